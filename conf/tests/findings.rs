@@ -286,6 +286,34 @@ fn proxy_pass_says_what_it_cannot_be() {
 }
 
 #[test]
+fn an_outlier_ejection_is_checked() {
+    let group = |words: &str| {
+        in_http(&format!(
+            "upstream some {{ server 127.0.0.1:1; server 127.0.0.1:2; outlier_ejection {words}; }}"
+        ))
+    };
+    no_error(&group(""));
+    no_error(&group("consecutive_errors=3 interval=5s time=1m max=10% status=429,500-504,5xx requests=0"));
+    for (words, part) in [
+        ("consecutive_error=3", "did you mean \"consecutive_errors\"?"),
+        ("interval=0", "the time is zero"),
+        ("time=0", "the time is zero"),
+        ("max=0%", "write a part of the group between 1% and 100%"),
+        ("max=101%", "invalid share \"101%\""),
+        ("max=50", "invalid share \"50\""),
+        ("status=6xx", "invalid status \"6xx\""),
+        ("status=500,", "invalid status \"\""),
+        ("status=504-500", "invalid status \"504-500\""),
+        ("consecutive_errors=0 requests=0", "takes no server out"),
+        ("sometimes", "invalid parameter \"sometimes\""),
+    ] {
+        one_error(&group(words), part);
+    }
+    one_error(&group("; outlier_ejection"), "is duplicate");
+    one_error(&in_server("outlier_ejection;"), "it may stand in: upstream");
+}
+
+#[test]
 fn metrics_are_exported_to_an_endpoint_that_has_a_place_for_them() {
     let exporter = |lines: &str| in_http(&format!("otel_exporter {{ {lines} }}"));
     no_error(&exporter("endpoint 127.0.0.1:4317; metrics_interval 10s;"));

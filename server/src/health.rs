@@ -1,10 +1,11 @@
-//! Checks of the health of upstream servers: who is asked when, and what is made of the answers.
+//! Checks of the health of upstream servers: who is asked when, and what is made of the answers; and the watch over outliers.
 //!
 //! One thread of the process does all of it (`millstream`'s `app/src/health.rs`), a task for each check and in it one for each
 //! server, driven by timers. What a check finds holds for every worker from its next choice on (`millstream-upstream`'s
 //! `standing`). Next: `question`, what is asked; `judgement`, what is made of the answer; `serving`, both in gRPC; `gateway`'s `probe`, the exchange.
 
 mod judgement;
+mod outliers;
 mod question;
 mod serving;
 
@@ -13,7 +14,7 @@ use crate::generation::{Generation, Shared};
 use crate::request::Request;
 use crate::worker::Worker;
 use millstream_conf::model::{
-    Exchange, HealthCheck, HealthMatch, HealthQuestion, Http, Level, LocationId, ServerId,
+    Exchange, HealthCheck, HealthMatch, HealthQuestion, Http, Level, LocationId, ServerId, Upstream,
 };
 use millstream_net::clock;
 use millstream_net::grpc::GrpcConnection;
@@ -31,9 +32,10 @@ use tokio::task::{AbortHandle, JoinSet};
 /// Servers that one check asks at a time; its others wait, and no other check does. Bodies are at most this times 256 KiB.
 const MOST_AT_ONCE: usize = 64;
 
-/// Whether a configuration has checks.
+/// Whether a configuration has checks, or looks for outliers.
 pub fn is_wanted(http: &Http) -> bool {
-    http.upstreams.iter().any(|upstream| !upstream.checks.is_empty())
+    let is_watched = |upstream: &Upstream| !upstream.checks.is_empty() || upstream.outlier_ejection.is_some();
+    http.upstreams.iter().any(is_watched)
 }
 
 /// Carries out all checks of a worker's configuration in a task of its own, until that is aborted.
@@ -53,6 +55,9 @@ async fn run(worker: Rc<Worker>) {
                 checks.spawn_local(follow(Rc::new(check)));
             }
         }
+    }
+    for group in &generation.shared.groups {
+        checks.spawn_local(outliers::watch(group.clone(), generation.shared.main_log.clone()));
     }
     drop(generation);
     while checks.join_next().await.is_some() {}

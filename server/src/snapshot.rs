@@ -39,6 +39,7 @@ fn by_address(accounts: impl Iterator<Item = PeerAccount>) -> Vec<UpstreamPeer> 
         peer.up |= account.state == PeerState::Up;
         peer.checks += account.health.checks;
         peer.failed_checks += account.health.fails;
+        peer.ejections += account.ejections;
     }
     peers
 }

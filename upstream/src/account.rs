@@ -24,6 +24,8 @@ pub enum PeerState {
     Checking,
     /// Out by a check of its health.
     Unhealthy,
+    /// Out as an outlier (`outlier_ejection`).
+    Ejected,
 }
 
 impl PeerState {
@@ -36,6 +38,7 @@ impl PeerState {
             PeerState::Unavail => "unavail",
             PeerState::Checking => "checking",
             PeerState::Unhealthy => "unhealthy",
+            PeerState::Ejected => "ejected",
         }
     }
 }
@@ -67,6 +70,8 @@ pub struct PeerAccount {
     pub state: PeerState,
     /// Checks of its health, counted over reloads.
     pub health: HealthAccount,
+    /// How often it was taken out as an outlier, counted over reloads.
+    pub ejections: u64,
     /// When it was last chosen for a request, to the second; nothing before the first.
     pub selected: Option<Instant>,
     /// What was counted of it: requests, answers, bytes, failures (`fails`, and `unavail` as `outages`), `active`.
@@ -79,10 +84,12 @@ impl PeerAccount {
     /// That of a member.
     pub(crate) fn of(member: &Member, backup: bool, now: Instant) -> PeerAccount {
         let Member { peer, server, parameters, route, standing, counts, .. } = member;
+        let ejection = standing.health().ejection();
         let state = match standing.health().diagnosis() {
             _ if parameters.down => PeerState::Down,
             Some(Diagnosis::Ill) => PeerState::Unhealthy,
             Some(Diagnosis::Waiting) => PeerState::Checking,
+            _ if ejection.until.is_some() => PeerState::Ejected,
             _ if standing.is_left_alone(parameters, now) => PeerState::Unavail,
             _ if parameters.drain => PeerState::Draining,
             _ => PeerState::Up,
@@ -100,6 +107,7 @@ impl PeerAccount {
             route: route.clone(),
             state,
             health: standing.health().account(),
+            ejections: ejection.count,
             selected: standing.selected(),
             counts: counts.sum(PeerCounts::default(), PeerCells::add_to),
             downtime: standing.downtime(now),

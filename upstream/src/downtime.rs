@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// The absences of a peer, for as long as the configuration that has it is in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Downtime {
-    /// Since when it is not used (`unavail`, `checking`, `unhealthy`); nothing while it is. One that was `unavail` is used again
+    /// Since when it is not used (`unavail`, `checking`, `unhealthy`, `ejected`); nothing while it is. One that was `unavail` is used again
     /// with the try that brings its first success.
     pub since: Option<Instant>,
     /// For how long altogether, what is going on included.

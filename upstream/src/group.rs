@@ -10,9 +10,10 @@ mod succession;
 
 pub use editing::{Edit, MOST_SERVERS, NotEdited, ServerChange};
 
-use crate::health::Health;
+use crate::health::{Ejection, Health};
+use crate::outlier::Outliers;
 use crate::peer::{Member, Peer};
-use crate::peers::Peers;
+use crate::peers::{CommonParts, Peers};
 use crate::queue::Queue;
 use crate::sessions::Sessions;
 use crate::standing::{Parameters, Standing};
@@ -39,6 +40,8 @@ pub struct Group {
     sessions: Option<Arc<Sessions>>,
     /// `queue`; versions have it too, for turns call whoever waits.
     queue: Option<Arc<Queue>>,
+    /// `outlier_ejection`; versions have it too, for turns say how servers answer.
+    outliers: Option<Arc<Outliers>>,
     /// Tells whoever waits that there is a new version.
     changes: Notify,
     /// The number of the version in force: all that a request reads where nothing has changed.
@@ -120,6 +123,7 @@ impl Group {
             checks: conf.checks.iter().map(|check| check.terms).collect(),
             sessions,
             queue: conf.queue.map(Queue::new),
+            outliers: conf.outlier_ejection.clone().map(|terms| Arc::new(Outliers::new(terms))),
             state_file: conf.state.as_deref().map(StateFile::new),
             ..Self::empty(&conf.name, conf.keepalive, conf.balance.method)
         };
@@ -152,7 +156,8 @@ impl Group {
     fn empty(name: &str, keepalive: UpstreamKeepalive, method: BalanceMethod) -> Group {
         let name: Arc<str> = name.into();
         let turns = Arc::new(Mutex::new(()));
-        let nobody = Peers::new((name.clone(), 0), method, Vec::new(), 0, (&turns, None));
+        let common = CommonParts { lock: &turns, queue: None, outliers: None };
+        let nobody = Peers::new((name.clone(), 0), method, Vec::new(), 0, common);
         let state = State { servers: Vec::new(), in_force: Arc::new(nobody), next_id: 0 };
         Group {
             name,
@@ -161,6 +166,7 @@ impl Group {
             checks: Box::new([]),
             sessions: None,
             queue: None,
+            outliers: None,
             changes: Notify::new(),
             number: AtomicU64::new(0),
             state: Mutex::new(state),
@@ -185,6 +191,11 @@ impl Group {
     /// `queue`.
     pub fn queue(&self) -> Option<&Arc<Queue>> {
         self.queue.as_ref()
+    }
+
+    /// `outlier_ejection`.
+    pub fn outliers(&self) -> Option<&Arc<Outliers>> {
+        self.outliers.as_ref()
     }
 
     /// The group's name, as nginx's messages and metrics have it.
@@ -250,9 +261,16 @@ impl Group {
         change(&mut state.servers);
         let number = state.in_force.number + 1;
         let (members, proper) = state.members(before, gone, &self.checks);
+        if self.outliers.is_none() {
+            // A configuration that looks for none brings back who was out under the one before.
+            let ejected = |member: &&Member| member.standing.health().ejection() != Ejection::default();
+            let of_before = members.iter().filter(ejected);
+            of_before.for_each(|member| member.standing.health().eject(Ejection::default()));
+        }
+        let (queue, outliers) = (self.queue.as_ref(), self.outliers.as_ref());
+        let common = CommonParts { lock: &self.turns, queue, outliers };
         let identity = (self.name.clone(), number);
-        state.in_force =
-            Arc::new(Peers::new(identity, self.method, members, proper, (&self.turns, self.queue.as_ref())));
+        state.in_force = Arc::new(Peers::new(identity, self.method, members, proper, common));
         self.number.store(number, Ordering::Release);
     }
 

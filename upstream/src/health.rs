@@ -1,4 +1,5 @@
-//! How a peer stands with the checks of its health: a verdict for each check, and the counts that are told of them.
+//! How a peer stands with the checks of its health: a verdict for each check, and the counts that are told of them; and whether it is
+//! out as an outlier.
 //!
 //! ```text
 //!                 `fails` failures in a row
@@ -8,19 +9,20 @@
 //!          └────────── waiting ───────────────┘
 //! ```
 //!
-//! A peer is asked while all its checks find it well, which is one number that choices read. A check alone writes here, after
-//! each answer. Before: `millstream-conf`'s `declared/health`; next: `standing`, which holds it; `millstream-server`'s `health`,
+//! A peer is asked while all its checks find it well and it is no outlier, which is one number that choices read. A check alone writes
+//! here, after each answer, and the watch over outliers. Before: `millstream-conf`'s `declared/health`; next: `standing`, which holds it; `millstream-server`'s `health`,
 //! which asks.
 
 use millstream_conf::model::{BeforeFirst, HealthTerms};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// What the checks of one peer came to.
 #[derive(Debug)]
 pub(crate) struct Health {
-    /// Checks that do not find it well.
+    /// Checks that do not find it well, and one more where it is out as an outlier.
     out: AtomicU32,
     ledger: Mutex<Ledger>,
 }
@@ -30,6 +32,18 @@ struct Ledger {
     /// One for each check of the group.
     verdicts: Box<[Verdict]>,
     account: HealthAccount,
+    ejection: Ejection,
+}
+
+/// That a peer is an outlier, kept over reloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ejection {
+    /// Until when it is out; nothing where it is not.
+    pub until: Option<Instant>,
+    /// How often it was taken out of late.
+    pub times: u32,
+    /// How often altogether.
+    pub count: u64,
 }
 
 /// What one check finds.
@@ -83,11 +97,12 @@ impl Health {
         let found = before.and_then(Health::diagnosis);
         let account = before.map(Health::account).unwrap_or_default();
         let verdicts = checks.iter().map(|terms| Verdict::first(terms.before, found)).collect();
-        let ledger = Ledger { verdicts, account };
+        let ejection = before.map(Health::ejection).unwrap_or_default();
+        let ledger = Ledger { verdicts, account, ejection };
         Health { out: AtomicU32::new(ledger.out()), ledger: Mutex::new(ledger) }
     }
 
-    /// Whether every check finds it well.
+    /// Whether every check finds it well, and it is no outlier.
     pub(crate) fn is_well(&self) -> bool {
         self.out.load(Relaxed) == 0
     }
@@ -114,6 +129,26 @@ impl Health {
         change
     }
 
+    /// Whether it is out as an outlier, and how often it was.
+    pub(crate) fn ejection(&self) -> Ejection {
+        self.ledger().ejection
+    }
+
+    /// It is out as an outlier from now on, or not.
+    pub(crate) fn eject(&self, ejection: Ejection) {
+        let mut ledger = self.ledger();
+        ledger.ejection = ejection;
+        self.out.store(ledger.out(), Relaxed);
+    }
+
+    /// An interval has passed, which counts where it was not out.
+    pub(crate) fn forgive(&self) {
+        let Ejection { until, times, .. } = &mut self.ledger().ejection;
+        if until.is_none() {
+            *times = times.saturating_sub(1);
+        }
+    }
+
     /// What all checks find; nothing where there is none.
     pub(crate) fn diagnosis(&self) -> Option<Diagnosis> {
         self.ledger().diagnosis()
@@ -132,7 +167,8 @@ impl Health {
 
 impl Ledger {
     fn out(&self) -> u32 {
-        self.verdicts.iter().filter(|verdict| !matches!(verdict, Verdict::Well { .. })).count() as u32
+        let ill = self.verdicts.iter().filter(|verdict| !matches!(verdict, Verdict::Well { .. })).count();
+        ill as u32 + u32::from(self.ejection.until.is_some())
     }
 
     fn diagnosis(&self) -> Option<Diagnosis> {

@@ -6,7 +6,8 @@
 
 use crate::account::PeerAccount;
 use crate::balance::{Ask, Balance, Set};
-use crate::health::Change;
+use crate::health::{Change, Ejection};
+use crate::outlier::Outliers;
 use crate::peer::{Member, Peer};
 use crate::queue::Queue;
 use crate::sessions::{Lesson, SessionKey, Sessions};
@@ -41,6 +42,17 @@ pub struct Peers {
     turns: Turns,
     /// Where requests wait that nobody can take at once.
     queue: Option<Arc<Queue>>,
+    /// How outliers among them are found, where they are looked for.
+    outliers: Option<Arc<Outliers>>,
+}
+
+/// What versions of a group have in common.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CommonParts<'g> {
+    /// Taken to compare all peers.
+    pub(crate) lock: &'g Arc<Mutex<()>>,
+    pub(crate) queue: Option<&'g Arc<Queue>>,
+    pub(crate) outliers: Option<&'g Arc<Outliers>>,
 }
 
 /// How turns are given.
@@ -99,7 +111,7 @@ impl Peers {
         method: BalanceMethod,
         members: Vec<Member>,
         proper: usize,
-        (lock, queue): (&Arc<Mutex<()>>, Option<&Arc<Queue>>),
+        CommonParts { lock, queue, outliers }: CommonParts<'_>,
     ) -> Peers {
         let limited = members.iter().any(|member| member.parameters.max_conns > 0);
         let turns = match &*members {
@@ -113,7 +125,8 @@ impl Peers {
         };
         let is_tried = |member: &&Member| !member.parameters.down && !member.parameters.drain;
         let tries = members.iter().filter(is_tried).count() as u32;
-        Peers { group, number, members: members.into(), proper, tries, turns, queue: queue.cloned() }
+        let (queue, outliers) = (queue.cloned(), outliers.cloned());
+        Peers { group, number, members: members.into(), proper, tries, turns, queue, outliers }
     }
 
     /// The group's name, as nginx's messages and metrics have it.
@@ -167,6 +180,26 @@ impl Peers {
             queue.call();
         }
         change
+    }
+
+    /// How each of them stands as an outlier.
+    pub(crate) fn ejections(&self) -> impl Iterator<Item = Ejection> {
+        self.members.iter().map(|member| member.standing.health().ejection())
+    }
+
+    /// Brings back those whose time as outliers is over; their addresses.
+    pub(crate) fn readmit(&self, now: Instant) -> Vec<Arc<str>> {
+        let is_due =
+            |member: &&Member| member.standing.health().ejection().until.is_some_and(|until| until <= now);
+        let mut back = Vec::new();
+        for member in self.members.iter().filter(is_due) {
+            member.standing.readmit(&member.parameters, now);
+            back.push(member.peer.name.clone());
+        }
+        if let (false, Some(queue)) = (back.is_empty(), &self.queue) {
+            queue.call();
+        }
+        back
     }
 
     /// Where requests wait that nobody can take at once.
@@ -321,6 +354,17 @@ impl Turn {
         if timed.timing == (Timing { to: TimeTo::Header, inflight: true }) {
             self.times().head(time);
             timed.leave(self.times(), at);
+        }
+    }
+
+    /// What its peer is judged by as an outlier: the status that it answered, or none where the exchange failed.
+    pub fn judged(&self, status: Option<u16>) {
+        let Some(outliers) = &self.version.outliers else { return };
+        let is_error = status.is_none_or(|status| outliers.terms.is_error(status));
+        self.counts().judged(is_error);
+        let in_a_row = self.member().standing.judged(is_error);
+        if is_error {
+            outliers.note(in_a_row);
         }
     }
 

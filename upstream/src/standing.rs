@@ -5,7 +5,7 @@
 //! nobody takes for a peer that has not failed. Every decision takes `now`. Next: `balance`.
 
 use crate::downtime::Downtime;
-use crate::health::{Change, Health};
+use crate::health::{Change, Ejection, Health};
 use crate::times::Times;
 use millstream_conf::model::HealthTerms;
 use millstream_net::clock;
@@ -43,6 +43,8 @@ pub(crate) struct Standing {
     grows_since: AtomicU64,
     active: AtomicU32,
     fails: AtomicU32,
+    /// Errors in a row, where its group has an eye on outliers.
+    errors: AtomicU32,
     /// When it was last chosen, in milliseconds since [`BEGINNING`]; 0 = never.
     selected: AtomicU64,
     health: Health,
@@ -76,6 +78,7 @@ impl Standing {
             grows_since: AtomicU64::new(0),
             active: AtomicU32::new(0),
             fails: AtomicU32::new(0),
+            errors: AtomicU32::new(0),
             selected: AtomicU64::new(0),
             health,
             times: Times::default(),
@@ -125,6 +128,39 @@ impl Standing {
         let out = !self.health.is_well() || self.is_failing(parameters);
         self.marks().downtime.note(out, now);
         Some(change)
+    }
+
+    /// It has answered, with an error or not. Gives back its errors in a row. A success behind a success writes nothing.
+    pub(crate) fn judged(&self, is_error: bool) -> u32 {
+        if is_error {
+            return self.errors.fetch_add(1, Relaxed).wrapping_add(1);
+        }
+        if self.errors.load(Relaxed) != 0 {
+            self.errors.store(0, Relaxed);
+        }
+        0
+    }
+
+    /// Its errors in a row.
+    pub(crate) fn errors_in_a_row(&self) -> u32 {
+        self.errors.load(Relaxed)
+    }
+
+    /// It is an outlier, and out from now on.
+    pub(crate) fn eject(&self, ejection: Ejection, now: Instant) {
+        self.health.eject(ejection);
+        self.marks().downtime.note(true, now);
+    }
+
+    /// It is an outlier no longer: its errors are forgotten, and its share grows.
+    pub(crate) fn readmit(&self, parameters: &Parameters, now: Instant) {
+        self.errors.store(0, Relaxed);
+        self.health.eject(Ejection { until: None, ..self.health.ejection() });
+        if self.health.is_well() {
+            self.grow(parameters, now);
+        }
+        let out = !self.health.is_well() || self.is_failing(parameters);
+        self.marks().downtime.note(out, now);
     }
 
     /// Adds the effective weight to the credit and gives both as they were added up, in parts of [`WHOLE`]. Under the group's lock.

@@ -134,6 +134,7 @@ const PEER: &[Column] = &[
     right("answer", |row| time(number(row.told, "/response_time"))),
     right("head", |row| time(number(row.told, "/header_time"))),
     right("outages", |row| failing(row.told, "/unavail")),
+    right("ejections", |row| failing(row.told, "/ejections")),
     right("checks failed", |row| {
         let checks = number(row.told, "/health_checks/checks").filter(|&checks| checks > 0.0);
         let fails = checks.and_then(|_| number(row.told, "/health_checks/fails"));

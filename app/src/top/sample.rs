@@ -17,7 +17,7 @@ pub fn shop() -> Seen {
     let peer = |id: u64, name: &str, state: &str, requests: u64| {
         json!({
             "id": id, "server": name, "state": state, "backup": id == 2, "active": 1, "requests": requests,
-            "responses": { "5xx": 0 }, "fails": id, "unavail": 0, "header_time": 78, "response_time": 80,
+            "responses": { "5xx": 0 }, "fails": id, "unavail": 0, "ejections": 0, "header_time": 78, "response_time": 80,
             "health_checks": { "checks": 0, "fails": 0 }, "downtime": 0,
         })
     };

@@ -6,6 +6,7 @@
 pub mod resolver;
 pub mod health;
 pub mod sticky;
+pub mod outlier;
 pub mod upstream;
 pub mod cache_zone;
 pub mod log;

@@ -3,6 +3,7 @@
 //! What was written, not what is: no resolved name, and of health only what is to be checked. Next: `millstream-upstream`'s `group`, one at work.
 
 use super::health::HealthCheck;
+use super::outlier::OutlierEjection;
 use super::resolver::ResolverId;
 use super::sticky::Sticky;
 use crate::address::PeerAddress;
@@ -43,6 +44,8 @@ pub struct Upstream {
     pub sticky: Option<Sticky>,
     /// `queue`.
     pub queue: Option<Queue>,
+    /// `outlier_ejection`.
+    pub outlier_ejection: Option<OutlierEjection>,
     /// `health_check`s of the locations that pass requests to it, known once those are read.
     pub checks: Vec<Arc<HealthCheck>>,
 }

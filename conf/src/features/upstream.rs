@@ -1,13 +1,14 @@
 //! Directives of upstream groups: their servers, who of them is asked, and how idle connections are kept.
 //!
 //! Names are not resolved here. Next: `upstream/server`, a server of a group; `upstream/balancing`, the methods; `upstream/sticky`;
-//! `upstream/queue`; `upstream/state`;
+//! `upstream/queue`; `upstream/outlier_ejection`; `upstream/state`;
 //! `millstream-upstream`, which takes one group each.
 
 mod server;
 mod balancing;
 mod sticky;
 mod queue;
+mod outlier_ejection;
 mod state;
 
 use super::context::{Context, HTTP, UPSTREAM};
@@ -68,6 +69,14 @@ pub const ROWS: &[Row] = &[
         "Lets up to so many requests wait where no server can be asked at once, because all are full (`max_conns`) or out. Whoever \
         finds no place to wait, or has waited for `timeout` (60s), gets 502. It stands after the method.",
         Apply::Upstream(queue::read)),
+    once("outlier_ejection", UPSTREAM, (0, super::MANY),
+        "[consecutive_errors=n] [interval=time] [time=time] [max=n%] [status=code,…] [requests=n]", "",
+        "Takes a server out for what it answers to requests. Errors are exchanges that fail and answers with one of the statuses (`5xx`; codes, ranges \
+        and classes). A server is an outlier after so many errors in a row (`consecutive_errors`, 5; 0 = however many), or where its share of good answers within \
+        an `interval` (10s) is below the mean of all servers by more than 1.9 standard deviations and by 5 points: among five servers or more, of those with `requests` (100; 0 = \
+        never) answers at least. It is out for `time` (30s) the first time, twice as long the second, and so on up to five minutes; each interval that it is in takes one \
+        time off. Never is more than `max` (50%) of the group out, nor the last server that can be asked. It comes back by its `slow_start`.",
+        Apply::Upstream(outlier_ejection::read)),
     once("state", UPSTREAM, (1, 1), "file", "",
         "Keeps the servers of the group in a file, in place of `server` lines here: the API changes both, and what it changed is there after \
         a restart. The file may be missing, then the group is empty. Without it the API's changes last until the next reload.",
@@ -126,6 +135,7 @@ pub fn empty(name: &str, span: Span, implicit: bool) -> Upstream {
         state: None,
         sticky: None,
         queue: None,
+        outlier_ejection: None,
         checks: Vec::new(),
     }
 }

@@ -25,6 +25,7 @@ pub use crate::declared::made::map::Map;
 pub use crate::declared::made::split_clients::SplitClients;
 pub use crate::declared::made::{self, Made, Making};
 pub use crate::declared::otel::{OtelEndpoint, OtelExporter, OtelProtocol, OtelResource, UNKNOWN_SERVICE};
+pub use crate::declared::outlier::OutlierEjection;
 pub use crate::declared::resolver::{RESOLVER_TIMEOUT, Resolver, ResolverId};
 pub use crate::declared::sticky::{CookieLife, Sticky, StickyCookie, StickyLearn, StickyWay};
 pub use crate::declared::upstream::{

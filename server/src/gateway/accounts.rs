@@ -29,7 +29,9 @@ impl Passing<'_> {
     /// The head that has come is accepted.
     pub(super) fn accepted(&self, turn: &mut Turn) {
         self.learn_session(turn);
-        if let Some(time) = self.request.tries.list.last().and_then(|last| last.header_time) {
+        let Some(last) = self.request.tries.list.last() else { return };
+        turn.judged(Some(last.status));
+        if let Some(time) = last.header_time {
             turn.answered(self.asked_at + time);
         }
     }
@@ -70,6 +72,10 @@ impl Passing<'_> {
 
     /// A failure of its server takes it out after `max_fails` of them; 403 and 404 say nothing about it.
     pub(super) fn hold_against(&mut self, turn: Turn, condition: Condition, now: Instant) {
+        turn.judged(match condition {
+            Condition::Status(status) => Some(status),
+            Condition::Error | Condition::Timeout | Condition::InvalidHeader => None,
+        });
         if let Condition::Status(status) = condition
             && !is_peer_failure(&self.proxy.exchange.next_upstream, status)
         {

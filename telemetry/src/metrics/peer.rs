@@ -34,6 +34,8 @@ pub struct PeerCells {
     received: AtomicU64,
     failures: AtomicU64,
     outages: AtomicU64,
+    judged: AtomicU64,
+    errors: AtomicU64,
     active: AtomicU64,
     timings: [OnceLock<Histogram>; PeerTiming::ALL.len()],
 }
@@ -87,6 +89,18 @@ impl PeerCells {
     pub fn failed(&self, is_out: bool) {
         add(&self.failures, 1);
         add(&self.outages, u64::from(is_out));
+    }
+
+    /// It is judged by an answer, or by an exchange that failed (`outlier_ejection`).
+    pub fn judged(&self, is_error: bool) {
+        add(&self.judged, 1);
+        add(&self.errors, u64::from(is_error));
+    }
+
+    /// Adds how often it was judged, and how often that was for an error.
+    pub fn add_judged_to(&self, (judged, errors): &mut (u64, u64)) {
+        *judged += self.judged.load(Ordering::Relaxed);
+        *errors += self.errors.load(Ordering::Relaxed);
     }
 
     /// Something took its time.

@@ -94,6 +94,8 @@ pub struct UpstreamPeer {
     pub checks: u64,
     /// Those that failed.
     pub failed_checks: u64,
+    /// How often it was taken out as an outlier.
+    pub ejections: u64,
 }
 
 impl Snapshot {

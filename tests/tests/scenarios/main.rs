@@ -68,6 +68,7 @@ mod metrics;
 mod nginx_clients;
 mod traces;
 mod otlp_metrics;
+mod outliers;
 mod dashboard;
 mod top;
 mod slow_readers;

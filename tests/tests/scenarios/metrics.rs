@@ -73,9 +73,14 @@ http {
     }
 }";
 
-/// What is caused elsewhere: what we do wrong by `app/src/panic_log/tests.rs`, and what became of spans by the scenarios of `traces`.
-const CAUSED_ELSEWHERE: [&str; 3] =
-    ["millstream_panics_total", "millstream_trace_spans_total", "millstream_metric_exports_total"];
+/// What is caused elsewhere: what we do wrong by `app/src/panic_log/tests.rs`, what became of spans and exports of metrics by the scenarios of
+/// `traces` and `otlp_metrics`, and outliers by those of `outliers`.
+const CAUSED_ELSEWHERE: [&str; 4] = [
+    "millstream_panics_total",
+    "millstream_trace_spans_total",
+    "millstream_metric_exports_total",
+    "millstream_upstream_peer_ejections_total",
+];
 
 /// An API that does what the path says; `/silent`, `/plain/slow` and what is asked again of `/zoned/stale` wait for the gate.
 fn api(gate: &Arc<Gate>) -> Origin {

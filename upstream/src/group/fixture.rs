@@ -60,6 +60,7 @@ pub(crate) fn upstream(method: BalanceMethod, servers: Vec<UpstreamServer>) -> U
         state: None,
         sticky: None,
         queue: None,
+        outlier_ejection: None,
         checks: Vec::new(),
     }
 }

@@ -83,7 +83,7 @@ server         state                req/s   requests
 
 
 active: 1 · 5xx: 0 · failed: 1 · answer: 80 ms · head: 78 ms
-· outages: 0 · upstream: api
+· outages: 0 · ejections: 0 · upstream: api
 q quit  Tab 1-6 table  ↑↓ row  ←→ sort  r reverse  / filter
 ";
     let actions = [Action::Board(1), Action::Down, Action::NextColumn, Action::Reverse];

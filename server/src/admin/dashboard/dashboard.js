@@ -279,6 +279,7 @@ const UPSTREAM = [
   { name: "5xx", value: (row) => row.peer.responses["5xx"], show: failing },
   { name: "failed", hint: "exchanges that came to nothing", value: (row) => row.peer.fails, show: failing },
   { name: "outages", hint: "times that it reached max_fails and was left alone", value: (row) => row.peer.unavail, show: failing },
+  { name: "ejections", hint: "times that it was taken out as an outlier", value: (row) => row.peer.ejections, show: failing },
   { name: "head", hint: "until the head of an answer came, on average", value: (row) => row.peer.header_time, show: milliseconds },
   { name: "answer", hint: "until an answer was whole, on average", value: (row) => row.peer.response_time, show: milliseconds },
   { name: "checks failed", value: (row) => row.peer.health_checks.fails, show: (count, row) => (row.peer.health_checks.checks ? count + " of " + short(row.peer.health_checks.checks) : "–") },

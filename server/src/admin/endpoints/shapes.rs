@@ -141,6 +141,7 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
             ("fails", "count"),
             ("unavail", "count"),
             ("health_checks", "HealthChecks"),
+            ("ejections", "count"),
             ("downtime", "count"),
             ("downstart?", "string"),
             ("selected?", "string"),

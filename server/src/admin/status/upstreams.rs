@@ -38,6 +38,7 @@ fn peer(account: &PeerAccount, now: Instant) -> Value {
         max_conns,
         state,
         health,
+        ejections,
         selected,
         counts,
         downtime,
@@ -79,6 +80,7 @@ fn peer(account: &PeerAccount, now: Instant) -> Value {
         checks["last_passed"] = passed.into();
     }
     put("health_checks", checks);
+    put("ejections", json!(ejections));
     put("downtime", json!(u64::try_from(downtime.total.as_millis()).unwrap_or(u64::MAX)));
     if let Some(since) = downtime.since {
         put("downstart", ago(since).into());

@@ -70,12 +70,14 @@ families! { PEERS of UpstreamPeer {
         |s, labels, peer| s.value(labels, peer.counts.failures);
     "millstream_upstream_peer_outages_total" Counter "Times that an upstream server reached `max_fails` and was left alone."
         |s, labels, peer| s.value(labels, peer.counts.outages);
-    "millstream_upstream_peer_up" Gauge "Whether an upstream server may be asked: 0 where it is `down`, left alone for its failures, or out by a check of its health."
+    "millstream_upstream_peer_up" Gauge "Whether an upstream server may be asked: 0 where it is `down`, left alone for its failures, or out by a check of its health or as an outlier."
         |s, labels, peer| s.value(labels, u64::from(peer.up));
     "millstream_upstream_peer_health_checks_total" Counter "Checks of the health of an upstream server (`health_check`)."
         |s, labels, peer| s.value(labels, peer.checks);
     "millstream_upstream_peer_health_checks_failed_total" Counter "Those of these that failed."
         |s, labels, peer| s.value(labels, peer.failed_checks);
+    "millstream_upstream_peer_ejections_total" Counter "Times that an upstream server was taken out as an outlier (`outlier_ejection`)."
+        |s, labels, peer| s.value(labels, peer.ejections);
     "millstream_upstream_peer_bytes_received_total" Counter "Bytes received from an upstream server."
         |s, labels, peer| s.value(labels, peer.counts.received);
     "millstream_upstream_peer_bytes_sent_total" Counter "Bytes sent to an upstream server."

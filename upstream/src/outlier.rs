@@ -1,0 +1,123 @@
+//! Outliers: which servers of a group are taken out for what they answer, and for how long. Pure but for the one mark that wakes whoever decides.
+//!
+//! The ideas are Envoy's: errors in a row, and a success rate below those of the others by so many standard deviations. Before:
+//! `millstream-conf`'s `declared/outlier`, the terms; next: `standing`, which counts; `watch`, which carries out what is decided here.
+
+use millstream_conf::model::OutlierEjection;
+use std::fmt;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// Servers whose rates must be known before they are compared: of fewer, none can be far enough from the mean.
+const LEAST_PEERS: usize = 5;
+/// A rate is an outlier's below the mean by so many standard deviations, as in Envoy.
+const DEVIATIONS: f64 = 1.9;
+/// … and by at least so much: where all others are perfect, the least error would be far away.
+const LEAST_GAP: f64 = 0.05;
+/// The longest that a server is out, unless `time` itself is longer.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// The `outlier_ejection` of a group at work.
+#[derive(Debug)]
+pub struct Outliers {
+    /// What was written.
+    pub terms: OutlierEjection,
+    /// Wakes whoever decides.
+    woken: Notify,
+}
+
+impl Outliers {
+    pub(crate) fn new(terms: OutlierEjection) -> Outliers {
+        Outliers { terms, woken: Notify::new() }
+    }
+
+    /// A server has answered with its so many-th error in a row.
+    pub(crate) fn note(&self, in_a_row: u32) {
+        let most = self.terms.consecutive_errors;
+        // Where it may not be taken out, it is looked at again after as many more.
+        if most > 0 && in_a_row.is_multiple_of(most) {
+            self.woken.notify_one();
+        }
+    }
+
+    /// Ready when a server has had its errors in a row.
+    pub async fn woken(&self) {
+        self.woken.notified().await;
+    }
+}
+
+/// What one server answered within an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Conduct {
+    /// Answers, and exchanges that failed.
+    pub(crate) judged: u64,
+    /// Those that were errors.
+    pub(crate) errors: u64,
+}
+
+impl Conduct {
+    /// What came since.
+    pub(crate) fn since(self, past: Conduct) -> Conduct {
+        Conduct {
+            judged: self.judged.saturating_sub(past.judged),
+            errors: self.errors.saturating_sub(past.errors),
+        }
+    }
+
+    fn rate(self) -> f64 {
+        1.0 - self.errors as f64 / self.judged.max(1) as f64
+    }
+}
+
+/// Why a server is taken out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Conviction {
+    /// Errors in a row.
+    InARow(u32),
+    /// Its success rate and the mean of all.
+    Rate(f64, f64),
+}
+
+impl fmt::Display for Conviction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Conviction::InARow(errors) => write!(f, "{errors} errors in a row"),
+            Conviction::Rate(own, mean) => {
+                let (own, mean) = (own * 100.0, mean * 100.0);
+                write!(f, "{own:.1} % of its answers are good, of all servers {mean:.1} %")
+            }
+        }
+    }
+}
+
+/// The outliers by success rate: their places, and why.
+pub(crate) fn by_rate(terms: &OutlierEjection, all: &[Conduct]) -> Vec<(usize, Conviction)> {
+    if terms.requests == 0 {
+        return Vec::new();
+    }
+    let is_known = |(_, conduct): &(usize, &Conduct)| conduct.judged >= terms.requests;
+    let rates: Vec<(usize, f64)> =
+        all.iter().enumerate().filter(is_known).map(|(place, conduct)| (place, conduct.rate())).collect();
+    if rates.len() < LEAST_PEERS {
+        return Vec::new();
+    }
+    let count = rates.len() as f64;
+    let mean = rates.iter().map(|(_, rate)| rate).sum::<f64>() / count;
+    let variance = rates.iter().map(|(_, rate)| (rate - mean).powi(2)).sum::<f64>() / count;
+    let least = mean - (variance.sqrt() * DEVIATIONS).max(LEAST_GAP);
+    let outliers = rates.into_iter().filter(|(_, rate)| *rate < least);
+    outliers.map(|(place, rate)| (place, Conviction::Rate(rate, mean))).collect()
+}
+
+/// Whether one more may be out, of so many of a group.
+pub(crate) fn has_room(terms: &OutlierEjection, out: usize, all: usize) -> bool {
+    (out + 1) * 100 <= all * terms.max as usize
+}
+
+/// For how long a server is out that has been so often of late, this time included.
+pub(crate) fn sentence(terms: &OutlierEjection, times: u32) -> Duration {
+    terms.time.saturating_mul(times).min(LONGEST.max(terms.time))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! The watch under a clock that only the tests move: who goes out when, who comes back, and what a reload keeps.
+
+use super::*;
+use crate::balance::Ask;
+use crate::group::Group;
+use crate::group::fixture::{now, server, upstream};
+use crate::peers::Version;
+use crate::tried::Tried;
+use millstream_conf::model::{BalanceMethod, OutlierEjection, Upstream, UpstreamServer};
+use millstream_net::address::Address;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn open(terms: Option<OutlierEjection>, servers: u16, before: Option<&Group>) -> Arc<Group> {
+    let servers = (1..=servers).map(|port| UpstreamServer { max_fails: 0, ..server(port) }).collect();
+    let conf = Upstream { outlier_ejection: terms, ..upstream(BalanceMethod::RoundRobin, servers) };
+    let of_server = |server: &UpstreamServer| Address::of_peer(&server.address).into_iter().collect();
+    let addresses: Vec<Vec<Address>> = conf.servers.iter().map(of_server).collect();
+    Group::open(&conf, &addresses, before)
+}
+
+fn asking(tried: &mut Tried, now: Instant) -> Ask<'_> {
+    Ask { key: b"", session: None, tried, now }
+}
+
+/// A group, and the watch over it.
+struct Watched {
+    group: Arc<Group>,
+    version: Version,
+    watch: OutlierWatch,
+}
+
+impl Watched {
+    fn over(group: Arc<Group>, now: Instant) -> Watched {
+        let watch =
+            OutlierWatch::new(group.outliers().expect("it looks for outliers"), &group.in_force(), now);
+        Watched { version: Version::of(group.in_force()), group, watch }
+    }
+
+    fn new(terms: OutlierEjection, servers: u16) -> Watched {
+        Watched::over(open(Some(terms), servers, None), now())
+    }
+
+    /// So many requests in turn, which the servers of these ports answer with this status and the others with 200. Gives back how
+    /// many those servers got.
+    fn ask(&self, count: usize, ports: &[u16], status: Option<u16>, now: Instant) -> usize {
+        let mut got = 0;
+        for _ in 0..count {
+            let mut tried: Tried = self.version.tried(0);
+            let turn = self.version.choose(asking(&mut tried, now)).expect("somebody is there");
+            let is_one = ports.iter().any(|port| turn.peer().name.ends_with(&format!(":{port}")));
+            got += usize::from(is_one);
+            turn.judged(if is_one { status } else { Some(200) });
+        }
+        got
+    }
+
+    /// What the watch says then, in short.
+    fn look(&mut self, now: Instant) -> Vec<String> {
+        let short = |news: OutlierNews| match news {
+            OutlierNews::Ejected { peer, why: Conviction::InARow(_), time } => {
+                format!("{peer} row {}", time.as_secs())
+            }
+            OutlierNews::Ejected { peer, why: Conviction::Rate(..), time } => {
+                format!("{peer} rate {}", time.as_secs())
+            }
+            OutlierNews::Returned { peer } => format!("{peer} back"),
+        };
+        self.watch.look(&self.group.in_force(), now).into_iter().map(short).collect()
+    }
+}
+
+#[test]
+fn errors_in_a_row_take_a_server_out_for_longer_each_time() {
+    let mut watched = Watched::new(OutlierEjection::default(), 2);
+    watched.ask(8, &[2], Some(500), now());
+    assert_eq!(watched.look(now()), [""; 0], "four are not enough");
+    watched.ask(2, &[2], Some(500), now());
+    assert_eq!(watched.look(now()), ["127.0.0.1:2 row 30"]);
+    assert_eq!(watched.ask(10, &[2], Some(500), now()), 0, "it is not asked");
+    assert_eq!(watched.watch.next(&watched.group.in_force()), now() + 10 * SECOND);
+    assert_eq!(watched.look(now() + 29 * SECOND), [""; 0]);
+    assert_eq!(watched.watch.next(&watched.group.in_force()), now() + 30 * SECOND);
+    let back = now() + 30 * SECOND;
+    assert_eq!(watched.look(back), ["127.0.0.1:2 back"]);
+    assert_eq!(watched.ask(10, &[2], None, back), 5, "an exchange that fails is an error");
+    assert_eq!(watched.look(back), ["127.0.0.1:2 row 60"]);
+    // Intervals that it is in bring the time down again.
+    let back = back + 60 * SECOND;
+    assert_eq!(watched.look(back), ["127.0.0.1:2 back"]);
+    for interval in 1..=3 {
+        assert_eq!(watched.look(back + interval * 10 * SECOND), [""; 0]);
+    }
+    watched.ask(10, &[2], None, back + 31 * SECOND);
+    assert_eq!(watched.look(back + 31 * SECOND), ["127.0.0.1:2 row 30"]);
+}
+
+#[test]
+fn a_good_answer_ends_a_row_and_only_what_is_listed_is_an_error() {
+    let terms = OutlierEjection { statuses: vec![(429, 429), (503, 504)], ..OutlierEjection::default() };
+    let mut watched = Watched::new(terms, 2);
+    for status in [Some(503), Some(200), Some(503), Some(500), Some(429), Some(404)] {
+        watched.ask(8, &[2], status, now());
+    }
+    assert_eq!(watched.look(now()), [""; 0]);
+    watched.ask(8, &[2], Some(503), now());
+    watched.ask(2, &[2], Some(429), now());
+    assert_eq!(watched.look(now()), ["127.0.0.1:2 row 30"]);
+}
+
+#[test]
+fn never_more_than_max_are_out_nor_the_last_one_that_can_be_asked() {
+    let mut watched = Watched::new(OutlierEjection::default(), 3);
+    watched.ask(30, &[1, 2, 3], Some(500), now());
+    assert_eq!(watched.look(now()).len(), 1, "half of three");
+    let all = OutlierEjection { max: 100, ..OutlierEjection::default() };
+    let mut watched = Watched::new(all.clone(), 3);
+    watched.ask(30, &[1, 2, 3], Some(500), now());
+    assert_eq!(watched.look(now()).len(), 2, "the last one stays");
+    let mut watched = Watched::new(all, 1);
+    watched.ask(30, &[1], Some(500), now());
+    assert_eq!(watched.look(now()), [""; 0]);
+}
+
+#[test]
+fn a_server_whose_answers_are_worse_than_the_others_is_out_after_an_interval() {
+    let terms = OutlierEjection { consecutive_errors: 0, ..OutlierEjection::default() };
+    let mut watched = Watched::new(terms, 5);
+    for _ in 0..50 {
+        watched.ask(5, &[3], Some(502), now());
+        watched.ask(5, &[3], Some(200), now());
+    }
+    assert_eq!(watched.look(now() + 9 * SECOND), [""; 0]);
+    assert_eq!(watched.look(now() + 10 * SECOND), ["127.0.0.1:3 rate 30"]);
+    // What was judged before the interval is over.
+    watched.ask(5, &[3], Some(502), now() + 11 * SECOND);
+    assert_eq!(watched.look(now() + 20 * SECOND), [""; 0]);
+}
+
+#[test]
+fn a_reload_keeps_who_is_out_and_one_without_the_directive_brings_it_back() {
+    let mut watched = Watched::new(OutlierEjection::default(), 2);
+    watched.ask(10, &[2], Some(500), now());
+    assert_eq!(watched.look(now()).len(), 1);
+    let next = open(Some(OutlierEjection::default()), 2, Some(&watched.group));
+    let mut after = Watched::over(next, now() + 20 * SECOND);
+    assert_eq!(after.ask(10, &[2], None, now() + 20 * SECOND), 0);
+    let told: Vec<u64> = after.version.accounts(now()).map(|account| account.ejections).collect();
+    assert_eq!(told, [0, 1]);
+    assert_eq!(after.look(now() + 30 * SECOND), ["127.0.0.1:2 back"]);
+    let without = open(None, 2, Some(&watched.group));
+    let version = Version::of(without.in_force());
+    let asked = (0..4).filter(|_| {
+        let mut tried = version.tried(0);
+        version.choose(asking(&mut tried, now())).expect("a server").peer().name.ends_with(":2")
+    });
+    assert_eq!(asked.count(), 2);
+}
