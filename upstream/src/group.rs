@@ -377,14 +377,14 @@ impl Server {
 }
 
 /// A member until it is taken, and whether it is a backup.
-type Known<'m> = Option<(&'m Member, bool)>;
+type Untaken<'m> = Option<(&'m Member, bool)>;
 
-fn known(peers: &Peers) -> Vec<Known<'_>> {
+fn known(peers: &Peers) -> Vec<Untaken<'_>> {
     peers.members.iter().enumerate().map(|(index, member)| Some((member, index >= peers.proper))).collect()
 }
 
 /// The first member that fits, each once.
-fn take<'m>(known: &mut [Known<'m>], fits: impl Fn(&Member, bool) -> bool) -> Option<&'m Member> {
+fn take<'m>(known: &mut [Untaken<'m>], fits: impl Fn(&Member, bool) -> bool) -> Option<&'m Member> {
     let mut known = known.iter_mut();
     let found = known.find(|known| known.is_some_and(|(member, is_backup)| fits(member, is_backup)));
     found.and_then(Option::take).map(|(member, _)| member)
