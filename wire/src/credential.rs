@@ -1,9 +1,13 @@
-//! Whether a request field says who asks: what must not decide unseen what others are answered.
+//! Whether a request field says who asks: what must not decide unseen what others are answered. And what of a request is a secret, which
+//! nobody is to read in a log.
 //!
 //! Fields of RFC 9110 and RFC 6265 are known by their number. APIs also have fields of their own for it, of which nobody
 //! keeps a list; they are told by the words in their names. A name too many costs an answer from the cache, a name too
 //! few gives one user's answer to another, so where there is doubt it is a credential. What follows from it is decided by
 //! the cache's policy.
+//!
+//! A secret is less than that: who reads a log wants to know whose request it was (`user=7`), and not what lets them in (`token=…`). Next:
+//! `masked`, which writes something else in its place.
 
 use crate::field_id::FieldId;
 
@@ -35,6 +39,43 @@ const SEGMENTS: [&[u8]; 15] = [
     b"pin", b"from", b"verify",
 ];
 
+/// A name with one of these anywhere in it has a secret as its value: `access_token`, `clientSecret`, `X-Amz-Signature`, `passwd` …
+const SECRETS: [&[u8]; 14] = [
+    b"accesskey",
+    b"apikey",
+    b"assertion",
+    b"authenticat",
+    b"authoriz",
+    b"bearer",
+    b"credential",
+    b"jwt",
+    b"passw",
+    b"privatekey",
+    b"secret",
+    b"session",
+    b"signature",
+    b"token",
+];
+
+/// A name with one of these between its signs (`api_key`, `X-Auth`, `sig`), in which a longer word means something else (`author`).
+const SECRET_SEGMENTS: [&[u8]; 15] = [
+    b"auth",
+    b"cookie",
+    b"hmac",
+    b"key",
+    b"md5",
+    b"nonce",
+    b"otp",
+    b"pass",
+    b"passphrase",
+    b"pin",
+    b"pwd",
+    b"sid",
+    b"sig",
+    b"ticket",
+    b"jsessionid",
+];
+
 /// Fields that only a browser itself can set (Fetch Standard §2.2.2), of which none says who asks.
 const OF_BROWSERS: [&[u8]; 5] = [b"sec-fetch-", b"sec-ch-", b"sec-websocket-", b"sec-gpc", b"sec-purpose"];
 
@@ -51,6 +92,18 @@ pub fn is_credential(id: FieldId, name: &[u8]) -> bool {
         FieldId::SurrogateKey | FieldId::WwwAuthenticate | FieldId::ProxyAuthenticate => true,
         _ => false,
     }
+}
+
+/// Whether what stands under this name is a secret: a parameter of a URL, a field of a request, a cookie.
+pub fn is_secret(name: &[u8]) -> bool {
+    if name.len() > LONGEST_NAME {
+        return true;
+    }
+    let has = |word: &[u8]| name.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    SECRETS.iter().any(|word| has(word))
+        || name
+            .split(|byte| !byte.is_ascii_alphanumeric())
+            .any(|segment| SECRET_SEGMENTS.iter().any(|known| segment.eq_ignore_ascii_case(known)))
 }
 
 fn is_named_so(name: &[u8]) -> bool {
@@ -121,6 +174,61 @@ mod tests {
             "a-name-that-goes-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on",
         ] {
             assert!(is_credential(FieldId::of(name.as_bytes()), name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_what_lets_somebody_in_and_not_who_that_is() {
+        for name in [
+            "token",
+            "access_token",
+            "id-token",
+            "api_key",
+            "apiKey",
+            "X-Api-Key",
+            "key",
+            "password",
+            "passwd",
+            "pwd",
+            "client_secret",
+            "sig",
+            "X-Amz-Signature",
+            "X-Amz-Credential",
+            "sessionid",
+            "JSESSIONID",
+            "PHPSESSID_token",
+            "Authorization",
+            "Proxy-Authorization",
+            "Cookie",
+            "Set-Cookie",
+            "auth",
+            "user[password]",
+            "otp",
+            "jwt",
+        ] {
+            assert!(is_secret(name.as_bytes()), "{name}");
+        }
+        for name in [
+            "",
+            "q",
+            "page",
+            "user",
+            "email",
+            "from",
+            "author",
+            "keyword",
+            "monkey",
+            "pinned",
+            "sort",
+            "id",
+            "account",
+            "lang",
+            "Host",
+            "Referer",
+            "Accept-Language",
+            "X-Forwarded-For",
+        ] {
+            assert!(!is_secret(name.as_bytes()), "{name}");
         }
     }
 
