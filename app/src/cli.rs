@@ -1,4 +1,4 @@
-//! The command line: nginx's letters, and `serve`, `purge`, `explain`, `top`, `bench`, `ladder`, `demo` and `capacity`.
+//! The command line: nginx's letters, and `serve`, `import`, `purge`, `explain`, `top`, `bench`, `ladder`, `demo` and `capacity`.
 //!
 //! Arguments in, a [`Command`] out; nothing is opened or started here. Next: `main`, whose match carries it out.
 //! [`described`] is the same line as data, for what is made of it: `man_page` and `completions`.
@@ -6,6 +6,7 @@
 mod value;
 mod bench;
 mod capacity;
+mod import;
 mod ladder;
 mod top;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod tests;
 
 pub use bench::{ArrivalsOption, Bench, BenchVerb, Load};
 pub use capacity::Capacity;
+pub use import::Import;
 pub use ladder::{Demo, Ladder};
 pub use top::Top;
 
@@ -52,6 +54,8 @@ pub enum Command {
     Demo(Demo),
     /// `capacity URL URL …`.
     Capacity(Capacity),
+    /// `import …`.
+    Import(Import),
     /// `completions SHELL`.
     Completions(Shell),
     /// `man [COMMAND …]`.
@@ -154,6 +158,8 @@ enum Verb {
     Explain(Explain),
     /// Shows in the terminal what the running process does, second by second
     Top(Top),
+    /// Brings an nginx configuration over: checks it, copies it, and says what differs
+    Import(Import),
     /// Loads a server and measures it: requests a second, latency, errors, and what limits
     Bench(Box<Bench>),
     /// Climbs the steps that make an API fast, in front of yours, and says what each is worth
@@ -360,6 +366,7 @@ fn meaning(line: Line) -> Command {
         Some(Verb::Ladder(ladder)) => return Command::Ladder(ladder),
         Some(Verb::Demo(demo)) => return Command::Demo(demo),
         Some(Verb::Capacity(capacity)) => return Command::Capacity(capacity),
+        Some(Verb::Import(import)) => return Command::Import(import),
         Some(Verb::Completions { shell }) => return Command::Completions(shell),
         Some(Verb::Man { command }) => return Command::Man(command),
         None => {}

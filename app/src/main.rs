@@ -25,6 +25,7 @@ mod handshakes;
 mod logs;
 mod assemble;
 mod check;
+mod import;
 mod serve_url;
 mod signal;
 mod control;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Test(options, how) => check::test(&options, how),
         Command::Signal(options, name) => signal::send(&options, name),
         Command::PrintConfig(serve) => serve_url::print(&serve),
+        Command::Import(import) => import::run(&import),
         Command::Purge(options, purge) => purge::run(&options, &purge),
         Command::Explain(options, explain) => explain::run(&options, &explain),
         Command::Top(options, top) => top::run(&options, &top),

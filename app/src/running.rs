@@ -95,6 +95,7 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
             sources: Default::default(),
             diagnostics: Default::default(),
             control_socket: None,
+            parts: Default::default(),
         },
     };
     let microcache = serve.microcache.clone();

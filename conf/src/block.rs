@@ -146,6 +146,7 @@ fn only_nginx_knows(directive: &Directive, plus: bool, reading: &mut Reading<'_>
         Fate::Default => note("it says what holds without it".to_owned(), reading),
         Fate::LeftOut(change) if reading.lenient => {
             reading.diagnostics.warning(span, message).help(format!("it is left out: {change}")).once();
+            reading.parts.left_out.push(directive.span);
         }
         Fate::LeftOut(change) => {
             reading.error(span, message).left_out(change).once();

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostics::Diagnostics;
 use crate::parser;
-use crate::source::{FileId, Sources, Span};
+use crate::source::{FileId, Inclusion, Sources, Span};
 use crate::suggest;
 use crate::tree::Directive;
 
@@ -99,6 +99,7 @@ pub fn parse_text(
 
 /// A file that has been read, with its own tree, its includes not spliced.
 struct Parsed {
+    file: FileId,
     tree: Vec<Directive>,
     bytes: u64,
 }
@@ -179,34 +180,46 @@ impl<'a> Splicer<'a> {
             let help = "write include FILE;".to_string();
             return self.error(directive.span, "directive \"include\" has no block".to_string(), Some(help));
         }
-        if !pattern::is_pattern(&name.text) {
-            return self.file(self.prefix.resolve(&name.text), &name.text, name.span, into);
-        }
-        for path in pattern::matches(self.prefix, &name.text) {
-            self.file(path, &name.text, name.span, into);
-        }
+        let paths = match pattern::is_pattern(&name.text) {
+            true => pattern::matches(self.prefix, &name.text),
+            false => vec![self.prefix.resolve(&name.text)],
+        };
+        let files =
+            paths.into_iter().filter_map(|path| self.file(path, &name.text, name.span, into)).collect();
+        self.sources.note(Inclusion { span: name.span, written: name.text.clone(), files });
     }
 
-    fn file(&mut self, path: PathBuf, written: &str, span: Span, into: &mut Vec<Directive>) {
+    /// Splices a file in; nothing where an error was reported instead.
+    fn file(
+        &mut self,
+        path: PathBuf,
+        written: &str,
+        span: Span,
+        into: &mut Vec<Directive>,
+    ) -> Option<FileId> {
         if self.stack.contains(&path) {
             let help = "a file cannot include itself, also not through others".to_string();
-            return self.error(span, format!("\"{}\" is included in a circle", path.display()), Some(help));
+            self.error(span, format!("\"{}\" is included in a circle", path.display()), Some(help));
+            return None;
         }
         if self.stack.len() >= MAX_DEPTH {
-            return self.error(span, format!("files are included deeper than {MAX_DEPTH}"), None);
+            self.error(span, format!("files are included deeper than {MAX_DEPTH}"), None);
+            return None;
         }
         if !self.parsed.contains_key(&path) && !self.load(&path, written, span) {
-            return;
+            return None;
         }
         let parsed = &self.parsed[&path];
         if self.bytes + parsed.bytes > MAX_BYTES {
-            return self.too_much(span);
+            self.too_much(span);
+            return None;
         }
         self.bytes += parsed.bytes;
-        let tree = parsed.tree.clone();
+        let (file, tree) = (parsed.file, parsed.tree.clone());
         self.stack.push(path);
         into.extend(self.splice(tree));
         self.stack.pop();
+        Some(file)
     }
 
     /// Reads and parses a file that was not included before; false where an error was reported instead.
@@ -216,7 +229,7 @@ impl<'a> Splicer<'a> {
                 let bytes = text.len() as u64;
                 let file = self.sources.add(path.to_path_buf(), text);
                 let tree = parser::parse(file, self.sources, self.diagnostics);
-                self.parsed.insert(path.to_path_buf(), Parsed { tree, bytes });
+                self.parsed.insert(path.to_path_buf(), Parsed { file, tree, bytes });
                 return true;
             }
             Ok(None) => self.too_much(span),

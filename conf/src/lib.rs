@@ -7,6 +7,7 @@
 pub mod source;
 pub mod diagnostics;
 pub mod tree;
+pub mod parts;
 pub mod variables;
 pub mod nginx_variables;
 pub mod slots;

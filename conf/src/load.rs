@@ -15,6 +15,7 @@ use crate::foreign;
 use crate::include::{self, ConfPrefix};
 use crate::model::{Configuration, ErrorLog, Level, LogTarget};
 use crate::parser;
+use crate::parts::Parts;
 use crate::reading::Reading;
 use crate::slots;
 use crate::source::Sources;
@@ -46,6 +47,16 @@ pub struct Loaded {
     pub diagnostics: Diagnostics,
     /// `control_socket` as far as it could be read, also where there are errors elsewhere.
     pub control_socket: Option<PathBuf>,
+    /// What it is made of.
+    pub parts: Parts,
+}
+
+impl Loaded {
+    /// The same without what whoever copies it asks for, which would else be held for as long as a process serves it.
+    #[must_use]
+    pub fn to_serve(self) -> Loaded {
+        Loaded { parts: Parts::default(), ..self }
+    }
 }
 
 /// Reads a configuration from its files.
@@ -62,7 +73,8 @@ pub fn load(options: &Options) -> Loaded {
     }
     let Some(main) = include::read(&main_file, &conf_prefix, &mut sources, &mut diagnostics) else {
         // What such a file lacks is not known.
-        return Loaded { configuration: None, sources, diagnostics, control_socket: None };
+        let parts = Parts::default();
+        return Loaded { configuration: None, sources, diagnostics, control_socket: None, parts };
     };
     tree.extend(main);
     let defaults = Defaults { error_log: default_error_log(options), control_socket: true };
@@ -104,16 +116,18 @@ fn understand(
         written: foreign::written(&tree),
         defined_elsewhere: slots::defined_elsewhere(&tree),
         declared: Declared::default(),
+        parts: Parts::default(),
     };
     logs::declare_combined(&mut reading);
     let (main, mut http) = configuration::read(&tree, defaults, &mut reading);
     http.slots = std::mem::take(&mut reading.slots);
+    let parts = Parts { tree, ..std::mem::take(&mut reading.parts) };
     let control_socket = main.control_socket.clone();
     diagnostics.leave_out_consequences(&sources);
     diagnostics.leave_out_repeats();
     diagnostics.recommend_lenient();
     let whole = (!diagnostics.has_errors()).then(|| Configuration { sources: sources.clone(), main, http });
-    Loaded { configuration: whole, sources, diagnostics, control_socket }
+    Loaded { configuration: whole, sources, diagnostics, control_socket, parts }
 }
 
 fn default_error_log(options: &Options) -> ErrorLog {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::declared::{Declared, Kind};
 use crate::diagnostics::{Diagnostic, Diagnostics};
 use crate::include::ConfPrefix;
+use crate::parts::{Base, NamedPath, Parts, PathUse};
 use crate::regular_expression::{self, Regex};
 use crate::slots::{self, Slot};
 use crate::source::{Sources, Span};
@@ -63,6 +64,8 @@ pub struct Reading<'a> {
     pub defined_elsewhere: Vec<Box<str>>,
     /// What was declared so far.
     pub declared: Declared,
+    /// What it is made of.
+    pub parts: Parts,
 }
 
 impl Reading<'_> {
@@ -184,9 +187,25 @@ impl Reading<'_> {
         false
     }
 
-    /// A path of the configuration: absolute as it is, others below the prefix.
+    /// A path that no directive names: absolute as it is, others below the prefix.
     pub fn path(&self, name: &str) -> PathBuf {
         self.prefix.join(name)
+    }
+
+    /// A path that a directive names: absolute as it is, others below the prefix. `written` is what of the word is the path.
+    pub fn named_path(&mut self, word: &Word, written: &str, used: PathUse) -> PathBuf {
+        self.note(word, written, Base::Prefix, used);
+        self.prefix.join(written)
+    }
+
+    /// The same for one that hangs on the directory of the main file.
+    pub fn path_beside_main(&mut self, word: &Word, used: PathUse) -> PathBuf {
+        self.note(word, &word.text, Base::MainFile, used);
+        self.conf_prefix.resolve(&word.text)
+    }
+
+    fn note(&mut self, word: &Word, written: &str, base: Base, used: PathUse) {
+        self.parts.paths.push(NamedPath { span: word.span, written: written.to_owned(), base, used });
     }
 
     /// A directory for temporary files with up to three levels, as `path [level1 [level2 [level3]]]`. The levels are
@@ -196,7 +215,10 @@ impl Reading<'_> {
         for level in levels {
             self.number(level, 1, 255)?;
         }
-        Some(TempPath { path: self.path(&path.text), written: Some(path.span) })
+        Some(TempPath {
+            path: self.named_path(path, &path.text, PathUse::Temporary),
+            written: Some(path.span),
+        })
     }
 
     /// The directory for temporary files where none is written; `name` is nginx's for it.

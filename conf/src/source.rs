@@ -29,10 +29,22 @@ pub struct SourceFile {
     pub text: Vec<u8>,
 }
 
+/// One `include`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inclusion {
+    /// The name or pattern, as the word that it is.
+    pub span: Span,
+    /// It, as it is written.
+    pub written: String,
+    /// The files that it brought.
+    pub files: Vec<FileId>,
+}
+
 /// All files read for one configuration, in order of first inclusion (the order `-T` prints them in).
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     files: Vec<SourceFile>,
+    inclusions: Vec<Inclusion>,
 }
 
 /// A place as people write it; both numbers count from 1, the column in bytes.
@@ -49,6 +61,16 @@ impl Sources {
     pub fn add(&mut self, path: PathBuf, text: Vec<u8>) -> FileId {
         self.files.push(SourceFile { path, text });
         FileId(u32::try_from(self.files.len() - 1).expect("includes are bounded far below u32::MAX"))
+    }
+
+    /// Notes an `include`.
+    pub fn note(&mut self, inclusion: Inclusion) {
+        self.inclusions.push(inclusion);
+    }
+
+    /// Every `include`, once for each time that its file was included.
+    pub fn inclusions(&self) -> &[Inclusion] {
+        &self.inclusions
     }
 
     /// The file of an id that this value gave out.

@@ -17,7 +17,7 @@ mod meter;
 mod tests;
 
 pub use account::{Account, Spent, Whose};
-pub use listening::{Listener, listener};
+pub use listening::{Listener, is_taken, listener};
 pub use machine::{Traffic, link_speed, traffic};
 pub use meter::{Meter, Metered};
 pub use place::{Place, SHARED_MEMORY, clear_away};

@@ -10,8 +10,19 @@ use std::process::{Command, Stdio};
 use crate::{bill, checks, tree};
 
 /// Lines of `millstream man`, each a page.
-const PAGES: &[&str] =
-    &["", "serve", "purge", "explain", "top", "bench", "bench compare", "ladder", "demo", "capacity"];
+const PAGES: &[&str] = &[
+    "",
+    "serve",
+    "import",
+    "purge",
+    "explain",
+    "top",
+    "bench",
+    "bench compare",
+    "ladder",
+    "demo",
+    "capacity",
+];
 const SHELLS: &[&str] = &["bash", "zsh", "fish"];
 
 const USAGE: &str = "cargo xtask package [--profile NAME] [OPTIONS OF CARGO-DEB]

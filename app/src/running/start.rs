@@ -32,7 +32,7 @@ pub(super) fn start(
     let is_next = std::env::var_os(listener::ENVIRONMENT).is_some();
     account::warn_of_idle_user(&mut loaded, is_next || rustix::process::geteuid().is_root());
     check::report(&loaded, Severity::Warning);
-    let Loaded { configuration: Some(configuration), sources, diagnostics, .. } = loaded else {
+    let Loaded { configuration: Some(configuration), sources, diagnostics, .. } = loaded.to_serve() else {
         return ExitCode::FAILURE;
     };
     local_time::set_clock(local_now);

@@ -7,6 +7,7 @@ use super::level::level;
 use super::phases::Phases;
 use super::templates::record;
 use super::{Apply, Feature, Level, Place, Row, once};
+use crate::parts::PathUse;
 use crate::reading::Reading;
 use crate::template::Template;
 use crate::tree::Directive;
@@ -64,7 +65,10 @@ pub const ROWS: &[Row] = &[
         "The file of names and passwords, lines of `name:password`, with `#` before comments. The password is as `htpasswd` or `openssl passwd` write \
         it: bcrypt (`$2y$`), SHA-256 and SHA-512 (`$5$`, `$6$`), yescrypt (`$y$`), MD5 (`$apr1$`, `$1$`), `{SHA}`, `{SSHA}`, or `{PLAIN}` with \
         the word itself; the thirteen characters of DES are read too. Changes hold within a second; a relative name hangs on the directory of the main file.",
-        Apply::Level(|l, d, r| l.auth_basic.users = Some(r.template(&d.args[0])))),
+        Apply::Level(|l, d, r| {
+            r.path_beside_main(&d.args[0], PathUse::Own);
+            l.auth_basic.users = Some(r.template(&d.args[0]));
+        })),
 ];
 
 fn realm(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

@@ -5,6 +5,7 @@
 
 use crate::declared::Kind;
 use crate::declared::cache_zone::CacheZone;
+use crate::parts::PathUse;
 use crate::reading::{Reading, parameter};
 use crate::suggest;
 use crate::tree::{Directive, Word};
@@ -53,7 +54,8 @@ pub(super) fn declare(directive: &Directive, reading: &mut Reading<'_>) {
     }
     let mut zone = CacheZone {
         span: directive.span,
-        path: (path.text != "memory").then(|| reading.path(path.text.trim_end_matches('/'))),
+        path: (path.text != "memory")
+            .then(|| reading.named_path(path, path.text.trim_end_matches('/'), PathUse::Cache)),
         ..CacheZone::default()
     };
     for word in &directive.args[1..] {

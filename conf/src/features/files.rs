@@ -7,6 +7,7 @@ use super::level::settings;
 use super::location::LocationMatch;
 use super::templates::{record, without_templates};
 use super::{Apply, Level, MANY, Row, idle, often, once};
+use crate::parts::PathUse;
 use crate::reading::Reading;
 use crate::source::Span;
 use crate::template::Template;
@@ -129,7 +130,8 @@ fn place(level: &mut Level, directive: &Directive, replaces: Replaces, reading: 
         (Replaces::Nothing, trimmed) => trimmed,
         _ => word.text.as_str(),
     };
-    let full = if written.starts_with('$') { written.into() } else { reading.path(written) };
+    let below = reading.named_path(word, written, PathUse::Served);
+    let full = if written.starts_with('$') { written.into() } else { below };
     level.files.root = Some(Root {
         path: reading.template(&Reading::part(word, full.to_string_lossy())),
         prefix: reading.path("").to_string_lossy().into_owned(),

@@ -18,6 +18,7 @@ use super::level::level;
 use super::templates::{Templates, record, without_templates};
 use super::{Apply, Feature, MANY, Place, Row, often, once};
 use crate::declared::log::{KeptLogs, LogFile, LogFileId, LogFormat, LogGroupId, LogTarget, MOST_KEPT};
+use crate::parts::PathUse;
 use crate::reading::{Reading, parameter};
 use crate::suggest;
 use crate::template::{self, Template};
@@ -204,7 +205,7 @@ pub(super) fn error_log(directive: &Directive, reading: &mut Reading<'_>) -> Opt
                 .help("write a file; the dashboard has the last errors");
             return None;
         }
-        path => LogTarget::File(reading.path(path)),
+        path => LogTarget::File(reading.named_path(word, path, PathUse::Log)),
     };
     Some(ErrorLog { target, level })
 }
@@ -249,7 +250,7 @@ fn access_log(level: &mut super::Level, directive: &Directive, reading: &mut Rea
                 .help("leave out buffer=, flush= and gzip, or write the path itself");
             return;
         }
-        let full = reading.path(&path.text);
+        let full = reading.named_path(path, &path.text, PathUse::Log);
         let place = LogPlace::Named(reading.template(&Reading::part(path, full.to_string_lossy())));
         if let Some(logs) = logs {
             logs.push(AccessLog { place, format, condition: parameters.condition });
@@ -260,7 +261,7 @@ fn access_log(level: &mut super::Level, directive: &Directive, reading: &mut Rea
         let Some(syslog) = syslog::read(path, reading) else { return };
         LogTarget::Syslog(syslog)
     } else {
-        LogTarget::File(reading.path(&path.text))
+        LogTarget::File(reading.named_path(path, &path.text, PathUse::Log))
     };
     let file = LogFile { target, buffer: parameters.buffer, flush: parameters.flush, gzip: parameters.gzip };
     if let Some(file) = log_file(file, path, reading)

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::context::{Context, EVERYWHERE, HTTP, MAIN};
 use super::logs::{self, ErrorLog};
 use super::{Apply, MANY, Row, idle, often, once};
+use crate::parts::PathUse;
 use crate::reading::{Reading, parameter};
 use crate::tree::Directive;
 
@@ -103,7 +104,7 @@ pub const ROWS: &[Row] = &[
         })),
     once("pid", MAIN, (1, 1), "file", "logs/nginx.pid",
         "The file that holds the process id. It appears once every listener is open.",
-        Apply::Main(|main, d, r| main.pid = r.path(&d.args[0].text))),
+        Apply::Main(|main, d, r| main.pid = r.named_path(&d.args[0], &d.args[0].text, PathUse::Pid))),
     once("daemon", MAIN, (1, 1), "on | off", "on",
         "Whether the process leaves the terminal.",
         Apply::Main(|main, d, r| main.daemon = r.flag(&d.args[0]).unwrap_or(true))),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::context::HTTP_SERVER;
 use super::level::level;
 use super::{Apply, Feature, Level, MANY, Place, Row, idle, often, once};
+use crate::parts::PathUse;
 use crate::reading::Reading;
 use crate::source::Span;
 use crate::tree::{Directive, Word};
@@ -232,7 +233,7 @@ pub const ROWS: &[Row] = &[
 
 pub(in crate::features) fn pem_file(word: &Word, what: &str, reading: &mut Reading<'_>) -> (PathBuf, Span) {
     // A file that cannot be used goes on as one, so that nothing else is reported for want of it.
-    let path = reading.conf_prefix.resolve(&word.text);
+    let path = reading.path_beside_main(word, PathUse::Certificate);
     if !reading.without_variables(word, "the name of a certificate") {
         return (path, word.span);
     }
@@ -260,7 +261,7 @@ pub(in crate::features) fn pem_file(word: &Word, what: &str, reading: &mut Readi
 pub(in crate::features) fn password_file(word: &Word, reading: &mut Reading<'_>) -> Option<PathBuf> {
     reading
         .without_variables(word, "the name of a file of passwords")
-        .then(|| reading.conf_prefix.resolve(&word.text))
+        .then(|| reading.path_beside_main(word, PathUse::Certificate))
 }
 
 /// The versions that a directive leaves, with those of the same name before; nothing after its error was reported.

@@ -39,13 +39,7 @@ impl Listener {
 
 /// Who listens on an address of this machine, by name or on all addresses; `None`: nobody, or nobody that may be seen.
 pub fn listener(address: SocketAddr) -> Option<Listener> {
-    let mut inodes = HashSet::new();
-    sockets::each(|socket| {
-        let is_wild = socket.local.ip().is_unspecified() && socket.local.port() == address.port();
-        if socket.state == LISTEN && (is_wild || socket.local == address) {
-            inodes.insert(socket.inode);
-        }
-    });
+    let inodes = listening(address);
     if inodes.is_empty() {
         return None;
     }
@@ -54,6 +48,23 @@ pub fn listener(address: SocketAddr) -> Option<Listener> {
     let is_child = |id: &&u32| process_table::parent(**id).is_some_and(|parent| processes.contains(&parent));
     let id = *processes.iter().find(|id| !is_child(id))?;
     Some(Listener { id, name: process_table::name(id), processes })
+}
+
+/// Whether anybody listens on an address of this machine, seen or not.
+pub fn is_taken(address: SocketAddr) -> bool {
+    !listening(address).is_empty()
+}
+
+/// The sockets that listen on an address, or on all.
+fn listening(address: SocketAddr) -> HashSet<u64> {
+    let mut inodes = HashSet::new();
+    sockets::each(|socket| {
+        let is_wild = socket.local.ip().is_unspecified() && socket.local.port() == address.port();
+        if socket.state == LISTEN && (is_wild || socket.local == address) {
+            inodes.insert(socket.inode);
+        }
+    });
+    inodes
 }
 
 /// Whether a process has one of these sockets open.

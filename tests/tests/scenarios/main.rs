@@ -53,6 +53,7 @@ mod listeners;
 mod proxy_protocol;
 mod shortage;
 mod diagnostics;
+mod import;
 mod dialling;
 mod disk;
 mod failures;

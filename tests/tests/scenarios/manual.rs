@@ -7,8 +7,19 @@ use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{binary, is_nginx};
 
 /// Every page: the program's, then those of its commands.
-const PAGES: &[&str] =
-    &["", "serve", "purge", "explain", "top", "bench", "bench compare", "ladder", "demo", "capacity"];
+const PAGES: &[&str] = &[
+    "",
+    "serve",
+    "import",
+    "purge",
+    "explain",
+    "top",
+    "bench",
+    "bench compare",
+    "ladder",
+    "demo",
+    "capacity",
+];
 
 /// What the binary prints for such a line, which is a success.
 fn printed(line: &str) -> String {

@@ -5,6 +5,7 @@
 use crate::address::{HostPort, PeerAddress};
 use crate::declared::otel::{OtelEndpoint, OtelExporter, OtelProtocol};
 use crate::features::made::lines;
+use crate::parts::PathUse;
 use crate::reading::Reading;
 use crate::suggest;
 use crate::tree::{Directive, Word};
@@ -57,7 +58,9 @@ pub(super) fn read(directive: &Directive, reading: &mut Reading<'_>) {
         seen.push(&key.text);
         match key.text.as_str() {
             "endpoint" => endpoint = self::endpoint(&words[0], reading),
-            "trusted_certificate" => trusted = Some(reading.path(&words[0].text)),
+            "trusted_certificate" => {
+                trusted = Some(reading.named_path(&words[0], &words[0].text, PathUse::Certificate))
+            }
             "header" => headers.extend(header(&words[0], &words[1], reading)),
             "interval" => interval = interval_of(&words[0], reading),
             "metrics_interval" => {

@@ -6,6 +6,7 @@
 use super::{CommonLevel, sibling};
 use crate::features::level::{Placed, settings};
 use crate::features::templates::Templates;
+use crate::parts::PathUse;
 use crate::reading::Reading;
 use crate::template::Template;
 use crate::tree::{Directive, Word};
@@ -73,9 +74,12 @@ pub(super) fn store(level: &mut CommonLevel, directive: &Directive, reading: &mu
             return;
         }
         "on" => Store::Root,
-        path if path.starts_with('$') => Store::Path(reading.template(word)),
+        path if path.starts_with('$') => {
+            reading.named_path(word, path, PathUse::Stored);
+            Store::Path(reading.template(word))
+        }
         path => {
-            let full = reading.path(path);
+            let full = reading.named_path(word, path, PathUse::Stored);
             Store::Path(reading.template(&Reading::part(word, full.to_string_lossy())))
         }
     };

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::pem_file;
+use crate::parts::PathUse;
 use crate::reading::Reading;
 use crate::template::Template;
 use crate::tree::Word;
@@ -44,6 +45,9 @@ impl PemSource {
     pub(super) fn read(word: &Word, what: &str, reading: &mut Reading<'_>) -> Self {
         let directory = reading.conf_prefix.resolve("");
         if word.text.contains('$') {
+            if !word.text.starts_with(DATA) {
+                reading.path_beside_main(word, PathUse::Certificate);
+            }
             return PemSource::Variable(reading.template(word), directory);
         }
         match PemSource::named(&word.text, &directory) {

@@ -1,0 +1,131 @@
+//! Where Millstream writes, so that it can stand beside an nginx with the same configuration.
+//!
+//! The folder of packages goes with the unit, whose service may write in folders that systemd makes for it; any other folder is whole
+//! in itself. Names are chosen here and nothing is made. Next: `rewriting`, which puts them in.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// The folder of packages.
+const PACKAGED: &str = "/etc/millstream";
+/// nginx's own folders, which say nothing about a file in them.
+const KNOWN: [&str; 4] = ["/var/log/nginx", "/var/cache/nginx", "/var/lib/nginx", "/var/log"];
+/// What is no file of nginx's own.
+const DEVICES: [&str; 2] = ["/dev/", "/proc/"];
+
+/// Folders that are written to.
+#[derive(Debug)]
+pub(super) struct OwnPlaces {
+    /// Whether the unit of packages runs what is there.
+    pub(super) is_packaged: bool,
+    logs: &'static str,
+    caches: &'static str,
+    run: &'static str,
+}
+
+impl OwnPlaces {
+    /// Those that go with a target.
+    pub(super) fn of(target: &Path) -> OwnPlaces {
+        if target == Path::new(PACKAGED) {
+            return OwnPlaces {
+                is_packaged: true,
+                logs: "/var/log/millstream/",
+                caches: "/var/cache/millstream/",
+                run: "/run/millstream/",
+            };
+        }
+        // Relative: they hang on the prefix, and `-p` names the folder.
+        OwnPlaces { is_packaged: false, logs: "logs/", caches: "cache/", run: "" }
+    }
+
+    /// Directives that the unit writes on the command line.
+    pub(super) fn globals(&self) -> Option<String> {
+        self.is_packaged.then(|| "daemon off;".to_owned())
+    }
+
+    /// The pid file.
+    pub(super) fn pid(&self) -> String {
+        format!("{}nginx.pid", self.run)
+    }
+
+    /// A log of Millstream's own.
+    pub(super) fn log(&self, name: &str) -> String {
+        format!("{}{name}", self.logs)
+    }
+
+    /// Folders of the target that nobody else makes.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &'static str> {
+        let own = if self.is_packaged { None } else { Some([self.logs, self.caches]) };
+        own.into_iter().flatten().map(|folder| folder.trim_end_matches('/'))
+    }
+}
+
+/// Which names were given, so that no two paths come to have one.
+#[derive(Debug, Default)]
+pub(super) struct Names(HashMap<String, String>);
+
+impl Names {
+    /// The place of a log.
+    pub(super) fn log(&mut self, path: &str, places: &OwnPlaces) -> String {
+        self.place(path, places.logs)
+    }
+
+    /// The place of a cache, or of temporary files.
+    pub(super) fn cache(&mut self, path: &str, places: &OwnPlaces) -> String {
+        self.place(path, places.caches)
+    }
+
+    /// A name in one folder, since folders in it would have to be made.
+    fn place(&mut self, path: &str, folder: &str) -> String {
+        let known = KNOWN.iter().find_map(|known| path.strip_prefix(known)?.strip_prefix('/'));
+        let short = known.or_else(|| path.rsplit('/').next()).unwrap_or(path);
+        let all = path.trim_matches('/').replace('/', "-");
+        let choices = [short.replace('/', "-"), all];
+        for name in &choices {
+            let place = format!("{folder}{name}");
+            if !name.is_empty() && self.0.entry(place.clone()).or_insert_with(|| path.to_owned()) == path {
+                return place;
+            }
+        }
+        // Neither is free: `/a-b` and `/a/b`.
+        format!("{folder}{}-{}", choices[1], self.0.len())
+    }
+}
+
+/// Whether a path is a device, which two programs can share.
+pub(super) fn is_device(path: &Path) -> bool {
+    DEVICES.iter().any(|device| path.starts_with(device))
+}
+
+/// The folders of systemd's that the service sees empty.
+pub(super) fn is_hidden(path: &Path) -> bool {
+    ["/home", "/root", "/run/user", "/tmp", "/var/tmp"].iter().any(|hidden| path.starts_with(hidden))
+}
+
+/// A path as text.
+pub(super) fn text(path: PathBuf) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_and_never_shared() {
+        let (places, mut names) = (OwnPlaces::of(Path::new(PACKAGED)), Names::default());
+        for (path, place) in [
+            ("/var/log/nginx/access.log", "/var/log/millstream/access.log"),
+            ("/var/log/nginx/shop/access.log", "/var/log/millstream/shop-access.log"),
+            ("/srv/shop/access.log", "/var/log/millstream/srv-shop-access.log"),
+            ("/srv/shop/errors", "/var/log/millstream/errors"),
+            ("/var/log/nginx/$host.log", "/var/log/millstream/$host.log"),
+            ("/var/log/nginx/access.log", "/var/log/millstream/access.log"),
+        ] {
+            assert_eq!(names.log(path, &places), place, "{path}");
+        }
+        assert_eq!(names.cache("/dev/shm/api", &places), "/var/cache/millstream/api");
+        let own = OwnPlaces::of(Path::new("/srv/new"));
+        assert_eq!((own.pid().as_str(), own.log("error.log").as_str()), ("nginx.pid", "logs/error.log"));
+    }
+}

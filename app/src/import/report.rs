@@ -1,0 +1,147 @@
+//! What is printed: the answer as the first line, then what differs, what is to be done, what was copied.
+//!
+//! Sentences about directives are those of the check (`-t -v`). Nothing is decided here.
+
+use super::of;
+use super::places::OwnPlaces;
+use super::plan::{Difference, Entry, Plan};
+use millstream_conf::diagnostics::Severity;
+use millstream_conf::load::Loaded;
+use millstream_conf::source::Sources;
+use std::path::{Path, PathBuf};
+
+/// Lines of one list at the most.
+const MOST_LISTED: usize = 200;
+
+/// The text of an import that went well.
+pub(super) struct ImportReport {
+    from: String,
+    to: PathBuf,
+    files: usize,
+    copied: Vec<String>,
+    differences: Vec<String>,
+    before: Vec<String>,
+    is_dry: bool,
+}
+
+impl ImportReport {
+    pub(super) fn new(
+        from: &str,
+        to: &Path,
+        plan: &Plan,
+        mut differences: Vec<Difference>,
+        sources: &Sources,
+    ) -> ImportReport {
+        differences.sort_by_key(|difference| difference.span);
+        let placed = |difference: &Difference| match difference.span {
+            Some(span) => format!("{}: {}", sources.locate(span), difference.text),
+            None => difference.text.clone(),
+        };
+        let shown = |(at, entry): (&PathBuf, &Entry)| match entry {
+            Entry::File { .. } => at.display().to_string(),
+            Entry::Link(to) => format!("{} -> {}", at.display(), to.display()),
+        };
+        ImportReport {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            files: plan.files(),
+            copied: plan.entries.iter().map(shown).collect(),
+            differences: differences.iter().map(placed).collect(),
+            before: Vec::new(),
+            is_dry: false,
+        }
+    }
+
+    /// Nothing was written.
+    pub(super) fn is_dry(&mut self) {
+        self.is_dry = true;
+    }
+
+    /// What has to be done by hand.
+    pub(super) fn before(&mut self, sentences: Vec<String>) {
+        self.before.extend(sentences);
+    }
+
+    /// Files that were there and are included with the others.
+    pub(super) fn strangers(&mut self, files: &[PathBuf]) {
+        let told = |file: &PathBuf| {
+            format!("{} was there before and is included as well", self.to.join(file).display())
+        };
+        self.differences.extend(files.iter().map(told));
+    }
+
+    /// Where files are that were replaced.
+    pub(super) fn kept(&mut self, folder: Option<PathBuf>) {
+        if let Some(folder) = folder {
+            self.before.push(format!("what was replaced is in {}", folder.display()));
+        }
+    }
+
+    /// All of it.
+    pub(super) fn text(&self, places: &OwnPlaces) -> String {
+        let (files, to) = (counted(self.files, "file"), self.to.display());
+        let copied = if self.is_dry { "would be copied" } else { "copied" };
+        let differ = match self.differences.len() {
+            0 => "nothing differs".to_owned(),
+            1 => "1 thing differs".to_owned(),
+            more => format!("{more} things differ"),
+        };
+        let mut text = format!("{} can run on Millstream: {files} {copied} to {to}, {differ}.\n", self.from);
+        list(&mut text, "What differs", &self.differences);
+        list(&mut text, "To be done", &self.before);
+        list(&mut text, if self.is_dry { "Would be copied" } else { "Copied" }, &self.copied);
+        if !self.is_dry {
+            let next = match places.is_packaged {
+                true => "sudo millstream -t && sudo systemctl reload-or-restart millstream".to_owned(),
+                false => format!("millstream -p {to} -c nginx.conf"),
+            };
+            text += &format!("\nNext: {next}\n");
+        }
+        text
+    }
+}
+
+/// The answer where files of the target would be lost.
+pub(super) fn refused(from: &str, to: &Path, differing: &[PathBuf]) -> String {
+    let files = counted(differing.len(), "file");
+    let mut text = format!(
+        "{from} can run on Millstream, but {files} in {} would be replaced by others. Nothing was copied.\n",
+        to.display()
+    );
+    let shown: Vec<String> = differing.iter().map(|at| at.display().to_string()).collect();
+    list(&mut text, "Not the same", &shown);
+    text += "\n--force replaces them, and keeps them beside the folder; --to FOLDER copies to another one.\n";
+    text
+}
+
+/// What the check says that is no error: what means something else here, is left out, or does nothing.
+pub(super) fn findings(loaded: &Loaded) -> Vec<Difference> {
+    let all = of(&loaded.diagnostics, Severity::Warning).chain(of(&loaded.diagnostics, Severity::Idle));
+    all.map(|finding| {
+        let elsewhere = match finding.elsewhere(&loaded.sources) {
+            none if none.is_empty() => none,
+            others => format!(" (also in {others})"),
+        };
+        let help = finding.help.as_ref().map_or_else(String::new, |help| format!(": {help}"));
+        Difference { span: finding.span, text: format!("{}{elsewhere}{help}", finding.message) }
+    })
+    .collect()
+}
+
+/// `1 file`, `2 files`.
+pub(super) fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+fn list(text: &mut String, title: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    *text += &format!("\n{title}:\n");
+    for line in lines.iter().take(MOST_LISTED) {
+        *text += &format!("  {line}\n");
+    }
+    if let Some(more) = lines.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+        *text += &format!("  and {more} more\n");
+    }
+}

@@ -1,0 +1,305 @@
+//! From the files of nginx to those of the target: which are copied, and which of their words change on the way.
+//!
+//! What a directive is and what a path is for comes from `millstream-conf`, which has read the files. Includes hang on the main file's folder
+//! anew; what nginx writes gets a place of Millstream's own; all else goes on naming what it named. Before: `plan`, `edits`, `places`; next: `target`.
+
+use super::MAIN_FILE;
+use super::edits::{self, Edit};
+use super::origin::{Origin, straight};
+use super::places::{self, Names, OwnPlaces};
+use super::plan::{Difference, Plan};
+use millstream_conf::load::Loaded;
+use millstream_conf::model::Configuration;
+use millstream_conf::parts::{Base, NamedPath, PathUse};
+use millstream_conf::source::{FileId, Span};
+use millstream_conf::tree::Directive;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+#[cfg(test)]
+mod tests;
+
+/// Bytes of one file of passwords at the most.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// What the target is to hold, and what is not as it was.
+pub(super) fn plan(
+    origin: &Origin,
+    loaded: &Loaded,
+    places: &OwnPlaces,
+) -> Result<(Plan, Vec<Difference>), String> {
+    let mut rewriting = Rewriting {
+        origin,
+        loaded,
+        places,
+        names: Names::default(),
+        seen: HashSet::new(),
+        edits: HashMap::new(),
+        copied: BTreeSet::new(),
+        plan: Plan::new(&origin.real),
+        differences: Vec::new(),
+    };
+    rewriting.copied.insert(rewriting.main());
+    rewriting.includes();
+    for path in &loaded.parts.paths {
+        rewriting.path(path)?;
+    }
+    for span in &loaded.parts.left_out {
+        rewriting.take_out(*span, None);
+    }
+    rewriting.of_the_unit();
+    if let Some(configuration) = &loaded.configuration {
+        rewriting.defaults(configuration);
+    }
+    rewriting.whole()
+}
+
+struct Rewriting<'a> {
+    origin: &'a Origin,
+    loaded: &'a Loaded,
+    places: &'a OwnPlaces,
+    names: Names,
+    /// Words that were looked at: a file that is included twice has each of them twice.
+    seen: HashSet<Span>,
+    edits: HashMap<FileId, Vec<Edit>>,
+    copied: BTreeSet<FileId>,
+    plan: Plan,
+    differences: Vec<Difference>,
+}
+
+impl Rewriting<'_> {
+    /// The main file is the first that was read.
+    fn main(&self) -> FileId {
+        FileId(0)
+    }
+
+    fn file(&self, id: FileId) -> &Path {
+        &self.loaded.sources.file(id).path
+    }
+
+    fn text(&self, id: FileId) -> &[u8] {
+        &self.loaded.sources.file(id).text
+    }
+
+    fn differs(&mut self, span: Option<Span>, text: String) {
+        self.differences.push(Difference { span, text });
+    }
+
+    /// Changes a file, if it is one that is copied; the others are somebody else's, and what would have to change is told.
+    fn change(&mut self, span: Span, edit: Edit, told: Option<String>) {
+        if self.origin.below(self.file(span.file)).is_some() {
+            self.edits.entry(span.file).or_default().push(edit);
+            if let Some(told) = told {
+                self.differs(Some(span), told);
+            }
+        } else if let Some(told) = told {
+            self.differs(Some(span), format!("to be changed by hand, as this file is not copied: {told}"));
+        }
+    }
+
+    fn take_out(&mut self, span: Span, told: Option<String>) {
+        let edit = Edit::take_out(self.text(span.file), span);
+        self.change(span, edit, told);
+    }
+
+    fn includes(&mut self) {
+        for inclusion in self.loaded.sources.inclusions() {
+            self.copied.extend(&inclusion.files);
+            if !self.seen.insert(inclusion.span) {
+                continue;
+            }
+            let written = &inclusion.written;
+            let anew = match self.origin.below(Path::new(written)) {
+                Some(below) => places::text(below),
+                None => places::text(straight(&self.origin.folder.join(written))),
+            };
+            if anew != *written {
+                self.change(inclusion.span, Edit::word(inclusion.span, &anew), None);
+            }
+        }
+    }
+
+    /// One path that a directive names.
+    fn path(&mut self, path: &NamedPath) -> Result<(), String> {
+        if !self.seen.insert(path.span) || path.written.is_empty() {
+            return Ok(());
+        }
+        let (written, has_variables) = (path.written.as_str(), path.written.contains('$'));
+        if written.starts_with('$') {
+            let base = match path.base {
+                Base::Prefix => &self.origin.prefix,
+                Base::MainFile => &self.origin.folder,
+            };
+            let what = format!("if {written} turns out relative, it no longer hangs on {}", base.display());
+            self.differs(Some(path.span), what);
+            return Ok(());
+        }
+        let whole = match path.base {
+            Base::Prefix => self.origin.prefix.join(written),
+            Base::MainFile => self.origin.folder.join(written),
+        };
+        match path.used {
+            PathUse::Own if !has_variables && self.own(path, &whole)? => {}
+            PathUse::Own | PathUse::Certificate | PathUse::Served => {
+                if path.used != PathUse::Served && !has_variables {
+                    self.plan.stay.push(whole.clone());
+                }
+                self.settle(path, &whole, None);
+            }
+            PathUse::Stored => {
+                let told = format!(
+                    "answers are stored in {written} by nginx too, and the service has to be allowed to"
+                );
+                self.settle(path, &whole, None);
+                self.differs(Some(path.span), told);
+            }
+            PathUse::Log | PathUse::Cache | PathUse::Temporary | PathUse::Pid => self.moved(path, &whole),
+        }
+        Ok(())
+    }
+
+    /// A file of the configuration's own; false where it stays where it is.
+    fn own(&mut self, path: &NamedPath, whole: &Path) -> Result<bool, String> {
+        let Some(below) = self.origin.below(whole) else { return Ok(false) };
+        let text = match read(whole) {
+            Ok(text) => text,
+            // As in nginx, that is found out when it is asked for.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(format!("{}: {error}", whole.display())),
+        };
+        self.plan.add(self.origin, &below, text)?;
+        let anew = places::text(below);
+        if anew != path.written {
+            self.change(path.span, Edit::word(path.span, &anew), None);
+        }
+        Ok(true)
+    }
+
+    /// A path that is what it was, wherever the configuration is.
+    fn settle(&mut self, path: &NamedPath, whole: &Path, told: Option<String>) {
+        if Path::new(&path.written) != whole {
+            // With the slash at its end, which an `alias` means something by.
+            let word = places::text(whole.to_path_buf());
+            self.change(path.span, Edit::word(path.span, &word), told);
+        }
+    }
+
+    /// A path that nginx writes.
+    fn moved(&mut self, path: &NamedPath, whole: &Path) {
+        if places::is_device(whole) {
+            return;
+        }
+        let named = places::text(straight(whole));
+        let (word, anew) = match path.used {
+            PathUse::Pid => ("pid file", self.places.pid()),
+            PathUse::Log => ("log", self.names.log(&named, self.places)),
+            PathUse::Cache => ("cache", self.names.cache(&named, self.places)),
+            _ => ("folder for temporary files", self.names.cache(&named, self.places)),
+        };
+        let more = if path.used == PathUse::Cache { "; it begins empty" } else { "" };
+        let told = format!("the {word} {named} is {anew} here, since nginx writes that one{more}");
+        self.change(path.span, Edit::word(path.span, &anew), Some(told));
+    }
+
+    /// What the unit says, and a file must not say again.
+    fn of_the_unit(&mut self) {
+        if !self.places.is_packaged {
+            return;
+        }
+        for directive in &self.loaded.parts.tree {
+            match (directive.name.text.as_str(), &*directive.args) {
+                ("user", [user, ..]) => {
+                    let told = format!(
+                        "user {0} is left out: the service has a user of its own, so what only {0} may read or write has to be opened to it",
+                        user.text
+                    );
+                    self.take_out(directive.span, Some(told));
+                }
+                ("daemon", _) => {
+                    self.take_out(directive.span, Some("daemon is left out: systemd says it".to_owned()))
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What nginx was built with where the files say nothing.
+    fn defaults(&mut self, configuration: &Configuration) {
+        let tree = &self.loaded.parts.tree;
+        let is_written = |block: &[Directive], name: &str| block.iter().any(|one| one.name.text == name);
+        let mut added = Vec::new();
+        for (name, place) in [("pid", self.places.pid()), ("error_log", self.places.log("error.log"))] {
+            if !is_written(tree, name) {
+                added.push(format!("{name} {place};"));
+            }
+        }
+        if !added.is_empty() {
+            let text = format!(
+                "\n# Added by millstream import, as nginx has defaults of its own.\n{}\n",
+                added.join("\n")
+            );
+            let edit = Edit::end(self.text(self.main()), &text);
+            self.edits.entry(self.main()).or_default().push(edit);
+        }
+        if let Some((span, block)) = tree
+            .iter()
+            .find_map(|one| Some((one.span, one.block.as_deref()?)).filter(|_| one.name.text == "http"))
+        {
+            let mut inside = Vec::new();
+            if !is_written(block, "access_log") {
+                inside.push(format!("access_log {};", self.places.log("access.log")));
+            }
+            if self.places.is_packaged && !is_written(block, "dashboard") {
+                inside.push("dashboard 127.0.0.1:8081 optional;".to_owned());
+            }
+            added.extend_from_slice(&inside);
+            // Files come from where they came from, so that is nothing to tell.
+            if !is_written(block, "root") && serves_default_root(configuration, &self.origin.prefix) {
+                inside.push(format!("root {};", self.origin.prefix.join("html").display()));
+            }
+            if !inside.is_empty() {
+                self.change(span, Edit::inside(span, &inside.join(" ")), None);
+            }
+        }
+        for line in added {
+            self.differs(None, format!("{line} is added, which no file says"));
+        }
+    }
+
+    /// All files with their changes.
+    fn whole(mut self) -> Result<(Plan, Vec<Difference>), String> {
+        for id in std::mem::take(&mut self.copied) {
+            let path = self.file(id).to_path_buf();
+            let text = edits::apply(self.text(id), self.edits.get(&id).map_or(&[], Vec::as_slice));
+            match self.origin.below(&path) {
+                _ if id == self.main() => self.plan.add_main(self.origin, Path::new(MAIN_FILE), text)?,
+                Some(below) => self.plan.add(self.origin, &below, text)?,
+                None => self.plan.stay.push(path),
+            }
+        }
+        self.plan.stay.sort();
+        self.plan.stay.dedup();
+        Ok((self.plan, self.differences))
+    }
+}
+
+/// Whether a server has its files where nginx looks if nobody says. That of the control socket, which no file writes, has none.
+fn serves_default_root(configuration: &Configuration, prefix: &Path) -> bool {
+    let (http, default) = (&configuration.http, prefix.join("html"));
+    let listeners = http.listeners.iter().filter(|listener| !listener.owner_only);
+    listeners.flat_map(|listener| &listener.servers).any(|server| {
+        let settings = &http.location(http.server(*server).own).settings;
+        settings.files.root.path.as_literal() == default.to_str()
+    })
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(io::Error::other("it is too large"));
+    }
+    Ok(text)
+}

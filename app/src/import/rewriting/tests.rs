@@ -1,0 +1,80 @@
+//! Files in, files out: what is written anew for the folder of packages and for any other.
+
+use super::*;
+use crate::import::plan::Entry;
+use std::fs;
+
+/// The text of a file of the target, and what differs, for files of nginx in a folder of their own; `@` stands for that.
+fn check(target: &str, files: &[(&str, &str)], expected: &[(&str, &str)], differences: &[&str]) {
+    let place = tempfile::tempdir().expect("a directory");
+    let folder = place.path().canonicalize().expect("it is there");
+    let named = |text: &str| text.replace('@', &folder.display().to_string());
+    for (name, text) in files {
+        fs::create_dir_all(folder.join(name).parent().expect("a folder")).expect("made");
+        fs::write(folder.join(name), named(text)).expect("written");
+    }
+    let origin = Origin::find(&folder, Some(Path::new("/usr/share/nginx"))).expect("it is there");
+    let loaded = origin.load();
+    assert!(loaded.configuration.is_some(), "{:?}", loaded.diagnostics);
+    let (plan, found) = plan(&origin, &loaded, &OwnPlaces::of(Path::new(target))).expect("it can be copied");
+    for (name, text) in expected {
+        let Some(Entry::File { text: own, .. }) = plan.entries.get(Path::new(name)) else {
+            panic!("no {name}")
+        };
+        assert_eq!(String::from_utf8_lossy(own), named(text), "{name}");
+    }
+    let found: Vec<&str> = found.iter().map(|difference| difference.text.as_str()).collect();
+    for told in differences {
+        assert!(found.iter().any(|text| text.contains(told)), "{told} is not in {found:#?}");
+    }
+    assert_eq!(found.len(), differences.len(), "{found:#?}");
+}
+
+#[test]
+fn what_the_unit_says_and_what_nginx_writes_changes_in_the_folder_of_packages() {
+    let main = "user www-data adm;\ndaemon off; pid /run/nginx.pid;\nevents {}\nhttp {\n    error_log /dev/stderr warn;\n    \
+                access_log '/var/log/nginx/my access.log';\n    client_body_temp_path /var/lib/nginx/body;\n    include \"@/conf.d/*.conf\";\n}\n";
+    let expected = "# user www-data adm;\n pid /run/millstream/nginx.pid;\nevents {}\nhttp { dashboard 127.0.0.1:8081 optional; root /usr/share/nginx/html;\n    \
+                    error_log /dev/stderr warn;\n    access_log \"/var/log/millstream/my access.log\";\n    client_body_temp_path /var/cache/millstream/body;\n    \
+                    include conf.d/*.conf;\n}\n\n# Added by millstream import, as nginx has defaults of its own.\nerror_log /var/log/millstream/error.log;\n";
+    let site = "server { listen 127.0.0.1:80; }";
+    check(
+        "/etc/millstream",
+        &[("nginx.conf", main), ("conf.d/site.conf", site)],
+        &[("nginx.conf", expected), ("conf.d/site.conf", site)],
+        &[
+            "user www-data is left out",
+            "daemon is left out",
+            "the pid file /run/nginx.pid is /run/millstream/nginx.pid here",
+            "the log /var/log/nginx/my access.log is ",
+            "the folder for temporary files /var/lib/nginx/body is ",
+            "error_log /var/log/millstream/error.log; is added",
+            "dashboard 127.0.0.1:8081 optional; is added",
+        ],
+    );
+}
+
+#[test]
+fn names_hang_where_they_hung_in_any_other_folder() {
+    let main = "pid logs/nginx.pid; error_log logs/error.log;\nevents {}\nhttp { access_log off; root $dir/x; include ./sites/*; include nowhere.d/*; }";
+    let site = "server { listen 127.0.0.1:80; root html; location /a { alias html/a/; } location /p { auth_basic x; auth_basic_user_file @/users; }\n\
+                location /q { auth_basic x; auth_basic_user_file none; } set $dir /srv; include @/sites/../more.inc; ssl_key_log /k; }";
+    let expected = "server { listen 127.0.0.1:80; root /usr/share/nginx/html; location /a { alias /usr/share/nginx/html/a/; } location /p { \
+                    auth_basic x; auth_basic_user_file users; }\nlocation /q { auth_basic x; auth_basic_user_file @/none; } set $dir /srv; \
+                    include more.inc;  }";
+    check(
+        "/srv/new",
+        &[("nginx.conf", main), ("sites/one", site), ("users", "joe:x"), ("more.inc", "# more")],
+        &[
+            ("nginx.conf", &main.replace("logs/nginx.pid", "nginx.pid").replace("./sites/*", "sites/*")),
+            ("sites/one", expected),
+            ("users", "joe:x"),
+            ("more.inc", "# more"),
+        ],
+        &[
+            "if $dir/x turns out relative, it no longer hangs on /usr/share/nginx",
+            "the pid file /usr/share/nginx/logs/nginx.pid is nginx.pid here",
+            "the log /usr/share/nginx/logs/error.log is logs/error.log here",
+        ],
+    );
+}

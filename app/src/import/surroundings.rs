@@ -1,0 +1,157 @@
+//! What of this machine stands between the copy and a Millstream that serves it: ports that others hold, and what the service of a package may not
+//! read or write.
+//!
+//! Looked at and never changed. Modes are what is judged by: nobody is asked on behalf of a user that may not be there yet.
+//! Before: `rewriting`; next: `report`, which tells it.
+
+use super::origin::Origin;
+use super::places::{self, OwnPlaces};
+use super::plan::{Entry, Plan};
+use millstream_conf::load::Loaded;
+use millstream_conf::model::{Configuration, ListenAddress, PeerAddress};
+use millstream_conf::parts::{Base, PathUse};
+use millstream_load::party;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Paths that one sentence names at the most.
+const MOST_NAMED: usize = 10;
+/// What everybody may do with a file.
+const READ: u32 = 0o4;
+const WRITE: u32 = 0o2;
+const ENTER: u32 = 0o1;
+
+/// All that has to be done by hand, a sentence each.
+pub(super) fn look(
+    configuration: &Configuration,
+    loaded: &Loaded,
+    origin: &Origin,
+    plan: &Plan,
+    (places, target): (&OwnPlaces, &Path),
+) -> Vec<String> {
+    let mut found = held_ports(configuration);
+    if !plan.stay.is_empty() {
+        found
+            .push(format!("these stay where they are, and are read from there: {}", named(plan.stay.iter())));
+    }
+    if places.is_packaged {
+        found.extend(unreadable(plan, target));
+        found.extend(hidden(loaded, origin));
+        found.extend(sockets(configuration));
+    }
+    found
+}
+
+/// Addresses that somebody else listens on.
+fn held_ports(configuration: &Configuration) -> Vec<String> {
+    let mut held: BTreeMap<String, BTreeSet<SocketAddr>> = BTreeMap::new();
+    for listener in &configuration.http.listeners {
+        let ListenAddress::Tcp(address) = listener.address else { continue };
+        let holder = match party::listener(address) {
+            // That one is to read the copy.
+            Some(holder) if holder.name == "millstream" => continue,
+            Some(holder) => holder.to_string(),
+            None if party::is_taken(address) => "another program".to_owned(),
+            None => continue,
+        };
+        held.entry(holder).or_default().insert(address);
+    }
+    let told = |(holder, addresses): (String, BTreeSet<SocketAddr>)| {
+        let all: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+        let how =
+            if holder.starts_with("nginx") { ", as with sudo systemctl disable --now nginx" } else { "" };
+        format!("{} is held by {holder}: stop it first{how}", all.join(", "))
+    };
+    held.into_iter().map(told).collect()
+}
+
+/// Files that root or a group may read and the service may not.
+fn unreadable(plan: &Plan, target: &Path) -> Option<String> {
+    // A copy has the modes of its file and of the folders below that of nginx.
+    let is_shut = |at: &Path, like: &Path| {
+        let folders = at.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+        !may(like, READ) || folders.map(|folder| plan.folder.join(folder)).any(|folder| !may(&folder, ENTER))
+    };
+    let copied = plan.entries.iter().filter_map(|(at, entry)| match entry {
+        Entry::File { like, .. } if is_shut(at, like) => Some(target.join(at)),
+        _ => None,
+    });
+    let stay = plan
+        .stay
+        .iter()
+        .filter(|file| !(may(file, READ) && file.ancestors().skip(1).all(|folder| may(folder, ENTER))));
+    let shut: BTreeSet<PathBuf> = copied.chain(stay.cloned()).collect();
+    (!shut.is_empty()).then(|| {
+        format!(
+            "the service has a user of its own, who may not read {}: open them to it (SupplementaryGroups= or LoadCredential= \
+             of the unit)",
+            named(shut.iter())
+        )
+    })
+}
+
+/// Folders of files that the unit hides from the service.
+fn hidden(loaded: &Loaded, origin: &Origin) -> Option<String> {
+    let served = loaded.parts.paths.iter().filter(|path| path.used == PathUse::Served);
+    let paths: BTreeSet<PathBuf> = served
+        .map(|path| match path.base {
+            Base::Prefix => origin.prefix.join(&path.written),
+            Base::MainFile => origin.folder.join(&path.written),
+        })
+        .filter(|path| places::is_hidden(path))
+        .collect();
+    (!paths.is_empty()).then(|| {
+        format!("the unit hides {} from the service (ProtectHome=, PrivateTmp=)", named(paths.iter()))
+    })
+}
+
+/// Unix sockets that the service may not open.
+fn sockets(configuration: &Configuration) -> Vec<String> {
+    let http = &configuration.http;
+    let servers = http.upstreams.iter().flat_map(|upstream| &upstream.servers);
+    let shut: BTreeSet<&PathBuf> = servers
+        .filter_map(|server| match &server.address {
+            PeerAddress::Unix(path) => Some(path),
+            _ => None,
+        })
+        .filter(|path| path.exists() && !may(path, WRITE))
+        .collect();
+    let own: BTreeSet<&PathBuf> = http
+        .listeners
+        .iter()
+        .filter_map(|listener| match &listener.address {
+            ListenAddress::Unix(path) if !listener.owner_only => Some(path),
+            _ => None,
+        })
+        .filter(|path| !path.starts_with("/run/millstream"))
+        .collect();
+    let mut found = Vec::new();
+    if !shut.is_empty() {
+        let group = "add their group to the unit (SupplementaryGroups=)";
+        found.push(format!("the service may not connect to {}: {group}", named(shut.into_iter())));
+    }
+    if !own.is_empty() {
+        found.push(format!(
+            "the service may listen on sockets in /run/millstream alone, not on {}",
+            named(own.into_iter())
+        ));
+    }
+    found
+}
+
+/// Whether everybody may do so; what cannot be looked at is not complained about.
+fn may(path: &Path, what: u32) -> bool {
+    fs::metadata(path).map_or(true, |found| found.mode() & what != 0)
+}
+
+fn named<'p>(paths: impl ExactSizeIterator<Item = &'p PathBuf>) -> String {
+    let more = paths.len().saturating_sub(MOST_NAMED);
+    let shown: Vec<String> = paths.take(MOST_NAMED).map(|path| path.display().to_string()).collect();
+    match more {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
