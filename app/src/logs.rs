@@ -4,7 +4,9 @@
 //! them.
 
 use millstream_conf::diagnostics::Diagnostics;
-use millstream_conf::model::{Configuration, ErrorLog, Http, LogTarget, Main, PeerAddress, Syslog};
+use millstream_conf::model::{
+    Configuration, ErrorForm, ErrorLog, Http, LogTarget, Main, PeerAddress, Syslog,
+};
 use millstream_telemetry::error_log::{ErrorLogs, LeveledLog};
 use millstream_telemetry::log_writer::{self, LogSink, LogWriter};
 use millstream_telemetry::recent_errors::RecentErrors;
@@ -29,10 +31,15 @@ pub fn probe(configuration: &Configuration, findings: &mut Diagnostics) {
     }
 }
 
-/// The file that complaints about the logs themselves go to: the first of the main error logs that is one.
-pub fn main_file(main: &Main, log_writer: &LogWriter) -> Option<LogSink> {
+/// Has complaints about the logs themselves go to the first of the main error logs that is a file, else to standard error in the form that the first
+/// of them has.
+pub fn report_to_main(main: &Main, log_writer: &LogWriter) {
     // It is open already, so this only finds it.
-    main.error_logs.iter().find_map(|log| log_writer.open(log.target.file()?, None).ok())
+    let opened = |log: &ErrorLog| Some((log_writer.open(log.target.file()?, None).ok()?, log.form));
+    match main.error_logs.iter().find_map(opened) {
+        Some((sink, form)) => log_writer.report_to(Some(&sink), form),
+        None => log_writer.report_to(None, main.error_logs.first().map_or(ErrorForm::Text, |log| log.form)),
+    }
 }
 
 /// Where all logs go that a name stands for.
@@ -113,7 +120,7 @@ impl Logs<'_> {
                 LogTarget::File(_) | LogTarget::Stderr => None,
             };
             let sink = self.open(&log.target, None);
-            opened.extend(sink.map(|sink| LeveledLog { sink, level: log.level, header }));
+            opened.extend(sink.map(|sink| LeveledLog { sink, level: log.level, form: log.form, header }));
         }
         ErrorLogs::new(opened).kept_in(self.recent)
     }

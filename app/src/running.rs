@@ -144,7 +144,7 @@ impl Process {
         let registry = Arc::new(Registry::new());
         panic_log::install(&registry);
         let shared = assemble(configuration, 1, &log_writer, &registry, None)?.commit();
-        log_writer.report_to(logs::main_file(&shared.configuration.main, &log_writer).as_ref());
+        logs::report_to_main(&shared.configuration.main, &log_writer);
         panic_log::tell(&shared.main_log);
         let main = &shared.configuration.main;
         let pid_file = PidFile::write(&main.pid).map_err(|error| {
@@ -290,7 +290,7 @@ impl Process {
         self.tell_threads();
         let before = std::mem::replace(&mut self.listenings, reloaded.listenings);
         let main = &self.shared.configuration.main;
-        self.log_writer.report_to(logs::main_file(main, &self.log_writer).as_ref());
+        logs::report_to_main(main, &self.log_writer);
         panic_log::tell(&self.shared.main_log);
         if let Some(account) = &self.account {
             account::give_all(&self.shared.configuration, account, &log);

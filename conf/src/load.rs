@@ -13,7 +13,7 @@ use crate::features;
 use crate::features::logs;
 use crate::foreign;
 use crate::include::{self, ConfPrefix};
-use crate::model::{Configuration, ErrorLog, Level, LogTarget};
+use crate::model::{Configuration, ErrorForm, ErrorLog, Level, LogTarget};
 use crate::parser;
 use crate::parts::Parts;
 use crate::reading::Reading;
@@ -136,5 +136,5 @@ fn default_error_log(options: &Options) -> ErrorLog {
         Some(path) => LogTarget::File(options.prefix.join(path)),
         None => LogTarget::File(options.prefix.join("logs/error.log")),
     };
-    ErrorLog { target, level: Level::Error }
+    ErrorLog { target, level: Level::Error, form: ErrorForm::Text }
 }

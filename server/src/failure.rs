@@ -1,4 +1,4 @@
-//! Failures as the client and the error log see them: the built-in page of a status, and the tail of a log line.
+//! Failures as the client and the error log see them: the built-in page of a status, and what a log line tells of a request.
 //!
 //! Whose fault it was is the status: 4xx the client's, 502–504 the upstream's, 500 ours (RFC 9110 §15). 444 and 499
 //! are nginx's: closed without an answer, and left by the client.
@@ -7,7 +7,9 @@ use crate::request::Request;
 use crate::variables;
 use millstream_conf::model::{Level, ServerTokens, Variable};
 use millstream_conf::variables::Builtin;
-use millstream_telemetry::log_error;
+use millstream_telemetry::about::About;
+use millstream_telemetry::error_log::ErrorLogs;
+use millstream_wire::FieldId;
 use millstream_wire::h1::encode;
 use std::fmt::Arguments;
 
@@ -79,27 +81,30 @@ fn title(status: u16) -> String {
 
 /// Writes a message about a request to the error log of its location, as nginx does.
 pub fn log(request: &Request, level: Level, what: Arguments<'_>) {
-    let logs = &request.generation.shared.error_logs[request.location.0 as usize];
-    log_error!(logs, level, "*{} {what}{}", request.connection.serial, describe(request, None));
+    logs(request).tell(level, what, || about(request, None));
 }
 
-/// Appends what nginx's error log says of a request: `, client: …, server: …, request: "…", upstream: "…", host: "…"`.
-pub fn describe(request: &Request, upstream: Option<&str>) -> String {
+/// The error logs of the location that a request is in.
+pub fn logs(request: &Request) -> &ErrorLogs {
+    &request.generation.shared.error_logs[request.location.0 as usize]
+}
+
+/// What an error log tells of a request; `upstream` is the URL that was asked.
+pub fn about(request: &Request, upstream: Option<&str>) -> About {
     let text = |variable: Builtin| {
         let mut out = Vec::new();
         variables::append(&Variable::Builtin(variable), request, &mut out);
         String::from_utf8_lossy(&out).into_owned()
     };
-    let mut line = format!(", client: {}, server: {}", text(Builtin::RemoteAddr), request.server().name);
-    line += &format!(", request: \"{}\"", text(Builtin::Request));
-    if request.wanted.is_some() {
-        line += &format!(", subrequest: \"{}\"", String::from_utf8_lossy(&request.uri));
+    let field = |id| request.field(id).map(|value| String::from_utf8_lossy(value).into_owned());
+    About {
+        connection: Some(request.connection.serial),
+        client: Some(text(Builtin::RemoteAddr)),
+        server: Some(request.server().name.clone()),
+        request: Some(text(Builtin::Request)),
+        subrequest: request.wanted.is_some().then(|| String::from_utf8_lossy(&request.uri).into_owned()),
+        upstream: upstream.map(str::to_owned),
+        host: field(FieldId::Host),
+        referrer: field(FieldId::Referer),
     }
-    if let Some(upstream) = upstream {
-        line += &format!(", upstream: \"{upstream}\"");
-    }
-    if let Some(host) = request.field(millstream_wire::FieldId::Host) {
-        line += &format!(", host: \"{}\"", String::from_utf8_lossy(host));
-    }
-    line
 }

@@ -34,6 +34,7 @@ pub mod sent_target;
 pub mod redirect;
 pub mod client_certificate;
 pub mod variables;
+pub mod shown;
 pub mod symlinks;
 pub mod failure;
 pub mod intercepted;

@@ -81,12 +81,10 @@ pub const DASHBOARD: Privilege =
 pub fn admits(right: &ManageRight, request: &Request, privilege: Privilege, of: LocationId) -> bool {
     let Err(why) = judge(right, request, privilege.pages) else { return true };
     request.worker.metrics.add(Counter::ManageRefused, 1);
-    let log = &request.generation.shared.error_logs[request.location.0 as usize];
-    if log.enabled(Level::Error) {
-        let described = failure::describe(request, None);
+    if failure::logs(request).enabled(Level::Error) {
         let (Privilege { name, directives, .. }, of) = (privilege, located(request, of));
-        let what = format_args!("{name} refused: {why}; {directives} of {of} say who may{described}");
-        log.write(Level::Error, what);
+        let what = format_args!("{name} refused: {why}; {directives} of {of} say who may");
+        failure::log(request, Level::Error, what);
     }
     false
 }

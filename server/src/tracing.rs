@@ -15,6 +15,7 @@ mod attempts;
 
 use crate::location_text;
 use crate::request::Request;
+use crate::shown;
 use crate::trace::{Noted, Trace};
 use crate::variables;
 use millstream_conf::model::{LocationMatch, Otel};
@@ -166,7 +167,7 @@ fn spans(request: &Request, trace: &Trace) -> (Vec<Span>, usize) {
 fn name(request: &Request) -> String {
     let location = request.location();
     match (&location.settings.otel.span_name, &location.matches) {
-        (Some(template), _) => text(&variables::value(template, request)),
+        (Some(template), _) => shown::value(template, request, text),
         (None, LocationMatch::Server) => text(request.method_text()),
         (None, matches) => location_text::name(matches).to_owned(),
     }

@@ -1,16 +1,53 @@
-//! The form of one line of the error log, as nginx writes it: time, level, process and thread, message.
+//! The forms of one line of the error log: nginx's text (time, level, process and thread, message, parts), or an object of JSON.
 //!
-//! What a client sent may stand in a message, so control characters are written as `\xXX` and can neither end the
-//! line early nor reach a terminal. Next: `error_log`, which decides who gets the line.
+//! What a client sent may stand in both. Secrets in it are masked, and control characters are written as `\\xXX` or `\\u00XX`, so that they can neither
+//! end the line early nor reach a terminal. Before: `about`, the parts; next: `error_log`, which decides who gets the line.
 
-use crate::local_time;
-use millstream_conf::model::Level;
-use millstream_wire::date;
+mod json;
+mod text;
+
+use crate::about::About;
+use millstream_conf::model::{ErrorForm, Level};
+use millstream_wire::masked;
 use std::fmt::{self, Write};
 use std::io;
 
 /// The longest line in bytes, its newline included; what is over is cut, as in nginx.
 pub(crate) const LINE_BYTES: usize = 2048;
+
+/// Bytes of a message at the most before anything in it is masked or escaped.
+const MESSAGE_BYTES: usize = 4 * LINE_BYTES;
+
+/// What is to be told, and not yet in any form.
+#[derive(Debug, Clone)]
+pub(crate) struct Telling {
+    level: Level,
+    /// Without secrets.
+    message: String,
+    about: About,
+}
+
+impl Telling {
+    /// A message about something.
+    pub(crate) fn new(level: Level, message: fmt::Arguments<'_>, about: About) -> Telling {
+        let mut bounded = Bounded(String::new());
+        // It fails only to say that it is full, and then the rest is cut on purpose.
+        let _ = bounded.write_fmt(message);
+        let message = match masked::text(&bounded.0) {
+            std::borrow::Cow::Borrowed(_) => bounded.0,
+            std::borrow::Cow::Owned(masked) => masked,
+        };
+        Telling { level, message, about }
+    }
+
+    /// The whole line in a form.
+    pub(crate) fn line(&self, form: ErrorForm) -> Vec<u8> {
+        match form {
+            ErrorForm::Text => text::line(self),
+            ErrorForm::Json => json::line(self),
+        }
+    }
+}
 
 /// The word of a level.
 pub(crate) fn level_name(level: Level) -> &'static str {
@@ -26,49 +63,19 @@ pub(crate) fn level_name(level: Level) -> &'static str {
     }
 }
 
-/// A whole line: `YYYY/MM/DD HH:MM:SS [level] pid#tid: message\n` in local time.
-pub(crate) fn line(level: Level, message: fmt::Arguments<'_>) -> Vec<u8> {
-    let now = local_time::now();
-    let mut bytes = Vec::with_capacity(256);
-    bytes.extend_from_slice(&date::format_error_log(now.seconds, now.utc_offset));
-    let (process, thread) = (std::process::id(), rustix::thread::gettid());
-    let mut line = Line { bytes };
-    // A `Line` fails only to say that it is full, and then the rest is cut on purpose.
-    let _ = write!(line, " [{}] {process}#{thread}: ", level_name(level));
-    let _ = line.write_fmt(message);
-    line.bytes.push(b'\n');
-    line.bytes
-}
+/// Takes text, and stops at the bound.
+struct Bounded(String);
 
-/// Takes text, makes control characters visible, stops at the bound.
-struct Line {
-    bytes: Vec<u8>,
-}
-
-impl Write for Line {
+impl Write for Bounded {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        for character in text.chars() {
-            let mut encoded = [0; 4];
-            let is_control = character.is_control() && character != '\t';
-            let length = if is_control { 4 } else { character.len_utf8() };
-            if self.bytes.len() + length >= LINE_BYTES {
-                return Err(fmt::Error);
-            }
-            if is_control {
-                write_control(&mut self.bytes, character);
-            } else {
-                self.bytes.extend_from_slice(character.encode_utf8(&mut encoded).as_bytes());
-            }
+        let room = MESSAGE_BYTES - self.0.len();
+        if text.len() <= room {
+            self.0.push_str(text);
+            return Ok(());
         }
-        Ok(())
+        self.0.push_str(&text[..text.floor_char_boundary(room)]);
+        Err(fmt::Error)
     }
-}
-
-/// Control characters all lie below U+00A0, so two digits do.
-fn write_control(out: &mut Vec<u8>, character: char) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    let code = character as u32 as usize;
-    out.extend_from_slice(&[b'\\', b'x', DIGITS[code >> 4 & 15], DIGITS[code & 15]]);
 }
 
 /// Prints a system error as nginx does: `(28: No space left on device)`.

@@ -1,16 +1,17 @@
 //! The error log: which of a location's logs want a message, and the macro that asks before it formats.
 //!
-//! The line's form is `error_line`'s; the caller brings what follows the colon, connection number and all.
+//! The line's form is `error_line`'s; the caller brings the message, and what is known of whom it is about.
 //! Next: `log_writer`, which takes the lines.
 
 #[cfg(test)]
 mod tests;
 
-use crate::error_line;
+use crate::about::About;
+use crate::error_line::Telling;
 use crate::log_writer::LogSink;
 use crate::recent_errors::RecentErrors;
 use crate::syslog::Header;
-use millstream_conf::model::Level;
+use millstream_conf::model::{ErrorForm, Level};
 use std::fmt;
 use std::sync::Arc;
 
@@ -34,6 +35,8 @@ pub struct LeveledLog {
     pub sink: LogSink,
     /// The least severe level that it wants.
     pub level: Level,
+    /// How its lines are written.
+    pub form: ErrorForm,
     /// What its lines begin with, where it is a log service.
     pub header: Option<Header>,
 }
@@ -57,26 +60,29 @@ impl ErrorLogs {
         self.least.is_some_and(|least| level <= least)
     }
 
-    /// Writes `YYYY/MM/DD HH:MM:SS [level] pid#tid: message` to every log that wants the level. At most 2,048
-    /// bytes as in nginx; control characters come out as `\xXX`.
+    /// Writes `YYYY/MM/DD HH:MM:SS [level] pid#tid: message` to every log that wants the level, as an object to those of JSON. At most 2,048
+    /// bytes as in nginx; control characters come out as `\\xXX`, secrets as `***`.
     pub fn write(&self, level: Level, message: fmt::Arguments<'_>) {
+        self.tell(level, message, About::default);
+    }
+
+    /// The same of a connection or a request: `*connection message, client: …, server: …`. What is known of it is asked for where somebody wants the
+    /// level.
+    pub fn tell(&self, level: Level, message: fmt::Arguments<'_>, about: impl FnOnce() -> About) {
         if !self.enabled(level) {
             return;
         }
-        let line = error_line::line(level, message);
+        let told = Telling::new(level, message, about());
         if let Some(recent) = self.recent.as_ref().filter(|_| level <= Level::Error) {
-            recent.keep(&line);
+            recent.keep(&told.line(ErrorForm::Text));
         }
         for log in self.logs.iter().filter(|log| level <= log.level) {
-            match &log.header {
-                None => log.sink.append(&line),
-                Some(header) => {
-                    let mut headed = Vec::with_capacity(line.len() + 96);
-                    header.begin_error(level, &mut headed);
-                    headed.extend_from_slice(&line);
-                    log.sink.append(&headed)
-                }
-            };
+            let mut line = Vec::new();
+            if let Some(header) = &log.header {
+                header.begin_error(level, &mut line);
+            }
+            line.extend_from_slice(&told.line(log.form));
+            log.sink.append(&line);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! Next: [`log_writer`] for how a line reaches its file, [`metrics`] for the table of everything counted.
 
 pub mod local_time;
+pub mod about;
 mod error_line;
 pub mod syslog;
 pub mod log_writer;

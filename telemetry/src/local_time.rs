@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 pub struct LocalTime {
     /// Seconds since 1970-01-01 00:00:00 UTC.
     pub seconds: i64,
+    /// 0 to 999.
+    pub milliseconds: u16,
     /// Seconds east of UTC.
     pub utc_offset: i32,
 }

@@ -23,7 +23,7 @@ mod written;
 mod tests;
 
 use crate::syslog::LogService;
-use millstream_conf::model::KeptLogs;
+use millstream_conf::model::{ErrorForm, KeptLogs};
 use named::{NamedFiles, Open};
 use output::Output;
 use queue::{Phase, Shared};
@@ -129,9 +129,11 @@ impl LogWriter {
     }
 
     /// Where complaints about a log that cannot be written go (normally the main error log), instead of standard
-    /// error. A complaint about that very file still goes to standard error.
-    pub fn report_to(&self, sink: Option<&LogSink>) {
-        self.shared.lock().report_to = sink.map(|sink| sink.handle.index);
+    /// error, and in which form. A complaint about that very file still goes to standard error.
+    pub fn report_to(&self, sink: Option<&LogSink>, form: ErrorForm) {
+        let mut state = self.shared.lock();
+        state.report_to = sink.map(|sink| sink.handle.index);
+        state.report_form = form;
     }
 
     /// `USR1`: closes and reopens every path after writing what is queued; gives the files to `owner` (user and

@@ -1,6 +1,7 @@
 //! The hook is the process's, so one test looks at everything.
 
 use super::*;
+use millstream_conf::model::ErrorForm;
 use millstream_telemetry::error_log::LeveledLog;
 use millstream_telemetry::log_writer::LogWriter;
 
@@ -10,7 +11,8 @@ fn a_panic_is_a_line_in_the_error_log_and_a_count_of_its_thread() {
     let path = directory.path().join("error.log");
     let writer = LogWriter::start().expect("a thread");
     let sink = writer.open(&path, None).expect("a file");
-    let log = ErrorLogs::new(vec![LeveledLog { sink, level: Level::Error, header: None }]);
+    let log =
+        ErrorLogs::new(vec![LeveledLog { sink, level: Level::Error, form: ErrorForm::Text, header: None }]);
     let registry = Registry::new();
     install(&registry);
     tell(&log);

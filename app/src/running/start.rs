@@ -140,5 +140,6 @@ pub(super) fn start_log_writer() -> std::io::Result<Arc<LogWriter>> {
 
 fn local_now() -> LocalTime {
     let wall = clock::wall();
-    LocalTime { seconds: wall.seconds, utc_offset: clock::utc_offset(wall.seconds) }
+    let utc_offset = clock::utc_offset(wall.seconds);
+    LocalTime { seconds: wall.seconds, milliseconds: wall.milliseconds, utc_offset }
 }

@@ -24,6 +24,9 @@ use crate::suggest;
 use crate::template::{self, Template};
 use crate::tree::{Directive, Word};
 
+/// The word by which the lines of an error log are objects, as the access log has it too.
+const JSON: &str = "json";
+
 /// Levels of the error log, most severe first, as syslog orders them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
@@ -38,6 +41,16 @@ pub enum LogLevel {
     Debug,
 }
 
+/// How lines of an error log are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ErrorForm {
+    /// As nginx writes them.
+    #[default]
+    Text,
+    /// `json`: an object a line.
+    Json,
+}
+
 /// One `error_log`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorLog {
@@ -45,6 +58,8 @@ pub struct ErrorLog {
     pub target: LogTarget,
     /// The least severe level that is written; `error` where none was given.
     pub level: LogLevel,
+    /// How they are written.
+    pub form: ErrorForm,
 }
 
 record! {
@@ -160,9 +175,10 @@ pub const ROWS: &[Row] = &[
         (`server=unix:/dev/log`), with the parameters `facility=` (local7), `severity=` (info), `tag=` (nginx) and `nohostname`. A level that writes one has none \
         of the level above; where one of them is `off`, nothing is logged.",
         Apply::Level(access_log)),
-    often("error_log", HTTP_SERVER_LOCATION, (1, 2), "file | stderr | syslog:server=address[,parameter=value] [level]", "logs/error.log error",
+    often("error_log", HTTP_SERVER_LOCATION, (1, 3), "file | stderr | syslog:server=address[,parameter=value] [level] [json]", "logs/error.log error",
         "Where errors go and from which level on: debug, info, notice, warn, error, crit, alert or emerg. `syslog:` is told as for `access_log`; the \
-        severity of a line is its level.",
+        severity of a line is its level. With `json` a line is an object: time, level, pid, tid, connection and message, and of a request client, server, \
+        request, subrequest, upstream, host and referrer, as far as they are known. Secrets in URLs are masked (`token=***`).",
         Apply::Level(|l, d, r| {
             if let Some(log) = error_log(d, r) {
                 l.logs.error.get_or_insert_default().push(log);
@@ -191,7 +207,15 @@ pub(super) fn error_log(directive: &Directive, reading: &mut Reading<'_>) -> Opt
         ("info", LogLevel::Info),
         ("debug", LogLevel::Debug),
     ];
-    let level = match directive.args.get(1) {
+    let (form, words) = match directive.args.split_last() {
+        Some((last, words)) if last.text == JSON && !words.is_empty() => (ErrorForm::Json, words),
+        _ => (ErrorForm::Text, &*directive.args),
+    };
+    if let Some(word) = words.get(2) {
+        reading.not_one_of(word, &[JSON]);
+        return None;
+    }
+    let level = match words.get(1) {
         Some(word) => reading.choice(word, &LEVELS)?,
         None => LogLevel::Error,
     };
@@ -207,7 +231,7 @@ pub(super) fn error_log(directive: &Directive, reading: &mut Reading<'_>) -> Opt
         }
         path => LogTarget::File(reading.named_path(word, path, PathUse::Log)),
     };
-    Some(ErrorLog { target, level })
+    Some(ErrorLog { target, level, form })
 }
 
 #[derive(Default)]

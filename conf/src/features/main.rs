@@ -108,8 +108,8 @@ pub const ROWS: &[Row] = &[
     once("daemon", MAIN, (1, 1), "on | off", "on",
         "Whether the process leaves the terminal.",
         Apply::Main(|main, d, r| main.daemon = r.flag(&d.args[0]).unwrap_or(true))),
-    often("error_log", MAIN, (1, 2), "file | stderr [level]", "logs/error.log error",
-        "Where errors go and from which level on: debug, info, notice, warn, error, crit, alert or emerg.",
+    often("error_log", MAIN, (1, 3), "file | stderr | syslog:server=address[,parameter=value] [level] [json]", "logs/error.log error",
+        "Where errors go and from which level on: debug, info, notice, warn, error, crit, alert or emerg. With `json` each line is an object.",
         Apply::Main(|main, d, r| main.error_logs.extend(logs::error_log(d, r)))),
     often("include", EVERYWHERE, (1, 1), "file | mask", "",
         "Reads another file, or every file that a mask such as `conf.d/*.conf` fits, in its place. Relative names hang on \

@@ -56,7 +56,7 @@ pub use crate::features::limit_req::{RequestLimit, RequestLimits};
 pub use crate::features::lingering::{Lingering, LingeringClose};
 pub use crate::features::listen::{ServerName, SocketKeepalive};
 pub use crate::features::location::{LocationId, LocationMatch};
-pub use crate::features::logs::{AccessLog, ErrorLog, LogLevel as Level, LogPlace};
+pub use crate::features::logs::{AccessLog, ErrorForm, ErrorLog, LogLevel as Level, LogPlace};
 pub use crate::features::main::{Main, User, WorkerProcesses};
 pub use crate::features::open_file_cache::{KeptFiles, OpenFileCache};
 pub use crate::features::otel::{Otel, OtelContext, SpanAttribute};

@@ -24,7 +24,7 @@ use key::KeyMade;
 use millstream_cache::{Entry, How, Now, Ruling, Scope, Sight};
 use millstream_conf::model::{Handler, ProxyCache};
 use millstream_conf::source::Span;
-use millstream_wire::FieldId;
+use millstream_wire::{FieldId, masked};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use stored::Stored;
@@ -36,7 +36,7 @@ const FIELDS: usize = 100;
 /// What is known about a URL.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
-    /// The URL.
+    /// The URL, without secrets.
     pub url: String,
     /// The method.
     pub method: String,
@@ -234,7 +234,7 @@ fn routed(request: &Request, settled: &Settled, asked: &ExplainQuery) -> Explana
         },
     };
     Explanation {
-        url: String::from_utf8_lossy(&asked.url).into_owned(),
+        url: masked::text(&String::from_utf8_lossy(&asked.url)).into_owned(),
         method: asked.method.clone(),
         listener: listener
             .map(|one| millstream_net::Address::from(&one.address).to_string())
@@ -302,7 +302,9 @@ fn purged(ruling: &Ruling, entries: &[Arc<Entry>], now: Now) -> LastPurge {
     let before_stored = !entries.is_empty() && entries.iter().all(|entry| entry.head().stored_at > ruling.at);
     let (by, prefix) = match &ruling.scope {
         Scope::All => ("all", None),
-        Scope::Prefix(prefix) => ("prefix", Some(String::from_utf8_lossy(prefix).into_owned())),
+        Scope::Prefix(prefix) => {
+            ("prefix", Some(masked::text(&String::from_utf8_lossy(prefix)).into_owned()))
+        }
         Scope::Tag(_) => ("tag", None),
         Scope::Key(_) => ("key", None),
     };

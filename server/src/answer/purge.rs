@@ -17,6 +17,7 @@ use crate::variables::{self, holds};
 use asked::{Hosts, PurgeMethod, PurgeScope};
 use millstream_cache::{How, Purge, What, key};
 use millstream_conf::model::{Handler, Level, ProxyCache, PurgeAt};
+use millstream_telemetry::about::About;
 use millstream_telemetry::metrics::{Counter, WorkerMetrics};
 use millstream_wire::{Headers, Method};
 use orders::{Orders, PurgeItem};
@@ -249,11 +250,8 @@ fn log(request: &Request, zone: &str, by: &str, text: &str, soft: bool) {
     let log = &request.generation.shared.error_logs[request.location.0 as usize];
     if log.enabled(Level::Info) {
         let how = if soft { "marked stale" } else { "purged" };
-        let client = request.client_text();
-        log.write(
-            Level::Info,
-            format_args!("cache zone \"{zone}\": {by} \"{text}\" {how}, client: {client}"),
-        );
+        let what = format_args!("cache zone \"{zone}\": {by} \"{text}\" {how}");
+        log.tell(Level::Info, what, || About::client(request.client_text()));
     }
 }
 

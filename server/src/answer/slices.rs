@@ -215,6 +215,5 @@ fn forget(request: &Request, starts: &[u64]) {
 }
 
 fn log(request: &Request, what: &str) {
-    let log = &request.generation.shared.error_logs[request.location.0 as usize];
-    log.write(Level::Error, format_args!("{what}{}", failure::describe(request, None)));
+    failure::log(request, Level::Error, format_args!("{what}"));
 }

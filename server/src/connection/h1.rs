@@ -229,14 +229,8 @@ impl Connection {
     async fn refuse(&mut self, mut request: Box<Request>, status: u16) -> Next {
         request.keep_alive = false;
         self.counted.is(Some(Gauge::ConnectionsWriting));
-        let log = &request.generation.shared.error_logs[request.location.0 as usize];
-        if log.enabled(Level::Info) {
-            let described = failure::describe(&request, None);
-            log.write(
-                Level::Info,
-                format_args!("client sent a request that was refused with {status}{described}"),
-            );
-        }
+        let what = format_args!("client sent a request that was refused with {status}");
+        failure::log(&request, Level::Info, what);
         serve::finish(&mut request, &mut self.client, Step::Status(status), Vec::new()).await;
         self.conclude(request, clock::now());
         Next::Close(Closing::Unread)

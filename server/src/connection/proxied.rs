@@ -9,6 +9,7 @@ use millstream_net::proxy_protocol::{self, HeaderError, Proxied};
 use millstream_net::stream::Stream;
 use millstream_net::timer::Deadline;
 use millstream_net::{Address, clock};
+use millstream_telemetry::about::About;
 
 /// What the header of the PROXY protocol says; nothing at all where the connection is to be closed.
 pub(super) async fn read(
@@ -27,8 +28,8 @@ pub(super) async fn read(
         Ok(said) => Some(said.map(Box::new)),
         Err(error) => {
             let level = if matches!(error, HeaderError::Broken(_)) { Level::Error } else { Level::Info };
-            let what = format_args!("{error} while reading PROXY protocol, client: {remote}");
-            generation.shared.main_log.write(level, what);
+            let what = format_args!("{error} while reading PROXY protocol");
+            generation.shared.main_log.tell(level, what, || About::client(remote));
             None
         }
     }

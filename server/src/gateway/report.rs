@@ -1,10 +1,9 @@
 //! Lines of the error log about an upstream, in nginx's wording.
 
-use crate::failure::describe;
+use crate::failure;
 use crate::request::Request;
 use crate::sent_target;
 use millstream_conf::model::{FastCgiPass, Level, Pass};
-use millstream_telemetry::log_error;
 use millstream_upstream::Complaints;
 
 /// Bytes of one complaint that are written; nginx's lines end there too.
@@ -12,27 +11,22 @@ const MOST_OF_COMPLAINT: usize = 2048;
 
 /// Writes a line about a request; `upstream` is the URL that was asked.
 pub(super) fn write(request: &Request, level: Level, what: std::fmt::Arguments<'_>, upstream: Option<&str>) {
-    let logs = &request.generation.shared.error_logs[request.location.0 as usize];
-    let serial = request.connection.serial;
-    log_error!(logs, level, "*{serial} {what}{}", describe(request, upstream));
+    failure::logs(request).tell(level, what, || failure::about(request, upstream));
 }
 
 /// Writes what a FastCGI application complains of as it comes, also where the request has gone on or its client has left;
 /// says whether `fastcgi_catch_stderr` names it.
 pub(super) fn complaints(request: &Request, pass: &FastCgiPass, upstream: &str) -> Complaints {
     let (generation, location) = (request.generation.clone(), request.location);
-    let (serial, about) = (request.connection.serial, describe(request, Some(upstream)));
+    let about = failure::about(request, Some(upstream));
     let caught = pass.catch_stderr.clone();
     Box::new(move |text| {
         let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n' | b'.' | b' ');
         let length = text.iter().rposition(|byte| !is_end(byte)).map_or(0, |last| last + 1);
         let said = String::from_utf8_lossy(&text[..length.min(MOST_OF_COMPLAINT)]);
         let logs = &generation.shared.error_logs[location.0 as usize];
-        log_error!(
-            logs,
-            Level::Error,
-            "*{serial} FastCGI sent in stderr: \"{said}\" while reading upstream{about}"
-        );
+        let what = format_args!("FastCGI sent in stderr: \"{said}\" while reading upstream");
+        logs.tell(Level::Error, what, || about.clone());
         caught.iter().any(|pattern| memchr::memmem::find(text, pattern.as_bytes()).is_some())
     })
 }

@@ -6,6 +6,7 @@ use crate::admission::undecided_by;
 use crate::failure;
 use crate::request::Request;
 use crate::route::capture;
+use crate::shown;
 use crate::variables;
 use millstream_conf::model::{Condition, Level, Regex, Template};
 
@@ -50,7 +51,9 @@ pub(super) fn judge(
 fn matches(variable: &Template, regex: &Regex, request: &mut Request) -> Result<bool, u16> {
     let text = variables::value(variable, request);
     let captured = capture(regex, &text).map_err(|undecided| undecided_by(request, &undecided))?;
-    told(request, regex, &text, captured.is_some());
+    told(request, regex, captured.is_some(), || {
+        shown::value(variable, request, |bytes| String::from_utf8_lossy(bytes).into_owned())
+    });
     let is_match = captured.is_some();
     match captured {
         Some(captured) => request.take_captures(captured, &text),
@@ -60,10 +63,10 @@ fn matches(variable: &Template, regex: &Regex, request: &mut Request) -> Result<
 }
 
 /// `rewrite_log`: what an expression was matched against.
-pub(super) fn told(request: &Request, regex: &Regex, text: &[u8], is_match: bool) {
+pub(super) fn told(request: &Request, regex: &Regex, is_match: bool, text: impl FnOnce() -> String) {
     if request.location().settings.rewrite.log {
         let verb = if is_match { "matches" } else { "does not match" };
-        let text = String::from_utf8_lossy(text);
+        let text = text();
         failure::log(request, Level::Notice, format_args!("\"{}\" {verb} \"{text}\"", regex.source));
     }
 }

@@ -7,7 +7,7 @@ use crate::failure;
 use crate::request::{Arguments, Request};
 use crate::route::capture;
 use millstream_conf::model::{Goal, Level, Rewrite, Template, Then};
-use millstream_wire::target;
+use millstream_wire::{masked, target};
 
 /// What came of a `rewrite`.
 pub(super) enum Replaced {
@@ -32,7 +32,7 @@ pub(super) fn apply(rule: &Rewrite, request: &mut Request) -> Result<Replaced, u
         request.captures.get_mut().groups.clear();
         captured.map_err(|undecided| undecided_by(request, &undecided))?;
     }
-    told(request, &rule.regex, &request.uri, is_match);
+    told(request, &rule.regex, is_match, || String::from_utf8_lossy(&request.uri).into_owned());
     if !is_match {
         return Ok(Replaced::Nothing);
     }
@@ -89,6 +89,7 @@ fn replace(
     if request.location().settings.rewrite.log {
         let (uri, query) = (&request.uri, request.query().unwrap_or_default());
         let (uri, query) = (String::from_utf8_lossy(uri), String::from_utf8_lossy(query));
+        let query = masked::query(&query);
         failure::log(request, Level::Notice, format_args!("rewritten data: \"{uri}\", args: \"{query}\""));
     }
     if request.uri.is_empty() {

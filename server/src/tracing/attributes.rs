@@ -4,11 +4,11 @@
 
 use crate::location_text;
 use crate::request::Request;
-use crate::variables;
+use crate::shown;
 use millstream_conf::model::{LocationMatch, SpanAttribute};
 use millstream_net::Address;
 use millstream_traces::span::{Attribute, Value, text};
-use millstream_wire::{FieldId, Version};
+use millstream_wire::{FieldId, Version, masked};
 
 /// The attributes of a request that was answered.
 pub(super) fn of_request(request: &Request) -> Vec<Attribute> {
@@ -16,14 +16,14 @@ pub(super) fn of_request(request: &Request) -> Vec<Attribute> {
     let is_secure = connection.tls.is_some();
     let mut all = Says(Vec::with_capacity(16));
     all.text("http.method", request.head.method_text.of(&request.bytes));
-    all.text("http.target", request.head.target.of(&request.bytes));
+    all.shown("http.target", request.head.target.of(&request.bytes));
     if !matches!(location.matches, LocationMatch::Server) {
         all.text("http.route", location_text::name(&location.matches).as_bytes());
     }
     all.text("http.scheme", if is_secure { b"https" } else { b"http" });
     all.text("http.flavor", if request.head.version == Version::Http11 { b"1.1" } else { b"1.0" });
     if let Some(agent) = request.field(FieldId::UserAgent) {
-        all.text("http.user_agent", agent);
+        all.shown("http.user_agent", agent);
     }
     all.number("http.request_content_length", length(request));
     all.number("http.response_content_length", i64::try_from(request.sent.body_bytes).unwrap_or(i64::MAX));
@@ -50,7 +50,7 @@ pub(super) fn of_request(request: &Request) -> Vec<Attribute> {
 
 /// An `otel_span_attr`. Header fields are lists.
 fn own(attribute: &SpanAttribute, request: &Request) -> Attribute {
-    let value = text(&variables::value(&attribute.value, request));
+    let value = shown::value(&attribute.value, request, text);
     let is_field = ["http.request.header.", "http.response.header."]
         .iter()
         .any(|start| attribute.name.starts_with(start));
@@ -77,6 +77,11 @@ pub(super) struct Says(pub(super) Vec<Attribute>);
 impl Says {
     pub(super) fn text(&mut self, name: &'static str, value: &[u8]) {
         self.0.push((name.into(), Value::Text(text(value))));
+    }
+
+    /// Text in which secrets may stand.
+    fn shown(&mut self, name: &'static str, value: &[u8]) {
+        self.0.push((name.into(), Value::Text(masked::text(&text(value)).into_owned())));
     }
 
     pub(super) fn number(&mut self, name: &'static str, value: i64) {

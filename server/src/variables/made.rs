@@ -9,7 +9,7 @@ mod split_clients;
 use super::Found;
 use crate::request::Request;
 use millstream_conf::model::{Level, MadeId, Making};
-use millstream_telemetry::log_error;
+use millstream_telemetry::about::About;
 
 /// Appends a made variable's value.
 pub(super) fn append(id: MadeId, request: &Request, out: &mut Vec<u8>) -> Found {
@@ -21,13 +21,8 @@ pub(super) fn append(id: MadeId, request: &Request, out: &mut Vec<u8>) -> Found 
     let Some(making) = &made.making else { return Found::Nothing };
     if !request.made.begin(id) {
         let logs = &request.generation.shared.error_logs[request.location.0 as usize];
-        log_error!(
-            logs,
-            Level::Error,
-            "*{} cycle while evaluating variable \"{}\"",
-            request.connection.serial,
-            made.name
-        );
+        let what = format_args!("cycle while evaluating variable \"{}\"", made.name);
+        logs.tell(Level::Error, what, || About::connection(request.connection.serial));
         return Found::Nothing;
     }
     let start = out.len();

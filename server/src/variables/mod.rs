@@ -23,7 +23,7 @@ use millstream_conf::model::{Level, MadeId, Part, Template, Variable};
 use millstream_conf::slots;
 use millstream_conf::template::{self, Scope};
 use millstream_conf::variables::FAMILIES;
-use millstream_telemetry::log_error;
+use millstream_telemetry::about::About;
 use millstream_wire::{FieldId, Fields, target};
 use std::time::Duration;
 
@@ -169,8 +169,8 @@ fn not_set(request: &Request, number: u16, out: &mut Vec<u8>) -> Found {
     }
     if request.slots.miss(number) && request.location().settings.rewrite.warn {
         let logs = &request.generation.shared.error_logs[request.location.0 as usize];
-        let (serial, name) = (request.connection.serial, &slot.name);
-        log_error!(logs, Level::Warn, "*{serial} using uninitialized \"{name}\" variable");
+        let what = format_args!("using uninitialized \"{}\" variable", slot.name);
+        logs.tell(Level::Warn, what, || About::connection(request.connection.serial));
     }
     Found::Value
 }

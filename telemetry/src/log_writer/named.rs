@@ -5,7 +5,8 @@
 //! names. Before: `output`, for files that the configuration names; next: `queue`.
 
 use super::output::{Outcome, Output, open_with};
-use crate::error_line::{self, SystemError};
+use crate::about::About;
+use crate::error_line::{SystemError, Telling};
 use crate::local_time;
 use millstream_conf::model::{KeptLogs, Level};
 use std::collections::HashMap;
@@ -187,7 +188,7 @@ impl NamedFiles {
             return;
         }
         self.complained = Some(now);
-        outcome.complaints.push((slot, error_line::line(Level::Crit, message)));
+        outcome.complaints.push((slot, Telling::new(Level::Crit, message, About::default())));
     }
 }
 

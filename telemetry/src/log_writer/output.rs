@@ -4,7 +4,8 @@
 //! that fails drops what waits, counts it and complains at most once a minute; it never stops the thread.
 //! Next: nothing below; `thread` calls this.
 
-use crate::error_line::{self, SystemError};
+use crate::about::About;
+use crate::error_line::{SystemError, Telling};
 use crate::local_time;
 use crate::log_writer::datagrams::Datagrams;
 use crate::syslog::LogService;
@@ -69,7 +70,7 @@ pub(super) struct Outcome {
     pub(super) bytes_dropped: u64,
     pub(super) errors: u64,
     /// Lines for the error log, with the slot that they are about.
-    pub(super) complaints: Vec<(usize, Vec<u8>)>,
+    pub(super) complaints: Vec<(usize, Telling)>,
     /// Buffers that nobody needs any more.
     pub(super) emptied: Vec<Vec<u8>>,
 }
@@ -186,7 +187,7 @@ impl Output {
             }
             Err(error) => {
                 let message = format_args!("open() \"{}\" failed {}", path.display(), SystemError(&error));
-                outcome.complaints.push((slot, error_line::line(Level::Emerg, message)));
+                outcome.complaints.push((slot, Telling::new(Level::Emerg, message, About::default())));
                 outcome.errors += 1;
                 return 0;
             }
@@ -223,8 +224,8 @@ impl Output {
         outcome.errors += 1;
         let name = self.name();
         let message = format_args!("write() to \"{name}\" failed {}", SystemError(error));
-        if let Some(line) = self.complaint(message) {
-            outcome.complaints.push((slot, line));
+        if let Some(complaint) = self.complaint(message) {
+            outcome.complaints.push((slot, complaint));
         }
     }
 
@@ -236,15 +237,15 @@ impl Output {
         }
     }
 
-    /// The line to complain with, unless one was made within the minute.
-    fn complaint(&mut self, message: fmt::Arguments<'_>) -> Option<Vec<u8>> {
+    /// What to complain of, unless it was done within the minute.
+    fn complaint(&mut self, message: fmt::Arguments<'_>) -> Option<Telling> {
         let now = local_time::now().seconds;
         let is_due = self.complained.is_none_or(|then| (now - then).abs() >= COMPLAINT_SECONDS);
         if !is_due {
             return None;
         }
         self.complained = Some(now);
-        Some(error_line::line(Level::Alert, message))
+        Some(Telling::new(Level::Alert, message, About::default()))
     }
 }
 

@@ -8,8 +8,9 @@ use super::Handle;
 use super::named::Open;
 use super::output::{self, Owner};
 use super::slot::{Flow, Place, Sent, Slot, Spare};
-use crate::error_line;
-use millstream_conf::model::Level;
+use crate::about::About;
+use crate::error_line::Telling;
+use millstream_conf::model::{ErrorForm, Level};
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -82,6 +83,7 @@ pub(super) struct State {
     pub(super) waiters: Vec<(Ticket, Waker)>,
     pub(super) spare: Spare,
     pub(super) report_to: Option<usize>,
+    pub(super) report_form: ErrorForm,
     pub(super) statistics: LogStatistics,
 }
 
@@ -121,7 +123,8 @@ impl State {
     }
 
     /// Queues a complaint, unless the log that it would go to is itself in trouble.
-    pub(super) fn complain(&mut self, about: usize, line: &[u8]) {
+    pub(super) fn complain(&mut self, about: usize, told: &Telling) {
+        let line = told.line(self.report_form);
         let target = self.report_to.filter(|&target| target != about).unwrap_or(STDERR);
         if target == about {
             return;
@@ -130,7 +133,7 @@ impl State {
         if let Some(Some(slot)) = slots.get_mut(target)
             && slot.has_room(line.len(), *bytes)
         {
-            slot.queue.append(line, spare);
+            slot.queue.append(&line, spare);
             slot.bytes += line.len();
             *bytes += line.len();
             *sent += 1;
@@ -149,7 +152,8 @@ impl State {
             let (name, waiting) = (slot.name(), slot.bytes >> 20);
             let message =
                 format_args!("\"{name}\" takes no more: {waiting} MiB wait for it, lines are dropped");
-            self.complain(index, &error_line::line(Level::Alert, message));
+            let told = Telling::new(Level::Alert, message, About::default());
+            self.complain(index, &told);
         }
         is_first
     }
@@ -174,6 +178,7 @@ impl Shared {
             waiters: Vec::new(),
             spare: Spare::default(),
             report_to: None,
+            report_form: ErrorForm::Text,
             statistics: LogStatistics::default(),
         };
         Ok(Shared {

@@ -2,6 +2,7 @@
 
 use super::*;
 use flate2::read::MultiGzDecoder;
+use millstream_conf::model::ErrorForm;
 use std::fs;
 use std::future::Future;
 use std::io::Read;
@@ -122,7 +123,7 @@ fn a_file_that_cannot_be_reopened_stays_in_use_and_the_error_log_says_so() {
     let (path, moved) = (folder.join("access.log"), directory.path().join("moved"));
     let errors = directory.path().join("error.log");
     let error_sink = writer.open(&errors, None).unwrap();
-    writer.report_to(Some(&error_sink));
+    writer.report_to(Some(&error_sink), ErrorForm::Text);
     let sink = writer.open(&path, None).unwrap();
     fs::rename(&folder, &moved).unwrap();
     writer.reopen(None);
@@ -159,7 +160,7 @@ fn a_full_disk_drops_lines_counts_them_and_complains_once() {
     let (directory, writer) = (directory(), writer());
     let errors = directory.path().join("error.log");
     let error_sink = writer.open(&errors, None).unwrap();
-    writer.report_to(Some(&error_sink));
+    writer.report_to(Some(&error_sink), ErrorForm::Text);
     let sink = writer.open(Path::new("/dev/full"), None).unwrap();
     for _ in 0..3 {
         sink.append(b"lost\n");
@@ -210,7 +211,7 @@ fn a_pipe_that_nobody_reads_delays_nobody_and_costs_the_lines_past_a_bound() {
     let mut reader = pipe(&path);
     let (errors, other) = (directory.path().join("error.log"), directory.path().join("other.log"));
     let error_sink = writer.open(&errors, None).unwrap();
-    writer.report_to(Some(&error_sink));
+    writer.report_to(Some(&error_sink), ErrorForm::Text);
     let (sink, other_sink) = (writer.open(&path, None).unwrap(), writer.open(&other, None).unwrap());
     let sent = (3 * FILE_BYTES) >> 20;
     for _ in 0..sent {

@@ -8,7 +8,8 @@ use super::output::{Outcome, Output};
 use super::queue::{Phase, Shared, State};
 use super::slot::{Flow, Queue};
 use super::{FILE_BYTES, PIPE_WAIT};
-use crate::error_line;
+use crate::about::About;
+use crate::error_line::Telling;
 use millstream_conf::model::Level;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
@@ -130,8 +131,8 @@ impl Shared {
         for buffer in outcome.emptied {
             state.spare.give(buffer);
         }
-        for (about, line) in &outcome.complaints {
-            state.complain(*about, line);
+        for (about, told) in &outcome.complaints {
+            state.complain(*about, told);
         }
         state.statistics.bytes_written += outcome.bytes_written;
         state.statistics.bytes_dropped += outcome.bytes_dropped;
@@ -211,7 +212,7 @@ fn tell_of_room(state: &mut State, about: usize) {
     let Some(lines) = slot.dropping.take() else { return };
     let name = slot.name();
     let message = format_args!("\"{name}\" takes lines again, {lines} were dropped");
-    state.complain(about, &error_line::line(Level::Warn, message));
+    state.complain(about, &Telling::new(Level::Warn, message, About::default()));
 }
 
 impl Files {

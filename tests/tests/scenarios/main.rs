@@ -49,6 +49,7 @@ mod systemd;
 mod signals;
 mod logs;
 mod syslog;
+mod secrets;
 mod listeners;
 mod proxy_protocol;
 mod shortage;

@@ -3,6 +3,7 @@
 use super::at;
 use crate::location_text::readable;
 use crate::request::Request;
+use crate::shown;
 use crate::variables;
 use millstream_cache::key;
 use millstream_conf::model::{Part, ProxyCache, ProxyProtocolTlv, Variable};
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// A key and what made it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyMade {
-    /// Its text.
+    /// Its text, without secrets.
     pub text: String,
     /// The name of its file.
     pub file: String,
@@ -30,7 +31,7 @@ pub struct KeyMade {
 pub struct KeyPart {
     /// The variable.
     pub variable: String,
-    /// Its value now.
+    /// Its value now, without secrets.
     pub value: String,
 }
 
@@ -43,12 +44,13 @@ pub(super) fn made(request: &Request, cache: &ProxyCache) -> KeyMade {
         Part::Variable(variable) => {
             let mut value = Vec::new();
             variables::append(variable, request, &mut value);
-            Some(KeyPart { variable: name(variable, request), value: readable(&value) })
+            let value = shown::without_secrets(variable, readable(&value));
+            Some(KeyPart { variable: name(variable, request), value })
         }
     });
     KeyMade {
         file: key::md5(&text).iter().map(|byte| format!("{byte:02x}")).collect(),
-        text: readable(&text),
+        text: shown::value(&cache.key, request, readable),
         template: cache.key.source.to_string(),
         at: written.map(|(_, span)| at(request, *span)),
         parts: parts.collect(),

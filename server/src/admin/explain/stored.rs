@@ -11,7 +11,7 @@ use crate::request::Request;
 use millstream_cache::policy::{self, Because, RequestFacts};
 use millstream_cache::{Entry, Held, How, Now, Part, Ruling};
 use millstream_conf::model::{Pass, ProxyCache};
-use millstream_wire::{Coding, Method};
+use millstream_wire::{Coding, Method, masked};
 use serde::{Deserialize, Serialize};
 
 /// A body in a coding.
@@ -159,7 +159,9 @@ pub(super) fn part(part: &Part) -> String {
 /// What decided, as people write it.
 fn because(because: &Because<'_>) -> String {
     match because {
-        Because::Field(id, value) => format!("{}: {}", id.name(), readable(value)),
+        Because::Field(id, value) => {
+            format!("{}: {}", id.name(), masked::field(id.name().as_bytes(), &readable(value)))
+        }
         Because::RequestField(id) => format!("the request's {}", id.name()),
         Because::Directive(name) => (*name).to_owned(),
         Because::Method(method) => format!("the method {}", method.name().unwrap_or("of the request")),

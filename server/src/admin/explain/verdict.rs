@@ -7,7 +7,8 @@ use crate::answer::partial;
 use crate::caching::keyed::Use;
 use crate::location_text::readable;
 use crate::request::Request;
-use crate::variables::{self, holds};
+use crate::shown;
+use crate::variables::holds;
 use millstream_cache::policy::{self, Asker, Needs, Usable, Why};
 use millstream_cache::{Entry, How, Now, Sight, StaleCause};
 use millstream_conf::model::ProxyCache;
@@ -58,7 +59,7 @@ pub(super) fn of(
             let source = condition.map_or("", |one| &one.source);
             let written = cache.written.iter().rev().find(|(name, _)| *name == "proxy_cache_bypass");
             let place = written.map(|(_, span)| format!(" ({})", at(request, *span))).unwrap_or_default();
-            let value = condition.map(|one| readable(&variables::value(one, request))).unwrap_or_default();
+            let value = condition.map(|one| shown::value(one, request, readable)).unwrap_or_default();
             let why = format!("proxy_cache_bypass {source}{place} holds: its value is {value}");
             Verdict::of(CacheStatus::Bypass, why)
         }

@@ -12,6 +12,7 @@ use millstream_net::stream::Stream;
 use millstream_net::timer::{Deadline, with_deadline};
 use millstream_net::tls::HandshakeError;
 use millstream_net::{Address, clock};
+use millstream_telemetry::about::About;
 use millstream_telemetry::metrics::Counter;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -101,7 +102,7 @@ async fn shake_hands(
     worker.metrics.add(Counter::TlsHandshakesFailed, 1);
     if let Some(error) = error {
         let log = &generation.shared.main_log;
-        log.write(Level::Info, format_args!("TLS handshake failed: {error}, client: {remote}"));
+        log.tell(Level::Info, format_args!("TLS handshake failed: {error}"), || About::client(remote));
     }
     None
 }

@@ -7,7 +7,7 @@ use crate::request::Request;
 use crate::route::capture;
 use crate::variables::evaluate;
 use millstream_conf::model::{Level, Map};
-use millstream_telemetry::log_error;
+use millstream_telemetry::about::About;
 
 /// Appends the value of the text.
 pub(super) fn append(map: &Map, request: &Request, out: &mut Vec<u8>) {
@@ -44,7 +44,8 @@ fn by_expression(map: &Map, request: &Request, text: &[u8]) -> Option<u32> {
             }
             Err(undecided) => {
                 let logs = &request.generation.shared.error_logs[request.location.0 as usize];
-                log_error!(logs, Level::Alert, "*{} {undecided}", request.connection.serial);
+                let about = || About::connection(request.connection.serial);
+                logs.tell(Level::Alert, format_args!("{undecided}"), about);
                 return None;
             }
         }
