@@ -152,14 +152,14 @@ struct Line {
 enum Verb {
     /// Puts a cache in front of an API; without a URL, of an embedded demo API
     Serve(ServeUrl),
+    /// Brings an nginx configuration over: checks it, copies it, and says what differs
+    Import(Import),
     /// Purges what the running process has stored: URLs, prefixes, tags, a whole zone
     Purge(Purge),
     /// Says why a URL is answered as it is: key, variants, freshness, and what decided
     Explain(Explain),
     /// Shows in the terminal what the running process does, second by second
     Top(Top),
-    /// Brings an nginx configuration over: checks it, copies it, and says what differs
-    Import(Import),
     /// Loads a server and measures it: requests a second, latency, errors, and what limits
     Bench(Box<Bench>),
     /// Climbs the steps that make an API fast, in front of yours, and says what each is worth

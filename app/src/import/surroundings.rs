@@ -63,7 +63,8 @@ fn held_ports(configuration: &Configuration) -> Vec<String> {
         let all: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
         let how =
             if holder.starts_with("nginx") { ", as with sudo systemctl disable --now nginx" } else { "" };
-        format!("{} is held by {holder}: stop it first{how}", all.join(", "))
+        let are = if all.len() == 1 { "is" } else { "are" };
+        format!("{} {are} held by {holder}: stop it first{how}", all.join(", "))
     };
     held.into_iter().map(told).collect()
 }
