@@ -60,6 +60,8 @@ pub enum Command {
     Completions(Shell),
     /// `man [COMMAND …]`.
     Man(Vec<String>),
+    /// `container …`: what the rest of the line says.
+    Container(Box<Command>),
     /// Nothing: there were no arguments, and this default configuration is not there.
     Nothing(PathBuf),
     /// An nginx.conf.
@@ -101,6 +103,9 @@ const DEFAULT_FILES: [&str; 2] = ["conf/nginx.conf", "nginx.conf"];
 
 /// The directory that relative paths are relative to where `-p` names none.
 const DEFAULT_PREFIX: &str = "/etc/millstream/";
+
+/// Words that a command of nginx's image begins with, or one of ours that was written for another entry point.
+const IMAGE_WORDS: [&str; 4] = ["container", "nginx", "nginx-debug", "millstream"];
 
 #[derive(Parser)]
 #[command(
@@ -320,6 +325,14 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
 /// What the arguments mean, the program's name first.
 fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
     let arguments: Vec<OsString> = arguments.collect();
+    // No command of the table: what follows is a whole line of its own, in which clap would see options of `container`.
+    if let [program, verb, line @ ..] = arguments.as_slice()
+        && verb == "container"
+    {
+        let words = line.iter().skip_while(|word| IMAGE_WORDS.iter().any(|known| *word == known));
+        let line: Vec<OsString> = std::iter::once(program).chain(words).cloned().collect();
+        return Ok(Command::Container(Box::new(read(line.into_iter())?)));
+    }
     let is_bare = arguments.len() <= 1;
     let command = Line::try_parse_from(verb_first(arguments)).map(meaning)?;
     Ok(match command {

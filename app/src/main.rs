@@ -27,6 +27,7 @@ mod assemble;
 mod check;
 mod import;
 mod serve_url;
+mod container;
 mod signal;
 mod control;
 mod purge;
@@ -48,7 +49,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     allocator::give_back_soon();
-    match cli::parse(std::env::args_os()) {
+    carry_out(cli::parse(std::env::args_os()))
+}
+
+fn carry_out(command: Command) -> ExitCode {
+    match command {
         Command::Nothing(missing) => cli::help(&missing),
         Command::Version => version::short(),
         Command::Build => version::long(),
@@ -65,6 +70,8 @@ fn main() -> ExitCode {
         Command::Capacity(capacity) => measure::capacity::run(&capacity),
         Command::Completions(shell) => completions::print(shell),
         Command::Man(command) => man_page::print(&command),
+        Command::Container(command) if container::prepare(&command) => carry_out(*command),
+        Command::Container(_) => ExitCode::FAILURE,
         Command::ServeUrl(serve) => running::serve_url(&serve),
         Command::Run(options) => running::run(&options),
     }

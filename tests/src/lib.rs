@@ -8,6 +8,7 @@
 pub mod wait;
 pub mod ports;
 pub mod prefix;
+pub mod pod;
 pub mod process;
 pub mod client;
 pub mod visitor;

@@ -65,6 +65,7 @@ mod memory;
 mod manual;
 mod openapi;
 mod packaging;
+mod container;
 mod monitoring;
 mod metrics;
 mod nginx_clients;

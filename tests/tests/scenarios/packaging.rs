@@ -102,10 +102,12 @@ fn the_configuration_of_the_container_stays_in_the_foreground_and_logs_to_whoeve
     }
     let root = Root::new();
     root.prefix.write("etc/millstream/nginx.conf", &root.own(&packaged("container.conf")));
+    root.prefix.write("etc/millstream/mime.types", &packaged("mime.types"));
     let site = format!("server {{ listen 127.0.0.1:{}; location / {{ return 200 ok; }} }}", root.port);
     root.prefix.write("etc/millstream/conf.d/site.conf", &site);
     let output = fs::File::create(root.prefix.join("output")).expect("own directory is writable");
-    let mut process = Running::start(root.command().stdout(output)).expect("the binary runs");
+    let mut process =
+        Running::start(root.command().args(["-g", "daemon off;"]).stdout(output)).expect("the binary runs");
     wait::until("it serves", || std::net::TcpStream::connect(("127.0.0.1", root.port)).is_ok());
     assert_eq!(client::get(root.port, "/asked").status, 200);
     wait::until("the line is there", || root.prefix.read("output").contains("GET /asked"));
