@@ -118,8 +118,11 @@ fn the_configuration_of_the_container_stays_in_the_foreground_and_logs_to_whoeve
     assert!(process.wait(Duration::from_secs(20)).is_some_and(|status| status.success()));
 }
 
+/// The most that the unit may be exposed, in tenths: what systemd calls OK.
+const MOST_EXPOSED: &str = "20";
+
 #[test]
-fn the_unit_is_one_that_systemd_accepts() {
+fn the_unit_is_one_that_systemd_accepts_and_finds_safe() {
     if is_nginx() || !is_installed("systemd-analyze", "--version") {
         return;
     }
@@ -128,8 +131,12 @@ fn the_unit_is_one_that_systemd_accepts() {
         packaged("millstream.service").replace("/usr/sbin/millstream", &binary().display().to_string());
     let file = prefix.write("millstream.service", &unit);
     let mut verify = Command::new("systemd-analyze");
-    let output = verify.args(["verify", "--man=no"]).arg(file).stdin(Stdio::null()).output();
+    let output = verify.args(["verify", "--man=no"]).arg(&file).stdin(Stdio::null()).output();
     assert_eq!(success(&output.expect("it runs")), "");
+    let mut security = Command::new("systemd-analyze");
+    security.args(["security", "--offline=true", "--no-pager", "--threshold", MOST_EXPOSED]);
+    let said = success(&security.arg(file).stdin(Stdio::null()).output().expect("it runs"));
+    assert!(said.contains("Overall exposure level"), "{said}");
 }
 
 /// A `systemctl` that writes down what it was asked, passes signals on to the process of the pid file, and says which one that is.
