@@ -2,11 +2,11 @@
 //!
 //! The tests come last, so that what a reader sees at the end is cargo's own summary.
 
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use crate::{conformance, tidy, tree};
+use crate::tools::{folder, is_there, with_tools};
+use crate::{conformance, deny, tidy, tree};
 
 /// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 15;
@@ -28,6 +28,7 @@ pub(crate) fn run() -> Result<(), String> {
             &[("RUSTDOCFLAGS", "-D warnings")],
         )
     });
+    step("licences and sources", &mut failed, deny::run);
     step("fuzzing", &mut failed, fuzz);
     step("loom", &mut failed, loom);
     step("HTTP cache tests", &mut failed, conformance::as_check);
@@ -130,27 +131,9 @@ fn nightly(arguments: &[&str]) -> Command {
     command
 }
 
-/// A program that finds what is installed in [`tools`] as well.
-pub(crate) fn with_tools(program: &str) -> Command {
-    let mut command = Command::new(program);
-    let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{path}:{}", tools().join("bin").display()));
-    command
-}
-
-/// Where tools are installed that the user has not: inside `target/`, not among the user's own.
-fn tools() -> PathBuf {
-    millstream_tests::target_directory().join("tools")
-}
-
 fn install_cargo_fuzz() -> bool {
-    eprintln!("    installing cargo-fuzz into {}", tools().display());
+    eprintln!("    installing cargo-fuzz into {}", folder().display());
     let mut install = nightly(&["install", "--locked", "--quiet", "cargo-fuzz", "--root"]);
-    install.arg(tools()).status().is_ok_and(|status| status.success())
+    install.arg(folder()).status().is_ok_and(|status| status.success())
         && is_there(&mut nightly(&["fuzz", "--version"]))
-}
-
-/// Whether a command can be run, as its exit status says.
-pub(crate) fn is_there(command: &mut Command) -> bool {
-    command.output().is_ok_and(|output| output.status.success())
 }

@@ -4,11 +4,13 @@
 
 mod source_text;
 mod tree;
+mod tools;
 mod manuals;
 mod tidy;
 mod instructions;
 mod dist;
 mod conformance;
+mod deny;
 mod checks;
 mod bill;
 mod package;
@@ -25,6 +27,7 @@ const USAGE: &str = "cargo xtask COMMAND
   docs                  writes the pages of docs/ that come from tables and types
   dist                  the binary that packages carry, optimised by a profile of its own work
   package [OPTIONS]     the Debian package, of that binary or with --profile of another (package --help)
+  deny                  licences, sources and advisories of what is in Cargo.lock; a part of `test`
   bench [OPTIONS]       side by side with nginx, HAProxy and Varnish (bench --help)
   bench idle            memory of idle keep-alive connections
   bench memory          bytes per stored entry beyond its content, longest store and look-up
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         "docs" => manuals::write(),
         "dist" => dist::run(),
         "package" => package::run(rest),
+        "deny" => deny::run(),
         "bench" => millstream_bench::run(rest),
         "instructions" => instructions::run(rest),
         _ => Err(USAGE.to_owned()),

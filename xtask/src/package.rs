@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{bill, checks, tree};
+use crate::{bill, tools, tree};
 
 /// Lines of `millstream man`, each a page.
 const PAGES: &[&str] = &[
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         [option, name, rest @ ..] if option == "--profile" => (Some(name.as_str()), rest),
         rest => (None, rest),
     };
-    if !checks::is_there(cargo_deb().arg("--version")) {
+    if !tools::is_there(cargo_deb().arg("--version")) {
         return Err("cargo-deb is not installed: cargo install --locked cargo-deb".into());
     }
     let binary = match profile {
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 }
 
 fn cargo_deb() -> Command {
-    let mut command = checks::with_tools("cargo");
+    let mut command = tools::with_tools("cargo");
     command.arg("deb");
     command
 }
