@@ -12,6 +12,7 @@ mod dist;
 mod conformance;
 mod deny;
 mod checks;
+mod chart;
 mod bill;
 mod package;
 
@@ -27,6 +28,7 @@ const USAGE: &str = "cargo xtask COMMAND
   docs                  writes the pages of docs/ that come from tables and types
   dist                  the binary that packages carry, optimised by a profile of its own work
   package [OPTIONS]     the Debian package, of that binary or with --profile of another (package --help)
+  chart [--install]     the Helm chart, checked with helm, kubeconform and the real binary
   deny                  licences, sources and advisories of what is in Cargo.lock; a part of `test`
   bench [OPTIONS]       side by side with nginx, HAProxy and Varnish (bench --help)
   bench idle            memory of idle keep-alive connections
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         "docs" => manuals::write(),
         "dist" => dist::run(),
         "package" => package::run(rest),
+        "chart" => chart::run(rest),
         "deny" => deny::run(),
         "bench" => millstream_bench::run(rest),
         "instructions" => instructions::run(rest),

