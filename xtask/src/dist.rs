@@ -99,7 +99,7 @@ fn profdata(host: &str) -> Option<PathBuf> {
 }
 
 /// The machine that the compiler builds for when it is told nothing.
-fn host() -> Result<String, String> {
+pub(crate) fn host() -> Result<String, String> {
     let text = said(Command::new("rustc").arg("-vV")).ok_or("rustc says no version")?;
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned).ok_or_else(|| "rustc names no host".to_owned())

@@ -15,6 +15,7 @@ mod checks;
 mod chart;
 mod bill;
 mod package;
+mod archive;
 
 use std::process::ExitCode;
 
@@ -28,6 +29,7 @@ const USAGE: &str = "cargo xtask COMMAND
   docs                  writes the pages of docs/ that come from tables and types
   dist                  the binary that packages carry, optimised by a profile of its own work
   package [OPTIONS]     the Debian package, of that binary or with --profile of another (package --help)
+  package --static      a program that needs no library, and an archive of it
   chart [--install]     the Helm chart, checked with helm, kubeconform and the real binary
   deny                  licences, sources and advisories of what is in Cargo.lock; a part of `test`
   bench [OPTIONS]       side by side with nginx, HAProxy and Varnish (bench --help)
@@ -64,7 +66,10 @@ fn main() -> ExitCode {
         "tidy" => tidy::run(),
         "docs" => manuals::write(),
         "dist" => dist::run(),
-        "package" => package::run(rest),
+        "package" => match rest.split_first() {
+            Some((option, rest)) if option == "--static" => archive::run(rest),
+            _ => package::run(rest),
+        },
         "chart" => chart::run(rest),
         "deny" => deny::run(),
         "bench" => millstream_bench::run(rest),

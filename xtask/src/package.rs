@@ -26,8 +26,10 @@ const PAGES: &[&str] = &[
 const SHELLS: &[&str] = &["bash", "zsh", "fish"];
 
 const USAGE: &str = "cargo xtask package [--profile NAME] [OPTIONS OF CARGO-DEB]
+cargo xtask package --static [--profile NAME]
 
-Without --profile it packages what `cargo xtask dist` left in target/trained.";
+Without --profile it packages what `cargo xtask dist` left in target/trained. With --static it makes no Debian
+package but an archive of a program that needs no library.";
 
 /// Makes the package and says where it is.
 ///
@@ -67,9 +69,12 @@ fn built(profile: &str) -> Result<PathBuf, String> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--profile", profile, "-p", "millstream"]).current_dir(tree::root());
     succeed(&mut cargo, "cargo build")?;
-    // Cargo's folder of the profile `dev` has another name.
-    let folder = if profile == "dev" { "debug" } else { profile };
-    Ok(millstream_tests::target_directory().join(folder).join("millstream"))
+    Ok(millstream_tests::target_directory().join(folder_of(profile)).join("millstream"))
+}
+
+/// Cargo's folder of a profile; that of `dev` has another name.
+pub(crate) fn folder_of(profile: &str) -> &str {
+    if profile == "dev" { "debug" } else { profile }
 }
 
 /// What `cargo xtask dist` made, where nothing has changed since.
@@ -92,7 +97,7 @@ fn trained() -> Result<PathBuf, String> {
 }
 
 /// Puts the binary, and what it prints of itself, where `app/Cargo.toml` names them.
-fn stage(binary: &Path) -> Result<(), String> {
+pub(crate) fn stage(binary: &Path) -> Result<(), String> {
     let folder = tree::root().join("target/package");
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     if folder.exists() {
@@ -127,7 +132,7 @@ fn printed(binary: &Path, line: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-fn succeed(command: &mut Command, name: &str) -> Result<(), String> {
+pub(crate) fn succeed(command: &mut Command, name: &str) -> Result<(), String> {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("{name}: {status}")),

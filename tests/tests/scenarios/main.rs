@@ -67,7 +67,7 @@ mod openapi;
 mod packaging;
 mod container;
 mod chart;
-
+mod static_program;
 mod monitoring;
 mod metrics;
 mod nginx_clients;

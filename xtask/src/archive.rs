@@ -1,0 +1,71 @@
+//! `cargo xtask package --static`: the program without any library of the system, for Linux of every distribution, and an archive of it.
+//!
+//! It is linked with musl, whose look-ups of names and users read `/etc/resolv.conf`, `/etc/hosts`, `/etc/passwd` and `/etc/group`, and nothing else: a
+//! static glibc would load the modules of nsswitch.conf at run time, and so want the libraries of the very version that it was built with.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::{dist, package, tools, tree};
+
+const USAGE: &str = "cargo xtask package --static [--profile NAME]
+
+The profile is dist. It wants musl-gcc (apt-get install musl-tools) and the target of musl, which rustup adds.";
+
+/// What the archive has of `packaging/` beside what the binary prints.
+const BESIDE: [&str; 4] = ["nginx.conf", "site.conf", "millstream.service", "millstream.logrotate"];
+
+/// Builds `target/static/millstream` and the archive beside it, and says where they are.
+///
+/// # Errors
+/// musl-gcc or the target is not to be had, or a program failed.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let profile = match arguments {
+        [] => "dist",
+        [option, name] if option == "--profile" => name.as_str(),
+        _ => return Err(USAGE.into()),
+    };
+    let target = dist::host()?.replace("-gnu", "-musl");
+    if !tools::is_there(Command::new("musl-gcc").arg("--version")) {
+        return Err("musl-gcc is not installed: apt-get install musl-tools".into());
+    }
+    add(&target)?;
+    let binary = build(profile, &target)?;
+    package::stage(&binary)?;
+    let folder = tree::root().join("target/static");
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    fs::create_dir_all(&folder).map_err(failed)?;
+    let staged = tree::root().join("target/package");
+    for name in BESIDE {
+        fs::copy(tree::root().join("packaging").join(name), staged.join(name)).map_err(failed)?;
+    }
+    fs::copy(tree::root().join("LICENSE"), staged.join("LICENSE")).map_err(failed)?;
+    fs::copy(&binary, folder.join("millstream")).map_err(failed)?;
+    let (version, machine) = (env!("CARGO_PKG_VERSION"), target.split('-').next().unwrap_or("unknown"));
+    let archive = folder.join(format!("millstream-{version}-{machine}-linux.tar.gz"));
+    let mut tar = Command::new("tar");
+    tar.args(["--create", "--gzip", "--owner=0", "--group=0", "--numeric-owner", "--file"]).arg(&archive);
+    tar.arg(format!("--transform=s,^package,millstream-{version},"))
+        .arg("-C")
+        .arg(tree::root().join("target"));
+    package::succeed(tar.arg("package").stdin(Stdio::null()), "tar")?;
+    println!("{}\n{}", folder.join("millstream").display(), archive.display());
+    Ok(())
+}
+
+/// Sees to it that the toolchain has the target's standard library.
+fn add(target: &str) -> Result<(), String> {
+    let mut rustup = Command::new("rustup");
+    rustup.args(["target", "add", target]).current_dir(tree::root()).stdin(Stdio::null());
+    package::succeed(&mut rustup, "rustup target add")
+}
+
+fn build(profile: &str, target: &str) -> Result<PathBuf, String> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--profile", profile, "-p", "millstream", "--target", target]);
+    cargo.env(format!("CC_{}", target.replace('-', "_")), "musl-gcc").current_dir(tree::root());
+    package::succeed(&mut cargo, "cargo build")?;
+    let folder = millstream_tests::target_directory().join(target);
+    Ok(folder.join(package::folder_of(profile)).join("millstream"))
+}
