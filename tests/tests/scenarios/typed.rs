@@ -1,4 +1,4 @@
-//! The manual's first pages, typed: every command of a `console` block runs in a shell, in the page's order, and prints what the page says.
+//! Pages of the manual, typed: every command of a `console` block runs in a shell, in the page's order, and prints what the page says.
 //!
 //! A block whose first line is a comment with the name of a file is that file. In what is printed, `…` stands for anything, and lines that the
 //! page leaves out may stand between. The ports that pages name (8000, 8080, 8081) are moved to free ones, so that pages run beside each other.
@@ -181,6 +181,16 @@ fn caching_safely_does_what_it_says() {
 #[test]
 fn measuring_does_what_it_says() {
     type_page("measuring.md");
+}
+
+#[test]
+fn purging_does_what_it_says() {
+    type_page("purging.md");
+}
+
+#[test]
+fn operating_does_what_it_says() {
+    type_page("operating.md");
 }
 
 #[test]
