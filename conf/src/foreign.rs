@@ -126,7 +126,7 @@ const TABLE: &[(Fate, &str)] = &[
     ),
     (
         Kept(HANDLER),
-        "empty_gif grpc_pass js_content memcached_pass perl status \
+        "grpc_pass js_content memcached_pass perl status \
                      status_format upstream_conf",
     ),
     (Kept(ACCESS), "auth_jwt auth_oidc js_access proxy_allow_upstream ssl_ocsp valid_referers"),

@@ -63,6 +63,8 @@ pub enum Content {
     Purge(Purging),
     /// The counts of connections.
     StubStatus,
+    /// A picture of one pixel.
+    EmptyGif,
     /// The API.
     Api,
     /// The upstream, through the cache where it was looked up.
@@ -239,6 +241,7 @@ fn chosen(request: &mut Request, settings: &Settings, now: Now) -> Content {
         Handler::Pass(proxy) => proxy,
         Handler::Api(_) => return Content::Api,
         Handler::StubStatus(_) => return Content::StubStatus,
+        Handler::EmptyGif(_) => return Content::EmptyGif,
         Handler::Purge(_) => return Content::Purge(Purging::Location),
         Handler::Files => return Content::File,
     };

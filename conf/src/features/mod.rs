@@ -33,6 +33,7 @@ pub mod redirects;
 pub mod files;
 pub mod symlinks;
 pub mod autoindex;
+pub mod empty_gif;
 pub mod stub_status;
 pub mod open_file_cache;
 pub mod internal;
@@ -86,6 +87,7 @@ pub use row::{Apply, MANY, Repeat, Row, Words};
 
 use api::Api;
 use context::Context;
+use empty_gif::EmptyGif;
 use location::LocationMatch;
 use pass::cache::usage::ProxyCache;
 use pass::{Family, Pass};
@@ -252,6 +254,8 @@ features! {
         api "API" ApiLevel Api(Api),
         /// `stub_status`: the counts of connections.
         stub_status "Locations and fixed answers" StubStatusLevel StubStatus(StubStatus),
+        /// `empty_gif`: a picture of one pixel.
+        empty_gif "Locations and fixed answers" EmptyGifLevel EmptyGif(EmptyGif),
         /// `proxy_cache_purge ZONE KEY`: every request here purges.
         purge_at "Purging" PurgeAtLevel Purge(Arc<PurgeAt>),
     }
@@ -401,6 +405,7 @@ impl Level {
         if self.pass.draft.is_none() {
             self.api.own = around.api.own;
             self.stub_status = around.stub_status;
+            self.empty_gif = around.empty_gif;
         }
     }
 

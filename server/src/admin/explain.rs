@@ -225,6 +225,7 @@ fn routed(request: &Request, settled: &Settled, asked: &ExplainQuery) -> Explana
             Handler::Purge(_) => Verdict::past("every request here purges (proxy_cache_purge ZONE KEY)"),
             Handler::Api(_) => Verdict::past("this is the API"),
             Handler::StubStatus(_) => Verdict::past("this is a page of counts (stub_status)"),
+            Handler::EmptyGif(_) => Verdict::past("this is a picture of one pixel (empty_gif)"),
             Handler::Files => Verdict::past("the location answers from files, which are not cached"),
             Handler::Pass(proxy) if proxy.cache.as_ref().is_some_and(|cache| purges(request, cache)) => {
                 Verdict::past("the request purges: its method does, or proxy_cache_purge holds")

@@ -11,6 +11,7 @@ pub mod cached;
 pub mod slices;
 pub mod fixed;
 pub mod purge;
+pub mod empty_gif;
 pub mod stub_status;
 pub mod autoindex;
 pub mod precoded;

@@ -164,6 +164,28 @@ fn files_behind_symbolic_links_are_refused_where_links_are_disabled() {
 }
 
 #[test]
+fn a_picture_of_one_pixel_is_a_file_that_never_changes() {
+    let prefix = Prefix::new();
+    fs::create_dir(prefix.join("www")).expect("it can be made");
+    let server = served(prefix, "location = /pixel { empty_gif; }");
+    let date = "Mon, 28 Sep 1970 06:00:00 GMT";
+    let picture = server.get("/pixel");
+    assert_eq!((picture.status, picture.field("content-type")), (200, Some("image/gif")));
+    assert_eq!(picture.field("last-modified"), Some(date));
+    assert!(picture.body.len() == 43 && picture.body.starts_with(b"GIF89a"));
+    for (method, name, value, status) in [
+        ("GET", "If-Modified-Since", date, 304),
+        ("GET", "If-Unmodified-Since", "Mon, 28 Sep 1970 05:59:59 GMT", 412),
+        ("GET", "Range", "bytes=0-1", 200),
+        ("HEAD", "Accept", "*/*", 200),
+        ("POST", "Content-Length", "0", 405),
+    ] {
+        let answer = server.client().request(method, "/pixel", &[(name, value)]).expect("it is answered");
+        assert_eq!(answer.status, status, "{method} {name}: {value}");
+    }
+}
+
+#[test]
 fn the_page_of_counts_says_what_connections_do() {
     let prefix = Prefix::new();
     fs::create_dir(prefix.join("www")).expect("it can be made");

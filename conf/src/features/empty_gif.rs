@@ -1,0 +1,36 @@
+//! `empty_gif`: a picture of one pixel, which nobody sees.
+//!
+//! It stays where it is written, as whatever answers does. Next: `millstream-server`'s `answer/empty_gif`.
+
+use super::context::LOCATION;
+use super::templates::without_templates;
+use super::{Apply, Feature, Place, Row, once};
+use crate::reading::Reading;
+
+/// The picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EmptyGif;
+
+without_templates!(EmptyGif);
+
+/// What one level says of it: whether it is there.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EmptyGifLevel(pub bool);
+
+impl Feature for EmptyGifLevel {
+    type Settings = Option<EmptyGif>;
+
+    fn inherit(&mut self, _: &Self) {}
+
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> Option<EmptyGif> {
+        self.0.then_some(EmptyGif)
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("empty_gif", LOCATION, (0, 0), "", "",
+        "Answers with a transparent picture of one pixel, for pages that count who looks at them.",
+        Apply::Level(|l, _, _| l.empty_gif.0 = true)),
+];
