@@ -64,8 +64,12 @@ pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, 
     }
     let main_file = options.prefix.join(&options.main_file);
     if !main_file.exists() {
-        return choose(&serve_url::running_sockets(), url.and_then(port_of))
-            .map_err(|why| format!("{} is not there and {why}", main_file.display()));
+        return choose(&serve_url::running_sockets(), url.and_then(port_of)).map_err(|why| {
+            format!(
+                "{} is not there, and {why}; a process of another configuration is found by -c and -p",
+                main_file.display()
+            )
+        });
     }
     let loaded = load(options);
     let Some(configuration) = &loaded.configuration else {
@@ -113,8 +117,11 @@ fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
         Some(port) => format!("no millstream serve runs on port {port}"),
         None => format!("{} of millstream serve run", running.len()),
     };
-    let each: Vec<String> = running.iter().map(|path| format!("--api unix:{}", path.display())).collect();
-    Err(format!("{which}: name a URL with the port of one, or one of these with {}", each.join(", ")))
+    let each: Vec<String> = running.iter().map(|path| format!("unix:{}", path.display())).collect();
+    Err(format!(
+        "{which}: name a URL with the port of one, or with --api (for top, --control) one of {}",
+        each.join(", ")
+    ))
 }
 
 /// What `--api` names.

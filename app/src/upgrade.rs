@@ -72,7 +72,9 @@ impl Program {
         let status = self.child.as_mut()?.try_wait().ok()??;
         self.child = None;
         self.take_back(listenings, pid_file);
-        Some(format!("the new process exited with {status}"))
+        Some(format!(
+            "the new process exited with {status}; this one goes on. -t with the same configuration says what is wrong with it"
+        ))
     }
 
     fn take_back(&self, listenings: &[Arc<Listening>], pid_file: &mut PidFile) {

@@ -22,7 +22,7 @@ pub fn error_columns() -> Option<u16> {
 /// A text as it may be written to a terminal. Somebody else's words may be in it, and a terminal obeys control characters:
 /// all but the end of a line (C0, DEL, and C1, which UTF-8 carries too) are written out, as `\x9b`.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    let is_obeyed = |letter: char| letter.is_control() && letter != '\n';
+    let is_obeyed = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
     if !text.contains(is_obeyed) {
         return Cow::Borrowed(text);
     }
@@ -43,11 +43,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_a_terminal_obeys_is_left_but_the_end_of_a_line() {
+    fn nothing_that_a_terminal_obeys_is_left_but_the_end_of_a_line_and_tabs() {
         let text = "a\u{1b}[31m\u{9b}31m\u{9d}0;x\u{9c}\u{7f}\r\tb\nö – µ";
         let shown = visible(text);
-        assert_eq!(shown, "a\\x1b[31m\\x9b31m\\x9d0;x\\x9c\\x7f\\x0d\\x09b\nö – µ");
-        assert!(!shown.chars().any(|letter| letter.is_control() && letter != '\n'));
+        assert_eq!(shown, "a\\x1b[31m\\x9b31m\\x9d0;x\\x9c\\x7f\\x0d\tb\nö – µ");
+        assert!(!shown.chars().any(|letter| letter.is_control() && !matches!(letter, '\n' | '\t')));
         assert!(matches!(visible("plain\n"), Cow::Borrowed(_)));
     }
 }

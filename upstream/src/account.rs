@@ -72,6 +72,8 @@ pub struct PeerAccount {
     pub health: HealthAccount,
     /// How often it was taken out as an outlier, counted over reloads.
     pub ejections: u64,
+    /// Whether it gets no new sessions (`drain`), whatever its state is.
+    pub drains: bool,
     /// When it was last chosen for a request, to the second; nothing before the first.
     pub selected: Option<Instant>,
     /// What was counted of it: requests, answers, bytes, failures (`fails`, and `unavail` as `outages`), `active`.
@@ -108,6 +110,7 @@ impl PeerAccount {
             state,
             health: standing.health().account(),
             ejections: ejection.count,
+            drains: parameters.drain,
             selected: standing.selected(),
             counts: counts.sum(PeerCounts::default(), PeerCells::add_to),
             downtime: standing.downtime(now),

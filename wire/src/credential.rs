@@ -40,7 +40,7 @@ const SEGMENTS: [&[u8]; 15] = [
 ];
 
 /// A name with one of these anywhere in it has a secret as its value: `access_token`, `clientSecret`, `X-Amz-Signature`, `passwd` …
-const SECRETS: [&[u8]; 14] = [
+const SECRETS: [&[u8]; 15] = [
     b"accesskey",
     b"apikey",
     b"assertion",
@@ -52,13 +52,14 @@ const SECRETS: [&[u8]; 14] = [
     b"passw",
     b"privatekey",
     b"secret",
+    b"sessid",
     b"session",
     b"signature",
     b"token",
 ];
 
 /// A name with one of these between its signs (`api_key`, `X-Auth`, `sig`), in which a longer word means something else (`author`).
-const SECRET_SEGMENTS: [&[u8]; 15] = [
+const SECRET_SEGMENTS: [&[u8]; 14] = [
     b"auth",
     b"cookie",
     b"hmac",
@@ -73,7 +74,6 @@ const SECRET_SEGMENTS: [&[u8]; 15] = [
     b"sid",
     b"sig",
     b"ticket",
-    b"jsessionid",
 ];
 
 /// Fields that only a browser itself can set (Fetch Standard §2.2.2), of which none says who asks.

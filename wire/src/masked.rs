@@ -47,6 +47,8 @@ fn masked(text: &str, begins_with_name: bool) -> Cow<'_, str> {
         at += 1;
         let found = match byte {
             b'?' | b'&' | b';' | b'#' => secret_at(bytes, at),
+            // A URL in a parameter of another one.
+            b'%' if begins_coded(&bytes[at..]) => coded_secret_at(bytes, at + 2),
             b':' if bytes[at..].starts_with(b"//") => user_at(bytes, at + 2),
             _ => None,
         };
@@ -79,6 +81,34 @@ fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     (to > from).then_some((from, to))
 }
 
+/// Whether these two digits are the code of a sign that a parameter comes behind.
+fn begins_coded(digits: &[u8]) -> bool {
+    let is = |code: &&[u8]| digits.get(..2).is_some_and(|digits| digits.eq_ignore_ascii_case(code));
+    [&b"3f"[..], b"26", b"3b", b"23"].iter().any(is)
+}
+
+/// As [`secret_at`], in a URL that is percent-coded itself: the name ends with `%3D`, the value with `%26` or where the URL around it does.
+fn coded_secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+    let is_code = |found: &[u8], code: &[u8]| found.eq_ignore_ascii_case(code);
+    let window = &bytes[at..bytes.len().min(at + LONGEST_NAME + 3)];
+    let length = window.windows(3).position(|found| is_code(found, b"%3d"))?;
+    let name = &window[..length];
+    let is_name = !name.iter().any(|byte| b"&#= \"<>".contains(byte) || byte.is_ascii_control());
+    if length == 0 || !is_name || !credential::is_secret(&plain(name)) {
+        return None;
+    }
+    let (from, mut to) = (at + length + 3, at + length + 3);
+    while let Some(byte) = bytes.get(to) {
+        let rest = &bytes[to..];
+        let ends = byte.is_ascii_whitespace() || byte.is_ascii_control() || b"&#\"<>".contains(byte);
+        if ends || rest.get(..3).is_some_and(|found| is_code(found, b"%26") || is_code(found, b"%23")) {
+            break;
+        }
+        to += 1;
+    }
+    (to > from).then_some((from, to))
+}
+
 /// User and password of the authority that begins here.
 fn user_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let ends = |byte: &u8| byte.is_ascii_whitespace() || byte.is_ascii_control() || b"/?#\"<>".contains(byte);
@@ -107,6 +137,13 @@ mod tests {
             ("GET /a?token=s3cret HTTP/1.1", "GET /a?token=*** HTTP/1.1"),
             ("GET /a?x=1&api_key=s3cret&y=2 HTTP/1.1", "GET /a?x=1&api_key=***&y=2 HTTP/1.1"),
             ("/a?api%5Fkey=s3cret", "/a?api%5Fkey=***"),
+            ("/a?PHPSESSID=s3cret", "/a?PHPSESSID=***"),
+            ("/a?next=%2Fb%3Ftoken%3Ds3cret%26x%3D1&y=2", "/a?next=%2Fb%3Ftoken%3D***%26x%3D1&y=2"),
+            (
+                "/a?next=%2Fb%3fx%3d1%26api_key%3ds3cret HTTP/1.1",
+                "/a?next=%2Fb%3fx%3d1%26api_key%3d*** HTTP/1.1",
+            ),
+            ("/a?next=%2Fb%3Fx%3D1", "/a?next=%2Fb%3Fx%3D1"),
             ("/a?user%5Bpassword%5D=s3cret#top", "/a?user%5Bpassword%5D=***#top"),
             ("/a?b=/c?token=s3cret&d=e", "/a?b=/c?token=***&d=e"),
             ("/a;jsessionid=s3cret?x=1", "/a;jsessionid=***"),

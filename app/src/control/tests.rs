@@ -23,7 +23,7 @@ fn of_several_that_run_the_port_of_the_url_says_which_and_else_all_are_named() {
     assert_eq!(choose(&both[..1], None), Ok(Api::Socket("/run/serve-8080.sock".into())));
     for port in [None, Some(80), Some(900)] {
         let told = choose(&both, port).expect_err("it could be either");
-        assert!(told.contains("--api unix:/run/serve-8080.sock, --api unix:/run/serve-9000.sock"), "{told}");
+        assert!(told.contains("one of unix:/run/serve-8080.sock, unix:/run/serve-9000.sock"), "{told}");
     }
     assert!(
         choose(&both[..1], Some(9000))

@@ -36,6 +36,8 @@ pub(super) struct Plan {
 pub(super) struct Difference {
     pub(super) span: Option<Span>,
     pub(super) text: String,
+    /// Whether it only has no effect here.
+    pub(super) is_idle: bool,
 }
 
 impl Plan {

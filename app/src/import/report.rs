@@ -32,7 +32,8 @@ impl ImportReport {
         mut differences: Vec<Difference>,
         sources: &Sources,
     ) -> ImportReport {
-        differences.sort_by_key(|difference| difference.span);
+        // What decides who gets what comes first.
+        differences.sort_by_key(|difference| (difference.is_idle, difference.span));
         let placed = |difference: &Difference| match difference.span {
             Some(span) => format!("{}: {}", sources.locate(span), difference.text),
             None => difference.text.clone(),
@@ -65,9 +66,13 @@ impl ImportReport {
     /// Files that were there and are included with the others.
     pub(super) fn strangers(&mut self, files: &[PathBuf]) {
         let told = |file: &PathBuf| {
-            format!("{} was there before and is included as well", self.to.join(file).display())
+            let at = self.to.join(file);
+            format!(
+                "remove {} if its site is gone: it was there before, and is included as well",
+                at.display()
+            )
         };
-        self.differences.extend(files.iter().map(told));
+        self.before.extend(files.iter().map(told));
     }
 
     /// Where files are that were replaced.
@@ -123,7 +128,8 @@ pub(super) fn findings(loaded: &Loaded) -> Vec<Difference> {
             others => format!(" (also in {others})"),
         };
         let help = finding.help.as_ref().map_or_else(String::new, |help| format!(": {help}"));
-        Difference { span: finding.span, text: format!("{}{elsewhere}{help}", finding.message) }
+        let text = format!("{}{elsewhere}{help}", finding.message);
+        Difference { span: finding.span, text, is_idle: finding.severity == Severity::Idle }
     })
     .collect()
 }

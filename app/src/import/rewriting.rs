@@ -84,7 +84,7 @@ impl Rewriting<'_> {
     }
 
     fn differs(&mut self, span: Option<Span>, text: String) {
-        self.differences.push(Difference { span, text });
+        self.differences.push(Difference { span, text, is_idle: false });
     }
 
     /// Changes a file, if it is one that is copied; the others are somebody else's, and what would have to change is told.

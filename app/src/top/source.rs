@@ -9,6 +9,7 @@ use crate::control::{self, Api};
 use millstream_conf::load::Options;
 use millstream_net::clock;
 use std::io::{self, ErrorKind, Read};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -52,7 +53,9 @@ impl Source {
             return source(dashboard(url)?).begin();
         }
         if let Some(socket) = &top.control {
-            return source(Api::Socket(socket.clone())).begin();
+            // As other commands name it, too.
+            let path = socket.to_str().and_then(|text| text.strip_prefix("unix:")).map(PathBuf::from);
+            return source(Api::Socket(path.unwrap_or_else(|| socket.clone()))).begin();
         }
         let found = control::find(options, &top.reach(), None).and_then(|api| source(api).begin());
         if top.names_configuration() {

@@ -79,8 +79,10 @@ pub(super) async fn answer(
 async fn change(shared: &Shared, method: Method, path: &[String], body: &[u8]) -> Result<Edited, ApiRefusal> {
     let [upstream, _, which @ ..] = path else { return Err(malformed("there is no such path")) };
     let group = &group(shared, upstream)?;
-    let said = |what: fmt::Arguments<'_>| {
-        shared.main_log.write(Level::Notice, format_args!("API: {what} of upstream \"{upstream}\""));
+    let said = |server: fmt::Arguments<'_>, what: &str| {
+        shared
+            .main_log
+            .write(Level::Notice, format_args!("API: {server} of upstream \"{upstream}\" was {what}"));
     };
     match (method, which) {
         (Method::Post, []) => {
@@ -88,7 +90,7 @@ async fn change(shared: &Shared, method: Method, path: &[String], body: &[u8]) -
             let name = server.name.clone();
             let ids = edit(group, Edit::Add(server), "").await?;
             let id = ids.first().copied().unwrap_or_default();
-            said(format_args!("\"{name}\" is a server"));
+            said(format_args!("server \"{name}\""), "added");
             Ok(Edited::Added(id, configured_one(group.latest(), id).unwrap_or_default()))
         }
         (Method::Patch, [id]) => {
@@ -97,7 +99,7 @@ async fn change(shared: &Shared, method: Method, path: &[String], body: &[u8]) -
             let known = group.in_force().accounts(clock::now()).find(|account| account.id == number);
             let change = fields.change(&known.ok_or_else(|| no_server(upstream, id))?)?;
             let ids = edit(group, Edit::Change(number, change), id).await?;
-            said(format_args!("server {id} was changed"));
+            said(format_args!("server {id}"), "changed");
             // It has another number where a reload came in between.
             let now = ids.iter().find(|id| **id == number).or(ids.first()).copied().unwrap_or(number);
             let told = configured_one(group.latest(), now);
@@ -105,7 +107,7 @@ async fn change(shared: &Shared, method: Method, path: &[String], body: &[u8]) -
         }
         (Method::Delete, [id]) => {
             edit(group, Edit::Remove(number(upstream, id)?), id).await?;
-            said(format_args!("server {id} was taken away"));
+            said(format_args!("server {id}"), "removed");
             Ok(Edited::Removed(configured(group.latest())))
         }
         _ => Err(ApiRefusal::new(405, "MethodNotSupported", "this path knows no such method")),

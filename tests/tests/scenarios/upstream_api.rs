@@ -122,7 +122,7 @@ fn a_server_comes_changes_drains_and_goes_and_no_request_fails() {
     assert_eq!(one.count(), before, "it is gone");
     let report = load.finish();
     assert!(report.failures.is_empty(), "{:?}", report.failures);
-    changed.server.says("API: server 1 was taken away of upstream \"api\"");
+    changed.server.says("API: server 1 of upstream \"api\" was removed");
     // Without a state file the next configuration knows nothing of it.
     changed.reload(&format!("server {};", one.address()));
     assert_eq!(changed.names(), [one.address()]);

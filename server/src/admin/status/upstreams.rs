@@ -135,7 +135,7 @@ fn server(account: &PeerAccount) -> Value {
         "backup": account.backup,
         "down": account.state == PeerState::Down,
     });
-    if account.state == PeerState::Draining {
+    if account.drains {
         told["drain"] = true.into();
     }
     told

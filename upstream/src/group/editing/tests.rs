@@ -1,10 +1,11 @@
 //! Edits of a group: who stays who, what the state file holds, and that a failed edit changes nothing.
 
 use super::{Edit, NotEdited, ServerChange};
-use crate::Group;
 use crate::account::PeerState;
 use crate::group::Server;
 use crate::group::fixture::{group, now, server, upstream};
+use crate::peers::Version;
+use crate::{Ask, Group};
 use millstream_conf::model::{BalanceMethod, UpstreamServer};
 use millstream_net::address::Address;
 use std::fs;
@@ -47,6 +48,20 @@ fn who_stays_keeps_its_number_and_no_number_comes_twice() {
         group.edit(&Edit::Remove(id)).expect("it is there");
     }
     assert_eq!(told(&group), []);
+}
+
+#[test]
+fn one_that_drains_says_so_whatever_else_keeps_requests_from_it() {
+    let group = group(BalanceMethod::RoundRobin, vec![server(1), server(2)]);
+    let version = Version::of(group.in_force());
+    let ask = Ask { key: b"", session: None, tried: &mut version.tried(0), now: now() };
+    let failing = version.choose(ask).expect("live");
+    let id = failing.peer().id;
+    assert!(failing.failed(now()));
+    let change = ServerChange { drain: Some(true), ..ServerChange::default() };
+    group.edit(&Edit::Change(id, change)).expect("it is there");
+    let told = group.in_force().accounts(now()).find(|account| account.id == id).expect("it is there");
+    assert_eq!((told.state, told.drains), (PeerState::Unavail, true));
 }
 
 #[test]
