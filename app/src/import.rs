@@ -7,6 +7,7 @@
 mod origin;
 mod places;
 mod edits;
+mod original;
 mod plan;
 mod rewriting;
 mod target;
@@ -109,7 +110,7 @@ fn write(
         return Err(Failure::Unread(Box::new(again), shown(copy), shown(target.folder())));
     }
     report.strangers(&target::strangers(&again, copy, plan));
-    let kept = target.put(staging, differing).map_err(Failure::Unwritten)?;
+    let kept = target.put(staging, plan, differing).map_err(Failure::Unwritten)?;
     report.kept(kept);
     Ok(())
 }

@@ -252,6 +252,9 @@ impl Group {
     pub fn publish(&self, change: impl FnOnce(&mut Vec<Server>)) {
         self.change(None, &[], change);
         self.changes.notify_waiters();
+        if let Some(outliers) = &self.outliers {
+            outliers.changed();
+        }
     }
 
     /// New peers that `before` has are as healthy as they were there, and their counts go on. Nobody goes on as one of `gone`.

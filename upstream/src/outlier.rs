@@ -40,7 +40,12 @@ impl Outliers {
         }
     }
 
-    /// Ready when a server has had its errors in a row.
+    /// The group has changed.
+    pub(crate) fn changed(&self) {
+        self.woken.notify_one();
+    }
+
+    /// Ready when a server has had its errors in a row, or the group is another one.
     pub async fn woken(&self) {
         self.woken.notified().await;
     }

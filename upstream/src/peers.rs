@@ -6,7 +6,7 @@
 
 use crate::account::PeerAccount;
 use crate::balance::{Ask, Balance, Set};
-use crate::health::{Change, Ejection};
+use crate::health::Change;
 use crate::outlier::Outliers;
 use crate::peer::{Member, Peer};
 use crate::queue::Queue;
@@ -22,6 +22,8 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+mod outliers;
 
 /// No live server: nginx's `no live upstreams`, answered with 502.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,26 +184,6 @@ impl Peers {
         change
     }
 
-    /// How each of them stands as an outlier.
-    pub(crate) fn ejections(&self) -> impl Iterator<Item = Ejection> {
-        self.members.iter().map(|member| member.standing.health().ejection())
-    }
-
-    /// Brings back those whose time as outliers is over; their addresses.
-    pub(crate) fn readmit(&self, now: Instant) -> Vec<Arc<str>> {
-        let is_due =
-            |member: &&Member| member.standing.health().ejection().until.is_some_and(|until| until <= now);
-        let mut back = Vec::new();
-        for member in self.members.iter().filter(is_due) {
-            member.standing.readmit(&member.parameters, now);
-            back.push(member.peer.name.clone());
-        }
-        if let (false, Some(queue)) = (back.is_empty(), &self.queue) {
-            queue.call();
-        }
-        back
-    }
-
     /// Where requests wait that nobody can take at once.
     pub fn queue(&self) -> Option<&Arc<Queue>> {
         self.queue.as_ref()
@@ -298,7 +280,12 @@ impl Version {
     /// # Errors
     /// [`NoPeer`] where nobody can be asked.
     pub fn choose_waiting(&self, mut ask: Ask<'_>) -> Result<Turn, NoPeer> {
-        let Some(index) = self.0.peers.choose(&mut ask) else {
+        let mut index = self.0.peers.choose(&mut ask);
+        if index.is_none() && self.needs_outliers(ask.now) && self.recall(ask.now) {
+            ask.tried.forget_search();
+            index = self.0.peers.choose(&mut ask);
+        }
+        let Some(index) = index else {
             ask.tried.forget_search();
             return Err(NoPeer);
         };

@@ -4,6 +4,7 @@
 //! Nothing is written. Next: `rewriting`, which fills it; `target`, which carries it out.
 
 use super::origin::Origin;
+use super::original::Likeness;
 use millstream_conf::source::Span;
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,8 +16,8 @@ const MOST_ENTRIES: usize = 20_000;
 /// One entry of the target.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// A file, and the one whose owner and mode it has.
-    File { text: Vec<u8>, like: PathBuf },
+    /// A file with the owner and the mode that it has.
+    File { text: Vec<u8>, like: Likeness },
     /// A link to another entry.
     Link(PathBuf),
 }
@@ -51,18 +52,22 @@ impl Plan {
     }
 
     /// Puts a file in whose place below the folder of nginx this is, with the links on its way.
-    pub(super) fn add(&mut self, origin: &Origin, place: &Path, text: Vec<u8>) -> Result<(), String> {
+    pub(super) fn add(
+        &mut self,
+        origin: &Origin,
+        place: &Path,
+        (text, like): (Vec<u8>, Likeness),
+    ) -> Result<(), String> {
         let (at, links) = behind_links(origin, place);
         for (link, to) in links {
             self.put(link, Entry::Link(to))?;
         }
-        let like = origin.real.join(&at);
         self.put(at, Entry::File { text, like })
     }
 
     /// Puts the main file in, which has a name of its own here.
-    pub(super) fn add_main(&mut self, origin: &Origin, name: &Path, text: Vec<u8>) -> Result<(), String> {
-        self.put(name.into(), Entry::File { text, like: origin.main.clone() })
+    pub(super) fn add_main(&mut self, name: &Path, (text, like): (Vec<u8>, Likeness)) -> Result<(), String> {
+        self.put(name.into(), Entry::File { text, like })
     }
 
     fn put(&mut self, at: PathBuf, entry: Entry) -> Result<(), String> {
@@ -140,7 +145,8 @@ mod tests {
         let origin = Origin::find(&nginx, Some(Path::new("/p"))).expect("it is there");
         let mut plan = Plan::new(&origin.real);
         for file in ["sites-enabled/a", "sites-enabled/b", "enabled/a"] {
-            plan.add(&origin, Path::new(file), file.len().to_string().into()).unwrap_or_default();
+            let like = Likeness { uid: 0, gid: 0, mode: 0o644 };
+            plan.add(&origin, Path::new(file), (file.len().to_string().into(), like)).unwrap_or_default();
         }
         let shown: Vec<String> = plan
             .entries

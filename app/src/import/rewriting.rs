@@ -6,6 +6,7 @@
 use super::MAIN_FILE;
 use super::edits::{self, Edit};
 use super::origin::{Origin, straight};
+use super::original::{self, Likeness};
 use super::places::{self, Names, OwnPlaces};
 use super::plan::{Difference, Plan};
 use millstream_conf::load::Loaded;
@@ -14,15 +15,11 @@ use millstream_conf::parts::{Base, NamedPath, PathUse};
 use millstream_conf::source::{FileId, Span};
 use millstream_conf::tree::Directive;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 #[cfg(test)]
 mod tests;
-
-/// Bytes of one file of passwords at the most.
-const MOST_BYTES: u64 = 64 << 20;
 
 /// What the target is to hold, and what is not as it was.
 pub(super) fn plan(
@@ -163,13 +160,13 @@ impl Rewriting<'_> {
     /// A file of the configuration's own; false where it stays where it is.
     fn own(&mut self, path: &NamedPath, whole: &Path) -> Result<bool, String> {
         let Some(below) = self.origin.below(whole) else { return Ok(false) };
-        let text = match read(whole) {
-            Ok(text) => text,
+        let read = match original::read(whole) {
+            Ok(read) => read,
             // As in nginx, that is found out when it is asked for.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(format!("{}: {error}", whole.display())),
         };
-        self.plan.add(self.origin, &below, text)?;
+        self.plan.add(self.origin, &below, read)?;
         let anew = places::text(below);
         if anew != path.written {
             self.change(path.span, Edit::word(path.span, &anew), None);
@@ -268,15 +265,29 @@ impl Rewriting<'_> {
         }
     }
 
+    /// Owner and mode of the file that a text came from.
+    fn likeness(&self, id: FileId) -> io::Result<Likeness> {
+        let (text, like) = original::read(self.file(id))?;
+        match text == self.text(id) {
+            true => Ok(like),
+            false => Err(io::Error::other("it was changed meanwhile")),
+        }
+    }
+
     /// All files with their changes.
     fn whole(mut self) -> Result<(Plan, Vec<Difference>), String> {
         for id in std::mem::take(&mut self.copied) {
             let path = self.file(id).to_path_buf();
+            let below = self.origin.below(&path);
+            if below.is_none() && id != self.main() {
+                self.plan.stay.push(path);
+                continue;
+            }
+            let like = self.likeness(id).map_err(|why| format!("{}: {why}", path.display()))?;
             let text = edits::apply(self.text(id), self.edits.get(&id).map_or(&[], Vec::as_slice));
-            match self.origin.below(&path) {
-                _ if id == self.main() => self.plan.add_main(self.origin, Path::new(MAIN_FILE), text)?,
-                Some(below) => self.plan.add(self.origin, &below, text)?,
-                None => self.plan.stay.push(path),
+            match below {
+                Some(below) if id != self.main() => self.plan.add(self.origin, &below, (text, like))?,
+                _ => self.plan.add_main(Path::new(MAIN_FILE), (text, like))?,
             }
         }
         self.plan.stay.sort();
@@ -293,13 +304,4 @@ fn serves_default_root(configuration: &Configuration, prefix: &Path) -> bool {
         let settings = &http.location(http.server(*server).own).settings;
         settings.files.root.path.as_literal() == default.to_str()
     })
-}
-
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(io::Error::other("it is too large"));
-    }
-    Ok(text)
 }

@@ -5,6 +5,7 @@
 //! Before: `rewriting`; next: `report`, which tells it.
 
 use super::origin::Origin;
+use super::original::Likeness;
 use super::places::{self, OwnPlaces};
 use super::plan::{Entry, Plan};
 use millstream_conf::load::Loaded;
@@ -72,9 +73,10 @@ fn held_ports(configuration: &Configuration) -> Vec<String> {
 /// Files that root or a group may read and the service may not.
 fn unreadable(plan: &Plan, target: &Path) -> Option<String> {
     // A copy has the modes of its file and of the folders below that of nginx.
-    let is_shut = |at: &Path, like: &Path| {
+    let is_shut = |at: &Path, like: &Likeness| {
         let folders = at.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
-        !may(like, READ) || folders.map(|folder| plan.folder.join(folder)).any(|folder| !may(&folder, ENTER))
+        like.mode & READ == 0
+            || folders.map(|folder| plan.folder.join(folder)).any(|folder| !may(&folder, ENTER))
     };
     let copied = plan.entries.iter().filter_map(|(at, entry)| match entry {
         Entry::File { like, .. } if is_shut(at, like) => Some(target.join(at)),

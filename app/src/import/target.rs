@@ -5,13 +5,14 @@
 
 use super::MAIN_FILE;
 use super::origin::Origin;
+use super::original::Likeness;
 use super::plan::{Entry, Plan};
 use millstream_conf::load::Loaded;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
-use std::fs::{self, Metadata, OpenOptions, Permissions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, symlink};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown, fchown, symlink};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -82,20 +83,20 @@ impl Target {
         plan.entries.iter().filter(differs).map(|(at, _)| at.clone()).collect()
     }
 
-    /// Makes the copy, which goes away again unless it is put in its place.
+    /// Makes the copy, which goes away again unless it is put in its place. Until then nobody else can come into it: what is given away in it
+    /// could be exchanged for a link by whom it is given to.
     pub(super) fn stage(&self, plan: &Plan) -> Result<TempDir, String> {
         let parent = self.folder.parent().unwrap_or(Path::new("/"));
         let staging = tempfile::Builder::new()
             .prefix(".millstream-import-")
+            .permissions(Permissions::from_mode(0o700))
             .tempdir_in(parent)
             .map_err(|error| format!("nothing can be written in {}: {error}", parent.display()))?;
         let fill = || -> io::Result<()> {
             let mut left = MOST_ENTRIES;
-            match fs::metadata(&self.folder) {
-                Ok(found) => link_all(&self.folder, staging.path(), (&mut left, DEEPEST))
-                    .and_then(|()| be_like(staging.path(), &found)),
-                Err(_) => be_like(staging.path(), &fs::metadata(&plan.folder)?),
-            }?;
+            if self.folder.exists() {
+                link_all(&self.folder, staging.path(), (&mut left, DEEPEST))?;
+            }
             plan.entries.iter().try_for_each(|(at, entry)| make(staging.path(), at, entry, &plan.folder))
         };
         fill().map_err(|error| error.to_string())?;
@@ -103,8 +104,16 @@ impl Target {
     }
 
     /// Puts the copy in its place. What differed is kept in a folder of its own, whose name comes back.
-    pub(super) fn put(&self, staging: TempDir, differing: &[PathBuf]) -> Result<Option<PathBuf>, String> {
+    pub(super) fn put(
+        &self,
+        staging: TempDir,
+        plan: &Plan,
+        differing: &[PathBuf],
+    ) -> Result<Option<PathBuf>, String> {
         let shown = |error: io::Error| format!("{} cannot be replaced: {error}", self.folder.display());
+        let model = if self.folder.exists() { &self.folder } else { &plan.folder };
+        let open = fs::metadata(model).and_then(|found| be_like(staging.path(), Likeness::of(&found)));
+        open.map_err(shown)?;
         if !self.folder.exists() {
             fs::rename(staging.path(), &self.folder).map_err(shown)?;
             // It has gone from where it would be removed.
@@ -193,7 +202,7 @@ fn link_all(from: &Path, to: &Path, (left, depth): (&mut usize, usize)) -> io::R
         if entry.file_type()?.is_dir() {
             fs::create_dir(&copy)?;
             link_all(&own, &copy, (left, depth - 1))?;
-            be_like(&copy, &entry.metadata()?)?;
+            be_like(&copy, Likeness::of(&entry.metadata()?))?;
         } else {
             fs::hard_link(&own, &copy).map_err(shown)?;
         }
@@ -216,7 +225,7 @@ fn make(staging: &Path, at: &Path, entry: &Entry, folder: &Path) -> io::Result<(
             Err(_) => {
                 fs::create_dir(&own)?;
                 if let Ok(like) = fs::metadata(folder.join(parent)) {
-                    be_like(&own, &like)?;
+                    be_like(&own, Likeness::of(&like))?;
                 }
             }
         }
@@ -228,21 +237,62 @@ fn make(staging: &Path, at: &Path, entry: &Entry, folder: &Path) -> io::Result<(
     match entry {
         Entry::Link(to) => symlink(to, &own),
         Entry::File { text, like } => {
-            let like = fs::metadata(like)?;
             // Nobody reads a word of it before it has its own mode.
             let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&own)?;
             file.write_all(text)?;
-            be_like(&own, &like)?;
+            if rustix::process::geteuid().is_root() {
+                fchown(&file, Some(like.uid), Some(like.gid))?;
+            }
+            file.set_permissions(Permissions::from_mode(like.mode))?;
             file.sync_all()
         }
     }
     .map_err(shown)
 }
 
-/// Owner and mode of another one. Only root can give files away.
-fn be_like(path: &Path, like: &Metadata) -> io::Result<()> {
+/// Gives a folder that nobody else can reach yet owner and mode of another one. Only root can give away.
+fn be_like(path: &Path, like: Likeness) -> io::Result<()> {
     if rustix::process::geteuid().is_root() {
-        chown(path, Some(like.uid()), Some(like.gid()))?;
+        chown(path, Some(like.uid), Some(like.gid))?;
     }
-    fs::set_permissions(path, Permissions::from_mode(like.mode() & 0o777))
+    fs::set_permissions(path, Permissions::from_mode(like.mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn until_a_copy_is_in_its_place_nobody_else_comes_into_it() {
+        let place = tempfile::tempdir().expect("a directory");
+        let nginx = place.path().join("nginx");
+        fs::create_dir_all(nginx.join("conf.d")).expect("made");
+        fs::write(nginx.join("nginx.conf"), "").expect("written");
+        let somebody = if rustix::process::geteuid().is_root() { 65534 } else { nginx_owner(&nginx) };
+        for path in [nginx.clone(), nginx.join("conf.d")] {
+            if rustix::process::geteuid().is_root() {
+                chown(&path, Some(somebody), Some(somebody)).expect("root may");
+            }
+            fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("own");
+        }
+        let mut plan = Plan::new(&nginx);
+        let like = Likeness { uid: somebody, gid: somebody, mode: 0o640 };
+        let origin = Origin::find(&nginx, Some(Path::new("/p"))).expect("it is there");
+        plan.add(&origin, Path::new("conf.d/site.conf"), (b"# text".to_vec(), like)).expect("room");
+        let target = Target::find(&place.path().join("new")).expect("its folder is there");
+        let staging = target.stage(&plan).expect("made");
+        let own = fs::metadata(staging.path()).expect("it is there");
+        assert_eq!((own.mode() & 0o777, own.uid()), (0o700, rustix::process::geteuid().as_raw()));
+        target.put(staging, &plan, &[]).expect("put");
+        let modes = ["", "conf.d", "conf.d/site.conf"].map(|at| {
+            let found = fs::metadata(place.path().join("new").join(at)).expect("it is there");
+            (found.mode() & 0o777, found.uid())
+        });
+        assert_eq!(modes, [(0o755, somebody), (0o755, somebody), (0o640, somebody)]);
+    }
+
+    fn nginx_owner(path: &Path) -> u32 {
+        fs::metadata(path).expect("it is there").uid()
+    }
 }

@@ -75,7 +75,9 @@ pub const ROWS: &[Row] = &[
         and classes). A server is an outlier after so many errors in a row (`consecutive_errors`, 5; 0 = however many), or where its share of good answers within \
         an `interval` (10s) is below the mean of all servers by more than 1.9 standard deviations and by 5 points: among five servers or more, of those with `requests` (100; 0 = \
         never) answers at least. It is out for `time` (30s) the first time, twice as long the second, and so on up to five minutes; each interval that it is in takes one \
-        time off. Never is more than `max` (50%) of the group out, nor the last server that can be asked. It comes back by its `slow_start`.",
+        time off. Never is more than `max` (50%) of the group out, nor the last server that can be asked: \
+        where the others go, it comes back before its time. It comes back by its `slow_start`. Whoever knows a URL that answers with errors can provoke this; \
+        `status=502,503,504` leaves out what an application itself answers.",
         Apply::Upstream(outlier_ejection::read)),
     once("state", UPSTREAM, (1, 1), "file", "",
         "Keeps the servers of the group in a file, in place of `server` lines here: the API changes both, and what it changed is there after \

@@ -259,7 +259,10 @@ fn files_that_differ_stay_unless_force_is_asked_for_and_are_kept_then() {
     }
     let (status, said) = machine.import(&["nginx", "--to", "new", "--force"]);
     assert_eq!(status, Some(0), "{said}");
-    assert!(said.contains("conf.d/mine.conf if its site is gone: it was there before, and is included as well"), "{said}");
+    assert!(
+        said.contains("conf.d/mine.conf if its site is gone: it was there before, and is included as well"),
+        "{said}"
+    );
     assert!(said.contains("what was replaced is in ") && said.contains("new.before-import"), "{said}");
     assert_eq!(machine.leavings(), ["new", "new.before-import"]);
     assert_eq!(machine.tree("new.before-import"), ["nginx.conf: # mine\nevents {}\n"]);

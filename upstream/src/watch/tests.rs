@@ -13,6 +13,14 @@ const SECOND: Duration = Duration::from_secs(1);
 
 fn open(terms: Option<OutlierEjection>, servers: u16, before: Option<&Group>) -> Arc<Group> {
     let servers = (1..=servers).map(|port| UpstreamServer { max_fails: 0, ..server(port) }).collect();
+    open_with(terms, servers, before)
+}
+
+fn open_with(
+    terms: Option<OutlierEjection>,
+    servers: Vec<UpstreamServer>,
+    before: Option<&Group>,
+) -> Arc<Group> {
     let conf = Upstream { outlier_ejection: terms, ..upstream(BalanceMethod::RoundRobin, servers) };
     let of_server = |server: &UpstreamServer| Address::of_peer(&server.address).into_iter().collect();
     let addresses: Vec<Vec<Address>> = conf.servers.iter().map(of_server).collect();
@@ -155,4 +163,40 @@ fn a_reload_keeps_who_is_out_and_one_without_the_directive_brings_it_back() {
         version.choose(asking(&mut tried, now())).expect("a server").peer().name.ends_with(":2")
     });
     assert_eq!(asked.count(), 2);
+}
+
+#[test]
+fn where_the_others_have_gone_those_who_are_out_come_back_and_the_bound_holds_for_what_is_left() {
+    let mut watched = Watched::new(OutlierEjection::default(), 4);
+    watched.ask(40, &[1, 2], Some(500), now());
+    assert_eq!(watched.look(now()), ["127.0.0.1:1 row 30", "127.0.0.1:2 row 30"]);
+    // The API takes one of the others away: of three servers one may be out.
+    watched.group.publish(|servers| servers.retain(|server| !server.name.ends_with(":4")));
+    watched.version = Version::of(watched.group.in_force());
+    assert_eq!(watched.look(now() + SECOND), ["127.0.0.1:1 back"]);
+    watched.ask(20, &[1], Some(500), now());
+    watched.group.publish(|servers| servers.retain(|server| server.name.ends_with(":2")));
+    // Before the watch looks, a request asks who is left.
+    let version = Version::of(watched.group.in_force());
+    let mut tried = version.tried(0);
+    assert_eq!(
+        &*version.choose(asking(&mut tried, now())).expect("it is recalled").peer().name,
+        "127.0.0.1:2"
+    );
+    assert_eq!(watched.look(now() + SECOND), ["127.0.0.1:2 back"]);
+}
+
+#[test]
+fn where_the_last_good_one_fails_one_that_is_out_is_asked() {
+    let mut watched =
+        Watched::over(open_with(Some(OutlierEjection::default()), vec![server(1), server(2)], None), now());
+    watched.ask(12, &[1], Some(500), now());
+    assert_eq!(watched.look(now()), ["127.0.0.1:1 row 30"]);
+    let mut tried = watched.version.tried(0);
+    let turn = watched.version.choose(asking(&mut tried, now())).expect("the good one");
+    assert!(turn.peer().name.ends_with(":2") && turn.failed(now()));
+    let mut tried = watched.version.tried(0);
+    let turn = watched.version.choose(asking(&mut tried, now())).expect("the other is recalled");
+    assert!(turn.peer().name.ends_with(":1"));
+    assert_eq!(watched.look(now()), ["127.0.0.1:1 back"]);
 }
