@@ -33,6 +33,7 @@ pub mod target;
 pub mod masked;
 pub mod reference;
 pub mod h1;
+pub mod h2;
 pub mod fastcgi;
 pub mod uwsgi;
 pub mod scgi;

@@ -16,6 +16,8 @@ pub(crate) const TARGET_RAW: u8 = 8;
 pub(crate) const FRAGMENT: u8 = 16;
 /// Byte starts a query.
 pub(crate) const QUERY: u8 = 32;
+/// Byte is part of a token and no capital letter.
+pub(crate) const LOWER_TOKEN: u8 = 64;
 
 /// Classes of every byte.
 pub(crate) static CLASS: [u8; 256] = classes();
@@ -28,6 +30,9 @@ const fn classes() -> [u8; 256] {
         let mut class = 0;
         if byte.is_ascii_alphanumeric() || contains(b"!#$%&'*+-.^_`|~", byte) {
             class |= TOKEN;
+            if !byte.is_ascii_uppercase() {
+                class |= LOWER_TOKEN;
+            }
         }
         if byte.is_ascii_alphanumeric() || contains(b"-_~!$&'()*+,;=", byte) {
             class |= HOST;
@@ -79,6 +84,12 @@ pub fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|&byte| is_token_byte(byte))
 }
 
+/// Whether this is a token without capital letters, as HTTP/2 has the names of fields (RFC 9113 §8.2.1).
+#[inline]
+pub fn is_lower_token(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().fold(LOWER_TOKEN, |all, &byte| all & CLASS[byte as usize]) != 0
+}
+
 /// Whether the byte may stand in a field value (RFC 9110 §5.5): no control byte but HTAB.
 #[inline]
 pub fn is_value_byte(byte: u8) -> bool {
@@ -87,7 +98,11 @@ pub fn is_value_byte(byte: u8) -> bool {
 
 /// Whether every byte may stand in a field value.
 pub fn is_value(text: &[u8]) -> bool {
-    text.iter().all(|&byte| is_value_byte(byte))
+    let mut at = next_control(text, 0);
+    while text.get(at) == Some(&b'\t') {
+        at = next_control(text, at + 1);
+    }
+    at == text.len()
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;

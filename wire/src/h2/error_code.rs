@@ -1,0 +1,90 @@
+//! Error codes of RST_STREAM and GOAWAY (RFC 9113 §7).
+//!
+//! Plain values; who sends which one is decided where the error is found.
+
+/// Why a stream or a connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorCode {
+    /// Nothing is wrong.
+    NoError,
+    /// The peer broke a rule that has no code of its own.
+    ProtocolError,
+    /// Something went wrong on this side.
+    InternalError,
+    /// The peer sent more than the window had room for.
+    FlowControlError,
+    /// The peer did not acknowledge settings in time.
+    SettingsTimeout,
+    /// A frame on a stream that the peer had ended.
+    StreamClosed,
+    /// A frame with a length that it may not have.
+    FrameSizeError,
+    /// Nothing was done for the stream; it may be tried again.
+    RefusedStream,
+    /// The stream is not needed any more.
+    Cancel,
+    /// The header table of the connection cannot be kept up.
+    CompressionError,
+    /// The connection that CONNECT asked for failed.
+    ConnectError,
+    /// The peer makes too much work.
+    EnhanceYourCalm,
+    /// The transport is not secure enough.
+    InadequateSecurity,
+    /// HTTP/1.1 has to be used.
+    Http11Required,
+    /// A code that RFC 9113 does not have; it is treated as INTERNAL_ERROR (§7).
+    Unknown(u32),
+}
+
+const CODES: [(ErrorCode, &str); 14] = [
+    (ErrorCode::NoError, "NO_ERROR"),
+    (ErrorCode::ProtocolError, "PROTOCOL_ERROR"),
+    (ErrorCode::InternalError, "INTERNAL_ERROR"),
+    (ErrorCode::FlowControlError, "FLOW_CONTROL_ERROR"),
+    (ErrorCode::SettingsTimeout, "SETTINGS_TIMEOUT"),
+    (ErrorCode::StreamClosed, "STREAM_CLOSED"),
+    (ErrorCode::FrameSizeError, "FRAME_SIZE_ERROR"),
+    (ErrorCode::RefusedStream, "REFUSED_STREAM"),
+    (ErrorCode::Cancel, "CANCEL"),
+    (ErrorCode::CompressionError, "COMPRESSION_ERROR"),
+    (ErrorCode::ConnectError, "CONNECT_ERROR"),
+    (ErrorCode::EnhanceYourCalm, "ENHANCE_YOUR_CALM"),
+    (ErrorCode::InadequateSecurity, "INADEQUATE_SECURITY"),
+    (ErrorCode::Http11Required, "HTTP_1_1_REQUIRED"),
+];
+
+impl ErrorCode {
+    /// The error with this code.
+    pub fn of(code: u32) -> ErrorCode {
+        CODES.get(code as usize).map_or(ErrorCode::Unknown(code), |&(error, _)| error)
+    }
+
+    /// The code as it stands in a frame.
+    pub fn code(self) -> u32 {
+        match self {
+            ErrorCode::Unknown(code) => code,
+            known => CODES.iter().position(|&(error, _)| error == known).map_or(0, |code| code as u32),
+        }
+    }
+
+    /// The name as RFC 9113 writes it; `UNKNOWN` where it has none.
+    pub fn name(self) -> &'static str {
+        CODES.iter().find(|&&(error, _)| error == self).map_or("UNKNOWN", |&(_, name)| name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_the_one_of_its_error() {
+        for code in 0..20 {
+            assert_eq!(ErrorCode::of(code).code(), code);
+        }
+        assert_eq!(ErrorCode::of(0xd), ErrorCode::Http11Required);
+        assert_eq!(ErrorCode::of(0xe), ErrorCode::Unknown(0xe));
+        assert_eq!(ErrorCode::of(9).name(), "COMPRESSION_ERROR");
+    }
+}

@@ -1,0 +1,164 @@
+//! Encodes header blocks without a dynamic table, so that a block is the same for every connection and can be kept.
+//!
+//! Every function appends one line. A block that starts with [`size_update`] of 0 tells the peer that it needs no table
+//! for this side. Names and values are written as given: they were checked when they were parsed or configured.
+//! Next: `crate::h2::write`, which frames a block.
+
+use super::{huffman, integer, static_table};
+use crate::field_id::FieldId;
+use std::ops::Range;
+
+/// Static index of the first `:status` line.
+const STATUS: usize = 8;
+
+/// What a literal starts with: not to be put into a table (RFC 7541 §6.2.2), here and wherever it is passed on to (§6.2.3).
+const NOT_INDEXED: u8 = 0x00;
+const NEVER_INDEXED: u8 = 0x10;
+
+/// The size of the table that the sender uses from here on (RFC 7541 §6.3); only at the start of a block.
+pub fn size_update(out: &mut Vec<u8>, size: usize) {
+    integer::encode(out, 0x20, 5, size);
+}
+
+/// `:status` (RFC 9113 §8.3.2), a number of three digits.
+#[inline]
+pub fn status(out: &mut Vec<u8>, status: u16) {
+    let index = match status {
+        200 => 8,
+        204 => 9,
+        206 => 10,
+        304 => 11,
+        400 => 12,
+        404 => 13,
+        500 => 14,
+        _ => {
+            integer::encode(out, NOT_INDEXED, 4, STATUS);
+            return string(out, itoa::Buffer::new().format(status).as_bytes());
+        }
+    };
+    indexed(out, index);
+}
+
+/// One line: by its index where the static table has it, else with the index of its name where that has one. Capital
+/// letters of the name become small ones. The value is Huffman-coded where that is shorter. What authenticates, and
+/// `set-cookie`, goes into no table on the way (RFC 7541 §7.1.3).
+#[inline]
+pub fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    let known = Known::of(name);
+    if let Some(index) = known.index.and_then(|first| static_table::index_of_value(first, value)) {
+        return indexed(out, index);
+    }
+    known.literal(out, name);
+    string(out, value);
+}
+
+/// One line whose value is a number.
+#[inline]
+pub fn number_field(out: &mut Vec<u8>, name: &[u8], value: u64) {
+    field(out, name, itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// One line whose value is never Huffman-coded, so that it can be written over in place. Gives where it stands in `out`.
+pub fn raw_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) -> Range<usize> {
+    Known::of(name).literal(out, name);
+    raw_string(out, value);
+    out.len() - value.len()..out.len()
+}
+
+/// One line whose value `make` appends; it must leave alone what stands before. The value is not Huffman-coded.
+pub fn made_field<R>(out: &mut Vec<u8>, name: &[u8], make: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+    Known::of(name).literal(out, name);
+    // One octet holds the length of most values; a longer length is moved in front of its value.
+    let at = out.len();
+    out.push(0);
+    let result = make(out);
+    debug_assert!(out.len() > at);
+    let end = out.len();
+    let length = end.saturating_sub(at + 1);
+    integer::encode(out, 0, 7, length);
+    let octets = out.len() - end;
+    if octets == 1 {
+        out.swap_remove(at);
+    } else {
+        out[at..].rotate_right(octets);
+        out.remove(at + octets);
+    }
+    result
+}
+
+/// What the static table knows of a name.
+struct Known {
+    /// The first entry with the name.
+    index: Option<usize>,
+    is_secret: bool,
+}
+
+impl Known {
+    #[inline]
+    fn of(name: &[u8]) -> Known {
+        let id = FieldId::of(name);
+        let index = if id == FieldId::Other {
+            static_table::index_of_name(name)
+        } else {
+            static_table::index_of_field(id)
+        };
+        let is_secret =
+            matches!(id, FieldId::SetCookie | FieldId::Authorization | FieldId::ProxyAuthorization);
+        Known { index, is_secret }
+    }
+
+    /// Writes a literal up to its value.
+    #[inline]
+    fn literal(&self, out: &mut Vec<u8>, name: &[u8]) {
+        let kind = if self.is_secret { NEVER_INDEXED } else { NOT_INDEXED };
+        match self.index {
+            Some(index) => integer::encode(out, kind, 4, index),
+            None => {
+                out.push(kind);
+                lower_string(out, name);
+            }
+        }
+    }
+}
+
+#[inline]
+fn indexed(out: &mut Vec<u8>, index: usize) {
+    integer::encode(out, 0x80, 7, index);
+}
+
+/// A string, coded in the shorter way (RFC 7541 §5.2).
+#[inline]
+fn string(out: &mut Vec<u8>, text: &[u8]) {
+    let coded = huffman::encoded_length(text);
+    if coded < text.len() {
+        integer::encode(out, 0x80, 7, coded);
+        huffman::encode(text, out);
+    } else {
+        raw_string(out, text);
+    }
+}
+
+#[inline]
+fn raw_string(out: &mut Vec<u8>, text: &[u8]) {
+    integer::encode(out, 0, 7, text.len());
+    out.extend_from_slice(text);
+}
+
+/// The name of a field in small letters.
+fn lower_string(out: &mut Vec<u8>, name: &[u8]) {
+    const MOST: usize = 64;
+    let mut buffer = [0u8; MOST];
+    match buffer.get_mut(..name.len()) {
+        Some(lower) => {
+            lower.copy_from_slice(name);
+            lower.make_ascii_lowercase();
+            string(out, lower);
+        }
+        // So long a name is written as it is, where it is lowered in place.
+        None => {
+            raw_string(out, name);
+            let start = out.len() - name.len();
+            out[start..].make_ascii_lowercase();
+        }
+    }
+}
