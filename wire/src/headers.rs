@@ -120,7 +120,8 @@ impl Headers {
         *self = Headers::copied_from(self.view(), |_, _, _| true);
     }
 
-    fn append(&mut self, id: FieldId, name: &[u8], value: &[u8]) {
+    /// Adds a line of a field that is known already, without white space around the value.
+    pub(crate) fn append(&mut self, id: FieldId, name: &[u8], value: &[u8]) {
         let (name, value) = (self.store(name), self.store(value));
         self.fields.push(Field::new(id, name, value));
     }

@@ -1,10 +1,11 @@
 //! HTTP, and FastCGI, uwsgi and SCGI, as bytes and values: this crate turns the one into the other and nothing else.
 //!
-//! It owns the grammar of RFC 9110, 9111 and 9112 as far as the product needs it: heads, framing, chunked bodies,
-//! dates, caching directives, conditions, ranges and targets. It never does I/O, never reads a clock and knows no
-//! runtime, so every rule in it can be tested, fuzzed and counted in instructions on plain byte slices.
+//! It owns the grammar of RFC 9110, 9111, 9112 and 9113 as far as the product needs it: heads, framing, chunked bodies,
+//! frames and header blocks, dates, caching directives, conditions, ranges and targets. It never does I/O, never reads a
+//! clock and knows no runtime, so every rule in it can be tested, fuzzed and counted in instructions on plain byte slices.
 //!
-//! Start at [`h1::head`] for what a connection reads first, at [`Fields`] for how everybody looks at header fields.
+//! Start at [`h1::head`] for what a connection reads first, at [`h2`] for what one of HTTP/2 does, at [`Fields`] for how
+//! everybody looks at header fields.
 //! The order of the modules below is the order in which they may use each other, lowest first.
 
 pub mod span;

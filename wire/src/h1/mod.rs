@@ -8,6 +8,7 @@ pub mod limits;
 pub mod field_line;
 pub mod head_error;
 pub mod request_line;
+pub mod target_form;
 pub mod head;
 pub mod framing;
 pub mod chunked;

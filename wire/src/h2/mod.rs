@@ -1,7 +1,7 @@
 //! HTTP/2 (RFC 9113) as values: frames, settings, flow-control windows, header blocks (RFC 7541), priorities (RFC 9218).
 //!
 //! ```text
-//! bytes → read::read → Frame → (the connection's own state) → request::RequestDecoder → h1::head::RequestHead
+//! bytes → read::read → Frame → (the connection's own state) → request::decode_request → h1::head::RequestHead
 //! values → hpack::encoder → block → write::headers → bytes
 //! ```
 //! Which streams there are and what state they are in is for whoever owns the connection; here a frame is judged by
@@ -17,6 +17,12 @@ pub mod read;
 pub mod write;
 pub mod hpack;
 pub mod priority;
+pub mod field_rules;
+pub mod extra;
+pub mod request_error;
+pub mod request_line;
+pub mod request;
+pub mod response;
 
 /// What a client's connection starts with (RFC 9113 §3.4); behind it comes a SETTINGS frame.
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

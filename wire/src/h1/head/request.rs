@@ -9,7 +9,8 @@ use crate::fields::Fields;
 use crate::h1::field_line::FieldScan;
 use crate::h1::head_error::HeadError;
 use crate::h1::limits::{HeadLimits, Progress};
-use crate::h1::request_line::{self, LineScan, RequestLine, Target};
+use crate::h1::request_line::{self, LineScan, RequestLine};
+use crate::h1::target_form::{self, Target};
 use crate::host;
 use crate::method::Method;
 use crate::span::Span;
@@ -81,7 +82,8 @@ impl RequestHead {
             self.target = line.target;
             self.target_is_raw = line.target_is_raw();
             self.version = line.version;
-            let Target { path, query, authority } = request_line::target(bytes, self.method, &line)?;
+            let Target { path, query, authority } =
+                target_form::take_apart(bytes, self.method, line.target, line.classes)?;
             (self.path, self.query, self.authority) = (path, query, authority);
             self.state = RequestState::Fields(FieldScan::starting_at(line.next));
         }
@@ -139,6 +141,13 @@ impl RequestHead {
                 out.extend_from_slice(part.of(bytes));
             }
         }
+    }
+
+    /// The head was made of something else than HTTP/1 and is whole: so many bytes of text.
+    #[inline]
+    pub(crate) fn finish(&mut self, length: usize) {
+        self.length = length;
+        self.state = RequestState::Done;
     }
 
     /// Forgets everything but the memory of the field list.

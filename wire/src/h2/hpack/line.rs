@@ -86,6 +86,15 @@ impl<'a> Line<'a> {
         Line { called, flaw, text, name_length }
     }
 
+    /// The field, unless this is a pseudo-header field.
+    #[inline]
+    pub fn field(&self) -> Option<FieldId> {
+        match self.called {
+            LineName::Field(id) => Some(id),
+            LineName::Pseudo(_) => None,
+        }
+    }
+
     /// The whole line as HTTP/1 writes it: `name: value` and CR LF. Of a line with a [`Flaw`] this can be anything.
     #[inline]
     pub fn text(&self) -> &'a [u8] {

@@ -1,0 +1,48 @@
+//! Why a request is refused, and what is answered to it.
+//!
+//! Plain values. Next: `request_line` and `request`, which give these.
+
+use super::field_rules::FieldsError;
+
+/// Why a request is refused. What is wrong stands behind "client sent ".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestError {
+    /// The block cannot be decoded: a connection error of type COMPRESSION_ERROR.
+    Compression(&'static str),
+    /// The request is malformed (RFC 9113 §8.1.1): it is answered 400, or its stream reset with PROTOCOL_ERROR.
+    Malformed(&'static str),
+    /// A field, their number or all together are past the limit.
+    TooLarge,
+    /// The request line would be longer than the limit.
+    TargetTooLong,
+}
+
+impl RequestError {
+    /// The status to answer with, where the connection goes on.
+    pub fn status(self) -> u16 {
+        match self {
+            RequestError::Compression(_) | RequestError::Malformed(_) => 400,
+            RequestError::TooLarge => 431,
+            RequestError::TargetTooLong => 414,
+        }
+    }
+
+    /// What is wrong, to stand behind "client sent " in the error log.
+    pub fn what(self) -> &'static str {
+        match self {
+            RequestError::Compression(what) | RequestError::Malformed(what) => what,
+            RequestError::TooLarge => "too large header section",
+            RequestError::TargetTooLong => "too long request line",
+        }
+    }
+}
+
+impl From<FieldsError> for RequestError {
+    fn from(error: FieldsError) -> RequestError {
+        match error {
+            FieldsError::Compression(what) => RequestError::Compression(what),
+            FieldsError::Malformed(what) => RequestError::Malformed(what),
+            FieldsError::TooLarge => RequestError::TooLarge,
+        }
+    }
+}
