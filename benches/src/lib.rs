@@ -6,11 +6,12 @@
 
 pub mod leaf;
 pub mod wire;
+pub mod h2;
 pub mod cache;
 
 pub use leaf::Leaf;
 
 /// Every leaf, in the order in which they are listed.
 pub fn leaves() -> impl Iterator<Item = &'static Leaf> {
-    [wire::LEAVES, cache::LEAVES].into_iter().flatten()
+    [wire::LEAVES, h2::LEAVES, cache::LEAVES].into_iter().flatten()
 }

@@ -44,7 +44,7 @@ pub fn status(out: &mut Vec<u8>, status: u16) {
 /// `set-cookie`, goes into no table on the way (RFC 7541 §7.1.3).
 #[inline]
 pub fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    let known = Known::of(name);
+    let known = StaticName::of(name);
     if let Some(index) = known.index.and_then(|first| static_table::index_of_value(first, value)) {
         return indexed(out, index);
     }
@@ -60,14 +60,14 @@ pub fn number_field(out: &mut Vec<u8>, name: &[u8], value: u64) {
 
 /// One line whose value is never Huffman-coded, so that it can be written over in place. Gives where it stands in `out`.
 pub fn raw_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) -> Range<usize> {
-    Known::of(name).literal(out, name);
+    StaticName::of(name).literal(out, name);
     raw_string(out, value);
     out.len() - value.len()..out.len()
 }
 
 /// One line whose value `make` appends; it must leave alone what stands before. The value is not Huffman-coded.
 pub fn made_field<R>(out: &mut Vec<u8>, name: &[u8], make: impl FnOnce(&mut Vec<u8>) -> R) -> R {
-    Known::of(name).literal(out, name);
+    StaticName::of(name).literal(out, name);
     // One octet holds the length of most values; a longer length is moved in front of its value.
     let at = out.len();
     out.push(0);
@@ -87,15 +87,15 @@ pub fn made_field<R>(out: &mut Vec<u8>, name: &[u8], make: impl FnOnce(&mut Vec<
 }
 
 /// What the static table knows of a name.
-struct Known {
+struct StaticName {
     /// The first entry with the name.
     index: Option<usize>,
     is_secret: bool,
 }
 
-impl Known {
+impl StaticName {
     #[inline]
-    fn of(name: &[u8]) -> Known {
+    fn of(name: &[u8]) -> StaticName {
         let id = FieldId::of(name);
         let index = if id == FieldId::Other {
             static_table::index_of_name(name)
@@ -104,7 +104,7 @@ impl Known {
         };
         let is_secret =
             matches!(id, FieldId::SetCookie | FieldId::Authorization | FieldId::ProxyAuthorization);
-        Known { index, is_secret }
+        StaticName { index, is_secret }
     }
 
     /// Writes a literal up to its value.
