@@ -53,7 +53,7 @@ fn certificates(
         let Some(conf) = server.settings.tls.as_ref().filter(|tls| !tls.certificates.is_empty()) else {
             continue;
         };
-        match ServerTls::read(conf, clients.clone()) {
+        match ServerTls::read(conf, clients.clone(), server.settings.http2.enabled) {
             Ok(config) => _ = configs.insert(index as u32, config),
             Err(error) => _ = findings.error(conf.span, error.to_string()),
         }
@@ -111,5 +111,5 @@ fn acceptor(
         }
         configs.get(&server.0).or(default.as_ref()).cloned()
     });
-    Some(TlsAcceptor::new(choose, keeps_offers))
+    Some(TlsAcceptor::new(choose, keeps_offers, listener.http2))
 }

@@ -59,6 +59,7 @@ fn add(found: &mut Vec<Found>, draft: &ListenDraft, server: ServerId, reading: &
     known.listener.servers.push(server);
     known.listener.ssl |= draft.ssl;
     known.listener.proxy_protocol |= draft.proxy_protocol;
+    known.listener.http2 |= draft.http2;
     if draft.default_server {
         if let Some(first) = known.default_span {
             let message = format!("a duplicate default server for {}", shown(&draft.address));
@@ -94,6 +95,7 @@ pub fn listener(draft: &ListenDraft, server: ServerId) -> Listener {
         span: draft.span,
         ssl: draft.ssl,
         proxy_protocol: draft.proxy_protocol,
+        http2: draft.http2,
         backlog: draft.backlog,
         reuseport: draft.reuseport,
         deferred: draft.deferred,

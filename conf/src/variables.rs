@@ -86,6 +86,7 @@ variables! {
     ServerAddr "server_addr" "The address that accepted the connection.",
     ServerName "server_name" "The name of the server that took the request.",
     ServerPort "server_port" "The port that accepted the connection.",
+    Http2 "http2" "`h2` where the request came by HTTP/2 over TLS, `h2c` where it came by HTTP/2 without, else nothing.",
     ServerProtocol "server_protocol" "The request's protocol, such as `HTTP/1.1`.",
     SliceRange "slice_range" "With `slice`: the range of the piece that is asked for, such as `bytes=0-1048575`; else empty.",
     SslCipher "ssl_cipher" "The cipher suite of the TLS connection.",
@@ -104,6 +105,7 @@ variables! {
     SslClientVStart "ssl_client_v_start" "When the client's certificate begins.",
     SslClientVerify "ssl_client_verify" "Whether the client's certificate is good: `SUCCESS`, `FAILED:` with a reason, or `NONE` where there is none. Of a server \
     with `ssl_verify_client off` always `NONE`, as are all `$ssl_client_` variables nothing.",
+    SslAlpnProtocol "ssl_alpn_protocol" "The protocol that was chosen in the TLS handshake (ALPN), such as `h2`.",
     SslCurve "ssl_curve" "The group by which the keys of the TLS connection were exchanged.",
     SslCurves "ssl_curves" "The groups that the client offered, separated by colons.",
     SslProtocol "ssl_protocol" "The protocol of the TLS connection, such as `TLSv1.3`.",

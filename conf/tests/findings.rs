@@ -210,21 +210,16 @@ fn listening_and_names_follow_nginx() {
     );
     one_error(&in_server("listen example.org:80x;"), "is not an address");
     one_error(&in_server("listen 81 defalt_server;"), "did you mean \"default_server\"?");
-    // HTTP/2 and QUIC are told of once, however often they are asked for; the address for QUIC is not opened.
-    one_warning(&in_server("listen 81 http2;"), "does not speak HTTP/2 to clients");
-    one_warning(
-        &in_http(
-            "http2 on; server { listen 80 http2; server_name a; } server { listen 80; server_name b; http2 on; }",
-        ),
-        "HTTP/2",
-    );
+    // QUIC is told of once, however often it is asked for; its address is not opened.
     one_warning(
         &in_http("server { listen 80; listen 80 quic reuseport; } server { listen 81 quic; }"),
         "\"quic\"",
     );
     no_error(&in_http(
-        "http2 off; http3 on; http2_max_concurrent_streams 9; server { listen 80; http2_chunk_size 8k; }",
+        "http2 on; http3 on; http2_max_concurrent_streams 9; server { listen 80 http2; http2_chunk_size 8k; }",
     ));
+    one_error(&in_http("http2_max_concurrent_streams 0;"), "between 1 and 65535");
+    one_error(&in_http("http2_body_preread_size 2048m;"), "the largest window of HTTP/2");
     // Of the two servers of one address each may name a protocol; only options of the socket are the address's.
     no_error(&in_http("server { listen 80 proxy_protocol; } server { listen 80 proxy_protocol; }"));
     no_error(&in_server("listen 81 fastopen=256; listen 82 multipath;"));

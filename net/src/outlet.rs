@@ -1,13 +1,13 @@
 //! The way out of a connection: every write to a peer has a bound on how long it may take nothing.
 //!
-//! What is answered to a request of our own goes the same way, into a pipe to whoever asks, and waits for that alone.
+//! What goes into a pipe to whoever asks inside, or into a stream of a connection that has several, goes the same way ([`Inlet`]).
 //! The bound is `send_timeout`'s, as nginx counts it: it runs from the moment the peer takes no more and begins anew with
 //! every byte it takes. Whoever writes to a peer writes through here, so that no write can be without one.
 
 use crate::clock;
-use crate::pipe::Pipe;
 use crate::stream::Stream;
 use crate::timer::{Deadline, Elapsed};
+use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::ops::Range;
@@ -20,6 +20,15 @@ use tokio::io::AsyncWrite;
 #[cfg(test)]
 mod tests;
 
+/// Where bytes go that are not written to a socket of their own.
+pub trait Inlet: fmt::Debug {
+    /// Takes some of the parts, which are not all empty; 0 where nobody takes any more. `is_last`: nothing follows them.
+    fn poll_write(&self, context: &mut Context<'_>, parts: &[IoSlice<'_>], is_last: bool) -> Poll<usize>;
+
+    /// Whether it is the peer at the other end that keeps the writer waiting, so that the bound on time holds.
+    fn waits_for_peer(&self) -> bool;
+}
+
 /// A stream to write to. Errors are the stream's, `WriteZero` where it takes nothing any more, and
 /// [`Elapsed`] once `timeout` has passed without a byte.
 #[derive(Debug)]
@@ -27,25 +36,33 @@ pub struct Outlet<'s> {
     to: To<'s>,
     deadline: &'s mut Deadline,
     timeout: Duration,
+    is_last: bool,
 }
 
 /// Where bytes go.
 #[derive(Debug)]
 enum To<'s> {
     Stream(&'s mut Stream),
-    Pipe(&'s Pipe),
+    Inlet(&'s dyn Inlet),
 }
 
 impl<'s> Outlet<'s> {
     /// Writes to `stream`. `deadline` belongs to its writing for as long as something waits to be written.
     #[inline]
     pub fn new(stream: &'s mut Stream, deadline: &'s mut Deadline, timeout: Duration) -> Outlet<'s> {
-        Outlet { to: To::Stream(stream), deadline, timeout }
+        Outlet { to: To::Stream(stream), deadline, timeout, is_last: false }
     }
 
-    /// Writes to whoever reads `pipe`, which has bounds on time of its own.
-    pub fn into_pipe(pipe: &'s Pipe, deadline: &'s mut Deadline) -> Outlet<'s> {
-        Outlet { to: To::Pipe(pipe), deadline, timeout: Duration::MAX }
+    /// Writes into an inlet.
+    #[inline]
+    pub fn into_inlet(inlet: &'s dyn Inlet, deadline: &'s mut Deadline, timeout: Duration) -> Outlet<'s> {
+        Outlet { to: To::Inlet(inlet), deadline, timeout, is_last: false }
+    }
+
+    /// Says whether what is written next is all that is left.
+    #[inline]
+    pub fn is_last(&mut self, is_last: bool) {
+        self.is_last = is_last;
     }
 
     /// Writes some of `bytes`, which are not empty.
@@ -53,7 +70,7 @@ impl<'s> Outlet<'s> {
     pub fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let wrote = match &mut self.to {
             To::Stream(stream) => Pin::new(&mut **stream).poll_write(context, bytes),
-            To::Pipe(pipe) => pipe.poll_write(context, bytes).map(Ok),
+            To::Inlet(inlet) => inlet.poll_write(context, &[IoSlice::new(bytes)], self.is_last).map(Ok),
         };
         self.bounded(context, wrote.map(not_zero))
     }
@@ -67,15 +84,12 @@ impl<'s> Outlet<'s> {
     ) -> Poll<io::Result<usize>> {
         let wrote = match &mut self.to {
             To::Stream(stream) => Pin::new(&mut **stream).poll_write_vectored(context, parts),
-            To::Pipe(pipe) => {
-                let part = parts.iter().find(|part| !part.is_empty());
-                pipe.poll_write(context, part.map_or(&[], |part| part)).map(Ok)
-            }
+            To::Inlet(inlet) => inlet.poll_write(context, parts, self.is_last).map(Ok),
         };
         self.bounded(context, wrote.map(not_zero))
     }
 
-    /// As [`Stream::poll_write_with_file`], which a pipe is not to be asked for.
+    /// As [`Stream::poll_write_with_file`], which an inlet is not to be asked for.
     pub fn poll_write_with_file(
         &mut self,
         context: &mut Context<'_>,
@@ -85,7 +99,7 @@ impl<'s> Outlet<'s> {
     ) -> Poll<io::Result<usize>> {
         let wrote = match &mut self.to {
             To::Stream(stream) => stream.poll_write_with_file(context, head, file, part),
-            To::Pipe(_) => Poll::Ready(Ok(0)),
+            To::Inlet(_) => Poll::Ready(Ok(0)),
         };
         self.bounded(context, wrote.map(not_zero))
     }
@@ -95,7 +109,7 @@ impl<'s> Outlet<'s> {
     pub fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = match &mut self.to {
             To::Stream(stream) => Pin::new(&mut **stream).poll_flush(context),
-            To::Pipe(_) => Poll::Ready(Ok(())),
+            To::Inlet(_) => Poll::Ready(Ok(())),
         };
         self.bounded(context, flushed)
     }
@@ -104,7 +118,7 @@ impl<'s> Outlet<'s> {
     pub fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = match &mut self.to {
             To::Stream(stream) => Pin::new(&mut **stream).poll_shutdown(context),
-            To::Pipe(_) => Poll::Ready(Ok(())),
+            To::Inlet(_) => Poll::Ready(Ok(())),
         };
         self.bounded(context, shut)
     }
@@ -138,11 +152,15 @@ impl<'s> Outlet<'s> {
     }
 
     fn waits(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
-        if matches!(self.to, To::Pipe(_)) {
-            return Poll::Pending;
-        }
-        // A session may have passed on some of what it holds, and yet wait.
-        let has_moved = matches!(&self.to, To::Stream(stream) if stream.has_moved());
+        let has_moved = match &self.to {
+            // A session may have passed on some of what it holds, and yet wait.
+            To::Stream(stream) => stream.has_moved(),
+            To::Inlet(inlet) if inlet.waits_for_peer() => false,
+            To::Inlet(_) => {
+                self.deadline.clear();
+                return Poll::Pending;
+            }
+        };
         if has_moved || self.deadline.at().is_none() {
             self.deadline.set(clock::now() + self.timeout);
         }

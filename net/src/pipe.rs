@@ -1,10 +1,12 @@
 //! Bytes on their way from one task to another of the same thread, with a bound: the answer to a subrequest, from whoever gives it to
 //! whoever asks.
 //!
-//! Who writes waits while it is full, who reads while it is empty; each hears when the other has gone. Before: nothing; next:
-//! `outlet`, which writes into it.
+//! Who writes waits while it is full, who reads while it is empty; each hears when the other has gone. Before: `outlet`, which writes
+//! into it.
 
+use crate::outlet::Inlet;
 use std::cell::RefCell;
+use std::io::IoSlice;
 use std::task::{Context, Poll, Waker};
 
 /// A pipe. Both sides hold it.
@@ -41,7 +43,7 @@ impl Pipe {
     }
 
     /// Writes some of `bytes`; 0 where nobody reads any more.
-    pub fn poll_write(&self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<usize> {
+    fn poll_write_bytes(&self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<usize> {
         let mut state = self.state.borrow_mut();
         if state.left {
             return Poll::Ready(0);
@@ -101,6 +103,18 @@ impl Pipe {
     }
 }
 
+impl Inlet for Pipe {
+    fn poll_write(&self, context: &mut Context<'_>, parts: &[IoSlice<'_>], _: bool) -> Poll<usize> {
+        let part = parts.iter().find(|part| !part.is_empty());
+        self.poll_write_bytes(context, part.map_or(&[], |part| part))
+    }
+
+    /// Whoever reads has bounds on time of its own.
+    fn waits_for_peer(&self) -> bool {
+        false
+    }
+}
+
 fn wake(waker: &mut Option<Waker>) {
     if let Some(waker) = waker.take() {
         waker.wake();
@@ -116,10 +130,10 @@ mod tests {
         let mut context = Context::from_waker(Waker::noop());
         let pipe = Pipe::new(4);
         assert!(pipe.poll_read(&mut context).is_pending());
-        assert_eq!(pipe.poll_write(&mut context, b"abcdef"), Poll::Ready(4));
-        assert!(pipe.poll_write(&mut context, b"ef").is_pending());
+        assert_eq!(pipe.poll_write_bytes(&mut context, b"abcdef"), Poll::Ready(4));
+        assert!(pipe.poll_write_bytes(&mut context, b"ef").is_pending());
         assert_eq!(pipe.poll_read(&mut context), Poll::Ready(Ok(b"abcd".to_vec())));
-        assert_eq!(pipe.poll_write(&mut context, b"ef"), Poll::Ready(2));
+        assert_eq!(pipe.poll_write_bytes(&mut context, b"ef"), Poll::Ready(2));
         pipe.end(End::Whole);
         pipe.end(End::Cut);
         assert_eq!(pipe.poll_read(&mut context), Poll::Ready(Ok(b"ef".to_vec())));
@@ -133,6 +147,6 @@ mod tests {
         assert!(pipe.poll_left(&mut context).is_pending());
         pipe.leave();
         assert!(pipe.poll_left(&mut context).is_ready());
-        assert_eq!(pipe.poll_write(&mut context, b"a"), Poll::Ready(0));
+        assert_eq!(pipe.poll_write_bytes(&mut context, b"a"), Poll::Ready(0));
     }
 }

@@ -132,15 +132,18 @@ impl std::error::Error for TlsError {}
 /// The TLS side of a server, ready for handshakes.
 #[derive(Debug)]
 pub struct ServerTls {
-    config: Arc<ServerConfig>,
+    /// Without HTTP/2, and with it.
+    configs: [Arc<ServerConfig>; 2],
+    /// Whether HTTP/2 is offered wherever the server listens.
+    offers_http2: bool,
     /// Its certificates, where they are known at a handshake alone.
     evaluated: Option<Evaluated>,
 }
 
 impl ServerTls {
     /// Reads the certificate and key files of a server; for start and reload only. `clients`: what it knows of its clients, where it asks them for
-    /// certificates.
-    pub fn read(tls: &Tls, clients: Option<Arc<Clients>>) -> Result<Arc<Self>, TlsError> {
+    /// certificates. `offers_http2`: wherever the server listens its clients may choose HTTP/2.
+    pub fn read(tls: &Tls, clients: Option<Arc<Clients>>, offers_http2: bool) -> Result<Arc<Self>, TlsError> {
         let mut provider = aws_lc_rs::default_provider();
         provider.cipher_suites = ciphers::offered(&tls.ciphers, &tls.protocols);
         if provider.cipher_suites.is_empty() {
@@ -179,13 +182,24 @@ impl ServerTls {
         };
         let mut config = builder.with_cert_resolver(Arc::new(certificates));
         config.ignore_client_order = tls.prefer_server_ciphers;
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![HTTP_1.to_vec()];
         config.session_storage = session_storage(tls.session_cache);
         if tls.session_tickets {
             config.ticketer = sessions::tickets(tls.session_timeout, &tls.ticket_keys, context)?;
         }
-        Ok(Arc::new(ServerTls { config: Arc::new(config), evaluated }))
+        Ok(Arc::new(ServerTls { configs: offering(config), offers_http2, evaluated }))
     }
+}
+
+/// The names of protocols in handshakes (RFC 7301 §6, RFC 9113 §3.1).
+const HTTP_1: &[u8] = b"http/1.1";
+const HTTP_2: &[u8] = b"h2";
+
+/// A configuration without HTTP/2, and the same with it. Both have one store of sessions.
+fn offering(config: ServerConfig) -> [Arc<ServerConfig>; 2] {
+    let mut with_http2 = config.clone();
+    with_http2.alpn_protocols = vec![HTTP_2.to_vec(), HTTP_1.to_vec()];
+    [Arc::new(config), Arc::new(with_http2)]
 }
 
 /// What a server knows of its clients' authorities; nothing where it asks for no certificates. Reads files; for start and reload only.

@@ -6,6 +6,7 @@
 mod body;
 mod connection_facts;
 mod id;
+mod protocol;
 mod derived;
 mod traced;
 
@@ -30,7 +31,7 @@ use millstream_net::{Address, buffers};
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::h1::head::RequestHead;
-use millstream_wire::{FieldId, Fields, Headers, Method, Version};
+use millstream_wire::{FieldId, Fields, Headers, Method};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::time::Instant;
@@ -422,26 +423,5 @@ impl Request {
     /// Whether the answer has a body on the wire.
     pub fn wants_body(&self) -> bool {
         self.method != Method::Head && self.wanted != Some(SubrequestPart::Head)
-    }
-
-    /// Whether the request wishes for another protocol (RFC 9110 §7.8) that its location lets it have (`proxy_upgrade`).
-    /// `h2c` is none of them: an HTTP that nobody here could look into.
-    pub fn is_upgrade(&self) -> bool {
-        self.location().settings.pass().and_then(|pass| pass.http()).is_some_and(|http| http.upgrade)
-            && self.wishes_upgrade()
-    }
-
-    fn wishes_upgrade(&self) -> bool {
-        let fields = self.fields();
-        self.is_http11()
-            && self.framing == Framing::None
-            && fields.connection_lists("upgrade")
-            && fields.has(FieldId::Upgrade)
-            && !fields.lists(FieldId::Upgrade, "h2c")
-    }
-
-    /// Whether the request speaks HTTP/1.1 (chunked answers, interim answers).
-    pub fn is_http11(&self) -> bool {
-        self.head.version == Version::Http11
     }
 }

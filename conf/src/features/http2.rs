@@ -1,19 +1,36 @@
-//! HTTP/2 and HTTP/3 to clients, which are not spoken yet: what asks for them is read, checked and told of once.
+//! HTTP/2 to clients, and what asks for HTTP/3, which is not spoken yet.
 //!
-//! Clients speak HTTP/1.1 wherever one of these is offered, because the protocol is agreed on at each connection. Next: `listen`,
-//! whose parameters `http2` and `quic` mean the same.
+//! It holds for a server as a whole: a connection is its address's default server's until a request says more. Next: `listen`, whose
+//! parameters `http2` and `quic` mean the same; `millstream-server`'s `connection/h2`.
 
 use super::context::{Contexts, HTTP, HTTP_SERVER, HTTP_SERVER_LOCATION, MAIN};
-use super::{Apply, Row, idle, once};
+use super::level::settings;
+use super::{Apply, Level, Row, idle, once};
 use crate::reading::Reading;
 use crate::source::Span;
 use crate::tree::Directive;
 
-const HTTP_1: &str = "clients are answered with HTTP/1.1";
+settings! {
+    /// `http2` and its family.
+    pub struct Http2, Http2Level(place, reading) {
+        /// `http2`, default off.
+        enabled: bool = false,
+        /// `http2_max_concurrent_streams`, default 128.
+        max_concurrent_streams: u32 = 128,
+        /// `http2_body_preread_size`, default 64 KiB: how much of a body may come before anybody asks for it.
+        body_preread: usize = 64 * 1024,
+    }
+}
+
+/// A window has no more octets (RFC 9113 §6.9.1).
+const LARGEST_WINDOW: usize = (1 << 31) - 1;
+/// Streams that one connection may have open, whatever is written: each costs memory.
+const MOST_STREAMS: u64 = 65_535;
+
 const OBSOLETE: &str = "nginx has no use for it any more either";
 
-const fn http2(name: &'static str, contexts: Contexts, doc: &'static str) -> Row {
-    idle(name, contexts, (1, 1), "value", doc, HTTP_1)
+const fn quic(name: &'static str, contexts: Contexts, doc: &'static str) -> Row {
+    idle(name, contexts, (1, 1), "value", doc, "HTTP/3 is not spoken")
 }
 
 const fn obsolete(name: &'static str, contexts: Contexts) -> Row {
@@ -24,17 +41,25 @@ const fn obsolete(name: &'static str, contexts: Contexts) -> Row {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("http2", HTTP_SERVER, (1, 1), "on | off", "off",
-        "Accepted with a warning: clients are answered with HTTP/1.1, which every client of HTTP/2 speaks as well.",
-        Apply::Level(|_, d, r| asked(d, http2_is_not_spoken, r))),
+        "Whether clients may speak HTTP/2: over TLS where they choose it in the handshake (ALPN), without TLS where they begin with its preface \
+        (prior knowledge). A client that does neither is answered with HTTP/1.1 as before.",
+        Apply::Level(|l, d, r| l.http2.enabled = r.flag(&d.args[0]))),
     once("http3", HTTP_SERVER, (1, 1), "on | off", "on",
         "Accepted: without a `listen` with `quic`, which is not opened, it means nothing.",
-        Apply::Level(|_, d, r| asked(d, |_, _| (), r))),
-    http2("http2_body_preread_size", HTTP_SERVER, "How much of a body is read before it is asked for."),
-    http2("http2_chunk_size", HTTP_SERVER_LOCATION, "How much of an answer goes into one frame."),
-    http2("http2_max_concurrent_streams", HTTP_SERVER, "How many requests one connection may have open."),
-    http2("http2_pool_size", HTTP_SERVER, "The memory pool of a request."),
-    http2("http2_recv_buffer_size", HTTP, "The buffer that a worker reads into."),
-    http2("http2_streams_index_size", HTTP_SERVER, "The hash table of a connection's requests."),
+        Apply::Level(|_, d, r| _ = r.flag(&d.args[0]))),
+    once("http2_max_concurrent_streams", HTTP_SERVER, (1, 1), "number", "128",
+        "How many requests a connection over HTTP/2 may have open at a time; more are refused (REFUSED_STREAM), and clients that heed \
+        the setting wait.",
+        Apply::Level(|l, d, r| l.http2.max_concurrent_streams = r.number(&d.args[0], 1, MOST_STREAMS).map(|number| number as u32))),
+    once("http2_body_preread_size", HTTP_SERVER, (1, 1), "size", "64k",
+        "How much of a request's body over HTTP/2 a client may send before anybody asks for it, and how much of it is held ahead of whoever \
+        reads it.",
+        Apply::Level(http2_body_preread_size)),
+    idle("http2_pool_size", HTTP_SERVER, (1, 1), "size", "The memory pool of a request.", "requests have no memory pools"),
+    idle("http2_recv_buffer_size", HTTP, (1, 1), "size", "The buffer that a worker reads into.",
+        "every connection reads into a buffer from one pool, and gives it back"),
+    idle("http2_streams_index_size", HTTP_SERVER, (1, 1), "number", "The hash table of a connection's requests.",
+        "requests are found by their number in a list that is in order"),
     obsolete("http2_idle_timeout", HTTP_SERVER),
     obsolete("http2_max_concurrent_pushes", HTTP_SERVER),
     obsolete("http2_max_field_size", HTTP_SERVER),
@@ -43,28 +68,24 @@ pub const ROWS: &[Row] = &[
     obsolete("http2_push", HTTP_SERVER_LOCATION),
     obsolete("http2_push_preload", HTTP_SERVER_LOCATION),
     obsolete("http2_recv_timeout", HTTP_SERVER),
-    http2("http3_hq", HTTP_SERVER, "HTTP/0.9 over QUIC, for tests of interoperability."),
-    http2("http3_max_concurrent_streams", HTTP_SERVER, "How many requests one connection may have open."),
-    http2("http3_stream_buffer_size", HTTP_SERVER, "The buffer of a request."),
-    http2("quic_active_connection_id_limit", HTTP_SERVER, "How many names of a connection are kept."),
-    http2("quic_bpf", MAIN, "How packets find their worker."),
-    http2("quic_gso", HTTP_SERVER, "Whether several packets are sent at once."),
-    http2("quic_host_key", HTTP_SERVER, "The key that seals addresses."),
-    http2("quic_retry", HTTP_SERVER, "Whether clients prove their address."),
+    quic("http3_hq", HTTP_SERVER, "HTTP/0.9 over QUIC, for tests of interoperability."),
+    quic("http3_max_concurrent_streams", HTTP_SERVER, "How many requests one connection may have open."),
+    quic("http3_stream_buffer_size", HTTP_SERVER, "The buffer of a request."),
+    quic("quic_active_connection_id_limit", HTTP_SERVER, "How many names of a connection are kept."),
+    quic("quic_bpf", MAIN, "How packets find their worker."),
+    quic("quic_gso", HTTP_SERVER, "Whether several packets are sent at once."),
+    quic("quic_host_key", HTTP_SERVER, "The key that seals addresses."),
+    quic("quic_retry", HTTP_SERVER, "Whether clients prove their address."),
 ];
 
-fn asked(directive: &Directive, told: fn(Span, &mut Reading<'_>), reading: &mut Reading<'_>) {
-    if reading.flag(&directive.args[0]) == Some(true) {
-        told(directive.span, reading);
+fn http2_body_preread_size(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let Some(size) = reading.memory_size(&directive.args[0]) else { return };
+    if size > LARGEST_WINDOW {
+        let what = "\"http2_body_preread_size\" is larger than 2147483647, the largest window of HTTP/2";
+        reading.error(directive.args[0].span, what).help("write a size such as 64k");
+        return;
     }
-}
-
-/// Warns, once for a configuration, that there is no HTTP/2.
-pub(super) fn http2_is_not_spoken(span: Span, reading: &mut Reading<'_>) {
-    reading
-        .diagnostics
-        .warning(span, "Millstream does not speak HTTP/2 to clients (yet); they are answered with HTTP/1.1")
-        .once();
+    level.http2.body_preread = Some(size);
 }
 
 /// Warns, once for a configuration, that an address is not opened for QUIC.

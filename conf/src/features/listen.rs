@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use super::context::{Context, HTTP, SERVER};
-use super::http2::{http2_is_not_spoken, quic_is_not_opened};
+use super::http2::quic_is_not_opened;
 use super::{Apply, Level, MANY, Row, often};
 use crate::address::ListenAddress;
 use crate::foreign::{self, Fate};
@@ -28,8 +28,8 @@ pub const ROWS: &[Row] = &[
         "Where the server listens: port 80 where only an address is written, every IPv4 address where only a port is. Without \
         superuser rights the default is `*:8000`. The `default_server` of an address, else its first server, answers to names \
         that no other has. With `proxy_protocol` each connection begins with a header of the PROXY protocol, version 1 or 2, in which a proxy says \
-        whom it speaks for; one without it is closed. `fastopen` and `multipath` are accepted without effect; with `http2` clients are answered with HTTP/1.1, \
-        and an address with `quic` is not opened, both with a warning.",
+        whom it speaks for; one without it is closed. With `http2` clients may speak HTTP/2 at this address, as where its server has `http2 on`. \
+        `fastopen` and `multipath` are accepted without effect; an address with `quic` is not opened, with a warning.",
         Apply::Server(listen)),
     often("server_name", SERVER, (1, MANY), "name …", "\"\"",
         "The names of the server: exact ones, `*.example.com`, `www.example.*`, `.example.com` for a name and all below it, or \
@@ -80,6 +80,8 @@ pub struct ListenDraft {
     pub ssl: bool,
     /// `proxy_protocol`.
     pub proxy_protocol: bool,
+    /// `http2`.
+    pub http2: bool,
     /// `quic`: not opened, and not in the way of the same address for TCP.
     pub quic: bool,
     /// Whether it sets anything of the socket; only one `listen` of an address may.
@@ -129,6 +131,7 @@ impl ListenDraft {
             default_server: false,
             ssl: false,
             proxy_protocol: false,
+            http2: false,
             quic: false,
             sets_socket: false,
             backlog: 511,
@@ -221,7 +224,7 @@ fn listen_parameter(draft: &mut ListenDraft, word: &Word, reading: &mut Reading<
         "default_server" | "default" => return draft.default_server = true,
         "ssl" => return draft.ssl = true,
         "proxy_protocol" => return draft.proxy_protocol = true,
-        "http2" => return http2_is_not_spoken(word.span, reading),
+        "http2" => return draft.http2 = true,
         "quic" => {
             quic_is_not_opened(word.span, reading);
             return draft.quic = true;

@@ -229,7 +229,6 @@ features! {
         main "Process",
         events "Events",
         listen "Listening and choosing a server",
-        http2 "HTTP/2 and HTTP/3",
         location "Locations and fixed answers",
         upstream "Upstream groups",
         map "Variables made of others",
@@ -242,6 +241,8 @@ features! {
     server {
         /// `client_header_*`, `merge_slashes`.
         client_header "Client side" ClientHeaderLevel,
+        /// `http2` and its family.
+        http2 "HTTP/2 and HTTP/3" Http2Level,
         /// `ssl_*`; nothing where there is no certificate.
         tls "TLS" TlsLevel,
         /// `ssl_verify_client` and its family.

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
 use super::level::settings;
-use super::{Apply, Row, idle, once};
+use super::{Apply, Level, Row, idle, once};
+use crate::reading::Reading;
+use crate::tree::Directive;
 
 settings! {
     /// `send_timeout`, `tcp_nodelay`, `chunked_transfer_encoding` of a location.
@@ -17,8 +19,13 @@ settings! {
         tcp_nodelay: bool = true,
         /// `chunked_transfer_encoding`, default on.
         chunked: bool = true,
+        /// `http2_chunk_size`, default 8 KiB, at least 1 and below 2^24: a frame of an answer's body has no more.
+        http2_chunk: u32 = 8 * 1024,
     }
 }
+
+/// A frame of HTTP/2 has no more octets (RFC 9113 §4.2).
+const LARGEST_FRAME: usize = (1 << 24) - 1;
 
 /// The rows of this feature.
 #[rustfmt::skip]
@@ -32,6 +39,9 @@ pub const ROWS: &[Row] = &[
     once("chunked_transfer_encoding", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
         "Whether answers without a length are chunked for HTTP/1.1 clients; else the connection's end is theirs.",
         Apply::Level(|l, d, r| l.send.chunked = r.flag(&d.args[0]))),
+    once("http2_chunk_size", HTTP_SERVER_LOCATION, (1, 1), "size", "8k",
+        "How much of an answer's body goes into one frame of HTTP/2 at the most; a client may take less.",
+        Apply::Level(http2_chunk_size)),
     idle("send_lowat", HTTP_SERVER_LOCATION, (1, 1), "size",
         "The low-water mark of sockets to clients.",
         "the system this runs on has no such mark for sending"),
@@ -54,3 +64,13 @@ pub const ROWS: &[Row] = &[
         "Whether connections that timed out are reset.",
         "buffers of a connection that timed out are given back at once in any case"),
 ];
+
+fn http2_chunk_size(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    match reading.memory_size(&directive.args[0]) {
+        Some(0) => {
+            let word = &directive.args[0];
+            reading.error(word.span, "a size of zero is not possible here").help("write a size such as 8k");
+        }
+        size => level.send.http2_chunk = size.map(|size| size.min(LARGEST_FRAME) as u32),
+    }
+}

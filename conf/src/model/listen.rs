@@ -26,6 +26,8 @@ pub struct Listener {
     pub ssl: bool,
     /// `proxy_protocol`.
     pub proxy_protocol: bool,
+    /// `http2`.
+    pub http2: bool,
     /// `backlog`, default 511.
     pub backlog: u32,
     /// `reuseport`.

@@ -18,6 +18,7 @@ fn listener(address: ListenAddress) -> Listener {
         span: Span::default(),
         ssl: false,
         proxy_protocol: false,
+        http2: false,
         backlog: 511,
         reuseport: false,
         deferred: false,

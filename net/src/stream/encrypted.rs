@@ -21,6 +21,8 @@ pub struct TlsInfo {
     pub cipher: &'static str,
     /// `$ssl_server_name`: the name the client asked for (SNI), in lower case.
     pub server_name: Option<Box<str>>,
+    /// `$ssl_alpn_protocol`: `h2` or `http/1.1`; empty where the client named none.
+    pub alpn: &'static str,
     /// `$ssl_curve`, by OpenSSL's name.
     pub group: &'static str,
     /// `$ssl_session_reused`.
@@ -38,6 +40,7 @@ impl TlsInfo {
             protocol: "TLSv1.3",
             cipher: "",
             server_name,
+            alpn: "",
             group: "",
             resumed: false,
             certificates: None,

@@ -60,15 +60,17 @@ impl From<io::Error> for HandshakeError {
 pub struct TlsAcceptor<C> {
     choose: C,
     keeps_offered: bool,
+    offers_http2: bool,
 }
 
 impl<C> TlsAcceptor<C>
 where
     C: Fn(Option<&str>) -> Option<Arc<ServerTls>>,
 {
-    /// With that way of choosing; `keeps_offered`: somebody wants to know what clients offer.
-    pub fn new(choose: C, keeps_offered: bool) -> Self {
-        TlsAcceptor { choose, keeps_offered }
+    /// With that way of choosing; `keeps_offered`: somebody wants to know what clients offer; `offers_http2`: clients may choose HTTP/2
+    /// whatever their server says.
+    pub fn new(choose: C, keeps_offered: bool, offers_http2: bool) -> Self {
+        TlsAcceptor { choose, keeps_offered, offers_http2 }
     }
 
     /// Performs the handshake.
@@ -101,11 +103,12 @@ where
             let why = io::Error::new(io::ErrorKind::PermissionDenied, "no server for this name");
             return Err(refuse(start.io, UNRECOGNISED_NAME, why).await);
         };
+        let http2 = self.offers_http2 || server.offers_http2;
         let config = match &server.evaluated {
-            None => server.config.clone(),
+            None => server.configs[usize::from(http2)].clone(),
             Some(evaluated) => {
                 let sources = evaluated.sources(|text| say(text, name.as_deref()));
-                match evaluated::config(&server, sources).await {
+                match evaluated::config(&server, http2, sources).await {
                     Ok(config) => config,
                     Err(error) => return Err(refuse(start.io, NO_CERTIFICATE, io::Error::other(error)).await),
                 }
@@ -195,6 +198,11 @@ pub(super) fn info(connection: &CommonState, name: Option<String>) -> TlsInfo {
         },
         cipher: connection.negotiated_cipher_suite().map_or("", |suite| ciphers::name(suite.suite())),
         server_name: name.map(String::into_boxed_str),
+        alpn: match connection.alpn_protocol() {
+            Some(super::HTTP_2) => "h2",
+            Some(_) => "http/1.1",
+            None => "",
+        },
         group: connection.negotiated_key_exchange_group().map_or("", |group| ciphers::group(group.name())),
         certificates: None,
         offered: None,

@@ -89,17 +89,19 @@ impl Evaluated {
     }
 }
 
-/// The configuration of a server with these certificates.
+/// The configuration of a server with these certificates; `http2`: it offers HTTP/2.
 pub(super) async fn config(
     server: &Arc<ServerTls>,
+    http2: bool,
     sources: Vec<(PemSource, PemSource)>,
 ) -> Result<Arc<ServerConfig>, TlsError> {
     let server = server.clone();
     blocking::run(move || {
-        let Some(evaluated) = &server.evaluated else { return Ok(server.config.clone()) };
+        let known = &server.configs[usize::from(http2)];
+        let Some(evaluated) = &server.evaluated else { return Ok(known.clone()) };
         let keys: Result<Vec<_>, _> =
             sources.into_iter().map(|(certificate, key)| evaluated.pair(certificate, key)).collect();
-        let mut config = (*server.config).clone();
+        let mut config = (**known).clone();
         config.cert_resolver = Arc::new(Certificates::of(keys?, &evaluated.provider));
         Ok(Arc::new(config))
     })

@@ -6,20 +6,16 @@ use super::assembly::{Assembly, NextPart};
 use super::framing::AnswerFraming;
 use super::stint::Stint;
 use super::tail::Tail;
-use super::{Answerer, ClientFailure, Ending};
+use super::{Answerer, Ending};
 use crate::filter::chain::{Chain, ChainStep};
 use crate::filter::compressor::Compressor;
 use crate::filter::trailers;
 use crate::limits::limit_rate::Pace;
 use crate::request::Request;
 use millstream_net::buffers;
-use millstream_net::outlet::Outlet;
 use millstream_wire::h1::encode;
 use millstream_wire::{Fields, Headers};
-use std::io::{self, IoSlice};
-use std::ops::Range;
-use std::os::fd::AsFd;
-use std::task::{Context, Poll, ready};
+use std::task::Context;
 use std::time::Duration;
 
 /// Bytes framed before they are written even though more is there.
@@ -59,6 +55,8 @@ pub(super) struct Answer {
     pub(super) paused: bool,
     /// The fields behind the body, for when all of it has gone through filters.
     pub(super) trailers: Option<Box<Headers>>,
+    /// The same as they go out, on a stream.
+    pub(super) last_block: Option<Vec<u8>>,
     /// Bytes of the body that are passed over before the first that goes out.
     pub(super) skipped: u64,
     pub(super) ended: bool,
@@ -76,16 +74,17 @@ impl Answer {
             + self.assembly.as_ref().map_or(0, |assembly| assembly.held())
     }
 
-    /// How it ended.
-    pub(super) fn settle(mut self, abandoned: bool) -> Ending {
+    /// How it ended, and what is still to be said behind it on a stream.
+    pub(super) fn settle(mut self, abandoned: bool) -> (Ending, Option<Vec<u8>>) {
         buffers::give(std::mem::take(&mut self.out));
         let is_whole = self.ended && !self.cut && !abandoned;
-        match (is_whole, self.framed) {
+        let ending = match (is_whole, self.framed) {
             (true, AnswerFraming::Close) => Ending::Closing,
             (true, _) => Ending::Whole,
             (false, AnswerFraming::Close) => Ending::CutUnseen,
             (false, _) => Ending::Cut,
-        }
+        };
+        (ending, self.last_block)
     }
 
     /// What is left of a piece behind what is passed over.
@@ -98,7 +97,7 @@ impl Answer {
     pub(super) fn room_for(&self, length: usize) -> bool {
         match self.framed {
             AnswerFraming::Length(left) => left >= length as u64,
-            AnswerFraming::Chunked | AnswerFraming::Close => true,
+            AnswerFraming::Chunked | AnswerFraming::Close | AnswerFraming::Stream => true,
             AnswerFraming::Empty => false,
         }
     }
@@ -255,7 +254,7 @@ impl Answer {
         let room = match self.framed {
             AnswerFraming::Empty => return,
             AnswerFraming::Length(left) => piece.len().min(usize::try_from(left).unwrap_or(usize::MAX)),
-            AnswerFraming::Chunked | AnswerFraming::Close => piece.len(),
+            AnswerFraming::Chunked | AnswerFraming::Close | AnswerFraming::Stream => piece.len(),
         };
         if room == 0 {
             return;
@@ -269,7 +268,7 @@ impl Answer {
         match &mut self.framed {
             AnswerFraming::Chunked => encode::chunk_head(&mut self.out, length),
             AnswerFraming::Length(left) => *left -= length as u64,
-            AnswerFraming::Empty | AnswerFraming::Close => {}
+            AnswerFraming::Empty | AnswerFraming::Close | AnswerFraming::Stream => {}
         }
     }
 
@@ -282,6 +281,13 @@ impl Answer {
     pub(super) fn end(&mut self, request: &mut Request, of_upstream: Option<Fields<'_>>) {
         match self.framed {
             AnswerFraming::Length(left) if left > 0 => self.cut = true,
+            // Whatever frames the body there, fields may follow (RFC 9113 §8.1).
+            AnswerFraming::Length(_) | AnswerFraming::Stream
+                if request.is_on_stream()
+                    && (of_upstream.is_some() || trailers::are_expected(request, request.sent.status)) =>
+            {
+                self.last_block = trailers::block(request, of_upstream);
+            }
             AnswerFraming::Chunked => {
                 self.out.extend_from_slice(b"0\r\n");
                 if of_upstream.is_some() || trailers::are_expected(request, request.sent.status) {
@@ -292,156 +298,5 @@ impl Answer {
             _ => {}
         }
         self.ended = true;
-    }
-}
-
-impl Answer {
-    pub(super) fn poll_write(
-        &mut self,
-        outlet: &mut Outlet<'_>,
-        cx: &mut Context<'_>,
-        request: &mut Request,
-    ) -> Poll<Result<(), ClientFailure>> {
-        let (mut tail, mut sent) = (std::mem::take(&mut self.tail), 0);
-        let step = match (&tail, tail.bytes()) {
-            (Tail::File(file, part), _) => {
-                self.poll_write_file(outlet, cx, request, &**file, part, &mut sent)
-            }
-            (_, Some(bytes)) => self.poll_write_piece(outlet, cx, request, &bytes, &mut sent),
-            // What was moved to a file meanwhile is read piece by piece, by whoever flushes.
-            (_, None) => {
-                self.tail = tail;
-                return self.poll_write_piece(outlet, cx, request, &[], &mut sent);
-            }
-        };
-        if step.is_pending() {
-            tail.advance(sent);
-            self.tail = tail;
-        }
-        step
-    }
-
-    /// Whether nothing is written for now, as fast as the client might be.
-    pub(super) fn is_paused(&self) -> bool {
-        self.pace.as_ref().is_some_and(|pace| pace.is_paused())
-    }
-
-    pub(super) fn send_timeout(&self) -> Duration {
-        self.send_timeout
-    }
-
-    /// Reads a piece of what was moved to a file. False where nothing was.
-    pub(super) async fn read_on(&mut self) -> io::Result<bool> {
-        let Tail::Lent(loan, part) = &self.tail else { return Ok(false) };
-        let bytes = loan.read(part.clone()).await?;
-        self.out.extend_from_slice(&bytes);
-        self.tail.advance(bytes.len());
-        Ok(true)
-    }
-
-    /// Counts bytes that were written; gives how many of them were not of `out`.
-    fn account(&mut self, request: &mut Request, count: usize) -> usize {
-        if let Some(pace) = &mut self.pace {
-            pace.wrote(request.sent.bytes, count as u64);
-        }
-        let from_out = count.min(self.out.len() - self.written);
-        self.written += from_out;
-        let of_head = count.min(self.head_left);
-        self.head_left -= of_head;
-        request.sent.bytes += count as u64;
-        request.sent.body_bytes += (count - of_head) as u64;
-        count - from_out
-    }
-
-    pub(super) fn poll_write_piece(
-        &mut self,
-        outlet: &mut Outlet<'_>,
-        cx: &mut Context<'_>,
-        request: &mut Request,
-        piece: &[u8],
-        sent: &mut usize,
-    ) -> Poll<Result<(), ClientFailure>> {
-        while self.written < self.out.len() || *sent < piece.len() {
-            let most = ready!(self.poll_most(outlet, cx, request))?;
-            let (out, rest) = (&self.out[self.written..], &piece[*sent..]);
-            let out = &out[..out.len().min(most)];
-            let rest = &rest[..rest.len().min(most - out.len())];
-            let wrote = if rest.is_empty() {
-                outlet.poll_write(cx, out)
-            } else {
-                outlet.poll_write_vectored(cx, &[IoSlice::new(out), IoSlice::new(rest)])
-            };
-            *sent += self.wrote(ready!(wrote), request)?;
-        }
-        self.poll_written(outlet, cx, request)
-    }
-
-    /// Everything was written that was to be.
-    fn poll_written(
-        &mut self,
-        outlet: &mut Outlet<'_>,
-        cx: &mut Context<'_>,
-        request: &mut Request,
-    ) -> Poll<Result<(), ClientFailure>> {
-        self.out.clear();
-        self.written = 0;
-        // A TLS stream may hold records back until it is flushed.
-        ready!(outlet.poll_flush(cx)).map_err(|error| self.failed(&error))?;
-        if self.ended && !self.cut && self.tail.length() == 0 {
-            request.sent.complete = true;
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    /// As [`Answer::poll_write_piece`], for a piece in a file.
-    pub(super) fn poll_write_file(
-        &mut self,
-        outlet: &mut Outlet<'_>,
-        cx: &mut Context<'_>,
-        request: &mut Request,
-        file: &dyn AsFd,
-        part: &Range<u64>,
-        sent: &mut usize,
-    ) -> Poll<Result<(), ClientFailure>> {
-        while part.start + (*sent as u64) < part.end {
-            let most = ready!(self.poll_most(outlet, cx, request))?;
-            let out = &self.out[self.written..];
-            let out = &out[..out.len().min(most)];
-            let start = part.start + *sent as u64;
-            let rest = start..part.end.min(start.saturating_add((most - out.len()) as u64));
-            let wrote = outlet.poll_write_with_file(cx, out, &file, rest);
-            *sent += self.wrote(ready!(wrote), request)?;
-        }
-        self.poll_written(outlet, cx, request)
-    }
-
-    /// How many bytes may be written now. What a TLS session holds back goes out before a pause.
-    fn poll_most(
-        &mut self,
-        outlet: &mut Outlet<'_>,
-        cx: &mut Context<'_>,
-        request: &Request,
-    ) -> Poll<Result<usize, ClientFailure>> {
-        let Some(pace) = &mut self.pace else { return Poll::Ready(Ok(usize::MAX)) };
-        if let Poll::Ready(most) = pace.poll_most(cx, request.sent.bytes) {
-            return Poll::Ready(Ok(most));
-        }
-        match outlet.poll_flush(cx) {
-            Poll::Ready(Err(error)) => Poll::Ready(Err(self.failed(&error))),
-            _ => Poll::Pending,
-        }
-    }
-
-    /// What one write came to: how much of it was the piece's.
-    fn wrote(&mut self, wrote: io::Result<usize>, request: &mut Request) -> Result<usize, ClientFailure> {
-        match wrote {
-            Ok(count) => Ok(self.account(request, count)),
-            Err(error) => Err(self.failed(&error)),
-        }
-    }
-
-    fn failed(&mut self, error: &io::Error) -> ClientFailure {
-        self.cut = true;
-        ClientFailure::of_writing(error)
     }
 }

@@ -8,8 +8,9 @@ use crate::worker::{Awaits, idle_since};
 use millstream_net::{buffers, clock};
 use millstream_wire::h1::chunked::{Decoder, Event};
 use millstream_wire::h1::framing::Framing;
-use millstream_wire::{FieldId, Fields};
+use millstream_wire::{FieldId, Fields, Version};
 use std::future::{Future, poll_fn};
+use std::io::ErrorKind;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -41,6 +42,8 @@ pub(super) struct Body {
 enum Remaining {
     Length(u64),
     Chunked(Decoder),
+    /// Until its stream ends.
+    UntilEnd,
     Ended,
 }
 
@@ -53,17 +56,18 @@ impl Client {
     pub fn expect_body(&mut self, request: &Request) -> Result<(), ClientFailure> {
         let limit = request.location().settings.client_body.max_size;
         let state = match request.framing {
-            Framing::None | Framing::Close => return Ok(()),
+            Framing::None => return Ok(()),
             Framing::Length(0) => return Ok(()),
             Framing::Length(length) => Remaining::Length(length),
             Framing::Chunked => Remaining::Chunked(Decoder::new(TRAILER_LIMIT)),
+            Framing::Close => Remaining::UntilEnd,
         };
         let outcome = match &state {
             Remaining::Length(length) if limit > 0 && *length > limit => Err(ClientFailure::TooLarge),
             Remaining::Chunked(decoder) => look_ahead(decoder.clone(), &self.rest),
-            Remaining::Length(_) | Remaining::Ended => Ok(()),
+            Remaining::Length(_) | Remaining::UntilEnd | Remaining::Ended => Ok(()),
         };
-        let wants_continue = request.is_http11()
+        let wants_continue = request.head.version != Version::Http10
             && request
                 .field(FieldId::Expect)
                 .is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
@@ -131,7 +135,7 @@ impl Client {
         if self.body.as_mut().is_some_and(|body| std::mem::take(&mut body.wants_continue))
             && self.rest.is_empty()
         {
-            self.write_continue(request).await?;
+            self.interim(request, 100, Fields::default()).await?;
         }
         loop {
             if !self.rest.is_empty() {
@@ -141,7 +145,9 @@ impl Client {
                     return Ok(progress);
                 }
             }
-            self.read_some().await?;
+            if !self.read_some().await? {
+                return Ok(BodyProgress::End);
+            }
         }
     }
 
@@ -170,23 +176,20 @@ impl Client {
     pub fn body_trailers(&self) -> Option<Fields<'_>> {
         match &self.body.as_ref()?.state {
             Remaining::Chunked(decoder) => Some(decoder.trailers()),
-            Remaining::Length(_) | Remaining::Ended => None,
+            Remaining::Length(_) | Remaining::UntilEnd | Remaining::Ended => None,
         }
     }
 
-    async fn write_continue(&mut self, request: &mut Request) -> Result<(), ClientFailure> {
-        const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-        self.write(request, CONTINUE).await?;
-        request.sent.bytes += CONTINUE.len() as u64;
-        Ok(())
-    }
-
-    /// One read. A client whose place somebody else needs more has been too slow.
-    async fn read_some(&mut self) -> Result<(), ClientFailure> {
+    /// One read; false at the end of a body that is as long as its stream. A client whose place somebody else needs more has been too slow.
+    async fn read_some(&mut self) -> Result<bool, ClientFailure> {
         let Some(body) = &self.body else { return Err(ClientFailure::Gone) };
-        let since = body.idle_since;
+        let (since, may_end) = (body.idle_since, matches!(body.state, Remaining::UntilEnd));
         self.deadline.set(later(body.timeout));
         let outcome = poll_fn(|cx| match self.poll_read_more(cx) {
+            Poll::Ready(Ok(0)) if may_end => Poll::Ready(Ok(0)),
+            Poll::Ready(Err(error)) if error.kind() == ErrorKind::InvalidData => {
+                Poll::Ready(Err(ClientFailure::Malformed))
+            }
             Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(Err(ClientFailure::Gone)),
             Poll::Ready(Ok(count)) => Poll::Ready(Ok(count)),
             Poll::Pending => {
@@ -204,8 +207,11 @@ impl Client {
         let count = outcome?;
         if let Some(body) = &mut self.body {
             body.idle_since = idle_since(since, count, clock::now());
+            if count == 0 {
+                body.state = Remaining::Ended;
+            }
         }
-        Ok(())
+        Ok(count > 0)
     }
 
     fn decode(
@@ -220,6 +226,10 @@ impl Client {
         let input = &self.rest[..self.rest.len().min(at_most)];
         let (consumed, ended) = match &mut body.state {
             Remaining::Ended => (0, true),
+            Remaining::UntilEnd => {
+                into.extend_from_slice(input);
+                (input.len(), false)
+            }
             Remaining::Length(left) => {
                 let take = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
                 into.extend_from_slice(&input[..take]);

@@ -1,7 +1,8 @@
-//! Where a client is: at the other end of a connection, or inside, where a request asks by a subrequest.
+//! Where a client is: at the other end of a connection or of one of its streams, or inside, where a request asks by a subrequest.
 //!
-//! Whoever answers need not know. Next: `client`, which reads and writes through it; `serve/subrequest`, which is inside.
+//! Whoever answers need not know. Next: `client`, which reads and writes through it; `streams`; `serve/subrequest`, which is inside.
 
+use crate::streams;
 use crate::worker::{Awaits, ConnectionSlot, Watch};
 use millstream_net::outlet::Outlet;
 use millstream_net::pipe::Pipe;
@@ -17,6 +18,8 @@ use std::time::Duration;
 pub(super) enum End {
     /// At the other end of a connection, which has a place among those of its worker.
     Connection(Stream, ConnectionSlot),
+    /// At the other end of a stream among several of a connection.
+    Stream(Rc<streams::Stream>),
     /// In this process.
     Inside(Rc<Inside>),
 }
@@ -36,7 +39,8 @@ impl End {
     pub(super) fn outlet<'s>(&'s mut self, deadline: &'s mut Deadline, timeout: Duration) -> Outlet<'s> {
         match self {
             End::Connection(stream, _) => Outlet::new(stream, deadline, timeout),
-            End::Inside(inside) => Outlet::into_pipe(&inside.pipe, deadline),
+            End::Stream(stream) => Outlet::into_inlet(&**stream, deadline, timeout),
+            End::Inside(inside) => Outlet::into_inlet(&inside.pipe, deadline, timeout),
         }
     }
 
@@ -49,6 +53,7 @@ impl End {
     ) -> Poll<io::Result<usize>> {
         match self {
             End::Connection(stream, _) => stream.poll_read_into(cx, buffer, at_most),
+            End::Stream(stream) => stream.poll_read_into(cx, buffer, at_most),
             End::Inside(_) => Poll::Ready(Ok(0)),
         }
     }
@@ -64,10 +69,11 @@ impl End {
         place.watch().and_then(|watch| Some((Hangup::of(stream).ok()?, watch)))
     }
 
-    /// Whether who is inside has left; nothing for one at a connection.
+    /// Whether who is inside or at a stream has left; nothing for one at a connection, which only reading tells.
     pub(super) fn poll_left(&self, cx: &mut Context<'_>) -> Option<Poll<()>> {
         match self {
             End::Connection(..) => None,
+            End::Stream(stream) => Some(stream.poll_left(cx)),
             End::Inside(inside) => Some(inside.pipe.poll_left(cx)),
         }
     }
@@ -75,7 +81,7 @@ impl End {
     /// Whether heads go out. To most of those inside they do not.
     pub(super) fn takes_heads(&self) -> bool {
         match self {
-            End::Connection(..) => true,
+            End::Connection(..) | End::Stream(_) => true,
             End::Inside(inside) => inside.wants_head,
         }
     }

@@ -4,7 +4,7 @@
 
 use crate::filter::trailers;
 use crate::request::Request;
-use millstream_wire::Fields;
+use millstream_wire::{Fields, Version};
 
 /// The head of an answer, before the filters.
 pub struct AnswerHead<'a> {
@@ -29,6 +29,8 @@ pub(super) enum AnswerFraming {
     Chunked,
     /// The connection's end.
     Close,
+    /// The stream's end.
+    Stream,
 }
 
 /// How the end of a body is shown; `compress` is whether its length is not known before it is made.
@@ -36,8 +38,13 @@ pub(super) fn framed(request: &mut Request, head: &AnswerHead<'_>, compress: boo
     if !request.wants_body() || matches!(head.status, 100..=199 | 204 | 304) {
         return AnswerFraming::Empty;
     }
+    if request.is_on_stream() {
+        return head.length.filter(|_| !compress).map_or(AnswerFraming::Stream, AnswerFraming::Length);
+    }
     // What is put into another answer has that one's framing.
-    let chunks = request.is_http11() && request.location().settings.send.chunked && !request.is_included();
+    let chunks = request.head.version != Version::Http10
+        && request.location().settings.send.chunked
+        && !request.is_included();
     let status = request.error_status.unwrap_or(head.status);
     match head.length {
         Some(length) if !(compress || chunks && trailers::are_expected(request, status)) => {

@@ -11,6 +11,7 @@ mod framing;
 mod stint;
 mod assembly;
 mod answer;
+mod writing;
 mod sending;
 mod stored;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub use stored::Unsent;
 pub use tail::WholeBody;
 
 use crate::request::Request;
+use crate::streams;
 use crate::worker::{Awaits, ConnectionSlot, Watch};
 use answer::{Answer, Assembled};
 use body::Body;
@@ -30,8 +32,8 @@ use end::End;
 use millstream_net::stream::{Hangup, Stream};
 use millstream_net::timer::{Deadline, is_elapsed};
 use millstream_net::{buffers, clock};
+use millstream_wire::h2::error_code::ErrorCode;
 use std::future::poll_fn;
-use std::io::IoSlice;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
@@ -46,7 +48,7 @@ pub enum ClientFailure {
     Timeout,
     /// Its body is larger than `client_max_body_size`.
     TooLarge,
-    /// Its body is not framed as RFC 9112 §7 says.
+    /// Its body is not framed as RFC 9112 §7 says, or not as long as it announced.
     Malformed,
     /// Its head is larger than what is spoken to the upstream can say.
     HeadTooLarge,
@@ -108,6 +110,11 @@ impl Client {
         Client::at(End::Connection(stream, place), answerer)
     }
 
+    /// A client on a stream of a connection.
+    pub fn on_stream(stream: Rc<streams::Stream>, answerer: Answerer) -> Self {
+        Client::at(End::Stream(stream), answerer)
+    }
+
     /// A client inside.
     pub fn inside(inside: Rc<Inside>, answerer: Answerer) -> Self {
         Client::at(End::Inside(inside), answerer)
@@ -127,11 +134,19 @@ impl Client {
         }
     }
 
-    /// The connection with its place; a client inside has none.
+    /// The connection with its place; a client inside or on a stream has none.
     pub fn connection(&mut self) -> Option<(&mut Stream, &ConnectionSlot)> {
         match &mut self.end {
             End::Connection(stream, place) => Some((stream, place)),
-            End::Inside(_) => None,
+            End::Stream(_) | End::Inside(_) => None,
+        }
+    }
+
+    /// The same, of a client that is needed no more.
+    pub fn into_connection(self) -> Option<(Stream, ConnectionSlot)> {
+        match self.end {
+            End::Connection(stream, place) => Some((stream, place)),
+            End::Stream(_) | End::Inside(_) => None,
         }
     }
 
@@ -261,13 +276,6 @@ impl Client {
         }
     }
 
-    /// Writes bytes that are of no answer.
-    async fn write(&mut self, request: &Request, bytes: &[u8]) -> Result<(), ClientFailure> {
-        let timeout = request.location().settings.send.timeout;
-        let outlet = self.end.outlet(&mut self.deadline, timeout);
-        outlet.write_all(&mut [IoSlice::new(bytes)]).await.map_err(|error| ClientFailure::of_writing(&error))
-    }
-
     /// Writes everything framed so far.
     pub async fn flush(&mut self, request: &mut Request) -> Result<(), ClientFailure> {
         loop {
@@ -311,16 +319,24 @@ impl Client {
         self.cut = true;
     }
 
-    /// Ends the request's turn: how its answer ended.
+    /// Ends the request's turn: how its answer ended. A stream is ended with it.
     pub fn settle(&mut self) -> Ending {
         self.deadline.clear();
         self.body = None;
         self.hangup = None;
-        match self.answer.take() {
+        let (ending, trailers) = match self.answer.take() {
             Some(answer) => answer.settle(self.cut),
-            None if self.cut => Ending::Cut,
-            None => Ending::Whole,
+            None if self.cut => (Ending::Cut, None),
+            None => (Ending::Whole, None),
+        };
+        if let End::Stream(stream) = &self.end {
+            match ending {
+                Ending::Whole | Ending::Closing => stream.end(trailers.as_deref()),
+                // The client is not to take a part for the whole (RFC 9113 §8.1.1).
+                Ending::Cut | Ending::CutUnseen => stream.reset(ErrorCode::InternalError),
+            }
         }
+        ending
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::answer::Answer;
 use super::assembly::Assembly;
+use super::end::End;
 use super::framing::{AnswerFraming, AnswerHead, framed};
 use super::tail::{Tail, WholeBody};
 use super::{Client, ClientFailure};
@@ -16,9 +17,9 @@ use crate::limits::limit_rate::Pace;
 use crate::request::Request;
 use bytes::Bytes;
 use millstream_net::buffers;
-use millstream_wire::Fields;
-use millstream_wire::h1::encode;
+use millstream_wire::{Fields, Version};
 use std::future::poll_fn;
+use std::io::IoSlice;
 use std::ops::Range;
 use std::os::fd::AsFd;
 use std::task::{Context, Poll};
@@ -67,9 +68,7 @@ impl Client {
                 age: answer_head.age,
             },
         );
-        if !self.end.takes_heads() {
-            out.clear();
-        }
+        self.take_head(request, &mut out, framed == AnswerFraming::Empty);
         let (mut chain, mut assembly) = (None, None);
         if let Some(changes) = changed.filter(|_| framed != AnswerFraming::Empty) {
             chain = changes.chain;
@@ -84,6 +83,7 @@ impl Client {
             streams,
             paused: false,
             trailers: None,
+            last_block: None,
             chain,
             assembly,
             compressor: effort
@@ -95,6 +95,20 @@ impl Client {
             send_timeout: request.location().settings.send.timeout,
             pace: Pace::of(request),
         }));
+    }
+
+    /// Leaves a head in the buffer where it goes out before the body. On a stream it has frames of its own; inside hardly anybody wants it.
+    fn take_head(&mut self, request: &mut Request, out: &mut Vec<u8>, is_all: bool) {
+        match &self.end {
+            End::Connection(..) => return,
+            End::Stream(stream) => {
+                stream.head(out, is_all, request.location().settings.send.http2_chunk);
+                request.sent.bytes += out.len() as u64;
+            }
+            End::Inside(inside) if inside.wants_head => return,
+            End::Inside(_) => {}
+        }
+        out.clear();
     }
 
     /// The answer that was begun is a part of what comes: this much of it is passed over first. What comes beyond the
@@ -228,9 +242,7 @@ impl Client {
         mut body: WholeBody<'_>,
     ) -> Poll<Result<(), ClientFailure>> {
         let mut out = head;
-        if !self.end.takes_heads() {
-            out.clear();
-        }
+        self.take_head(request, &mut out, body.bytes.is_empty());
         let head_left = out.len();
         if body.bytes.len() <= WRITE_TOGETHER {
             static NONE: Bytes = Bytes::from_static(b"");
@@ -249,6 +261,7 @@ impl Client {
             streams: false,
             paused: false,
             trailers: None,
+            last_block: None,
             skipped: 0,
             ended: true,
             cut: false,
@@ -278,25 +291,31 @@ impl Client {
         step
     }
 
-    /// Sends an interim (1xx) answer at once (RFC 9110 §15.2); HTTP/1.0 clients get none.
+    /// Sends an interim (1xx) answer at once (RFC 9110 §15.2); HTTP/1.0 clients get none, nor does anybody inside.
     pub async fn interim(
         &mut self,
         request: &mut Request,
         status: u16,
         fields: Fields<'_>,
     ) -> Result<(), ClientFailure> {
-        if !request.is_http11() || self.begun() || !self.end.takes_heads() {
+        if request.head.version == Version::Http10 || self.begun() || !self.end.takes_heads() {
             return Ok(());
         }
         let mut out = buffers::take();
-        encode::status_line(&mut out, status);
-        for (_, name, value) in fields.iter() {
-            encode::field(&mut out, name, value);
-        }
-        out.extend_from_slice(b"\r\n");
-        let outcome = self.write(request, &out).await;
+        head::interim(&mut out, request, status, fields);
         request.sent.bytes += out.len() as u64;
+        let outcome = match &self.end {
+            End::Stream(stream) => {
+                stream.head(&out, false, request.location().settings.send.http2_chunk);
+                Ok(())
+            }
+            End::Connection(..) | End::Inside(_) => {
+                let timeout = request.location().settings.send.timeout;
+                let outlet = self.end.outlet(&mut self.deadline, timeout);
+                outlet.write_all(&mut [IoSlice::new(&out)]).await
+            }
+        };
         buffers::give(out);
-        outcome
+        outcome.map_err(|error| ClientFailure::of_writing(&error))
     }
 }

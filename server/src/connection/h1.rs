@@ -9,53 +9,38 @@
 //! While a connection is idle it holds no buffer. A cache hit is written from here without another future.
 //! Next: `heads`, which reads them; `phase`, which decides; `ending`, which says how it goes on.
 
-mod opening;
 mod heads;
 mod ending;
 
-use super::counted::Counted;
-use super::{lingering, proxied, spare};
+use super::accepted::{Accepted, DRAIN_GRACE};
+use super::opening::Opened;
+use super::{lingering, spare};
 use crate::admission;
 use crate::client::{Client, Ending};
 use crate::counting;
 use crate::failure;
 use crate::gateway::{self, Begun};
-use crate::generation::Generation;
 use crate::loop_lag;
 use crate::phase::{self, Content, Step};
-use crate::request::{ConnectionFacts, Request};
+use crate::request::Request;
 use crate::rewrite::From;
-use crate::serve;
-use crate::worker::{ConnectionSlot, Worker};
+use crate::serve::{self, subrequest};
 use ending::{Closing, Next};
 use heads::HeadOutcome;
 use millstream_cache::Now;
-use millstream_conf::model::{Level, ListenAddress};
-use millstream_net::Address;
-use millstream_net::stream::Stream;
+use millstream_conf::model::Level;
 use millstream_net::{buffers, clock};
-use millstream_telemetry::log_writer::Ticket;
 use millstream_telemetry::metrics::Gauge;
 use millstream_wire::Version;
-use opening::open;
+use millstream_wire::h1::head::HeadError;
+use millstream_wire::h2::PREFACE;
 use std::future::poll_fn;
-use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::Instant;
-use tokio::task::AbortHandle;
 
-struct Connection {
-    worker: Rc<Worker>,
-    facts: Rc<ConnectionFacts>,
-    address: Rc<ListenAddress>,
+/// A connection over which HTTP/1 is spoken, until it says that it is HTTP/2.
+pub(super) struct Connection {
+    accepted: Accepted,
     client: Client,
-    /// The newest configuration that listens on `address`; the next request is served with it.
-    generation: Rc<Generation>,
-    /// A reload took the listener away: what is on its way is served, nothing after it.
-    is_leaving: bool,
-    last_used: Instant,
-    ticket: Option<Ticket>,
-    counted: Counted,
 }
 
 /// What the decision about a request left to do.
@@ -70,29 +55,15 @@ enum Left {
     Step(Box<Step>),
 }
 
-/// Serves a connection from its first byte to its close, in a task of its own. `address` is the listener that accepted it.
-///
-/// The task begins here, and not where this is called: a crate compiles all code of the futures that it spawns.
-/// What only the opening needs is in a box of its own: the future that is left for a connection's life is small.
-pub fn serve(
-    worker: Rc<Worker>,
-    place: ConnectionSlot,
-    stream: Stream,
-    remote: Address,
-    address: Rc<ListenAddress>,
-) -> AbortHandle {
-    // What was accepted before a reload is served with what listened then.
-    let generation = worker.generation();
-    let opening = Box::pin(open(worker, generation, place, stream, remote, address));
-    let life = async move {
-        let Some(mut connection) = opening.await else { return };
-        connection.run().await;
-    };
-    tokio::task::spawn_local(life).abort_handle()
-}
-
 impl Connection {
-    async fn run(&mut self) {
+    /// On what was just opened.
+    pub(super) fn new(opened: Opened) -> Connection {
+        let Opened { accepted, socket, place } = opened;
+        Connection { accepted, client: Client::new(socket, place, subrequest::answer) }
+    }
+
+    /// Serves it to its close, unless its first bytes are the preface of HTTP/2: then they are given with it.
+    pub(super) async fn run(mut self) -> Option<(Opened, Vec<u8>)> {
         loop {
             let mut pending = None;
             let head = poll_fn(|cx| self.poll_head(cx, &mut pending)).await;
@@ -105,6 +76,9 @@ impl Connection {
                     break;
                 }
                 HeadOutcome::Request(request) => self.request(request).await,
+                HeadOutcome::Refused(request, error) if self.is_preface(&request, error) => {
+                    return self.turn(request);
+                }
                 HeadOutcome::Refused(request, error) => Box::pin(self.refuse(request, error.status())).await,
                 HeadOutcome::TimedOut(Some(request)) => {
                     Box::pin(self.refuse(request, 408)).await;
@@ -113,36 +87,41 @@ impl Connection {
                 HeadOutcome::TimedOut(None) => break,
             };
             if let Next::Close(closing) = next {
-                self.counted.is(None);
+                self.accepted.counted.is(None);
                 Box::pin(self.close(closing)).await;
-                return;
+                return None;
             }
         }
         // Its future is as large as the rest of the loop, and few connections end here.
-        Box::pin(self.until_logged()).await;
+        Box::pin(self.accepted.until_logged()).await;
+        None
     }
 
-    /// Takes over the configuration in force, unless it no longer listens on this connection's address.
-    fn follow_generation(&mut self) {
-        if self.worker.serves_with(&self.generation) {
-            return;
-        }
-        let newest = self.worker.generation();
-        match newest.listener_of(&self.address) {
-            Some(listener) => {
-                self.facts.listener.set(listener);
-                self.generation = newest;
-                self.is_leaving = false;
-            }
-            None => self.is_leaving = true,
-        }
+    /// Whether the first thing that a client says is that it speaks HTTP/2, and it may (RFC 9113 §3.3).
+    fn is_preface(&self, request: &Request, error: HeadError) -> bool {
+        let listener = &self.accepted.generation.http().listeners[self.accepted.facts.listener.get()];
+        error == HeadError::BadVersion
+            && self.accepted.facts.requests.get() == 1
+            && self.accepted.facts.tls.is_none()
+            && !self.accepted.facts.is_plain_on_tls
+            && (listener.http2 || self.accepted.server().settings.http2.enabled)
+            && request.bytes.starts_with(&PREFACE[..request.bytes.len().min(PREFACE.len())])
+    }
+
+    /// What began as a request was the preface.
+    fn turn(self, mut request: Box<Request>) -> Option<(Opened, Vec<u8>)> {
+        let came = std::mem::take(&mut request.bytes);
+        spare::keep(request);
+        self.accepted.facts.requests.set(0);
+        let (socket, place) = self.client.into_connection()?;
+        Some((Opened { accepted: self.accepted, socket, place }, came))
     }
 
     /// Serves one request.
     async fn request(&mut self, mut request: Box<Request>) -> Next {
         request.keep_alive = self.may_keep_alive(&request);
         let mut admitted = admission::admit(&mut request);
-        if self.facts.is_plain_on_tls {
+        if self.accepted.facts.is_plain_on_tls {
             admitted = Err(failure::HTTP_TO_HTTPS);
         }
         let admitted = admitted.and_then(|()| admission::verify_client(&request));
@@ -151,8 +130,8 @@ impl Connection {
         }
         let left = poll_fn(|cx| Poll::Ready(self.begin(cx, &mut request))).await;
         match left {
-            Left::Nothing => self.counted.is(None),
-            _ => self.counted.answers(counting::zones(&request)),
+            Left::Nothing => self.accepted.counted.is(None),
+            _ => self.accepted.counted.answers(counting::zones(&request)),
         }
         match left {
             Left::Nothing => {
@@ -165,7 +144,7 @@ impl Connection {
                 self.hold_little(&mut request);
                 match poll_fn(|cx| begun.poll(cx, &mut request, &mut self.client)).await {
                     Some(now) => {
-                        loop_lag::tell(&self.worker.metrics, now);
+                        loop_lag::tell(&self.accepted.worker.metrics, now);
                         return self.conclude(request, now);
                     }
                     None => {
@@ -183,7 +162,7 @@ impl Connection {
             Box::pin(self.client.discard_body(&mut request)).await;
         }
         let now = clock::now();
-        loop_lag::tell(&self.worker.metrics, now);
+        loop_lag::tell(&self.accepted.worker.metrics, now);
         self.conclude(request, now)
     }
 
@@ -219,16 +198,16 @@ impl Connection {
     fn may_keep_alive(&self, request: &Request) -> bool {
         let fields = request.fields();
         let wanted = match request.head.version {
-            Version::Http11 => !fields.connection_lists("close"),
+            Version::Http11 | Version::Http2 => !fields.connection_lists("close"),
             Version::Http10 => fields.connection_lists("keep-alive") && !fields.connection_lists("close"),
         };
-        wanted && !self.is_leaving && !self.worker.is_short()
+        wanted && !self.accepted.is_leaving && !self.accepted.worker.is_short()
     }
 
     /// Refuses a request whose head or framing is wrong: it is not known where the next one begins, so this is the last.
     async fn refuse(&mut self, mut request: Box<Request>, status: u16) -> Next {
         request.keep_alive = false;
-        self.counted.is(Some(Gauge::ConnectionsWriting));
+        self.accepted.counted.is(Some(Gauge::ConnectionsWriting));
         let what = format_args!("client sent a request that was refused with {status}");
         failure::log(&request, Level::Info, what);
         serve::finish(&mut request, &mut self.client, Step::Status(status), Vec::new()).await;

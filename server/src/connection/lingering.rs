@@ -3,28 +3,28 @@
 //! Closing a socket with unread bytes in it makes the kernel send a reset, which may overtake the answer. So what the
 //! client still sends is read and dropped for a while (`lingering_*`; RFC 9112 §9.6).
 
-use millstream_conf::model::{LingeringClose, Settings};
+use millstream_conf::model::{Lingering, LingeringClose};
 use millstream_net::stream::Stream;
 use millstream_net::timer::{Deadline, with_deadline};
 use millstream_net::{buffers, clock};
 use tokio::io::AsyncReadExt;
 
 /// Closes a connection. `unread` says whether the client may still be sending.
-pub(super) async fn close(stream: &mut Stream, settings: &Settings, unread: bool) {
-    let lingers = match settings.lingering.close {
+pub(super) async fn close(stream: &mut Stream, settings: &Lingering, unread: bool) {
+    let lingers = match settings.close {
         LingeringClose::Off => false,
         LingeringClose::On => unread,
         LingeringClose::Always => true,
     };
     let mut deadline = Deadline::new();
-    deadline.set(clock::now() + settings.lingering.timeout);
+    deadline.set(clock::now() + settings.timeout);
     if !matches!(with_deadline(&mut deadline, stream.shutdown_write()).await, Ok(Ok(()))) || !lingers {
         return;
     }
-    let until = clock::now() + settings.lingering.time;
+    let until = clock::now() + settings.time;
     let mut dropped = buffers::take();
     while clock::now() < until {
-        deadline.set((clock::now() + settings.lingering.timeout).min(until));
+        deadline.set((clock::now() + settings.timeout).min(until));
         dropped.clear();
         match with_deadline(&mut deadline, stream.read_buf(&mut dropped)).await {
             Ok(Ok(count)) if count > 0 => {}

@@ -1,15 +1,51 @@
 //! Connections: from accept to close, one task each.
 //!
-//! Next: `h1`, HTTP/1.0 and 1.1.
+//! Next: `opening`, how each begins; `h1`, HTTP/1.0 and 1.1; `h2`, HTTP/2.
 
 mod spare;
 mod proxied;
 mod lingering;
 mod counted;
 mod naming;
+mod accepted;
+mod opening;
 mod h1;
+mod h2;
 #[cfg(test)]
 mod tests;
 
-pub use h1::serve;
 pub use spare::clear as clear_spare;
+
+use crate::worker::{ConnectionSlot, Worker};
+use millstream_conf::model::ListenAddress;
+use millstream_net::Address;
+use millstream_net::stream::Stream;
+use std::rc::Rc;
+use tokio::task::AbortHandle;
+
+/// Serves a connection from its first byte to its close, in a task of its own. `address` is the listener that accepted it.
+///
+/// The task begins here, and not where this is called: a crate compiles all code of the futures that it spawns.
+/// What only the opening needs is in a box of its own, and so is HTTP/2: the future that is left for a connection's life is small.
+pub fn serve(
+    worker: Rc<Worker>,
+    place: ConnectionSlot,
+    stream: Stream,
+    remote: Address,
+    address: Rc<ListenAddress>,
+) -> AbortHandle {
+    // What was accepted before a reload is served with what listened then.
+    let generation = worker.generation();
+    let opening = Box::pin(opening::open(worker, generation, place, stream, remote, address));
+    let life = async move {
+        let Some(opened) = opening.await else { return };
+        let preface = match opened.has_chosen_http2() {
+            true => Some((opened, Vec::new())),
+            false => h1::Connection::new(opened).run().await,
+        };
+        if let Some((opened, came)) = preface {
+            h2::serve(opened, came).await;
+        }
+    };
+    tokio::task::spawn_local(life).abort_handle()
+}

@@ -7,7 +7,7 @@ use crate::request::Request;
 use crate::route::capture;
 use millstream_conf::model::{Gzip, GzipHttpVersion, GzipProxied, Settings};
 use millstream_wire::accept_encoding::Weights;
-use millstream_wire::{Coding, FieldId, Fields, Headers, cache_control};
+use millstream_wire::{Coding, FieldId, Fields, Headers, Version, cache_control};
 
 /// An answer as it is before anything is done to its body.
 pub struct Plain<'a> {
@@ -134,7 +134,7 @@ fn may_be_coded(plain: &Plain<'_>) -> bool {
 fn is_allowed(request: &Request, coding: Coding, fields: Fields<'_>) -> bool {
     let gzip = &request.location().settings.gzip;
     coding != Coding::Gzip
-        || (gzip.http_version == GzipHttpVersion::Http10 || request.is_http11())
+        || (gzip.http_version == GzipHttpVersion::Http10 || request.head.version != Version::Http10)
             && (request.field(FieldId::Via).is_none() || for_proxied(gzip, request, fields))
             && !is_disabled(gzip, request)
 }

@@ -5,7 +5,7 @@
 
 use crate::failure::server_text;
 use crate::filter::coding::{self, Plain};
-use crate::filter::sink::{Onward, Sink};
+use crate::filter::sink::{Onward, Sink, Writing};
 use crate::filter::{charset, expires};
 use crate::request::Request;
 use crate::variables;
@@ -69,7 +69,7 @@ pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &HeadPlan<'_>) {
     let plan = &HeadPlan { status, fields, ..*plan };
     request.sent.status = status;
     draft(request, plan.fields);
-    let mut sink = Sink::new(out);
+    let mut sink = Sink::new(out, Writing::of(request));
     let stamp = expires::in_force(request, status).and_then(|expires| {
         let modified = plan.fields.get(FieldId::LastModified).and_then(date::parse_http);
         expires::stamp(&expires, modified, clock::wall().seconds, clock::utc_offset)
@@ -81,6 +81,16 @@ pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &HeadPlan<'_>) {
         stamp.write(&mut sink);
     }
     finish(sink, request, age, true, status);
+}
+
+/// Writes the head of an interim answer (RFC 9110 §15.2).
+pub fn interim(out: &mut Vec<u8>, request: &Request, status: u16, fields: Fields<'_>) {
+    let mut sink = Sink::new(out, Writing::of(request));
+    sink.status(status);
+    for (_, name, value) in fields.iter() {
+        sink.field(name, value);
+    }
+    sink.end(Onward::Unsaid);
 }
 
 /// Keeps what an answer says before its head is made, for what a variable decides by it (`$sent_http_`): `expires`, and the
@@ -126,7 +136,7 @@ pub fn fixed(request: &Request, plan: &HeadPlan<'_>) -> Fixed {
         let modified = plan.fields.get(FieldId::LastModified).and_then(date::parse_http);
         (expires.into_owned(), modified)
     });
-    let mut sink = Sink::new(&mut bytes);
+    let mut sink = Sink::new(&mut bytes, Writing::of(request));
     let date_at = fixed_part(&mut sink, request, plan, expires.is_some());
     let adds = || applying(&settings.headers.add, plan.status);
     if expires.is_some() || adds().any(|add| names_sent(&add.value)) {
@@ -143,7 +153,7 @@ pub fn fixed(request: &Request, plan: &HeadPlan<'_>) -> Fixed {
 pub fn from_fixed(out: &mut Vec<u8>, request: &mut Request, fixed: &Fixed, age: Option<u64>, status: u16) {
     request.sent.status = status;
     request.sent.head.clear();
-    let mut sink = Sink::new(out);
+    let mut sink = Sink::new(out, Writing::of(request));
     sink.prepared(&fixed.bytes, fixed.date_at);
     let mut age = age;
     if fixed.adds != Adds::None {

@@ -1,10 +1,15 @@
 //! Where the head of an answer goes: a status, fields, the place of the date, and what becomes of the connection.
 //!
-//! What a head says is `head`'s to know; how that stands on the wire is said here alone, in the text of HTTP/1, which is the
-//! only protocol so far. Framing and the fields of the connection are HTTP/1's own (RFC 9112 §6, §9), and nobody else's.
+//! What a head says is `head`'s to know; how that stands on the wire is said here alone: as the text of HTTP/1, or as a header block of
+//! HTTP/2. Transfer codings and the fields of the connection are HTTP/1's own (RFC 9112 §6, §9; RFC 9113 §8.2.2).
 
+use crate::request::Request;
 use crate::time_text::with_now;
-use millstream_wire::h1::encode;
+use millstream_wire::h1::encode as text;
+use millstream_wire::h2::hpack::decoder::HpackDecoder;
+use millstream_wire::h2::hpack::encoder as block;
+use millstream_wire::h2::hpack::line::LineName;
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// What becomes of the connection behind an answer.
@@ -16,6 +21,17 @@ pub(super) enum Onward {
     Keep(Option<Duration>),
     /// It ends.
     Close,
+    /// Nothing is said of it: the answer is an interim one.
+    Unsaid,
+}
+
+/// How a head stands on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writing {
+    /// As lines of text.
+    Text,
+    /// As a header block (RFC 7541), which is the same for every connection.
+    Block,
 }
 
 /// A head on its way into a buffer.
@@ -23,20 +39,32 @@ pub(super) struct Sink<'o> {
     out: &'o mut Vec<u8>,
     /// Where the head begins.
     start: usize,
+    writing: Writing,
+}
+
+impl Writing {
+    /// That of the answers to a request.
+    #[inline]
+    pub(super) fn of(request: &Request) -> Writing {
+        if request.is_on_stream() { Writing::Block } else { Writing::Text }
+    }
 }
 
 impl<'o> Sink<'o> {
     /// A head that begins at the buffer's end.
     #[inline]
-    pub(super) fn new(out: &'o mut Vec<u8>) -> Sink<'o> {
+    pub(super) fn new(out: &'o mut Vec<u8>, writing: Writing) -> Sink<'o> {
         let start = out.len();
-        Sink { out, start }
+        Sink { out, start, writing }
     }
 
     /// Begins with a status.
     #[inline]
     pub(super) fn status(&mut self, status: u16) {
-        encode::status_line(self.out, status);
+        match self.writing {
+            Writing::Text => text::status_line(self.out, status),
+            Writing::Block => block::status(self.out, status),
+        }
     }
 
     /// Begins with what was prepared: a status and fields, with the present date where it has its place.
@@ -52,46 +80,65 @@ impl<'o> Sink<'o> {
     /// A field whose value has no line ends.
     #[inline]
     pub(super) fn field(&mut self, name: &[u8], value: &[u8]) {
-        encode::field(self.out, name, value);
+        match self.writing {
+            Writing::Text => text::field(self.out, name, value),
+            Writing::Block => block::field(self.out, name, value),
+        }
     }
 
     /// A field that is a number.
     #[inline]
     pub(super) fn number(&mut self, name: &[u8], value: u64) {
-        encode::number_field(self.out, name, value);
+        match self.writing {
+            Writing::Text => text::number_field(self.out, name, value),
+            Writing::Block => block::number_field(self.out, name, value),
+        }
     }
 
     /// A field whose value is made where it will stand. An empty one is none, and line ends of variables cannot start a
     /// field of their own.
     pub(super) fn made(&mut self, name: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.out.len();
-        self.out.extend_from_slice(name);
-        self.out.extend_from_slice(b": ");
-        let value_at = self.out.len();
-        write(self.out);
-        if self.out.len() == value_at {
-            self.out.truncate(start);
-            return;
-        }
-        for byte in &mut self.out[value_at..] {
-            if matches!(byte, b'\r' | b'\n' | 0) {
-                *byte = b' ';
+        let value = |out: &mut Vec<u8>| {
+            let value_at = out.len();
+            write(out);
+            for byte in &mut out[value_at..] {
+                if matches!(byte, b'\r' | b'\n' | 0) {
+                    *byte = b' ';
+                }
             }
+            out.len() == value_at
+        };
+        let is_empty = match self.writing {
+            Writing::Block => block::made_field(self.out, name, value),
+            Writing::Text => {
+                self.out.extend_from_slice(name);
+                self.out.extend_from_slice(b": ");
+                let is_empty = value(self.out);
+                self.out.extend_from_slice(b"\r\n");
+                is_empty
+            }
+        };
+        if is_empty {
+            self.out.truncate(start);
         }
-        self.out.extend_from_slice(b"\r\n");
     }
 
     /// The present date; gives its place, for [`Sink::prepared`].
     pub(super) fn date(&mut self) -> usize {
-        let place = self.out.len() - self.start + b"Date: ".len();
-        with_now(|now| self.field(b"Date", &now.http));
-        place
+        with_now(|now| match self.writing {
+            Writing::Text => {
+                text::field(self.out, b"Date", &now.http);
+                self.out.len() - now.http.len() - b"\r\n".len()
+            }
+            Writing::Block => block::raw_field(self.out, b"date", &now.http).start,
+        }) - self.start
     }
 
     /// How the body's end is shown, where not by the connection's.
     pub(super) fn framing(&mut self, chunked: bool, length: Option<u64>) {
         match length {
-            _ if chunked => self.field(b"Transfer-Encoding", b"chunked"),
+            _ if chunked && self.writing == Writing::Text => self.field(b"Transfer-Encoding", b"chunked"),
             Some(length) => self.number(b"Content-Length", length),
             None => {}
         }
@@ -100,8 +147,12 @@ impl<'o> Sink<'o> {
     /// Ends the head.
     #[inline]
     pub(super) fn end(&mut self, onward: Onward) {
+        if self.writing == Writing::Block {
+            return;
+        }
         let out = &mut *self.out;
         match onward {
+            Onward::Unsaid => {}
             Onward::Upgrade => out.extend_from_slice(b"Connection: upgrade\r\n"),
             Onward::Close => out.extend_from_slice(b"Connection: close\r\n"),
             Onward::Keep(told) => {
@@ -117,7 +168,23 @@ impl<'o> Sink<'o> {
     }
 
     /// What the head says so far, as text.
-    pub(super) fn said(&self) -> &[u8] {
-        &self.out[self.start..]
+    pub(super) fn said(&self) -> Cow<'_, [u8]> {
+        let said = &self.out[self.start..];
+        match self.writing {
+            Writing::Text => Cow::Borrowed(said),
+            Writing::Block => Cow::Owned(block_as_text(said)),
+        }
     }
+}
+
+/// The lines of a header block of ours, behind one that stands for the status.
+fn block_as_text(block: &[u8]) -> Vec<u8> {
+    let mut text = b"\n".to_vec();
+    let lines = HpackDecoder::default().decode(block, usize::MAX, |line| {
+        if let LineName::Field(_) = line.called {
+            text.extend_from_slice(line.text());
+        }
+    });
+    debug_assert!(lines.is_ok(), "what we encoded cannot be decoded");
+    text
 }

@@ -4,10 +4,11 @@
 //! `client/sending`, which frames them.
 
 use crate::filter::head;
-use crate::filter::sink::Sink;
+use crate::filter::sink::{Sink, Writing};
 use crate::request::Request;
 use millstream_wire::Fields;
 use millstream_wire::h1::encode;
+use millstream_wire::h2::hpack::encoder;
 
 /// Whether the location wants fields behind the body of an answer with this status. Parts of an answer have none.
 pub fn are_expected(request: &Request, status: u16) -> bool {
@@ -15,8 +16,27 @@ pub fn are_expected(request: &Request, status: u16) -> bool {
     !add.is_empty() && status != 206 && head::applying(add, status).next().is_some()
 }
 
-/// Appends all of them.
+/// Appends all of them, as lines of text.
 pub fn write(out: &mut Vec<u8>, request: &mut Request, of_upstream: Option<Fields<'_>>) {
+    make(request, of_upstream);
+    out.extend_from_slice(&request.sent.trailers);
+}
+
+/// All of them as a header block; nothing where there are none.
+pub fn block(request: &mut Request, of_upstream: Option<Fields<'_>>) -> Option<Vec<u8>> {
+    make(request, of_upstream);
+    let mut block = Vec::new();
+    for line in request.sent.trailers.split(|byte| *byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if let Some(colon) = line.iter().position(|byte| *byte == b':') {
+            encoder::field(&mut block, &line[..colon], line[colon + 1..].trim_ascii());
+        }
+    }
+    (!block.is_empty()).then_some(block)
+}
+
+/// Makes them, each with those before it in view.
+fn make(request: &mut Request, of_upstream: Option<Fields<'_>>) {
     let mut sent = std::mem::take(&mut request.sent.trailers);
     sent.clear();
     for (_, name, value) in of_upstream.into_iter().flat_map(|fields| fields.iter()) {
@@ -26,8 +46,7 @@ pub fn write(out: &mut Vec<u8>, request: &mut Request, of_upstream: Option<Field
     request.sent.trailers = sent;
     for add in head::applying(&request.location().settings.trailers.add.clone(), status) {
         let mut line = Vec::new();
-        head::write_add(&mut Sink::new(&mut line), request, add);
+        head::write_add(&mut Sink::new(&mut line, Writing::Text), request, add);
         request.sent.trailers.extend_from_slice(&line);
     }
-    out.extend_from_slice(&request.sent.trailers);
 }

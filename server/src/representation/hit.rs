@@ -287,8 +287,9 @@ fn prepare(request: &mut Request, entry: &Arc<Entry>, coding: Option<Coding>) ->
 
 fn tag(request: &Request, coding: Option<Coding>) -> u64 {
     let status = request.cache_status.map_or(0, CacheStatus::number);
-    request.generation.shared.number << 36
-        | u64::from(request.location.0) << 8
+    request.generation.shared.number << 37
+        | u64::from(request.location.0) << 9
+        | u64::from(request.is_on_stream()) << 8
         | u64::from(status) << 3
         | coding.map_or(0, |coding| u64::from(coding.number()) + 1)
 }

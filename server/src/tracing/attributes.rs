@@ -21,7 +21,7 @@ pub(super) fn of_request(request: &Request) -> Vec<Attribute> {
         all.text("http.route", location_text::name(&location.matches).as_bytes());
     }
     all.text("http.scheme", if is_secure { b"https" } else { b"http" });
-    all.text("http.flavor", if request.head.version == Version::Http11 { b"1.1" } else { b"1.0" });
+    all.text("http.flavor", flavor(request.head.version));
     if let Some(agent) = request.field(FieldId::UserAgent) {
         all.shown("http.user_agent", agent);
     }
@@ -86,5 +86,13 @@ impl Says {
 
     pub(super) fn number(&mut self, name: &'static str, value: i64) {
         self.0.push((name.into(), Value::Number(value)));
+    }
+}
+
+fn flavor(version: Version) -> &'static [u8] {
+    match version {
+        Version::Http10 => b"1.0",
+        Version::Http11 => b"1.1",
+        Version::Http2 => b"2.0",
     }
 }

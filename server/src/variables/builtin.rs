@@ -74,9 +74,12 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::OtelParentSampled => {
             give(if request.trace().parent.is_some_and(|parent| parent.sampled) { b"1" } else { b"0" }, out)
         }
-        B::ServerProtocol => {
-            give(if request.head.version == Version::Http11 { b"HTTP/1.1" } else { b"HTTP/1.0" }, out)
-        }
+        B::ServerProtocol => give(request.head.version.as_str().as_bytes(), out),
+        B::Http2 => match (request.head.version, &connection.tls) {
+            (Version::Http2, Some(_)) => give(b"h2", out),
+            (Version::Http2, None) => give(b"h2c", out),
+            _ => Found::Nothing,
+        },
         B::Scheme => give(if connection.tls.is_some() { b"https" } else { b"http" }, out),
         B::Https => give(if connection.tls.is_some() { b"on" } else { b"" }, out),
         B::Host if request.host.is_empty() => give(request.server().name.as_bytes(), out),
@@ -150,6 +153,7 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         | B::SslSessionReused
         | B::SslSessionId
         | B::SslCiphers
+        | B::SslAlpnProtocol
         | B::SslCurve
         | B::SslCurves => tls(variable, connection, out),
         B::SslClientVerify => client_certificate::append_judgement(request, out),
@@ -353,6 +357,7 @@ fn tls(variable: Builtin, connection: &ConnectionFacts, out: &mut Vec<u8>) -> Fo
     match variable {
         Builtin::SslCipher => give(tls.cipher.as_bytes(), out),
         Builtin::SslProtocol => give(tls.protocol.as_bytes(), out),
+        Builtin::SslAlpnProtocol => give_some((!tls.alpn.is_empty()).then_some(tls.alpn.as_bytes()), out),
         Builtin::SslCurve => give_some((!tls.group.is_empty()).then_some(tls.group.as_bytes()), out),
         Builtin::SslCiphers => give_some(offered.map(|offered| offered.ciphers.as_bytes()), out),
         Builtin::SslCurves => give_some(offered.map(|offered| offered.groups.as_bytes()), out),

@@ -45,6 +45,11 @@ table! {
         TlsHandshakes: "millstream_client_tls_handshakes_total", "session=\"new\"", "TLS handshakes of clients, by whether a session was resumed.";
         TlsHandshakesReused: "millstream_client_tls_handshakes_total", "session=\"reused\"", "TLS handshakes of clients that resumed a session.";
         TlsHandshakesFailed: "millstream_client_tls_handshakes_failed_total", "", "TLS handshakes of clients that came to nothing, by an error, by time or by the client's leaving.";
+        Http2Connections: "millstream_client_http2_connections_total", "", "Client connections over which HTTP/2 was spoken.";
+        Http2StreamsReset: "millstream_client_http2_streams_total", "end=\"reset\"", "Requests over HTTP/2 that were given up by their clients, or refused because too many were under way.";
+        Http2StreamsRefused: "millstream_client_http2_streams_total", "end=\"refused\"", "Requests over HTTP/2 refused because too many were under way.";
+        Http2ConnectionErrors: "millstream_client_http2_connection_errors_total", "reason=\"broken\"", "HTTP/2 connections ended because their clients broke its rules, or made too much work that brings nothing.";
+        Http2Floods: "millstream_client_http2_connection_errors_total", "reason=\"flood\"", "HTTP/2 connections ended for work that brings nothing.";
         Requests: "millstream_requests_total", "", "Client requests whose head was read.";
         CacheKeysTooLong: "millstream_cache_keys_too_long_total", "", "Requests past the cache because their key is longer than 8 KiB.";
         PurgesKey: "millstream_cache_purges_total", "by=\"key\"", "Purges carried out, by what they named.";

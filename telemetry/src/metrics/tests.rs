@@ -137,7 +137,8 @@ fn families_stand_together_and_names_follow_prometheus() {
         }
         assert!(lines.insert((line.name, line.labels)), "{line:?} twice");
         assert_eq!(line.name.ends_with("_total"), is_counter, "{}", line.name);
-        assert!(line.name.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase()), "{}", line.name);
+        let is_fit = |byte: u8| byte == b'_' || byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        assert!(line.name.bytes().all(is_fit), "{}", line.name);
         assert!(line.doc.ends_with('.'), "{}", line.name);
     }
     for family in super::families().into_iter().flat_map(|(.., families)| families) {

@@ -21,7 +21,7 @@ pub enum Framing {
     Length(u64),
     /// Chunked (RFC 9112 §7.1).
     Chunked,
-    /// Answers only: everything until the connection ends.
+    /// Everything until the connection ends, which only answers can have, or until its stream ends (HTTP/2).
     Close,
 }
 

@@ -2,19 +2,14 @@
 //!
 //! While a connection is idle it holds no buffer.
 
-use super::{Connection, spare};
-use crate::loop_lag;
+use super::{Connection, DRAIN_GRACE};
 use crate::request::Request;
 use crate::worker::{Awaits, Stage, idle_since};
 use millstream_net::{buffers, clock};
 use millstream_telemetry::metrics::Gauge;
-use millstream_wire::h1::head::{HeadError, HeadLimits, Progress};
+use millstream_wire::h1::head::{HeadError, Progress};
 use std::task::{Context, Poll};
 use std::time::Duration;
-
-/// An idle connection that was in use this recently is not closed at once by a graceful stop, nor by a reload that
-/// took its listener away: the client's next request may be on its way already, and closing would reset it.
-const DRAIN_GRACE: Duration = Duration::from_millis(500);
 
 /// Heads up to this size are copied out of the buffer that they were read into, which then stays where it is.
 const COPIED: usize = 2048;
@@ -42,12 +37,12 @@ impl Connection {
                     Some(request) => request,
                     None => {
                         self.client.deadline().clear();
-                        let request = pending.insert(self.new_request());
+                        let request = pending.insert(self.accepted.new_request());
                         request.pipelined = waited;
                         request
                     }
                 };
-                let limits = limits(request);
+                let limits = self.accepted.head_limits();
                 match request.head.parse(self.client.rest(), &limits) {
                     Ok(Progress::Complete) => {
                         self.client.deadline().clear();
@@ -83,21 +78,21 @@ impl Connection {
         pending: &mut Option<Box<Request>>,
     ) -> Poll<HeadOutcome> {
         let idle = pending.is_none();
-        self.counted.is((!idle).then_some(Gauge::ConnectionsReading));
+        self.accepted.counted.is((!idle).then_some(Gauge::ConnectionsReading));
         let awaits = match pending {
-            None => Awaits::Request(self.last_used),
+            None => Awaits::Request(self.accepted.last_used),
             Some(request) => {
                 Awaits::Head(idle_since(request.started, self.client.rest().len(), clock::now()))
             }
         };
         self.client.wait(awaits, cx.waker());
-        self.follow_generation();
-        let stage = self.worker.stage();
+        self.accepted.follow_generation();
+        let stage = self.accepted.worker.stage();
         if stage == Stage::Stopping || self.client.is_shed() {
             return Poll::Ready(HeadOutcome::Closed);
         }
-        if idle && (stage == Stage::Draining || self.is_leaving) {
-            let until = self.last_used + DRAIN_GRACE;
+        if idle && (stage == Stage::Draining || self.accepted.is_leaving) {
+            let until = self.accepted.last_used + DRAIN_GRACE;
             if clock::now() >= until {
                 return Poll::Ready(HeadOutcome::Closed);
             }
@@ -112,30 +107,7 @@ impl Connection {
 
     /// How long a head may take. Behind a request the connection idles for as long as its location said.
     fn head_timeout(&self) -> Duration {
-        let http = self.generation.http();
-        http.server(http.listeners[self.facts.listener.get()].default_server).settings.client_header.timeout
-    }
-
-    /// A request to fill in, with the configuration in force now.
-    fn new_request(&mut self) -> Box<Request> {
-        self.follow_generation();
-        self.facts.requests.set(self.facts.requests.get() + 1);
-        let now = clock::now();
-        loop_lag::tell(&self.worker.metrics, now);
-        let mut request = match spare::take(&self.generation) {
-            Some(mut request) => {
-                request.reset(self.facts.clone(), now);
-                request
-            }
-            None => {
-                Box::new(Request::new(self.worker.clone(), self.generation.clone(), self.facts.clone(), now))
-            }
-        };
-        // Until its host is known a request belongs to the listener's default server.
-        let http = self.generation.http();
-        request.server = http.listeners[self.facts.listener.get()].default_server;
-        request.location = http.server(request.server).own;
-        request
+        self.accepted.server().settings.client_header.timeout
     }
 
     fn take_head(&mut self, mut request: Box<Request>) -> Box<Request> {
@@ -161,12 +133,4 @@ impl Connection {
         request.method = request.head.method;
         request
     }
-}
-
-fn limits(request: &Request) -> HeadLimits {
-    let http = request.generation.http();
-    let listener = &http.listeners[request.connection.listener.get()];
-    let settings = &http.server(listener.default_server).settings.client_header;
-    let (number, size) = settings.large_buffers;
-    HeadLimits { line: size, total: number.saturating_mul(size), fields: settings.max_fields }
 }

@@ -40,8 +40,8 @@ pub fn status(out: &mut Vec<u8>, status: u16) {
 }
 
 /// One line: by its index where the static table has it, else with the index of its name where that has one. Capital
-/// letters of the name become small ones. The value is Huffman-coded where that is shorter. What authenticates, and
-/// `set-cookie`, goes into no table on the way (RFC 7541 §7.1.3).
+/// letters of the name become small ones. The value is Huffman-coded where that is shorter. What authenticates goes into
+/// no table on the way (RFC 7541 §7.1.3).
 #[inline]
 pub fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     let known = StaticName::of(name);
@@ -102,8 +102,7 @@ impl StaticName {
         } else {
             static_table::index_of_field(id)
         };
-        let is_secret =
-            matches!(id, FieldId::SetCookie | FieldId::Authorization | FieldId::ProxyAuthorization);
+        let is_secret = matches!(id, FieldId::Authorization | FieldId::ProxyAuthorization);
         StaticName { index, is_secret }
     }
 

@@ -218,7 +218,7 @@ fn lines_are_encoded_in_the_shortest_way_without_a_table() {
         octets("0f09 85 aec3771a4b")
     );
     assert_eq!(encoded(|out| encoder::field(out, b"X", b"\n")), octets("00 01 78 01 0a"));
-    assert_eq!(encoded(|out| encoder::field(out, b"Set-Cookie", b"\0")), octets("1f28 01 00"));
+    assert_eq!(encoded(|out| encoder::field(out, b"Set-Cookie", b"\0")), octets("0f28 01 00"));
     assert_eq!(encoded(|out| encoder::field(out, b"authorization", b"\0")), octets("1f08 01 00"));
     assert_eq!(encoded(|out| encoder::field(out, b"proxy-authorization", b"\0")), octets("1f22 01 00"));
     assert_eq!(encoded(|out| encoder::number_field(out, b"age", 7)), octets("0f06 01 37"));

@@ -1,11 +1,11 @@
 //! How a connection begins: what a proxy says of it, the TLS handshake, and the facts that hold for all its requests.
 
-use super::super::naming::Naming;
-use super::{Client, Connection, Counted, proxied};
+use super::accepted::Accepted;
+use super::naming::Naming;
+use super::proxied;
 use crate::generation::Generation;
 use crate::judged::ClientCertificate;
 use crate::request::ConnectionFacts;
-use crate::serve::subrequest;
 use crate::worker::{Awaits, ConnectionSlot, Worker};
 use millstream_conf::model::{Level, ListenAddress};
 use millstream_net::stream::Stream;
@@ -21,6 +21,13 @@ use std::time::Instant;
 
 static SERIAL: AtomicU64 = AtomicU64::new(1);
 
+/// A connection that requests may come on.
+pub(super) struct Opened {
+    pub(super) accepted: Accepted,
+    pub(super) socket: Stream,
+    pub(super) place: ConnectionSlot,
+}
+
 /// The TLS handshake, where the listener wants one, and the facts of the connection.
 pub(super) async fn open(
     worker: Rc<Worker>,
@@ -29,7 +36,7 @@ pub(super) async fn open(
     stream: Stream,
     remote: Address,
     address: Rc<ListenAddress>,
-) -> Option<Connection> {
+) -> Option<Opened> {
     let listener = generation.listener_of(&address)?;
     let opened = clock::now();
     let mut stream = stream;
@@ -62,17 +69,14 @@ pub(super) async fn open(
         worker.metrics.add(kind, 1);
     }
     worker.metrics.add(Counter::ConnectionsAccepted, 1);
-    Some(Connection {
-        counted: Counted::new(worker.metrics.clone()),
-        worker,
-        facts,
-        address,
-        client: Client::new(stream, place, subrequest::answer),
-        generation,
-        is_leaving: false,
-        last_used: opened,
-        ticket: None,
-    })
+    Some(Opened { accepted: Accepted::new(worker, facts, address, generation), socket: stream, place })
+}
+
+impl Opened {
+    /// Whether client and server chose HTTP/2 in the handshake (RFC 9113 §3.2).
+    pub(super) fn has_chosen_http2(&self) -> bool {
+        self.socket.tls().is_some_and(|tls| tls.alpn == "h2")
+    }
 }
 
 /// The TLS handshake, where the listener wants one, and whether the client spoke without; nothing where it came to nothing.

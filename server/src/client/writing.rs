@@ -1,0 +1,179 @@
+//! Writing what is framed of an answer, as fast as it may go: from memory, or by the kernel out of a file.
+//!
+//! Before: `answer`, which frames; next: `millstream-net`'s `outlet`, which bounds how long a client may take nothing.
+
+use super::ClientFailure;
+use super::answer::Answer;
+use super::framing::AnswerFraming;
+use super::tail::Tail;
+use crate::filter::trailers;
+use crate::request::Request;
+use millstream_net::outlet::Outlet;
+use std::io::{self, IoSlice};
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+impl Answer {
+    /// Whether nothing follows what is framed now with its tail.
+    fn is_last(&self, request: &Request) -> bool {
+        let is_whole = self.ended
+            // All that was announced is there, and nothing else will be.
+            || self.framed == AnswerFraming::Length(0)
+                && self.is_as_it_comes()
+                && !trailers::are_expected(request, request.sent.status);
+        is_whole && !self.cut && self.tail.length() == 0 && self.last_block.is_none()
+    }
+
+    pub(super) fn poll_write(
+        &mut self,
+        outlet: &mut Outlet<'_>,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+    ) -> Poll<Result<(), ClientFailure>> {
+        let (mut tail, mut sent) = (std::mem::take(&mut self.tail), 0);
+        let step = match (&tail, tail.bytes()) {
+            (Tail::File(file, part), _) => {
+                self.poll_write_file(outlet, cx, request, &**file, part, &mut sent)
+            }
+            (_, Some(bytes)) => self.poll_write_piece(outlet, cx, request, &bytes, &mut sent),
+            // What was moved to a file meanwhile is read piece by piece, by whoever flushes.
+            (_, None) => {
+                self.tail = tail;
+                return self.poll_write_piece(outlet, cx, request, &[], &mut sent);
+            }
+        };
+        if step.is_pending() {
+            tail.advance(sent);
+            self.tail = tail;
+        }
+        step
+    }
+
+    /// Whether nothing is written for now, as fast as the client might be.
+    pub(super) fn is_paused(&self) -> bool {
+        self.pace.as_ref().is_some_and(|pace| pace.is_paused())
+    }
+
+    pub(super) fn send_timeout(&self) -> Duration {
+        self.send_timeout
+    }
+
+    /// Reads a piece of what was moved to a file. False where nothing was.
+    pub(super) async fn read_on(&mut self) -> io::Result<bool> {
+        let Tail::Lent(loan, part) = &self.tail else { return Ok(false) };
+        let bytes = loan.read(part.clone()).await?;
+        self.out.extend_from_slice(&bytes);
+        self.tail.advance(bytes.len());
+        Ok(true)
+    }
+
+    /// Counts bytes that were written; gives how many of them were not of `out`.
+    fn account(&mut self, request: &mut Request, count: usize) -> usize {
+        if let Some(pace) = &mut self.pace {
+            pace.wrote(request.sent.bytes, count as u64);
+        }
+        let from_out = count.min(self.out.len() - self.written);
+        self.written += from_out;
+        let of_head = count.min(self.head_left);
+        self.head_left -= of_head;
+        request.sent.bytes += count as u64;
+        request.sent.body_bytes += (count - of_head) as u64;
+        count - from_out
+    }
+
+    pub(super) fn poll_write_piece(
+        &mut self,
+        outlet: &mut Outlet<'_>,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+        piece: &[u8],
+        sent: &mut usize,
+    ) -> Poll<Result<(), ClientFailure>> {
+        while self.written < self.out.len() || *sent < piece.len() {
+            let most = ready!(self.poll_most(outlet, cx, request))?;
+            let (out, rest) = (&self.out[self.written..], &piece[*sent..]);
+            let out = &out[..out.len().min(most)];
+            let rest = &rest[..rest.len().min(most - out.len())];
+            let left = self.out.len() - self.written + piece.len() - *sent;
+            outlet.is_last(self.is_last(request) && out.len() + rest.len() == left);
+            let wrote = if rest.is_empty() {
+                outlet.poll_write(cx, out)
+            } else {
+                outlet.poll_write_vectored(cx, &[IoSlice::new(out), IoSlice::new(rest)])
+            };
+            *sent += self.wrote(ready!(wrote), request)?;
+        }
+        self.poll_written(outlet, cx, request)
+    }
+
+    /// Everything was written that was to be.
+    fn poll_written(
+        &mut self,
+        outlet: &mut Outlet<'_>,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+    ) -> Poll<Result<(), ClientFailure>> {
+        self.out.clear();
+        self.written = 0;
+        // A TLS stream may hold records back until it is flushed.
+        ready!(outlet.poll_flush(cx)).map_err(|error| self.failed(&error))?;
+        if self.ended && !self.cut && self.tail.length() == 0 {
+            request.sent.complete = true;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// As [`Answer::poll_write_piece`], for a piece in a file.
+    pub(super) fn poll_write_file(
+        &mut self,
+        outlet: &mut Outlet<'_>,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+        file: &dyn AsFd,
+        part: &Range<u64>,
+        sent: &mut usize,
+    ) -> Poll<Result<(), ClientFailure>> {
+        while part.start + (*sent as u64) < part.end {
+            let most = ready!(self.poll_most(outlet, cx, request))?;
+            let out = &self.out[self.written..];
+            let out = &out[..out.len().min(most)];
+            let start = part.start + *sent as u64;
+            let rest = start..part.end.min(start.saturating_add((most - out.len()) as u64));
+            let wrote = outlet.poll_write_with_file(cx, out, &file, rest);
+            *sent += self.wrote(ready!(wrote), request)?;
+        }
+        self.poll_written(outlet, cx, request)
+    }
+
+    /// How many bytes may be written now. What a TLS session holds back goes out before a pause.
+    fn poll_most(
+        &mut self,
+        outlet: &mut Outlet<'_>,
+        cx: &mut Context<'_>,
+        request: &Request,
+    ) -> Poll<Result<usize, ClientFailure>> {
+        let Some(pace) = &mut self.pace else { return Poll::Ready(Ok(usize::MAX)) };
+        if let Poll::Ready(most) = pace.poll_most(cx, request.sent.bytes) {
+            return Poll::Ready(Ok(most));
+        }
+        match outlet.poll_flush(cx) {
+            Poll::Ready(Err(error)) => Poll::Ready(Err(self.failed(&error))),
+            _ => Poll::Pending,
+        }
+    }
+
+    /// What one write came to: how much of it was the piece's.
+    fn wrote(&mut self, wrote: io::Result<usize>, request: &mut Request) -> Result<usize, ClientFailure> {
+        match wrote {
+            Ok(count) => Ok(self.account(request, count)),
+            Err(error) => Err(self.failed(&error)),
+        }
+    }
+
+    fn failed(&mut self, error: &io::Error) -> ClientFailure {
+        self.cut = true;
+        ClientFailure::of_writing(error)
+    }
+}

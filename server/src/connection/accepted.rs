@@ -1,0 +1,141 @@
+//! An accepted connection, whatever is spoken on it: where it came to, the configuration that serves it, and how its requests begin and
+//! end.
+//!
+//! It reads and writes nothing. Next: `opening`, which makes one; `h1` and `h2`, which speak.
+
+use super::counted::Counted;
+use super::spare;
+use crate::access_log;
+use crate::counting;
+use crate::generation::Generation;
+use crate::loop_lag;
+use crate::request::{ConnectionFacts, Request};
+use crate::tracing;
+use crate::worker::Worker;
+use millstream_conf::model::{ListenAddress, Server, Settings};
+use millstream_net::clock;
+use millstream_net::timer::{Deadline, with_deadline};
+use millstream_telemetry::log_writer::Ticket;
+use millstream_telemetry::metrics::Counter;
+use millstream_wire::h1::head::HeadLimits;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// The longest that a connection stays open for its line to be in the log.
+const LOG_WAIT: Duration = Duration::from_millis(250);
+
+/// An idle connection that was in use this recently is not closed at once by a graceful stop, nor by a reload that
+/// took its listener away: the client's next request may be on its way already, and closing would reset it.
+pub(super) const DRAIN_GRACE: Duration = Duration::from_millis(500);
+
+/// An accepted connection.
+pub(super) struct Accepted {
+    pub(super) worker: Rc<Worker>,
+    pub(super) facts: Rc<ConnectionFacts>,
+    pub(super) address: Rc<ListenAddress>,
+    /// The newest configuration that listens on `address`; the next request is served with it.
+    pub(super) generation: Rc<Generation>,
+    /// A reload took the listener away: what is on its way is served, nothing after it.
+    pub(super) is_leaving: bool,
+    pub(super) last_used: Instant,
+    pub(super) counted: Counted,
+    /// The last line of the access log.
+    ticket: Option<Ticket>,
+}
+
+impl Accepted {
+    /// One that was just opened.
+    pub(super) fn new(
+        worker: Rc<Worker>,
+        facts: Rc<ConnectionFacts>,
+        address: Rc<ListenAddress>,
+        generation: Rc<Generation>,
+    ) -> Accepted {
+        let (counted, last_used) = (Counted::new(worker.metrics.clone()), facts.opened);
+        Accepted { worker, facts, address, generation, is_leaving: false, last_used, counted, ticket: None }
+    }
+
+    /// Takes over the configuration in force, unless it no longer listens on this connection's address.
+    pub(super) fn follow_generation(&mut self) {
+        if self.worker.serves_with(&self.generation) {
+            return;
+        }
+        let newest = self.worker.generation();
+        match newest.listener_of(&self.address) {
+            Some(listener) => {
+                self.facts.listener.set(listener);
+                self.generation = newest;
+                self.is_leaving = false;
+            }
+            None => self.is_leaving = true,
+        }
+    }
+
+    /// The server that a request belongs to until its host is known.
+    pub(super) fn server(&self) -> &Server {
+        let http = self.generation.http();
+        http.server(http.listeners[self.facts.listener.get()].default_server)
+    }
+
+    /// What holds in that server outside of its locations.
+    pub(super) fn settings(&self) -> &Settings {
+        &self.generation.http().location(self.server().own).settings
+    }
+
+    /// How large the head of a request may be.
+    pub(super) fn head_limits(&self) -> HeadLimits {
+        let settings = &self.server().settings.client_header;
+        let (number, size) = settings.large_buffers;
+        HeadLimits { line: size, total: number.saturating_mul(size), fields: settings.max_fields }
+    }
+
+    /// A request to fill in, with the configuration in force now.
+    pub(super) fn new_request(&mut self) -> Box<Request> {
+        self.follow_generation();
+        self.facts.requests.set(self.facts.requests.get() + 1);
+        let now = clock::now();
+        loop_lag::tell(&self.worker.metrics, now);
+        let mut request = match spare::take(&self.generation) {
+            Some(mut request) => {
+                request.reset(self.facts.clone(), now);
+                request
+            }
+            None => {
+                Box::new(Request::new(self.worker.clone(), self.generation.clone(), self.facts.clone(), now))
+            }
+        };
+        // Until its host is known a request belongs to the listener's default server.
+        let http = self.generation.http();
+        request.server = http.listeners[self.facts.listener.get()].default_server;
+        request.location = http.server(request.server).own;
+        request
+    }
+
+    /// Logs and counts a request that is over, and keeps what it took for the next one.
+    pub(super) fn record(&mut self, mut request: Box<Request>, now: Instant) {
+        self.worker.metrics.add(Counter::Requests, 1);
+        counting::finished(&request, now);
+        if request.trace.get().is_some() {
+            tracing::end(&request);
+        }
+        if let Some(ticket) = access_log::write(&request, now) {
+            self.ticket = Some(ticket);
+        }
+        self.last_used = now;
+        // What follows on the connection is not held up by what this one counts for, nor does its body stay with it.
+        request.body_file = None;
+        request.limited.under_way.clear();
+        spare::keep(request);
+    }
+
+    /// Waits until the last unbuffered line is in its file, but not for a disk that hangs.
+    pub(super) async fn until_logged(&self) {
+        let Some(ticket) = self.ticket else { return };
+        let log_writer = self.worker.log_writer.clone();
+        let mut deadline = Deadline::new();
+        deadline.set(clock::now() + LOG_WAIT);
+        if with_deadline(&mut deadline, log_writer.written(ticket)).await.is_err() {
+            log_writer.stop_waiting();
+        }
+    }
+}

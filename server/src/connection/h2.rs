@@ -1,0 +1,368 @@
+//! An HTTP/2 connection: one task that reads frames, answers what is at hand, lets its streams go on, and writes what all have framed
+//! (RFC 9113).
+//!
+//! ```text
+//! preface ─▶ ┌ read ─▶ frames ─▶ answers at hand ─▶ streams ─▶ one write ┐ ─▶ departure ─▶ closed
+//!            └──────────────────────── round ────────────────────────────┘
+//! ```
+//! A hit is answered from the frames of its request, with no future of its own; every other stream is a future of this task. While nothing
+//! is under way the connection holds no buffer. Next: `frames`, what each frame means; `heads`, how a block becomes a request; `serving`,
+//! how it is answered; `patience` and `departure`, the bounds and the end.
+
+mod patience;
+mod departure;
+mod ended;
+mod heads;
+mod serving;
+mod frames;
+
+use super::accepted::Accepted;
+use super::lingering;
+use super::opening::Opened;
+use crate::streams::{self, Carrier};
+use crate::worker::{Awaits, ConnectionSlot, Stage};
+use departure::Departure;
+use ended::Ended;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use heads::HeaderBlock;
+use millstream_net::outlet::Outlet;
+use millstream_net::stream::Stream;
+use millstream_net::timer::Deadline;
+use millstream_net::{buffers, clock};
+use millstream_telemetry::metrics::{Counter, Gauge};
+use millstream_wire::h2::error_code::ErrorCode;
+use millstream_wire::h2::frame::HEAD_LENGTH;
+use millstream_wire::h2::hpack::HpackDecoder;
+use millstream_wire::h2::settings::{self, DEFAULT_MAX_FRAME_SIZE, DEFAULT_WINDOW, PeerSettings};
+use millstream_wire::h2::write;
+use patience::Patience;
+use serving::Serving;
+use std::future::{Future, poll_fn};
+use std::io::IoSlice;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+/// The longest that a client which takes nothing keeps a connection that is over.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// Rounds of a connection before others have their turn.
+const ROUNDS: usize = 8;
+
+/// A connection over which HTTP/2 is spoken.
+struct Http2Connection {
+    accepted: Accepted,
+    socket: Stream,
+    place: ConnectionSlot,
+    carrier: Rc<Carrier>,
+    /// What was read and not yet understood.
+    input: Vec<u8>,
+    /// What is being written, as far as `written`.
+    output: Vec<u8>,
+    written: usize,
+    writing: Deadline,
+    waiting: Deadline,
+    preamble: Preamble,
+    decoder: HpackDecoder,
+    /// A header block of which more is to come.
+    block: Option<HeaderBlock>,
+    /// Streams that are open, in order.
+    streams: Vec<Rc<streams::Stream>>,
+    serving: FuturesUnordered<Serving>,
+    /// The client's highest stream so far.
+    last: u32,
+    ended: Ended,
+    patience: Patience,
+    departure: Departure,
+    /// What the client was told that it may do.
+    granted: Granted,
+}
+
+/// How far the connection has begun (RFC 9113 §3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Preamble {
+    /// So many octets of the preface have come.
+    Preface(usize),
+    /// It is there, and SETTINGS have to follow.
+    Settings,
+    /// Both have said what they are.
+    Done,
+}
+
+/// What our SETTINGS say.
+struct Granted {
+    /// Streams at a time.
+    streams: u32,
+    /// What may come of a body before anybody reads it.
+    window: u32,
+    /// Whether the client has said that it knows.
+    is_known: bool,
+}
+
+/// Why a connection ends.
+enum Fate {
+    /// Nobody has anything more to say.
+    Over,
+    /// The client broke a rule that concerns all of it (RFC 9113 §5.4.1).
+    Broken(ErrorCode, &'static str),
+    /// The client is gone, or takes nothing.
+    Gone,
+}
+
+/// Serves a connection to its close; `came` are its first bytes, where some were read already.
+pub(super) async fn serve(opened: Opened, came: Vec<u8>) {
+    // What is left for its life is in a box: most connections of a worker may be of another kind.
+    Box::pin(Http2Connection::new(opened, came).run()).await;
+}
+
+impl Http2Connection {
+    fn new(opened: Opened, came: Vec<u8>) -> Http2Connection {
+        let Opened { accepted, socket, place } = opened;
+        let now = clock::now();
+        let http2 = &accepted.server().settings.http2;
+        let granted = Granted {
+            streams: http2.max_concurrent_streams,
+            window: http2.body_preread as u32,
+            is_known: false,
+        };
+        accepted.worker.metrics.add(Counter::Http2Connections, 1);
+        Http2Connection {
+            accepted,
+            socket,
+            place,
+            carrier: Rc::new(Carrier::new(PeerSettings::default())),
+            input: came,
+            output: Vec::new(),
+            written: 0,
+            writing: Deadline::new(),
+            waiting: Deadline::new(),
+            preamble: Preamble::Preface(0),
+            decoder: HpackDecoder::default(),
+            block: None,
+            streams: Vec::new(),
+            serving: FuturesUnordered::new(),
+            last: 0,
+            ended: Ended::default(),
+            patience: Patience::new(now),
+            departure: Departure::Staying,
+            granted,
+        }
+    }
+
+    async fn run(mut self) {
+        self.greet();
+        let end = poll_fn(|cx| self.poll(cx)).await;
+        self.accepted.counted.is(None);
+        self.place.set_busy();
+        // The streams that are left have no client any more.
+        self.streams.iter().for_each(|stream| stream.leave());
+        self.say_last(&end);
+        let mut serving = std::mem::take(&mut self.serving);
+        let mut closing =
+            Box::pin(close(&mut self.socket, &self.output[self.written..], &self.accepted, &end));
+        let mut is_closed = false;
+        let mut left = Vec::new();
+        poll_fn(|cx| {
+            is_closed = is_closed || closing.as_mut().poll(cx).is_ready();
+            while let Poll::Ready(Some(served)) = serving.poll_next_unpin(cx) {
+                left.push(served);
+            }
+            if is_closed && serving.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        drop(closing);
+        left.into_iter().for_each(|served| self.settle(served));
+    }
+
+    /// Says what we are (RFC 9113 §3.4), and how much may come on the whole connection.
+    fn greet(&self) {
+        let settings = [
+            (settings::MAX_CONCURRENT_STREAMS, self.granted.streams),
+            (settings::INITIAL_WINDOW_SIZE, self.granted.window),
+            (settings::NO_RFC7540_PRIORITIES, 1),
+        ];
+        self.carrier.frame(|out| {
+            write::settings(out, &settings);
+            write::window_update(out, 0, streams::CONNECTION_WINDOW - DEFAULT_WINDOW);
+        });
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Fate> {
+        for _ in 0..ROUNDS {
+            if let Err(end) = self.take_frames() {
+                return Poll::Ready(end);
+            }
+            self.go_on(cx);
+            let is_out = match self.poll_write(cx) {
+                Poll::Ready(Ok(())) => true,
+                Poll::Ready(Err(_)) => return Poll::Ready(Fate::Gone),
+                Poll::Pending => false,
+            };
+            if self.is_over() && is_out {
+                return Poll::Ready(Fate::Over);
+            }
+            match self.poll_read(cx) {
+                Poll::Ready(Ok(count)) if count > 0 => continue,
+                Poll::Ready(_) => {
+                    return Poll::Ready(if self.streams.is_empty() { Fate::Over } else { Fate::Gone });
+                }
+                Poll::Pending => {}
+            }
+            // There may be room now for streams that wait for their turn.
+            if !(is_out && self.carrier.grant()) {
+                return self.poll_waiting(cx);
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Lets the streams go on that can, as far as there is room for what they write.
+    fn go_on(&mut self, cx: &mut Context<'_>) {
+        loop {
+            while let Poll::Ready(Some(served)) = self.serving.poll_next_unpin(cx) {
+                self.settle(served);
+            }
+            if !self.carrier.grant() {
+                return;
+            }
+        }
+    }
+
+    /// Writes all that is framed.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        let timeout = self.accepted.settings().send.timeout;
+        let mut outlet = Outlet::new(&mut self.socket, &mut self.writing, timeout);
+        loop {
+            if self.written == self.output.len() {
+                self.output.clear();
+                self.written = 0;
+                self.carrier.take(&mut self.output);
+                if self.output.is_empty() {
+                    break;
+                }
+            }
+            match outlet.poll_write(cx, &self.output[self.written..]) {
+                Poll::Ready(Ok(count)) => self.written += count,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        // A TLS stream may hold records back until it is flushed.
+        outlet.poll_flush(cx)
+    }
+
+    /// Reads once, unless too much waits to be written: what is read makes more.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<usize>> {
+        if self.is_clogged() {
+            return Poll::Pending;
+        }
+        if self.input.capacity() == 0 {
+            self.input = buffers::take();
+        } else if self.input.len() == self.input.capacity() {
+            // Our largest frame, which we said nothing about, is a little larger than a buffer.
+            self.input.reserve(DEFAULT_MAX_FRAME_SIZE as usize + HEAD_LENGTH);
+        }
+        self.socket.poll_read_into(cx, &mut self.input, usize::MAX)
+    }
+
+    /// Whether the client takes so little of what it makes us say that nothing more is heard of it.
+    fn is_clogged(&self) -> bool {
+        self.carrier.queued() + self.output.len() - self.written >= 2 * streams::ROOM
+    }
+
+    /// Whether the end is near and nothing is under way.
+    fn is_over(&self) -> bool {
+        self.departure == Departure::Closing && self.streams.is_empty()
+    }
+
+    /// Nothing can be done now: waits for what comes, for a timeout, for a stop.
+    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<Fate> {
+        self.hold_nothing();
+        let is_idle = self.streams.is_empty();
+        let is_reading = is_idle && !(self.input.is_empty() && self.block.is_none());
+        self.accepted.counted.is(match is_idle {
+            false => Some(Gauge::ConnectionsWriting),
+            true => is_reading.then_some(Gauge::ConnectionsReading),
+        });
+        self.place.wait(self.awaits(is_idle, is_reading), cx.waker());
+        self.accepted.follow_generation();
+        if self.accepted.worker.stage() == Stage::Stopping {
+            return Poll::Ready(Fate::Gone);
+        }
+        if is_idle && self.place.is_shed() {
+            return Poll::Ready(Fate::Over);
+        }
+        let now = clock::now();
+        if self.departure == Departure::Staying && self.has_to_leave(now) {
+            self.announce(now);
+        }
+        if let Some(until) = self.until(is_idle, is_reading) {
+            self.waiting.set(until);
+            if self.waiting.poll(cx).is_ready() {
+                if !matches!(self.departure, Departure::Announced(_)) {
+                    return Poll::Ready(Fate::Over);
+                }
+                self.say_farewell();
+            }
+        } else {
+            self.waiting.clear();
+        }
+        if self.carrier.queued() > 0 && self.output.is_empty() || self.is_over() {
+            cx.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+
+    fn hold_nothing(&mut self) {
+        for buffer in [&mut self.input, &mut self.output] {
+            if buffer.is_empty() && buffer.capacity() > 0 {
+                buffers::give(std::mem::take(buffer));
+            }
+        }
+        self.carrier.rest();
+    }
+
+    /// What is waited for, for when others want its place.
+    fn awaits(&self, is_idle: bool, is_reading: bool) -> Awaits {
+        match (is_idle, is_reading) {
+            (true, false) => Awaits::Request(self.accepted.last_used),
+            (true, true) => Awaits::Head(self.accepted.last_used),
+            // Requests are under way: of their clients more is expected than of anybody else's.
+            (false, _) => Awaits::Body(clock::now()),
+        }
+    }
+
+    /// When waiting ends, where it does: answers have times of their own.
+    fn until(&self, is_idle: bool, is_reading: bool) -> Option<Instant> {
+        if let Departure::Announced(at) = self.departure {
+            return Some(at);
+        }
+        let timeout = match is_reading || self.last == 0 {
+            true => self.accepted.server().settings.client_header.timeout,
+            false => self.accepted.settings().keepalive.timeout,
+        };
+        is_idle.then(|| self.accepted.last_used + timeout)
+    }
+}
+
+/// Writes what is left to be said, and closes so that the client can read it.
+async fn close(socket: &mut Stream, last_words: &[u8], accepted: &Accepted, end: &Fate) {
+    accepted.until_logged().await;
+    if matches!(end, Fate::Gone) {
+        return;
+    }
+    let settings = accepted.settings();
+    let mut lingering = settings.lingering.clone();
+    if let Fate::Broken(..) = end {
+        // It may still be sending, and is to read why there is an end; more is not owed to it.
+        (lingering.time, lingering.timeout) =
+            (lingering.time.min(LAST_WORDS), lingering.timeout.min(LAST_WORDS));
+    }
+    let mut deadline = Deadline::new();
+    let outlet = Outlet::new(socket, &mut deadline, LAST_WORDS.min(settings.send.timeout));
+    if outlet.write_all(&mut [IoSlice::new(last_words)]).await.is_ok() {
+        let unread = matches!(end, Fate::Broken(..)) || socket.has_unread();
+        lingering::close(socket, &lingering, unread).await;
+    }
+}

@@ -1,0 +1,140 @@
+//! Header blocks: gathered from their frames, and made a request (RFC 9113 §4.3, §8.3).
+//!
+//! A block that has begun is read to its end whatever becomes of it, because the client's table goes on with it. Before: `frames`; next:
+//! `serving`, which answers.
+
+use super::patience::Work;
+use super::{Fate, Http2Connection};
+use crate::request::Request;
+use millstream_telemetry::metrics::Counter;
+use millstream_wire::h2::error_code::ErrorCode;
+use millstream_wire::h2::field_rules::{FieldsError, decode_trailers};
+use millstream_wire::h2::priority::Priority;
+use millstream_wire::h2::request::decode_request;
+use millstream_wire::h2::request_error::RequestError;
+use millstream_wire::{FieldId, Version};
+
+/// A request that has come on a stream.
+pub(super) struct Come {
+    pub(super) stream: u32,
+    pub(super) request: Box<Request>,
+    /// Whether it has no body.
+    pub(super) has_ended: bool,
+    pub(super) priority: Priority,
+}
+
+/// A header block of which more is to come.
+pub(super) struct HeaderBlock {
+    pub(super) stream: u32,
+    has_ended: bool,
+    flaw: Option<ErrorCode>,
+    bytes: Vec<u8>,
+}
+
+/// Where a header block stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) stream: u32,
+    /// Whether nothing follows it on its stream.
+    pub(super) has_ended: bool,
+    /// What is wrong with the frame, while its block still has to be read.
+    pub(super) flaw: Option<ErrorCode>,
+}
+
+impl Http2Connection {
+    /// A block begins.
+    pub(super) fn begin_block(&mut self, place: Place, fragment: &[u8], is_whole: bool) -> Result<(), Fate> {
+        if is_whole {
+            return self.take_block(place, fragment);
+        }
+        let Place { stream, has_ended, flaw } = place;
+        self.block = Some(HeaderBlock { stream, has_ended, flaw, bytes: fragment.to_vec() });
+        self.check_block(fragment)
+    }
+
+    /// A block goes on.
+    pub(super) fn go_on_block(&mut self, stream: u32, fragment: &[u8], is_whole: bool) -> Result<(), Fate> {
+        let Some(mut block) = self.block.take().filter(|block| block.stream == stream) else {
+            return Err(Fate::Broken(
+                ErrorCode::ProtocolError,
+                "a CONTINUATION frame that continues nothing",
+            ));
+        };
+        block.bytes.extend_from_slice(fragment);
+        if is_whole {
+            let place = Place { stream, has_ended: block.has_ended, flaw: block.flaw };
+            return self.take_block(place, &block.bytes);
+        }
+        self.block = Some(block);
+        self.check_block(fragment)
+    }
+
+    /// Nobody sends more than a head may have, in pieces that say nothing (CVE-2024-27316).
+    fn check_block(&mut self, fragment: &[u8]) -> Result<(), Fate> {
+        let most = self.accepted.head_limits().total;
+        if self.block.as_ref().is_some_and(|block| block.bytes.len() > most) {
+            return Err(Fate::Broken(ErrorCode::EnhanceYourCalm, "an endless header block"));
+        }
+        if fragment.is_empty() { self.charge(Work::Empty) } else { self.charge(Work::Tiny) }
+    }
+
+    /// A block is there as a whole: a request, or what follows the body of one.
+    fn take_block(&mut self, place: Place, block: &[u8]) -> Result<(), Fate> {
+        if place.stream <= self.last {
+            return self.take_trailers(place, block);
+        }
+        self.last = place.stream;
+        let takes_on = self.departure.takes_requests();
+        let mut request = self.accepted.new_request();
+        let limits = self.accepted.head_limits();
+        let decoded =
+            decode_request(&mut self.decoder, block, &mut request.bytes, &mut request.head, &limits, false);
+        if let Err(RequestError::Compression(what)) = decoded {
+            return Err(Fate::Broken(ErrorCode::CompressionError, what));
+        }
+        if !takes_on {
+            // The client was told that this one counts for nothing.
+            return self.charge(Work::Control);
+        }
+        if self.streams.len() >= self.granted.streams as usize {
+            self.accepted.worker.metrics.add(Counter::Http2StreamsRefused, 1);
+            self.reset(place.stream, ErrorCode::RefusedStream);
+            return self.charge(Work::Refused);
+        }
+        if let Some(code) = place.flaw {
+            self.reset(place.stream, code);
+            return self.charge(Work::Refused);
+        }
+        match decoded {
+            Ok(_) => {
+                request.method = request.head.method;
+                request.head.length = block.len();
+                let priority = request.field(FieldId::Priority).map(Priority::of).unwrap_or_default();
+                let Place { stream, has_ended, .. } = place;
+                self.answer(Come { stream, request, has_ended, priority });
+                Ok(())
+            }
+            Err(error) => {
+                request.bytes.clear();
+                request.head.clear();
+                request.head.version = Version::Http2;
+                let flaw = matches!(error, RequestError::Malformed(_)).then_some(ErrorCode::ProtocolError);
+                self.refuse(place, request, error.status(), error.what(), flaw);
+                self.charge(Work::Refused)
+            }
+        }
+    }
+
+    /// A second block of a stream ends its body.
+    fn take_trailers(&mut self, place: Place, block: &[u8]) -> Result<(), Fate> {
+        // What is in it is asked for by nobody, yet has to be sound.
+        let decoded = decode_trailers(&mut self.decoder, block, &self.accepted.head_limits());
+        if let Err(FieldsError::Compression(what)) = decoded {
+            return Err(Fate::Broken(ErrorCode::CompressionError, what));
+        }
+        let Some(stream) = self.stream(place.stream) else { return self.charge(Work::Control) };
+        // What ends nothing is no trailer section (RFC 9113 §8.1).
+        let outcome = stream.receive_end(place.has_ended && decoded.is_ok());
+        outcome.or_else(|refused| self.refuse_body(place.stream, refused))
+    }
+}

@@ -1,0 +1,185 @@
+//! How a request is answered: at once, where that can be, else by a future of the connection's task.
+//!
+//! Before: `heads`, which made it; next: `phase`, which decides; `serve`, which carries out.
+
+use super::Http2Connection;
+use super::heads::{Come, Place};
+use crate::admission;
+use crate::client::{Client, Ending};
+use crate::connection::counted::Processing;
+use crate::counting;
+use crate::failure;
+use crate::gateway;
+use crate::limits::limit_rate::Pace;
+use crate::loop_lag;
+use crate::phase::{self, Content, Step};
+use crate::request::Request;
+use crate::rewrite::From;
+use crate::serve::{self, subrequest};
+use crate::streams::{Beginning, Stream};
+use millstream_cache::Now;
+use millstream_conf::model::Level;
+use millstream_net::{buffers, clock};
+use millstream_wire::h1::framing::Framing;
+use millstream_wire::h2::error_code::ErrorCode;
+use millstream_wire::h2::priority::Priority;
+use millstream_wire::h2::settings::DEFAULT_WINDOW;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+/// A request that is being answered.
+pub(super) type Serving = Pin<Box<dyn Future<Output = Served>>>;
+
+/// A request that was answered, or given up.
+pub(super) struct Served {
+    request: Box<Request>,
+    stream: Rc<Stream>,
+    is_whole: bool,
+    /// What is wrong with the request, for its client.
+    flaw: Option<ErrorCode>,
+}
+
+impl Http2Connection {
+    /// Answers a request, or begins to.
+    pub(super) fn answer(&mut self, come: Come) {
+        let Come { stream: id, mut request, has_ended, priority } = come;
+        request.keep_alive = true;
+        let admitted = admission::admit(&mut request)
+            .and_then(|()| admission::verify_client(&request))
+            .and_then(|()| if self.speaks_with(&request) { Ok(()) } else { Err(failure::MISDIRECTED) });
+        let place = Place { stream: id, has_ended, flaw: None };
+        if let Err(status) = admitted {
+            return self.refuse(place, request, status, "a request that is refused", None);
+        }
+        request.framing = match (request.framing, has_ended) {
+            (Framing::Length(0) | Framing::None, true) => Framing::None,
+            // It is not as long as it says (RFC 9113 §8.1.1).
+            (_, true) => {
+                let flaw = Some(ErrorCode::ProtocolError);
+                return self.refuse(place, request, 400, "a body shorter than \"Content-Length\" says", flaw);
+            }
+            (Framing::None, false) => Framing::Close,
+            (framing, false) => framing,
+        };
+        let now = Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.started };
+        let mut out = buffers::take();
+        let step = phase::decide(&mut request, From::Server, now, &mut out);
+        if let Step::Ready(ready) = &step
+            && has_ended
+            && self.answer_whole(id, &mut request, &out, ready.whole().bytes)
+        {
+            buffers::give(out);
+            self.ended.add(id, false);
+            self.patience.earn();
+            let now = request.started;
+            return self.accepted.record(request, now);
+        }
+        let stream = self.open(id, &request, has_ended, priority);
+        request.tighten();
+        self.serving.push(Box::pin(answered(request, stream, step, out, None)));
+    }
+
+    /// Whether the server that a request is for takes requests over HTTP/2 here.
+    fn speaks_with(&self, request: &Request) -> bool {
+        let listener = &request.generation.http().listeners[self.accepted.facts.listener.get()];
+        listener.http2 || request.server().settings.http2.enabled
+    }
+
+    /// Frames a whole answer, where the client takes all of it now and as fast as can be.
+    fn answer_whole(&mut self, id: u32, request: &mut Request, block: &[u8], body: &[u8]) -> bool {
+        let chunk = request.location().settings.send.http2_chunk;
+        if Pace::of(request).is_some() || !self.carrier.whole(id, block, body, chunk) {
+            return false;
+        }
+        request.sent.bytes += (block.len() + body.len()) as u64;
+        request.sent.body_bytes += body.len() as u64;
+        request.sent.complete = true;
+        true
+    }
+
+    /// Answers what is no request, or none for here; `flaw`: its stream ends with an error besides.
+    pub(super) fn refuse(
+        &mut self,
+        place: Place,
+        mut request: Box<Request>,
+        status: u16,
+        what: &str,
+        flaw: Option<ErrorCode>,
+    ) {
+        request.keep_alive = true;
+        failure::log(&request, Level::Info, format_args!("client sent {what}: {status}"));
+        let stream = self.open(place.stream, &request, place.has_ended, Priority::default());
+        let step = Step::Status(status);
+        self.serving.push(Box::pin(answered(request, stream, step, buffers::take(), flaw)));
+    }
+
+    fn open(&mut self, id: u32, request: &Request, has_ended: bool, priority: Priority) -> Rc<Stream> {
+        let announced = match request.framing {
+            Framing::Length(length) => Some(length),
+            Framing::None | Framing::Chunked | Framing::Close => None,
+        };
+        // What the client does not know yet does not bind it.
+        let preread = match self.granted.is_known {
+            true => self.granted.window,
+            false => self.granted.window.max(DEFAULT_WINDOW),
+        };
+        let stream =
+            Stream::new(id, self.carrier.clone(), Beginning { preread, announced, has_ended, priority });
+        self.streams.push(stream.clone());
+        stream
+    }
+
+    /// A request is over.
+    pub(super) fn settle(&mut self, served: Served) {
+        let Served { request, stream, is_whole, flaw } = served;
+        if is_whole {
+            self.patience.earn();
+        }
+        match flaw {
+            Some(code) => stream.reset(code),
+            None if stream.is_spoiled() => stream.reset(ErrorCode::ProtocolError),
+            // The rest of its body is not needed (RFC 9113 §8.1).
+            None if !stream.has_all() => stream.reset(ErrorCode::NoError),
+            None => {}
+        }
+        stream.close();
+        if let Ok(at) = self.streams.binary_search_by_key(&stream.id(), |stream| stream.id()) {
+            self.streams.remove(at);
+        }
+        self.ended.add(stream.id(), stream.is_given_up());
+        let now = clock::now();
+        loop_lag::tell(&self.accepted.worker.metrics, now);
+        self.accepted.record(request, now);
+    }
+}
+
+/// Answers a request on its stream.
+async fn answered(
+    mut request: Box<Request>,
+    stream: Rc<Stream>,
+    step: Step,
+    out: Vec<u8>,
+    flaw: Option<ErrorCode>,
+) -> Served {
+    let _processing = Processing::of(request.worker.metrics.clone(), counting::zones(&request));
+    let mut client = Client::on_stream(stream.clone(), subrequest::answer);
+    let mut step = step;
+    if let Step::Content(Content::Pass(None)) = step {
+        let begun = poll_fn(|cx| Poll::Ready(gateway::begin(cx, &mut request, &mut client))).await;
+        if let Some(mut begun) = begun {
+            if poll_fn(|cx| begun.poll(cx, &mut request, &mut client)).await.is_some() {
+                return served(request, stream, &mut client, flaw);
+            }
+            step = Step::Content(Content::Begun(begun));
+        }
+    }
+    Box::pin(serve::finish(&mut request, &mut client, step, out)).await;
+    served(request, stream, &mut client, flaw)
+}
+
+fn served(request: Box<Request>, stream: Rc<Stream>, client: &mut Client, flaw: Option<ErrorCode>) -> Served {
+    let is_whole = matches!(client.settle(), Ending::Whole | Ending::Closing);
+    Served { request, stream, is_whole, flaw }
+}

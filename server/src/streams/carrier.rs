@@ -1,0 +1,267 @@
+//! What carries the streams of a connection: frames on their way out, the connection's windows, and whose turn it is.
+//!
+//! Its bounds are those of memory: streams wait once [`ROOM`] is framed, and a client waits once it has sent [`MOST_HELD`] that nobody has
+//! read. Before: `stream`, which frames through it; next: `turns`.
+
+use super::turns::Turns;
+use millstream_net::buffers;
+use millstream_wire::h2::hpack::encoder;
+use millstream_wire::h2::priority::Priority;
+use millstream_wire::h2::settings::{DEFAULT_WINDOW, PeerSettings};
+use millstream_wire::h2::window::{BadWindow, Window};
+use millstream_wire::h2::write;
+use std::cell::RefCell;
+use std::io::IoSlice;
+use std::task::Waker;
+
+/// Octets framed ahead of the socket before streams wait for their turn.
+pub const ROOM: usize = 64 * 1024;
+/// Octets that a stream frames in one turn while others wait that share with it.
+const SHARE: usize = 16 * 1024;
+/// Octets of bodies that a connection holds unread before its client is told of no more room.
+const MOST_HELD: usize = 2 * 1024 * 1024;
+/// What a client may send on a connection beyond what is held: two streams' worth of their first window.
+pub const CONNECTION_WINDOW: u32 = 256 * 1024;
+
+/// A stream that wants to write.
+pub(super) struct Writer {
+    pub(super) stream: u32,
+    pub(super) priority: Priority,
+    /// Its window, more than 0.
+    pub(super) most: usize,
+    /// Octets of one frame at the most.
+    pub(super) chunk: u32,
+}
+
+/// What the streams of one connection share.
+#[derive(Debug)]
+pub struct Carrier {
+    state: RefCell<CarrierState>,
+}
+
+#[derive(Debug)]
+struct CarrierState {
+    frames: Vec<u8>,
+    /// What the client takes on the connection.
+    window: Window,
+    /// What the client may send on it.
+    coming: Window,
+    /// What the client has said of itself.
+    peer: PeerSettings,
+    /// Whether the next header block says that no table is used (RFC 7541 §4.2).
+    owes_table_size: bool,
+    turns: Turns,
+    /// Octets of bodies that nobody has read yet.
+    held: usize,
+    /// Octets that were taken off the client's window of the connection, and are to be given back.
+    owed: u32,
+}
+
+impl Carrier {
+    /// That of a new connection; `peer` is what its client is until it says more.
+    pub fn new(peer: PeerSettings) -> Carrier {
+        let state = CarrierState {
+            frames: Vec::new(),
+            window: Window::new(DEFAULT_WINDOW),
+            coming: Window::new(CONNECTION_WINDOW),
+            peer,
+            owes_table_size: false,
+            turns: Turns::default(),
+            held: 0,
+            owed: 0,
+        };
+        Carrier { state: RefCell::new(state) }
+    }
+
+    /// Frames something that is of no stream's body.
+    pub fn frame(&self, write: impl FnOnce(&mut Vec<u8>)) {
+        write(self.state.borrow_mut().frames());
+    }
+
+    /// Frames the header block of a stream: a head, interim or not, or trailers.
+    pub fn head(&self, stream: u32, block: &[u8], is_last: bool) {
+        let state = &mut *self.state.borrow_mut();
+        let most = state.peer.max_frame_size;
+        if !std::mem::take(&mut state.owes_table_size) {
+            return write::headers(state.frames(), stream, block, is_last, most);
+        }
+        let mut whole = Vec::with_capacity(block.len() + 1);
+        encoder::size_update(&mut whole, 0);
+        whole.extend_from_slice(block);
+        write::headers(state.frames(), stream, &whole, is_last, most);
+    }
+
+    /// Frames head and body of an answer in one step, where there is room for all of it, nobody waits, and nothing was written on its
+    /// stream yet. `most`: octets of one frame.
+    pub fn whole(&self, stream: u32, block: &[u8], body: &[u8], most: u32) -> bool {
+        {
+            let state = self.state.borrow();
+            let window = state.peer.initial_window_size as usize;
+            if !state.turns.is_empty() || body.len() > state.room().min(window) {
+                return false;
+            }
+        }
+        self.head(stream, block, body.is_empty());
+        if !body.is_empty() {
+            self.state.borrow_mut().frame_data((stream, most), &[IoSlice::new(body)], body.len(), true);
+        }
+        true
+    }
+
+    /// Frames as much of a stream's body as may be now; 0 where it waits for its turn.
+    pub(super) fn data(
+        &self,
+        &Writer { stream, priority, most, chunk }: &Writer,
+        parts: &[IoSlice<'_>],
+        is_last: bool,
+        waker: &Waker,
+    ) -> usize {
+        let state = &mut *self.state.borrow_mut();
+        let all: usize = parts.iter().map(|part| part.len()).sum();
+        let mut count = all.min(most).min(state.room());
+        if count == 0 || !state.turns.may_write(stream) {
+            state.turns.join(stream, priority, waker);
+            return 0;
+        }
+        if priority.incremental && !state.turns.is_empty() {
+            count = count.min(SHARE);
+        }
+        state.turns.done(stream);
+        state.frame_data((stream, chunk), parts, count, is_last && count == all);
+        count
+    }
+
+    /// Whether the client takes nothing more on the whole connection.
+    pub(super) fn waits_for_peer(&self) -> bool {
+        self.state.borrow().window.available() == 0
+    }
+
+    /// Gives a stream that waits its turn, where there is room. False where there is nothing to give.
+    pub fn grant(&self) -> bool {
+        let state = &mut *self.state.borrow_mut();
+        state.room() > 0 && state.turns.grant()
+    }
+
+    pub(super) fn reprioritise(&self, stream: u32, priority: Priority) {
+        self.state.borrow_mut().turns.reprioritise(stream, priority);
+    }
+
+    /// A stream is over, with this much unread.
+    pub(super) fn leave(&self, stream: u32, unread: usize) {
+        self.state.borrow_mut().turns.leave(stream);
+        self.released(unread);
+    }
+
+    /// What is framed and not yet written.
+    pub fn queued(&self) -> usize {
+        self.state.borrow().frames.len()
+    }
+
+    /// Takes all that is framed; an empty buffer is given back for it.
+    pub fn take(&self, into: &mut Vec<u8>) {
+        std::mem::swap(&mut self.state.borrow_mut().frames, into);
+    }
+
+    /// Holds no buffer while there is nothing to write.
+    pub fn rest(&self) {
+        let state = &mut *self.state.borrow_mut();
+        if state.frames.is_empty() && state.frames.capacity() > 0 {
+            buffers::give(std::mem::take(&mut state.frames));
+        }
+    }
+
+    /// What the client has said of itself.
+    pub fn peer(&self) -> PeerSettings {
+        self.state.borrow().peer
+    }
+
+    /// The client says more of itself. A smaller table is acknowledged by using none, as always.
+    pub fn set_peer(&self, peer: PeerSettings) {
+        let state = &mut *self.state.borrow_mut();
+        state.owes_table_size |= peer.header_table_size < state.peer.header_table_size;
+        state.peer = peer;
+    }
+
+    /// The client takes more on the connection.
+    ///
+    /// # Errors
+    /// Its window would be larger than any (RFC 9113 §6.9.1).
+    pub fn widen(&self, by: u32) -> Result<(), BadWindow> {
+        self.state.borrow_mut().window.increase(by)
+    }
+
+    /// Octets of a body have come, padding included, of which `held` wait to be read.
+    ///
+    /// # Errors
+    /// They are more than the client may send on the connection.
+    pub fn received(&self, octets: u32, held: usize) -> Result<(), BadWindow> {
+        let state = &mut *self.state.borrow_mut();
+        state.coming.consume(octets)?;
+        state.owed += octets;
+        state.held += held;
+        state.repay();
+        Ok(())
+    }
+
+    /// Octets that waited were read, or are wanted by nobody.
+    pub(super) fn released(&self, octets: usize) {
+        let state = &mut *self.state.borrow_mut();
+        state.held -= octets;
+        state.repay();
+    }
+}
+
+impl CarrierState {
+    fn frames(&mut self) -> &mut Vec<u8> {
+        if self.frames.capacity() == 0 {
+            self.frames = buffers::take();
+        }
+        &mut self.frames
+    }
+
+    /// Octets of bodies that may be framed now.
+    fn room(&self) -> usize {
+        ROOM.saturating_sub(self.frames.len()).min(self.window.available() as usize)
+    }
+
+    /// Frames the first `count` octets of the parts, with no more than `chunk` in one frame.
+    fn frame_data(
+        &mut self,
+        (stream, chunk): (u32, u32),
+        parts: &[IoSlice<'_>],
+        count: usize,
+        is_last: bool,
+    ) {
+        // No more is framed than there is room for, which the window bounds.
+        _ = self.window.consume(count as u32);
+        let most = self.peer.max_frame_size.min(chunk) as usize;
+        let mut left = count;
+        let mut parts = parts.iter().map(|part| &**part).filter(|part| !part.is_empty());
+        let mut part = parts.next().unwrap_or_default();
+        let frames = self.frames();
+        while left > 0 {
+            let mut length = left.min(most);
+            left -= length;
+            write::data_head(frames, stream, length as u32, is_last && left == 0);
+            while length > 0 {
+                let piece = part.len().min(length);
+                frames.extend_from_slice(&part[..piece]);
+                length -= piece;
+                part = &part[piece..];
+                if part.is_empty() {
+                    part = parts.next().unwrap_or_default();
+                }
+            }
+        }
+    }
+
+    /// Gives the client back what it may send, once that is worth a frame and not too much is held.
+    fn repay(&mut self) {
+        if self.owed >= CONNECTION_WINDOW / 2 && self.held < MOST_HELD {
+            let owed = std::mem::take(&mut self.owed);
+            // It was taken off before.
+            _ = self.coming.increase(owed);
+            write::window_update(self.frames(), 0, owed);
+        }
+    }
+}

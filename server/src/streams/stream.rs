@@ -1,0 +1,279 @@
+//! One stream: a request's body in, an answer out (RFC 9113 §5.1).
+//!
+//! Both sides hold it: the connection, which tells it what came, and the client's side of the request, which reads and writes. Only one
+//! task waits on it. Before: `client/end`; next: `carrier`, into which it frames.
+
+use super::carrier::{Carrier, Writer};
+use super::incoming::{BadBody, Incoming};
+use millstream_net::outlet::Inlet;
+use millstream_wire::h2::error_code::ErrorCode;
+use millstream_wire::h2::priority::Priority;
+use millstream_wire::h2::window::{BadWindow, Window};
+use millstream_wire::h2::write;
+use std::cell::RefCell;
+use std::io::{self, IoSlice};
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+/// A stream that a request came on.
+#[derive(Debug)]
+pub struct Stream {
+    id: u32,
+    carrier: Rc<Carrier>,
+    state: RefCell<StreamState>,
+}
+
+#[derive(Debug)]
+struct StreamState {
+    /// What the client takes on this stream.
+    window: Window,
+    incoming: Incoming,
+    priority: Priority,
+    /// Octets of one frame of the answer at the most.
+    chunk: u32,
+    /// Whether the end of the answer is framed.
+    has_answered: bool,
+    /// Whether the client gave the stream up, or is gone.
+    is_left: bool,
+    /// Whether we did.
+    is_given_up: bool,
+    task: Option<Waker>,
+}
+
+/// What a new stream begins with.
+#[derive(Debug, Clone, Copy)]
+pub struct Beginning {
+    /// Octets of its body that may come before anybody reads it.
+    pub preread: u32,
+    /// How long its body is said to be.
+    pub announced: Option<u64>,
+    /// Whether there is none.
+    pub has_ended: bool,
+    /// How urgent its answer is.
+    pub priority: Priority,
+}
+
+impl Stream {
+    /// A stream that was just opened.
+    pub fn new(id: u32, carrier: Rc<Carrier>, beginning: Beginning) -> Rc<Stream> {
+        let window = Window::new(carrier.peer().initial_window_size);
+        let Beginning { preread, announced, has_ended, priority } = beginning;
+        let state = StreamState {
+            window,
+            incoming: Incoming::new(preread, announced, has_ended),
+            priority,
+            chunk: u32::MAX,
+            has_answered: false,
+            is_left: false,
+            is_given_up: false,
+            task: None,
+        };
+        Rc::new(Stream { id, carrier, state: RefCell::new(state) })
+    }
+
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Frames a head; `is_last`: there is no body. What follows has frames of at most `chunk` octets.
+    pub fn head(&self, block: &[u8], is_last: bool, chunk: u32) {
+        let mut state = self.state.borrow_mut();
+        if state.is_over() {
+            return;
+        }
+        state.has_answered |= is_last;
+        state.chunk = chunk;
+        self.carrier.head(self.id, block, is_last);
+    }
+
+    /// Frames the end of the answer where that is not yet framed, with the fields behind it.
+    pub fn end(&self, trailers: Option<&[u8]>) {
+        let mut state = self.state.borrow_mut();
+        if state.is_over() {
+            return;
+        }
+        state.has_answered = true;
+        match trailers {
+            Some(block) => self.carrier.head(self.id, block, true),
+            None => self.carrier.frame(|out| write::data_head(out, self.id, 0, true)),
+        }
+    }
+
+    /// Gives the stream up from our side, unless its client has.
+    pub fn reset(&self, code: ErrorCode) {
+        let mut state = self.state.borrow_mut();
+        if !state.is_left && !std::mem::replace(&mut state.is_given_up, true) {
+            state.wake();
+            self.carrier.frame(|out| write::reset(out, self.id, code));
+        }
+    }
+
+    /// Whether the client has sent all of its request.
+    pub fn has_all(&self) -> bool {
+        self.state.borrow().incoming.has_ended()
+    }
+
+    /// Whether the client gave it up.
+    pub fn is_left(&self) -> bool {
+        self.state.borrow().is_left
+    }
+
+    /// Whether we did.
+    pub fn is_given_up(&self) -> bool {
+        self.state.borrow().is_given_up
+    }
+
+    /// Ready once the client has given the stream up, or is gone.
+    pub fn poll_left(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state.borrow_mut();
+        if state.is_left || state.is_given_up {
+            return Poll::Ready(());
+        }
+        state.waits(context);
+        Poll::Pending
+    }
+
+    /// Moves what has come of the body into a buffer; 0 is its end.
+    pub fn poll_read_into(
+        &self,
+        context: &mut Context<'_>,
+        buffer: &mut Vec<u8>,
+        at_most: usize,
+    ) -> Poll<io::Result<usize>> {
+        let mut state = self.state.borrow_mut();
+        if state.incoming.is_spoiled() {
+            return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
+        }
+        if state.incoming.unread() == 0 {
+            if state.incoming.has_ended() {
+                return Poll::Ready(Ok(0));
+            }
+            if state.is_left || state.is_given_up {
+                return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+            }
+            state.waits(context);
+            return Poll::Pending;
+        }
+        let count = state.incoming.read_into(buffer, at_most);
+        self.carrier.released(count);
+        if let Some(octets) = state.incoming.repaid().filter(|_| !state.is_over()) {
+            self.carrier.frame(|out| write::window_update(out, self.id, octets));
+        }
+        Poll::Ready(Ok(count))
+    }
+
+    /// A piece of the body has come, which counts `octets` with its padding. What is refused ends the stream.
+    ///
+    /// # Errors
+    /// More has come than the client may send on the whole connection.
+    pub fn receive(
+        &self,
+        piece: &[u8],
+        octets: u32,
+        is_last: bool,
+    ) -> Result<Result<(), BadBody>, BadWindow> {
+        let mut state = self.state.borrow_mut();
+        let before = state.incoming.unread();
+        let outcome = state.incoming.receive(piece, octets, is_last);
+        self.carrier.received(octets, state.incoming.unread() - before)?;
+        state.wake();
+        Ok(outcome)
+    }
+
+    /// The body has ended, with a header block of its own, whose fields nobody asks for (RFC 9110 §6.5); or that block is no such end.
+    pub fn receive_end(&self, is_sound: bool) -> Result<(), BadBody> {
+        let mut state = self.state.borrow_mut();
+        state.wake();
+        if is_sound { state.incoming.end() } else { state.incoming.spoil() }
+    }
+
+    /// Whether its body is not as long as it was said to be, or has no proper end (RFC 9113 §8.1.1).
+    pub fn is_spoiled(&self) -> bool {
+        self.state.borrow().incoming.is_spoiled()
+    }
+
+    /// The client takes more.
+    ///
+    /// # Errors
+    /// The window would be larger than any (RFC 9113 §6.9.1).
+    pub fn widen(&self, by: u32) -> Result<(), BadWindow> {
+        let mut state = self.state.borrow_mut();
+        state.wake();
+        state.window.increase(by)
+    }
+
+    /// The client's first window for streams has changed by this much (RFC 9113 §6.9.2).
+    pub fn shift(&self, by: i64) -> Result<(), BadWindow> {
+        let mut state = self.state.borrow_mut();
+        state.wake();
+        state.window.shift(by)
+    }
+
+    /// The client says how urgent the answer is (RFC 9218 §7).
+    pub fn reprioritise(&self, priority: Priority) {
+        self.state.borrow_mut().priority = priority;
+        self.carrier.reprioritise(self.id, priority);
+    }
+
+    /// The client has given it up, or is gone.
+    pub fn leave(&self) {
+        let mut state = self.state.borrow_mut();
+        state.is_left = true;
+        state.wake();
+    }
+
+    /// It is over: nobody reads or writes any more.
+    pub fn close(&self) {
+        let unread = self.state.borrow_mut().incoming.forget();
+        self.carrier.leave(self.id, unread);
+    }
+}
+
+impl Inlet for Stream {
+    fn poll_write(&self, context: &mut Context<'_>, parts: &[IoSlice<'_>], is_last: bool) -> Poll<usize> {
+        let mut state = self.state.borrow_mut();
+        if state.is_over() {
+            return Poll::Ready(0);
+        }
+        state.waits(context);
+        let most = state.window.available() as usize;
+        if most == 0 {
+            return Poll::Pending;
+        }
+        let turn = Writer { stream: self.id, priority: state.priority, most, chunk: state.chunk };
+        let count = self.carrier.data(&turn, parts, is_last, context.waker());
+        if count == 0 {
+            return Poll::Pending;
+        }
+        // No more is framed than the window has.
+        _ = state.window.consume(count as u32);
+        let all: usize = parts.iter().map(|part| part.len()).sum();
+        state.has_answered = is_last && count == all;
+        Poll::Ready(count)
+    }
+
+    fn waits_for_peer(&self) -> bool {
+        self.state.borrow().window.available() == 0 || self.carrier.waits_for_peer()
+    }
+}
+
+impl StreamState {
+    /// Whether nothing more is said on it.
+    fn is_over(&self) -> bool {
+        self.is_left || self.is_given_up || self.has_answered
+    }
+
+    fn waits(&mut self, context: &Context<'_>) {
+        match &mut self.task {
+            Some(known) if known.will_wake(context.waker()) => {}
+            task => *task = Some(context.waker().clone()),
+        }
+    }
+
+    fn wake(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.wake();
+        }
+    }
+}

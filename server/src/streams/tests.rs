@@ -1,0 +1,217 @@
+//! What streams and their carrier promise, without a socket: windows, turns, bounds, ends.
+
+use super::{BadBody, Beginning, CONNECTION_WINDOW, Carrier, ROOM, Stream};
+use millstream_net::outlet::Inlet;
+use millstream_wire::h2::error_code::ErrorCode;
+use millstream_wire::h2::frame::{Frame, FrameHead, HEAD_LENGTH};
+use millstream_wire::h2::priority::Priority;
+use millstream_wire::h2::read;
+use millstream_wire::h2::settings::PeerSettings;
+use millstream_wire::h2::window::BadWindow;
+use std::io::IoSlice;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+const WINDOW: u32 = 65_535;
+
+fn carrier(initial_window_size: u32) -> Rc<Carrier> {
+    Rc::new(Carrier::new(PeerSettings { initial_window_size, ..PeerSettings::default() }))
+}
+
+fn open(carrier: &Rc<Carrier>, id: u32, priority: Priority) -> Rc<Stream> {
+    let beginning = Beginning { preread: WINDOW, announced: None, has_ended: false, priority };
+    Stream::new(id, carrier.clone(), beginning)
+}
+
+fn context() -> Context<'static> {
+    Context::from_waker(Waker::noop())
+}
+
+fn write(stream: &Stream, length: usize, is_last: bool) -> Poll<usize> {
+    stream.poll_write(&mut context(), &[IoSlice::new(&vec![b'x'; length])], is_last)
+}
+
+/// What was framed, as streams with the octets of their bodies and whether they end.
+fn framed(carrier: &Carrier) -> Vec<(u32, usize, bool)> {
+    let mut bytes = Vec::new();
+    carrier.take(&mut bytes);
+    let (mut rest, mut found) = (&bytes[..], Vec::new());
+    while let Ok(Some((frame, length))) = read::read(rest, 16_384) {
+        if let Frame::Data { stream, data, end, .. } = frame {
+            found.push((stream, data.len(), end));
+        }
+        rest = &rest[length..];
+    }
+    assert!(rest.is_empty());
+    found
+}
+
+#[test]
+fn no_more_is_framed_than_the_client_takes_on_the_stream() {
+    let carrier = carrier(100);
+    let stream = open(&carrier, 1, Priority::default());
+    assert_eq!(write(&stream, 150, true), Poll::Ready(100));
+    assert_eq!(write(&stream, 50, true), Poll::Pending);
+    assert!(stream.waits_for_peer());
+    assert_eq!(stream.widen(50), Ok(()));
+    assert_eq!(write(&stream, 50, true), Poll::Ready(50));
+    assert_eq!(framed(&carrier), [(1, 100, false), (1, 50, true)]);
+    assert_eq!(write(&stream, 1, true), Poll::Ready(0), "it has ended");
+}
+
+#[test]
+fn no_more_is_framed_than_the_client_takes_on_the_connection_or_there_is_room_for() {
+    let carrier = carrier(1 << 20);
+    assert_eq!(carrier.widen(1 << 20), Ok(()));
+    let stream = open(&carrier, 1, Priority::default());
+    assert_eq!(write(&stream, 2 * ROOM, false), Poll::Ready(ROOM));
+    assert_eq!(write(&stream, ROOM, false), Poll::Pending);
+    assert!(!stream.waits_for_peer(), "it is the socket that is waited for");
+    assert_eq!(framed(&carrier).len(), ROOM / 16_384);
+    assert!(carrier.grant());
+    assert_eq!(write(&stream, 1, false), Poll::Ready(1));
+}
+
+#[test]
+fn a_whole_answer_is_framed_at_once_where_all_of_it_may_be() {
+    let carrier = carrier(10);
+    assert!(!carrier.whole(1, b"\x88", &[b'x'; 11], u32::MAX), "the stream's window is smaller");
+    assert!(carrier.whole(1, b"\x88", &[b'x'; 10], u32::MAX));
+    assert_eq!(framed(&carrier), [(1, 10, true)]);
+}
+
+#[test]
+fn the_urgent_come_first_and_the_incremental_share() {
+    let carrier = carrier(1 << 20);
+    assert_eq!(carrier.widen(1 << 20), Ok(()));
+    let priority = |urgency, incremental| Priority { urgency, incremental };
+    let streams = [
+        open(&carrier, 1, priority(3, true)),
+        open(&carrier, 3, priority(3, true)),
+        open(&carrier, 5, priority(3, false)),
+        open(&carrier, 7, priority(0, false)),
+    ];
+    assert_eq!(write(&streams[0], ROOM, false), Poll::Ready(ROOM));
+    for stream in &streams {
+        assert_eq!(write(stream, ROOM, true), Poll::Pending);
+    }
+    framed(&carrier);
+    let mut order = Vec::new();
+    while carrier.grant() {
+        for stream in &streams {
+            if let Poll::Ready(count @ 1..) = write(stream, ROOM, true) {
+                order.push((stream.id(), count));
+                // What it did not write it wants to write later.
+                if count < ROOM {
+                    assert_eq!(write(stream, ROOM - count, true), Poll::Pending);
+                }
+                break;
+            }
+        }
+        framed(&carrier);
+        if order.len() == 5 {
+            break;
+        }
+    }
+    assert_eq!(order, [(7, ROOM), (5, ROOM), (1, 16_384), (3, 16_384), (1, 16_384)]);
+}
+
+#[test]
+fn a_stream_that_is_over_passes_its_turn_on() {
+    let carrier = carrier(1 << 20);
+    assert_eq!(carrier.widen(1 << 20), Ok(()));
+    let (first, second) = (open(&carrier, 1, Priority::default()), open(&carrier, 3, Priority::default()));
+    assert_eq!(write(&first, ROOM, false), Poll::Ready(ROOM));
+    assert_eq!(write(&first, 1, false), Poll::Pending);
+    assert_eq!(write(&second, 1, false), Poll::Pending);
+    framed(&carrier);
+    assert!(carrier.grant());
+    first.close();
+    assert_eq!(write(&second, 1, false), Poll::Pending, "others were before it");
+    assert!(carrier.grant());
+    assert_eq!(write(&second, 1, false), Poll::Ready(1));
+}
+
+#[test]
+fn a_body_that_nobody_reads_is_held_up_to_its_window_and_no_further() {
+    let carrier = carrier(WINDOW);
+    let stream = open(&carrier, 1, Priority::default());
+    let piece = [0; 16_384];
+    for _ in 0..3 {
+        assert_eq!(stream.receive(&piece, 16_384, false), Ok(Ok(())));
+    }
+    assert_eq!(stream.receive(&piece, 16_384, false), Ok(Err(BadBody::Flow)));
+    assert!(window_updates(&carrier).iter().all(|(stream, _)| *stream == 0), "nobody has read any of it");
+}
+
+/// The windows that were given back, of each stream.
+fn window_updates(carrier: &Carrier) -> Vec<(u32, u32)> {
+    let mut bytes = Vec::new();
+    carrier.take(&mut bytes);
+    let (mut rest, mut found) = (&bytes[..], Vec::new());
+    while let Ok(Some((frame, length))) = read::read(rest, 16_384) {
+        if let Frame::WindowUpdate { stream, increment } = frame {
+            found.push((stream, increment));
+        }
+        rest = &rest[length..];
+    }
+    found
+}
+
+#[test]
+fn the_window_follows_its_reader_and_grows_for_one_that_keeps_up() {
+    let carrier = carrier(WINDOW);
+    let stream = open(&carrier, 1, Priority::default());
+    let (piece, mut body, mut given) = ([0; 16_384], Vec::new(), 0);
+    for _ in 0..8 {
+        assert_eq!(stream.receive(&piece, 16_384, false), Ok(Ok(())));
+        assert!(stream.poll_read_into(&mut context(), &mut body, usize::MAX).is_ready());
+        given += window_updates(&carrier).iter().filter(|(id, _)| *id == 1).map(|(_, by)| by).sum::<u32>();
+    }
+    assert_eq!(body.len(), 8 * 16_384);
+    assert!(given > 8 * 16_384, "{given} octets were given back");
+    assert!(given <= 8 * 16_384 + 256 * 1024, "{given} octets were given back");
+}
+
+#[test]
+fn more_than_the_connections_window_ends_the_connection() {
+    let carrier = carrier(WINDOW);
+    let pieces = CONNECTION_WINDOW / 16_384;
+    let streams: Vec<_> = (0..=pieces).map(|n| open(&carrier, 2 * n + 1, Priority::default())).collect();
+    // Nothing is given back before half of it was used, which the client would have to be told of first.
+    let outcomes: Vec<_> = streams.iter().map(|stream| stream.receive(&[0; 16_384], 16_384, false)).collect();
+    assert!(outcomes.iter().all(|outcome| *outcome == Ok(Ok(()))));
+    assert_eq!(carrier.received(CONNECTION_WINDOW + 1, 0), Err(BadWindow));
+}
+
+#[test]
+fn a_body_that_is_not_as_long_as_announced_is_refused() {
+    let carrier = carrier(WINDOW);
+    let announced = |length| {
+        let priority = Priority::default();
+        let beginning = Beginning { preread: WINDOW, announced: Some(length), has_ended: false, priority };
+        Stream::new(1, carrier.clone(), beginning)
+    };
+    assert_eq!(announced(3).receive(b"abc", 3, true), Ok(Ok(())));
+    assert_eq!(announced(2).receive(b"abc", 3, true), Ok(Err(BadBody::Length)));
+    assert_eq!(announced(4).receive(b"abc", 3, true), Ok(Err(BadBody::Length)));
+    let stream = announced(1);
+    assert_eq!(stream.receive(b"a", 1, true), Ok(Ok(())));
+    assert_eq!(stream.receive(b"", 0, true), Ok(Err(BadBody::Ended)));
+    assert_eq!(stream.receive_end(true), Err(BadBody::Ended));
+}
+
+#[test]
+fn a_stream_that_is_given_up_says_so_once_and_nothing_after() {
+    let carrier = carrier(WINDOW);
+    let stream = open(&carrier, 1, Priority::default());
+    stream.reset(ErrorCode::Cancel);
+    stream.reset(ErrorCode::Cancel);
+    stream.head(b"\x88", false, u32::MAX);
+    stream.end(None);
+    let mut bytes = Vec::new();
+    carrier.take(&mut bytes);
+    assert_eq!(bytes.len(), HEAD_LENGTH + 4);
+    assert_eq!(FrameHead::peek(&bytes).map(|head| head.stream), Some(1));
+    assert!(stream.poll_left(&mut context()).is_ready());
+}
