@@ -33,6 +33,8 @@ mod streams;
 mod soak;
 mod wordpress;
 mod watched;
+mod h2load;
+mod http2;
 pub mod verdict;
 
 use std::path::PathBuf;
@@ -73,6 +75,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         Work::Stall => stall::run(&options, &programs)?,
         Work::WordPress => wordpress::run(&options, &programs)?,
         Work::Watched => watched::run(&options, &programs)?,
+        Work::Http2 => http2::run(&options, &programs)?,
         Work::Generator => generator::run(&options, &programs)?,
         Work::Verdict => return verdict::run(&options, &programs),
         _ => {

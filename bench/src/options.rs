@@ -51,6 +51,8 @@ pub enum Work {
     WordPress,
     /// A hit while people look at the dashboard.
     Watched,
+    /// Hits over HTTP/2.
+    Http2,
 }
 
 /// What to measure and for how long.
@@ -128,6 +130,7 @@ impl Options {
                 "soak" => options.work = Work::Soak,
                 "wordpress" => options.work = Work::WordPress,
                 "watched" => options.work = Work::Watched,
+                "http2" => options.work = Work::Http2,
                 "--minutes" => options.minutes = number(&value()?)?.clamp(1, 24 * 60),
                 "generator" => options.work = Work::Generator,
                 "--runs" => options.runs = number(&value()?)?.clamp(1, 1000),
@@ -177,6 +180,7 @@ pub(crate) fn usage() -> String {
                     cargo xtask bench soak [--minutes N] [--markdown FILE]\n\
                     cargo xtask bench wordpress [--duration SECONDS] [--rounds N] [--nginx PATH] [--markdown FILE]\n\
                     cargo xtask bench watched [--trained] [--duration SECONDS] [--rounds N] [--nginx PATH] [--markdown FILE]\n\
+                    cargo xtask bench http2 [--trained] [--duration SECONDS] [--rounds N] [--nginx PATH] [--markdown FILE]\n\
                     cargo xtask bench generator [--duration SECONDS] [--rounds N] [--connections N] [--markdown FILE]\ncases:"
         .to_owned();
     for case in cases::ALL {

@@ -1,7 +1,7 @@
 //! The work that the profile of `cargo xtask dist` is taken from: every case of the bench, and misses that are stored.
 //!
 //! What is never seen here counts as cold and is built to be small, so a path that matters wants a case. Millstream loads
-//! itself with `millstream bench`, which trains the generator too. Nothing here measures: an instrumented program is slow.
+//! itself with `millstream bench`, which trains the generator too; over HTTP/2 `h2load` does, where it is. Nothing here measures: an instrumented program is slow.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -17,6 +17,7 @@ use crate::canned::Canned;
 use crate::cases::{self, Case};
 use crate::peers::{self, Started};
 use crate::product::Product;
+use crate::{h2load, http2};
 
 /// Bytes of bodies that each case transfers; a case of large bodies has fewer requests.
 const BYTES: usize = 1 << 30;
@@ -51,7 +52,13 @@ pub fn train(millstream: &Path) -> Result<(), String> {
         let case = cases::named(name).ok_or("a case that is missed has no name")?;
         misses(millstream, case, (query, field), &api)?;
     }
-    Ok(())
+    if h2load::is_here() {
+        eprintln!("training: hits over HTTP/2");
+        http2::train(millstream, api.port())
+    } else {
+        eprintln!("no h2load: HTTP/2 is not trained for (apt-get install nghttp2-client)");
+        Ok(())
+    }
 }
 
 /// The work of a case of the bench.
