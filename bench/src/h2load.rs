@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 /// What `h2load` said of one run.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Run {
+pub(crate) struct Loaded {
     /// Answers received whole.
     pub(crate) requests: u64,
     pub(crate) requests_per_second: f64,
@@ -18,7 +18,7 @@ pub(crate) fn is_here() -> bool {
 }
 
 /// Loads a URL for so many seconds over so many connections, each with so many streams at a time.
-pub(crate) fn run(url: &str, connections: u32, streams: u32, seconds: u32) -> Result<Run, String> {
+pub(crate) fn run(url: &str, connections: u32, streams: u32, seconds: u32) -> Result<Loaded, String> {
     let mut command = Command::new("h2load");
     command.args(["-t1", &format!("-c{connections}"), &format!("-m{streams}"), &format!("-D{seconds}"), url]);
     let output = command.stdin(Stdio::null()).output();
@@ -29,8 +29,8 @@ pub(crate) fn run(url: &str, connections: u32, streams: u32, seconds: u32) -> Re
     })
 }
 
-fn parse(text: &str) -> Option<Run> {
-    let mut run = Run::default();
+fn parse(text: &str) -> Option<Loaded> {
+    let mut run = Loaded::default();
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("finished in ") {
             run.requests_per_second = rest.split(", ").nth(1)?.strip_suffix(" req/s")?.parse().ok()?;
@@ -53,7 +53,7 @@ mod tests {
     fn a_report_is_read_with_what_failed() {
         let text = "finished in 2.00s, 104518.50 req/s, 96.01MB/s\nrequests: 209037 total, 209087 started, 209037 done, 209030 \
                     succeeded, 7 failed, 0 errored, 0 timeout\nstatus codes: 209030 2xx, 0 3xx, 0 4xx, 7 5xx\n";
-        let run = Run { requests: 209_030, requests_per_second: 104_518.5, failed: 7 };
+        let run = Loaded { requests: 209_030, requests_per_second: 104_518.5, failed: 7 };
         assert_eq!(parse(text), Some(run));
         assert_eq!(parse("no connection"), None);
     }

@@ -18,7 +18,7 @@ const FILE: &str = "bench/conf/http2.conf";
 const CONNECTIONS: u32 = 50;
 
 /// What is loaded, and the bars: CPU of a request at the most and requests a second at the least, both beside nginx.
-struct Row {
+struct Asked {
     about: &'static str,
     tls: bool,
     target: &'static str,
@@ -27,10 +27,24 @@ struct Row {
     rate: f64,
 }
 
-const ROWS: &[Row] = &[
-    Row { about: "900 B", tls: false, target: "/api?size=900&age=86400", streams: 1, cost: 0.45, rate: 1.0 },
-    Row { about: "900 B", tls: false, target: "/api?size=900&age=86400", streams: 20, cost: 0.15, rate: 4.0 },
-    Row {
+const ROWS: &[Asked] = &[
+    Asked {
+        about: "900 B",
+        tls: false,
+        target: "/api?size=900&age=86400",
+        streams: 1,
+        cost: 0.45,
+        rate: 1.0,
+    },
+    Asked {
+        about: "900 B",
+        tls: false,
+        target: "/api?size=900&age=86400",
+        streams: 20,
+        cost: 0.15,
+        rate: 4.0,
+    },
+    Asked {
         about: "900 B",
         tls: false,
         target: "/api?size=900&age=86400",
@@ -38,7 +52,7 @@ const ROWS: &[Row] = &[
         cost: 0.15,
         rate: 4.0,
     },
-    Row {
+    Asked {
         about: "900 B over TLS",
         tls: true,
         target: "/api?size=900&age=86400",
@@ -46,7 +60,7 @@ const ROWS: &[Row] = &[
         cost: 0.55,
         rate: 1.0,
     },
-    Row {
+    Asked {
         about: "900 B over TLS",
         tls: true,
         target: "/api?size=900&age=86400",
@@ -54,7 +68,7 @@ const ROWS: &[Row] = &[
         cost: 0.5,
         rate: 1.0,
     },
-    Row {
+    Asked {
         about: "60 KB",
         tls: false,
         target: "/api?size=61440&kind=text&age=86400",
@@ -135,7 +149,7 @@ fn secured(files: &Prefix) -> Result<String, String> {
 }
 
 /// Microseconds of CPU per answer, and answers a second.
-fn turn(server: &Started, row: &Row, seconds: u32) -> Result<(f64, f64), String> {
+fn turn(server: &Started, row: &Asked, seconds: u32) -> Result<(f64, f64), String> {
     let before = cpu_time(server.id());
     let scheme = if row.tls { "https" } else { "http" };
     let url = format!("{scheme}://127.0.0.1:{}{}", server.port, row.target);

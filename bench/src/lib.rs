@@ -14,6 +14,8 @@ mod product;
 mod cases;
 mod options;
 mod peers;
+mod h2load;
+mod http2;
 pub mod training;
 mod rounds;
 mod report;
@@ -33,8 +35,6 @@ mod streams;
 mod soak;
 mod wordpress;
 mod watched;
-mod h2load;
-mod http2;
 pub mod verdict;
 
 use std::path::PathBuf;
