@@ -80,7 +80,7 @@ impl ReadFile {
 
     /// Whether a part is at hand, as far as some looks into it tell.
     pub fn is_at_hand(&self, part: &Range<u64>) -> bool {
-        if self.in_memory.get() == Some(&true) {
+        if self.is_in_memory() {
             return true;
         }
         let looks = (part.start..part.end).step_by(PROBE as usize).chain(part.end.checked_sub(1));
