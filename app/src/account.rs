@@ -3,6 +3,7 @@
 //! What was made as root before that (log files, cache directories) is given to the user, so that it can go on being
 //! written; for temporary directories `temporary` sees to that. Only what belongs to root is given, and nothing through a symbolic link.
 
+use millstream_acme::state::StateDirectory;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::load::Loaded;
 use millstream_conf::model::{Configuration, Level, LogTarget, User};
@@ -81,12 +82,20 @@ pub fn give_all(configuration: &Configuration, account: &Account, log: &ErrorLog
     let targets = error_logs.map(|log| &log.target).chain(http.log_files.iter().map(|log| &log.target));
     targets.filter_map(LogTarget::file).for_each(give);
     http.cache_zones.iter().filter_map(|zone| zone.path.as_deref()).for_each(give);
+    let states = http.acme_issuers.iter().filter_map(|issuer| issuer.state_path.as_deref());
+    states.for_each(|path| {
+        give(path);
+        StateDirectory::files(path).iter().for_each(|file| give(file));
+    });
 }
 
 /// Tries what will be written to while requests are served: the directories of caches and the folders of state files.
 pub fn prove_folders(configuration: &Configuration, is_check: bool, findings: &mut Diagnostics) {
     prove_caches(configuration, is_check, findings);
     prove_states(configuration, is_check, findings);
+    if !is_check {
+        prove_issuers(configuration, findings);
+    }
 }
 
 /// Gives each cache directory to whoever will serve, and tries it with that one's rights. What cannot be used is a warning: it
@@ -138,6 +147,32 @@ fn prove_states(configuration: &Configuration, is_check: bool, findings: &mut Di
             "no file can be made in {folder}{whose}: {error}; changes to upstream \"{name}\" will be refused"
         );
         findings.warning(upstream.span, what).help("give the folder of the state file to the user");
+    }
+}
+
+/// Gives the directories of issuers to whoever will serve, and tries them with that one's rights. One that cannot be used is an error: each
+/// restart would ask for every certificate again, which authorities allow a few times a week.
+fn prove_issuers(configuration: &Configuration, findings: &mut Diagnostics) {
+    let user = configuration.main.user.as_ref().filter(|_| rustix::process::geteuid().is_root());
+    let account = user.and_then(|user| privileges::find(user).ok());
+    for issuer in &configuration.http.acme_issuers {
+        let Some(path) = issuer.state_path.as_deref().filter(|path| path.is_dir()) else { continue };
+        let all = StateDirectory::files(path);
+        let paths = || std::iter::once(path).chain(all.iter().map(AsRef::as_ref));
+        let given =
+            account.as_ref().map_or(Ok(()), |account| paths().try_for_each(|path| give(path, account)));
+        let tried = privileges::as_served(user, || temporary::file_in(path).map(drop));
+        let why = match (given, tried) {
+            (Ok(()), Ok(Ok(()))) => continue,
+            (Err(error), _) | (_, Ok(Err(error))) => error.to_string(),
+            // That there is no such user is an error of the start.
+            (_, Err(error)) => error.to_string(),
+        };
+        let whose = user.map_or_else(String::new, |user| format!(" by user \"{}\"", user.name));
+        let what = format!("the state_path {} cannot be used{whose}: {why}", path.display());
+        findings
+            .error(issuer.span, what)
+            .help("let the user enter all directories above it, and own this one; or write state_path off");
     }
 }
 

@@ -8,7 +8,8 @@ use crate::handshakes::Handshakes;
 use crate::logs::{self, Logs};
 use crate::names::LookedUp;
 use crate::traces::Traces;
-use crate::{account, temporary};
+use crate::{account, state_folder, temporary};
+use millstream_acme::Acme;
 use millstream_cache::Store;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{
@@ -75,6 +76,7 @@ pub fn assemble(
 ) -> Result<Assembled, Diagnostics> {
     let mut findings = Diagnostics::default();
     temporary::settle(&mut configuration, &mut findings);
+    state_folder::settle(&mut configuration);
     let mut logs = Logs { log_writer, recent: registry.recent_errors(), findings: &mut findings };
     let main_log = logs.error_logs(&configuration.main.error_logs);
     let error_logs = configuration
@@ -89,9 +91,10 @@ pub fn assemble(
     let groups = groups(http, previous, &names, &mut findings);
     let resolvers = resolvers(http, previous, &names, &mut findings);
     let (stores, kept) = stores(http, previous, &main_log, &mut findings);
+    let acme = Acme::of(http, previous.map(|shared| &shared.acme), &mut findings);
     account::prove_folders(&configuration, false, &mut findings);
     let Handshakes { clients, tls, connectors } =
-        Handshakes::read(http, reads(http, is_of_offer), &mut findings);
+        Handshakes::read(http, &acme, reads(http, is_of_offer), &mut findings);
     let tracing = tracing(http, previous, &mut findings);
     findings.leave_out_repeats();
     if findings.has_errors() {
@@ -121,6 +124,7 @@ pub fn assemble(
         connectors,
         hosts,
         tracing,
+        acme,
         status_zones,
         registry: Arc::clone(registry),
         recorder: previous.map(|shared| shared.recorder.clone()).unwrap_or_default(),
@@ -205,17 +209,20 @@ fn tell(findings: &Diagnostics, configuration: &Configuration, main_log: &ErrorL
 /// Tries what a start would need, without starting: names, certificates, log files, directories (`-t`).
 pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     temporary::settle(configuration, findings);
+    state_folder::settle(configuration);
     let http = &configuration.http;
     let names = LookedUp::of(http);
     for server in http.upstreams.iter().flat_map(|upstream| &upstream.servers) {
         addresses(server, &[], &names, findings);
     }
     resolvers(http, None, &names, findings);
-    Handshakes::read(http, false, findings);
     _ = tracing(http, None, findings);
     let logs = || logs::targets(configuration).filter_map(LogTarget::file);
     let caches = || http.cache_zones.iter().filter_map(|zone| Some((zone.path.as_deref()?, zone.span)));
-    let traces = Traces::before(logs().chain(caches().map(|(path, _)| path)));
+    let states = http.acme_issuers.iter().filter_map(|issuer| issuer.state_path.as_deref());
+    let traces = Traces::before(logs().chain(caches().map(|(path, _)| path)).chain(states));
+    let acme = Acme::of(http, None, findings);
+    Handshakes::read(http, &acme, false, findings);
     logs::probe(configuration, findings);
     for (path, span) in caches() {
         if let Err(error) = std::fs::create_dir_all(path) {

@@ -6,6 +6,7 @@
 mod value;
 mod bench;
 mod capacity;
+mod domain;
 mod import;
 mod ladder;
 mod top;
@@ -14,6 +15,7 @@ mod tests;
 
 pub use bench::{ArrivalsOption, Bench, BenchVerb, Load};
 pub use capacity::Capacity;
+pub use domain::Domains;
 pub use import::Import;
 pub use ladder::{Demo, Ladder};
 pub use top::Top;
@@ -156,7 +158,7 @@ struct Line {
 #[derive(Subcommand)]
 enum Verb {
     /// Puts a cache in front of an API; without a URL, of an embedded demo API
-    Serve(ServeUrl),
+    Serve(Box<ServeUrl>),
     /// Brings an nginx configuration over: checks it, copies it, and says what differs
     Import(Import),
     /// Purges what the running process has stored: URLs, prefixes, tags, a whole zone
@@ -262,6 +264,8 @@ pub struct ServeUrl {
     /// Where to listen: port, address:port or unix:/path
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     pub listen: String,
+    #[command(flatten)]
+    pub domains: Domains,
     /// Where the live dashboard is: port, address:port or off (default: 127.0.0.1:8081, if it is free)
     #[arg(long, value_name = "ADDRESS")]
     pub dashboard: Option<String>,
@@ -370,8 +374,8 @@ pub fn help(missing: &Path) -> ExitCode {
 
 fn meaning(line: Line) -> Command {
     match line.verb {
-        Some(Verb::Serve(serve)) if serve.print_config => return Command::PrintConfig(serve),
-        Some(Verb::Serve(serve)) => return Command::ServeUrl(serve),
+        Some(Verb::Serve(serve)) if serve.print_config => return Command::PrintConfig(*serve),
+        Some(Verb::Serve(serve)) => return Command::ServeUrl(*serve),
         Some(Verb::Purge(purge)) => return Command::Purge(purge.reach.options(), purge),
         Some(Verb::Bench(bench)) => return Command::Bench(bench),
         Some(Verb::Explain(explain)) => return Command::Explain(explain.reach.options(), explain),

@@ -2,6 +2,7 @@
 //!
 //! It reads files, at start and at a reload, and tells all that is wrong with them. Next: `assemble`, which puts it in force.
 
+use millstream_acme::Acme;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{Http, Listener, Location, Server, ServerId, UpstreamTls};
 use millstream_net::tls::{self, Clients, ServerTls, TlsAcceptor, TlsConnector};
@@ -22,9 +23,9 @@ pub struct Handshakes {
 
 impl Handshakes {
     /// Reads the files. `keeps_offers`: somebody wants to know what clients offer.
-    pub fn read(http: &Http, keeps_offers: bool, findings: &mut Diagnostics) -> Handshakes {
+    pub fn read(http: &Http, acme: &Acme, keeps_offers: bool, findings: &mut Diagnostics) -> Handshakes {
         let clients = clients(http, findings);
-        let tls = certificates(http, &clients, keeps_offers, findings);
+        let tls = certificates(http, acme, &clients, keeps_offers, findings);
         Handshakes { clients, tls, connectors: connectors(http, findings) }
     }
 }
@@ -44,6 +45,7 @@ fn clients(http: &Http, findings: &mut Diagnostics) -> Vec<Option<Arc<Clients>>>
 /// One acceptor per listener; certificates of a server are read once.
 fn certificates(
     http: &Http,
+    acme: &Acme,
     clients: &[Option<Arc<Clients>>],
     keeps_offers: bool,
     findings: &mut Diagnostics,
@@ -53,14 +55,18 @@ fn certificates(
         let Some(conf) = server.settings.tls.as_ref().filter(|tls| !tls.certificates.is_empty()) else {
             continue;
         };
-        match ServerTls::read(conf, clients.clone(), server.settings.http2.enabled) {
+        let issued = server.acme.map(|id| acme.issued[id.0 as usize].clone());
+        match ServerTls::read_with(conf, clients.clone(), issued, server.settings.http2.enabled) {
             Ok(config) => _ = configs.insert(index as u32, config),
             Err(error) => _ = findings.error(conf.span, error.to_string()),
         }
     }
     http.listeners
         .iter()
-        .map(|listener| listener.ssl.then(|| acceptor(http, listener, &configs, keeps_offers)).flatten())
+        .map(|listener| {
+            let acceptor = listener.ssl.then(|| acceptor(http, listener, &configs, keeps_offers)).flatten();
+            acceptor.map(|acceptor| acceptor.answering(acme.challenges.clone()))
+        })
         .collect()
 }
 
@@ -111,5 +117,5 @@ fn acceptor(
         }
         configs.get(&server.0).or(default.as_ref()).cloned()
     });
-    Some(TlsAcceptor::new(choose, keeps_offers, listener.http2))
+    Some(TlsAcceptor::new(choose, keeps_offers).offering_http2(listener.http2))
 }

@@ -12,6 +12,7 @@ use crate::assemble::assemble;
 use crate::cli::ServeUrl;
 use crate::exporting::Exporting;
 use crate::health::Checker;
+use crate::issuing::Issuing;
 use crate::logs;
 use crate::names;
 use crate::panic_log;
@@ -26,7 +27,7 @@ use millstream_conf::load::{Loaded, Options, load};
 use millstream_conf::model::{Configuration, Level, LogTarget, Main};
 use millstream_load::origin::{self, DemoOptions};
 use millstream_net::daemon;
-use millstream_net::listener::Listening;
+use millstream_net::listener::{Listening, OpenError};
 use millstream_net::privileges::Account;
 use millstream_net::{blocking, clock, privileges, systemd};
 use millstream_server::generation::Shared;
@@ -61,7 +62,7 @@ pub fn run(options: &Options) -> ExitCode {
     let again = options.clone();
     let changes = privileges::may_change_user();
     let loaded = with_default_user(load(options), changes);
-    start(Box::new(move || with_default_user(load(&again), changes)), loaded, |_, _| {})
+    start(Box::new(move || with_default_user(load(&again), changes)), loaded, |_| None, |_, _| {})
 }
 
 /// Runs `serve URL`, with an embedded demo API where no URL was given.
@@ -90,18 +91,12 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
     let (flags, for_again) = (serve.clone(), urls.clone());
     let again = move || match serve_url::configuration(&flags, &for_again, socket.as_deref()) {
         Ok(loaded) => with_default_user(loaded, changes),
-        Err(_) => Loaded {
-            configuration: None,
-            sources: Default::default(),
-            diagnostics: Default::default(),
-            control_socket: None,
-            parts: Default::default(),
-        },
+        Err(_) => Loaded::default(),
     };
-    let microcache = serve.microcache.clone();
+    let hint = |errors: &[OpenError]| serve_url::domain::hint(&serve.domains, errors);
     let simulated = demo.is_some();
-    let code = start(Box::new(again), loaded, move |shared, listenings| {
-        serve_url::greeting::greet(shared, listenings, &urls, microcache.as_deref(), simulated);
+    let code = start(Box::new(again), loaded, hint, |shared, listenings| {
+        serve_url::greeting::greet(shared, listenings, serve, &urls, simulated);
         serve_url::api::look(shared, &urls);
     });
     drop(demo);
@@ -127,6 +122,7 @@ struct Process {
     program: Program,
     account: Option<Account>,
     checker: Checker,
+    issuing: Issuing,
     recording: Recording,
     exporting: Exporting,
     watchdog: Watchdog,
@@ -173,6 +169,7 @@ impl Process {
             program: Program::of_this_process(),
             account,
             checker: Checker::default(),
+            issuing: Issuing::default(),
             recording: Recording::default(),
             exporting,
             watchdog: Watchdog::start().map_err(|error| failed(format!("the watchdog: {error}")))?,
@@ -186,6 +183,7 @@ impl Process {
     fn tell_threads(&mut self) {
         names::follow(&self.shared);
         self.checker.take_over(&self.shared, &self.log_writer, &self.registry);
+        self.issuing.take_over(&self.shared);
         self.recording.take_over(&self.shared);
         self.exporting.take_over(&self.shared);
     }
@@ -236,6 +234,7 @@ impl Process {
                 SIGCHLD => self.reap(),
                 SIGQUIT if !quitting => {
                     quitting = true;
+                    self.issuing.stop();
                     self.tell_stopping();
                     self.shared
                         .main_log

@@ -3,6 +3,7 @@
 //! So `--print-config` cannot say anything else than what is done.
 
 mod given;
+pub mod domain;
 pub mod api;
 pub mod greeting;
 
@@ -90,7 +91,7 @@ pub fn socket_name(port: u16) -> String {
 /// The control socket of this process; its directory is made. `None` where that cannot be: it then has none.
 pub fn own_socket(serve: &ServeUrl) -> Option<PathBuf> {
     let directory = socket_directory(true)?;
-    let port = listen_of(&serve.listen).rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+    let port = address_of(serve).rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
     let name = match port.filter(|&port| port != 0) {
         Some(port) => socket_name(port),
         None => format!("serve-pid-{}.sock", std::process::id()),
@@ -189,7 +190,7 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     };
     _ = write!(
         out,
-        "worker_processes {};\nerror_log stderr warn;\ndaemon off;\n\
+        "worker_processes {};\nerror_log stderr {told};\ndaemon off;\n\
          events {{ worker_connections 4096; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n    max_ranges 16;\n{dashboard}{bounds}\n    \
          gzip on;\n    gzip_vary on;\n    gzip_proxied any;\n    gzip_comp_level 2;\n    gzip_min_length 256;\n    \
          gzip_types text/plain text/css text/xml text/javascript application/json application/javascript \
@@ -197,6 +198,8 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
          proxy_cache_path memory keys_zone=serve:32m memory={};\n\n    upstream api {{\n",
         serve.workers,
         serve.memory,
+        // What becomes of a certificate is worth a line.
+        told = if serve.domains.is_given() { "notice" } else { "warn" },
         bounds = bounds(serve),
         dashboard = dashboard(serve, urls),
     );
@@ -205,12 +208,16 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     }
     _ = write!(
         out,
-        "        keepalive auto;\n    }}\n\n    server {{\n        listen {};\n        location / {{\n            \
+        "        keepalive auto;\n    }}\n{around}\n    server {{\n{of_server}        location / {{\n            \
          proxy_pass http://api;\n            proxy_upgrade on;\n            \
          proxy_set_header Host $http_host;\n{forwarded}\n            proxy_cache serve;\n            \
          proxy_cache_key \"{client}$request_uri\";\n            \
          proxy_cache_lock on;\n            proxy_cache_fill_timeout 5s;\n\n",
-        listen_of(&serve.listen),
+        around = domain::around(serve)?,
+        of_server = match serve.domains.is_given() {
+            true => domain::of_server(&serve.domains),
+            false => format!("        listen {};\n", listen_of(&serve.listen)),
+        },
         forwarded = forwarded(serve),
         client = if serve.trust_proxy.is_empty() {
             "$scheme$http_host"
@@ -233,7 +240,7 @@ fn dashboard(serve: &ServeUrl, urls: &[String]) -> String {
     };
     match &serve.dashboard {
         Some(address) => format!("    dashboard {address};\n"),
-        None if of_port(&listen_of(&serve.listen)) || urls.iter().any(|url| of_port(url)) => String::new(),
+        None if of_port(&address_of(serve)) || urls.iter().any(|url| of_port(url)) => String::new(),
         None => format!("    dashboard 127.0.0.1:{DASHBOARD_PORT} optional;\n"),
     }
 }
@@ -293,6 +300,11 @@ fn sharing(serve: &ServeUrl) -> String {
     ];
     lines.extend(serve.microcache.as_ref().map(|time| format!("proxy_cache_valid 200 301 302 404 {time}")));
     lines.iter().map(|line| format!("            {line};\n")).collect()
+}
+
+/// Where clients come in.
+fn address_of(serve: &ServeUrl) -> String {
+    if serve.domains.is_given() { domain::address(&serve.domains) } else { listen_of(&serve.listen) }
 }
 
 /// The address of `--listen`: a port alone is one of this machine only, an address alone gets the usual port.

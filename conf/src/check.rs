@@ -4,12 +4,13 @@
 
 use crate::advise;
 use crate::listeners::shown;
-use crate::model::Http;
+use crate::model::{AcmeChallenge, Http, Listener};
 use crate::reading::Reading;
 
 /// Checks what no single directive can see.
 pub fn whole(http: &Http, reading: &mut Reading<'_>) {
     certificates(http, reading);
+    challenges(http, reading);
     if !reading.diagnostics.has_errors() {
         advise::whole(&http.locations, reading);
     }
@@ -31,5 +32,35 @@ fn certificates(http: &Http, reading: &mut Reading<'_>) {
                 format!("no \"ssl_certificate\" is defined for the \"listen {address} ssl\" of this server"),
             )
             .help("write ssl_certificate and ssl_certificate_key with the files of its certificate and key");
+    }
+}
+
+/// Whoever is to see that a name is ours asks without TLS or with it, and somebody has to listen there.
+fn challenges(http: &Http, reading: &mut Reading<'_>) {
+    let is_public =
+        |listener: &&Listener| !listener.owner_only && Some(&listener.address) != http.dashboard.as_ref();
+    let listens = |ssl: bool| http.listeners.iter().filter(is_public).any(|listener| listener.ssl == ssl);
+    let declared = &reading.declared;
+    let asked = declared.acme_certificates.iter().map(|certificate| certificate.issuer.0 as usize);
+    let mut deaf: Vec<_> = asked
+        .map(|index| &declared.acme_issuers[index])
+        .filter(|issuer| !listens(issuer.challenge == AcmeChallenge::TlsAlpn01))
+        .map(|issuer| (issuer.span, issuer.challenge))
+        .collect();
+    deaf.dedup();
+    for (span, challenge) in deaf {
+        let (how, help) = match challenge {
+            AcmeChallenge::Http01 => {
+                ("without", "write listen 80; in one of the servers, or challenge tls-alpn-01;")
+            }
+            AcmeChallenge::TlsAlpn01 => {
+                ("with", "write listen 443 ssl; in one of the servers, or challenge http-01;")
+            }
+        };
+        let what = format!(
+            "nothing listens {how} TLS, where the challenge {} of this issuer is answered",
+            challenge.name()
+        );
+        reading.diagnostics.warning(span, what).help(help).once();
     }
 }

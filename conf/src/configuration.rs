@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::block::{blocks, checked, inside, set};
 use crate::declared::Kind;
 use crate::features::context::Context;
-use crate::features::{Apply, Level, api, dashboard, made, purge_at, upstream};
+use crate::features::{Apply, Level, acme, api, dashboard, made, purge_at, upstream};
 use crate::listeners;
 use crate::model::{ErrorLog, Http, KeepaliveSize, Main, UNKNOWN_SERVICE};
 use crate::reading::Reading;
@@ -76,6 +76,8 @@ pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -
     whole.connection_zones = declared.connection_zones;
     whole.otel_exporter = declared.otel_exporter;
     whole.otel_resource = declared.otel_resource;
+    whole.acme_issuers = declared.acme_issuers;
+    whole.acme_certificates = declared.acme_certificates;
     match declared.otel_service_name {
         Some(name) => _ = whole.otel_resource.insert("service.name".into(), name),
         None => {
@@ -119,6 +121,7 @@ fn http(directive: &Directive, main: &Main, http: &mut Http, reading: &mut Readi
         match row.apply {
             Apply::Declare(declare) | Apply::DeclareLines(declare) => declare(directive, reading),
             Apply::Block(Context::Upstream) => upstream(directive, reading),
+            Apply::Block(Context::AcmeIssuer) => issuer(directive, reading),
             _ => {}
         }
     }
@@ -127,6 +130,7 @@ fn http(directive: &Directive, main: &Main, http: &mut Http, reading: &mut Readi
         set(&mut level, row, directive, reading);
     }
     upstream::settle(&level, reading);
+    acme::settle(&level, reading);
     purge_at::refuse_outside(&level, reading);
     level.logs.default_logs(&main.error_logs, reading);
     let mut drafts = Vec::new();
@@ -137,6 +141,16 @@ fn http(directive: &Directive, main: &Main, http: &mut Http, reading: &mut Readi
     dashboard::refuse_open(&level, reading);
     own_server::dashboard(&level, &main.error_logs, http, reading);
     check::whole(http, reading);
+}
+
+fn issuer(directive: &Directive, reading: &mut Reading<'_>) {
+    let mut draft = acme::IssuerDraft::default();
+    for (row, directive) in checked(inside(directive), Context::AcmeIssuer, reading) {
+        if let Apply::Issuer(apply) = row.apply {
+            apply(&mut draft, directive, reading);
+        }
+    }
+    acme::declare(directive, draft, reading);
 }
 
 fn upstream(directive: &Directive, reading: &mut Reading<'_>) {

@@ -108,14 +108,13 @@ const TABLE: &[(Fate, &str)] = &[
                                       proxy_session_drop proxy_timeout pass js_preread ssl_alpn ssl_handshake_timeout \
                                       ssl_name ssl_preread zone_sync zone_sync_*",
     ),
-    (BelongsTo(&["acme_certificate"]), "acme_issuer acme_shared_zone"),
     (BelongsTo(&["f4f"]), "f4f_buffer_size"),
     (BelongsTo(&["hls"]), "hls_*"),
     (BelongsTo(&["keyval"]), "keyval_zone"),
     (
         BelongsTo(&["mgmt"]),
         "connect_timeout deployment_context enforce_initial_report license_token proxy proxy_password \
-                            proxy_username read_timeout state_path usage_report uuid_file",
+                            proxy_username read_timeout usage_report uuid_file",
     ),
     (BelongsTo(&["health_check"]), "health_check_timeout"),
     (
@@ -130,7 +129,7 @@ const TABLE: &[(Fate, &str)] = &[
                      status_format upstream_conf",
     ),
     (Kept(ACCESS), "auth_jwt auth_oidc js_access proxy_allow_upstream ssl_ocsp valid_referers"),
-    (Kept(ENCRYPTION), "acme_certificate ssl ssl_ech_file ssl_engine proxy_ssl_alpn"),
+    (Kept(ENCRYPTION), "ssl ssl_ech_file ssl_engine proxy_ssl_alpn"),
     (Kept(CLIENT), "proxy_protocol_tlv"),
     (Kept(UPSTREAM), "mirror proxy_request_dynamic"),
     (Kept(COOKIES), "userid"),

@@ -37,7 +37,7 @@ pub struct Options {
 }
 
 /// What came of it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Loaded {
     /// The configuration; `None` where there is an error.
     pub configuration: Option<Configuration>,

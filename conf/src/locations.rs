@@ -7,7 +7,7 @@ use crate::block::{blocks, checked, inside, set};
 use crate::features::context::Context;
 use crate::features::listen::ServerDraft;
 use crate::features::location::{methods, parse};
-use crate::features::{Apply, Level, Row, rewrite};
+use crate::features::{Apply, Level, Row, acme, rewrite};
 use crate::model::{
     Http, LimitExcept, Location, LocationId, LocationMatch, LocationTree, Server, ServerName,
 };
@@ -46,14 +46,18 @@ pub fn server(
     let locations = tree(&rows, &draft.level, None, http, reading);
     let own =
         push(LocationMatch::Server, directive.span, LocationTree::default(), &draft.level, http, reading);
+    let acme = acme::certificate(&draft, reading);
+    let settings = draft.level.server_settings(reading);
+    acme::check(&draft, settings.tls.as_ref(), reading);
     http.servers.push(Server {
         span: directive.span,
         name: draft.name.clone().unwrap_or_default(),
         names: draft.names.iter().map(|(name, _)| name.clone()).collect(),
         own,
         locations,
-        settings: draft.level.server_settings(reading),
+        settings,
         status_zone,
+        acme,
     });
     draft
 }

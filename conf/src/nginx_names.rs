@@ -238,7 +238,11 @@ pub const MODULES: &[Module] = &[
         "otel_exporter otel_resource_attr otel_service_name otel_span_attr otel_span_name otel_trace \
          otel_trace_context",
     ),
-    free("acme", "acme_certificate acme_issuer acme_shared_zone"),
+    free(
+        "acme",
+        "accept_terms_of_service account_key acme_certificate acme_issuer acme_shared_zone challenge common_name_in_csr contact \
+         external_account_key preferred_chain profile ssl_verify state_path uri",
+    ),
     plus("api", "api status_zone status status_format"),
     plus(
         "auth_jwt",
@@ -261,7 +265,7 @@ pub const MODULES: &[Module] = &[
     plus(
         "mgmt",
         "mgmt connect_timeout deployment_context enforce_initial_report license_token proxy proxy_password \
-         proxy_username read_timeout send_timeout state_path usage_report uuid_file",
+         proxy_username read_timeout send_timeout usage_report uuid_file",
     ),
     plus("num_map", "num_map"),
     plus("proxy_protocol_vendor", "proxy_protocol_tlv"),

@@ -7,7 +7,7 @@
 const NAMES: &str = "ancient_browser modern_browser msie geoip_* http3 invalid_referer \
     memcached_key proxy_internal_body_length session_log_* session_time ssl_client_sigalg \
     ssl_early_data ssl_ech_* ssl_preread_* ssl_sigalg ssl_sigalgs tcpinfo_* uid_got uid_reset uid_set \
-    upstream_first_byte_time upstream_last_server_name upstream_queue_time upstream_session_time acme_* jwt_* oidc_*";
+    upstream_first_byte_time upstream_last_server_name upstream_queue_time upstream_session_time jwt_* oidc_*";
 
 /// Whether nginx knows a variable of that name, in any case of its letters.
 pub fn is_known(name: &str) -> bool {

@@ -100,6 +100,7 @@ fn add(name: &str, mut level: Level, listener: Listener, http: &mut Http, readin
         locations: LocationTree { prefixes: vec![("/".to_owned(), all)], ..LocationTree::default() },
         settings,
         status_zone: StatusZone::Off,
+        acme: None,
     });
     let server = ServerId(http.servers.len() as u32 - 1);
     http.listeners.push(Listener { servers: vec![server], default_server: server, ..listener });

@@ -30,6 +30,8 @@ pub enum PathUse {
     Log,
     /// A cache's directory.
     Cache,
+    /// A directory of what is remembered over a restart.
+    State,
     /// A directory for temporary files.
     Temporary,
     /// The pid file.

@@ -181,6 +181,19 @@ fn unknown(name: &str, span: Span, scope: &Scope<'_>, diagnostics: &mut Diagnost
     if scope.defined_elsewhere.iter().any(|defined| defined.eq_ignore_ascii_case(name)) {
         return;
     }
+    if ["acme_certificate", "acme_certificate_key"].iter().any(|known| name.eq_ignore_ascii_case(known)) {
+        let help =
+            "write \"ssl_certificate $acme_certificate;\" and \"ssl_certificate_key $acme_certificate_key;\"";
+        diagnostics
+            .error(
+                span,
+                format!(
+                    "\"${name}\" is known in ssl_certificate and ssl_certificate_key alone, each by itself"
+                ),
+            )
+            .help(help);
+        return;
+    }
     if nginx_variables::is_known(name) {
         diagnostics
             .error(span, format!("nginx knows \"${name}\", Millstream does not (yet)"))

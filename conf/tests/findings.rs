@@ -616,3 +616,97 @@ fn logs_whose_names_requests_give_are_neither_buffered_nor_kept_without_a_bound(
         "open_log_file_cache max=9 inactive=1s valid=1m min_uses=2; server { access_log /l/$host.log; }",
     ));
 }
+
+/// A server of TLS with what is said of its certificate, behind what is said of an issuer.
+fn issued(issuer: &str, server: &str) -> String {
+    in_http(&format!(
+        "acme_issuer ca {{ {issuer} }} server {{ listen 8443 ssl; listen 8080; {server} ssl_certificate $acme_certificate; \
+         ssl_certificate_key $acme_certificate_key; }}"
+    ))
+}
+
+const URI: &str = "uri https://ca.example/directory;";
+
+#[test]
+fn what_is_wrong_with_an_issuer_or_a_certificate_of_it_is_one_error_with_a_help() {
+    const SERVER: &str = "server_name a.example; acme_certificate ca;";
+    no_error(&issued(URI, SERVER));
+    for (issuer, part) in [
+        ("", "acme_issuer: \"uri\" is missing"),
+        ("uri http://ca.example/directory;", "invalid uri \"http://ca.example/directory\""),
+        (
+            "uri https://ca.example/ https://other.example/;",
+            "invalid number of arguments in \"uri\" directive",
+        ),
+        ("uri https://ca.example/; uri https://ca.example/;", "\"uri\" directive is duplicate"),
+        ("uri https://ca.example/; account_key rsa:1024;", "unsupported key \"rsa:1024\""),
+        ("uri https://ca.example/; account_key missing.key;", "cannot load account key"),
+        ("uri https://ca.example/; challenge dns-01;", "unsupported challenge \"dns-01\""),
+        ("uri https://ca.example/; contact \"\";", "invalid contact"),
+        ("uri https://ca.example/; external_account_key id data:a+b;", "invalid base64url encoded value"),
+        ("uri https://ca.example/; external_account_key id missing;", "cannot load external account key"),
+        ("uri https://ca.example/; profile short always;", "invalid value \"always\""),
+        ("uri https://ca.example/; ssl_verify yes;", "\"yes\""),
+        ("uri https://ca.example/; server_name a;", "\"server_name\" directive is not allowed here"),
+        ("uri https://ca.example/; accept_terms_of_service on;", "invalid number of arguments"),
+        (
+            "uri https://ca.example/; chalenge http;",
+            "unknown directive \"chalenge\" | did you mean \"challenge\"?",
+        ),
+    ] {
+        one_error(&issued(issuer, SERVER), part);
+    }
+    for (server, part) in [
+        ("server_name a.example; acme_certificate cb;", "issuer \"cb\" is missing"),
+        ("acme_certificate ca;", "no identifiers found in \"server_name\""),
+        ("server_name *.a.example; acme_certificate ca;", "invalid server name \"*.a.example\""),
+        ("server_name www.a.*; acme_certificate ca;", "invalid server name \"www.a.*\""),
+        ("acme_certificate ca *.a.example;", "invalid server name \"*.a.example\""),
+        ("acme_certificate ca a.example key=dsa;", "unsupported key \"dsa\""),
+        (
+            "acme_certificate ca a.example; acme_certificate ca b.example;",
+            "\"acme_certificate\" directive is duplicate",
+        ),
+        (
+            "server_name a.example; acme_certificate ca; return 200 $acme_certificate_key;",
+            "alone, each by itself",
+        ),
+    ] {
+        one_error(&issued(URI, server), part);
+    }
+    let two = format!("acme_issuer ca {{ {URI} }} acme_issuer ca {{ {URI} state_path other; }}");
+    one_error(&in_http(&two), "duplicate acme_issuer \"ca\"");
+    let shared =
+        format!("acme_issuer ca {{ {URI} state_path one; }} acme_issuer cb {{ {URI} state_path one; }}");
+    one_error(&in_http(&shared), "has the same state_path");
+    one_error(&in_http("acme_shared_zone zone=small:8k;"), "zone \"small\" is too small");
+    one_error(&in_http("acme_shared_zone name=a:1m;"), "must have \"zone\" parameter");
+    one_error(&in_location("acme_certificate ca;"), "it may stand in: server");
+    one_warning(&issued(URI, ""), "no \"acme_certificate\" is defined");
+    one_warning(
+        &issued(URI, "server_name a.example ~^b; acme_certificate ca;"),
+        "unsupported regular expression in server_name",
+    );
+    let unused =
+        format!("acme_issuer ca {{ {URI} }} server {{ listen 8080; acme_certificate ca a.example; }}");
+    one_warning(&in_http(&unused), "this certificate is issued and not used");
+    let deaf = issued(URI, SERVER).replace("listen 8080;", "");
+    one_warning(&deaf, "nothing listens without TLS, where the challenge http-01 of this issuer is answered");
+    no_error(&deaf.replace(URI, &format!("{URI} challenge tls-alpn;")));
+}
+
+#[test]
+fn servers_that_want_the_same_certificate_share_it_and_a_leading_dot_is_two_names() {
+    let server = "server { listen 8080; server_name .A.example 192.0.2.1; acme_certificate ca; }";
+    let other = "server { listen 8081; acme_certificate ca www.a.example a.example 192.0.2.1 key=ecdsa; }";
+    let loaded =
+        text(&in_http(&format!("{server} {other} acme_issuer ca {{ {URI} contact me@a.example; }}")));
+    let http = loaded.configuration.expect("it loads").http;
+    let [certificate] = &http.acme_certificates[..] else { panic!("{:?}", http.acme_certificates) };
+    let names: Vec<String> = certificate.identifiers.iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["www.a.example", "a.example", "192.0.2.1"]);
+    assert_eq!(http.servers[0].acme, http.servers[1].acme);
+    let issuer = &http.acme_issuers[0];
+    assert_eq!(issuer.contacts, ["mailto:me@a.example"]);
+    assert_eq!(issuer.state_path.as_deref(), Some("/prefix/acme_ca".as_ref()));
+}

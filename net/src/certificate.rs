@@ -6,6 +6,7 @@
 use std::io::Write;
 use x509_parser::asn1_rs::{Any, Oid, Tag, ToDer};
 use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::ParsedExtension;
 use x509_parser::prelude::FromDer;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::X509Name;
@@ -66,6 +67,30 @@ impl<'a> Certificate<'a> {
     pub fn days_left(&self, now: i64) -> u64 {
         let seconds = self.0.validity().not_after.timestamp().saturating_sub(now);
         u64::try_from(seconds).unwrap_or(0) / (24 * 3600)
+    }
+
+    /// Since when and until when it holds, in seconds since the epoch.
+    pub fn validity(&self) -> (i64, i64) {
+        let validity = self.0.validity();
+        (validity.not_before.timestamp(), validity.not_after.timestamp())
+    }
+
+    /// Its number, as it is encoded.
+    pub fn raw_serial(&self) -> &[u8] {
+        self.0.raw_serial()
+    }
+
+    /// The identifier of the key that it was issued with (RFC 5280 §4.2.1.1).
+    pub fn authority_key(&self) -> Option<&[u8]> {
+        self.0.extensions().iter().find_map(|extension| match extension.parsed_extension() {
+            ParsedExtension::AuthorityKeyIdentifier(authority) => Some(authority.key_identifier.as_ref()?.0),
+            _ => None,
+        })
+    }
+
+    /// The common names of who issued it, those that are text.
+    pub fn issuer_common_names(&self) -> impl Iterator<Item = &str> {
+        self.0.issuer().iter_common_name().filter_map(|name| name.as_str().ok())
     }
 
     /// The common names in its subject, those that are text.

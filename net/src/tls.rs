@@ -10,6 +10,8 @@ mod unverified;
 mod ciphers;
 mod keys;
 mod certificates;
+mod issued;
+mod challenges;
 mod usage;
 mod direct;
 mod authorities;
@@ -24,8 +26,10 @@ mod tests;
 
 pub use crate::stream::{Offered, TlsInfo};
 pub use acceptor::{HandshakeError, TlsAcceptor};
+pub use challenges::{Challenges, OpenChallenge};
 pub use clients::Clients;
 pub use connector::TlsConnector;
+pub use issued::Issued;
 pub use rustls_pki_types::CertificateDer;
 pub use unverified::Unverified;
 
@@ -138,12 +142,24 @@ pub struct ServerTls {
     offers_http2: bool,
     /// Its certificates, where they are known at a handshake alone.
     evaluated: Option<Evaluated>,
+    /// What is issued to it, where it has no other certificate.
+    awaited: Option<Arc<Issued>>,
 }
 
 impl ServerTls {
     /// Reads the certificate and key files of a server; for start and reload only. `clients`: what it knows of its clients, where it asks them for
-    /// certificates. `offers_http2`: wherever the server listens its clients may choose HTTP/2.
-    pub fn read(tls: &Tls, clients: Option<Arc<Clients>>, offers_http2: bool) -> Result<Arc<Self>, TlsError> {
+    /// certificates.
+    pub fn read(tls: &Tls, clients: Option<Arc<Clients>>) -> Result<Arc<Self>, TlsError> {
+        Self::read_with(tls, clients, None, false)
+    }
+
+    /// The same for a server to which a certificate is issued. `offers_http2`: wherever it listens its clients may choose HTTP/2.
+    pub fn read_with(
+        tls: &Tls,
+        clients: Option<Arc<Clients>>,
+        issued: Option<Arc<Issued>>,
+        offers_http2: bool,
+    ) -> Result<Arc<Self>, TlsError> {
         let mut provider = aws_lc_rs::default_provider();
         provider.cipher_suites = ciphers::offered(&tls.ciphers, &tls.protocols);
         if provider.cipher_suites.is_empty() {
@@ -156,21 +172,28 @@ impl ServerTls {
         let has_variable = |source: &PemSource| matches!(source, PemSource::Variable(..));
         let is_evaluated = tls.certificates.iter().any(|(one, key)| has_variable(one) || has_variable(key));
         let provider = Arc::new(provider);
+        // Where nothing is asked for, none will ever be there.
+        let is_issued = |(one, _): &(PemSource, PemSource)| *one == PemSource::Issued;
+        let wants_issued = tls.certificates.iter().any(is_issued);
+        let issued = wants_issued.then(|| issued.unwrap_or_else(|| Issued::new("")));
+        let names_issued = issued.iter().map(|issued| issued.name().as_bytes());
         let (certificates, context) = if is_evaluated {
             // As in nginx the names stand for what is not known yet.
             let names: Vec<PathBuf> = tls.certificates.iter().map(|(one, _)| one.name()).collect();
-            let names = names.iter().map(|name| name.as_os_str().as_bytes());
+            let names = names.iter().map(|name| name.as_os_str().as_bytes()).chain(names_issued);
             (Certificates::of(Vec::new(), &provider), sessions::context(names, clients.as_deref()))
         } else {
             let certificates = Certificates::read(tls, &passwords, &provider)?;
-            let context = sessions::context(certificates.identity(), clients.as_deref());
+            let context = sessions::context(certificates.identity().chain(names_issued), clients.as_deref());
             (certificates, context)
         };
+        let awaited = issued.clone().filter(|_| tls.certificates.iter().all(is_issued));
         let evaluated = is_evaluated.then(|| Evaluated {
-            pairs: tls.certificates.clone(),
+            pairs: tls.certificates.iter().filter(|pair| !is_issued(pair)).cloned().collect(),
             passwords,
             provider: provider.clone(),
             remembered: Mutex::default(),
+            issued: issued.clone(),
         });
         let versions = versions(&provider, &tls.protocols);
         let builder = ServerConfig::builder_with_provider(provider)
@@ -180,14 +203,14 @@ impl ServerTls {
             Some(clients) => builder.with_client_cert_verifier(clients),
             None => builder.with_no_client_auth(),
         };
-        let mut config = builder.with_cert_resolver(Arc::new(certificates));
+        let mut config = builder.with_cert_resolver(issued::resolver(certificates, issued.as_ref()));
         config.ignore_client_order = tls.prefer_server_ciphers;
         config.alpn_protocols = vec![HTTP_1.to_vec()];
         config.session_storage = session_storage(tls.session_cache);
         if tls.session_tickets {
             config.ticketer = sessions::tickets(tls.session_timeout, &tls.ticket_keys, context)?;
         }
-        Ok(Arc::new(ServerTls { configs: offering(config), offers_http2, evaluated }))
+        Ok(Arc::new(ServerTls { configs: offering(config), offers_http2, evaluated, awaited }))
     }
 }
 

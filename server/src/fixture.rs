@@ -8,6 +8,7 @@ use crate::request::{ConnectionFacts, Request};
 use crate::route::server_name::HostTable;
 use crate::status_zones::StatusZones;
 use crate::worker::Worker;
+use millstream_acme::Acme;
 use millstream_conf::load_text;
 use millstream_conf::model::{Configuration, Instruction, Part, Return, ReturnBody, Template, Variable};
 use millstream_conf::variables::VARIABLES;
@@ -56,6 +57,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         connectors: Vec::new(),
         hosts: conf.listeners.iter().map(|listener| HostTable::new(conf, listener)).collect(),
         tracing: None,
+        acme: Acme::default(),
         status_zones: StatusZones::of(conf, &registry),
         registry: registry.clone(),
         recorder: Arc::default(),

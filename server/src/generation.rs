@@ -10,6 +10,7 @@ use crate::open_files::OpenFiles;
 use crate::recorder::Recorder;
 use crate::route::server_name::HostTable;
 use crate::status_zones::StatusZones;
+use millstream_acme::Acme;
 use millstream_cache::{Front, Store};
 use millstream_conf::model::{Configuration, Http, ListenAddress};
 use millstream_net::resolver::Resolver;
@@ -77,6 +78,8 @@ pub struct Shared {
     pub hosts: Vec<HostTable>,
     /// Where spans go, where there is an `otel_exporter`.
     pub tracing: Option<Arc<Tracing>>,
+    /// What is wanted of authorities, and what of that is there.
+    pub acme: Acme,
     /// Under which numbers requests are counted.
     pub status_zones: StatusZones,
     /// The counts of all workers, which outlive configurations; read by the API, never by a request that is served.

@@ -12,6 +12,7 @@
 //! each kind of content does.
 
 use crate::access::{self, AccessDecision, Question, Weighing};
+use crate::answer::challenge;
 use crate::answer::fixed;
 use crate::answer::purge::{self, Purging};
 use crate::answer::slices;
@@ -33,6 +34,7 @@ use millstream_conf::model::{Handler, Level, LocationId, Pass, Phases, Settings}
 use millstream_net::clock;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::Framing;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What the phases come to.
@@ -55,6 +57,8 @@ pub enum Content {
     Redirect(u16, Vec<u8>),
     /// The location's name is the path and a slash: the client is sent there.
     Slash,
+    /// What an authority looks for that is to issue a certificate.
+    Challenge(Arc<str>),
     /// A file under `root` or `alias`.
     File,
     /// The upstream and the cache, piece by piece (`slice`).
@@ -101,6 +105,9 @@ pub enum Guard {
 /// Decides about an admitted request, from one phase on; a hit in memory is written to `out` at once.
 pub fn decide(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>) -> Step {
     if matches!(from, From::Server) {
+        if let Some(text) = challenge::open(request) {
+            return Step::Content(Content::Challenge(text));
+        }
         realip::take(request);
     }
     let settled = rewrite::settle(request, from);

@@ -8,7 +8,7 @@ pub mod subrequest;
 mod waiting;
 
 use crate::admin;
-use crate::answer::{Outcome, cached, empty_gif, file, fixed, purge, slices, stub_status};
+use crate::answer::{Outcome, cached, challenge, empty_gif, file, fixed, purge, slices, stub_status};
 use crate::client::{Client, ClientFailure};
 use crate::failure;
 use crate::phase::{self, Content, Step};
@@ -92,6 +92,7 @@ async fn carry_out(request: &mut Request, client: &mut Client, content: Content)
         Content::Slices => Box::pin(slices::answer(request, client)).await,
         Content::Purge(purging) => Box::pin(purge::answer(request, client, purging)).await,
         Content::StubStatus => Box::pin(stub_status::answer(request, client)).await,
+        Content::Challenge(text) => Box::pin(challenge::answer(request, client, &text)).await,
         Content::EmptyGif => Box::pin(empty_gif::answer(request, client)).await,
         Content::Api => Box::pin(admin::answer(request, client)).await,
         Content::Pass(found) => cached::answer(request, client, found).await,

@@ -22,6 +22,7 @@ pub mod endless;
 pub mod made;
 pub mod gunicorn;
 pub mod nginx_clients;
+pub mod authority;
 pub mod load;
 pub mod server;
 pub mod stampede;

@@ -1,11 +1,14 @@
-//! A name server on the loopback address (UDP) that says what the scenario tells it to, and counts what it is asked.
+//! A name server on the loopback address (UDP, and TCP for whoever wants that) that says what the scenario tells it to, and counts what it is asked.
 //!
 //! Names it was told nothing about do not exist. Dropped, it answers no more.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, UdpSocket};
+use std::io::{Read, Write};
+use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+
+use crate::ports;
 
 const SERVFAIL: u16 = 2;
 const NXDOMAIN: u16 = 3;
@@ -36,11 +39,11 @@ pub struct NameServer {
 impl NameServer {
     /// Answers on a port that the system chooses.
     pub fn start() -> NameServer {
-        let socket = UdpSocket::bind("127.0.0.1:0").expect("a free port");
-        let port = socket.local_addr().expect("bound").port();
+        let (socket, listener, port) = sockets();
         let state = Arc::new(NameServerState::default());
-        let shared = state.clone();
-        std::thread::spawn(move || serve(&socket, &shared));
+        let (of_packets, of_streams) = (state.clone(), state.clone());
+        std::thread::spawn(move || serve(&socket, &of_packets));
+        std::thread::spawn(move || serve_streams(&listener, &of_streams));
         NameServer { port, state }
     }
 
@@ -83,6 +86,17 @@ impl Drop for NameServer {
         if let Ok(socket) = UdpSocket::bind("127.0.0.1:0") {
             let _ = socket.send_to(b"", ("127.0.0.1", self.port));
         }
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
+/// A port that is free for both.
+fn sockets() -> (UdpSocket, TcpListener, u16) {
+    loop {
+        let (listener, port) = ports::listener();
+        if let Ok(socket) = UdpSocket::bind(("127.0.0.1", port)) {
+            return (socket, listener, port);
+        }
     }
 }
 
@@ -95,6 +109,30 @@ fn serve(socket: &UdpSocket, state: &NameServerState) {
         if let Some(answer) = answer(&packet[..length], state) {
             let _ = socket.send_to(&answer, asker);
         }
+    }
+}
+
+/// Answers over TCP, where each message has its length before it (RFC 1035 §4.2.2).
+fn serve_streams(listener: &TcpListener, state: &Arc<NameServerState>) {
+    for stream in listener.incoming().flatten() {
+        if state.over.load(Ordering::SeqCst) {
+            return;
+        }
+        let state = state.clone();
+        std::thread::spawn(move || answer_stream(stream, &state));
+    }
+}
+
+fn answer_stream(mut stream: TcpStream, state: &NameServerState) -> Option<()> {
+    loop {
+        let mut length = [0; 2];
+        stream.read_exact(&mut length).ok()?;
+        let mut packet = vec![0; usize::from(u16::from_be_bytes(length))];
+        stream.read_exact(&mut packet).ok()?;
+        let answer = answer(&packet, state)?;
+        let mut framed = (answer.len() as u16).to_be_bytes().to_vec();
+        framed.extend_from_slice(&answer);
+        stream.write_all(&framed).ok()?;
     }
 }
 

@@ -20,6 +20,7 @@ pub(super) struct OwnPlaces {
     pub(super) is_packaged: bool,
     logs: &'static str,
     caches: &'static str,
+    states: &'static str,
     run: &'static str,
 }
 
@@ -31,11 +32,12 @@ impl OwnPlaces {
                 is_packaged: true,
                 logs: "/var/log/millstream/",
                 caches: "/var/cache/millstream/",
+                states: "/var/lib/millstream/",
                 run: "/run/millstream/",
             };
         }
         // Relative: they hang on the prefix, and `-p` names the folder.
-        OwnPlaces { is_packaged: false, logs: "logs/", caches: "cache/", run: "" }
+        OwnPlaces { is_packaged: false, logs: "logs/", caches: "cache/", states: "", run: "" }
     }
 
     /// Directives that the unit writes on the command line.
@@ -73,6 +75,11 @@ impl Names {
     /// The place of a cache, or of temporary files.
     pub(super) fn cache(&mut self, path: &str, places: &OwnPlaces) -> String {
         self.place(path, places.caches)
+    }
+
+    /// The place of what outlives a restart.
+    pub(super) fn state(&mut self, path: &str, places: &OwnPlaces) -> String {
+        self.place(path, places.states)
     }
 
     /// A name in one folder, since folders in it would have to be made.

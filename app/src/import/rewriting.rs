@@ -152,7 +152,9 @@ impl Rewriting<'_> {
                 self.settle(path, &whole, None);
                 self.differs(Some(path.span), told);
             }
-            PathUse::Log | PathUse::Cache | PathUse::Temporary | PathUse::Pid => self.moved(path, &whole),
+            PathUse::Log | PathUse::Cache | PathUse::State | PathUse::Temporary | PathUse::Pid => {
+                self.moved(path, &whole);
+            }
         }
         Ok(())
     }
@@ -193,9 +195,11 @@ impl Rewriting<'_> {
             PathUse::Pid => ("pid file", self.places.pid()),
             PathUse::Log => ("log", self.names.log(&named, self.places)),
             PathUse::Cache => ("cache", self.names.cache(&named, self.places)),
+            PathUse::State => ("state", self.names.state(&named, self.places)),
             _ => ("folder for temporary files", self.names.cache(&named, self.places)),
         };
-        let more = if path.used == PathUse::Cache { "; it begins empty" } else { "" };
+        let more =
+            if matches!(path.used, PathUse::Cache | PathUse::State) { "; it begins empty" } else { "" };
         let told = format!("the {word} {named} is {anew} here, since nginx writes that one{more}");
         self.change(path.span, Edit::word(path.span, &anew), Some(told));
     }

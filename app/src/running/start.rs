@@ -22,10 +22,12 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Starts a process and runs it to its end; `ready` is called once all that it listens on is open.
+/// Starts a process and runs it to its end; `hint` says what is needed where addresses cannot be listened on, `ready` is called once all that it
+/// listens on is open.
 pub(super) fn start(
     again: LoadAgain,
     mut loaded: Loaded,
+    hint: impl Fn(&[OpenError]) -> Option<String>,
     ready: impl FnOnce(&Shared, &[Arc<Listening>]),
 ) -> ExitCode {
     // The next process at an upgrade has been that user from its beginning.
@@ -52,10 +54,7 @@ pub(super) fn start(
             opened.listenings
         }
         Err(errors) => {
-            for error in &errors {
-                let hint = pid_hint(&configuration.main, error).unwrap_or_default();
-                eprintln!("millstream: [emerg] {error}{hint}");
-            }
+            tell_refused(&configuration.main, &errors, hint);
             return ExitCode::FAILURE;
         }
     };
@@ -92,6 +91,16 @@ pub(super) fn start(
         _ = waiting.write_all(b"\0");
     }
     process.run(signals)
+}
+
+/// Says which addresses cannot be had, and what is needed.
+fn tell_refused(main: &Main, errors: &[OpenError], hint: impl Fn(&[OpenError]) -> Option<String>) {
+    for error in errors {
+        eprintln!("millstream: [emerg] {error}{}", pid_hint(main, error).unwrap_or_default());
+    }
+    if let Some(hint) = hint(errors) {
+        eprintln!("millstream: [emerg] {hint}");
+    }
 }
 
 /// Two files that name no pid file have the same one, and the control socket beside it.

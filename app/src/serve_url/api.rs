@@ -31,6 +31,9 @@ pub fn is_itself(serve: &ServeUrl, configuration: &Configuration) -> Option<Stri
         })
     });
     own.map(|(_, url)| {
+        if serve.domains.is_given() {
+            return format!("{url} is where millstream itself is to listen: name the address of the API");
+        }
         format!(
             "{url} is where millstream itself is to listen (--listen {}): name the address of the API, or listen elsewhere, \
              such as --listen 8081",

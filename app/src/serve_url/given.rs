@@ -43,14 +43,24 @@ pub(super) fn options(serve: &ServeUrl) -> Vec<Given<'_>> {
     let dashboard = serve.dashboard.iter().map(|value| ("--dashboard", value, &["dashboard"] as &[_]));
     let user = serve.user.iter().map(|value| ("--user", value, &["user"] as &[_]));
     let proxies = serve.trust_proxy.iter().map(|value| ("--trust-proxy", value, &["trusted_proxy"] as &[_]));
-    let given = always.into_iter().chain(microcache).chain(dashboard).chain(user).chain(proxies);
+    let domains = &serve.domains;
+    let domain = domains.domain.iter().map(|value| ("--domain", value, &["server_name"] as &[_]));
+    let ports: [(&str, &String, &[&str]); 3] = [
+        ("--https", &domains.https, &["listen"]),
+        ("--http", &domains.http, &["listen"]),
+        ("--acme-server", &domains.acme_server, &["uri"]),
+    ];
+    let contact = domains.contact.iter().map(|value| ("--contact", value, &["contact"] as &[_]));
+    let domain = domain.chain(ports).chain(contact).filter(|_| domains.is_given());
+    let always = always.into_iter().skip(usize::from(domains.is_given()));
+    let given = always.chain(domain).chain(microcache).chain(dashboard).chain(user).chain(proxies);
     given.map(|(name, value, directives)| Given { name, value, directives }).collect()
 }
 
 /// The option whose value stands in a line of the text.
 pub(super) fn behind<'a>(serve: &'a ServeUrl, line: &str) -> Option<Given<'a>> {
     let directive = line.split_whitespace().next()?;
-    let of_line = |option: &Given<'_>| option.directives.contains(&directive);
+    let of_line = |option: &Given<'_>| option.directives.contains(&directive) && line.contains(option.value);
     let mut options: Vec<_> = options(serve).into_iter().filter(of_line).collect();
     // Of an option that may be given several times all values stand in one line.
     if options.len() > 1 { None } else { options.pop() }

@@ -1,18 +1,14 @@
 //! What `serve` says once it listens: where, in front of what, and how to try it.
 
+use crate::cli::ServeUrl;
 use millstream_conf::model::ListenAddress;
 use millstream_net::listener::Listening;
 use millstream_server::generation::Shared;
 use std::sync::Arc;
 
 /// Where it listens, what it fronts, what it will cache.
-pub fn greet(
-    shared: &Shared,
-    listenings: &[Arc<Listening>],
-    urls: &[String],
-    microcache: Option<&str>,
-    demo: bool,
-) {
+pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, urls: &[String], demo: bool) {
+    let (domains, microcache) = (&serve.domains.domain, serve.microcache.as_deref());
     let control = shared.configuration.main.control_socket.clone().map(ListenAddress::Unix);
     let dashboard = shared.configuration.http.dashboard.as_ref();
     let is_own = |address| Some(address) == control.as_ref() || Some(address) == dashboard;
@@ -28,6 +24,21 @@ pub fn greet(
         || "add --microcache 1s to keep for a second what says nothing about caching".to_owned(),
         |time| format!("and GET and HEAD without cookies and credentials for {time}"),
     );
+    if !domains.is_empty() {
+        let named: Vec<String> = domains.iter().map(|name| format!("https://{name}")).collect();
+        eprintln!(
+            "millstream {} for {} (listening on {}) in front of {front}\n\
+             the certificate is issued and renewed by itself; the authority has to reach this machine at port 80 of {}\n\
+             caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n\
+             {}Ctrl-C ends",
+            env!("CARGO_PKG_VERSION"),
+            named.join(", "),
+            at.join(", "),
+            domains.join(", "),
+            dashboard.unwrap_or_default(),
+        );
+        return;
+    }
     let urls: Vec<String> = at.iter().map(|at| url_of(at)).collect();
     let first = match at.first().and_then(|at| at.strip_prefix("unix:")) {
         Some(path) => format!("--unix-socket {path} http://localhost/"),

@@ -1,6 +1,7 @@
 //! The text that the flags become is loaded as any nginx.conf is, and has what `serve` promises.
 
 use super::*;
+use crate::cli::Domains;
 use millstream_conf::model::{
     Configuration, Credentials, Invalidation, ListenAddress, PeerAddress, StaleWhile, WorkerProcesses,
 };
@@ -10,6 +11,7 @@ fn serve(urls: &[&str]) -> ServeUrl {
     ServeUrl {
         urls: urls.iter().map(|&url| url.to_owned()).collect(),
         listen: "127.0.0.1:8080".into(),
+        domains: Domains::default(),
         dashboard: None,
         microcache: None,
         stale: "10s".into(),
@@ -247,4 +249,69 @@ fn the_dashboard_is_where_nobody_else_is() {
     let open = ServeUrl { dashboard: Some("0.0.0.0:9000".into()), ..plain() };
     let loaded = configuration(&open, &open.urls, None).expect("the flags can be read");
     assert!(refusal(&open, &loaded).is_some_and(|said| said.contains("--dashboard 0.0.0.0:9000")));
+}
+
+#[test]
+fn a_domain_is_tls_with_a_certificate_that_is_issued_and_whoever_speaks_plainly_is_led_there() {
+    let state = tempfile::tempdir().expect("a folder");
+    let domains = Domains {
+        domain: vec!["a.example".into(), "b.example".into()],
+        https: "127.0.0.1:8443".into(),
+        http: "127.0.0.1:8080".into(),
+        acme_state: Some(state.path().to_owned()),
+        contact: Some("me@a.example".into()),
+        ..Domains::default()
+    };
+    let given = ServeUrl { domains, ..serve(&["http://127.0.0.1:8000"]) };
+    let loaded = configuration(&given, &given.urls, None).expect("the flags are good");
+    assert!(loaded.diagnostics.sorted().iter().all(|finding| finding.severity < Severity::Warning));
+    let http = load(&given).http;
+    let issuer = &http.acme_issuers[0];
+    assert_eq!(issuer.uri.text, "https://acme-v02.api.letsencrypt.org/directory");
+    assert!(issuer.accepts_terms && issuer.contacts == ["mailto:me@a.example"]);
+    assert_eq!(issuer.state_path.as_deref(), Some(state.path()));
+    let names: Vec<_> = http.acme_certificates[0].identifiers.iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["a.example", "b.example"]);
+    let at = |port: u16| {
+        let is_it =
+            |address: &ListenAddress| matches!(address, ListenAddress::Tcp(tcp) if tcp.port() == port);
+        http.listeners.iter().find(|listener| is_it(&listener.address)).expect("it listens there")
+    };
+    assert!(at(8443).ssl && !at(8080).ssl);
+    assert_eq!(at(8080).servers.len(), 2, "one for the names, one for all others");
+    // A port alone is one of every address.
+    let everywhere = Domains { https: "8443".into(), http: "8080".into(), ..given.domains.clone() };
+    let http = load(&ServeUrl { domains: everywhere, ..given.clone() }).http;
+    let any: ListenAddress = ListenAddress::Tcp("0.0.0.0:8443".parse().expect("an address"));
+    assert!(http.listeners.iter().any(|listener| listener.address == any && listener.ssl));
+}
+
+#[test]
+fn what_is_wrong_with_a_domain_is_told_by_the_name_of_its_option_and_never_becomes_a_directive() {
+    type Change = fn(&mut Domains, String);
+    let changes: [(Change, &str); 5] = [
+        (|domains, value| domains.domain = vec![value], "*.a.example"),
+        (|domains, value| domains.https = value, "99999"),
+        (|domains, value| domains.http = value, "abc"),
+        (|domains, value| domains.acme_server = value, "http://ca.example/"),
+        (|domains, value| domains.acme_state = Some(value.into()), ""),
+    ];
+    for (change, wrong) in changes {
+        let with = |value: &str| {
+            let mut domains = Domains {
+                domain: vec!["a.example".into()],
+                acme_state: Some("/nowhere".into()),
+                ..Domains::default()
+            };
+            change(&mut domains, value.to_owned());
+            let given = ServeUrl { domains, ..serve(&["http://127.0.0.1:8000"]) };
+            configuration(&given, &given.urls, None)
+                .map(|loaded| refusal(&given, &loaded).unwrap_or_default())
+        };
+        for hostile in ["1;user root", "8080; }", "x y", "$a", "'a'"] {
+            assert!(with(hostile).is_err(), "{hostile}");
+        }
+        let told = with(wrong).unwrap_or_else(|told| told);
+        assert!(told.contains("--") && told.contains(wrong), "{told}");
+    }
 }

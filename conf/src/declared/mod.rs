@@ -14,6 +14,7 @@ pub mod made;
 pub mod limit_zone;
 pub mod charset_map;
 pub mod otel;
+pub mod acme;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use crate::source::Span;
 use crate::template::Variable;
 
+use acme::{AcmeCertificate, AcmeIssuer};
 use cache_zone::CacheZone;
 use charset_map::Conversion;
 use health::HealthMatch;
@@ -52,6 +54,10 @@ pub enum Kind {
     HealthMatch,
     /// `zone=` of a `sticky learn`.
     StickyZone,
+    /// `acme_issuer`.
+    AcmeIssuer,
+    /// `zone=` of `acme_shared_zone`.
+    AcmeZone,
 }
 
 /// Everything that was declared, each kind in one list that its indices point into.
@@ -87,6 +93,10 @@ pub struct Declared {
     pub otel_service_name: Option<String>,
     /// `otel_resource_attr`s.
     pub otel_resource: OtelResource,
+    /// `acme_issuer`s.
+    pub acme_issuers: Vec<AcmeIssuer>,
+    /// What servers ask of them, each once.
+    pub acme_certificates: Vec<AcmeCertificate>,
     places: HashMap<(Kind, Box<str>), Span>,
 }
 

@@ -15,6 +15,8 @@ pub enum Context {
     Server,
     Location,
     Upstream,
+    /// `acme_issuer` in `http`.
+    AcmeIssuer,
     /// `if` in a server, where nginx lets stand what rewrites.
     IfInServer,
     /// `if` in a location, which is a location of its own without a path.
@@ -44,6 +46,8 @@ pub const SERVER: Contexts = Contexts::only(Context::Server);
 pub const LOCATION: Contexts = Contexts::only(Context::Location);
 /// Only `upstream`.
 pub const UPSTREAM: Contexts = Contexts::only(Context::Upstream);
+/// Only `acme_issuer`.
+pub const ACME_ISSUER: Contexts = Contexts::only(Context::AcmeIssuer);
 /// `http` and `server`.
 pub const HTTP_SERVER: Contexts = HTTP.or(SERVER);
 /// `server` and `location`.
@@ -57,17 +61,23 @@ pub const UP_TO_EXCEPT: Contexts = HTTP_SERVER_LOCATION.or(Contexts::only(Contex
 /// `location` and an `if` in it.
 pub const LOCATION_IF: Contexts = LOCATION.or(Contexts::only(Context::IfInLocation));
 /// Every context whose blocks hold directives.
-pub const EVERYWHERE: Contexts =
-    MAIN.or(EVENTS).or(UP_TO_IF).or(UP_TO_EXCEPT).or(UPSTREAM).or(Contexts::only(Context::IfInServer));
+pub const EVERYWHERE: Contexts = MAIN
+    .or(EVENTS)
+    .or(UP_TO_IF)
+    .or(UP_TO_EXCEPT)
+    .or(UPSTREAM)
+    .or(ACME_ISSUER)
+    .or(Contexts::only(Context::IfInServer));
 
 /// Every context with its name, from the outermost.
-const NAMES: [(Context, &str); 13] = [
+const NAMES: [(Context, &str); 14] = [
     (Context::Main, "main"),
     (Context::Events, "events"),
     (Context::Http, "http"),
     (Context::Server, "server"),
     (Context::Location, "location"),
     (Context::Upstream, "upstream"),
+    (Context::AcmeIssuer, "acme_issuer"),
     (Context::IfInServer, "if in server"),
     (Context::IfInLocation, "if in location"),
     (Context::LimitExcept, "limit_except"),

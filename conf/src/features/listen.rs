@@ -9,6 +9,7 @@ use super::context::{Context, HTTP, SERVER};
 use super::http2::quic_is_not_opened;
 use super::{Apply, Level, MANY, Row, often};
 use crate::address::ListenAddress;
+use crate::declared::acme::AcmeOrder;
 use crate::foreign::{self, Fate};
 use crate::reading::{Reading, parameter};
 use crate::regular_expression::Regex;
@@ -120,6 +121,8 @@ pub struct ServerDraft {
     pub listens: Vec<ListenDraft>,
     /// Whether one of them is for QUIC, so that none at all is not nginx's default.
     pub has_quic: bool,
+    /// `acme_certificate`.
+    pub acme: Option<AcmeOrder>,
 }
 
 impl ListenDraft {

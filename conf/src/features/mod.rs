@@ -26,6 +26,7 @@ pub mod location;
 pub mod client_header;
 pub mod tls;
 pub mod client_certificate;
+pub mod acme;
 pub mod rewrite;
 pub mod error_pages;
 pub mod recursive_error_pages;
@@ -237,6 +238,7 @@ features! {
         charset_map "Fields of the answer",
         health_match "Upstream groups",
         dashboard "API",
+        acme "Certificates by ACME",
     }
     server {
         /// `client_header_*`, `merge_slashes`.

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::context::{HTTP_SERVER_LOCATION, UPSTREAM};
+use super::context::{ACME_ISSUER, HTTP_SERVER_LOCATION, UPSTREAM};
 use super::level::settings;
 use super::{Apply, Row, once};
 use crate::address::PeerAddress;
@@ -41,6 +41,12 @@ pub const ROWS: &[Row] = &[
     once("resolver_timeout", UPSTREAM, (1, 1), "time", "30s",
         "The same for the servers of this group.",
         Apply::Upstream(|u, d, r| u.resolver_timeout = r.duration(&d.args[0]))),
+    once("resolver", ACME_ISSUER, (1, super::MANY), SYNTAX, "",
+        "The name servers for the server of this authority, in place of those of the `http` block. Without either the system is asked.",
+        Apply::Issuer(|i, d, r| i.resolver = resolver(d, r))),
+    once("resolver_timeout", ACME_ISSUER, (1, 1), "time", "30s",
+        "The same for the server of this authority.",
+        Apply::Issuer(|i, d, r| i.resolver_timeout = r.duration(&d.args[0]))),
 ];
 
 fn resolver(directive: &Directive, reading: &mut Reading<'_>) -> Option<ResolverId> {

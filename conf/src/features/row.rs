@@ -2,6 +2,7 @@
 //!
 //! The manual, the checks and the suggestions come from rows; nothing is read here. Next: the features, which write them.
 
+use super::acme::IssuerDraft;
 use super::context::{Context, Contexts};
 use super::listen::ServerDraft;
 use super::main::Main;
@@ -58,6 +59,8 @@ pub enum Apply {
     Pass(Family, fn(&mut CommonLevel, &Directive, &mut Reading<'_>)),
     /// Sets something of an upstream.
     Upstream(fn(&mut Upstream, &Directive, &mut Reading<'_>)),
+    /// Sets something of an issuer.
+    Issuer(fn(&mut IssuerDraft, &Directive, &mut Reading<'_>)),
 }
 
 /// One directive. Rows are laid out by hand, as the table that they are: what it is called and takes, what it means, what it does.

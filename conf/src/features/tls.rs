@@ -158,13 +158,13 @@ pub const ROWS: &[Row] = &[
         the main file. `data:` and the text itself may stand in its place, and either may hold variables (`$ssl_server_name.crt`): then it is read at each \
         handshake, anew where the file has changed.",
         Apply::Level(|l, d, r| {
-            let source = PemSource::read(&d.args[0], "certificate", r);
+            let source = PemSource::read(&d.args[0], "certificate", "acme_certificate", r);
             l.tls.certificates.get_or_insert_default().push((source, d.args[0].span));
         })),
     often("ssl_certificate_key", HTTP_SERVER, (1, 1), "file", "",
         "A PEM file with the key of the certificate, in the order of the certificates.",
         Apply::Level(|l, d, r| {
-            let source = PemSource::read(&d.args[0], "certificate key", r);
+            let source = PemSource::read(&d.args[0], "certificate key", "acme_certificate_key", r);
             l.tls.certificate_keys.get_or_insert_default().push((source, d.args[0].span));
         })),
     once("ssl_password_file", HTTP_SERVER, (1, 1), "file", "",

@@ -5,6 +5,7 @@
 
 use super::location::LocationTree;
 use crate::address::ListenAddress;
+use crate::declared::acme::AcmeCertificateId;
 use crate::features::ServerSettings;
 use crate::features::listen::{ServerName, SocketKeepalive};
 use crate::features::location::LocationId;
@@ -69,4 +70,6 @@ pub struct Server {
     pub settings: ServerSettings,
     /// `status_zone`.
     pub status_zone: StatusZone,
+    /// `acme_certificate`.
+    pub acme: Option<AcmeCertificateId>,
 }

@@ -9,6 +9,10 @@ pub mod location;
 pub mod listen;
 
 pub use crate::address::{HostPort, ListenAddress, PeerAddress};
+pub use crate::declared::acme::{
+    AccountKey, AcmeCertificate, AcmeCertificateId, AcmeChallenge, AcmeIdentifier, AcmeIssuer, AcmeIssuerId,
+    AcmeProfile, ExternalAccount, HttpsUrl, KeyKind,
+};
 pub use crate::declared::cache_zone::{CacheZone, CacheZoneId, Pace};
 pub use crate::declared::charset_map::{Conversion, Table};
 pub use crate::declared::health::{
@@ -150,6 +154,10 @@ pub struct Http {
     pub otel_exporter: Option<OtelExporter>,
     /// The service that spans are of.
     pub otel_resource: OtelResource,
+    /// `acme_issuer`s.
+    pub acme_issuers: Vec<AcmeIssuer>,
+    /// What servers ask of them, each once.
+    pub acme_certificates: Vec<AcmeCertificate>,
 }
 
 impl Http {

@@ -5,7 +5,7 @@
 //! handshake's state is on the heap and freed at its end, so that it adds nothing to an idle connection's
 //! task.
 
-use super::{ServerTls, ciphers, evaluated};
+use super::{Challenges, ServerTls, ciphers, evaluated};
 use crate::stream::{Encrypted, Offered, Stream, TlsInfo, Transport};
 use aws_lc_rs::rand;
 use millstream_conf::model::Template;
@@ -33,6 +33,8 @@ pub enum HandshakeError {
     /// The client speaks HTTP without TLS: the connection as it came, nothing read, for nginx's answer
     /// "400 The plain HTTP request was sent to HTTPS port".
     PlainHttp(Stream),
+    /// The client is an authority that looks whose a name is; it has been shown (RFC 8737 §3), and there is nothing more to say.
+    Challenged,
     /// Anything else; the alert has been sent where there is one.
     Failed(io::Error),
 }
@@ -41,6 +43,7 @@ impl fmt::Display for HandshakeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HandshakeError::PlainHttp(_) => f.write_str("client sent plain HTTP request to HTTPS port"),
+            HandshakeError::Challenged => f.write_str("it was the answer to an ACME challenge"),
             HandshakeError::Failed(error) => write!(f, "TLS handshake failed: {error}"),
         }
     }
@@ -61,16 +64,28 @@ pub struct TlsAcceptor<C> {
     choose: C,
     keeps_offered: bool,
     offers_http2: bool,
+    challenges: Option<Arc<Challenges>>,
 }
 
 impl<C> TlsAcceptor<C>
 where
     C: Fn(Option<&str>) -> Option<Arc<ServerTls>>,
 {
-    /// With that way of choosing; `keeps_offered`: somebody wants to know what clients offer; `offers_http2`: clients may choose HTTP/2
-    /// whatever their server says.
-    pub fn new(choose: C, keeps_offered: bool, offers_http2: bool) -> Self {
-        TlsAcceptor { choose, keeps_offered, offers_http2 }
+    /// With that way of choosing; `keeps_offered`: somebody wants to know what clients offer.
+    pub fn new(choose: C, keeps_offered: bool) -> Self {
+        TlsAcceptor { choose, keeps_offered, offers_http2: false, challenges: None }
+    }
+
+    /// The same, which answers handshakes of these challenges.
+    #[must_use]
+    pub fn answering(self, challenges: Arc<Challenges>) -> Self {
+        TlsAcceptor { challenges: Some(challenges), ..self }
+    }
+
+    /// The same, with HTTP/2 for clients to choose whatever their server says.
+    #[must_use]
+    pub fn offering_http2(self, offers_http2: bool) -> Self {
+        TlsAcceptor { offers_http2, ..self }
     }
 
     /// Performs the handshake.
@@ -99,10 +114,20 @@ where
         let start: StartHandshake<Transport> =
             LazyConfigAcceptor::new(Acceptor::default(), transport).await?;
         let name = start.client_hello().server_name().map(str::to_ascii_lowercase);
+        let open = self.challenges.as_ref();
+        if let Some(config) = open.and_then(|open| open.handshake(&start.client_hello(), name.as_deref())) {
+            start.into_stream(config).await?.shutdown().await?;
+            return Err(HandshakeError::Challenged);
+        }
         let Some(server) = (self.choose)(name.as_deref()) else {
             let why = io::Error::new(io::ErrorKind::PermissionDenied, "no server for this name");
             return Err(refuse(start.io, UNRECOGNISED_NAME, why).await);
         };
+        if server.awaited.as_ref().is_some_and(|issued| issued.is_empty()) {
+            let name = name.as_deref().unwrap_or("no name");
+            let why = format!("the certificate of this server has not been issued yet, for {name}");
+            return Err(refuse(start.io, NO_CERTIFICATE, io::Error::other(why)).await);
+        }
         let http2 = self.offers_http2 || server.offers_http2;
         let config = match &server.evaluated {
             None => server.configs[usize::from(http2)].clone(),

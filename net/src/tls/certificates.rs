@@ -17,7 +17,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The certificates of one server, preferred first; never empty.
+/// The certificates of one server, preferred first; none where all are issued or evaluated.
 #[derive(Debug)]
 pub(super) struct Certificates {
     keys: Vec<Arc<CertifiedKey>>,
@@ -38,7 +38,7 @@ impl Certificates {
             return Err(TlsError::NoneNamed);
         }
         let mut keys = Vec::with_capacity(tls.certificates.len());
-        for (certificate, key) in &tls.certificates {
+        for (certificate, key) in tls.certificates.iter().filter(|(one, _)| *one != PemSource::Issued) {
             let mut certified = pair(certificate, key, passwords, provider)?;
             certified.ocsp = tls.stapled.as_deref().map(read).transpose()?;
             keys.push(Arc::new(certified));
@@ -72,8 +72,15 @@ impl Certificates {
     }
 }
 
-impl ResolvesServerCert for Certificates {
-    fn resolve(&self, client: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+impl Certificates {
+    /// The one that a client gets, of these and perhaps one more.
+    pub(super) fn choose(
+        &self,
+        client: &ClientHello<'_>,
+        more: Option<Arc<CertifiedKey>>,
+    ) -> Option<Arc<CertifiedKey>> {
+        let (last, first): (Vec<_>, Vec<_>) =
+            more.into_iter().partition(|key| key.key.algorithm() == SignatureAlgorithm::RSA);
         let offered = client.cipher_suites();
         let fits = |key: &&Arc<CertifiedKey>| {
             let kind = key.key.algorithm();
@@ -81,8 +88,15 @@ impl ResolvesServerCert for Certificates {
                 && (self.any_key.iter().any(|suite| offered.contains(suite))
                     || self.suites.iter().any(|(suite, of)| *of == kind && offered.contains(suite)))
         };
+        let all = || first.iter().chain(&self.keys).chain(&last);
         // Where none fits, the library finds the words for the refusal.
-        self.keys.iter().find(fits).or(self.keys.first()).cloned()
+        all().find(fits).or(all().next()).cloned()
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, client: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.choose(&client, None)
     }
 }
 
@@ -147,7 +161,7 @@ fn text(source: &PemSource) -> Result<Cow<'_, [u8]>, TlsError> {
         PemSource::File(file) => read(file).map(Cow::Owned),
         PemSource::Data(text) => Ok(Cow::Borrowed(text.as_bytes())),
         // Nobody knows what it comes to here.
-        PemSource::Variable(..) => Err(TlsError::NoCertificate(source.name())),
+        PemSource::Variable(..) | PemSource::Issued => Err(TlsError::NoCertificate(source.name())),
     }
 }
 

@@ -4,6 +4,7 @@
 //! what the variables come to.
 
 use super::certificates::{Certificates, pair};
+use super::issued::{Issued, resolver};
 use super::{ServerTls, TlsError};
 use crate::blocking;
 use millstream_conf::model::{PemSource, Template};
@@ -26,6 +27,8 @@ pub(super) struct Evaluated {
     pub(super) passwords: Vec<Vec<u8>>,
     pub(super) provider: Arc<CryptoProvider>,
     pub(super) remembered: Mutex<VecDeque<Remembered>>,
+    /// What an authority issues beside these.
+    pub(super) issued: Option<Arc<Issued>>,
 }
 
 impl fmt::Debug for Evaluated {
@@ -102,7 +105,8 @@ pub(super) async fn config(
         let keys: Result<Vec<_>, _> =
             sources.into_iter().map(|(certificate, key)| evaluated.pair(certificate, key)).collect();
         let mut config = (**known).clone();
-        config.cert_resolver = Arc::new(Certificates::of(keys?, &evaluated.provider));
+        config.cert_resolver =
+            resolver(Certificates::of(keys?, &evaluated.provider), evaluated.issued.as_ref());
         Ok(Arc::new(config))
     })
     .await

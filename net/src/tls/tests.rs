@@ -112,7 +112,7 @@ pub(super) async fn handshake(
     client: &Arc<ClientConfig>,
 ) -> (Result<Stream, HandshakeError>, io::Result<Client>) {
     let (left, right) = UnixStream::pair().expect("a pair");
-    let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(server)), true, false);
+    let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(server)), true);
     let name = ServerName::try_from("api.example").expect("a name");
     let connector = Connector::from(Arc::clone(client));
     tokio::join!(acceptor.accept(left.into()), connector.connect(name, right))
@@ -128,7 +128,7 @@ async fn agreed(server: &Arc<ServerTls>, client: &Arc<ClientConfig>) -> (TlsInfo
 fn bytes_pass_both_ways_and_the_end_is_clean() {
     on_runtime(async {
         let mut files = Files::new();
-        let server = ServerTls::read(&tls(vec![files.ecdsa()]), None, false).expect("whole");
+        let server = ServerTls::read(&tls(vec![files.ecdsa()]), None).expect("whole");
         let (info, mut stream, mut client) = agreed(&server, &files.client(&[])).await;
         assert_eq!(info.protocol, "TLSv1.3");
         assert_eq!(info.cipher, "TLS_AES_256_GCM_SHA384");
@@ -172,7 +172,7 @@ fn bytes_pass_both_ways_and_the_end_is_clean() {
 fn a_hangup_is_seen_behind_records_that_nobody_reads() {
     on_runtime(async {
         let mut files = Files::new();
-        let server = ServerTls::read(&tls(vec![files.ecdsa()]), None, false).expect("whole");
+        let server = ServerTls::read(&tls(vec![files.ecdsa()]), None).expect("whole");
         let (_, mut stream, mut client) = agreed(&server, &files.client(&[])).await;
         let mut hangup = Hangup::of(&stream).expect("a descriptor");
         client.write_all(b"first").await.expect("room");
@@ -191,7 +191,7 @@ async fn write_what_the_session_holds_back(
     read: impl AsyncFnOnce(&mut UnixStream),
 ) -> io::Result<()> {
     let mut files = Files::new();
-    let server = ServerTls::read(&tls(vec![files.ecdsa()]), None, false).expect("whole");
+    let server = ServerTls::read(&tls(vec![files.ecdsa()]), None).expect("whole");
     let (_, mut stream, mut client) = agreed(&server, &files.client(&[])).await;
     rustix::net::sockopt::set_socket_send_buffer_size(&stream, 4096).expect("a socket");
     let body = vec![b'y'; 60_000];
@@ -232,7 +232,7 @@ fn a_client_that_takes_a_little_of_it_at_a_time_does_not_time_out() {
 fn the_clients_suites_choose_between_certificates() {
     on_runtime(async {
         let mut files = Files::new();
-        let server = ServerTls::read(&tls(vec![files.rsa(), files.ecdsa()]), None, false).expect("whole");
+        let server = ServerTls::read(&tls(vec![files.rsa(), files.ecdsa()]), None).expect("whole");
         for suite in
             ["ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305", "TLS_AES_128_GCM_SHA256"]
         {
@@ -251,7 +251,7 @@ fn sessions_are_resumed_in_both_versions_and_over_a_reload() {
         for suite in ["ECDHE-ECDSA-AES128-GCM-SHA256", "TLS_AES_128_GCM_SHA256"] {
             let client = files.client(&[suite]);
             for expected in [false, true, true] {
-                let server = ServerTls::read(&settings, None, false).expect("whole");
+                let server = ServerTls::read(&settings, None).expect("whole");
                 let (info, mut stream, mut connection) = agreed(&server, &client).await;
                 assert_eq!(info.resumed, expected, "{suite}");
                 // In TLS 1.3 tickets come after the handshake, so that the client must read to have them.
@@ -272,15 +272,15 @@ fn only_what_is_offered_is_agreed_on() {
         settings.protocols = vec![TlsVersion::Tls12];
         settings.ciphers = vec!["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".into(), "ECDHE-RSA-RC4-SHA".into()];
         settings.prefer_server_ciphers = true;
-        let server = ServerTls::read(&settings, None, false).expect("whole");
+        let server = ServerTls::read(&settings, None).expect("whole");
         let (info, ..) = agreed(&server, &files.client(&[])).await;
         assert_eq!((info.protocol, info.cipher), ("TLSv1.2", "ECDHE-ECDSA-AES128-GCM-SHA256"));
         let (refused, _) = handshake(&server, &files.client(&["TLS_AES_128_GCM_SHA256"])).await;
         assert!(matches!(refused, Err(HandshakeError::Failed(_))));
         settings.ciphers = vec!["ECDHE-RSA-RC4-SHA".into()];
-        assert!(matches!(ServerTls::read(&settings, None, false), Err(TlsError::NoCiphers)));
+        assert!(matches!(ServerTls::read(&settings, None), Err(TlsError::NoCiphers)));
         settings.protocols.push(TlsVersion::Tls13);
-        let server = ServerTls::read(&settings, None, false).expect("version 1.3 is left");
+        let server = ServerTls::read(&settings, None).expect("version 1.3 is left");
         let (info, ..) = agreed(&server, &files.client(&[])).await;
         assert_eq!(info.protocol, "TLSv1.3");
     });
@@ -290,8 +290,8 @@ fn only_what_is_offered_is_agreed_on() {
 fn plain_http_comes_back_unread_and_noise_is_an_error() {
     on_runtime(async {
         let mut files = Files::new();
-        let server = ServerTls::read(&tls(vec![files.ecdsa()]), None, false).expect("whole");
-        let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)), true, false);
+        let server = ServerTls::read(&tls(vec![files.ecdsa()]), None).expect("whole");
+        let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)), true);
         let (left, mut right) = UnixStream::pair().expect("a pair");
         right.write_all(b"GET / HTTP/1.1\r\n\r\n").await.expect("room");
         let Err(HandshakeError::PlainHttp(mut stream)) = acceptor.accept(left.into()).await else {
@@ -313,10 +313,9 @@ fn plain_http_comes_back_unread_and_noise_is_an_error() {
 fn the_name_a_client_asks_for_chooses_and_may_be_refused() {
     on_runtime(async {
         let mut files = Files::new();
-        let server = ServerTls::read(&tls(vec![files.ecdsa()]), None, false).expect("whole");
+        let server = ServerTls::read(&tls(vec![files.ecdsa()]), None).expect("whole");
         let acceptor = TlsAcceptor::new(
             |name: Option<&str>| (name == Some("www.example")).then(|| Arc::clone(&server)),
-            false,
             false,
         );
         for (asked, agreed) in [("WWW.example", true), ("api.example", false)] {
@@ -345,7 +344,7 @@ fn each_wrong_file_is_named_with_what_is_wrong() {
     let broken = files.write("broken.key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n");
     let missing = files.folder.path().join("missing.pem");
     let check = |certificate: &Path, key: &Path, wrong: &Path, expected: &str| {
-        let error = ServerTls::read(&tls(vec![(certificate.into(), key.into())]), None, false)
+        let error = ServerTls::read(&tls(vec![(certificate.into(), key.into())]), None)
             .expect_err(expected)
             .to_string();
         assert!(error.contains(expected) && error.contains(&wrong.display().to_string()), "{error}");
@@ -358,7 +357,7 @@ fn each_wrong_file_is_named_with_what_is_wrong() {
     check(&torn, &key, &torn, "not well-formed PEM");
     check(&certificate, &broken, &broken, "cannot be used");
     check(&certificate, &other_key, &other_key, "does not belong to the certificate");
-    assert!(matches!(ServerTls::read(&tls(Vec::new()), None, false), Err(TlsError::NoneNamed)));
+    assert!(matches!(ServerTls::read(&tls(Vec::new()), None), Err(TlsError::NoneNamed)));
 }
 
 /// Of version 1, as `openssl req -x509` makes them without extensions; the library takes none, clients do.
@@ -384,12 +383,12 @@ fn a_certificate_of_version_1_is_served_with_its_own_key_only() {
     on_runtime(async {
         let mut files = Files::new();
         let pair = (files.write("v1.crt", VERSION_1), files.write("v1.key", VERSION_1_KEY));
-        let server = ServerTls::read(&tls(vec![pair.clone()]), None, false).expect("nginx serves it");
+        let server = ServerTls::read(&tls(vec![pair.clone()]), None).expect("nginx serves it");
         let (_, client) = handshake(&server, &files.client(&[])).await;
         let refused = client.expect_err("this client takes no version 1").to_string();
         assert!(refused.contains("UnsupportedCertVersion"), "{refused}");
         let (_, other) = files.ecdsa();
-        assert!(ServerTls::read(&tls(vec![(pair.0, other)]), None, false).is_err());
+        assert!(ServerTls::read(&tls(vec![(pair.0, other)]), None).is_err());
     });
 }
 
@@ -398,7 +397,7 @@ fn the_groups_of_ssl_ecdh_curve_are_those_that_keys_are_exchanged_by() {
     on_runtime(async {
         let mut files = Files::new();
         let settings = Tls { groups: vec![TlsGroup::P384], ..tls(vec![files.ecdsa()]) };
-        let server = ServerTls::read(&settings, None, false).expect("whole");
+        let server = ServerTls::read(&settings, None).expect("whole");
         let (_, _, client) = agreed(&server, &files.client(&[])).await;
         let group = client.get_ref().1.negotiated_key_exchange_group().expect("agreed");
         assert_eq!(group.name(), rustls::NamedGroup::secp384r1);
@@ -412,7 +411,7 @@ fn without_tickets_and_without_a_cache_no_session_is_resumed() {
         let pair = files.ecdsa();
         for (session_tickets, resumed) in [(true, true), (false, false)] {
             let settings = Tls { session_tickets, session_cache: 0, ..tls(vec![pair.clone()]) };
-            let server = ServerTls::read(&settings, None, false).expect("whole");
+            let server = ServerTls::read(&settings, None).expect("whole");
             let client = files.client(&[]);
             for expected in [false, resumed] {
                 let (info, mut stream, mut peer) = agreed(&server, &client).await;
@@ -454,8 +453,8 @@ fn a_session_with_an_upstream_is_resumed_unless_that_is_off() {
             (&pair, TlsVersion::Tls13, false, "api.example:1"),
         ] {
             let settings = Tls { protocols: vec![version], ..tls(vec![own.clone()]) };
-            let server = ServerTls::read(&settings, None, false).expect("whole");
-            let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)), false, false);
+            let server = ServerTls::read(&settings, None).expect("whole");
+            let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)), false);
             let connector =
                 TlsConnector::new(&UpstreamTls { reuses_sessions, ..upstream_tls() }).expect("whole");
             for resumed in [false, reuses_sessions, reuses_sessions] {
@@ -483,8 +482,8 @@ fn a_certificate_whose_name_has_variables_is_read_at_each_handshake_and_anew_onc
             PemSource::Variable(text, directory.clone())
         };
         let settings = Tls { certificates: vec![(named("crt"), named("key"))], ..tls(Vec::new()) };
-        let server = ServerTls::read(&settings, None, false).expect("nothing is read yet");
-        let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)), false, false);
+        let server = ServerTls::read(&settings, None).expect("nothing is read yet");
+        let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)), false);
         let shown = async |name: &str, client: Arc<ClientConfig>| {
             let (left, right) = UnixStream::pair().expect("a pair");
             let asked = ServerName::try_from("api.example").expect("a name");
@@ -533,8 +532,8 @@ fn an_upstream_is_verified_only_where_that_is_asked_for() {
             (&pair, None, "other.example", true),
             (&old, None, "", true),
         ] {
-            let server = ServerTls::read(&tls(vec![own.clone()]), None, false).expect("whole");
-            let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)), true, false);
+            let server = ServerTls::read(&tls(vec![own.clone()]), None).expect("whole");
+            let acceptor = TlsAcceptor::new(|_: Option<&str>| Some(Arc::clone(&server)), true);
             let connector = TlsConnector::new(&UpstreamTls {
                 verifies: trusted.is_some(),
                 trusted: trusted.cloned(),

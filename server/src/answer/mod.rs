@@ -12,6 +12,7 @@ pub mod slices;
 pub mod fixed;
 pub mod purge;
 pub mod empty_gif;
+pub mod challenge;
 pub mod stub_status;
 pub mod autoindex;
 pub mod precoded;

@@ -100,6 +100,7 @@ async fn shake_hands(
     let error = match with_deadline(&mut deadline, handshake).await {
         Ok(Some(Ok(encrypted))) => return Some((encrypted, false)),
         Ok(Some(Err(HandshakeError::PlainHttp(stream)))) => return Some((stream, true)),
+        Ok(Some(Err(HandshakeError::Challenged))) => return None,
         Ok(Some(Err(error))) => Some(error),
         Ok(None) | Err(_) => None,
     };

@@ -14,6 +14,7 @@ mod serve_url;
 mod serve_options;
 mod serve_shared;
 mod command_line;
+mod acme;
 mod client_certificates;
 mod client_side;
 mod slow_peers;

@@ -7,7 +7,7 @@ const FLOORS: &[&[&str]] = &[
     &["conf", "wire"],
     &["telemetry"],
     &["net"],
-    &["cache", "upstream", "traces"],
+    &["cache", "upstream", "traces", "acme"],
     &["server", "load"],
     &["app"],
 ];

@@ -17,6 +17,7 @@ const CRATES: &[&str] = &[
     "cache",
     "upstream",
     "traces",
+    "acme",
     "server",
     "load",
     "app",

@@ -20,6 +20,8 @@ pub enum PemSource {
     File(PathBuf),
     /// In the configuration.
     Data(Box<str>),
+    /// What `acme_certificate` of the server brings.
+    Issued,
     /// Where this text says, with what a relative name hangs on.
     Variable(Template, PathBuf),
 }
@@ -38,11 +40,17 @@ impl PemSource {
         match self {
             PemSource::File(path) => path.clone(),
             PemSource::Data(_) => DATA.into(),
+            PemSource::Issued => "$acme_certificate".into(),
             PemSource::Variable(text, _) => (*text.source).into(),
         }
     }
 
-    pub(super) fn read(word: &Word, what: &str, reading: &mut Reading<'_>) -> Self {
+    /// Reads a word; `issued` is the variable that stands here for what was issued.
+    pub(super) fn read(word: &Word, what: &str, issued: &str, reading: &mut Reading<'_>) -> Self {
+        let name = word.text.strip_prefix('$').map(|name| name.trim_start_matches('{').trim_end_matches('}'));
+        if name.is_some_and(|name| name.eq_ignore_ascii_case(issued)) {
+            return PemSource::Issued;
+        }
         let directory = reading.conf_prefix.resolve("");
         if word.text.contains('$') {
             if !word.text.starts_with(DATA) {

@@ -251,7 +251,7 @@ fn a_handshake_asks_for_a_certificate_tells_the_authorities_and_remembers_what_w
         let told = fs::read_to_string(&own.0).expect("a file").repeat(2);
         let clients = clients(&settings(&folder, &told, None)).expect("whole").expect("asked for");
         assert_eq!(clients.root_hint_subjects().len(), 1);
-        let server = ServerTls::read(&tls(vec![own.clone()]), Some(clients.clone()), false).expect("whole");
+        let server = ServerTls::read(&tls(vec![own.clone()]), Some(clients.clone())).expect("whole");
         for pair in [&own, &rsa, &old] {
             let client = showing(&files, pair);
             for resumed in [false, true] {
@@ -282,7 +282,7 @@ fn whoever_has_not_the_key_of_the_certificate_that_he_shows_is_refused() {
         let (own, other) = (files.ecdsa(), files.pair("other", key()));
         let told = fs::read_to_string(&own.0).expect("a file");
         let clients = clients(&settings(&folder, &told, None)).expect("whole").expect("asked for");
-        let server = ServerTls::read(&tls(vec![own.clone()]), Some(clients), false).expect("whole");
+        let server = ServerTls::read(&tls(vec![own.clone()]), Some(clients)).expect("whole");
         let provider = aws_lc_rs::default_provider();
         let mut shown =
             certificates::pair(&own.0.clone().into(), &own.1.clone().into(), &[], &provider).expect("whole");

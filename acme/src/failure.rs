@@ -1,0 +1,244 @@
+//! Why there is no certificate: what failed, whose fault it is, and when to try again.
+//!
+//! What a server says is shortened and told as it is; nothing of keys and tokens is in it. Next: `session`, which meets most of them; `schedule`,
+//! which makes moments of them.
+
+use millstream_net::tls::TlsError;
+use serde::Deserialize;
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+/// Bytes of what a server says that are told.
+const MOST_TOLD: usize = 300;
+
+/// What went wrong.
+#[derive(Debug)]
+pub(crate) enum AcmeFailure {
+    /// No connection, or one that broke.
+    Connection(io::Error),
+    /// The answer is none of this protocol.
+    Answer(&'static str),
+    /// HTTP says no, without a reason.
+    Status(u16),
+    /// The server says no, with its reasons (RFC 7807), and perhaps when to ask again.
+    Refused(Box<Problem>, Option<Duration>),
+    /// A name could not be shown to be ours.
+    Unproven(String, Box<Problem>),
+    /// There is no account without agreeing to these terms.
+    Terms(String),
+    /// There is no account without one that is known elsewhere.
+    NeedsExternalAccount,
+    /// The profile that is required is not offered.
+    NoProfile(String),
+    /// The server does not offer the way to show whose a name is.
+    NoChallenge(String, &'static str),
+    /// Something took too long.
+    TimedOut(&'static str),
+    /// A key cannot be made or used.
+    Key(String),
+    /// What was issued cannot be used.
+    Unusable(TlsError),
+}
+
+/// A reason of the server's.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Problem {
+    /// `urn:ietf:params:acme:error:…`.
+    #[serde(default, rename = "type")]
+    pub(crate) kind: String,
+    #[serde(default)]
+    pub(crate) detail: String,
+    #[serde(default)]
+    pub(crate) subproblems: Vec<Subproblem>,
+    /// Where there is something to read.
+    #[serde(default)]
+    pub(crate) instance: String,
+}
+
+/// A reason of one name's.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Subproblem {
+    #[serde(default)]
+    detail: String,
+    identifier: Option<Named>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Named {
+    value: String,
+}
+
+impl Problem {
+    /// The same with `***` in the place of each of these texts, which are nobody's business.
+    pub(crate) fn without(mut self, secrets: &[&str]) -> Problem {
+        let all = self.subproblems.iter_mut().map(|sub| &mut sub.detail).chain([&mut self.detail]);
+        for text in all {
+            for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
+                *text = text.replace(secret, "***");
+            }
+        }
+        self
+    }
+
+    /// The last part of its kind.
+    pub(crate) fn name(&self) -> &str {
+        self.kind.rsplit(':').next().unwrap_or_default()
+    }
+}
+
+/// When it may be tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Retry {
+    /// After more and more time.
+    Later,
+    /// Not before this has passed.
+    After(Duration),
+    /// Not before somebody has changed the configuration.
+    Never,
+}
+
+/// Reasons that time does not mend.
+const LASTING: [&str; 12] = [
+    "badCSR",
+    "badPublicKey",
+    "badSignatureAlgorithm",
+    "externalAccountRequired",
+    "invalidContact",
+    "invalidProfile",
+    "malformed",
+    "rejectedIdentifier",
+    "unsupportedContact",
+    "unsupportedIdentifier",
+    "userActionRequired",
+    "accountDoesNotExist",
+];
+
+/// The least and the most that is waited where too much was asked.
+const LEAST_PAUSE: Duration = Duration::from_secs(60);
+const MOST_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl AcmeFailure {
+    /// When it may be tried again.
+    pub(crate) fn retry(&self) -> Retry {
+        match self {
+            AcmeFailure::Refused(problem, after) if problem.name() == "rateLimited" => {
+                Retry::After(after.unwrap_or(Duration::from_secs(60 * 60)).clamp(LEAST_PAUSE, MOST_PAUSE))
+            }
+            AcmeFailure::Refused(problem, _) if LASTING.contains(&problem.name()) => Retry::Never,
+            AcmeFailure::Refused(_, Some(after)) => Retry::After((*after).clamp(LEAST_PAUSE, MOST_PAUSE)),
+            AcmeFailure::Terms(_)
+            | AcmeFailure::NeedsExternalAccount
+            | AcmeFailure::NoProfile(_)
+            | AcmeFailure::NoChallenge(..)
+            | AcmeFailure::Key(_) => Retry::Never,
+            _ => Retry::Later,
+        }
+    }
+
+    /// Whether the server refuses for this reason.
+    pub(crate) fn is(&self, name: &str) -> bool {
+        matches!(self, AcmeFailure::Refused(problem, _) if problem.name() == name)
+    }
+}
+
+impl fmt::Display for AcmeFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AcmeFailure::Connection(error) => write!(f, "the server cannot be reached: {error}"),
+            AcmeFailure::Answer(what) => write!(f, "the answer of the server {what}"),
+            AcmeFailure::Status(status) => write!(f, "the server answered with {status}"),
+            AcmeFailure::Refused(problem, _) => write!(f, "the server refused: {problem}"),
+            AcmeFailure::Unproven(name, problem) => {
+                write!(f, "the server could not see that {name} is ours: {problem}")
+            }
+            AcmeFailure::Terms(url) => write!(
+                f,
+                "the server wants its terms to be agreed to; read {} and write accept_terms_of_service",
+                shortened(url)
+            ),
+            AcmeFailure::NeedsExternalAccount => f.write_str(
+                "the server takes accounts alone that it knows already; write external_account_key with the id and key that it gives",
+            ),
+            AcmeFailure::NoProfile(name) => write!(f, "the server does not offer the profile {}", shortened(name)),
+            AcmeFailure::NoChallenge(name, challenge) => {
+                write!(f, "the server does not offer the challenge {challenge} for {}", shortened(name))
+            }
+            AcmeFailure::TimedOut(what) => write!(f, "the server took too long to {what}"),
+            AcmeFailure::Key(what) => f.write_str(what),
+            AcmeFailure::Unusable(error) => write!(f, "what was issued cannot be used: {error}"),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let detail = if self.detail.is_empty() { "it gives no reason" } else { &self.detail };
+        write!(f, "{}", shortened(detail))?;
+        if !self.name().is_empty() {
+            write!(f, " ({})", shortened(self.name()))?;
+        }
+        if self.name() == "userActionRequired" && !self.instance.is_empty() {
+            write!(f, "; see {}", shortened(&self.instance))?;
+        }
+        for sub in self.subproblems.iter().take(3) {
+            let name = sub.identifier.as_ref().map_or("", |named| named.value.as_str());
+            write!(f, "; {}: {}", shortened(name), shortened(&sub.detail))?;
+        }
+        Ok(())
+    }
+}
+
+/// What a server says, as far as it is told.
+fn shortened(text: &str) -> &str {
+    let end = (0..=MOST_TOLD.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
+impl From<io::Error> for AcmeFailure {
+    fn from(error: io::Error) -> Self {
+        AcmeFailure::Connection(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(kind: &str, after: Option<u64>) -> AcmeFailure {
+        let problem = Problem { kind: format!("urn:ietf:params:acme:error:{kind}"), ..Problem::default() };
+        AcmeFailure::Refused(Box::new(problem), after.map(Duration::from_secs))
+    }
+
+    #[test]
+    fn a_reason_says_when_to_ask_again() {
+        let hour = Duration::from_secs(3600);
+        for (failure, expected) in [
+            (refused("rateLimited", None), Retry::After(hour)),
+            (refused("rateLimited", Some(7200)), Retry::After(2 * hour)),
+            (refused("rateLimited", Some(1)), Retry::After(LEAST_PAUSE)),
+            (refused("rateLimited", Some(u64::MAX)), Retry::After(MOST_PAUSE)),
+            (refused("rejectedIdentifier", None), Retry::Never),
+            (refused("serverInternal", None), Retry::Later),
+            (refused("dns", None), Retry::Later),
+            (AcmeFailure::Status(503), Retry::Later),
+            (AcmeFailure::Terms("https://ca/terms".into()), Retry::Never),
+        ] {
+            assert_eq!(failure.retry(), expected, "{failure}");
+        }
+    }
+
+    #[test]
+    fn what_a_server_says_is_told_in_one_short_line() {
+        let problem: Problem = serde_json::from_str(
+            r#"{"type":"urn:ietf:params:acme:error:dns","detail":"no address","subproblems":[{"detail":"NXDOMAIN","identifier":{"type":"dns","value":"a.test"}}]}"#,
+        )
+        .expect("it is JSON");
+        let told = AcmeFailure::Unproven("a.test".into(), Box::new(problem)).to_string();
+        assert_eq!(told, "the server could not see that a.test is ours: no address (dns); a.test: NXDOMAIN");
+        let secret = Problem { detail: "at /acme-challenge/abc: not abc.def".into(), ..Problem::default() };
+        assert_eq!(secret.without(&["abc", "def", ""]).to_string(), "at /acme-challenge/***: not ***.***");
+        let long = Problem { detail: "\u{fc}".repeat(1000), ..Problem::default() };
+        assert!(long.to_string().len() <= MOST_TOLD);
+    }
+}

@@ -1,0 +1,45 @@
+//! When a server wants a certificate to be renewed (RFC 9773).
+//!
+//! Before: `session`; next: `schedule`, which weighs it.
+
+use crate::failure::AcmeFailure;
+use crate::rfc3339;
+use crate::session::{Session, read};
+use serde::Deserialize;
+use std::time::Duration;
+
+/// From one look to the next.
+const LEAST_REST: Duration = Duration::from_secs(60);
+const REST: Duration = Duration::from_secs(6 * 60 * 60);
+const MOST_REST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What a server says.
+pub(crate) struct Suggestion {
+    /// The first and the last moment, in seconds since 1970.
+    pub(crate) window: (i64, i64),
+    /// How long that holds.
+    pub(crate) rest: Duration,
+}
+
+#[derive(Deserialize)]
+struct RenewalInfo {
+    #[serde(rename = "suggestedWindow")]
+    window: Window,
+}
+
+#[derive(Deserialize)]
+struct Window {
+    start: String,
+    end: String,
+}
+
+/// Asks; nothing where the server does not say.
+pub(crate) async fn ask(session: &Session, renewal_id: &str) -> Result<Option<Suggestion>, AcmeFailure> {
+    let Some(base) = &session.directory.renewal_info else { return Ok(None) };
+    let reply = session.fetch(&format!("{}/{renewal_id}", base.trim_end_matches('/'))).await?;
+    let info: RenewalInfo = read(&reply)?;
+    let rest = reply.retry_after().unwrap_or(REST).clamp(LEAST_REST, MOST_REST);
+    let moments = rfc3339::seconds(&info.window.start).zip(rfc3339::seconds(&info.window.end));
+    let window = moments.ok_or(AcmeFailure::Answer("has a moment that is none"))?;
+    Ok(Some(Suggestion { window, rest }))
+}

@@ -1,0 +1,169 @@
+//! What a configuration wants of authorities, and the values by which handshakes and requests see what comes of it.
+//!
+//! Made at start and at a reload, with what is in the directories of state; what the configuration before had of the same, goes on. Nothing is asked of
+//! anybody. Before: `certificate`, `state`; next: `issuer`, which carries it out.
+
+use crate::certificate::{Issuance, name_of};
+use crate::key::SigningKey;
+use crate::state::StateDirectory;
+use crate::transport::connector;
+use millstream_conf::diagnostics::Diagnostics;
+use millstream_conf::model::{AccountKey, AcmeCertificate, AcmeIssuer, Http};
+use millstream_conf::source::Span;
+use millstream_net::clock;
+use millstream_net::tls::{Challenges, Issued, TlsConnector};
+use std::fs;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// All of a configuration.
+#[derive(Debug, Default)]
+pub struct Acme {
+    /// One per `Http::acme_issuers` of which a certificate is wanted.
+    pub issuers: Vec<Arc<IssuerSetup>>,
+    /// One per `Http::acme_certificates`.
+    pub issued: Vec<Arc<Issued>>,
+    /// The challenges that are open, which outlive configurations.
+    pub challenges: Arc<Challenges>,
+}
+
+/// An issuer, and what is wanted of it.
+pub struct IssuerSetup {
+    /// What is written of it, its place left out.
+    pub settings: AcmeIssuer,
+    /// Its number in `Http::acme_issuers`.
+    pub index: usize,
+    pub(crate) tls: Arc<TlsConnector>,
+    pub(crate) state: Option<StateDirectory>,
+    /// The account's key as PEM, once it is known.
+    pub(crate) account_key: Arc<Mutex<Option<String>>>,
+    pub(crate) wanted: Vec<Wanted>,
+}
+
+impl std::fmt::Debug for IssuerSetup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IssuerSetup").field("name", &self.settings.name).finish_non_exhaustive()
+    }
+}
+
+/// A certificate that is wanted.
+pub(crate) struct Wanted {
+    pub(crate) certificate: AcmeCertificate,
+    /// Its name in files.
+    pub(crate) name: String,
+    /// What handshakes see.
+    pub(crate) issued: Arc<Issued>,
+    /// What is in it.
+    pub(crate) held: Arc<Mutex<Option<Issuance>>>,
+}
+
+impl IssuerSetup {
+    /// Whether the same is wanted in the same way.
+    pub fn is_as(&self, other: &IssuerSetup) -> bool {
+        let wanted = |one: &IssuerSetup| one.wanted.iter().map(|of| of.name.clone()).collect::<Vec<_>>();
+        let key = |one: &IssuerSetup| lock(&one.account_key).clone();
+        self.settings == other.settings && wanted(self) == wanted(other) && key(self) == key(other)
+    }
+}
+
+/// What a lock keeps; nobody leaves it half done.
+pub(crate) fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Acme {
+    /// What a configuration wants. Directories of state are made.
+    pub fn of(http: &Http, previous: Option<&Acme>, findings: &mut Diagnostics) -> Acme {
+        let mut acme = Acme {
+            challenges: previous.map(|before| before.challenges.clone()).unwrap_or_default(),
+            ..Acme::default()
+        };
+        let mut all = Vec::new();
+        for certificate in &http.acme_certificates {
+            let issuer = &http.acme_issuers[certificate.issuer.0 as usize];
+            all.push(Wanted::of(issuer, certificate, previous));
+        }
+        acme.issued = all.iter().map(|wanted| wanted.issued.clone()).collect();
+        for (index, issuer) in http.acme_issuers.iter().enumerate() {
+            let is_its = |wanted: &mut Wanted| wanted.certificate.issuer.0 as usize == index;
+            let wanted: Vec<Wanted> = all.extract_if(.., is_its).collect();
+            let made = IssuerSetup::of(issuer, index, wanted, previous, findings);
+            acme.issuers.extend(made.filter(|made| !made.wanted.is_empty()).map(Arc::new));
+        }
+        acme
+    }
+}
+
+impl Wanted {
+    fn of(issuer: &AcmeIssuer, certificate: &AcmeCertificate, previous: Option<&Acme>) -> Wanted {
+        let name = name_of(issuer, certificate);
+        let before = previous.into_iter().flat_map(|before| &before.issuers);
+        let is_it = |of: &&Wanted| of.name == name;
+        let known = before.filter(|of| of.settings.name == issuer.name).flat_map(|of| &of.wanted).find(is_it);
+        let certificate = certificate.clone();
+        match known {
+            Some(known) => {
+                Wanted { certificate, name, issued: known.issued.clone(), held: known.held.clone() }
+            }
+            None => Wanted { certificate, issued: Issued::new(name.as_str()), name, held: Arc::default() },
+        }
+    }
+
+    /// Takes what the directory has, where that still holds and nothing is there yet.
+    pub(crate) fn restore(&self, state: &StateDirectory) {
+        let mut held = lock(&self.held);
+        let kept = state.certificate(&self.name).and_then(Issuance::read);
+        let holds = kept.filter(|kept| kept.validity.1 > clock::wall().seconds);
+        let newer = holds.filter(|kept| held.as_ref().is_none_or(|held| held.validity.1 < kept.validity.1));
+        if let Some(kept) = newer.filter(|kept| self.issued.put(&kept.pem).is_ok()) {
+            *held = Some(kept);
+        }
+    }
+}
+
+impl IssuerSetup {
+    fn of(
+        issuer: &AcmeIssuer,
+        index: usize,
+        wanted: Vec<Wanted>,
+        previous: Option<&Acme>,
+        findings: &mut Diagnostics,
+    ) -> Option<IssuerSetup> {
+        let tls = connector(issuer)
+            .map_err(|error| {
+                _ = findings.error(issuer.span, format!("acme_issuer \"{}\": {error}", issuer.name))
+            })
+            .ok()?;
+        let before = previous.into_iter().flat_map(|before| &before.issuers);
+        let mut same = before
+            .filter(|of| of.settings.name == issuer.name && of.settings.account_key == issuer.account_key);
+        let account_key = match &issuer.account_key {
+            AccountKey::File(path) => {
+                let read = fs::read_to_string(path).map_err(|error| error.to_string());
+                let good = read
+                    .and_then(|pem| SigningKey::read(&pem).map(|_| pem).map_err(|error| error.to_string()));
+                let file = path.display();
+                let told =
+                    |why: String| _ = findings.error(issuer.span, format!("account_key \"{file}\": {why}"));
+                Arc::new(Mutex::new(Some(good.map_err(told).ok()?)))
+            }
+            AccountKey::Made(_) => same.next().map(|same| same.account_key.clone()).unwrap_or_default(),
+        };
+        let state = match issuer.state_path.as_ref().filter(|_| !wanted.is_empty()) {
+            None => None,
+            Some(path) => {
+                let told = |error| {
+                    let what = format!("the state_path {} cannot be made: {error}", path.display());
+                    findings
+                        .error(issuer.span, what)
+                        .help("write state_path with a directory that can be, such as /var/lib/millstream/acme, or state_path off");
+                };
+                Some(StateDirectory::make(path).map_err(told).ok()?)
+            }
+        };
+        if let Some(state) = &state {
+            wanted.iter().for_each(|wanted| wanted.restore(state));
+        }
+        let settings = AcmeIssuer { span: Span::default(), resolver: None, ..issuer.clone() };
+        Some(IssuerSetup { settings, index, tls, state, account_key, wanted })
+    }
+}

@@ -1,0 +1,120 @@
+//! The thread that asks authorities for certificates, for all workers.
+//!
+//! It is started by the first configuration that wants any, after privileges are dropped. An issuer of which the next configuration wants the same goes on
+//! undisturbed over a reload. Next: `millstream-acme`'s `issuer`, what it does.
+
+use crate::panic_log;
+use millstream_acme::issuer::{self, Around};
+use millstream_acme::setup::IssuerSetup;
+use millstream_conf::model::Level;
+use millstream_net::privileges;
+use millstream_server::generation::Shared;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::runtime::LocalOptions;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+
+/// The thread, where there is one. At most one message for each reload, so the channel needs no bound.
+#[derive(Default)]
+pub struct Issuing(Option<UnboundedSender<Arc<Shared>>>);
+
+impl Issuing {
+    /// From now on the certificates of this configuration are asked for, and no others.
+    pub fn take_over(&mut self, shared: &Arc<Shared>) {
+        if self.0.is_none() && shared.acme.issuers.is_empty() {
+            return;
+        }
+        let told = self.0.as_ref().is_some_and(|thread| thread.send(shared.clone()).is_ok());
+        if !told {
+            self.0 = start(shared.clone());
+        }
+    }
+
+    /// None is asked for any more, so that the process after this one may.
+    pub fn stop(&mut self) {
+        self.0 = None;
+    }
+}
+
+fn start(shared: Arc<Shared>) -> Option<UnboundedSender<Arc<Shared>>> {
+    let (orders, receiver) = unbounded_channel();
+    let log = shared.main_log.clone();
+    let serve = move || {
+        // Where that fails the thread has no more rights than the one that started it.
+        _ = privileges::renounce();
+        panic_log::count_in(shared.registry.worker());
+        let log = shared.main_log.clone();
+        let mut building = tokio::runtime::Builder::new_current_thread();
+        match building.enable_all().build_local(LocalOptions::default()) {
+            Ok(runtime) => runtime.block_on(issue(shared, receiver)),
+            Err(error) => log.write(Level::Emerg, format_args!("acme has no event loop: {error}")),
+        }
+    };
+    match std::thread::Builder::new().name("acme".into()).spawn(serve) {
+        Ok(_) => Some(orders),
+        Err(error) => {
+            log.write(Level::Emerg, format_args!("acme has no thread: {error}"));
+            None
+        }
+    }
+}
+
+/// An issuer at work.
+struct AtWork {
+    setup: Arc<IssuerSetup>,
+    around: Rc<RefCell<Around>>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn issue(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Shared>>) {
+    let mut at_work: Vec<AtWork> = Vec::new();
+    loop {
+        let mut before = std::mem::take(&mut at_work);
+        for setup in &shared.acme.issuers {
+            let is_same = |known: &AtWork| known.setup.is_as(setup) && !known.task.is_finished();
+            match before.iter().position(is_same) {
+                Some(at) => {
+                    let known = before.swap_remove(at);
+                    known.around.replace(around(&shared, setup));
+                    at_work.push(known);
+                }
+                None => {
+                    // What it held is free before the next one wants it.
+                    before.retain(|old| old.setup.settings.name != setup.settings.name);
+                    tokio::task::yield_now().await;
+                    at_work.push(begin(&shared, setup));
+                }
+            }
+        }
+        drop(before);
+        // A configuration holds much that ends with it.
+        drop(shared);
+        match orders.recv().await {
+            Some(next) => shared = next,
+            None => return,
+        }
+    }
+}
+
+fn around(shared: &Shared, setup: &IssuerSetup) -> Around {
+    let resolver = shared.configuration.http.acme_issuers[setup.index].resolver;
+    Around {
+        log: shared.main_log.clone(),
+        resolver: resolver.map(|id| shared.resolvers[id.0 as usize].clone()),
+    }
+}
+
+fn begin(shared: &Shared, setup: &Arc<IssuerSetup>) -> AtWork {
+    let around = Rc::new(RefCell::new(around(shared, setup)));
+    let challenges = shared.acme.challenges.clone();
+    let task = tokio::task::spawn_local(issuer::run(setup.clone(), challenges, around.clone()));
+    AtWork { setup: setup.clone(), around, task }
+}

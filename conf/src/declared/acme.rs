@@ -1,0 +1,252 @@
+//! Who issues certificates by ACME (RFC 8555), and which certificates are asked of whom.
+//!
+//! Plain data; nothing of a key is shown. Before: `features/acme`, which reads it; next: `millstream-acme`, which asks.
+
+use crate::address::PeerAddress;
+use crate::declared::resolver::ResolverId;
+use crate::source::Span;
+use crate::tree::Word;
+use std::fmt;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Index into `Http::acme_issuers`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AcmeIssuerId(pub u32);
+
+/// Index into `Http::acme_certificates`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AcmeCertificateId(pub u32);
+
+/// An `acme_issuer`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcmeIssuer {
+    /// Its name.
+    pub name: String,
+    /// Where it was written.
+    pub span: Span,
+    /// `uri`: the server's directory.
+    pub uri: HttpsUrl,
+    /// `account_key`, default `ecdsa:256`.
+    pub account_key: AccountKey,
+    /// `challenge`, default `http-01`.
+    pub challenge: AcmeChallenge,
+    /// `common_name_in_csr`.
+    pub common_name_in_csr: bool,
+    /// `contact`s as URLs.
+    pub contacts: Vec<String>,
+    /// `external_account_key`.
+    pub external_account: Option<ExternalAccount>,
+    /// `preferred_chain`: the common name of whoever issued the topmost certificate.
+    pub preferred_chain: Option<String>,
+    /// `profile`.
+    pub profile: Option<AcmeProfile>,
+    /// `ssl_trusted_certificate`; without it, the authorities of the system.
+    pub trusted: Option<PathBuf>,
+    /// `ssl_verify`, default `on`.
+    pub verifies: bool,
+    /// `state_path`; nothing with `off`.
+    pub state_path: Option<PathBuf>,
+    /// Whether that is the default below the prefix, which a start may put elsewhere.
+    pub has_default_state: bool,
+    /// `accept_terms_of_service`.
+    pub accepts_terms: bool,
+    /// `resolver` of the issuer or of the `http` block; nothing asks the system.
+    pub resolver: Option<ResolverId>,
+    /// `resolver_timeout`.
+    pub resolver_timeout: Duration,
+}
+
+/// A certificate that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcmeCertificate {
+    /// Of whom.
+    pub issuer: AcmeIssuerId,
+    /// What for, each once, as written; never empty.
+    pub identifiers: Vec<AcmeIdentifier>,
+    /// `key=`, default `ecdsa:256`.
+    pub key: KeyKind,
+}
+
+/// An `acme_certificate` as written.
+#[derive(Debug)]
+pub struct AcmeOrder {
+    /// The name of the issuer.
+    pub issuer: Word,
+    /// What was written that a certificate can be for.
+    pub identifiers: Vec<AcmeIdentifier>,
+    /// `key=`.
+    pub key: KeyKind,
+    /// Where it stands.
+    pub span: Span,
+    /// Whether any identifier was written, be it wrong.
+    pub names_any: bool,
+}
+
+/// What a certificate is for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum AcmeIdentifier {
+    /// A name in lower case, without asterisk.
+    Dns(String),
+    /// An address (RFC 8738).
+    Ip(IpAddr),
+}
+
+impl fmt::Display for AcmeIdentifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AcmeIdentifier::Dns(name) => f.write_str(name),
+            AcmeIdentifier::Ip(address) => address.fmt(f),
+        }
+    }
+}
+
+/// A kind of private key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[allow(missing_docs)]
+pub enum KeyKind {
+    #[default]
+    Ecdsa256,
+    Ecdsa384,
+    Ecdsa521,
+    Rsa2048,
+    Rsa3072,
+    Rsa4096,
+}
+
+/// Every kind with its words; an algorithm without size stands for its first.
+pub const KEY_KINDS: [(&str, KeyKind); 6] = [
+    ("ecdsa:256", KeyKind::Ecdsa256),
+    ("ecdsa:384", KeyKind::Ecdsa384),
+    ("ecdsa:521", KeyKind::Ecdsa521),
+    ("rsa:2048", KeyKind::Rsa2048),
+    ("rsa:3072", KeyKind::Rsa3072),
+    ("rsa:4096", KeyKind::Rsa4096),
+];
+
+impl KeyKind {
+    /// As it is written.
+    pub fn text(self) -> &'static str {
+        KEY_KINDS.iter().find(|(_, kind)| *kind == self).map_or("", |(text, _)| text)
+    }
+}
+
+/// `account_key`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AccountKey {
+    /// One that is made where there is none.
+    Made(KeyKind),
+    /// One that is there.
+    File(PathBuf),
+}
+
+/// How the server is shown whose a name is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AcmeChallenge {
+    /// A request over HTTP (RFC 8555 §8.3).
+    #[default]
+    Http01,
+    /// A handshake of TLS (RFC 8737).
+    TlsAlpn01,
+}
+
+impl AcmeChallenge {
+    /// Its name in the protocol.
+    pub fn name(self) -> &'static str {
+        match self {
+            AcmeChallenge::Http01 => "http-01",
+            AcmeChallenge::TlsAlpn01 => "tls-alpn-01",
+        }
+    }
+}
+
+/// `profile`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcmeProfile {
+    /// Its name.
+    pub name: String,
+    /// `require`: no certificate rather than one of another.
+    pub required: bool,
+}
+
+/// `external_account_key`: an account that is known elsewhere (RFC 8555 §7.3.4).
+#[derive(Clone, PartialEq, Eq)]
+pub struct ExternalAccount {
+    /// What the authority calls it.
+    pub id: String,
+    /// The key of its signature, in base64url without padding.
+    pub key: Box<str>,
+}
+
+impl fmt::Debug for ExternalAccount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExternalAccount").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// A URL of a server that is asked over TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpsUrl {
+    /// The whole, as written.
+    pub text: String,
+    /// Host and port as written.
+    pub authority: String,
+    /// Where to connect.
+    pub address: PeerAddress,
+    /// Path and query.
+    pub target: String,
+}
+
+impl HttpsUrl {
+    /// Takes a URL apart; `None` where it is none, or not one of TLS (RFC 8555 §6.1).
+    pub fn parse(text: &str) -> Option<HttpsUrl> {
+        const SCHEME: &str = "https://";
+        let (start, rest) = text.split_at_checked(SCHEME.len())?;
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
+        if !start.eq_ignore_ascii_case(SCHEME) || !is_plain {
+            return None;
+        }
+        let (authority, target) = match rest.find(['/', '?']) {
+            Some(end) => rest.split_at(end),
+            None => (rest, "/"),
+        };
+        let target = if target.starts_with('?') { format!("/{target}") } else { target.to_owned() };
+        let address = match PeerAddress::parse(authority, 443)? {
+            PeerAddress::Unix(_) => return None,
+            address => address,
+        };
+        Some(HttpsUrl { text: text.to_owned(), authority: authority.to_owned(), address, target })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_has_a_host_a_port_and_a_target_and_is_one_of_tls() {
+        for (text, expected) in [
+            ("https://acme.example.com/directory", Some(("acme.example.com", "/directory"))),
+            ("HTTPS://127.0.0.1:14000/dir?a=b", Some(("127.0.0.1:14000", "/dir?a=b"))),
+            ("https://[::1]:14000", Some(("[::1]:14000", "/"))),
+            ("https://ca?x", Some(("ca", "/?x"))),
+            ("http://acme.example.com/directory", None),
+            ("acme.example.com", None),
+            ("https://", None),
+            ("https:///directory", None),
+            ("https://unix:/run/ca", None),
+            ("https://ca/dir\r\nHost: b", None),
+            ("https://user@ca/", None),
+        ] {
+            let found = HttpsUrl::parse(text);
+            assert_eq!(found.as_ref().map(|url| (&*url.authority, &*url.target)), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_key_is_shown() {
+        let account = ExternalAccount { id: "kid".into(), key: "c2VjcmV0".into() };
+        assert_eq!(format!("{account:?}"), "ExternalAccount { id: \"kid\", .. }");
+    }
+}
