@@ -49,7 +49,7 @@ pub(super) fn around(serve: &ServeUrl) -> Result<String, String> {
 pub(super) fn of_server(domains: &Domains) -> String {
     let (listens, names) = (listens(&domains.https, " ssl"), domains.domain.join(" "));
     format!(
-        "{listens}        server_name {names};\n        acme_certificate serve;\n        ssl_certificate $acme_certificate;\n        \
+        "{listens}        http2 on;\n        server_name {names};\n        acme_certificate serve;\n        ssl_certificate $acme_certificate;\n        \
          ssl_certificate_key $acme_certificate_key;\n        ssl_session_cache shared:serve:1m;\n"
     )
 }
