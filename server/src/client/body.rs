@@ -58,14 +58,16 @@ impl Client {
         let state = match request.framing {
             Framing::None => return Ok(()),
             Framing::Length(0) => return Ok(()),
+            // A stream knows by itself whether it has brought as much, and ends by itself.
+            Framing::Length(_) if request.is_on_stream() => Remaining::UntilEnd,
             Framing::Length(length) => Remaining::Length(length),
             Framing::Chunked => Remaining::Chunked(Decoder::new(TRAILER_LIMIT)),
             Framing::Close => Remaining::UntilEnd,
         };
-        let outcome = match &state {
-            Remaining::Length(length) if limit > 0 && *length > limit => Err(ClientFailure::TooLarge),
-            Remaining::Chunked(decoder) => look_ahead(decoder.clone(), &self.rest),
-            Remaining::Length(_) | Remaining::UntilEnd | Remaining::Ended => Ok(()),
+        let outcome = match (&state, request.framing) {
+            (_, Framing::Length(length)) if limit > 0 && length > limit => Err(ClientFailure::TooLarge),
+            (Remaining::Chunked(decoder), _) => look_ahead(decoder.clone(), &self.rest),
+            _ => Ok(()),
         };
         let wants_continue = request.head.version != Version::Http10
             && request

@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// Where a client is.
-pub(super) enum End {
+pub enum End {
     /// At the other end of a connection, which has a place among those of its worker.
     Connection(Stream, ConnectionSlot),
     /// At the other end of a stream among several of a connection.
@@ -36,7 +36,7 @@ pub struct Inside {
 
 impl End {
     /// The way out.
-    pub(super) fn outlet<'s>(&'s mut self, deadline: &'s mut Deadline, timeout: Duration) -> Outlet<'s> {
+    pub fn outlet<'s>(&'s mut self, deadline: &'s mut Deadline, timeout: Duration) -> Outlet<'s> {
         match self {
             End::Connection(stream, _) => Outlet::new(stream, deadline, timeout),
             End::Stream(stream) => Outlet::into_inlet(&**stream, deadline, timeout),
@@ -45,7 +45,7 @@ impl End {
     }
 
     /// Reads once; from inside nothing comes.
-    pub(super) fn poll_read_into(
+    pub fn poll_read_into(
         &mut self,
         cx: &mut Context<'_>,
         buffer: &mut Vec<u8>,

@@ -18,7 +18,7 @@ mod stored;
 mod tests;
 
 pub use body::BodyProgress;
-pub use end::Inside;
+pub use end::{End, Inside};
 pub use framing::AnswerHead;
 pub use stored::Unsent;
 pub use tail::WholeBody;
@@ -28,7 +28,6 @@ use crate::streams;
 use crate::worker::{Awaits, ConnectionSlot, Watch};
 use answer::{Answer, Assembled};
 use body::Body;
-use end::End;
 use millstream_net::stream::{Hangup, Stream};
 use millstream_net::timer::{Deadline, is_elapsed};
 use millstream_net::{buffers, clock};
@@ -148,6 +147,11 @@ impl Client {
             End::Connection(stream, place) => Some((stream, place)),
             End::Stream(_) | End::Inside(_) => None,
         }
+    }
+
+    /// Where it is, for a tunnel: what is read and written there is no message.
+    pub fn place(&mut self) -> &mut End {
+        &mut self.end
     }
 
     /// Says what is waited for, see [`ConnectionSlot::wait`].

@@ -5,10 +5,9 @@
 
 use super::answer::Answer;
 use super::assembly::Assembly;
-use super::end::End;
 use super::framing::{AnswerFraming, AnswerHead, framed};
 use super::tail::{Tail, WholeBody};
-use super::{Client, ClientFailure};
+use super::{Client, ClientFailure, End};
 use crate::filter::chain::{self, Chain, Changes};
 use crate::filter::coding::{self, Plain};
 use crate::filter::compressor::{Compressor, Effort};
@@ -95,6 +94,11 @@ impl Client {
             send_timeout: request.location().settings.send.timeout,
             pace: Pace::of(request),
         }));
+    }
+
+    /// Takes the head of what is no message any more, where that does not go out with the bytes behind it.
+    pub fn put_head(&mut self, request: &mut Request, out: &mut Vec<u8>) {
+        self.take_head(request, out, false);
     }
 
     /// Leaves a head in the buffer where it goes out before the body. On a stream it has frames of its own; inside hardly anybody wants it.

@@ -12,6 +12,7 @@
 mod patience;
 mod departure;
 mod ended;
+mod websocket;
 mod heads;
 mod serving;
 mod frames;
@@ -179,6 +180,7 @@ impl Http2Connection {
         let settings = [
             (settings::MAX_CONCURRENT_STREAMS, self.granted.streams),
             (settings::INITIAL_WINDOW_SIZE, self.granted.window),
+            (settings::ENABLE_CONNECT_PROTOCOL, 1),
             (settings::NO_RFC7540_PRIORITIES, 1),
         ];
         self.carrier.frame(|out| {

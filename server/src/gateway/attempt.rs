@@ -293,8 +293,10 @@ impl Passing<'_> {
                 Box::pin(self.pass_interim(head.status, fields)).await?;
                 continue;
             }
-            let may_upgrade = written.upgrade && self.client.is_some() && self.request.is_http11();
-            if head.status == 101 && !may_upgrade {
+            let may_upgrade = written.upgrade && self.client.is_some() && self.request.may_switch();
+            // To who asked by CONNECT any success says that the other protocol is spoken (RFC 8441 §5).
+            let misleads = self.request.is_extended_connect() && matches!(head.status, 200..=299);
+            if head.status == 101 && !may_upgrade || misleads {
                 let error = ExchangeError::UnexpectedUpgrade;
                 return Err(broken(connection, error, "while reading response header from upstream"));
             }

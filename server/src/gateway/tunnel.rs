@@ -1,11 +1,11 @@
-//! After 101: bytes both ways until both sides have ended, nothing moved for `proxy_read_timeout`, or one side took
+//! After 101, or what stands for it on a stream: bytes both ways until both sides have ended, nothing moved for `proxy_read_timeout`, or one side took
 //! nothing of what is there for it (`send_timeout`, `proxy_send_timeout`).
 //!
 //! The bytes are nobody's business here (RFC 9110 §7.8). A side without bytes holds no buffer.
 
 use super::answer_head::visible;
 use super::{Passing, Proxied};
-use crate::client::ClientFailure;
+use crate::client::{Client, ClientFailure};
 use crate::filter::head::{self, HeadPlan};
 use millstream_net::outlet::Outlet;
 use millstream_net::stream::Stream;
@@ -18,6 +18,28 @@ use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
+
+/// One of both that talk.
+enum Side<'a> {
+    Client(&'a mut Client),
+    Upstream(&'a mut Stream),
+}
+
+impl Side<'_> {
+    fn poll_read_into(&mut self, context: &mut Context<'_>, buffer: &mut Vec<u8>) -> Poll<io::Result<usize>> {
+        match self {
+            Side::Client(client) => client.place().poll_read_into(context, buffer, usize::MAX),
+            Side::Upstream(stream) => stream.poll_read_into(context, buffer, usize::MAX),
+        }
+    }
+
+    fn outlet<'s>(&'s mut self, deadline: &'s mut Deadline, patience: Duration) -> Outlet<'s> {
+        match self {
+            Side::Client(client) => client.place().outlet(deadline, patience),
+            Side::Upstream(stream) => Outlet::new(stream, deadline, patience),
+        }
+    }
+}
 
 /// One direction.
 struct Way {
@@ -46,10 +68,18 @@ impl<'a> Passing<'a> {
         let mut down = Way::new(buffers::take(), settings.send.timeout);
         let fields = answered.view(connection.head_bytes());
         let mut shown = visible(&self.proxy.exchange, fields);
-        shown.extend(fields.lines().filter(|field| field.id == FieldId::Upgrade));
+        let is_stream = self.request.is_on_stream();
+        match is_stream {
+            // Which protocol it is was said by the request, and the key was ours (RFC 8441 §5.1).
+            true => shown
+                .retain(|field| !field.name(fields.bytes()).eq_ignore_ascii_case(b"sec-websocket-accept")),
+            false => shown.extend(fields.lines().filter(|field| field.id == FieldId::Upgrade)),
+        }
         let fields = Fields::new(fields.bytes(), &shown);
-        let plan = HeadPlan { status: 101, fields, length: None, chunked: false, coding: None, age: None };
+        let status = if is_stream { 200 } else { 101 };
+        let plan = HeadPlan { status, fields, length: None, chunked: false, coding: None, age: None };
         head::encode(&mut down.buffer, self.request, &plan);
+        client.put_head(self.request, &mut down.buffer);
         let head_length = down.buffer.len() as u64;
         down.buffer.extend_from_slice(&connection.take_read_ahead());
         let mut up = Way::new(client.take_read_ahead(), self.proxy.exchange.send_timeout);
@@ -58,13 +88,13 @@ impl<'a> Passing<'a> {
         let timeout = self.proxy.exchange.read_timeout;
         let mut deadline = Deadline::new();
         deadline.set(clock::now() + timeout);
-        let Some((near, _)) = client.connection() else { return Proxied::Failed(502) };
-        let far = connection.stream_mut();
         let outcome = poll_fn(|context| {
             let before = (down.moved, up.moved);
             // The order makes what one direction read go out in the same round.
-            let down_done = down.poll(context, far, near);
-            let up_done = up.poll(context, near, far);
+            let down_done =
+                down.poll(context, &mut Side::Upstream(connection.stream_mut()), &mut Side::Client(client));
+            let up_done =
+                up.poll(context, &mut Side::Client(client), &mut Side::Upstream(connection.stream_mut()));
             if (down.moved, up.moved) != before {
                 deadline.set(clock::now() + timeout);
             }
@@ -76,8 +106,10 @@ impl<'a> Passing<'a> {
             }
         })
         .await;
-        // What one side still says has nobody left who would take it.
-        client.abandon();
+        // What one side still says has nobody left who would take it. A stream that both have ended has ended.
+        if !(is_stream && outcome.is_ok()) {
+            client.abandon();
+        }
         self.request.sent.bytes += down.moved;
         self.request.sent.body_bytes += down.moved.saturating_sub(head_length);
         self.request.sent.complete = outcome.is_ok();
@@ -98,10 +130,10 @@ impl Way {
     fn poll(
         &mut self,
         context: &mut Context<'_>,
-        from: &mut Stream,
-        to: &mut Stream,
+        from: &mut Side<'_>,
+        to: &mut Side<'_>,
     ) -> Poll<io::Result<()>> {
-        let mut to = Outlet::new(to, &mut self.stalled, self.patience);
+        let mut to = to.outlet(&mut self.stalled, self.patience);
         loop {
             if self.written < self.buffer.len() {
                 let count = ready!(to.poll_write(context, &self.buffer[self.written..]))?;
@@ -123,7 +155,7 @@ impl Way {
             if self.buffer.capacity() == 0 {
                 self.buffer = buffers::take();
             }
-            match from.poll_read_into(context, &mut self.buffer, usize::MAX) {
+            match from.poll_read_into(context, &mut self.buffer) {
                 // A reset ends a direction as a close does.
                 Poll::Ready(Ok(0) | Err(_)) => self.ended = true,
                 Poll::Ready(Ok(_)) => {}

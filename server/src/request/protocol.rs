@@ -4,7 +4,7 @@
 
 use super::Request;
 use millstream_wire::h1::framing::Framing;
-use millstream_wire::{FieldId, Version};
+use millstream_wire::{FieldId, Method, Version};
 
 impl Request {
     /// Whether the request wishes for another protocol (RFC 9110 §7.8) that its location lets it have (`proxy_upgrade`).
@@ -16,16 +16,23 @@ impl Request {
 
     fn wishes_upgrade(&self) -> bool {
         let fields = self.fields();
-        self.is_http11()
+        self.may_switch()
             && self.framing == Framing::None
             && fields.connection_lists("upgrade")
             && fields.has(FieldId::Upgrade)
             && !fields.lists(FieldId::Upgrade, "h2c")
     }
 
-    /// Whether the request speaks HTTP/1.1, so that its connection may come to speak another protocol.
-    pub fn is_http11(&self) -> bool {
-        self.head.version == Version::Http11
+    /// Whether its connection, or its stream, may come to speak another protocol.
+    pub fn may_switch(&self) -> bool {
+        self.head.version == Version::Http11 || self.is_extended_connect()
+    }
+
+    /// Whether it came as a CONNECT that names a protocol (RFC 8441), which alone has a path.
+    pub fn is_extended_connect(&self) -> bool {
+        self.head.version == Version::Http2
+            && self.head.method == Method::Connect
+            && self.head.authority.is_none()
     }
 
     /// Whether its answer goes out on a stream of a connection (HTTP/2), as a client's own does.

@@ -56,6 +56,10 @@ impl Incoming {
 
     /// Takes a piece, which counts `octets` with its padding.
     pub(super) fn receive(&mut self, piece: &[u8], octets: u32, is_last: bool) -> Result<(), BadBody> {
+        if self.spoiled {
+            // Its request is being told so, whatever else comes.
+            return Ok(());
+        }
         if self.ended {
             return Err(BadBody::Ended);
         }

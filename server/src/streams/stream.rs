@@ -163,6 +163,17 @@ impl Stream {
         Poll::Ready(Ok(count))
     }
 
+    /// Drops what comes of the body; ready once all of it has come, or the stream is over.
+    pub fn poll_all(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state.borrow_mut();
+        self.carrier.released(state.incoming.forget());
+        if state.is_left || state.is_given_up || state.incoming.has_ended() {
+            return Poll::Ready(());
+        }
+        state.waits(context);
+        Poll::Pending
+    }
+
     /// A piece of the body has come, which counts `octets` with its padding. What is refused ends the stream.
     ///
     /// # Errors

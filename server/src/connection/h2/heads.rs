@@ -4,10 +4,11 @@
 //! `serving`, which answers.
 
 use super::patience::Work;
-use super::{Fate, Http2Connection};
+use super::{Fate, Http2Connection, websocket};
 use crate::request::Request;
 use millstream_telemetry::metrics::Counter;
 use millstream_wire::h2::error_code::ErrorCode;
+use millstream_wire::h2::extra::ConnectProtocol;
 use millstream_wire::h2::field_rules::{FieldsError, decode_trailers};
 use millstream_wire::h2::priority::Priority;
 use millstream_wire::h2::request::decode_request;
@@ -88,7 +89,7 @@ impl Http2Connection {
         let mut request = self.accepted.new_request();
         let limits = self.accepted.head_limits();
         let decoded =
-            decode_request(&mut self.decoder, block, &mut request.bytes, &mut request.head, &limits, false);
+            decode_request(&mut self.decoder, block, &mut request.bytes, &mut request.head, &limits, true);
         if let Err(RequestError::Compression(what)) = decoded {
             return Err(Fate::Broken(ErrorCode::CompressionError, what));
         }
@@ -106,8 +107,16 @@ impl Http2Connection {
             return self.charge(Work::Refused);
         }
         match decoded {
-            Ok(_) => {
+            Ok(extra) => {
                 request.method = request.head.method;
+                match extra.protocol {
+                    None => {}
+                    Some(ConnectProtocol::WebSocket) => websocket::as_upgrade(&mut request),
+                    Some(ConnectProtocol::Other) => {
+                        self.refuse(place, request, 501, "a CONNECT for an unknown protocol", None);
+                        return Ok(());
+                    }
+                }
                 request.head.length = block.len();
                 let priority = request.field(FieldId::Priority).map(Priority::of).unwrap_or_default();
                 let Place { stream, has_ended, .. } = place;

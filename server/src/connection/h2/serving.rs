@@ -18,7 +18,8 @@ use crate::rewrite::From;
 use crate::serve::{self, subrequest};
 use crate::streams::{Beginning, Stream};
 use millstream_cache::Now;
-use millstream_conf::model::Level;
+use millstream_conf::model::{Level, LingeringClose};
+use millstream_net::timer::{Deadline, with_deadline};
 use millstream_net::{buffers, clock};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::h2::error_code::ErrorCode;
@@ -60,6 +61,8 @@ impl Http2Connection {
                 let flaw = Some(ErrorCode::ProtocolError);
                 return self.refuse(place, request, 400, "a body shorter than \"Content-Length\" says", flaw);
             }
+            // What follows is no body of it.
+            (Framing::None, false) if request.is_extended_connect() => Framing::None,
             (Framing::None, false) => Framing::Close,
             (framing, false) => framing,
         };
@@ -170,16 +173,29 @@ async fn answered(
         let begun = poll_fn(|cx| Poll::Ready(gateway::begin(cx, &mut request, &mut client))).await;
         if let Some(mut begun) = begun {
             if poll_fn(|cx| begun.poll(cx, &mut request, &mut client)).await.is_some() {
-                return served(request, stream, &mut client, flaw);
+                return served(request, stream, &mut client, flaw).await;
             }
             step = Step::Content(Content::Begun(begun));
         }
     }
     Box::pin(serve::finish(&mut request, &mut client, step, out)).await;
-    served(request, stream, &mut client, flaw)
+    served(request, stream, &mut client, flaw).await
 }
 
-fn served(request: Box<Request>, stream: Rc<Stream>, client: &mut Client, flaw: Option<ErrorCode>) -> Served {
+/// The answer is over. A client that is still sending is given time to see it before its stream is taken from it: some take what they
+/// have of the answer for nothing otherwise.
+async fn served(
+    request: Box<Request>,
+    stream: Rc<Stream>,
+    client: &mut Client,
+    flaw: Option<ErrorCode>,
+) -> Served {
     let is_whole = matches!(client.settle(), Ending::Whole | Ending::Closing);
+    let lingering = &request.location().settings.lingering;
+    if is_whole && flaw.is_none() && !stream.has_all() && lingering.close != LingeringClose::Off {
+        let mut deadline = Deadline::new();
+        deadline.set(clock::now() + lingering.timeout.min(lingering.time));
+        _ = with_deadline(&mut deadline, poll_fn(|cx| stream.poll_all(cx))).await;
+    }
     Served { request, stream, is_whole, flaw }
 }

@@ -1,0 +1,27 @@
+//! A WebSocket on a stream (RFC 8441): the extended CONNECT that asks for one becomes the request by which HTTP/1.1 does.
+//!
+//! Configurations, rights and upstreams then have one kind of them. The 101 that comes of it is a 200 on the stream, which `gateway/tunnel`
+//! says. Before: `heads`.
+
+use crate::request::Request;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use millstream_wire::{Field, FieldId, Method, Span};
+
+/// Makes a request to upgrade (RFC 6455 §4.1) of an extended CONNECT.
+pub(super) fn as_upgrade(request: &mut Request) {
+    request.method = Method::Get;
+    // It only has to be another one each time.
+    let key = STANDARD.encode(&request.id()[..16]);
+    for (id, name, value) in [
+        (FieldId::Connection, "connection", "upgrade"),
+        (FieldId::Upgrade, "upgrade", "websocket"),
+        (FieldId::Other, "sec-websocket-key", key.as_str()),
+    ] {
+        let start = request.bytes.len();
+        let value_at = start + name.len() + b": ".len();
+        request.bytes.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+        let place = |start: usize, text: &str| Span::new(start, start + text.len());
+        request.head.fields.push(Field::new(id, place(start, name), place(value_at, value)));
+    }
+}
