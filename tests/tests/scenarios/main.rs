@@ -16,6 +16,7 @@ mod serve_shared;
 mod command_line;
 mod client_certificates;
 mod client_side;
+mod http2;
 mod slow_peers;
 mod idle_connections;
 mod heads;
