@@ -1,7 +1,8 @@
 //! The harness of the scenario tests: it starts the real binary in a directory of its own, plays the client and the
 //! API behind, and ends every process it started, by its id.
 //!
-//! It knows nothing of the product's crates: what is tested is what a user can see (bytes, files, exit statuses, signals).
+//! It knows nothing of the product's crates but how frames of HTTP/2 are written: what is tested is what a user can see (bytes, files,
+//! exit statuses, signals).
 //! `MILLSTREAM_BINARY=/usr/sbin/nginx` runs a scenario against another server with nginx's command line.
 //! Read `server` for how a scenario begins; the scenarios are in `tests/scenarios/`. `bench/` uses the same pieces.
 
@@ -12,6 +13,7 @@ pub mod pod;
 pub mod process;
 pub mod client;
 pub mod visitor;
+pub mod frames;
 pub mod gate;
 pub mod name_server;
 pub mod origin;

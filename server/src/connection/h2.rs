@@ -67,6 +67,8 @@ struct Http2Connection {
     decoder: HpackDecoder,
     /// A header block of which more is to come.
     block: Option<HeaderBlock>,
+    /// Since when a part of a request is there while nothing else is under way.
+    reading_since: Option<Instant>,
     /// Streams that are open, in order.
     streams: Vec<Rc<streams::Stream>>,
     serving: FuturesUnordered<Serving>,
@@ -140,6 +142,7 @@ impl Http2Connection {
             preamble: Preamble::Preface(0),
             decoder: HpackDecoder::default(),
             block: None,
+            reading_since: None,
             streams: Vec::new(),
             serving: FuturesUnordered::new(),
             last: 0,
@@ -195,6 +198,7 @@ impl Http2Connection {
                 return Poll::Ready(end);
             }
             self.go_on(cx);
+            let is_clogged = self.is_clogged();
             let is_out = match self.poll_write(cx) {
                 Poll::Ready(Ok(())) => true,
                 Poll::Ready(Err(_)) => return Poll::Ready(Fate::Gone),
@@ -202,6 +206,10 @@ impl Http2Connection {
             };
             if self.is_over() && is_out {
                 return Poll::Ready(Fate::Over);
+            }
+            if is_clogged && is_out {
+                // There is room again for what frames make us say that have come already.
+                continue;
             }
             match self.poll_read(cx) {
                 Poll::Ready(Ok(count)) if count > 0 => continue,
@@ -283,11 +291,12 @@ impl Http2Connection {
         self.hold_nothing();
         let is_idle = self.streams.is_empty();
         let is_reading = is_idle && !(self.input.is_empty() && self.block.is_none());
+        self.reading_since = is_reading.then(|| self.reading_since.unwrap_or_else(clock::now));
         self.accepted.counted.is(match is_idle {
             false => Some(Gauge::ConnectionsWriting),
             true => is_reading.then_some(Gauge::ConnectionsReading),
         });
-        self.place.wait(self.awaits(is_idle, is_reading), cx.waker());
+        self.place.wait(self.awaits(is_idle), cx.waker());
         self.accepted.follow_generation();
         if self.accepted.worker.stage() == Stage::Stopping {
             return Poll::Ready(Fate::Gone);
@@ -299,7 +308,7 @@ impl Http2Connection {
         if self.departure == Departure::Staying && self.has_to_leave(now) {
             self.announce(now);
         }
-        if let Some(until) = self.until(is_idle, is_reading) {
+        if let Some(until) = self.until(is_idle) {
             self.waiting.set(until);
             if self.waiting.poll(cx).is_ready() {
                 if !matches!(self.departure, Departure::Announced(_)) {
@@ -326,25 +335,27 @@ impl Http2Connection {
     }
 
     /// What is waited for, for when others want its place.
-    fn awaits(&self, is_idle: bool, is_reading: bool) -> Awaits {
-        match (is_idle, is_reading) {
-            (true, false) => Awaits::Request(self.accepted.last_used),
-            (true, true) => Awaits::Head(self.accepted.last_used),
+    fn awaits(&self, is_idle: bool) -> Awaits {
+        match self.reading_since {
             // Requests are under way: of their clients more is expected than of anybody else's.
-            (false, _) => Awaits::Body(clock::now()),
+            _ if !is_idle => Awaits::Body(clock::now()),
+            Some(since) => Awaits::Head(since),
+            None => Awaits::Request(self.accepted.last_used),
         }
     }
 
     /// When waiting ends, where it does: answers have times of their own.
-    fn until(&self, is_idle: bool, is_reading: bool) -> Option<Instant> {
+    fn until(&self, is_idle: bool) -> Option<Instant> {
         if let Departure::Announced(at) = self.departure {
             return Some(at);
         }
-        let timeout = match is_reading || self.last == 0 {
-            true => self.accepted.server().settings.client_header.timeout,
-            false => self.accepted.settings().keepalive.timeout,
+        let head_timeout = self.accepted.server().settings.client_header.timeout;
+        let until = match self.reading_since {
+            _ if self.last == 0 => self.accepted.last_used + head_timeout,
+            Some(since) => since + head_timeout,
+            None => self.accepted.last_used + self.accepted.settings().keepalive.timeout,
         };
-        is_idle.then(|| self.accepted.last_used + timeout)
+        is_idle.then_some(until)
     }
 }
 

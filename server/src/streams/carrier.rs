@@ -196,9 +196,10 @@ impl Carrier {
     /// They are more than the client may send on the connection.
     pub fn received(&self, octets: u32, held: usize) -> Result<(), BadWindow> {
         let state = &mut *self.state.borrow_mut();
+        // It is held however the window is: its stream gives it back.
+        state.held += held;
         state.coming.consume(octets)?;
         state.owed += octets;
-        state.held += held;
         state.repay();
         Ok(())
     }

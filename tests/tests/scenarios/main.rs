@@ -17,6 +17,7 @@ mod command_line;
 mod acme;
 mod client_certificates;
 mod client_side;
+mod http2;
 mod slow_peers;
 mod idle_connections;
 mod heads;

@@ -116,14 +116,14 @@ impl Http2Connection {
             Frame::WindowUpdate { stream, increment } => self.widen(stream, increment),
             Frame::Settings { ack: true, .. } => {
                 self.granted.is_known = true;
-                Ok(())
+                self.charge(Work::Control)
             }
             Frame::Settings { payload, .. } => self.take_settings(payload),
             Frame::Ping { ack: true, payload } => {
                 if payload == FAREWELL && matches!(self.departure, Departure::Announced(_)) {
                     self.say_farewell();
                 }
-                Ok(())
+                self.charge(Work::Control)
             }
             Frame::Ping { payload, .. } => {
                 self.carrier.frame(|out| write::ping(out, true, payload));
@@ -139,7 +139,7 @@ impl Http2Connection {
             Frame::PushPromise { .. } => Err(Fate::Broken(ErrorCode::ProtocolError, "a PUSH_PROMISE frame")),
             Frame::GoAway { .. } => {
                 self.leave();
-                Ok(())
+                self.charge(Work::Control)
             }
             Frame::Priority { .. } | Frame::Unknown { .. } => self.charge(Work::Control),
         }
@@ -223,6 +223,7 @@ impl Http2Connection {
             }
         } else {
             self.check_is_no_idle(stream)?;
+            return self.charge(Work::Tiny);
         }
         if increment < TINY { self.charge(Work::Tiny) } else { Ok(()) }
     }

@@ -19,12 +19,12 @@ pub(super) enum Work {
     Reset,
     /// A head that is too large, or no request: 200 at once.
     Refused,
-    /// SETTINGS, PING, PRIORITY, PRIORITY_UPDATE, frames of unknown kinds, frames of requests that are over: 1,000 at once, 100 a second
-    /// (CVE-2019-9512, -9515, -9516).
+    /// SETTINGS, PING and answers to them, GOAWAY, PRIORITY, PRIORITY_UPDATE, frames of unknown kinds, frames of requests that are over: 1,000
+    /// at once, 100 a second (CVE-2019-9512, -9515, -9516).
     Control,
     /// DATA, HEADERS or CONTINUATION without anything in it that does not end anything (CVE-2019-9518).
     Empty,
-    /// A little of a body or of a window (CVE-2019-9511): 20,000 at once, 2,000 a second.
+    /// A little of a body or of a window (CVE-2019-9511), or a window of a request that is over: 20,000 at once, 2,000 a second.
     Tiny,
 }
 

@@ -38,7 +38,13 @@ pub(super) struct Served {
     request: Box<Request>,
     stream: Rc<Stream>,
     is_whole: bool,
-    /// What is wrong with the request, for its client.
+    refusal: Option<Refusal>,
+}
+
+/// A request that was refused before anybody looked for what it asks.
+#[derive(Debug, Clone, Copy)]
+struct Refusal {
+    /// What is wrong with it, for its client.
     flaw: Option<ErrorCode>,
 }
 
@@ -114,8 +120,8 @@ impl Http2Connection {
         request.keep_alive = true;
         failure::log(&request, Level::Info, format_args!("client sent {what}: {status}"));
         let stream = self.open(place.stream, &request, place.has_ended, Priority::default());
-        let step = Step::Status(status);
-        self.serving.push(Box::pin(answered(request, stream, step, buffers::take(), flaw)));
+        let (step, refusal) = (Step::Status(status), Some(Refusal { flaw }));
+        self.serving.push(Box::pin(answered(request, stream, step, buffers::take(), refusal)));
     }
 
     fn open(&mut self, id: u32, request: &Request, has_ended: bool, priority: Priority) -> Rc<Stream> {
@@ -136,11 +142,12 @@ impl Http2Connection {
 
     /// A request is over.
     pub(super) fn settle(&mut self, served: Served) {
-        let Served { request, stream, is_whole, flaw } = served;
-        if is_whole {
+        let Served { request, stream, is_whole, refusal } = served;
+        // Being told that a request is none is nothing to be thanked for.
+        if is_whole && refusal.is_none() {
             self.patience.earn();
         }
-        match flaw {
+        match refusal.and_then(|refusal| refusal.flaw) {
             Some(code) => stream.reset(code),
             None if stream.is_spoiled() => stream.reset(ErrorCode::ProtocolError),
             // The rest of its body is not needed (RFC 9113 §8.1).
@@ -164,7 +171,7 @@ async fn answered(
     stream: Rc<Stream>,
     step: Step,
     out: Vec<u8>,
-    flaw: Option<ErrorCode>,
+    refusal: Option<Refusal>,
 ) -> Served {
     let _processing = Processing::of(request.worker.metrics.clone(), counting::zones(&request));
     let mut client = Client::on_stream(stream.clone(), subrequest::answer);
@@ -173,13 +180,13 @@ async fn answered(
         let begun = poll_fn(|cx| Poll::Ready(gateway::begin(cx, &mut request, &mut client))).await;
         if let Some(mut begun) = begun {
             if poll_fn(|cx| begun.poll(cx, &mut request, &mut client)).await.is_some() {
-                return served(request, stream, &mut client, flaw).await;
+                return served(request, stream, &mut client, refusal).await;
             }
             step = Step::Content(Content::Begun(begun));
         }
     }
     Box::pin(serve::finish(&mut request, &mut client, step, out)).await;
-    served(request, stream, &mut client, flaw).await
+    served(request, stream, &mut client, refusal).await
 }
 
 /// The answer is over. A client that is still sending is given time to see it before its stream is taken from it: some take what they
@@ -188,14 +195,15 @@ async fn served(
     request: Box<Request>,
     stream: Rc<Stream>,
     client: &mut Client,
-    flaw: Option<ErrorCode>,
+    refusal: Option<Refusal>,
 ) -> Served {
     let is_whole = matches!(client.settle(), Ending::Whole | Ending::Closing);
     let lingering = &request.location().settings.lingering;
-    if is_whole && flaw.is_none() && !stream.has_all() && lingering.close != LingeringClose::Off {
+    let is_sound = refusal.is_none_or(|refusal| refusal.flaw.is_none());
+    if is_whole && is_sound && !stream.has_all() && lingering.close != LingeringClose::Off {
         let mut deadline = Deadline::new();
         deadline.set(clock::now() + lingering.timeout.min(lingering.time));
         _ = with_deadline(&mut deadline, poll_fn(|cx| stream.poll_all(cx))).await;
     }
-    Served { request, stream, is_whole, flaw }
+    Served { request, stream, is_whole, refusal }
 }

@@ -1,0 +1,273 @@
+//! Answers: whole from wherever they come, cut where they are, at the pace of who takes them, the urgent ones first.
+
+use std::time::Duration;
+
+use millstream_tests::client;
+use millstream_tests::frames::{End, Frames};
+use millstream_tests::origin::{Origin, Step, answer};
+use millstream_tests::process::resident_bytes;
+use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::wait;
+use millstream_wire::h2::error_code::ErrorCode;
+use millstream_wire::h2::frame::kind;
+use millstream_wire::h2::settings;
+
+const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
+    http {
+        access_log @DIR@/access.log; proxy_http_version 1.1; proxy_temp_path @DIR@/temp;
+        proxy_cache_path memory keys_zone=z:1m memory=64m; gzip_types text/plain;
+        server { listen 127.0.0.1:@PORT@; http2 on; root @DIR@/site; default_type text/plain; send_timeout @SEND@;
+            location / { }
+            location /pass { proxy_pass http://@ORIGIN@; }
+            location /cached { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid 200 1h; add_header X-Cache $upstream_cache_status; }
+            location /gzip { alias @DIR@/site/; gzip on; }
+            location /trailed { alias @DIR@/site/; add_trailer X-Sent $bytes_sent; }
+            location /slow { alias @DIR@/site/; limit_rate 100k; }
+            location /none { return 204; } }
+    }";
+
+const LARGE: usize = 5_000_000;
+
+fn large() -> Vec<u8> {
+    (0..LARGE as u32).map(|n| b'a' + (n.wrapping_mul(2_654_435_761) >> 24) as u8 % 26).collect()
+}
+
+fn start(origin: &Origin, send_timeout: &str) -> Server {
+    let server = Server::start(SITE, &[("ORIGIN", &origin.address()), ("SEND", send_timeout)]);
+    let site = server.prefix().join("site");
+    std::fs::create_dir(&site).expect("own directory");
+    std::fs::write(site.join("large"), large()).expect("own directory");
+    std::fs::write(site.join("small"), "a small file, which is not that small ".repeat(20))
+        .expect("own directory");
+    server
+}
+
+fn origin() -> Origin {
+    Origin::start(|request| {
+        match request.target() {
+        "/pass/cut" => {
+            vec![Step::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nsome".to_vec()), Step::Close]
+        }
+        "/pass/chunked" => vec![Step::Send(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n4\r\nbody\r\n0\r\nX-Sum: 1\r\n\r\n".to_vec(),
+        )],
+        _ => answer(200, &[("ETag", "\"v\""), ("Content-Type", "text/plain")], &large()),
+    }
+    })
+}
+
+#[test]
+fn five_megabytes_come_whole_from_a_file_the_cache_and_an_api() {
+    if is_nginx() {
+        return;
+    }
+    let (origin, expected) = (origin(), large());
+    let server = start(&origin, "60s");
+    let mut frames = Frames::connect(server.port());
+    for path in ["/large", "/pass/a", "/cached/a", "/cached/a", "/slow/small", "/gzip/small"] {
+        let answer = frames.whole(path);
+        assert_eq!(answer.status, 200, "{path}");
+        match path {
+            "/slow/small" => assert_eq!(answer.field("content-length"), Some("760")),
+            "/gzip/small" => assert_eq!(answer.field("content-encoding"), None, "nobody asked for it"),
+            _ => assert!(answer.body == expected, "{path}: {} octets", answer.body.len()),
+        }
+    }
+    // All at once, by a client with the windows that a client has that says nothing.
+    let mut frames = Frames::connect_with(server.port(), &[]);
+    let streams: Vec<u32> = (0..8).map(|n| frames.get(["/large", "/pass/b", "/cached/a"][n % 3])).collect();
+    let mut given: Vec<usize> = vec![0; streams.len()];
+    frames.until("all have come", |now| {
+        let mut all = 0;
+        for (stream, given) in streams.iter().zip(&mut given) {
+            let came = now.so_far(*stream).body.len();
+            if came > *given && !now.has_ended(*stream) {
+                now.widen(*stream, (came - *given) as u32);
+            }
+            all += came - *given;
+            *given = came;
+        }
+        if all > 0 {
+            now.widen(0, all as u32);
+        }
+        streams.iter().all(|stream| now.has_ended(*stream))
+    });
+    for stream in streams {
+        assert!(frames.so_far(stream).body == expected, "stream {stream}");
+    }
+}
+
+#[test]
+fn answers_without_a_body_with_a_part_of_one_packed_or_trailed_are_as_over_http1() {
+    if is_nginx() {
+        return;
+    }
+    let origin = origin();
+    let server = start(&origin, "60s");
+    let mut frames = Frames::connect(server.port());
+    let mut ask = |method: &str, path: &str, fields: &[(&str, &str)]| {
+        let stream = frames.request(method, path, fields, true);
+        let answer = frames.answer(stream);
+        assert_eq!(answer.end, End::Whole, "{method} {path}");
+        answer
+    };
+    let head = ask("HEAD", "/large", &[]);
+    assert_eq!((head.status, head.field("content-length"), head.body.len()), (200, Some("5000000"), 0));
+    let none = ask("GET", "/none", &[]);
+    assert_eq!((none.status, none.body.len()), (204, 0));
+    let etag = ask("GET", "/small", &[]).field("etag").expect("files have one").to_owned();
+    let same = ask("GET", "/small", &[("if-none-match", &etag)]);
+    assert_eq!((same.status, same.body.len()), (304, 0));
+    let part = ask("GET", "/large", &[("range", "bytes=10-19")]);
+    assert_eq!((part.status, part.body.as_slice()), (206, &large()[10..20]));
+    assert_eq!(part.field("content-range"), Some("bytes 10-19/5000000"));
+    let packed = ask("GET", "/gzip/small", &[("accept-encoding", "gzip")]);
+    let mut unpacked = String::new();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&packed.body[..]), &mut unpacked)
+        .expect("gzip");
+    assert_eq!(unpacked, client::get(server.port(), "/small").text());
+    let trailed = ask("GET", "/trailed/small", &[]);
+    assert_eq!(trailed.trailers.first().map(|(name, _)| name.as_str()), Some("x-sent"), "{trailed:?}");
+    let passed = ask("GET", "/pass/chunked", &[("te", "trailers")]);
+    assert_eq!((passed.text().as_str(), passed.trailers.len()), ("body", 1), "{passed:?}");
+    let missing = ask("GET", "/nowhere", &[]);
+    assert_eq!(missing.status, 404);
+}
+
+#[test]
+fn what_an_api_cuts_is_no_whole_answer() {
+    if is_nginx() {
+        return;
+    }
+    let origin = origin();
+    let server = start(&origin, "60s");
+    let mut frames = Frames::connect(server.port());
+    let cut = frames.get("/pass/cut");
+    let answer = frames.answer(cut);
+    assert_eq!((answer.status, answer.end), (200, End::Reset(ErrorCode::InternalError)));
+    assert_eq!(frames.whole("/small").status, 200);
+}
+
+#[test]
+fn who_never_opens_its_window_stops_nobody_else_and_has_its_time() {
+    if is_nginx() {
+        return;
+    }
+    let origin = origin();
+    let server = start(&origin, "700ms");
+    for path in ["/large", "/cached/a", "/pass/a"] {
+        let mut frames = Frames::connect_with(server.port(), &[(settings::INITIAL_WINDOW_SIZE, 0)]);
+        frames.widen(0, 1 << 30);
+        let stalled = frames.get(path);
+        let other = frames.get("/large");
+        frames.widen(other, 1 << 30);
+        assert_eq!(frames.answer(other).body.len(), LARGE);
+        let small = frames.get("/small");
+        frames.widen(small, 1 << 20);
+        assert_eq!(frames.answer(small).status, 200);
+        let answer = frames.answer(stalled);
+        assert_eq!((answer.status, answer.end), (200, End::Reset(ErrorCode::InternalError)), "{path}");
+        assert!(answer.body.is_empty());
+        let small = frames.get("/small");
+        frames.widen(small, 1 << 20);
+        assert_eq!(frames.answer(small).status, 200, "the connection goes on");
+    }
+    wait::until("the log has them", || server.prefix().read("access.log").lines().count() >= 12);
+    assert!(!server.log().contains("panicked"), "{}", server.log());
+}
+
+#[test]
+fn the_rate_of_an_answer_is_its_own() {
+    if is_nginx() {
+        return;
+    }
+    let origin = origin();
+    let server = start(&origin, "60s");
+    let mut frames = Frames::connect(server.port());
+    let slow = frames.get("/slow/large");
+    frames.until("it begins", |now| !now.so_far(slow).body.is_empty());
+    let begun = std::time::Instant::now();
+    assert_eq!(frames.whole("/large").body.len(), LARGE);
+    frames.read_for(Duration::from_millis(300));
+    let came = frames.so_far(slow).body.len();
+    let most = 250_000 + 100 * 1024 * begun.elapsed().as_millis() as usize / 1000;
+    assert!(came < most, "{came} octets by 100k a second");
+    frames.give_up(slow);
+    assert_eq!(frames.whole("/small").status, 200);
+}
+
+#[test]
+fn the_urgent_come_first_and_who_changes_its_mind_is_heard() {
+    if is_nginx() {
+        return;
+    }
+    let origin = origin();
+    let server = start(&origin, "60s");
+    for (first, second, changed, expected) in [
+        ("u=5", "u=0", None, [1, 0]),
+        ("u=0", "u=5", None, [0, 1]),
+        ("u=3", "u=3", None, [0, 1]),
+        ("u=5", "u=5", Some((1, "u=0")), [1, 0]),
+        ("u=0", "u=0", Some((0, "u=7")), [1, 0]),
+    ] {
+        // The connection's window is closed until both wait for it.
+        let mut frames = Frames::connect_with(server.port(), &[(settings::INITIAL_WINDOW_SIZE, 1 << 30)]);
+        let filling = frames.get("/large");
+        frames.until("the window is used up", |now| now.so_far(filling).body.len() == 65_535);
+        let streams = [first, second].map(|priority| frames.get_with("/large", &[("priority", priority)]));
+        frames.until("both have begun", |now| streams.iter().all(|stream| now.so_far(*stream).status == 200));
+        frames.round_trip();
+        if let Some((which, priority)) = changed {
+            let stream: u32 = streams[which];
+            let payload = [&stream.to_be_bytes()[..], priority.as_bytes()].concat();
+            frames.send(&millstream_tests::frames::frame(kind::PRIORITY_UPDATE, 0, 0, &payload));
+        }
+        frames.give_up(filling);
+        frames.widen(0, 1 << 30);
+        frames.until("both have come", |now| streams.iter().all(|stream| now.has_ended(*stream)));
+        let order: Vec<u32> =
+            frames.order().iter().copied().filter(|stream| streams.contains(stream)).collect();
+        assert_eq!(order, expected.map(|which: usize| streams[which]), "{first} {second} {changed:?}");
+    }
+}
+
+#[test]
+fn those_that_are_of_use_piece_by_piece_share() {
+    if is_nginx() {
+        return;
+    }
+    let origin = origin();
+    let server = start(&origin, "60s");
+    let mut frames = Frames::connect_with(server.port(), &[(settings::INITIAL_WINDOW_SIZE, 1 << 30)]);
+    let filling = frames.get("/large");
+    frames.until("the window is used up", |now| now.so_far(filling).body.len() == 65_535);
+    let streams = [0, 1].map(|_| frames.get_with("/large", &[("priority", "i")]));
+    frames.until("both have begun", |now| streams.iter().all(|stream| now.so_far(*stream).status == 200));
+    frames.round_trip();
+    frames.give_up(filling);
+    frames.widen(0, 1 << 20);
+    frames.until("the window is used up", |now| {
+        streams.iter().map(|stream| now.so_far(*stream).body.len()).sum::<usize>() == 1 << 20
+    });
+    for stream in streams {
+        let came = frames.so_far(stream).body.len();
+        assert!((400_000..700_000).contains(&came), "{came} of {}", 1 << 20);
+    }
+}
+
+#[test]
+fn stalled_answers_of_the_cache_hold_no_copy_of_their_bodies() {
+    if is_nginx() {
+        return;
+    }
+    let origin = origin();
+    let server = start(&origin, "60s");
+    assert_eq!(client::get(server.port(), "/cached/a").body.len(), LARGE);
+    let before = resident_bytes(server.id());
+    let mut frames = Frames::connect_with(server.port(), &[(settings::INITIAL_WINDOW_SIZE, 0)]);
+    let streams: Vec<u32> = (0..100).map(|_| frames.get("/cached/a")).collect();
+    frames.until("all have begun", |now| streams.iter().all(|stream| now.so_far(*stream).status == 200));
+    let grown = resident_bytes(server.id()).saturating_sub(before);
+    println!("100 stalled answers of {LARGE} octets out of the cache: {} KiB each", grown / 100 >> 10);
+    assert!(grown / 100 < 512 << 10, "{grown} bytes for 100 stalled answers");
+}

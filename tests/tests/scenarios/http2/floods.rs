@@ -1,0 +1,401 @@
+//! Work that brings its client nothing: each kind has a bound, who is past it is told to be calm and is gone, and nobody else waits.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use millstream_tests::client;
+use millstream_tests::frames::{End, Frames, block, frame, headers, request};
+use millstream_tests::origin::Origin;
+use millstream_tests::process::resident_bytes;
+use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::{ports, wait};
+use millstream_wire::h2::error_code::ErrorCode;
+use millstream_wire::h2::frame::{flag, kind};
+use millstream_wire::h2::{settings, write};
+
+const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { worker_connections 1024; }
+    http {
+        access_log off; keepalive_requests 10000000; dashboard 127.0.0.1:@DASHBOARD@;
+        server { listen 127.0.0.1:@PORT@; http2 on;
+            location / { return 200 fine; }
+            location /large { alias @DIR@/large; }
+            location /pass { proxy_pass http://@ORIGIN@; proxy_request_buffering off; } }
+    }";
+
+/// Connections of one kind at once.
+const AT_ONCE: usize = 4;
+/// The most that anybody sends before the bound has to have stopped it, bytes.
+const MOST: usize = 64 << 20;
+/// What the server's private memory may grow by through all of them.
+const MEMORY: u64 = 48 << 20;
+/// What a request of others may take at p99. It is 50 ms on a machine with nothing else to do; tests share theirs.
+const OTHERS: Duration = Duration::from_millis(500);
+
+/// A kind of work.
+struct Flood {
+    name: &'static str,
+    /// What is sent once.
+    begin: fn(&mut Frames) -> Vec<u8>,
+    /// What is sent again and again: the bytes of one round with the number of a stream that is not used yet, and the next such number.
+    again: fn(u32) -> (Vec<u8>, u32),
+    /// The codes one of which the end has.
+    codes: &'static [ErrorCode],
+}
+
+const CALM: &[ErrorCode] = &[ErrorCode::EnhanceYourCalm];
+
+fn get(path: &str) -> Vec<u8> {
+    request("GET", path, &[])
+}
+
+fn nothing(_: &mut Frames) -> Vec<u8> {
+    Vec::new()
+}
+
+/// One stream whose body goes on.
+fn body(frames: &mut Frames) -> Vec<u8> {
+    let stream = frames.take_number();
+    frame(kind::HEADERS, flag::END_HEADERS, stream, &request("POST", "/pass", &[]))
+}
+
+/// One request that is over.
+fn over(frames: &mut Frames) -> Vec<u8> {
+    frames.whole("/");
+    Vec::new()
+}
+
+fn reset(stream: u32) -> Vec<u8> {
+    frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 8])
+}
+
+/// A header block in which one long line is put into the table and then asked for as often as there is room.
+fn bomb() -> Vec<u8> {
+    let mut bytes = get("/");
+    bytes.extend_from_slice(b"\x40\x01a\x7f\x81\x1e");
+    bytes.extend_from_slice(&[b'x'; 4000]);
+    bytes.resize(16_000, 0xbe);
+    bytes
+}
+
+const FLOODS: &[Flood] = &[
+    Flood {
+        name: "requests that are given up (CVE-2023-44487)",
+        begin: nothing,
+        again: |next| ([headers(next, &get("/pass")), reset(next)].concat(), next + 2),
+        codes: CALM,
+    },
+    Flood {
+        name: "RST_STREAM of requests that were answered",
+        begin: over,
+        again: |next| (reset(1), next),
+        codes: CALM,
+    },
+    Flood {
+        name: "resets that the client provokes: a window past the largest (CVE-2025-8671)",
+        begin: nothing,
+        again: |next| {
+            let wide = frame(kind::WINDOW_UPDATE, 0, next, &[0x7f, 0xff, 0xff, 0xff]);
+            ([headers(next, &get("/pass")), wide].concat(), next + 2)
+        },
+        codes: CALM,
+    },
+    Flood {
+        name: "resets that the client provokes: a window of 0 (CVE-2025-8671)",
+        begin: nothing,
+        again: |next| {
+            let none = frame(kind::WINDOW_UPDATE, 0, next, &[0; 4]);
+            ([headers(next, &get("/pass")), none].concat(), next + 2)
+        },
+        codes: CALM,
+    },
+    Flood {
+        name: "DATA behind the end (CVE-2025-8671)",
+        begin: nothing,
+        again: |next| ([headers(next, &get("/pass")), frame(kind::DATA, 0, next, b"x")].concat(), next + 2),
+        codes: CALM,
+    },
+    Flood {
+        name: "a header block without an end (CVE-2024-27316)",
+        begin: |frames| frame(kind::HEADERS, 0, frames.take_number(), &get("/")),
+        again: |next| (frame(kind::CONTINUATION, 0, 1, &block(&[("x-a", &"x".repeat(1000))])), next),
+        codes: CALM,
+    },
+    Flood {
+        name: "CONTINUATION with nothing in it (CVE-2019-9518)",
+        begin: |frames| frame(kind::HEADERS, 0, frames.take_number(), &get("/")),
+        again: |next| (frame(kind::CONTINUATION, 0, 1, b""), next),
+        codes: CALM,
+    },
+    Flood {
+        name: "DATA with nothing in it (CVE-2019-9518)",
+        begin: body,
+        again: |next| (frame(kind::DATA, 0, 1, b""), next),
+        codes: CALM,
+    },
+    Flood {
+        name: "HEADERS with nothing in it (CVE-2019-9518)",
+        begin: nothing,
+        again: |next| (frame(kind::HEADERS, flag::END_HEADERS, next, b""), next + 2),
+        codes: CALM,
+    },
+    Flood {
+        name: "DATA of one octet (CVE-2019-9517)",
+        begin: body,
+        again: |next| (frame(kind::DATA, 0, 1, b"x"), next),
+        // The window is the sooner bound where nobody reads.
+        codes: &[ErrorCode::EnhanceYourCalm, ErrorCode::FlowControlError],
+    },
+    Flood {
+        name: "DATA that is padding",
+        begin: body,
+        again: |next| (frame(kind::DATA, flag::PADDED, 1, &[8, 0, 0, 0, 0, 0, 0, 0, 0]), next),
+        codes: &[ErrorCode::EnhanceYourCalm, ErrorCode::FlowControlError],
+    },
+    Flood {
+        name: "DATA for a request that is over",
+        begin: over,
+        again: |next| (frame(kind::DATA, 0, 1, b"x"), next),
+        codes: &[ErrorCode::EnhanceYourCalm, ErrorCode::FlowControlError],
+    },
+    Flood {
+        name: "SETTINGS (CVE-2019-9515)",
+        begin: nothing,
+        again: |next| (frame(kind::SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 1]), next),
+        codes: CALM,
+    },
+    Flood {
+        name: "SETTINGS that acknowledge",
+        begin: nothing,
+        again: |next| (frame(kind::SETTINGS, flag::ACK, 0, b""), next),
+        codes: CALM,
+    },
+    Flood {
+        name: "PING (CVE-2019-9512)",
+        begin: nothing,
+        again: |next| (frame(kind::PING, 0, 0, &[0; 8]), next),
+        codes: CALM,
+    },
+    Flood {
+        name: "PING that answers",
+        begin: nothing,
+        again: |next| (frame(kind::PING, flag::ACK, 0, &[0; 8]), next),
+        codes: CALM,
+    },
+    Flood {
+        name: "PRIORITY (CVE-2019-9513)",
+        begin: nothing,
+        again: |next| (frame(kind::PRIORITY, 0, 1, &[0, 0, 0, 3, 9]), next),
+        codes: CALM,
+    },
+    Flood {
+        name: "PRIORITY_UPDATE",
+        begin: nothing,
+        again: |next| (frame(kind::PRIORITY_UPDATE, 0, 0, b"\0\0\0\x01u=0"), next),
+        codes: CALM,
+    },
+    Flood {
+        name: "GOAWAY",
+        begin: |frames| {
+            // A connection with nothing under way would simply end.
+            [body(frames), frame(kind::DATA, 0, 1, b"x")].concat()
+        },
+        again: |next| (frame(kind::GOAWAY, 0, 0, &[0; 8]), next),
+        codes: CALM,
+    },
+    Flood {
+        name: "frames of unknown kinds",
+        begin: nothing,
+        again: |next| (frame(99, 0, 0, b"x"), next),
+        codes: CALM,
+    },
+    Flood {
+        name: "WINDOW_UPDATE of 1",
+        begin: nothing,
+        again: |next| (frame(kind::WINDOW_UPDATE, 0, 0, &[0, 0, 0, 1]), next),
+        codes: CALM,
+    },
+    Flood {
+        name: "WINDOW_UPDATE of requests that are over",
+        begin: over,
+        again: |next| (frame(kind::WINDOW_UPDATE, 0, 1, &[0, 0, 1, 0]), next),
+        codes: CALM,
+    },
+    Flood {
+        name: "header blocks that unpack to a thousand times their size (CVE-2016-6581)",
+        begin: nothing,
+        again: |next| (headers(next, &bomb()), next + 2),
+        codes: CALM,
+    },
+    Flood {
+        name: "more streams than there may be",
+        begin: |frames| {
+            let all = (0..128).map(|_| frames.take_number());
+            all.flat_map(|number| {
+                frame(kind::HEADERS, flag::END_HEADERS, number, &request("POST", "/pass", &[]))
+            })
+            .collect()
+        },
+        again: |next| (headers(next.max(301), &get("/pass")), next.max(301) + 2),
+        codes: CALM,
+    },
+];
+
+/// Sends until the server has had enough; gives why, and how many bytes and how long it took.
+fn flood(port: u16, kind: &Flood) -> (Option<Option<ErrorCode>>, usize, Duration) {
+    let mut frames = Frames::connect(port);
+    let begin = (kind.begin)(&mut frames);
+    frames.round_trip();
+    let started = Instant::now();
+    let mut sent = 0;
+    let mut next = frames.take_number();
+    _ = frames.try_send(&begin);
+    while sent < MOST
+        && !frames.is_closed()
+        && frames.goaways().is_empty()
+        && started.elapsed() < Duration::from_secs(20)
+    {
+        let mut chunk = Vec::new();
+        while chunk.len() < 8 * 1024 {
+            let (bytes, then) = (kind.again)(next);
+            chunk.extend_from_slice(&bytes);
+            next = then;
+        }
+        sent += chunk.len();
+        if frames.try_send(&chunk).is_err() {
+            break;
+        }
+        frames.read_for(Duration::from_millis(1));
+    }
+    (frames.closes_within(Duration::from_secs(5)), sent, started.elapsed())
+}
+
+fn floods_counted(dashboard: u16) -> u64 {
+    let text = client::get(dashboard, "/metrics").text();
+    let name = "millstream_client_http2_connection_errors_total{reason=\"flood\"} ";
+    text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn who_makes_work_for_nothing_is_told_to_be_calm_and_nobody_else_waits() {
+    if is_nginx() {
+        return;
+    }
+    // It takes a request and says nothing.
+    let origin = millstream_tests::endless::Endless::start(b"");
+    let dashboard = ports::free();
+    let values = [("ORIGIN", origin.address()), ("DASHBOARD", dashboard.to_string())];
+    let server = Server::start(SITE, &values.each_ref().map(|(name, value)| (*name, value.as_str())));
+    let before = resident_bytes(server.id());
+    let mut expected = 0;
+    for kind in FLOODS {
+        let port = server.port();
+        let floods: Vec<_> = (0..AT_ONCE).map(|_| thread::spawn(move || flood(port, kind))).collect();
+        let mut other = server.client();
+        let mut times: Vec<Duration> = Vec::new();
+        while times.len() < 50 || !floods.iter().all(|flood| flood.is_finished()) {
+            let asked = Instant::now();
+            assert_eq!(other.get("/").expect("others are answered").status, 200);
+            times.push(asked.elapsed());
+        }
+        times.sort();
+        let p99 = times[times.len() * 99 / 100];
+        let mut longest = Duration::ZERO;
+        for flood in floods {
+            let (closed, sent, took) = flood.join().expect("it floods");
+            let code = closed.unwrap_or_else(|| panic!("{}: it goes on after {sent} bytes", kind.name));
+            // Who is reset while it sends may not get to read why.
+            assert!(code.is_none_or(|code| kind.codes.contains(&code)), "{}: {code:?}", kind.name);
+            expected += u64::from(kind.codes == CALM);
+            longest = longest.max(took);
+        }
+        println!("{}: gone after {longest:.0?}, others' p99 {p99:.1?}", kind.name);
+        assert!(longest < Duration::from_secs(10), "{}: {longest:?}", kind.name);
+        assert!(p99 < OTHERS, "{}: others' p99 was {p99:?}", kind.name);
+    }
+    wait::until("the metric counts them", || floods_counted(dashboard) >= expected);
+    let grown = resident_bytes(server.id()).saturating_sub(before);
+    println!("private memory has grown by {} KiB", grown >> 10);
+    assert!(grown < MEMORY, "{grown} bytes");
+    assert!(!server.log().contains("panicked"), "{}", server.log());
+}
+
+#[test]
+fn who_takes_nothing_of_what_it_asks_for_is_let_go_and_holds_little() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"fine");
+    let values = [("ORIGIN", origin.address()), ("DASHBOARD", ports::free().to_string())];
+    let site = SITE.replace("access_log off;", "access_log off; send_timeout 1s;");
+    let server = Server::start(&site, &values.each_ref().map(|(name, value)| (*name, value.as_str())));
+    std::fs::write(server.prefix().join("large"), vec![b'x'; 5 << 20]).expect("own directory");
+    server.get("/large");
+    let before = resident_bytes(server.id());
+    // Windows of 0 on all streams that there may be, four times.
+    let mut stalled: Vec<Frames> = (0..AT_ONCE)
+        .map(|_| {
+            let mut frames = Frames::connect_with(server.port(), &[(settings::INITIAL_WINDOW_SIZE, 0)]);
+            frames.round_trip();
+            for _ in 0..128 {
+                frames.get("/large");
+            }
+            frames.round_trip();
+            frames
+        })
+        .collect();
+    let grown = resident_bytes(server.id()).saturating_sub(before);
+    println!("512 stalled streams hold {} KiB each", grown / 512 >> 10);
+    assert!(grown < 40 << 20, "{grown} bytes");
+    let mut other = server.client();
+    assert_eq!(other.get("/").expect("an answer").text(), "fine");
+    for frames in &mut stalled {
+        for stream in (1..256).step_by(2) {
+            assert_eq!(frames.answer(stream).end, End::Reset(ErrorCode::InternalError));
+            assert!(frames.so_far(stream).body.is_empty());
+        }
+        frames.frame(|out| write::settings(out, &[(settings::INITIAL_WINDOW_SIZE, 1000)]));
+        assert_eq!(frames.whole("/").status, 200, "the connection goes on");
+    }
+    // Who does not even read what its PINGs make us say.
+    let mut deaf = Frames::connect(server.port());
+    deaf.be_silent();
+    let pings: Vec<u8> = (0..990).flat_map(|_| frame(kind::PING, 0, 0, &[0; 8])).collect();
+    deaf.send(&pings);
+    deaf.round_trip();
+    assert!(!deaf.is_closed(), "so many at once are allowed");
+}
+
+#[test]
+fn honest_clients_near_the_bounds_are_not_cut() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], &[b'x'; 50_000]);
+    let dashboard = ports::free();
+    let values = [("ORIGIN", origin.address()), ("DASHBOARD", dashboard.to_string())];
+    let server = Server::start(SITE, &values.each_ref().map(|(name, value)| (*name, value.as_str())));
+    // A page that is left before its hundred images are there, and opened again.
+    let mut browser = Frames::connect(server.port());
+    for _ in 0..2 {
+        let images: Vec<u32> = (0..100).map(|_| browser.get("/pass")).collect();
+        images.iter().for_each(|image| browser.give_up(*image));
+        for _ in 0..60 {
+            browser.whole("/");
+        }
+    }
+    // Small messages, as gRPC has them, with a window for each.
+    let mut messages = Frames::connect(server.port());
+    let stream = messages.request("POST", "/pass", &[], false);
+    for _ in 0..2_000 {
+        messages.data(stream, b"\0\0\0\0\x0ba message..", false);
+        messages.frame(|out| write::window_update(out, 0, 16));
+    }
+    messages.data(stream, b"", true);
+    assert_eq!(messages.answer(stream).status, 200);
+    // A probe of round trips, and priorities told again and again.
+    for _ in 0..300 {
+        messages.round_trip();
+        messages.send(&frame(kind::PRIORITY_UPDATE, 0, 0, b"\0\0\0\x01u=1"));
+    }
+    assert_eq!(floods_counted(dashboard), 0, "{}", server.log());
+}

@@ -1,0 +1,225 @@
+//! Clients that keep to the rules in ways that few do, and races that the rules allow.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use millstream_tests::frames::{End, Frames, frame, headers, request};
+use millstream_tests::gate::Gate;
+use millstream_tests::origin::{Origin, Step, answer};
+use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::wait;
+use millstream_wire::h2::error_code::ErrorCode;
+use millstream_wire::h2::frame::{flag, kind};
+use millstream_wire::h2::settings;
+use millstream_wire::h2::write;
+
+const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
+    http {
+        access_log @DIR@/access.log; proxy_cache_path memory keys_zone=z:1m; proxy_http_version 1.1; client_header_timeout @HEADER@; keepalive_requests 100000;
+        server { listen 127.0.0.1:@PORT@; http2 on; http2_body_preread_size 64k;
+            location / { proxy_pass http://@ORIGIN@; }
+            location /large-head { add_header X-Large \"@LARGE@\"; proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid 200 1h; }
+            location /small { return 200 small; }
+            location /guarded { auth_request /guard; proxy_pass http://@ORIGIN@; client_max_body_size 10m; }
+            location = /guard { proxy_pass http://@ORIGIN@; proxy_pass_request_body off; proxy_set_header Content-Length \"\"; } }
+    }";
+
+fn start(origin: &Origin, header_timeout: &str) -> Server {
+    let large = "x".repeat(4000);
+    let values = [("ORIGIN", origin.address()), ("HEADER", header_timeout.to_owned()), ("LARGE", large)];
+    Server::start(SITE, &values.each_ref().map(|(name, value)| (*name, value.as_str())))
+}
+
+#[test]
+fn requests_that_come_together_are_all_answered_however_large_their_answers_heads_are() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"fine");
+    let server = start(&origin, "60s");
+    let mut frames = Frames::connect(server.port());
+    assert_eq!(frames.whole("/large-head").status, 200);
+    let block = request("GET", "/large-head", &[]);
+    // The more the kernel takes at once the more is left to be read of what has come.
+    for _ in 0..30 {
+        let numbers: Vec<u32> = (0..100).map(|_| frames.take_number()).collect();
+        let all: Vec<u8> = numbers.iter().flat_map(|number| headers(*number, &block)).collect();
+        assert!(all.len() < 16_384, "they come by one read");
+        frames.send(&all);
+        frames.until("all are answered", |now| numbers.iter().all(|number| now.has_ended(*number)));
+    }
+}
+
+#[test]
+fn a_request_that_comes_in_pieces_after_a_pause_has_the_time_of_any_other() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"fine");
+    let server = start(&origin, "400ms");
+    let mut frames = Frames::connect(server.port());
+    assert_eq!(frames.whole("/small").status, 200);
+    // `keepalive_timeout` is what an idle connection may take.
+    frames.read_for(Duration::from_millis(600));
+    assert!(!frames.is_closed(), "{:?}", frames.goaways());
+    let number = frames.take_number();
+    let bytes = headers(number, &request("GET", "/small", &[]));
+    frames.send(&bytes[..20]);
+    frames.read_for(Duration::from_millis(50));
+    assert!(!frames.is_closed(), "it was cut in the middle of its request: {:?}", frames.goaways());
+    frames.send(&bytes[20..]);
+    assert_eq!(frames.answer(number).status, 200);
+    // Who stops in the middle has no more time than that.
+    frames.send(&bytes[..20]);
+    assert!(frames.closes_within(Duration::from_secs(10)).is_some());
+}
+
+#[test]
+fn more_than_a_connections_window_ends_it_and_nothing_else() {
+    if is_nginx() {
+        return;
+    }
+    let gate = Arc::new(Gate::default());
+    let closed = Arc::clone(&gate);
+    let origin = Origin::start(move |request| {
+        let mut steps = vec![];
+        if request.target() == "/guard" {
+            steps.push(Step::Pass(Arc::clone(&closed)));
+        }
+        steps.extend(answer(200, &[], b"fine"));
+        steps
+    });
+    let server = start(&origin, "60s");
+    let mut other = Frames::connect(server.port());
+    let mut frames = Frames::connect(server.port());
+    frames.round_trip();
+    let piece = [0; 16_000];
+    // Bodies that nobody reads before the guard has said so; the connection's window is closed after 2 MB of them.
+    for _ in 0..60 {
+        let stream = frames.request("POST", "/guarded", &[], false);
+        for _ in 0..4 {
+            if frames.try_send(&frame(kind::DATA, 0, stream, &piece)).is_err() {
+                break;
+            }
+        }
+    }
+    let end = frames.closes_within(Duration::from_secs(10));
+    assert_eq!(end, Some(Some(ErrorCode::FlowControlError)));
+    gate.open();
+    assert_eq!(other.whole("/small").text(), "small");
+    wait::until("its streams are over", || {
+        let guarded = origin.requests().iter().filter(|request| request.target() == "/guard").count();
+        let over = server.prefix().read("access.log").matches("/guarded HTTP/2.0").count();
+        guarded > 30 && over >= guarded
+    });
+    assert_eq!(other.whole("/").status, 200);
+    assert!(!server.log().contains("panicked"), "{}", server.log());
+}
+
+#[test]
+fn windows_may_turn_negative_and_open_again() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], &vec![b'x'; 200_000]);
+    let server = start(&origin, "60s");
+    let mut frames = Frames::connect_with(server.port(), &[(settings::INITIAL_WINDOW_SIZE, 50_000)]);
+    frames.widen(0, 1 << 20);
+    let stream = frames.get("/");
+    frames.until("the window is used up", |now| now.so_far(stream).body.len() == 50_000);
+    frames.frame(|out| write::settings(out, &[(settings::INITIAL_WINDOW_SIZE, 0)]));
+    frames.widen(stream, 40_000);
+    frames.round_trip();
+    assert_eq!(frames.so_far(stream).body.len(), 50_000, "the window is at -10,000");
+    frames.widen(stream, 10_001);
+    frames.until("one more octet comes", |now| now.so_far(stream).body.len() == 50_001);
+    frames.frame(|out| write::settings(out, &[(settings::INITIAL_WINDOW_SIZE, 1 << 20)]));
+    let answer = frames.answer(stream);
+    assert_eq!((answer.end, answer.body.len()), (End::Whole, 200_000));
+    // One that is past the largest with the new setting ends the connection.
+    let stream = frames.get("/");
+    frames.widen(stream, (1 << 31) - 1 - (1 << 20));
+    frames.frame(|out| write::settings(out, &[(settings::INITIAL_WINDOW_SIZE, (1 << 31) - 1)]));
+    frames.read_for(Duration::from_millis(500));
+    let broken = frames.goaways().last().map(|(_, code)| *code);
+    assert!(broken.is_none() || broken == Some(ErrorCode::FlowControlError));
+    assert!(!server.log().contains("panicked"), "{}", server.log());
+}
+
+#[test]
+fn what_crosses_the_end_of_a_stream_hurts_nobody() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"fine");
+    let server = start(&origin, "60s");
+    let mut frames = Frames::connect(server.port());
+    for _ in 0..40 {
+        let stream = frames.get("/small");
+        frames.widen(stream, 1000);
+        frames.give_up(stream);
+        frames.widen(stream, 1000);
+        let given_up = frames.get("/");
+        frames.give_up(given_up);
+        frames.give_up(given_up);
+        frames.send(&frame(kind::PRIORITY, 0, stream, &[0, 0, 0, 0, 16]));
+    }
+    // A body that comes on a stream that was answered early.
+    let early = frames.request("POST", "/small", &[], false);
+    let answer = frames.answer(early);
+    assert_eq!(answer.text(), "small");
+    frames.data(early, b"late", false);
+    frames.data(early, b"later", true);
+    assert_eq!(frames.whole("/small").text(), "small");
+    // DATA behind the end of a body is that stream's fault alone.
+    let twice = frames.request("POST", "/", &[], false);
+    frames.data(twice, b"body", true);
+    frames.data(twice, b"more", true);
+    frames.until("it ends", |now| now.has_ended(twice));
+    assert_eq!(frames.whole("/small").text(), "small");
+    assert!(!server.log().contains("panicked"), "{}", server.log());
+}
+
+#[test]
+fn blocks_in_pieces_padding_and_old_priorities_are_read_as_they_are() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"fine");
+    let server = start(&origin, "60s");
+    let mut frames = Frames::connect(server.port());
+    let block = request("GET", "/small", &[("x-a", "1")]);
+    let number = frames.take_number();
+    frames.send(&frame(kind::HEADERS, flag::END_STREAM, number, &block[..1]));
+    for byte in &block[1..block.len() - 1] {
+        frames.send(&frame(kind::CONTINUATION, 0, number, &[*byte]));
+    }
+    frames.send(&frame(kind::CONTINUATION, flag::END_HEADERS, number, &block[block.len() - 1..]));
+    assert_eq!(frames.answer(number).text(), "small");
+    let number = frames.take_number();
+    let padded = [&[3][..], &[0, 0, 0, 0, 16], &block, &[0, 0, 0]].concat();
+    let flags = flag::END_STREAM | flag::END_HEADERS | flag::PADDED | flag::PRIORITY;
+    frames.send(&frame(kind::HEADERS, flags, number, &padded));
+    assert_eq!(frames.answer(number).text(), "small");
+    let number = frames.request("POST", "/", &[("content-length", "4")], false);
+    frames.send(&frame(kind::DATA, flag::PADDED | flag::END_STREAM, number, b"\x05body\0\0\0\0\0"));
+    assert_eq!(frames.answer(number).text(), "fine");
+    assert_eq!(origin.requests()[0].body, b"body");
+}
+
+#[test]
+fn a_table_that_the_client_does_not_keep_is_not_used() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"fine");
+    let server = start(&origin, "60s");
+    let mut frames = Frames::connect_with(server.port(), &[(settings::HEADER_TABLE_SIZE, 0)]);
+    assert_eq!(frames.whole("/small").text(), "small");
+    frames.frame(|out| write::settings(out, &[(settings::HEADER_TABLE_SIZE, 100)]));
+    frames.frame(|out| {
+        write::settings(out, &[(settings::HEADER_TABLE_SIZE, 0), (settings::MAX_FRAME_SIZE, 1 << 20)])
+    });
+    frames.until("both are acknowledged", |now| now.acknowledged() == 3);
+    assert_eq!(frames.whole("/").text(), "fine");
+}

@@ -1,0 +1,235 @@
+//! Bodies of requests: whole, however they are framed, at the pace of whoever reads them, and one in nobody else's way.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use millstream_tests::frames::{End, Frames};
+use millstream_tests::gate::Gate;
+use millstream_tests::origin::{Origin, Request, Step, answer};
+use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::wait;
+use millstream_wire::h2::error_code::ErrorCode;
+
+const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
+    http {
+        access_log @DIR@/access.log; proxy_http_version 1.1; client_body_temp_path @DIR@/body;
+        server { listen 127.0.0.1:@PORT@; http2 on; client_max_body_size 20m; client_body_timeout @TIMEOUT@;
+            location / { proxy_pass http://@ORIGIN@; }
+            location /as-it-comes { proxy_pass http://@ORIGIN@; proxy_request_buffering off; }
+            location /small { proxy_pass http://@ORIGIN@; client_max_body_size 1k; }
+            location /here { return 200 here; } }
+    }";
+
+fn start(origin: &Origin, timeout: &str) -> Server {
+    Server::start(SITE, &[("ORIGIN", &origin.address()), ("TIMEOUT", timeout)])
+}
+
+/// A body as it was before it was framed.
+fn unchunked(request: &Request) -> Vec<u8> {
+    if request.field("transfer-encoding").is_none() {
+        return request.body.clone();
+    }
+    let (mut rest, mut body) = (&request.body[..], Vec::new());
+    while let Some(at) = rest.windows(2).position(|two| two == b"\r\n") {
+        let size =
+            std::str::from_utf8(&rest[..at]).ok().and_then(|text| usize::from_str_radix(text, 16).ok());
+        let size = size.expect("a chunk's size");
+        if size == 0 {
+            break;
+        }
+        body.extend_from_slice(&rest[at + 2..at + 2 + size]);
+        rest = &rest[at + size + 4..];
+    }
+    body
+}
+
+#[test]
+fn five_megabytes_arrive_whole_with_and_without_a_length() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"thanks");
+    let server = start(&origin, "60s");
+    // Pseudo-random, without the marks that end the scripted API's chunked bodies.
+    let body: Vec<u8> =
+        (0..5_000_000_u32).map(|n| b'a' + (n.wrapping_mul(2_654_435_761) >> 24) as u8 % 26).collect();
+    let length = body.len().to_string();
+    let mut frames = Frames::connect(server.port());
+    for path in ["/", "/as-it-comes"] {
+        for fields in [&[("content-length", length.as_str())][..], &[]] {
+            let stream = frames.request("POST", path, fields, false);
+            frames.upload(stream, &body);
+            assert_eq!(frames.answer(stream).text(), "thanks", "{path} {fields:?}");
+            let requests = origin.requests();
+            let last = requests.last().expect("it came");
+            assert!(unchunked(last) == body, "{path} {fields:?}: {} octets", last.body.len());
+            assert!(last.head.starts_with(&format!("POST {path} HTTP/1.1\r\n")), "{}", last.head);
+        }
+    }
+}
+
+#[test]
+fn an_upload_that_nobody_reads_does_not_stop_its_neighbours() {
+    if is_nginx() {
+        return;
+    }
+    let gate = Arc::new(Gate::default());
+    let closed = Arc::clone(&gate);
+    // What is asked for here is read only once the gate is open, as the socket's buffers are full long before.
+    let (listener, port) = millstream_tests::ports::listener();
+    let address = format!("127.0.0.1:{port}");
+    let taken = std::thread::spawn(move || {
+        let connection = listener.accept();
+        closed.pass();
+        drop(connection);
+    });
+    let origin = Origin::fixed(200, &[], b"thanks");
+    let site = SITE.replace(
+        "location /here",
+        "location /stalled { proxy_pass http://@STALLED@; proxy_request_buffering off; }\nlocation /here",
+    );
+    let values = [("ORIGIN", origin.address()), ("TIMEOUT", "60s".to_owned()), ("STALLED", address)];
+    let server = Server::start(&site, &values.each_ref().map(|(name, value)| (*name, value.as_str())));
+    let mut frames = Frames::connect(server.port());
+    frames.round_trip();
+    let stalled = frames.request("POST", "/stalled", &[], false);
+    // As much as is taken.
+    let mut sent = 0;
+    loop {
+        let before = frames.room(stalled);
+        if before == 0 {
+            frames.read_for(Duration::from_millis(300));
+            if frames.room(stalled) == 0 {
+                break;
+            }
+            continue;
+        }
+        frames.data(stalled, &vec![b'x'; before.min(16_384)], false);
+        sent += before.min(16_384);
+        assert!(sent < 100 << 20, "nobody reads it, and it is taken");
+    }
+    let body = vec![b'y'; 3_000_000];
+    for _ in 0..2 {
+        let stream = frames.request("POST", "/as-it-comes", &[], false);
+        frames.upload(stream, &body);
+        assert_eq!(frames.answer(stream).text(), "thanks");
+    }
+    assert_eq!(frames.whole("/here").text(), "here");
+    assert!(!frames.has_ended(stalled));
+    frames.give_up(stalled);
+    assert_eq!(frames.whole("/here").text(), "here");
+    gate.open();
+    taken.join().expect("it ends");
+}
+
+#[test]
+fn a_body_past_the_limit_is_told_so_and_one_that_stops_has_its_time() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"thanks");
+    let server = start(&origin, "500ms");
+    let mut frames = Frames::connect(server.port());
+    let announced = frames.request("POST", "/small", &[("content-length", "100000")], false);
+    assert_eq!(frames.answer(announced).status, 413);
+    let unannounced = frames.request("POST", "/small", &[], false);
+    frames.data(unannounced, &[b'x'; 5000], false);
+    assert_eq!(frames.answer(unannounced).status, 413);
+    let slow = frames.request("POST", "/", &[], false);
+    frames.data(slow, b"some", false);
+    assert_eq!(frames.answer(slow).status, 408);
+    assert_eq!(frames.whole("/here").text(), "here");
+    assert_eq!(origin.count(), 0);
+    wait::until("the log has them", || {
+        let log = server.prefix().read("access.log");
+        log.matches("HTTP/2.0\" 413").count() == 2 && log.matches("HTTP/2.0\" 408").count() == 1
+    });
+}
+
+#[test]
+fn who_expects_to_be_told_to_go_on_is_and_who_is_refused_is_not() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"thanks");
+    let server = start(&origin, "60s");
+    let mut frames = Frames::connect(server.port());
+    let expects = ("expect", "100-continue");
+    let stream = frames.request("POST", "/", &[expects, ("content-length", "4")], false);
+    frames.until("it is told to go on", |now| {
+        now.so_far(stream).interim.iter().any(|(status, _)| *status == 100)
+    });
+    frames.data(stream, b"body", true);
+    assert_eq!(frames.answer(stream).text(), "thanks");
+    assert_eq!(origin.requests()[0].body, b"body");
+    let refused = frames.request("POST", "/small", &[expects, ("content-length", "4000")], false);
+    let answer = frames.answer(refused);
+    assert_eq!((answer.status, answer.interim.len()), (413, 0));
+}
+
+#[test]
+fn a_request_that_is_given_up_is_logged_499_and_its_api_connection_is_let_go() {
+    if is_nginx() {
+        return;
+    }
+    let api = millstream_tests::endless::Endless::start(b"");
+    let values = [("ORIGIN", api.address()), ("TIMEOUT", "60s".to_owned())];
+    let server = Server::start(SITE, &values.each_ref().map(|(name, value)| (*name, value.as_str())));
+    let mut frames = Frames::connect(server.port());
+    let given_up = frames.get("/");
+    let uploads = frames.request("POST", "/as-it-comes", &[], false);
+    frames.data(uploads, b"some", false);
+    wait::until("both are asked", || api.asked() == 2);
+    frames.give_up(given_up);
+    frames.give_up(uploads);
+    wait::until("both connections are let go", || api.open() == 0);
+    wait::until("the log has them", || {
+        server.prefix().read("access.log").matches("HTTP/2.0\" 499").count() == 2
+    });
+    assert_eq!(frames.whole("/here").text(), "here");
+    // Who leaves with all of its requests, the same.
+    let stream = frames.get("/");
+    wait::until("it is asked", || api.asked() == 3);
+    drop(frames);
+    wait::until("it is let go", || api.open() == 0);
+    wait::until("the log has it", || {
+        server.prefix().read("access.log").matches("HTTP/2.0\" 499").count() == 3
+    });
+    assert!(stream > 0);
+}
+
+#[test]
+fn cookies_in_pieces_reach_the_api_as_one_and_its_early_hints_the_client() {
+    if is_nginx() {
+        return;
+    }
+    let hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n";
+    let origin = Origin::start(move |_| {
+        let mut steps = vec![Step::Send(hints.to_vec())];
+        steps.extend(answer(
+            200,
+            &[("Connection", "x-hop"), ("X-Hop", "1"), ("Keep-Alive", "timeout=5")],
+            b"thanks",
+        ));
+        steps
+    });
+    let server = start(&origin, "60s");
+    let mut frames = Frames::connect(server.port());
+    let pieces = [("cookie", "a=1"), ("x-between", "1"), ("cookie", "b=2"), ("cookie", "c=3")];
+    let stream = frames.get_with("/", &pieces);
+    let answer = frames.answer(stream);
+    assert_eq!((answer.text().as_str(), answer.end), ("thanks", End::Whole));
+    let request = origin.requests()[0].clone();
+    assert_eq!(request.head.to_lowercase().matches("cookie:").count(), 1, "{}", request.head);
+    assert_eq!(request.field("cookie"), Some("a=1; b=2; c=3"));
+    for name in ["connection", "keep-alive", "transfer-encoding", "x-hop"] {
+        assert_eq!(answer.field(name), None, "{:?}", answer.fields);
+    }
+    assert!(answer.fields.iter().all(|(name, _)| name.to_lowercase() == *name), "{:?}", answer.fields);
+    let hinted = answer
+        .interim
+        .iter()
+        .any(|(status, fields)| *status == 103 && fields.iter().any(|(name, _)| name == "link"));
+    println!("103 reaches the client: {hinted}");
+    assert_ne!(answer.end, End::Reset(ErrorCode::NoError));
+}
