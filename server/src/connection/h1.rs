@@ -14,7 +14,7 @@ mod ending;
 
 use super::accepted::{Accepted, DRAIN_GRACE};
 use super::opening::Opened;
-use super::{lingering, spare};
+use super::{h2, lingering, spare};
 use crate::admission;
 use crate::client::{Client, Ending};
 use crate::counting;
@@ -35,12 +35,15 @@ use millstream_wire::Version;
 use millstream_wire::h1::head::HeadError;
 use millstream_wire::h2::PREFACE;
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// A connection over which HTTP/1 is spoken, until it says that it is HTTP/2.
 pub(super) struct Connection {
     accepted: Accepted,
     client: Client,
+    /// Whether HTTP/2 was chosen in the handshake, or its first bytes were the preface.
+    is_http2: bool,
 }
 
 /// What the decision about a request left to do.
@@ -58,12 +61,16 @@ enum Left {
 impl Connection {
     /// On what was just opened.
     pub(super) fn new(opened: Opened) -> Connection {
+        let is_http2 = opened.has_chosen_http2();
         let Opened { accepted, socket, place } = opened;
-        Connection { accepted, client: Client::new(socket, place, subrequest::answer) }
+        Connection { accepted, client: Client::new(socket, place, subrequest::answer), is_http2 }
     }
 
-    /// Serves it to its close, unless its first bytes are the preface of HTTP/2: then they are given with it.
-    pub(super) async fn run(mut self) -> Option<(Opened, Vec<u8>)> {
+    /// Serves it to its close, or until its first bytes are the preface of HTTP/2.
+    pub(super) async fn run(&mut self) {
+        if self.is_http2 {
+            return;
+        }
         loop {
             let mut pending = None;
             let head = poll_fn(|cx| self.poll_head(cx, &mut pending)).await;
@@ -89,12 +96,11 @@ impl Connection {
             if let Next::Close(closing) = next {
                 self.accepted.counted.is(None);
                 Box::pin(self.close(closing)).await;
-                return None;
+                return;
             }
         }
         // Its future is as large as the rest of the loop, and few connections end here.
         Box::pin(self.accepted.until_logged()).await;
-        None
     }
 
     /// Whether the first thing that a client says is that it speaks HTTP/2, and it may (RFC 9113 §3.3).
@@ -109,12 +115,21 @@ impl Connection {
     }
 
     /// What began as a request was the preface.
-    fn turn(self, mut request: Box<Request>) -> Option<(Opened, Vec<u8>)> {
-        let came = std::mem::take(&mut request.bytes);
+    fn turn(&mut self, mut request: Box<Request>) {
+        *self.client.rest() = std::mem::take(&mut request.bytes);
         spare::keep(request);
         self.accepted.facts.requests.set(0);
+        self.is_http2 = true;
+    }
+
+    /// The rest of its life, where that is HTTP/2 after all.
+    pub(super) fn turned(mut self) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
+        if !self.is_http2 {
+            return None;
+        }
+        let came = std::mem::take(self.client.rest());
         let (socket, place) = self.client.into_connection()?;
-        Some((Opened { accepted: self.accepted, socket, place }, came))
+        Some(h2::serve(Opened { accepted: self.accepted, socket, place }, came))
     }
 
     /// Serves one request.

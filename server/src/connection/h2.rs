@@ -41,6 +41,7 @@ use patience::Patience;
 use serving::Serving;
 use std::future::{Future, poll_fn};
 use std::io::IoSlice;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -66,7 +67,7 @@ struct Http2Connection {
     preamble: Preamble,
     decoder: HpackDecoder,
     /// A header block of which more is to come.
-    block: Option<HeaderBlock>,
+    block: Option<Box<HeaderBlock>>,
     /// Since when a part of a request is there while nothing else is under way.
     reading_since: Option<Instant>,
     /// Streams that are open, in order.
@@ -80,6 +81,10 @@ struct Http2Connection {
     /// What the client was told that it may do.
     granted: Granted,
 }
+
+/// Octets of one.
+#[cfg(test)]
+pub(super) const SIZE: usize = size_of::<Http2Connection>();
 
 /// How far the connection has begun (RFC 9113 §3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,9 +118,10 @@ enum Fate {
 }
 
 /// Serves a connection to its close; `came` are its first bytes, where some were read already.
-pub(super) async fn serve(opened: Opened, came: Vec<u8>) {
-    // What is left for its life is in a box: most connections of a worker may be of another kind.
-    Box::pin(Http2Connection::new(opened, came).run()).await;
+pub(super) fn serve(opened: Opened, came: Vec<u8>) -> Pin<Box<dyn Future<Output = ()>>> {
+    // In a box of its own, because a future has what it is given twice.
+    let mut connection = Box::new(Http2Connection::new(opened, came));
+    Box::pin(async move { connection.run().await })
 }
 
 impl Http2Connection {
@@ -153,7 +159,7 @@ impl Http2Connection {
         }
     }
 
-    async fn run(mut self) {
+    async fn run(&mut self) {
         self.greet();
         let end = poll_fn(|cx| self.poll(cx)).await;
         self.accepted.counted.is(None);

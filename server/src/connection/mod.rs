@@ -9,8 +9,8 @@ mod counted;
 mod naming;
 mod accepted;
 mod opening;
-mod h1;
 mod h2;
+mod h1;
 #[cfg(test)]
 mod tests;
 
@@ -34,18 +34,25 @@ pub fn serve(
     remote: Address,
     address: Rc<ListenAddress>,
 ) -> AbortHandle {
+    tokio::task::spawn_local(life(worker, place, stream, remote, address)).abort_handle()
+}
+
+/// A connection's whole life.
+fn life(
+    worker: Rc<Worker>,
+    place: ConnectionSlot,
+    stream: Stream,
+    remote: Address,
+    address: Rc<ListenAddress>,
+) -> impl Future<Output = ()> {
     // What was accepted before a reload is served with what listened then.
     let generation = worker.generation();
     let opening = Box::pin(opening::open(worker, generation, place, stream, remote, address));
-    let life = async move {
-        let Some(opened) = opening.await else { return };
-        let preface = match opened.has_chosen_http2() {
-            true => Some((opened, Vec::new())),
-            false => h1::Connection::new(opened).run().await,
-        };
-        if let Some((opened, came)) = preface {
-            h2::serve(opened, came).await;
+    async move {
+        let Some(mut connection) = opening.await.map(h1::Connection::new) else { return };
+        connection.run().await;
+        if let Some(rest) = connection.turned() {
+            rest.await;
         }
-    };
-    tokio::task::spawn_local(life).abort_handle()
+    }
 }

@@ -49,7 +49,7 @@ impl Http2Connection {
             return self.take_block(place, fragment);
         }
         let Place { stream, has_ended, flaw } = place;
-        self.block = Some(HeaderBlock { stream, has_ended, flaw, bytes: fragment.to_vec() });
+        self.block = Some(Box::new(HeaderBlock { stream, has_ended, flaw, bytes: fragment.to_vec() }));
         self.check_block(fragment)
     }
 
