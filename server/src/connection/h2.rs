@@ -35,6 +35,7 @@ use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::frame::HEAD_LENGTH;
 use millstream_wire::h2::hpack::HpackDecoder;
 use millstream_wire::h2::settings::{self, DEFAULT_MAX_FRAME_SIZE, DEFAULT_WINDOW, PeerSettings};
+use millstream_wire::h2::window::LARGEST;
 use millstream_wire::h2::write;
 use patience::Patience;
 use serving::Serving;
@@ -73,6 +74,8 @@ struct Http2Connection {
     serving: FuturesUnordered<Serving>,
     /// The client's highest stream so far.
     last: u32,
+    /// The last one that counts, as far as the client was told.
+    last_told: u32,
     ended: Ended,
     patience: Patience,
     departure: Departure,
@@ -145,6 +148,7 @@ impl Http2Connection {
             streams: Vec::new(),
             serving: FuturesUnordered::new(),
             last: 0,
+            last_told: LARGEST,
             ended: Ended::default(),
             patience: Patience::new(now),
             departure: Departure::Staying,

@@ -18,7 +18,7 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
         proxy_cache_path memory keys_zone=z:1m memory=64m; gzip_types text/plain;
         server { listen 127.0.0.1:@PORT@; http2 on; root @DIR@/site; default_type text/plain; send_timeout @SEND@;
             location / { }
-            location /pass { proxy_pass http://@ORIGIN@; }
+            location /pass { proxy_pass http://@ORIGIN@; proxy_pass_trailers on; }
             location /cached { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid 200 1h; add_header X-Cache $upstream_cache_status; }
             location /gzip { alias @DIR@/site/; gzip on; }
             location /trailed { alias @DIR@/site/; add_trailer X-Sent $bytes_sent; }
