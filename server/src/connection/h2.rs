@@ -255,7 +255,10 @@ impl Http2Connection {
                 }
             }
             match outlet.poll_write(cx, &self.output[self.written..]) {
-                Poll::Ready(Ok(count)) => self.written += count,
+                Poll::Ready(Ok(count)) => {
+                    self.written += count;
+                    self.carrier.wrote(count);
+                }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => return Poll::Pending,
             }

@@ -173,6 +173,38 @@ fn who_never_opens_its_window_stops_nobody_else_and_has_its_time() {
 }
 
 #[test]
+fn an_answer_that_waits_its_turn_behind_a_long_one_is_not_cut_for_it() {
+    if is_nginx() {
+        return;
+    }
+    let origin = origin();
+    let server = start(&origin, "400ms");
+    let mut frames = Frames::connect_with(server.port(), &[(settings::INITIAL_WINDOW_SIZE, 1 << 30)]);
+    let long = frames.get("/large");
+    frames.until("the window is used up", |now| now.so_far(long).body.len() == 65_535);
+    let waits = [frames.get("/large"), frames.get("/cached/a")];
+    // A slow line, on which something arrives all the time.
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < Duration::from_millis(1500) {
+        frames.widen(0, 5000);
+        frames.read_for(Duration::from_millis(30));
+        assert!(waits.iter().all(|stream| !frames.has_ended(*stream)), "cut after {:?}", begun.elapsed());
+    }
+    assert!(frames.so_far(long).body.len() > 100_000);
+    frames.widen(0, 1 << 30);
+    for stream in [long, waits[0], waits[1]] {
+        let answer = frames.answer(stream);
+        assert_eq!((answer.end, answer.body.len()), (End::Whole, LARGE));
+    }
+    // Who takes nothing at all has its time.
+    let mut frames = Frames::connect_with(server.port(), &[(settings::INITIAL_WINDOW_SIZE, 1 << 30)]);
+    let streams = [frames.get("/large"), frames.get("/large")];
+    for stream in streams {
+        assert_eq!(frames.answer(stream).end, End::Reset(ErrorCode::InternalError));
+    }
+}
+
+#[test]
 fn the_rate_of_an_answer_is_its_own() {
     if is_nginx() {
         return;
