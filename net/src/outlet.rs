@@ -27,6 +27,11 @@ pub trait Inlet: fmt::Debug {
 
     /// Whether it is the peer at the other end that keeps the writer waiting, so that the bound on time holds.
     fn waits_for_peer(&self) -> bool;
+
+    /// Whether the peer took something since this was last asked, though it was not the writer's: the bound on time begins anew with it.
+    fn has_moved(&self) -> bool {
+        false
+    }
 }
 
 /// A stream to write to. Errors are the stream's, `WriteZero` where it takes nothing any more, and
@@ -155,7 +160,7 @@ impl<'s> Outlet<'s> {
         let has_moved = match &self.to {
             // A session may have passed on some of what it holds, and yet wait.
             To::Stream(stream) => stream.has_moved(),
-            To::Inlet(inlet) if inlet.waits_for_peer() => false,
+            To::Inlet(inlet) if inlet.waits_for_peer() => inlet.has_moved(),
             To::Inlet(_) => {
                 self.deadline.clear();
                 return Poll::Pending;

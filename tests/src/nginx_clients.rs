@@ -1,13 +1,12 @@
 //! Programs that were written for nginx and NGINX Plus: the public nginx-prometheus-exporter, and nginx-plus-go-client behind a
 //! command line of ours.
 //!
-//! `tests/nginx-clients/` pins both; Go builds them, from the module proxy the first time. Where there is no Go, or it cannot have
-//! the modules, a scenario says that it is skipped: not every machine that tests has one.
+//! `tests/nginx-clients/` pins both, and `go` builds them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -15,7 +14,7 @@ use serde_json::Value;
 use crate::client::{self, Client};
 use crate::prefix::Prefix;
 use crate::process::Running;
-use crate::{made, ports, target_directory, wait, workspace};
+use crate::{go, ports, wait};
 
 /// The module of the exporter, as `go.mod` names it.
 const EXPORTER: &str = "github.com/nginx/nginx-prometheus-exporter";
@@ -23,36 +22,13 @@ const EXPORTER: &str = "github.com/nginx/nginx-prometheus-exporter";
 /// The folder of both programs; `None`, and a word of it, where they cannot be had.
 pub fn programs() -> Option<&'static Path> {
     static PROGRAMS: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    match PROGRAMS.get_or_init(|| build(&target_directory().join("nginx-clients"))) {
+    match PROGRAMS.get_or_init(|| go::build("nginx-clients", &[".", EXPORTER])) {
         Ok(folder) => Some(folder),
         Err(why) => {
             eprintln!("SKIPPED: {why}");
             None
         }
     }
-}
-
-/// Builds them into a folder; Go itself remembers what it has built.
-fn build(folder: &Path) -> Result<PathBuf, String> {
-    let _alone = made::alone(folder);
-    let go = |arguments: &[&str]| {
-        let mut go = Command::new("go");
-        go.args(arguments).current_dir(workspace().join("tests/nginx-clients")).stdin(Stdio::null()).output()
-    };
-    let said = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
-    match go(&["mod", "download"]) {
-        Err(error) => {
-            return Err(format!("no Go here ({error}): its packages are in tests/nginx-clients/go.mod"));
-        }
-        Ok(had) if !had.status.success() => {
-            return Err(format!("Go cannot have the modules of tests/nginx-clients: {}", said(&had)));
-        }
-        Ok(_) => {}
-    }
-    let place = format!("{}/", folder.display());
-    let built = go(&["build", "-o", &place, ".", EXPORTER]).expect("it ran a moment ago");
-    assert!(built.status.success(), "tests/nginx-clients: {}", said(&built));
-    Ok(folder.to_owned())
 }
 
 /// nginx-prometheus-exporter, which asks a server whenever it is asked itself.

@@ -221,10 +221,12 @@ fn read_request(
 }
 
 fn read_until(stream: &mut TcpStream, bytes: &mut Vec<u8>, mark: &[u8]) -> std::io::Result<Option<usize>> {
+    let mut seen = 0;
     loop {
-        if let Some(end) = find(bytes, mark) {
-            return Ok(Some(end));
+        if let Some(end) = find(&bytes[seen..], mark) {
+            return Ok(Some(seen + end));
         }
+        seen = bytes.len().saturating_sub(mark.len() - 1);
         if read_more(stream, bytes)? == 0 {
             return Ok(None);
         }

@@ -62,6 +62,8 @@ impl Window {
             format!("--user-data-dir={}", window._profile.path().display()),
         ];
         let wanted = json!({ "capabilities": { "alwaysMatch": {
+            // A test's certificate is trusted by nobody.
+            "acceptInsecureCerts": true,
             "goog:chromeOptions": { "args": arguments },
             "goog:loggingPrefs": { "browser": "ALL" },
         } } });

@@ -36,6 +36,7 @@ use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::frame::HEAD_LENGTH;
 use millstream_wire::h2::hpack::HpackDecoder;
 use millstream_wire::h2::settings::{self, DEFAULT_MAX_FRAME_SIZE, DEFAULT_WINDOW, PeerSettings};
+use millstream_wire::h2::window::LARGEST;
 use millstream_wire::h2::write;
 use patience::Patience;
 use serving::Serving;
@@ -75,6 +76,8 @@ struct Http2Connection {
     serving: FuturesUnordered<Serving>,
     /// The client's highest stream so far.
     last: u32,
+    /// The last one that counts, as far as the client was told.
+    last_told: u32,
     ended: Ended,
     patience: Patience,
     departure: Departure,
@@ -152,6 +155,7 @@ impl Http2Connection {
             streams: Vec::new(),
             serving: FuturesUnordered::new(),
             last: 0,
+            last_told: LARGEST,
             ended: Ended::default(),
             patience: Patience::new(now),
             departure: Departure::Staying,
@@ -259,7 +263,10 @@ impl Http2Connection {
                 }
             }
             match outlet.poll_write(cx, &self.output[self.written..]) {
-                Poll::Ready(Ok(count)) => self.written += count,
+                Poll::Ready(Ok(count)) => {
+                    self.written += count;
+                    self.carrier.wrote(count);
+                }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => return Poll::Pending,
             }

@@ -51,6 +51,8 @@ struct CarrierState {
     /// Whether the next header block says that no table is used (RFC 7541 §4.2).
     owes_table_size: bool,
     turns: Turns,
+    /// Octets of bodies that were framed, and octets that were written.
+    moved: u64,
     /// Octets of bodies that nobody has read yet.
     held: usize,
     /// Octets that were taken off the client's window of the connection, and are to be given back.
@@ -67,6 +69,7 @@ impl Carrier {
             peer,
             owes_table_size: false,
             turns: Turns::default(),
+            moved: 0,
             held: 0,
             owed: 0,
         };
@@ -131,9 +134,14 @@ impl Carrier {
         count
     }
 
-    /// Whether the client takes nothing more on the whole connection.
-    pub(super) fn waits_for_peer(&self) -> bool {
-        self.state.borrow().window.available() == 0
+    /// A number that grows with all that the client takes.
+    pub(super) fn moved(&self) -> u64 {
+        self.state.borrow().moved
+    }
+
+    /// The socket has taken so much.
+    pub fn wrote(&self, octets: usize) {
+        self.state.borrow_mut().moved += octets as u64;
     }
 
     /// Gives a stream that waits its turn, where there is room. False where there is nothing to give.
@@ -235,6 +243,7 @@ impl CarrierState {
     ) {
         // No more is framed than there is room for, which the window bounds.
         _ = self.window.consume(count as u32);
+        self.moved += count as u64;
         let most = self.peer.max_frame_size.min(chunk) as usize;
         let mut left = count;
         let mut parts = parts.iter().map(|part| &**part).filter(|part| !part.is_empty());

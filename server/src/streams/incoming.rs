@@ -61,7 +61,7 @@ impl Incoming {
             return Ok(());
         }
         if self.ended {
-            return Err(BadBody::Ended);
+            return Err(self.behind_end());
         }
         self.window = self.window.checked_sub(octets).ok_or(BadBody::Flow)?;
         // Padding is read by nobody.
@@ -78,7 +78,7 @@ impl Incoming {
     /// The body has ended.
     pub(super) fn end(&mut self) -> Result<(), BadBody> {
         if self.ended {
-            return Err(BadBody::Ended);
+            return Err(self.behind_end());
         }
         self.ended = true;
         if self.announced.is_some_and(|left| left > 0) { self.spoil() } else { Ok(()) }
@@ -88,6 +88,11 @@ impl Incoming {
     pub(super) fn spoil(&mut self) -> Result<(), BadBody> {
         (self.spoiled, self.ended) = (true, true);
         Err(BadBody::Length)
+    }
+
+    /// What something behind the end is: what follows a body that is wrong already was sent before its client was told.
+    fn behind_end(&self) -> BadBody {
+        if self.spoiled { BadBody::Length } else { BadBody::Ended }
     }
 
     /// Whether it is not as it was said to be.

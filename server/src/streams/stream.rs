@@ -37,6 +37,8 @@ struct StreamState {
     is_left: bool,
     /// Whether we did.
     is_given_up: bool,
+    /// What had moved on the connection when this one last waited.
+    seen: u64,
     task: Option<Waker>,
 }
 
@@ -66,6 +68,7 @@ impl Stream {
             has_answered: false,
             is_left: false,
             is_given_up: false,
+            seen: 0,
             task: None,
         };
         Rc::new(Stream { id, carrier, state: RefCell::new(state) })
@@ -264,8 +267,17 @@ impl Inlet for Stream {
         Poll::Ready(count)
     }
 
+    /// For its window, for that of the connection, for the socket, or for its turn, which comes when others have been taken.
     fn waits_for_peer(&self) -> bool {
-        self.state.borrow().window.available() == 0 || self.carrier.waits_for_peer()
+        true
+    }
+
+    /// What is taken of others, or by the socket, brings its turn nearer, unless its own window is closed.
+    fn has_moved(&self) -> bool {
+        let mut state = self.state.borrow_mut();
+        let moved = self.carrier.moved();
+        let has_moved = std::mem::replace(&mut state.seen, moved) != moved;
+        has_moved && state.window.available() > 0
     }
 }
 

@@ -53,6 +53,8 @@ fn no_more_is_framed_than_the_client_takes_on_the_stream() {
     assert_eq!(write(&stream, 150, true), Poll::Ready(100));
     assert_eq!(write(&stream, 50, true), Poll::Pending);
     assert!(stream.waits_for_peer());
+    carrier.wrote(1);
+    assert!(!stream.has_moved(), "what others take opens no window");
     assert_eq!(stream.widen(50), Ok(()));
     assert_eq!(write(&stream, 50, true), Poll::Ready(50));
     assert_eq!(framed(&carrier), [(1, 100, false), (1, 50, true)]);
@@ -66,7 +68,10 @@ fn no_more_is_framed_than_the_client_takes_on_the_connection_or_there_is_room_fo
     let stream = open(&carrier, 1, Priority::default());
     assert_eq!(write(&stream, 2 * ROOM, false), Poll::Ready(ROOM));
     assert_eq!(write(&stream, ROOM, false), Poll::Pending);
-    assert!(!stream.waits_for_peer(), "it is the socket that is waited for");
+    assert!(stream.has_moved());
+    assert!(!stream.has_moved(), "nothing was taken meanwhile");
+    carrier.wrote(1);
+    assert!(stream.has_moved(), "the socket took something");
     assert_eq!(framed(&carrier).len(), ROOM / 16_384);
     assert!(carrier.grant());
     assert_eq!(write(&stream, 1, false), Poll::Ready(1));

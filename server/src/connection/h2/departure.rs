@@ -41,6 +41,7 @@ impl Http2Connection {
     /// The client says that it will go.
     pub(super) fn leave(&mut self) {
         self.departure = Departure::Closing;
+        self.last_told = self.last_told.min(self.last);
     }
 
     /// Whether the connection is to take no more requests.
@@ -65,7 +66,13 @@ impl Http2Connection {
     /// Tells the client which request was the last one.
     pub(super) fn say_farewell(&mut self) {
         self.departure = Departure::Closing;
-        self.carrier.frame(|out| write::goaway(out, self.last, ErrorCode::NoError, b""));
+        self.say_goaway(ErrorCode::NoError);
+    }
+
+    /// Requests that came behind what the client was told of first count for nothing, whatever is told later.
+    fn say_goaway(&mut self, code: ErrorCode) {
+        self.last_told = self.last_told.min(self.last);
+        self.carrier.frame(|out| write::goaway(out, self.last_told, code, b""));
     }
 
     /// Tells the client why there is an end, where it has not been told, and our own log where it is the client's doing.
@@ -86,7 +93,7 @@ impl Http2Connection {
                 log.tell(Level::Info, format_args!("client sent {what} ({})", code.name()), || {
                     About::client(remote)
                 });
-                self.carrier.frame(|out| write::goaway(out, self.last, code, b""));
+                self.say_goaway(code);
             }
         }
         let mut words = Vec::new();

@@ -164,7 +164,7 @@ impl Http2Connection {
             return Ok(());
         }
         match self.stream(stream) {
-            Some(open) if open.has_all() || open.is_left() => {
+            Some(open) if open.has_all() && !open.is_spoiled() || open.is_left() => {
                 Err(Fate::Broken(ErrorCode::StreamClosed, "a HEADERS frame on a stream that it had ended"))
             }
             Some(_) => Ok(()),

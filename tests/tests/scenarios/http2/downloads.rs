@@ -18,7 +18,7 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
         proxy_cache_path memory keys_zone=z:1m memory=64m; gzip_types text/plain;
         server { listen 127.0.0.1:@PORT@; http2 on; root @DIR@/site; default_type text/plain; send_timeout @SEND@;
             location / { }
-            location /pass { proxy_pass http://@ORIGIN@; }
+            location /pass { proxy_pass http://@ORIGIN@; proxy_pass_trailers on; }
             location /cached { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid 200 1h; add_header X-Cache $upstream_cache_status; }
             location /gzip { alias @DIR@/site/; gzip on; }
             location /trailed { alias @DIR@/site/; add_trailer X-Sent $bytes_sent; }
@@ -174,6 +174,38 @@ fn who_never_opens_its_window_stops_nobody_else_and_has_its_time() {
     }
     wait::until("the log has them", || server.prefix().read("access.log").lines().count() >= 12);
     assert!(!server.log().contains("panicked"), "{}", server.log());
+}
+
+#[test]
+fn an_answer_that_waits_its_turn_behind_a_long_one_is_not_cut_for_it() {
+    if is_nginx() {
+        return;
+    }
+    let origin = origin();
+    let server = start(&origin, "400ms");
+    let mut frames = Frames::connect_with(server.port(), &[(settings::INITIAL_WINDOW_SIZE, 1 << 30)]);
+    let long = frames.get("/large");
+    frames.until("the window is used up", |now| now.so_far(long).body.len() == 65_535);
+    let waits = [frames.get("/large"), frames.get("/cached/a")];
+    // A slow line, on which something arrives all the time.
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < Duration::from_millis(1500) {
+        frames.widen(0, 5000);
+        frames.read_for(Duration::from_millis(30));
+        assert!(waits.iter().all(|stream| !frames.has_ended(*stream)), "cut after {:?}", begun.elapsed());
+    }
+    assert!(frames.so_far(long).body.len() > 100_000);
+    frames.widen(0, 1 << 30);
+    for stream in [long, waits[0], waits[1]] {
+        let answer = frames.answer(stream);
+        assert_eq!((answer.end, answer.body.len()), (End::Whole, LARGE));
+    }
+    // Who takes nothing at all has its time.
+    let mut frames = Frames::connect_with(server.port(), &[(settings::INITIAL_WINDOW_SIZE, 1 << 30)]);
+    let streams = [frames.get("/large"), frames.get("/large")];
+    for stream in streams {
+        assert_eq!(frames.answer(stream).end, End::Reset(ErrorCode::InternalError));
+    }
 }
 
 #[test]

@@ -195,6 +195,30 @@ fn a_body_that_was_said_to_be_empty_ends_its_stream_with_an_error() {
 }
 
 #[test]
+fn a_body_that_is_too_long_is_told_so_whatever_follows_it() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"fine");
+    let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);
+    let mut frames = Frames::connect(server.port());
+    let piece = |stream, flags| frame(kind::DATA, flags, stream, b"four");
+    let trailers = |stream| frame(kind::HEADERS, flag::END_STREAM | flag::END_HEADERS, stream, b"");
+    for path in ["/", "/unread"] {
+        for count in [1, 2, 3] {
+            let stream = frames.request("POST", path, &[("content-length", "3")], false);
+            let mut bytes = piece(stream, 0).repeat(count);
+            bytes.extend(if count == 3 { trailers(stream) } else { piece(stream, flag::END_STREAM) });
+            frames.send(&bytes);
+            frames.until("it ends", |now| now.has_ended(stream));
+            assert!(is_refused(&frames, stream), "{path} {count}: {:?}", frames.so_far(stream));
+            assert_ne!(frames.so_far(stream).end, End::Reset(ErrorCode::StreamClosed));
+        }
+    }
+    assert_eq!(frames.whole("/").status, 200);
+}
+
+#[test]
 fn what_follows_a_body_ends_it_and_has_no_pseudo_headers() {
     if is_nginx() {
         return;
