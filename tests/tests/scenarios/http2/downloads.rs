@@ -300,6 +300,6 @@ fn stalled_answers_of_the_cache_hold_no_copy_of_their_bodies() {
     let streams: Vec<u32> = (0..100).map(|_| frames.get("/cached/a")).collect();
     frames.until("all have begun", |now| streams.iter().all(|stream| now.so_far(*stream).status == 200));
     let grown = resident_bytes(server.id()).saturating_sub(before);
-    println!("100 stalled answers of {LARGE} octets out of the cache: {} KiB each", grown / 100 >> 10);
+    println!("100 stalled answers of {LARGE} octets out of the cache: {} KiB each", (grown / 100) >> 10);
     assert!(grown / 100 < 512 << 10, "{grown} bytes for 100 stalled answers");
 }
