@@ -194,7 +194,9 @@ impl Frames {
     pub fn upload(&mut self, stream: u32, body: &[u8]) {
         let mut rest = body;
         while !rest.is_empty() {
-            self.until("the server takes more of a body", |now| now.room(stream) > 0 || now.has_ended(stream));
+            self.until("the server takes more of a body", |now| {
+                now.room(stream) > 0 || now.has_ended(stream)
+            });
             if self.has_ended(stream) {
                 return;
             }
@@ -319,8 +321,8 @@ impl Frames {
         }
         let bytes = std::mem::take(&mut self.rest);
         let mut at = 0;
-        while let Some((frame, length)) =
-            read::read(&bytes[at..], LARGEST_FRAME).unwrap_or_else(|error| panic!("the server sent {error:?}"))
+        while let Some((frame, length)) = read::read(&bytes[at..], LARGEST_FRAME)
+            .unwrap_or_else(|error| panic!("the server sent {error:?}"))
         {
             at += length;
             self.take(frame);

@@ -37,12 +37,12 @@ pub(super) struct Served {
     request: Box<Request>,
     stream: Rc<Stream>,
     is_whole: bool,
-    refusal: Option<Refusal>,
+    refusal: Option<NoRequest>,
 }
 
 /// A request that was refused before anybody looked for what it asks.
 #[derive(Debug, Clone, Copy)]
-struct Refusal {
+struct NoRequest {
     /// What is wrong with it, for its client.
     flaw: Option<ErrorCode>,
 }
@@ -117,7 +117,7 @@ impl Http2Connection {
         request.keep_alive = true;
         failure::log(&request, Level::Info, format_args!("client sent {what}: {status}"));
         let stream = self.open(place.stream, &request, place.has_ended, Priority::default());
-        let (step, refusal) = (Step::Status(status), Some(Refusal { flaw }));
+        let (step, refusal) = (Step::Status(status), Some(NoRequest { flaw }));
         self.serving.push(Box::pin(answered(request, stream, step, buffers::take(), refusal)));
     }
 
@@ -168,7 +168,7 @@ async fn answered(
     stream: Rc<Stream>,
     step: Step,
     out: Vec<u8>,
-    refusal: Option<Refusal>,
+    refusal: Option<NoRequest>,
 ) -> Served {
     let _processing = Processing::of(request.worker.metrics.clone(), counting::zones(&request));
     let mut client = Client::on_stream(stream.clone(), subrequest::answer);
@@ -190,7 +190,7 @@ fn served(
     request: Box<Request>,
     stream: Rc<Stream>,
     client: &mut Client,
-    refusal: Option<Refusal>,
+    refusal: Option<NoRequest>,
 ) -> Served {
     let is_whole = matches!(client.settle(), Ending::Whole | Ending::Closing);
     Served { request, stream, is_whole, refusal }

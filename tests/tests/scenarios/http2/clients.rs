@@ -43,7 +43,10 @@ impl Site {
 
     /// A path over TLS and without it.
     fn urls(&self, path: &str) -> [String; 2] {
-        [format!("https://127.0.0.1:{}{path}", self.tls), format!("http://127.0.0.1:{}{path}", self.server.port())]
+        [
+            format!("https://127.0.0.1:{}{path}", self.tls),
+            format!("http://127.0.0.1:{}{path}", self.server.port()),
+        ]
     }
 }
 
@@ -84,7 +87,16 @@ fn curl_gets_and_sends_bodies_over_tls_and_with_prior_knowledge() {
         assert_eq!(told.trim(), "2 200 0");
         // Fifty at once over one connection.
         let all = format!("{url}?[1-50]");
-        let told = curl(&[how, "-Z", "--parallel-immediate", "-o", "/dev/null", "-w", "%{http_code} %{num_connects}\n", &all]);
+        let told = curl(&[
+            how,
+            "-Z",
+            "--parallel-immediate",
+            "-o",
+            "/dev/null",
+            "-w",
+            "%{http_code} %{num_connects}\n",
+            &all,
+        ]);
         let statuses = told.lines().filter(|line| line.starts_with("200 ")).count();
         assert_eq!(statuses, 50, "{told}");
     }
@@ -102,7 +114,8 @@ fn nghttp_and_h2load_get_all_that_they_ask_for() {
         assert!(!told.contains("RST_STREAM"), "{told}");
         let wanted = ["-n", "5000", "-c", "10", "-m", "50", "-t", "1", &url];
         let Some(told) = installed("h2load", "nghttp2-client", &wanted) else { return };
-        let all = "requests: 5000 total, 5000 started, 5000 done, 5000 succeeded, 0 failed, 0 errored, 0 timeout";
+        let all =
+            "requests: 5000 total, 5000 started, 5000 done, 5000 succeeded, 0 failed, 0 errored, 0 timeout";
         assert!(told.contains(all), "{told}");
         println!("{}", told.lines().find(|line| line.starts_with("finished")).unwrap_or_default());
         // More at once than there may be, through small windows.

@@ -37,12 +37,14 @@ fn start(origin: &Origin, send_timeout: &str) -> Server {
     let site = server.prefix().join("site");
     std::fs::create_dir(&site).expect("own directory");
     std::fs::write(site.join("large"), large()).expect("own directory");
-    std::fs::write(site.join("small"), "a small file, which is not that small ".repeat(20)).expect("own directory");
+    std::fs::write(site.join("small"), "a small file, which is not that small ".repeat(20))
+        .expect("own directory");
     server
 }
 
 fn origin() -> Origin {
-    Origin::start(|request| match request.target() {
+    Origin::start(|request| {
+        match request.target() {
         "/pass/cut" => {
             vec![Step::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nsome".to_vec()), Step::Close]
         }
@@ -50,6 +52,7 @@ fn origin() -> Origin {
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n4\r\nbody\r\n0\r\nX-Sum: 1\r\n\r\n".to_vec(),
         )],
         _ => answer(200, &[("ETag", "\"v\""), ("Content-Type", "text/plain")], &large()),
+    }
     })
 }
 
@@ -120,7 +123,8 @@ fn answers_without_a_body_with_a_part_of_one_packed_or_trailed_are_as_over_http1
     assert_eq!(part.field("content-range"), Some("bytes 10-19/5000000"));
     let packed = ask("GET", "/gzip/small", &[("accept-encoding", "gzip")]);
     let mut unpacked = String::new();
-    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&packed.body[..]), &mut unpacked).expect("gzip");
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&packed.body[..]), &mut unpacked)
+        .expect("gzip");
     assert_eq!(unpacked, client::get(server.port(), "/small").text());
     let trailed = ask("GET", "/trailed/small", &[]);
     assert_eq!(trailed.trailers.first().map(|(name, _)| name.as_str()), Some("x-sent"), "{trailed:?}");
@@ -253,7 +257,8 @@ fn the_urgent_come_first_and_who_changes_its_mind_is_heard() {
         frames.give_up(filling);
         frames.widen(0, 1 << 30);
         frames.until("both have come", |now| streams.iter().all(|stream| now.has_ended(*stream)));
-        let order: Vec<u32> = frames.order().iter().copied().filter(|stream| streams.contains(stream)).collect();
+        let order: Vec<u32> =
+            frames.order().iter().copied().filter(|stream| streams.contains(stream)).collect();
         assert_eq!(order, expected.map(|which: usize| streams[which]), "{first} {second} {changed:?}");
     }
 }
@@ -295,6 +300,6 @@ fn stalled_answers_of_the_cache_hold_no_copy_of_their_bodies() {
     let streams: Vec<u32> = (0..100).map(|_| frames.get("/cached/a")).collect();
     frames.until("all have begun", |now| streams.iter().all(|stream| now.so_far(*stream).status == 200));
     let grown = resident_bytes(server.id()).saturating_sub(before);
-    println!("100 stalled answers of {LARGE} octets out of the cache: {} KiB each", grown / 100 >> 10);
+    println!("100 stalled answers of {LARGE} octets out of the cache: {} KiB each", (grown / 100) >> 10);
     assert!(grown / 100 < 512 << 10, "{grown} bytes for 100 stalled answers");
 }

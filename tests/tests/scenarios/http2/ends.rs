@@ -147,7 +147,10 @@ fn a_reload_in_the_middle_of_streams_loses_none() {
     wait::until("the new configuration is in force", || server.get("/here").text() == "there");
     assert_eq!(frames.whole("/here").text(), "there", "the connection follows it");
     let without = SITE.replace("http2 on;", "");
-    server.rewrite(&without, &[("ORIGIN", &origin.address()), ("TIMES", "add_header X-New 1;"), ("PLACES", "1024")]);
+    server.rewrite(
+        &without,
+        &[("ORIGIN", &origin.address()), ("TIMES", "add_header X-New 1;"), ("PLACES", "1024")],
+    );
     server.signal(Signal::HUP);
     wait::until("the new configuration is in force", || server.get("/here").field("x-new").is_some());
     gate.open();
@@ -203,6 +206,26 @@ fn idle_connections_make_room_for_newcomers() {
 }
 
 #[test]
+fn uploads_that_drip_over_it_make_room_for_newcomers_too() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"fine");
+    let server = start(&origin, "keepalive_timeout 600s; client_header_timeout 600s;", "64");
+    let all: Vec<Frames> = (0..64)
+        .map(|_| {
+            let mut frames = Frames::connect(server.port());
+            let stream = frames.request("POST", "/", &[("content-length", "100000")], false);
+            frames.data(stream, b"a", false);
+            frames.round_trip();
+            frames
+        })
+        .collect();
+    assert_eq!(server.get("/here").text(), "here", "a newcomer does not wait for their timeout");
+    drop(all);
+}
+
+#[test]
 fn idle_connections_cost_little_more_than_their_state() {
     if is_nginx() {
         return;
@@ -214,7 +237,8 @@ fn idle_connections_cost_little_more_than_their_state() {
     let open = |count: usize| -> Vec<Frames> {
         (0..count)
             .map(|_| {
-                let mut frames = Frames::connect_with(server.port(), &[(settings::MAX_CONCURRENT_STREAMS, 100)]);
+                let mut frames =
+                    Frames::connect_with(server.port(), &[(settings::MAX_CONCURRENT_STREAMS, 100)]);
                 assert_eq!(frames.whole("/here").text(), "here");
                 frames
             })

@@ -202,7 +202,12 @@ const FLOODS: &[Flood] = &[
         again: |next| (frame(kind::GOAWAY, 0, 0, &[0; 8]), next),
         codes: CALM,
     },
-    Flood { name: "frames of unknown kinds", begin: nothing, again: |next| (frame(99, 0, 0, b"x"), next), codes: CALM },
+    Flood {
+        name: "frames of unknown kinds",
+        begin: nothing,
+        again: |next| (frame(99, 0, 0, b"x"), next),
+        codes: CALM,
+    },
     Flood {
         name: "WINDOW_UPDATE of 1",
         begin: nothing,
@@ -225,7 +230,10 @@ const FLOODS: &[Flood] = &[
         name: "more streams than there may be",
         begin: |frames| {
             let all = (0..128).map(|_| frames.take_number());
-            all.flat_map(|number| frame(kind::HEADERS, flag::END_HEADERS, number, &request("POST", "/pass", &[]))).collect()
+            all.flat_map(|number| {
+                frame(kind::HEADERS, flag::END_HEADERS, number, &request("POST", "/pass", &[]))
+            })
+            .collect()
         },
         again: |next| (headers(next.max(301), &get("/pass")), next.max(301) + 2),
         codes: CALM,
@@ -241,7 +249,11 @@ fn flood(port: u16, kind: &Flood) -> (Option<Option<ErrorCode>>, usize, Duration
     let mut sent = 0;
     let mut next = frames.take_number();
     _ = frames.try_send(&begin);
-    while sent < MOST && !frames.is_closed() && frames.goaways().is_empty() && started.elapsed() < Duration::from_secs(20) {
+    while sent < MOST
+        && !frames.is_closed()
+        && frames.goaways().is_empty()
+        && started.elapsed() < Duration::from_secs(20)
+    {
         let mut chunk = Vec::new();
         while chunk.len() < 8 * 1024 {
             let (bytes, then) = (kind.again)(next);
@@ -332,7 +344,7 @@ fn who_takes_nothing_of_what_it_asks_for_is_let_go_and_holds_little() {
         })
         .collect();
     let grown = resident_bytes(server.id()).saturating_sub(before);
-    println!("512 stalled streams hold {} KiB each", grown / 512 >> 10);
+    println!("512 stalled streams hold {} KiB each", (grown / 512) >> 10);
     assert!(grown < 40 << 20, "{grown} bytes");
     let mut other = server.client();
     assert_eq!(other.get("/").expect("an answer").text(), "fine");

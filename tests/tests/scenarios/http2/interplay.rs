@@ -39,7 +39,8 @@ fn a_stored_answer_is_the_same_over_either_whoever_asked_first() {
     if is_nginx() {
         return;
     }
-    let fields = [("ETag", "\"v\""), ("X-Mixed-Case", "Kept"), ("Content-Type", "text/html"), ("Set-Cookie2", "a")];
+    let fields =
+        [("ETag", "\"v\""), ("X-Mixed-Case", "Kept"), ("Content-Type", "text/html"), ("Set-Cookie2", "a")];
     let body = "<p>many words of a page</p>".repeat(100);
     let origin = Origin::fixed(200, &fields, body.as_bytes());
     let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);
@@ -157,7 +158,8 @@ fn guards_and_includes_are_asked_by_streams_too() {
         assert_eq!((answer.status, answer.end), (status, End::Whole));
         assert_eq!(answer.field("www-authenticate"), (status == 401).then_some("Key"));
     }
-    let bodies: Vec<_> = origin.requests().into_iter().filter(|request| request.target() == "/guarded").collect();
+    let bodies: Vec<_> =
+        origin.requests().into_iter().filter(|request| request.target() == "/guarded").collect();
     assert!(bodies.iter().all(|request| request.body == b"a body"), "{bodies:?}");
     let page = frames.whole("/page");
     assert_eq!(page.text(), "a part b part c");

@@ -84,7 +84,12 @@ const ROWS: &[Row] = &[
     ),
     Row(
         "§8.3.1 a whole URL in :path",
-        &[(":method", "GET"), (":scheme", "http"), (":authority", "localhost"), (":path", "http://localhost/")],
+        &[
+            (":method", "GET"),
+            (":scheme", "http"),
+            (":authority", "localhost"),
+            (":path", "http://localhost/"),
+        ],
         Lines::All,
         None,
     ),
@@ -96,7 +101,12 @@ const ROWS: &[Row] = &[
     ),
     Row(
         "§8.3.1 a :method with a space",
-        &[(":method", "GET / HTTP/1.1\r\nx:"), (":scheme", "http"), (":authority", "localhost"), (":path", "/")],
+        &[
+            (":method", "GET / HTTP/1.1\r\nx:"),
+            (":scheme", "http"),
+            (":authority", "localhost"),
+            (":path", "/"),
+        ],
         Lines::All,
         None,
     ),
@@ -108,12 +118,22 @@ const ROWS: &[Row] = &[
     ),
     Row("§8.3.1 no host", &[(":method", "GET"), (":scheme", "http"), (":path", "/")], Lines::All, None),
     Row("§8.3.1 two hosts", &[("host", "other")], Lines::Behind, None),
-    Row("§8.5 CONNECT with a path", &[(":method", "CONNECT"), (":authority", "a:1"), (":path", "/")], Lines::All, None),
+    Row(
+        "§8.5 CONNECT with a path",
+        &[(":method", "CONNECT"), (":authority", "a:1"), (":path", "/")],
+        Lines::All,
+        None,
+    ),
     Row("§8.5 CONNECT to nowhere", &[(":method", "CONNECT")], Lines::All, None),
     Row("§8.1.1 a length without a body", &[("content-length", "3")], Lines::Behind, None),
     Row("§8.1.1 more than the length says", &[("content-length", "3")], Lines::Behind, Some("four")),
     Row("§8.1.1 less than the length says", &[("content-length", "9")], Lines::Behind, Some("four")),
-    Row("§8.1.1 two lengths", &[("content-length", "4"), ("content-length", "5")], Lines::Behind, Some("four")),
+    Row(
+        "§8.1.1 two lengths",
+        &[("content-length", "4"), ("content-length", "5")],
+        Lines::Behind,
+        Some("four"),
+    ),
     Row("§8.1.1 a length that is no number", &[("content-length", "four")], Lines::Behind, Some("four")),
     Row("§8.1.1 a length with a sign", &[("content-length", "+4")], Lines::Behind, Some("four")),
 ];
@@ -149,7 +169,8 @@ fn what_is_no_request_is_told_so_its_neighbours_go_on_and_the_log_has_it() {
         frames.data(neighbour, b"its body", true);
         assert_eq!(frames.answer(neighbour).status, 200, "{name}");
         wait::until(&format!("the access log has {name}"), || {
-            server.prefix().read("access.log").lines().filter(|line| line.contains("\" 400 ")).count() == count + 1
+            server.prefix().read("access.log").lines().filter(|line| line.contains("\" 400 ")).count()
+                == count + 1
         });
     }
     assert!(origin.requests().iter().all(|request| request.target() == "/neighbour"), "none went on");
@@ -240,9 +261,17 @@ fn what_makes_the_rest_unreadable_ends_the_connection_with_its_code() {
     let continuation = |stream| frame(kind::CONTINUATION, flag::END_HEADERS, stream, &sound);
     for (name, bytes, code) in [
         ("§4.2 a large frame", frame(kind::DATA, 0, 1, &[0; 16_385]), ErrorCode::FrameSizeError),
-        ("§4.3 an unknown index", frame(kind::HEADERS, whole, 1, b"\xff\xff\x01"), ErrorCode::CompressionError),
+        (
+            "§4.3 an unknown index",
+            frame(kind::HEADERS, whole, 1, b"\xff\xff\x01"),
+            ErrorCode::CompressionError,
+        ),
         ("§5.1 DATA on an idle stream", frame(kind::DATA, 0, 1, b"x"), ErrorCode::ProtocolError),
-        ("§5.1 RST_STREAM on an idle stream", frame(kind::RST_STREAM, 0, 1, &[0; 4]), ErrorCode::ProtocolError),
+        (
+            "§5.1 RST_STREAM on an idle stream",
+            frame(kind::RST_STREAM, 0, 1, &[0; 4]),
+            ErrorCode::ProtocolError,
+        ),
         (
             "§5.1 WINDOW_UPDATE on an idle stream",
             frame(kind::WINDOW_UPDATE, 0, 1, &[0, 0, 0, 9]),
@@ -251,10 +280,22 @@ fn what_makes_the_rest_unreadable_ends_the_connection_with_its_code() {
         ("§5.1.1 an even number", head(2, whole), ErrorCode::ProtocolError),
         ("§5.1.1 a lower number", [head(5, whole), head(3, whole)].concat(), ErrorCode::ProtocolError),
         ("§5.1 a number used twice", [head(1, whole), head(1, whole)].concat(), ErrorCode::StreamClosed),
-        ("§6.2 a block cut by DATA", [head(1, 0), frame(kind::DATA, 0, 1, b"")].concat(), ErrorCode::ProtocolError),
-        ("§6.2 a block cut by an unknown frame", [head(1, 0), frame(99, 0, 1, b"")].concat(), ErrorCode::ProtocolError),
+        (
+            "§6.2 a block cut by DATA",
+            [head(1, 0), frame(kind::DATA, 0, 1, b"")].concat(),
+            ErrorCode::ProtocolError,
+        ),
+        (
+            "§6.2 a block cut by an unknown frame",
+            [head(1, 0), frame(99, 0, 1, b"")].concat(),
+            ErrorCode::ProtocolError,
+        ),
         ("§6.2 a block cut by another", [head(1, 0), head(3, whole)].concat(), ErrorCode::ProtocolError),
-        ("§6.10 a block continued elsewhere", [head(1, 0), continuation(3)].concat(), ErrorCode::ProtocolError),
+        (
+            "§6.10 a block continued elsewhere",
+            [head(1, 0), continuation(3)].concat(),
+            ErrorCode::ProtocolError,
+        ),
         ("§6.10 CONTINUATION of nothing", continuation(1), ErrorCode::ProtocolError),
         ("§6.5 SETTINGS on a stream", frame(kind::SETTINGS, 0, 1, b""), ErrorCode::ProtocolError),
         (

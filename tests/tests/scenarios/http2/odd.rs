@@ -218,7 +218,9 @@ fn a_table_that_the_client_does_not_keep_is_not_used() {
     let mut frames = Frames::connect_with(server.port(), &[(settings::HEADER_TABLE_SIZE, 0)]);
     assert_eq!(frames.whole("/small").text(), "small");
     frames.frame(|out| write::settings(out, &[(settings::HEADER_TABLE_SIZE, 100)]));
-    frames.frame(|out| write::settings(out, &[(settings::HEADER_TABLE_SIZE, 0), (settings::MAX_FRAME_SIZE, 1 << 20)]));
+    frames.frame(|out| {
+        write::settings(out, &[(settings::HEADER_TABLE_SIZE, 0), (settings::MAX_FRAME_SIZE, 1 << 20)])
+    });
     frames.until("both are acknowledged", |now| now.acknowledged() == 3);
     assert_eq!(frames.whole("/").text(), "fine");
 }

@@ -30,7 +30,8 @@ fn unchunked(request: &Request) -> Vec<u8> {
     }
     let (mut rest, mut body) = (&request.body[..], Vec::new());
     while let Some(at) = rest.windows(2).position(|two| two == b"\r\n") {
-        let size = std::str::from_utf8(&rest[..at]).ok().and_then(|text| usize::from_str_radix(text, 16).ok());
+        let size =
+            std::str::from_utf8(&rest[..at]).ok().and_then(|text| usize::from_str_radix(text, 16).ok());
         let size = size.expect("a chunk's size");
         if size == 0 {
             break;
@@ -49,7 +50,8 @@ fn five_megabytes_arrive_whole_with_and_without_a_length() {
     let origin = Origin::fixed(200, &[], b"thanks");
     let server = start(&origin, "60s");
     // Pseudo-random, without the marks that end the scripted API's chunked bodies.
-    let body: Vec<u8> = (0..5_000_000_u32).map(|n| b'a' + (n.wrapping_mul(2_654_435_761) >> 24) as u8 % 26).collect();
+    let body: Vec<u8> =
+        (0..5_000_000_u32).map(|n| b'a' + (n.wrapping_mul(2_654_435_761) >> 24) as u8 % 26).collect();
     let length = body.len().to_string();
     let mut frames = Frames::connect(server.port());
     for path in ["/", "/as-it-comes"] {
@@ -81,7 +83,10 @@ fn an_upload_that_nobody_reads_does_not_stop_its_neighbours() {
         drop(connection);
     });
     let origin = Origin::fixed(200, &[], b"thanks");
-    let site = SITE.replace("location /here", "location /stalled { proxy_pass http://@STALLED@; proxy_request_buffering off; }\nlocation /here");
+    let site = SITE.replace(
+        "location /here",
+        "location /stalled { proxy_pass http://@STALLED@; proxy_request_buffering off; }\nlocation /here",
+    );
     let values = [("ORIGIN", origin.address()), ("TIMEOUT", "60s".to_owned()), ("STALLED", address)];
     let server = Server::start(&site, &values.each_ref().map(|(name, value)| (*name, value.as_str())));
     let mut frames = Frames::connect(server.port());
@@ -147,7 +152,9 @@ fn who_expects_to_be_told_to_go_on_is_and_who_is_refused_is_not() {
     let mut frames = Frames::connect(server.port());
     let expects = ("expect", "100-continue");
     let stream = frames.request("POST", "/", &[expects, ("content-length", "4")], false);
-    frames.until("it is told to go on", |now| now.so_far(stream).interim.iter().any(|(status, _)| *status == 100));
+    frames.until("it is told to go on", |now| {
+        now.so_far(stream).interim.iter().any(|(status, _)| *status == 100)
+    });
     frames.data(stream, b"body", true);
     assert_eq!(frames.answer(stream).text(), "thanks");
     assert_eq!(origin.requests()[0].body, b"body");
@@ -172,14 +179,18 @@ fn a_request_that_is_given_up_is_logged_499_and_its_api_connection_is_let_go() {
     frames.give_up(given_up);
     frames.give_up(uploads);
     wait::until("both connections are let go", || api.open() == 0);
-    wait::until("the log has them", || server.prefix().read("access.log").matches("HTTP/2.0\" 499").count() == 2);
+    wait::until("the log has them", || {
+        server.prefix().read("access.log").matches("HTTP/2.0\" 499").count() == 2
+    });
     assert_eq!(frames.whole("/here").text(), "here");
     // Who leaves with all of its requests, the same.
     let stream = frames.get("/");
     wait::until("it is asked", || api.asked() == 3);
     drop(frames);
     wait::until("it is let go", || api.open() == 0);
-    wait::until("the log has it", || server.prefix().read("access.log").matches("HTTP/2.0\" 499").count() == 3);
+    wait::until("the log has it", || {
+        server.prefix().read("access.log").matches("HTTP/2.0\" 499").count() == 3
+    });
     assert!(stream > 0);
 }
 
@@ -191,7 +202,11 @@ fn cookies_in_pieces_reach_the_api_as_one_and_its_early_hints_the_client() {
     let hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n";
     let origin = Origin::start(move |_| {
         let mut steps = vec![Step::Send(hints.to_vec())];
-        steps.extend(answer(200, &[("Connection", "x-hop"), ("X-Hop", "1"), ("Keep-Alive", "timeout=5")], b"thanks"));
+        steps.extend(answer(
+            200,
+            &[("Connection", "x-hop"), ("X-Hop", "1"), ("Keep-Alive", "timeout=5")],
+            b"thanks",
+        ));
         steps
     });
     let server = start(&origin, "60s");
@@ -207,8 +222,9 @@ fn cookies_in_pieces_reach_the_api_as_one_and_its_early_hints_the_client() {
         assert_eq!(answer.field(name), None, "{:?}", answer.fields);
     }
     assert!(answer.fields.iter().all(|(name, _)| name.to_lowercase() == *name), "{:?}", answer.fields);
-    let hinted = answer.interim.iter().any(|(status, fields)| {
-        *status == 103 && fields.iter().any(|(name, _)| name == "link")
-    });
+    let hinted = answer
+        .interim
+        .iter()
+        .any(|(status, fields)| *status == 103 && fields.iter().any(|(name, _)| name == "link"));
     assert!(hinted, "{:?}", answer.interim);
 }
