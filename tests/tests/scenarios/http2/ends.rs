@@ -206,6 +206,26 @@ fn idle_connections_make_room_for_newcomers() {
 }
 
 #[test]
+fn uploads_that_drip_over_it_make_room_for_newcomers_too() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"fine");
+    let server = start(&origin, "keepalive_timeout 600s; client_header_timeout 600s;", "64");
+    let all: Vec<Frames> = (0..64)
+        .map(|_| {
+            let mut frames = Frames::connect(server.port());
+            let stream = frames.request("POST", "/", &[("content-length", "100000")], false);
+            frames.data(stream, b"a", false);
+            frames.round_trip();
+            frames
+        })
+        .collect();
+    assert_eq!(server.get("/here").text(), "here", "a newcomer does not wait for their timeout");
+    drop(all);
+}
+
+#[test]
 fn idle_connections_cost_little_more_than_their_state() {
     if is_nginx() {
         return;
