@@ -71,6 +71,8 @@ struct Http2Connection {
     block: Option<Box<HeaderBlock>>,
     /// Since when a part of a request is there while nothing else is under way.
     reading_since: Option<Instant>,
+    /// Since when bodies are all that is waited for, less what comes of them is worth ([`idle_since`](crate::worker::idle_since)).
+    dripping_since: Option<Instant>,
     /// Streams that are open, in order.
     streams: Vec<Rc<streams::Stream>>,
     serving: FuturesUnordered<Serving>,
@@ -152,6 +154,7 @@ impl Http2Connection {
             decoder: HpackDecoder::default(),
             block: None,
             reading_since: None,
+            dripping_since: None,
             streams: Vec::new(),
             serving: FuturesUnordered::new(),
             last: 0,
@@ -309,12 +312,18 @@ impl Http2Connection {
             false => Some(Gauge::ConnectionsWriting),
             true => is_reading.then_some(Gauge::ConnectionsReading),
         });
+        let waits_for_bodies = !is_idle && self.streams.iter().all(|stream| stream.waits_for_body());
+        self.dripping_since = waits_for_bodies.then(|| self.dripping_since.unwrap_or_else(clock::now));
         self.place.wait(self.awaits(is_idle), cx.waker());
+        if !is_idle && !waits_for_bodies {
+            // It is told of a stop, and has no place to give.
+            self.place.set_busy();
+        }
         self.accepted.follow_generation();
         if self.accepted.worker.stage() == Stage::Stopping {
             return Poll::Ready(Fate::Gone);
         }
-        if is_idle && self.place.is_shed() {
+        if self.place.is_shed() {
             return Poll::Ready(Fate::Over);
         }
         let now = clock::now();
@@ -350,8 +359,7 @@ impl Http2Connection {
     /// What is waited for, for when others want its place.
     fn awaits(&self, is_idle: bool) -> Awaits {
         match self.reading_since {
-            // Requests are under way: of their clients more is expected than of anybody else's.
-            _ if !is_idle => Awaits::Body(clock::now()),
+            _ if !is_idle => Awaits::Body(self.dripping_since.unwrap_or_else(clock::now)),
             Some(since) => Awaits::Head(since),
             None => Awaits::Request(self.accepted.last_used),
         }

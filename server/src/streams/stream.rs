@@ -117,6 +117,12 @@ impl Stream {
         self.state.borrow().incoming.has_ended()
     }
 
+    /// Whether more of its body is to come, and all that came was read.
+    pub fn waits_for_body(&self) -> bool {
+        let state = self.state.borrow();
+        !state.is_over() && !state.incoming.has_ended() && state.incoming.unread() == 0
+    }
+
     /// Whether the client gave it up.
     pub fn is_left(&self) -> bool {
         self.state.borrow().is_left

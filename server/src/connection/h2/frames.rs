@@ -9,6 +9,7 @@ use super::heads::Place;
 use super::patience::{Overdrawn, TINY, Work};
 use super::{Fate, Http2Connection, Preamble};
 use crate::streams::{BadBody, Stream};
+use crate::worker::idle_since;
 use millstream_net::clock;
 use millstream_telemetry::metrics::Counter;
 use millstream_wire::h2::PREFACE;
@@ -194,6 +195,8 @@ impl Http2Connection {
         if let Err(refused) = outcome {
             return self.refuse_body(piece.stream, refused);
         }
+        self.dripping_since =
+            self.dripping_since.map(|since| idle_since(since, piece.data.len(), clock::now()));
         match piece.data.len() {
             _ if piece.is_last => Ok(()),
             0 => self.charge(Work::Empty),
