@@ -9,12 +9,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millstream_tests::client::Client;
+use millstream_tests::frames::{End, Frames};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
+use millstream_wire::h2::error_code::ErrorCode;
+use millstream_wire::h2::write;
 
 const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
 http {
@@ -23,6 +26,7 @@ http {
     proxy_cache_path @DIR@/unkept keys_zone=unkept:1m;
     large_client_header_buffers 4 32k;
     keepalive_requests 100000;
+    http2 on; http2_max_concurrent_streams 1;
     upstream api { server @ORIGIN@; keepalive 8; }
     upstream half { server 127.0.0.1:@CLOSED@ weight=100; server @ORIGIN@; }
     upstream none { server @ORIGIN@ down; }
@@ -211,6 +215,7 @@ fn every_figure_of_the_metrics_grows_by_what_it_counts() {
     peers(&counted, &origin.address().to_string());
     clients(&counted);
     handshakes(&counted, tls_port);
+    streams(&counted);
     zones(&counted);
     gate.open();
     purges(&counted);
@@ -283,6 +288,34 @@ fn clients(counted: &Counted) {
     });
     counted.causes(&[("millstream_manage_refused_total", 1.0)], || {
         assert_eq!(counted.post("/api/purge", "{\"all\": true}", "X-Forwarded-For: 1.2.3.4"), 403);
+    });
+}
+
+/// Over HTTP/2, where a second stream is one too many: while the first waits for the API.
+fn streams(counted: &Counted) {
+    let name = |of: &str| format!("millstream_client_http2_{of}");
+    let mut frames = None;
+    counted.causes(&[(&name("connections_total"), 1.0)], || {
+        let mut opened = Frames::connect(counted.server.port());
+        assert_eq!(opened.whole("/zoned/return/4").status, 404);
+        frames = Some(opened);
+    });
+    let mut frames = frames.expect("it was opened");
+    let waiting = frames.get("/plain/slow");
+    counted.causes(&[(&name("streams_total{end=\"refused\"}"), 1.0)], || {
+        let refused = frames.get("/zoned/return/4");
+        assert_eq!(frames.answer(refused).end, End::Reset(ErrorCode::RefusedStream));
+    });
+    counted.causes(&[(&name("streams_total{end=\"reset\"}"), 1.0)], || frames.give_up(waiting));
+    counted.causes(&[(&name("connection_errors_total{reason=\"broken\"}"), 1.0)], || {
+        frames.send(&[0, 0, 0, 5, 0, 0, 0, 0, 1]);
+    });
+    counted.causes(&[(&name("connection_errors_total{reason=\"flood\"}"), 1.0)], || {
+        let mut flooding = Frames::connect(counted.server.port());
+        flooding.frame(|out| (0..2_000).for_each(|_| write::ping(out, false, *b"a flood.")));
+        flooding.until("it is told to be calm", |now| {
+            now.goaways().iter().any(|(_, code)| *code == ErrorCode::EnhanceYourCalm)
+        });
     });
 }
 
