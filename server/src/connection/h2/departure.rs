@@ -38,12 +38,6 @@ impl Departure {
 }
 
 impl Http2Connection {
-    /// The client says that it will go.
-    pub(super) fn leave(&mut self) {
-        self.departure = Departure::Closing;
-        self.last_told = self.last_told.min(self.last);
-    }
-
     /// Whether the connection is to take no more requests.
     pub(super) fn has_to_leave(&self, now: Instant) -> bool {
         let keepalive = &self.accepted.settings().keepalive;

@@ -138,11 +138,10 @@ impl Http2Connection {
                 self.charge(Work::Control)
             }
             Frame::PushPromise { .. } => Err(Fate::Broken(ErrorCode::ProtocolError, "a PUSH_PROMISE frame")),
-            Frame::GoAway { .. } => {
-                self.leave();
+            // A client that will open no streams of ours any more may still open its own, and there never were any of ours.
+            Frame::GoAway { .. } | Frame::Priority { .. } | Frame::Unknown { .. } => {
                 self.charge(Work::Control)
             }
-            Frame::Priority { .. } | Frame::Unknown { .. } => self.charge(Work::Control),
         }
     }
 
