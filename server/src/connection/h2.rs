@@ -69,10 +69,9 @@ struct Http2Connection {
     decoder: HpackDecoder,
     /// A header block of which more is to come.
     block: Option<Box<HeaderBlock>>,
-    /// Since when a part of a request is there while nothing else is under way.
-    reading_since: Option<Instant>,
-    /// Since when bodies are all that is waited for, less what comes of them is worth ([`idle_since`](crate::worker::idle_since)).
-    dripping_since: Option<Instant>,
+    /// Since when the client alone is waited for: for the rest of a request while nothing else is under way, or for the bodies of all that is,
+    /// less what comes of these is worth ([`idle_since`](crate::worker::idle_since)).
+    client_due_since: Option<Instant>,
     /// Streams that are open, in order.
     streams: Vec<Rc<streams::Stream>>,
     serving: FuturesUnordered<Serving>,
@@ -153,8 +152,7 @@ impl Http2Connection {
             preamble: Preamble::Preface(0),
             decoder: HpackDecoder::default(),
             block: None,
-            reading_since: None,
-            dripping_since: None,
+            client_due_since: None,
             streams: Vec::new(),
             serving: FuturesUnordered::new(),
             last: 0,
@@ -307,13 +305,13 @@ impl Http2Connection {
         self.hold_nothing();
         let is_idle = self.streams.is_empty();
         let is_reading = is_idle && !(self.input.is_empty() && self.block.is_none());
-        self.reading_since = is_reading.then(|| self.reading_since.unwrap_or_else(clock::now));
         self.accepted.counted.is(match is_idle {
             false => Some(Gauge::ConnectionsWriting),
             true => is_reading.then_some(Gauge::ConnectionsReading),
         });
         let waits_for_bodies = !is_idle && self.streams.iter().all(|stream| stream.waits_for_body());
-        self.dripping_since = waits_for_bodies.then(|| self.dripping_since.unwrap_or_else(clock::now));
+        let is_due = is_reading || waits_for_bodies;
+        self.client_due_since = is_due.then(|| self.client_due_since.unwrap_or_else(clock::now));
         self.place.wait(self.awaits(is_idle), cx.waker());
         if !is_idle && !waits_for_bodies {
             // It is told of a stop, and has no place to give.
@@ -358,8 +356,8 @@ impl Http2Connection {
 
     /// What is waited for, for when others want its place.
     fn awaits(&self, is_idle: bool) -> Awaits {
-        match self.reading_since {
-            _ if !is_idle => Awaits::Body(self.dripping_since.unwrap_or_else(clock::now)),
+        match self.client_due_since {
+            since if !is_idle => Awaits::Body(since.unwrap_or_else(clock::now)),
             Some(since) => Awaits::Head(since),
             None => Awaits::Request(self.accepted.last_used),
         }
@@ -371,7 +369,7 @@ impl Http2Connection {
             return Some(at);
         }
         let head_timeout = self.accepted.server().settings.client_header.timeout;
-        let until = match self.reading_since {
+        let until = match self.client_due_since {
             _ if self.last == 0 => self.accepted.last_used + head_timeout,
             Some(since) => since + head_timeout,
             None => self.accepted.last_used + self.accepted.settings().keepalive.timeout,

@@ -19,5 +19,6 @@ fn the_future_that_lives_as_long_as_a_connection_is_small() {
 
 #[test]
 fn what_http2_has_beside_it_is_small() {
-    const { assert!(h2::SIZE <= HTTP_2) };
+    let size = std::hint::black_box(h2::SIZE);
+    assert!((64..=HTTP_2).contains(&size), "{size} bytes");
 }

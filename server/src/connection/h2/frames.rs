@@ -194,8 +194,8 @@ impl Http2Connection {
         if let Err(refused) = outcome {
             return self.refuse_body(piece.stream, refused);
         }
-        self.dripping_since =
-            self.dripping_since.map(|since| idle_since(since, piece.data.len(), clock::now()));
+        self.client_due_since =
+            self.client_due_since.map(|since| idle_since(since, piece.data.len(), clock::now()));
         match piece.data.len() {
             _ if piece.is_last => Ok(()),
             0 => self.charge(Work::Empty),

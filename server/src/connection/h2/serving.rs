@@ -137,6 +137,7 @@ impl Http2Connection {
         let stream =
             Stream::new(id, self.carrier.clone(), Beginning { preread, announced, has_ended, priority });
         self.streams.push(stream.clone());
+        self.client_due_since = None;
         stream
     }
 
@@ -157,6 +158,7 @@ impl Http2Connection {
         stream.close();
         if let Ok(at) = self.streams.binary_search_by_key(&stream.id(), |stream| stream.id()) {
             self.streams.remove(at);
+            self.client_due_since = None;
         }
         self.ended.add(stream.id(), stream.is_given_up());
         let now = clock::now();
