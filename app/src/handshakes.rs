@@ -72,16 +72,20 @@ fn certificates(
 
 /// One per location. Locations with the same settings share theirs, and with it the sessions.
 fn connectors(http: &Http, findings: &mut Diagnostics) -> Vec<Option<Arc<TlsConnector>>> {
-    let mut known: Vec<(Arc<UpstreamTls>, Arc<TlsConnector>)> = Vec::new();
+    let mut known: Vec<(Arc<UpstreamTls>, bool, Arc<TlsConnector>)> = Vec::new();
     let mut connector = |location: &Location| -> Option<Arc<TlsConnector>> {
-        let tls = location.settings.pass()?.http()?.tls.as_ref()?;
-        if let Some((_, connector)) = known.iter().find(|(settings, _)| **settings == *tls.settings) {
+        let pass = location.settings.pass()?;
+        let tls = pass.tls()?;
+        let (settings, is_http2) = (&tls.settings, pass.is_http2());
+        let fits = |(known, http2, _): &&(_, _, _)| *known == *settings && *http2 == is_http2;
+        if let Some((_, _, connector)) = known.iter().find(fits) {
             return Some(connector.clone());
         }
         match TlsConnector::new(&tls.settings) {
             Ok(connector) => {
+                let connector = if is_http2 { connector.offering(&[b"h2"]) } else { connector };
                 let connector = Arc::new(connector);
-                known.push((tls.settings.clone(), connector.clone()));
+                known.push((settings.clone(), is_http2, connector.clone()));
                 Some(connector)
             }
             Err(error) => {

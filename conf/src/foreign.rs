@@ -79,7 +79,6 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["fastcgi_pass"]), "fastcgi_*"),
     (BelongsTo(&["scgi_pass"]), "scgi_*"),
     (BelongsTo(&["uwsgi_pass"]), "uwsgi_*"),
-    (BelongsTo(&["grpc_pass"]), "grpc_*"),
     (BelongsTo(&["memcached_pass"]), "memcached_*"),
     (BelongsTo(&["mp4"]), "mp4_*"),
     (BelongsTo(&["geoip_country", "geoip_city", "geoip_org"]), "geoip_proxy geoip_proxy_recursive"),
@@ -125,7 +124,7 @@ const TABLE: &[(Fate, &str)] = &[
     ),
     (
         Kept(HANDLER),
-        "grpc_pass js_content memcached_pass perl status \
+        "js_content memcached_pass perl status \
                      status_format upstream_conf",
     ),
     (Kept(ACCESS), "auth_jwt auth_oidc js_access proxy_allow_upstream ssl_ocsp valid_referers"),

@@ -26,6 +26,7 @@ pub mod temporary;
 pub mod stream;
 pub mod outlet;
 pub mod pipe;
+pub mod streams;
 pub mod proxy_protocol;
 pub mod resolve;
 pub mod resolver;

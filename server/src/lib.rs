@@ -19,7 +19,6 @@ pub mod status_zones;
 pub mod generation;
 pub mod snapshot;
 pub mod worker;
-pub mod streams;
 pub mod cache_report;
 pub mod browser;
 pub mod remembered;

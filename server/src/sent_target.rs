@@ -5,7 +5,7 @@
 //! The default `proxy_cache_key` ends in it. Next: `gateway/request_head`, which sends it.
 
 use crate::request::{Arguments, Request};
-use millstream_conf::model::{LocationMatch, Pass};
+use millstream_conf::model::{LocationMatch, Pass, Protocol};
 use millstream_wire::target::{encode_raw, escape_uri};
 
 /// Appends the target. `evaluated` is the URI of a `proxy_pass` with variables, which stands for the whole.
@@ -74,15 +74,42 @@ pub struct Parts<'a> {
     pub uri: &'a [u8],
 }
 
-/// Takes `http://host[:port][/uri]` and `http://unix:/path[:/uri]` apart, `https` likewise.
-pub fn split(url: &[u8]) -> Option<Parts<'_>> {
+/// The schemes of `proxy_pass`, the encrypted one first.
+const HTTP: [&[u8]; 2] = [b"https://", b"http://"];
+/// Those of `grpc_pass`.
+const GRPC: [&[u8]; 2] = [b"grpcs://", b"grpc://"];
+
+/// Takes an evaluated `proxy_pass` or one of its kind apart; nothing where it is no such thing.
+pub fn parts<'u>(url: &'u [u8], proxy: &Pass) -> Option<Parts<'u>> {
+    match &proxy.protocol {
+        Protocol::Http(_) => split(url, HTTP),
+        Protocol::Grpc(_) => {
+            let is_url = memchr::memmem::find(url, b"://").is_some();
+            let parts = if is_url { split(url, GRPC) } else { address(url) };
+            parts.filter(|parts| parts.uri.is_empty())
+        }
+        Protocol::FastCgi(_) | Protocol::Uwsgi(_) | Protocol::Scgi(_) => address(url),
+    }
+}
+
+/// An address and nothing else.
+fn address(address: &[u8]) -> Option<Parts<'_>> {
+    let authority = match address.strip_suffix(b":") {
+        Some(path) if path.starts_with(b"unix:") => path,
+        _ => address,
+    };
+    (!authority.is_empty()).then_some(Parts { encrypted: false, authority, uri: b"" })
+}
+
+/// Takes `http://host[:port][/uri]` and `http://unix:/path[:/uri]` apart, the other scheme likewise.
+fn split<'u>(url: &'u [u8], [encrypted, plain]: [&[u8]; 2]) -> Option<Parts<'u>> {
     let begins = |scheme: &[u8]| {
         let (own, rest) = url.split_at_checked(scheme.len())?;
         (own.eq_ignore_ascii_case(scheme) && !rest.is_empty()).then_some(rest)
     };
-    let (encrypted, rest) = match begins(b"https://") {
+    let (encrypted, rest) = match begins(encrypted) {
         Some(rest) => (true, rest),
-        None => (false, begins(b"http://")?),
+        None => (false, begins(plain)?),
     };
     if let Some(path) = rest.strip_prefix(b"unix:") {
         let end = path.iter().position(|&byte| byte == b':').unwrap_or(path.len());
@@ -95,7 +122,7 @@ pub fn split(url: &[u8]) -> Option<Parts<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Parts, split};
+    use super::{HTTP, Parts, split};
 
     #[test]
     fn an_evaluated_proxy_pass_is_taken_apart() {
@@ -105,7 +132,7 @@ mod tests {
                 authority: authority.as_bytes(),
                 uri: uri.as_bytes(),
             });
-            assert_eq!(split(url.as_bytes()), expected, "{url}");
+            assert_eq!(split(url.as_bytes(), HTTP), expected, "{url}");
         };
         check("http://api", Some(("api", "")));
         check("HTTP://api:8080/v1/x?y", Some(("api:8080", "/v1/x?y")));

@@ -19,6 +19,8 @@ pub struct Dial {
     pub secured: Option<Secured>,
     /// Our own end, where the configuration says something of it.
     pub local: Option<Rc<Local>>,
+    /// Whether HTTP/2 is spoken over it, so that several exchanges share one.
+    pub http2: bool,
 }
 
 impl Dial {

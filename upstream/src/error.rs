@@ -8,8 +8,12 @@ use millstream_wire::fastcgi::RecordError;
 use millstream_wire::h1::chunked::ChunkedError;
 use millstream_wire::h1::framing::FramingError;
 use millstream_wire::h1::head::ResponseHeadError;
+use millstream_wire::h2::error_code::ErrorCode;
 use std::fmt;
 use std::io;
+
+/// Interim answers (1xx) taken in one exchange; a server that sends more is broken.
+pub const MAX_INTERIM: u32 = 64;
 
 /// Why an exchange ended early.
 #[derive(Debug)]
@@ -49,8 +53,14 @@ pub enum ExchangeError {
     EndedEarly,
     /// `fastcgi_catch_stderr` names what the application complained of.
     Caught,
-    /// More interim answers than [`crate::exchange::connection::MAX_INTERIM`] in a row.
+    /// More interim answers than [`MAX_INTERIM`] in a row.
     TooManyInterim,
+    /// Over HTTP/2: the server did nothing for the request and says so (REFUSED_STREAM, GOAWAY).
+    Refused,
+    /// Over HTTP/2: the server gave the request up.
+    Reset(ErrorCode),
+    /// Over HTTP/2: what came is not as it has to be; it stands behind "upstream sent ".
+    BadFrame(&'static str),
     /// 101 though no other protocol was asked for.
     UnexpectedUpgrade,
 }
@@ -69,12 +79,15 @@ impl ExchangeError {
             | Self::BadFraming(_)
             | Self::HeadTooLarge
             | Self::TooManyInterim
+            | Self::BadFrame(_)
             | Self::UnexpectedUpgrade => Condition::InvalidHeader,
             Self::Connect(_)
             | Self::Handshake(_)
             | Self::Write(_)
             | Self::Read(_)
             | Self::ClosedEarly { .. }
+            | Self::Refused
+            | Self::Reset(_)
             | Self::BadBody(_) => Condition::Error,
         }
     }
@@ -84,10 +97,31 @@ impl ExchangeError {
         matches!(self, Self::NoDescriptor)
     }
 
+    /// Whether the server has certainly done nothing, so that any request may be made again (RFC 9113 §8.7).
+    pub fn is_untouched(&self) -> bool {
+        matches!(self, Self::Refused)
+    }
+
+    /// The same once more, for another one who waited for it. An operating-system error keeps its number alone.
+    pub(crate) fn again(&self) -> ExchangeError {
+        let copied = |error: &io::Error| match error.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => io::Error::new(error.kind(), error.to_string()),
+        };
+        match self {
+            Self::Connect(error) => Self::Connect(copied(error)),
+            Self::Handshake(error) => Self::Handshake(copied(error)),
+            Self::NoDescriptor => Self::NoDescriptor,
+            // There are no others before a connection stands.
+            _ => Self::ConnectTimeout,
+        }
+    }
+
     /// Whether a pooled connection that fails so was merely closed while it idled: not a byte of an answer came.
     pub fn is_stale(&self) -> bool {
         match self {
             Self::ClosedEarly { any_bytes } => !any_bytes,
+            Self::Refused => true,
             Self::Write(error) | Self::Read(error) => matches!(
                 error.kind(),
                 io::ErrorKind::BrokenPipe
@@ -133,6 +167,9 @@ impl fmt::Display for ExchangeError {
             Self::HeadTooLarge => f.write_str("upstream sent too big header"),
             Self::BadBody(error) => write!(f, "upstream sent invalid chunked response ({})", error.what()),
             Self::UnexpectedUpgrade => f.write_str("upstream sent unexpected \"101 Switching Protocols\""),
+            Self::Refused => f.write_str("upstream refused the request"),
+            Self::Reset(code) => write!(f, "upstream rejected the request with {}", code.name()),
+            Self::BadFrame(what) => write!(f, "upstream sent {what}"),
             Self::TooManyInterim => f.write_str("upstream sent too many interim responses"),
         }
     }

@@ -9,6 +9,7 @@
 use crate::dial::Dial;
 use crate::error::ExchangeError;
 use crate::exchange::connection::Connection;
+use crate::h2::Links;
 use crate::lease::Lease;
 use crate::peer::Peer;
 use millstream_conf::model::{KeepaliveSize, UpstreamKeepalive};
@@ -36,6 +37,8 @@ pub struct Pool {
     keepalive: UpstreamKeepalive,
     /// In order of becoming idle, the longest idle first.
     idle: RefCell<VecDeque<Idle>>,
+    /// Connections that several exchanges share, idle or not.
+    links: Links,
     /// How many these are, for whoever looks from another thread; this one alone writes it.
     count: Arc<AtomicUsize>,
     busy: Rc<Cell<usize>>,
@@ -66,6 +69,7 @@ impl Pool {
         Pool {
             keepalive: *keepalive,
             idle: RefCell::new(VecDeque::new()),
+            links: Links::new(keepalive, AUTO_MOST),
             count: Arc::default(),
             busy: Rc::new(Cell::new(0)),
             peak: Cell::new(Peak::default()),
@@ -76,6 +80,10 @@ impl Pool {
 
     /// An idle connection to a peer that was made the same way, the one that idled least; `None` where there is none. No system call.
     pub fn take(&self, peer: &Peer, dial: &Dial, now: Instant) -> Option<Box<Connection>> {
+        if dial.http2 {
+            let call = self.links.take(peer, dial, now)?;
+            return Some(self.leased(Connection::call(call, peer, dial, true), now));
+        }
         let mut idle = self.idle.borrow_mut();
         let taken = self.take_of(&mut idle, peer, dial, now);
         self.tell(&idle);
@@ -94,7 +102,7 @@ impl Pool {
                 .iter()
                 .rposition(|idle| idle.connection.peer() == peer.id && idle.connection.dial() == dial)?;
             let Idle { mut connection, since } = idle.remove(place)?;
-            if self.idled_too_long(since, now) || !connection.stream().is_quiet() {
+            if self.idled_too_long(since, now) || !connection.is_quiet() {
                 continue;
             }
             connection.lease = Some(self.lease(now));
@@ -112,10 +120,20 @@ impl Pool {
         dial: &Dial,
         timeout: Duration,
     ) -> Result<Box<Connection>, ExchangeError> {
+        if dial.http2 {
+            let call = self.links.join(peer, dial, timeout).await?;
+            return Ok(self.leased(Connection::call(call, peer, dial, false), clock::now()));
+        }
         let lease = self.lease(clock::now());
         let mut connection = Box::new(Connection::open(peer, dial, timeout).await?);
         connection.lease = Some(lease);
         Ok(connection)
+    }
+
+    fn leased(&self, connection: Connection, now: Instant) -> Box<Connection> {
+        let mut connection = Box::new(connection);
+        connection.lease = Some(self.lease(now));
+        connection
     }
 
     /// Takes a connection back after an exchange; closes it where it cannot or may not be used again.
@@ -158,9 +176,9 @@ impl Pool {
         self.idle.borrow().len()
     }
 
-    /// Whether none idles.
+    /// Whether there is none that an exchange could go over at once.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len() == 0 && self.links.is_empty()
     }
 
     /// How many connections are busy now.
@@ -172,6 +190,7 @@ impl Pool {
     pub fn clear(&self) {
         let mut idle = self.idle.borrow_mut();
         idle.clear();
+        self.links.keep_only(|_| false);
         self.tell(&idle);
     }
 
@@ -179,6 +198,7 @@ impl Pool {
     pub fn keep_only(&self, keeps: impl Fn(u64) -> bool) {
         let mut idle = self.idle.borrow_mut();
         idle.retain(|idle| keeps(idle.connection.peer()));
+        self.links.keep_only(keeps);
         self.tell(&idle);
     }
 
@@ -202,8 +222,7 @@ impl Pool {
             let now = clock::now();
             let mut idle = self.idle.borrow_mut();
             idle.retain(|idle| {
-                !self.idled_too_long(idle.since, now)
-                    && idle.connection.stream().poll_readable(context).is_pending()
+                !self.idled_too_long(idle.since, now) && idle.connection.poll_readable(context).is_pending()
             });
             self.tell(&idle);
             // The next look is when the longest idle one runs out of idle time.
@@ -223,10 +242,8 @@ impl Pool {
     /// Registers the watching task for a connection's readability; `false` where it is readable already.
     fn watch(&self, connection: &Connection) -> bool {
         match &*self.watcher.borrow() {
-            Some(watcher) => {
-                connection.stream().poll_readable(&mut Context::from_waker(watcher)).is_pending()
-            }
-            None => connection.stream().is_quiet(),
+            Some(watcher) => connection.poll_readable(&mut Context::from_waker(watcher)).is_pending(),
+            None => connection.is_quiet(),
         }
     }
 

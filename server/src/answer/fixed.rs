@@ -1,6 +1,6 @@
 //! Answers made here: `return`, redirects, the built-in page of a status.
 
-use super::{Outcome, media_type};
+use super::{Outcome, grpc_status, media_type};
 use crate::client::{AnswerHead, Client};
 use crate::failure;
 use crate::filter::chain;
@@ -88,6 +88,9 @@ pub fn redirect_with_slash(request: &Request) -> Outcome {
 
 /// Answers with the built-in page of a status.
 pub async fn page(request: &mut Request, client: &mut Client, status: u16) -> Outcome {
+    if let Some(headers) = grpc_status::of(request, status) {
+        return whole(request, client, failure::public_status(status), &headers, b"").await;
+    }
     let body = failure::page(status, &request.location().settings.headers.server_tokens);
     let mut headers = Headers::default();
     if !body.is_empty() {

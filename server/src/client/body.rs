@@ -12,7 +12,7 @@ use millstream_wire::{FieldId, Fields, Version};
 use std::future::{Future, poll_fn};
 use std::io::ErrorKind;
 use std::pin::pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 /// Whether a body goes on.
@@ -151,6 +151,39 @@ impl Client {
                 return Ok(BodyProgress::End);
             }
         }
+    }
+
+    /// As [`Client::read_body_within`] for callers that wait for something else at the same time, who bound the time.
+    pub fn poll_body_within(
+        &mut self,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+        into: &mut Vec<u8>,
+        at_most: usize,
+    ) -> Poll<Result<BodyProgress, ClientFailure>> {
+        while self.body_pending() {
+            if !self.rest.is_empty() {
+                let before = into.len();
+                let progress = self.decode(request, into, at_most)?;
+                if progress == BodyProgress::End || into.len() > before {
+                    return Poll::Ready(Ok(progress));
+                }
+            }
+            let may_end = self.body.as_ref().is_some_and(|body| matches!(body.state, Remaining::UntilEnd));
+            match self.poll_read_more(cx) {
+                Poll::Pending => {
+                    self.release_buffer();
+                    return Poll::Pending;
+                }
+                Poll::Ready(Ok(0)) if may_end => break,
+                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(ClientFailure::Gone)),
+                Poll::Ready(Ok(_)) => {}
+            }
+        }
+        if let Some(body) = &mut self.body {
+            body.state = Remaining::Ended;
+        }
+        Poll::Ready(Ok(BodyProgress::End))
     }
 
     /// Reads what is left of a body nobody asked for and drops it, so that the connection can go on, as nginx does. Gives

@@ -2,11 +2,11 @@
 //!
 //! Whoever answers need not know. Next: `client`, which reads and writes through it; `streams`; `serve/subrequest`, which is inside.
 
-use crate::streams;
 use crate::worker::{Awaits, ConnectionSlot, Watch};
 use millstream_net::outlet::Outlet;
 use millstream_net::pipe::Pipe;
 use millstream_net::stream::{Hangup, Stream};
+use millstream_net::streams;
 use millstream_net::timer::Deadline;
 use std::cell::Cell;
 use std::io;
@@ -19,7 +19,7 @@ pub enum End {
     /// At the other end of a connection, which has a place among those of its worker.
     Connection(Stream, ConnectionSlot),
     /// At the other end of a stream among several of a connection.
-    Stream(Rc<streams::Stream>),
+    Stream(Rc<streams::Http2Stream>),
     /// In this process.
     Inside(Rc<Inside>),
 }

@@ -24,11 +24,11 @@ pub use stored::Unsent;
 pub use tail::WholeBody;
 
 use crate::request::Request;
-use crate::streams;
 use crate::worker::{Awaits, ConnectionSlot, Watch};
 use answer::{Answer, Assembled};
 use body::Body;
 use millstream_net::stream::{Hangup, Stream};
+use millstream_net::streams;
 use millstream_net::timer::{Deadline, is_elapsed};
 use millstream_net::{buffers, clock};
 use millstream_wire::h2::error_code::ErrorCode;
@@ -110,7 +110,7 @@ impl Client {
     }
 
     /// A client on a stream of a connection.
-    pub fn on_stream(stream: Rc<streams::Stream>, answerer: Answerer) -> Self {
+    pub fn on_stream(stream: Rc<streams::Http2Stream>, answerer: Answerer) -> Self {
         Client::at(End::Stream(stream), answerer)
     }
 

@@ -11,7 +11,7 @@ use super::{Client, ClientFailure, End};
 use crate::filter::chain::{self, Chain, Changes};
 use crate::filter::coding::{self, Plain};
 use crate::filter::compressor::{Compressor, Effort};
-use crate::filter::head;
+use crate::filter::{head, trailers};
 use crate::limits::limit_rate::Pace;
 use crate::request::Request;
 use bytes::Bytes;
@@ -67,7 +67,8 @@ impl Client {
                 age: answer_head.age,
             },
         );
-        self.take_head(request, &mut out, framed == AnswerFraming::Empty);
+        let is_as_it_comes = changed.is_none() && coding.is_none();
+        self.take_head(request, &mut out, is_all(request, framed, is_as_it_comes, status));
         let (mut chain, mut assembly) = (None, None);
         if let Some(changes) = changed.filter(|_| framed != AnswerFraming::Empty) {
             chain = changes.chain;
@@ -321,5 +322,14 @@ impl Client {
         };
         buffers::give(out);
         outcome.map_err(|error| ClientFailure::of_writing(&error))
+    }
+}
+
+/// Whether nothing follows the head: trailers alone, as gRPC calls it, are told from an empty body by that.
+fn is_all(request: &Request, framed: AnswerFraming, is_as_it_comes: bool, status: u16) -> bool {
+    match framed {
+        AnswerFraming::Empty => true,
+        AnswerFraming::Length(0) => is_as_it_comes && !trailers::are_expected(request, status),
+        _ => false,
     }
 }

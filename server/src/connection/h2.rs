@@ -20,7 +20,6 @@ mod frames;
 use super::accepted::Accepted;
 use super::lingering;
 use super::opening::Opened;
-use crate::streams::{self, Carrier};
 use crate::worker::{Awaits, ConnectionSlot, Stage};
 use departure::Departure;
 use ended::Ended;
@@ -29,6 +28,7 @@ use futures_util::stream::FuturesUnordered;
 use heads::HeaderBlock;
 use millstream_net::outlet::Outlet;
 use millstream_net::stream::Stream;
+use millstream_net::streams::{self, Carrier};
 use millstream_net::timer::Deadline;
 use millstream_net::{buffers, clock};
 use millstream_telemetry::metrics::{Counter, Gauge};
@@ -73,7 +73,7 @@ struct Http2Connection {
     /// less what comes of these is worth ([`idle_since`](crate::worker::idle_since)).
     client_due_since: Option<Instant>,
     /// Streams that are open, in order.
-    streams: Vec<Rc<streams::Stream>>,
+    streams: Vec<Rc<streams::Http2Stream>>,
     serving: FuturesUnordered<Serving>,
     /// The client's highest stream so far.
     last: u32,

@@ -9,7 +9,7 @@ use super::destination::Destination;
 use super::opening::open;
 use super::request_head::{RequestPlan, WrittenHead};
 use super::watching::{watch, watch_for_others};
-use super::{Passing, answer_head, saying, sticky};
+use super::{Passing, answer_head, call_timeout, saying, sticky};
 use crate::client::ClientFailure;
 use crate::tries::Try;
 use millstream_net::{buffers, clock};
@@ -20,7 +20,7 @@ use millstream_upstream::{
 use millstream_wire::Fields;
 use millstream_wire::h1::head::ResponseHead;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// An accepted answer: its head is parsed, its body is on the connection.
 pub(super) struct AcceptedAnswer {
@@ -327,14 +327,22 @@ impl Passing<'_> {
         connection: &mut Connection,
         head: &mut ResponseHead,
     ) -> Result<Result<(), ExchangeError>, ClientFailure> {
-        let reading =
-            connection.read_head(head, self.proxy.exchange.buffer_size, self.proxy.exchange.read_timeout);
+        let timeout = self.head_timeout();
+        let reading = connection.read_head(head, self.proxy.exchange.buffer_size, timeout);
         let watched = self.client.as_deref_mut();
         match &self.awaited {
             _ if self.watching => watch(watched, reading).await,
             Some((awaited, bound)) => watch_for_others(watched, reading, awaited, *bound).await,
             None => Ok(reading.await),
         }
+    }
+
+    /// How long a head is waited for: of a call as long as its caller waits, if that is less.
+    fn head_timeout(&self) -> Duration {
+        let timeout = self.proxy.exchange.read_timeout;
+        let named = self.proxy.grpc().and_then(|_| self.request.fields().named(b"grpc-timeout"));
+        let Some(most) = named.and_then(call_timeout::read) else { return timeout };
+        timeout.min(most.saturating_sub(clock::now().saturating_duration_since(self.request.started)))
     }
 
     async fn pass_interim(&mut self, status: u16, fields: Fields<'_>) -> Result<(), AttemptFailure> {

@@ -23,6 +23,7 @@ pub(super) struct ExchangeFailure {
 /// An exchange that failed, and whether its connection was merely stale.
 pub(super) fn broken(connection: &Connection, error: ExchangeError, doing: &'static str) -> AttemptFailure {
     let (received, sent) = connection.traffic();
-    let stale = connection.is_pooled() && received == 0 && error.is_stale();
-    AttemptFailure::Exchange(ExchangeFailure { error, doing, stale, sent: sent > 0 })
+    let is_untouched = error.is_untouched();
+    let stale = is_untouched || connection.is_pooled() && received == 0 && error.is_stale();
+    AttemptFailure::Exchange(ExchangeFailure { error, doing, stale, sent: sent > 0 && !is_untouched })
 }

@@ -7,7 +7,7 @@ use super::report;
 use super::session::{Session, session};
 use crate::generation::Generation;
 use crate::request::Request;
-use crate::sent_target::{Parts, split};
+use crate::sent_target::{Parts, parts};
 use crate::variables::value;
 use millstream_conf::address;
 use millstream_conf::model::{HostPort, KeepaliveSize, Level, Pass, PassTarget, PassTls, UpstreamKeepalive};
@@ -55,9 +55,8 @@ impl Destination {
 pub(super) fn known(request: &Request, generation: &Generation, proxy: &Pass) -> Option<Destination> {
     match &proxy.target {
         PassTarget::Upstream(id) => {
-            let http = proxy.http();
-            let secured = match http.and_then(|http| Some((http.tls.as_ref()?, http))) {
-                Some((tls, http)) => Some(secured(request, tls, &http.host)?),
+            let secured = match proxy.tls() {
+                Some(tls) => Some(secured(request, tls, proxy.host()?.0)?),
                 None => None,
             };
             Some(of_group(request, generation, id.0 as usize, dial(request, proxy, secured), None))
@@ -76,10 +75,7 @@ pub(super) async fn find(
         return known(request, generation, proxy).ok_or(500);
     };
     let url = value(template, request);
-    let parts = match proxy.http() {
-        Some(_) => split(&url),
-        None => application(&url),
-    };
+    let parts = parts(&url, proxy);
     let Some(parts) = parts else {
         let text = String::from_utf8_lossy(&url);
         report::write(
@@ -91,7 +87,7 @@ pub(super) async fn find(
         return Err(500);
     };
     let uri = (!parts.uri.is_empty()).then(|| parts.uri.to_vec());
-    let tls = proxy.http().and_then(|http| http.tls.as_ref()).filter(|_| parts.encrypted);
+    let tls = proxy.tls().filter(|_| parts.encrypted);
     let encrypted = tls.and_then(|tls| secured(request, tls, &String::from_utf8_lossy(parts.authority)));
     if parts.encrypted && encrypted.is_none() {
         return Err(500);
@@ -131,9 +127,9 @@ fn secured(request: &Request, tls: &PassTls, host: &str) -> Option<Secured> {
 
 /// How connections are made, as the location has it.
 fn dial(request: &Request, proxy: &Pass, secured: Option<Secured>) -> Dial {
-    let exchange = &proxy.exchange;
+    let (exchange, http2) = (&proxy.exchange, proxy.is_http2());
     if exchange.bind.is_none() && !exchange.socket_keepalive {
-        return Dial { secured, local: None };
+        return Dial { secured, local: None, http2 };
     }
     let mut local = Local { keepalive: exchange.socket_keepalive, ..Local::default() };
     if let Some(bind) = &exchange.bind {
@@ -144,7 +140,7 @@ fn dial(request: &Request, proxy: &Pass, secured: Option<Secured>) -> Dial {
             report::write(request, Level::Error, format_args!("invalid local address \"{text}\""), None);
         }
     }
-    Dial { secured, local: Some(Rc::new(local)) }
+    Dial { secured, local: Some(Rc::new(local)), http2 }
 }
 
 /// A group of the configuration with the worker's connections to it.
@@ -160,15 +156,6 @@ fn of_group(
     let key = key.map_or_else(Vec::new, |key| value(key, request));
     let session = session(request, generation, index);
     Destination { peers: upstream.version(), pool: upstream.pool().clone(), dial, key, session, uri }
-}
-
-/// An evaluated `fastcgi_pass` or one of its kind: an address and nothing else.
-fn application(address: &[u8]) -> Option<Parts<'_>> {
-    let authority = match address.strip_suffix(b":") {
-        Some(path) if path.starts_with(b"unix:") => path,
-        _ => address,
-    };
-    (!authority.is_empty()).then_some(Parts { encrypted: false, authority, uri: b"" })
 }
 
 /// The addresses of an authority; where it is a name, the `resolver` is asked, and the system where there is none.

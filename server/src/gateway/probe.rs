@@ -86,9 +86,8 @@ pub(crate) async fn probe(
         }
     }
     let known = destination::known(request, &generation, pass).ok_or(ProbeError::Unspeakable)?;
-    let opening = Connection::open(peer, &known.dial, pass.exchange.connect_timeout);
-    let connection = opening.await.map_err(|error| ProbeError::Exchange(error, CONNECTING))?;
-    let mut connection = Box::new(connection);
+    let opening = known.pool.connect(peer, &known.dial, pass.exchange.connect_timeout);
+    let mut connection = opening.await.map_err(|error| ProbeError::Exchange(error, CONNECTING))?;
     let answered = converse(request, pass, peer, &mut connection, extent).await;
     *kept = connection.reusable().then_some(connection);
     answered

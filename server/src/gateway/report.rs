@@ -34,12 +34,16 @@ pub(super) fn complaints(request: &Request, pass: &FastCgiPass, upstream: &str) 
 /// The URL of a peer as nginx's log has it: `http://127.0.0.1:8000/path`, `http://unix:/run/api.sock:/path`.
 pub(super) fn url(request: &Request, proxy: &Pass, peer: &str, uri: Option<&[u8]>) -> String {
     let colon = if peer.starts_with("unix:") { ":" } else { "" };
-    if proxy.http().is_none() {
+    if proxy.http().is_none() && proxy.grpc().is_none() {
         return format!("{}://{peer}{colon}", proxy.protocol.prefix());
     }
     let mut path = Vec::new();
     sent_target::append(&mut path, request, proxy, uri);
-    let is_encrypted = proxy.http().is_some_and(|http| http.tls.is_some());
-    let scheme = if is_encrypted { "https" } else { "http" };
+    let scheme = match (proxy.grpc().is_some(), proxy.tls().is_some()) {
+        (false, false) => "http",
+        (false, true) => "https",
+        (true, false) => "grpc",
+        (true, true) => "grpcs",
+    };
     format!("{scheme}://{peer}{colon}{}", String::from_utf8_lossy(&path))
 }

@@ -11,9 +11,11 @@ use crate::request::Request;
 use crate::sent_target;
 use crate::variables;
 use millstream_cache::Entry;
-use millstream_conf::model::{HttpPass, HttpVersion, Pass, SetHeader};
+use millstream_conf::model::{HttpPass, HttpVersion, Pass, SetHeader, Template};
+use millstream_net::buffers;
 use millstream_wire::connection::NamedFields;
 use millstream_wire::h1::encode;
+use millstream_wire::h2::hpack::encoder as block;
 use millstream_wire::octets::is_token;
 use millstream_wire::{FieldId, Method};
 use smallvec::SmallVec;
@@ -61,7 +63,7 @@ pub(super) struct WrittenHead {
 
 /// Appends the head in HTTP/1.
 pub(super) fn write(out: &mut Vec<u8>, plan: &RequestPlan<'_>, http: &HttpPass) -> WrittenHead {
-    append_method(out, plan, http);
+    append_method(out, plan, http.method.as_ref());
     out.push(b' ');
     sent_target::append(out, plan.request, plan.proxy, plan.uri);
     let http11 = http.http_version == HttpVersion::Http11;
@@ -94,14 +96,78 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &RequestPlan<'_>, http: &HttpPass) 
     written
 }
 
-fn append_method(out: &mut Vec<u8>, plan: &RequestPlan<'_>, http: &HttpPass) {
+/// Appends the head as a header block of HTTP/2 (RFC 9113 §8.3.1). `method` is `proxy_method`'s.
+pub(super) fn write_block(
+    out: &mut Vec<u8>,
+    plan: &RequestPlan<'_>,
+    method: Option<&Template>,
+    wants_trailers: bool,
+) -> WrittenHead {
+    let request = plan.request;
+    let mut text = buffers::take();
+    append_method(&mut text, plan, method);
+    block::field(out, b":method", &text);
+    block::field(out, b":scheme", if plan.proxy.tls().is_some() { b"https" } else { b"http" });
+    let set = plan.proxy.set_headers();
+    let host = set.iter().find(|set| set.name.eq_ignore_ascii_case("host"));
+    text.clear();
+    if let Some(host) = host {
+        variables::evaluate(&host.value, request, &mut text);
+        blank_ends(&mut text);
+    }
+    if !text.is_empty() {
+        block::field(out, b":authority", &text);
+    }
+    text.clear();
+    sent_target::append(&mut text, request, plan.proxy, plan.uri);
+    block::field(out, b":path", &text);
+    for set in set.iter().filter(|set| may_be_set(set.name.as_bytes())) {
+        text.clear();
+        variables::evaluate(&set.value, request, &mut text);
+        blank_ends(&mut text);
+        let value = text.trim_ascii();
+        if !value.is_empty() {
+            block::field(out, set.name.as_bytes(), value);
+        }
+    }
+    match plan.framed {
+        RequestFraming::Length(length) if length > 0 => block::number_field(out, b"content-length", length),
+        _ => {}
+    }
+    if wants_trailers && request.fields().lists(FieldId::Te, "trailers") {
+        block::field(out, b"te", b"trailers");
+    }
+    for (name, value) in conditions(plan) {
+        block::field(out, name, &value);
+    }
+    for (_, name, value) in going_on(plan) {
+        block::field(out, name, value);
+    }
+    buffers::give(text);
+    WrittenHead { keep: true, upgrade: false }
+}
+
+/// Whether a field may stand in HTTP/2: none of a connection, and none that stands in another form (RFC 9113 §8.2.2).
+fn may_be_set(name: &[u8]) -> bool {
+    let id = FieldId::of(name);
+    !id.is_hop_by_hop() && !matches!(id, FieldId::Host | FieldId::ContentLength) && is_token(name)
+}
+
+/// A decoded variable ($uri) may hold line ends, which no value has.
+fn blank_ends(value: &mut [u8]) {
+    if memchr::memchr3(b'\r', b'\n', 0, value).is_some() {
+        value.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n' | 0)).for_each(|byte| *byte = b' ');
+    }
+}
+
+fn append_method(out: &mut Vec<u8>, plan: &RequestPlan<'_>, method: Option<&Template>) {
     if plan.method != plan.request.method
         && let Some(name) = plan.method.name()
     {
         out.extend_from_slice(name.as_bytes());
         return;
     }
-    if let Some(template) = &http.method {
+    if let Some(template) = method {
         let start = out.len();
         variables::evaluate(template, plan.request, out);
         if is_token(&out[start..]) {
@@ -128,12 +194,7 @@ fn append_set(out: &mut Vec<u8>, request: &Request, set: &SetHeader, written: &m
         return;
     }
     let value = &mut out[from..];
-    if memchr::memchr3(b'\r', b'\n', 0, value).is_some() {
-        // A decoded variable ($uri) may hold line ends; they must not become lines of their own.
-        for byte in value.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
-            *byte = b' ';
-        }
-    }
+    blank_ends(value);
     if name.eq_ignore_ascii_case(b"connection") {
         written.keep &= !value.eq_ignore_ascii_case(b"close");
     } else if name.eq_ignore_ascii_case(b"upgrade") {

@@ -1,11 +1,11 @@
 //! The beginning of a request as it goes out, in the words of whichever protocol is spoken.
 //!
-//! Before: `request_head`, HTTP's; `params`, those of applications.
+//! Before: `request_head`, that of HTTP/1 and HTTP/2; `params`, those of applications.
 
 use super::request_head::{self, RequestFraming, RequestPlan, WrittenHead};
 use super::{params, report};
 use crate::client::ClientFailure;
-use millstream_conf::model::Protocol;
+use millstream_conf::model::{HttpVersion, Protocol};
 use millstream_upstream::Speaker;
 
 /// Appends it; `peer` is who is asked, by name.
@@ -18,6 +18,11 @@ pub(super) fn write(
     peer: &str,
 ) -> Result<(Speaker, WrittenHead), ClientFailure> {
     Ok(match &plan.proxy.protocol {
+        Protocol::Http(http) if http.http_version == HttpVersion::Http2 => {
+            let method = http.method.as_ref();
+            (Speaker::Http2, request_head::write_block(out, plan, method, http.passes_trailers))
+        }
+        Protocol::Grpc(_) => (Speaker::Http2, request_head::write_block(out, plan, None, true)),
         Protocol::Http(http) => {
             let speaker = Speaker::http1(plan.framed == RequestFraming::Chunked);
             (speaker, request_head::write(out, plan, http))

@@ -5,7 +5,9 @@
 //! that it is soon free again. With buffering off each piece goes out before the next is read.
 
 use super::answer_head::{announced, buffering, rewritten, visible};
+use super::request_body::RequestBody;
 use super::request_head::is_condition;
+use super::upward::{Stuck, Upward};
 use super::{Passing, Proxied, report, spill};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::representation::chosen::{self, Chosen, Extent, Offer, forced};
@@ -55,6 +57,9 @@ pub(super) struct Transfer {
     /// Whether a client that leaves ends it while the upstream is silent.
     watching: bool,
     timeout: Duration,
+    /// What of the request's body is not out yet, where that goes on beside the answer, and how long the upstream may take nothing of it.
+    upward: Option<Box<Upward>>,
+    send_timeout: Duration,
     /// Bytes of the body so far.
     pub(super) length: u64,
 }
@@ -108,13 +113,17 @@ impl<'a> Passing<'a> {
         }
         let exchange = &self.proxy.exchange;
         let (count, size) = exchange.buffers;
+        let is_streamed = matches!(self.body, RequestBody::Stream { .. });
+        let upward = (is_streamed && connection.is_both_ways()).then(Box::<Upward>::default);
         Transfer {
             connection,
             turn,
             bound: if buffered { exchange.buffer_size + count * size } else { 1 },
-            spills: buffered && exchange.max_temp_file_size > 0,
+            spills: buffered && exchange.max_temp_file_size > 0 && upward.is_none(),
             watching: self.watching,
             timeout: exchange.read_timeout,
+            upward,
+            send_timeout: exchange.send_timeout,
             length: 0,
         }
     }
@@ -153,7 +162,7 @@ impl<'a> Passing<'a> {
         if let Some(trailers) = trailers {
             self.request.tries.trailers = Some(Headers::copied_from(trailers, |_, _, _| true));
         }
-        let passes = self.proxy.http().is_some_and(|http| http.passes_trailers);
+        let passes = self.proxy.passes_trailers();
         client.end(self.request, trailers.filter(|_| passes));
         self.finished(connection, turn, length, now);
     }
@@ -226,7 +235,7 @@ impl<'a> Passing<'a> {
 
     /// Goes on through a file, once the client is too slow for the memory that one answer may take.
     async fn spill(&mut self, client: &mut Client, transfer: Transfer) -> Proxied {
-        let Transfer { connection, turn, length, bound, watching, timeout, .. } = transfer;
+        let Transfer { connection, turn, length, bound, watching, timeout, send_timeout, .. } = transfer;
         let (pool, proxy) = (&self.destination.pool, self.proxy);
         let moved = spill::through_file(client, self.request, (connection, turn), proxy, pool).await;
         let length = length + moved.length;
@@ -247,7 +256,17 @@ impl<'a> Passing<'a> {
             spill::SpillEnd::NoFile(error, (connection, turn), piece) => {
                 self.complain_of_file(&error);
                 client.push(self.request, &piece);
-                let rest = Transfer { connection, turn, bound, spills: false, watching, timeout, length };
+                let rest = Transfer {
+                    connection,
+                    turn,
+                    bound,
+                    spills: false,
+                    watching,
+                    timeout,
+                    upward: None,
+                    send_timeout,
+                    length,
+                };
                 self.pass_body(client, rest).await
             }
             spill::SpillEnd::Unreadable(error) => {
@@ -272,6 +291,14 @@ impl Transfer {
         client: &mut Client,
         request: &mut Request,
     ) -> Poll<Moved> {
+        if let Some(upward) = &mut self.upward {
+            match upward.poll(context, (client, request), &mut self.connection, self.send_timeout) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => self.upward = None,
+                Poll::Ready(Err(Stuck::Client(failure))) => return Poll::Ready(Moved::Client(failure)),
+                Poll::Ready(Err(Stuck::Upstream(error))) => return Poll::Ready(Moved::Upstream(error)),
+            }
+        }
         loop {
             while client.queued() < self.bound {
                 match self.connection.next_part() {

@@ -63,6 +63,10 @@ impl<'a> Passing<'a> {
         turn: Turn,
         answered: &ResponseHead,
     ) -> Proxied {
+        // Where others use the connection too, there is no 101 to come here.
+        if connection.stream_mut().is_none() {
+            return Proxied::Failed(502);
+        }
         let Some(client) = self.client.take() else { return Proxied::Failed(502) };
         let settings = &self.request.location().settings;
         let mut down = Way::new(buffers::take(), settings.send.timeout);
@@ -91,10 +95,9 @@ impl<'a> Passing<'a> {
         let outcome = poll_fn(|context| {
             let before = (down.moved, up.moved);
             // The order makes what one direction read go out in the same round.
-            let down_done =
-                down.poll(context, &mut Side::Upstream(connection.stream_mut()), &mut Side::Client(client));
-            let up_done =
-                up.poll(context, &mut Side::Client(client), &mut Side::Upstream(connection.stream_mut()));
+            let Some(upstream) = connection.stream_mut() else { return Poll::Ready(Ok(())) };
+            let down_done = down.poll(context, &mut Side::Upstream(upstream), &mut Side::Client(client));
+            let up_done = up.poll(context, &mut Side::Client(client), &mut Side::Upstream(upstream));
             if (down.moved, up.moved) != before {
                 deadline.set(clock::now() + timeout);
             }

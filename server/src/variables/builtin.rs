@@ -121,8 +121,8 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::LimitRate => decimal(request.limit_rate.unwrap_or(0), out),
         B::LimitReqStatus => give_some(request.limited.requests.map(|made| made.name().as_bytes()), out),
         B::LimitConnStatus => give_some(request.limited.connections.map(|made| made.name().as_bytes()), out),
-        B::ProxyHost => proxy_pass(request, out, |pass, out| give(pass.host.as_bytes(), out)),
-        B::ProxyPort => proxy_pass(request, out, |pass, out| decimal(u64::from(pass.port), out)),
+        B::ProxyHost => proxy_pass(request, out, |(host, _), out| give(host.as_bytes(), out)),
+        B::ProxyPort => proxy_pass(request, out, |(_, port), out| decimal(u64::from(port), out)),
         B::FastcgiScriptName | B::FastcgiPathInfo => script(variable, request, out),
         B::Connection => decimal(connection.serial, out),
         B::ConnectionRequests => decimal(connection.requests.get(), out),
@@ -285,15 +285,15 @@ fn forwarded_for(request: &Request, out: &mut Vec<u8>) -> Found {
 fn proxy_pass(
     request: &Request,
     out: &mut Vec<u8>,
-    write: impl Fn(&millstream_conf::model::HttpPass, &mut Vec<u8>) -> Found,
+    write: impl Fn((&str, u16), &mut Vec<u8>) -> Found,
 ) -> Found {
     let Some(proxy) = request.location().settings.pass() else { return Found::Nothing };
-    let Some(http) = proxy.http() else { return Found::Nothing };
+    let Some(host) = proxy.host() else { return Found::Nothing };
     match &proxy.target {
-        PassTarget::Upstream(_) => write(http, out),
+        PassTarget::Upstream(_) => write(host, out),
         PassTarget::Variables(template) => {
             let url = value(template, request);
-            give_some(sent_target::split(&url).map(|parts| parts.authority), out)
+            give_some(sent_target::parts(&url, proxy).map(|parts| parts.authority), out)
         }
     }
 }

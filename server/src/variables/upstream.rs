@@ -85,7 +85,7 @@ pub(super) fn sent_target(request: &Request, out: &mut Vec<u8>) -> Found {
         PassTarget::Upstream(_) => Vec::new(),
         PassTarget::Variables(template) => super::value(template, request),
     };
-    let evaluated = sent_target::split(&url).map(|parts| parts.uri).filter(|uri| !uri.is_empty());
+    let evaluated = sent_target::parts(&url, proxy).map(|parts| parts.uri).filter(|uri| !uri.is_empty());
     if evaluated.is_none() && !sent_target::is_replaced(request) {
         out.extend_from_slice(request.request_uri());
     } else {

@@ -3,9 +3,9 @@
 //! How it is framed was decided by `millstream-wire`'s `framing`. Next: `connection`, which reads the bytes.
 
 use crate::error::ExchangeError;
-use millstream_wire::Fields;
 use millstream_wire::h1::chunked::{Decoder, Event};
 use millstream_wire::h1::framing::Framing;
+use millstream_wire::{Fields, Headers};
 
 /// Trailer bytes taken behind a chunked body.
 const MAX_TRAILERS: usize = 8192;
@@ -21,6 +21,9 @@ pub(super) enum Body {
     Chunked(Box<Decoder>, bool),
     /// Until the connection closes, or whatever the protocol ends its stream with; the flag says whether it has.
     Close(bool),
+    /// Until its stream ends, which knows how long it has to be; so much is left of what was announced. At the end the flag is set, and
+    /// what stood behind it is there.
+    Stream { left: Option<u64>, ended: bool, trailers: Headers },
 }
 
 /// What the next bytes are.
@@ -52,10 +55,32 @@ impl Body {
         }
     }
 
+    /// That of a stream, with the length that was announced.
+    pub(super) fn of_stream(length: Option<u64>) -> Self {
+        Self::Stream { left: length, ended: false, trailers: Headers::new() }
+    }
+
+    /// Its stream has ended.
+    pub(super) fn end_stream(&mut self, behind: Option<Headers>) {
+        if let Self::Stream { ended, trailers, .. } = self {
+            *ended = true;
+            *trailers = behind.unwrap_or_default();
+        }
+    }
+
     /// Takes the next piece of the input; the caller drops from it what the answer says.
     pub(super) fn step(&mut self, input: &[u8]) -> Result<Step, ExchangeError> {
         match self {
             Self::Pending => Ok(Step::More { used: 0 }),
+            Self::Stream { left, ended, .. } => {
+                if input.is_empty() {
+                    return Ok(if *ended { Step::End { used: 0 } } else { Step::More { used: 0 } });
+                }
+                if let Some(left) = left {
+                    *left = left.saturating_sub(input.len() as u64);
+                }
+                Ok(Step::Data { from: 0, to: input.len(), used: input.len() })
+            }
             Self::Length(0) | Self::Close(true) | Self::Chunked(_, true) => Ok(Step::End { used: 0 }),
             Self::Length(_) | Self::Close(false) if input.is_empty() => Ok(Step::More { used: 0 }),
             Self::Length(left) => {
@@ -90,16 +115,20 @@ impl Body {
         if let Self::Close(ended) = self {
             *ended = true;
         }
-        matches!(self, Self::Close(_))
+        matches!(self, Self::Close(_) | Self::Stream { ended: true, .. })
     }
 
     pub(super) fn is_ended(&self) -> bool {
-        matches!(self, Self::Length(0) | Self::Close(true) | Self::Chunked(_, true))
+        matches!(
+            self,
+            Self::Length(0) | Self::Close(true) | Self::Chunked(_, true) | Self::Stream { ended: true, .. }
+        )
     }
 
     pub(super) fn remaining(&self) -> Option<u64> {
         match self {
             Self::Length(left) => Some(*left),
+            Self::Stream { left, .. } => *left,
             Self::Pending | Self::Chunked(..) | Self::Close(_) => None,
         }
     }
@@ -107,6 +136,7 @@ impl Body {
     pub(super) fn trailers(&self) -> Option<Fields<'_>> {
         match self {
             Self::Chunked(decoder, true) => Some(decoder.trailers()),
+            Self::Stream { ended: true, trailers, .. } => Some(trailers.view()),
             _ => None,
         }
     }

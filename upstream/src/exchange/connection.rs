@@ -17,6 +17,8 @@ use super::pace::Pace;
 use super::speaker::Speaker;
 use crate::dial::Dial;
 use crate::error::ExchangeError;
+use crate::h2::Call;
+use crate::held::Held;
 use crate::lease::Lease;
 use crate::peer::Peer;
 use millstream_net::buffers;
@@ -24,12 +26,9 @@ use millstream_net::clock;
 use millstream_net::stream::Stream;
 use millstream_net::timer::Deadline;
 use millstream_wire::{Fields, Method};
-use std::fmt;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-
-/// Interim answers (1xx) taken in one exchange; a server that sends more is broken.
-pub const MAX_INTERIM: u32 = 64;
 
 /// A piece of a body, found without reading from the network.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,22 +41,19 @@ pub enum Part<'a> {
     End,
 }
 
-/// What is kept for as long as a connection lives, such as its place among a worker's connections.
-pub trait Held {
-    /// Whether the connection may idle with it; otherwise it is closed after its exchange.
-    fn may_idle(&self) -> bool;
-}
-
-impl fmt::Debug for dyn Held {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Held {{ may_idle: {} }}", self.may_idle())
-    }
+/// What an exchange goes over.
+#[derive(Debug)]
+enum Over {
+    /// A connection of its own.
+    Socket(Stream),
+    /// A stream among those of a connection (HTTP/2).
+    Call(Call),
 }
 
 /// A connection to an upstream server.
 #[derive(Debug)]
 pub struct Connection {
-    stream: Stream,
+    over: Over,
     /// What was read; bytes before `start` are used up.
     buffer: Vec<u8>,
     start: usize,
@@ -66,6 +62,8 @@ pub struct Connection {
     body: Body,
     speaker: Speaker,
     deadline: Deadline,
+    /// Of a body that is sent while the answer comes.
+    sending: Deadline,
     peer: u64,
     /// How it was made.
     dial: Dial,
@@ -95,19 +93,27 @@ impl Connection {
     pub async fn open(peer: &Peer, dial: &Dial, timeout: Duration) -> Result<Connection, ExchangeError> {
         let mut deadline = Deadline::new();
         let stream = dial.reach(&peer.address, timeout, &mut deadline).await?;
-        Ok(Self::over(stream, peer, dial, deadline))
+        Ok(Self::over(Over::Socket(stream), peer, dial, deadline))
     }
 
-    /// A connection that exists already.
-    fn over(stream: Stream, peer: &Peer, dial: &Dial, deadline: Deadline) -> Connection {
+    /// A place among the calls of a connection that others use too; `pooled`: it was there already.
+    pub(crate) fn call(call: Call, peer: &Peer, dial: &Dial, pooled: bool) -> Connection {
+        let mut connection = Self::over(Over::Call(call), peer, dial, Deadline::new());
+        connection.pooled = pooled;
+        connection
+    }
+
+    /// Over what exists already.
+    fn over(over: Over, peer: &Peer, dial: &Dial, deadline: Deadline) -> Connection {
         Connection {
-            stream,
+            over,
             buffer: Vec::new(),
             start: 0,
             head: (0, 0),
             body: Body::ended(),
             speaker: Speaker::http1(false),
             deadline,
+            sending: Deadline::new(),
             peer: peer.id,
             dial: dial.clone(),
             pace: None,
@@ -167,6 +173,7 @@ impl Connection {
     /// belong to nobody, RFC 9112 §6.3), and neither side asked to close.
     pub fn reusable(&self) -> bool {
         self.keep
+            && matches!(self.over, Over::Socket(_))
             && self.sent
             && self.body.is_ended()
             && self.start == self.buffer.len()
@@ -189,9 +196,17 @@ impl Connection {
         self.start < self.buffer.len()
     }
 
-    /// The stream itself, for a tunnel.
-    pub fn stream_mut(&mut self) -> &mut Stream {
-        &mut self.stream
+    /// The stream itself, for a tunnel; nothing where others use it too.
+    pub fn stream_mut(&mut self) -> Option<&mut Stream> {
+        match &mut self.over {
+            Over::Socket(stream) => Some(stream),
+            Over::Call(_) => None,
+        }
+    }
+
+    /// Whether the request's body may go on while the answer comes: over HTTP/2 neither waits for the other.
+    pub fn is_both_ways(&self) -> bool {
+        matches!(self.over, Over::Call(_)) && !self.sent
     }
 
     /// What was read behind the head, for a tunnel; the buffer is given up.
@@ -205,7 +220,11 @@ impl Connection {
 
     /// Keeps a value for as long as the connection lives.
     pub fn hold(&mut self, value: Box<dyn Held>) {
-        self.held = Some(value);
+        match &self.over {
+            Over::Socket(_) => self.held = Some(value),
+            // It is kept where the connection is.
+            Over::Call(call) => call.hold(value),
+        }
     }
 
     /// Whether it came from the pool, so that a failure without any answer may only mean that it was stale.
@@ -240,17 +259,31 @@ impl Connection {
 
     /// Requests begun on the connection.
     pub fn requests(&self) -> u64 {
-        self.requests
+        match &self.over {
+            Over::Socket(_) => self.requests,
+            Over::Call(call) => call.age().1,
+        }
     }
 
     /// When it was opened.
     pub fn opened(&self) -> Instant {
-        self.opened
+        match &self.over {
+            Over::Socket(_) => self.opened,
+            Over::Call(call) => call.age().0,
+        }
     }
 
-    /// The stream, for the pool's watch over idle connections.
-    pub(crate) fn stream(&self) -> &Stream {
-        &self.stream
+    /// Whether an idle connection is still open and says nothing.
+    pub(crate) fn is_quiet(&self) -> bool {
+        matches!(&self.over, Over::Socket(stream) if stream.is_quiet())
+    }
+
+    /// Ready once an idle connection was closed, or says something.
+    pub(crate) fn poll_readable(&self, context: &mut Context<'_>) -> Poll<()> {
+        match &self.over {
+            Over::Socket(stream) => stream.poll_readable(context).map(drop),
+            Over::Call(_) => Poll::Ready(()),
+        }
     }
 
     /// Gives the buffer back while nothing is to be read.

@@ -22,6 +22,8 @@ pub enum Speaker {
     FastCgi(FastCgi),
     /// uwsgi or SCGI.
     Cgi,
+    /// HTTP/2, whose frames and heads are its stream's: it has nothing to say of text.
+    Http2,
 }
 
 impl Speaker {
@@ -38,7 +40,7 @@ impl Speaker {
     /// The longest piece of a request's body that is framed at once.
     pub(super) fn most(&self) -> usize {
         match self {
-            Speaker::Http1(_) | Speaker::Cgi => usize::MAX,
+            Speaker::Http1(_) | Speaker::Cgi | Speaker::Http2 => usize::MAX,
             Speaker::FastCgi(_) => MOST,
         }
     }
@@ -48,14 +50,14 @@ impl Speaker {
         match self {
             Speaker::Http1(http1) => http1.frame(length, last, before),
             Speaker::FastCgi(_) => fastcgi::frame(length, last, before),
-            Speaker::Cgi => b"",
+            Speaker::Cgi | Speaker::Http2 => b"",
         }
     }
 
     /// Makes text of what was read to `buffer[from..]`.
     pub(super) fn received(&mut self, buffer: &mut Vec<u8>, from: usize) {
         match self {
-            Speaker::Http1(_) | Speaker::Cgi => {}
+            Speaker::Http1(_) | Speaker::Cgi | Speaker::Http2 => {}
             Speaker::FastCgi(spoken) => spoken.received(buffer, from),
         }
     }
@@ -68,7 +70,7 @@ impl Speaker {
         limits: &HeadLimits,
     ) -> Result<Progress, ResponseHeadError> {
         match self {
-            Speaker::Http1(_) => head.parse(text, limits),
+            Speaker::Http1(_) | Speaker::Http2 => head.parse(text, limits),
             Speaker::FastCgi(_) => head.parse_cgi(text, limits),
             Speaker::Cgi => head.parse_application(text, limits),
         }
@@ -82,7 +84,7 @@ impl Speaker {
         fields: Fields<'_>,
     ) -> Result<(Framing, bool), ExchangeError> {
         match self {
-            Speaker::Http1(_) => http1::accept(method, head, fields),
+            Speaker::Http1(_) | Speaker::Http2 => http1::accept(method, head, fields),
             Speaker::FastCgi(spoken) => spoken.accept(method, head, fields),
             Speaker::Cgi => cgi::accept(method, head, fields),
         }
@@ -94,7 +96,7 @@ impl Speaker {
     /// What came in place of text.
     pub(super) fn is_ended(&self, keep: bool) -> Result<bool, ExchangeError> {
         match self {
-            Speaker::Http1(_) | Speaker::Cgi => Ok(false),
+            Speaker::Http1(_) | Speaker::Cgi | Speaker::Http2 => Ok(false),
             Speaker::FastCgi(spoken) => spoken.is_ended(keep),
         }
     }
@@ -102,7 +104,7 @@ impl Speaker {
     /// Whether the end of the connection can be the end of a body.
     pub(super) fn ends_by_close(&self) -> bool {
         match self {
-            Speaker::Http1(_) | Speaker::Cgi => true,
+            Speaker::Http1(_) | Speaker::Cgi | Speaker::Http2 => true,
             Speaker::FastCgi(spoken) => spoken.is_closed(),
         }
     }
@@ -110,7 +112,7 @@ impl Speaker {
     /// Whether all of an exchange has come once its body has, so that another may follow.
     pub(super) fn is_at_rest(&self) -> bool {
         match self {
-            Speaker::Http1(_) | Speaker::Cgi => true,
+            Speaker::Http1(_) | Speaker::Cgi | Speaker::Http2 => true,
             Speaker::FastCgi(spoken) => spoken.is_at_rest(),
         }
     }

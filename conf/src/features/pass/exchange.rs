@@ -139,7 +139,7 @@ impl ExchangeLevel {
     }
 }
 
-/// The rows of this part, for one prefix.
+/// The rows that every family has, for one prefix.
 macro_rules! rows {
     ($prefix:literal, $family:expr) => {
         [
@@ -149,28 +149,9 @@ macro_rules! rows {
             often(concat!($prefix, "_pass_header"), HTTP_SERVER_LOCATION, (1, 1), "field", "",
                 "A field that would be hidden and is passed on nevertheless.",
                 Apply::Pass($family, |l, d, r| l.exchange.pass_headers.get_or_insert_default().extend(exchange::field_name(d, r)))),
-            once(concat!($prefix, "_buffering"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-                "Whether an answer is read as fast as the upstream sends it, however slow the client is.",
-                Apply::Pass($family, |l, d, r| l.exchange.buffering = r.flag(&d.args[0]))),
-            once(concat!($prefix, "_request_buffering"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-                "Whether a request's body is read whole before the upstream is asked.",
-                Apply::Pass($family, |l, d, r| l.exchange.request_buffering = r.flag(&d.args[0]))),
             once(concat!($prefix, "_buffer_size"), HTTP_SERVER_LOCATION, (1, 1), "size", "4k",
                 "The head of an answer must fit into this; else the client gets 502.",
                 Apply::Pass($family, |l, d, r| l.exchange.buffer_size = r.memory_size(&d.args[0]))),
-            once(concat!($prefix, "_buffers"), HTTP_SERVER_LOCATION, (2, 2), "number size", "8 4k",
-                "How much of one answer is held in memory beside that.",
-                Apply::Pass($family, |l, d, r| l.exchange.buffers = r.pieces(&d.args, 2))),
-            once(concat!($prefix, "_max_temp_file_size"), HTTP_SERVER_LOCATION, (1, 1), "size", "1024m",
-                "How much of an answer goes to a temporary file while the client is slower than the upstream; 0 = nothing.",
-                Apply::Pass($family, |l, d, r| {
-                    l.exchange.max_temp_file_size = r.offset(&d.args[0]).map(|value| Placed { value, span: d.args[0].span })
-                })),
-            once(concat!($prefix, "_temp_path"), HTTP_SERVER_LOCATION, (1, 4), "path [level1 [level2 [level3]]]", "",
-                concat!("The directory for such files, which must be usable by `user`; only its last part is made where it is missing. The levels \
-                are accepted and not needed: the files have no names. Where none is written: `", $prefix, "_temp` below the prefix if \
-                that is there already, else $TMPDIR, `/var/tmp`, `/tmp`, `/dev/shm`, the first that can be used."),
-                Apply::Pass($family, |l, d, r| l.exchange.temp_path = r.temp_path(&d.args))),
             once(concat!($prefix, "_connect_timeout"), HTTP_SERVER_LOCATION, (1, 1), "time", "60s",
                 "How long connecting to an upstream server may take.",
                 Apply::Pass($family, |l, d, r| l.exchange.connect_timeout = r.duration(&d.args[0]))),
@@ -197,6 +178,45 @@ macro_rules! rows {
             once(concat!($prefix, "_intercept_errors"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
                 "Whether `error_page` holds for the upstream's own answers from 300 on.",
                 Apply::Pass($family, |l, d, r| l.exchange.intercept_errors = r.flag(&d.args[0]))),
+            often(concat!($prefix, "_ignore_headers"), HTTP_SERVER_LOCATION, (1, MANY), "field …", "",
+                "Fields of the upstream's answer that have no effect here: X-Accel-Redirect, X-Accel-Expires, X-Accel-Limit-Rate, \
+                X-Accel-Buffering, X-Accel-Charset, Expires, Cache-Control, Set-Cookie, Vary.",
+                Apply::Pass($family, exchange::ignore_headers)).deciding(),
+            once(concat!($prefix, "_bind"), HTTP_SERVER_LOCATION, (1, 2), "address [transparent] | off", "off",
+                "The address that connections to the upstream come from, with or without a port; it may hold variables, and where they come to nothing the system \
+                chooses. With `transparent` it may be another machine's, such as `$remote_addr`: that takes `user root`, and routes that lead the answers back here.",
+                Apply::Pass($family, exchange::bind)),
+            once(concat!($prefix, "_socket_keepalive"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+                "Whether the system asks by and by if an upstream server is still there (SO_KEEPALIVE).",
+                Apply::Pass($family, |l, d, r| l.exchange.socket_keepalive = r.flag(&d.args[0]))),
+        ]
+    };
+}
+pub(super) use rows;
+
+/// Those of families whose bodies may be held on their way.
+macro_rules! held_rows {
+    ($prefix:literal, $family:expr) => {
+        [
+            once(concat!($prefix, "_buffering"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+                "Whether an answer is read as fast as the upstream sends it, however slow the client is.",
+                Apply::Pass($family, |l, d, r| l.exchange.buffering = r.flag(&d.args[0]))),
+            once(concat!($prefix, "_request_buffering"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+                "Whether a request's body is read whole before the upstream is asked.",
+                Apply::Pass($family, |l, d, r| l.exchange.request_buffering = r.flag(&d.args[0]))),
+            once(concat!($prefix, "_buffers"), HTTP_SERVER_LOCATION, (2, 2), "number size", "8 4k",
+                "How much of one answer is held in memory beside that.",
+                Apply::Pass($family, |l, d, r| l.exchange.buffers = r.pieces(&d.args, 2))),
+            once(concat!($prefix, "_max_temp_file_size"), HTTP_SERVER_LOCATION, (1, 1), "size", "1024m",
+                "How much of an answer goes to a temporary file while the client is slower than the upstream; 0 = nothing.",
+                Apply::Pass($family, |l, d, r| {
+                    l.exchange.max_temp_file_size = r.offset(&d.args[0]).map(|value| Placed { value, span: d.args[0].span })
+                })),
+            once(concat!($prefix, "_temp_path"), HTTP_SERVER_LOCATION, (1, 4), "path [level1 [level2 [level3]]]", "",
+                concat!("The directory for such files, which must be usable by `user`; only its last part is made where it is missing. The levels \
+                are accepted and not needed: the files have no names. Where none is written: `", $prefix, "_temp` below the prefix if \
+                that is there already, else $TMPDIR, `/var/tmp`, `/tmp`, `/dev/shm`, the first that can be used."),
+                Apply::Pass($family, |l, d, r| l.exchange.temp_path = r.temp_path(&d.args))),
             once(concat!($prefix, "_ignore_client_abort"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
                 "Whether the upstream's answer is read to its end after the client has gone.",
                 Apply::Pass($family, |l, d, r| l.exchange.ignore_client_abort = r.flag(&d.args[0]))),
@@ -209,10 +229,6 @@ macro_rules! rows {
             idle(concat!($prefix, "_send_lowat"), HTTP_SERVER_LOCATION, (1, 1), "size",
                 "The low-water mark of sockets to upstream servers.",
                 "the system this runs on has no such mark for sending"),
-            often(concat!($prefix, "_ignore_headers"), HTTP_SERVER_LOCATION, (1, MANY), "field …", "",
-                "Fields of the upstream's answer that have no effect here: X-Accel-Redirect, X-Accel-Expires, X-Accel-Limit-Rate, \
-                X-Accel-Buffering, X-Accel-Charset, Expires, Cache-Control, Set-Cookie, Vary.",
-                Apply::Pass($family, exchange::ignore_headers)).deciding(),
             once(concat!($prefix, "_pass_request_headers"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
                 "Whether the client's fields go to the upstream; those that the location sets do in any case.",
                 Apply::Pass($family, |l, d, r| l.exchange.passes_fields = r.flag(&d.args[0]))),
@@ -222,20 +238,13 @@ macro_rules! rows {
             once(concat!($prefix, "_limit_rate"), HTTP_SERVER_LOCATION, (1, 1), "rate", "0",
                 "How many bytes a second of an answer are read from the upstream, where answers are buffered; 0 = no limit. The rate may hold variables.",
                 Apply::Pass($family, |l, d, r| l.exchange.limit_rate = exchange::rate(&d.args[0], r))),
-            once(concat!($prefix, "_bind"), HTTP_SERVER_LOCATION, (1, 2), "address [transparent] | off", "off",
-                "The address that connections to the upstream come from, with or without a port; it may hold variables, and where they come to nothing the system \
-                chooses. With `transparent` it may be another machine's, such as `$remote_addr`: that takes `user root`, and routes that lead the answers back here.",
-                Apply::Pass($family, exchange::bind)),
-            once(concat!($prefix, "_socket_keepalive"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Whether the system asks by and by if an upstream server is still there (SO_KEEPALIVE).",
-                Apply::Pass($family, |l, d, r| l.exchange.socket_keepalive = r.flag(&d.args[0]))),
             once(concat!($prefix, "_force_ranges"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
                 "Whether ranges of upstream answers are served whatever their Accept-Ranges says.",
                 Apply::Pass($family, |l, d, r| l.exchange.force_ranges = r.flag(&d.args[0]))),
         ]
     };
 }
-pub(super) use rows;
+pub(super) use held_rows;
 
 /// The one field that a directive names, in lower case; nothing after its error was reported.
 pub(super) fn field_name(directive: &Directive, reading: &mut Reading<'_>) -> Option<String> {

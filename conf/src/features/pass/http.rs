@@ -26,6 +26,7 @@ use crate::variables::Builtin;
 pub enum HttpVersion {
     Http10,
     Http11,
+    Http2,
 }
 
 record! {
@@ -158,7 +159,7 @@ impl Spoken for HttpLevel {
             port: draft.port,
             uri: draft.uri.clone(),
             http_version: self.http_version.unwrap_or(HttpVersion::Http11),
-            set_headers: set_headers(self),
+            set_headers: set_headers(self.set_headers.as_deref()),
             redirects: redirects(self, draft, matches, reading),
             cookies: Cookies {
                 domains: self.cookie_domains.clone().unwrap_or_default(),
@@ -171,16 +172,20 @@ impl Spoken for HttpLevel {
             body: self.body.clone(),
             tls: draft
                 .may_be_encrypted
-                .then(|| self.secure.clone().unwrap_or_default().resolve(draft.span, reading)),
+                .then(|| self.secure.clone().unwrap_or_default().resolve(Family::Proxy, draft.span, reading)),
         }
     }
 }
+
+const VERSIONS: [(&str, HttpVersion); 3] =
+    [("1.0", HttpVersion::Http10), ("1.1", HttpVersion::Http11), ("2", HttpVersion::Http2)];
 
 const REUSED: &str =
     "what goes upstream is written anew from what was read, in buffers that grow as they need to";
 
 /// The rows of TLS to its upstreams.
-pub const TLS_ROWS: &[Row] = secure::ROWS;
+#[rustfmt::skip]
+pub const TLS_ROWS: &[Row] = secure::rows!("proxy", secure_of, "$proxy_host");
 
 /// The rows that no other protocol has.
 #[rustfmt::skip]
@@ -191,12 +196,13 @@ pub const ROWS: &[Row] = &[
         variables the whole value is the URL.",
         Apply::Level(|l, d, r| target::read(Family::Proxy, l, d, r))),
     once("proxy_http_version", HTTP_SERVER_LOCATION, (1, 1), "1.0 | 1.1 | 2", "1.1",
-        "The HTTP version spoken to the upstream. With `2` there is a warning, and 1.1 is spoken.",
-        Apply::Level(|l, d, r| http_version(of(l), d, r))),
+        "The HTTP version spoken to the upstream. With `2` requests share connections: over TLS the server has to agree on it (ALPN), \
+        without TLS it is spoken at once.",
+        Apply::Level(|l, d, r| of(l).http_version = r.choice(&d.args[0], &VERSIONS))),
     often("proxy_set_header", HTTP_SERVER_LOCATION, (2, 2), "field value", "Host $proxy_host; Connection \"\"",
         "Sets a field of the request to the upstream; an empty value removes it. A level that writes one has none of the level \
         above, but the two defaults hold wherever the field is not set.",
-        Apply::Level(|l, d, r| set_header(of(l), d, r))),
+        Apply::Level(|l, d, r| set_header(of(l).set_headers.get_or_insert_default(), d, r))),
     often("proxy_redirect", HTTP_SERVER_LOCATION, (1, 2), "default | off | redirect replacement", "default",
         "Rewrites the Location and Refresh fields of answers: a prefix, or with `~` and `~*` what an expression matches. `default` \
         turns the URL of the `proxy_pass` into the location's.",
@@ -238,41 +244,37 @@ pub const ROWS: &[Row] = &[
         REUSED),
 ];
 
+fn secure_of(level: &mut Level) -> &mut SecureLevel {
+    of(level).secure.get_or_insert_default()
+}
+
 fn of(level: &mut Level) -> &mut HttpLevel {
     &mut level.pass.proxy.protocol
 }
 
-/// Servers that speak HTTP/2 nearly always speak HTTP/1.1 as well; one that does not answers nothing, and is noticed.
-fn http_version(level: &mut HttpLevel, directive: &Directive, reading: &mut Reading<'_>) {
-    let word = &directive.args[0];
-    if word.text == "2" {
-        reading
-            .diagnostics
-            .warning(word.span, "Millstream does not speak HTTP/2 to upstreams (yet); HTTP/1.1 is used")
-            .help("write proxy_http_version 1.1;")
-            .once();
-        level.http_version = Some(HttpVersion::Http11);
-        return;
-    }
-    level.http_version = reading.choice(word, &[("1.0", HttpVersion::Http10), ("1.1", HttpVersion::Http11)]);
-}
-
-fn set_header(level: &mut HttpLevel, directive: &Directive, reading: &mut Reading<'_>) {
-    let [name, word] = &directive.args[..] else { return };
+/// Reads a `proxy_set_header` or one of its kind.
+pub(super) fn set_header(
     // The level has one, whatever becomes of it.
-    level.set_headers.get_or_insert_default();
+    headers: &mut Vec<SetHeader>,
+    directive: &Directive,
+    reading: &mut Reading<'_>,
+) {
+    let [name, word] = &directive.args[..] else { return };
     // nginx takes the colon for the beginning of the value, and without a value there is no field to send.
     if name.text.ends_with(':') && word.text.is_empty() {
         reading.diagnostics.idle(
             name.span,
-            "\"proxy_set_header\" has no effect here: no field has a colon in its name, so there is none to remove",
+            format!(
+                "\"{}\" has no effect here: no field has a colon in its name, so there is none to remove",
+                directive.name.text
+            ),
         );
         return;
     }
     let field = field(name, word, reading);
     let value = reading.template(field.as_ref().map_or(word, |(_, value)| value));
     if let Some((name, _)) = field {
-        level.set_headers.get_or_insert_default().push(SetHeader { name, value });
+        headers.push(SetHeader { name, value });
     }
 }
 
@@ -317,8 +319,9 @@ fn check_uri(draft: &PassDraft, matches: &LocationMatch, reading: &mut Reading<'
     }
 }
 
-fn set_headers(level: &HttpLevel) -> Vec<SetHeader> {
-    let mut fields = level.set_headers.clone().unwrap_or_default();
+/// The fields that are set, with the defaults.
+pub(super) fn set_headers(written: Option<&[SetHeader]>) -> Vec<SetHeader> {
+    let mut fields = written.unwrap_or_default().to_vec();
     let host = Template {
         parts: [Part::Variable(Variable::Builtin(Builtin::ProxyHost))].into(),
         source: "$proxy_host".into(),

@@ -2,7 +2,7 @@
 //!
 //! The rows, the model and the manual of what they share are made once per prefix; a protocol's own part is a file of its own. A
 //! new family is that file and a line in `families!`. Next: `target`, `exchange`, `store`, `cache`, `sharing` and `purge`, which they
-//! share; the protocols `http`, `fastcgi`, `uwsgi` and `scgi`; `millstream-server`'s `gateway`.
+//! share; the protocols `http`, `fastcgi`, `uwsgi`, `scgi` and `grpc`; `millstream-server`'s `gateway`.
 
 pub mod failures;
 pub mod target;
@@ -16,6 +16,7 @@ pub mod params;
 pub mod fastcgi;
 pub mod uwsgi;
 pub mod scgi;
+pub mod grpc;
 mod made;
 pub mod cache;
 pub mod purge;
@@ -38,8 +39,10 @@ use cache::usage::{self, Of, ProxyCache};
 use cache::{CacheLevel, ZoneChoice};
 use exchange::{Exchange, ExchangeLevel};
 use fastcgi::FastCgiPass;
+use grpc::GrpcPass;
 use http::{HttpPass, HttpVersion, SetHeader};
 use purge::PurgeLevel;
+use secure::PassTls;
 use sharing::SharingLevel;
 use store::{Store, StoreLevel, Storing};
 use target::{PassDraft, PassTarget};
@@ -87,9 +90,26 @@ pub struct CommonLevel {
     pub purge: PurgeLevel,
 }
 
+/// The rows of what is held, cached and stored of answers, where anything is.
+macro_rules! kept_rows {
+    (streamed, $prefix:literal, $title:literal, $family:expr) => {
+        &[]
+    };
+    (kept, $prefix:literal, $title:literal, $family:expr) => {
+        &[
+            ($title, &exchange::held_rows!($prefix, $family)),
+            ("Cache zones", &cache_zone::rows!($prefix)),
+            ("Cache", &deciding(cache::rows!($prefix, $family))),
+            ("What the cache shares", &deciding(sharing::rows!($prefix, $family))),
+            ("Purging", &deciding(purge::rows!($prefix, $family))),
+            ("Answers kept as files", &store::rows!($prefix, $family)),
+        ]
+    };
+}
+
 macro_rules! families {
     ($($(#[$doc:meta])* $family:ident $field:ident $prefix:literal $protocol:ident $level:ident $spoken:ident $settings:ident
-        $title:literal,)*) => {
+        $title:literal $kept:ident,)*) => {
         /// A family of directives with a prefix of their own.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Family {
@@ -191,24 +211,21 @@ macro_rules! families {
             ($title, $protocol::ROWS),
             ("TLS to upstreams", $protocol::TLS_ROWS),
             ($title, &exchange::rows!($prefix, Family::$family)),
-            ("Cache zones", &cache_zone::rows!($prefix)),
-            ("Cache", &deciding(cache::rows!($prefix, Family::$family))),
-            ("What the cache shares", &deciding(sharing::rows!($prefix, Family::$family))),
-            ("Purging", &deciding(purge::rows!($prefix, Family::$family))),
-            ("Answers kept as files", &store::rows!($prefix, Family::$family)),
-        ],)*];
+        ], kept_rows!($kept, $prefix, $title, Family::$family),)*];
     };
 }
 
 families! {
     /// `proxy_*`.
-    Proxy proxy "proxy" http HttpLevel Http HttpPass "Proxying",
+    Proxy proxy "proxy" http HttpLevel Http HttpPass "Proxying" kept,
     /// `fastcgi_*`.
-    FastCgi fastcgi "fastcgi" fastcgi FastCgiLevel FastCgi FastCgiPass "FastCGI",
+    FastCgi fastcgi "fastcgi" fastcgi FastCgiLevel FastCgi FastCgiPass "FastCGI" kept,
     /// `uwsgi_*`.
-    Uwsgi uwsgi "uwsgi" uwsgi UwsgiLevel Uwsgi UwsgiPass "uwsgi",
+    Uwsgi uwsgi "uwsgi" uwsgi UwsgiLevel Uwsgi UwsgiPass "uwsgi" kept,
     /// `scgi_*`.
-    Scgi scgi "scgi" scgi ScgiLevel Scgi ScgiPass "SCGI",
+    Scgi scgi "scgi" scgi ScgiLevel Scgi ScgiPass "SCGI" kept,
+    /// `grpc_*`.
+    Grpc grpc "grpc" grpc GrpcLevel Grpc GrpcPass "gRPC" streamed,
 }
 
 /// The rows of directives that decide about what the cache does.
@@ -272,6 +289,50 @@ impl Pass {
         }
     }
 
+    /// gRPC, where that is spoken.
+    pub fn grpc(&self) -> Option<&GrpcPass> {
+        match &self.protocol {
+            Protocol::Grpc(grpc) => Some(grpc),
+            _ => None,
+        }
+    }
+
+    /// The TLS of HTTP and gRPC, where there is, or may be, any.
+    pub fn tls(&self) -> Option<&PassTls> {
+        match &self.protocol {
+            Protocol::Http(http) => http.tls.as_ref(),
+            Protocol::Grpc(grpc) => grpc.tls.as_ref(),
+            Protocol::FastCgi(_) | Protocol::Uwsgi(_) | Protocol::Scgi(_) => None,
+        }
+    }
+
+    /// `$proxy_host` and `$proxy_port`.
+    pub fn host(&self) -> Option<(&str, u16)> {
+        match &self.protocol {
+            Protocol::Http(http) => Some((&http.host, http.port)),
+            Protocol::Grpc(grpc) => Some((&grpc.host, grpc.port)),
+            Protocol::FastCgi(_) | Protocol::Uwsgi(_) | Protocol::Scgi(_) => None,
+        }
+    }
+
+    /// Whether HTTP/2 is spoken.
+    pub fn is_http2(&self) -> bool {
+        match &self.protocol {
+            Protocol::Http(http) => http.http_version == HttpVersion::Http2,
+            Protocol::Grpc(_) => true,
+            Protocol::FastCgi(_) | Protocol::Uwsgi(_) | Protocol::Scgi(_) => false,
+        }
+    }
+
+    /// Whether the trailer fields of answers go on.
+    pub fn passes_trailers(&self) -> bool {
+        match &self.protocol {
+            Protocol::Http(http) => http.passes_trailers,
+            Protocol::Grpc(_) => true,
+            Protocol::FastCgi(_) | Protocol::Uwsgi(_) | Protocol::Scgi(_) => false,
+        }
+    }
+
     /// The request fields that are made for the upstream.
     pub fn set_headers(&self) -> &[SetHeader] {
         self.protocol.set_headers()
@@ -279,7 +340,7 @@ impl Pass {
 
     /// Whether a body can be sent on whose length is not known yet.
     pub fn takes_unknown_length(&self) -> bool {
-        self.http().is_some_and(|http| http.http_version == HttpVersion::Http11)
+        self.is_http2() || self.http().is_some_and(|http| http.http_version == HttpVersion::Http11)
     }
 }
 

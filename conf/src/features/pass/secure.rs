@@ -1,16 +1,15 @@
-//! `proxy_ssl_*`: TLS to upstream servers.
+//! `proxy_ssl_*` and `grpc_ssl_*`: TLS to upstream servers. Each is named here as in the family `proxy_`.
 //!
-//! Whether it is spoken says the scheme of the `proxy_pass`. Files are looked at, never understood. Next: `http`, whose part this
-//! is; `millstream-net`'s `tls/connector`, which loads the files and speaks.
+//! Whether it is spoken says the scheme of the `proxy_pass`. Files are looked at, never understood. Next: `http` and `grpc`, whose part
+//! this is; `millstream-net`'s `tls/connector`, which loads the files and speaks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::features::context::HTTP_SERVER_LOCATION;
+use super::Family;
 use crate::features::level::level;
 use crate::features::templates::{record, without_templates};
-use crate::features::tls::{self, TlsVersion, ciphers};
-use crate::features::{Apply, Level, MANY, Row, idle, often, once};
+use crate::features::tls::TlsVersion;
 use crate::reading::Reading;
 use crate::source::Span;
 use crate::template::Template;
@@ -84,77 +83,83 @@ level! {
     }
 }
 
-/// The rows of `proxy_ssl_*`.
-#[rustfmt::skip]
-pub const ROWS: &[Row] = &[
-    once("proxy_ssl_name", HTTP_SERVER_LOCATION, (1, 1), "name", "$proxy_host",
-        "The name of the upstream server that its certificate must have and that is sent; a port in it is left out.",
-        Apply::Level(|l, d, r| of(l).name = Some(r.template(&d.args[0])))),
-    once("proxy_ssl_server_name", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Whether the name is sent (SNI); addresses never are.",
-        Apply::Level(|l, d, r| of(l).sends_name = r.flag(&d.args[0]))),
-    once("proxy_ssl_verify", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Whether the upstream server's certificate is verified. Without it anybody on the way can pretend to be the server.",
-        Apply::Level(|l, d, r| of(l).verifies = r.flag(&d.args[0]))),
-    once("proxy_ssl_trusted_certificate", HTTP_SERVER_LOCATION, (1, 1), "file", "",
-        "A PEM file with the authorities that are trusted.",
-        Apply::Level(|l, d, r| of(l).trusted = Some(tls::pem_file(&d.args[0], "certificate", r).0))),
-    once("proxy_ssl_crl", HTTP_SERVER_LOCATION, (1, 1), "file", "",
-        "A PEM file with revoked certificates.",
-        Apply::Level(|l, d, r| of(l).revoked = Some(tls::pem_file(&d.args[0], "revocation list", r).0))),
-    once("proxy_ssl_certificate", HTTP_SERVER_LOCATION, (1, 1), "file", "",
-        "A PEM file with the certificate by which the upstream server knows us.",
-        Apply::Level(|l, d, r| of(l).certificate = Some(tls::pem_file(&d.args[0], "certificate", r).0))),
-    once("proxy_ssl_certificate_key", HTTP_SERVER_LOCATION, (1, 1), "file", "",
-        "A PEM file with its key.",
-        Apply::Level(|l, d, r| of(l).certificate_key = Some(tls::pem_file(&d.args[0], "certificate key", r).0))),
-    once("proxy_ssl_password_file", HTTP_SERVER_LOCATION, (1, 1), "file", "",
-        "A file with the passwords of the key, one a line; each is tried.",
-        Apply::Level(|l, d, r| of(l).passwords = tls::password_file(&d.args[0], r))),
-    often("proxy_ssl_protocols", HTTP_SERVER_LOCATION, (1, MANY), "TLSv1.2 | TLSv1.3 …", "TLSv1.2 TLSv1.3",
-        "The versions that are spoken. SSLv2, SSLv3, TLSv1 and TLSv1.1 are accepted as words and never spoken.",
-        Apply::Level(|l, d, r| {
-            let before = of(l).protocols.take();
-            of(l).protocols = tls::versions(d, before, r);
-        })),
-    once("proxy_ssl_ciphers", HTTP_SERVER_LOCATION, (1, 1), "list", "DEFAULT",
-        "The suites that are spoken with TLS 1.2, as with `ssl_ciphers`.",
-        Apply::Level(|l, d, r| of(l).ciphers = ciphers::read(&d.args[0], r))),
-    once("proxy_ssl_session_reuse", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-        "Whether sessions with upstream servers are resumed.",
-        Apply::Level(|l, d, r| of(l).reuses_sessions = r.flag(&d.args[0]))),
-    once("proxy_ssl_verify_depth", HTTP_SERVER_LOCATION, (1, 1), "number", "1",
-        "How many authorities may stand between the upstream server's certificate and one that is trusted.",
-        Apply::Level(|l, d, r| of(l).depth = r.number(&d.args[0], 0, 100).map(|depth| depth as usize))),
-    often("proxy_ssl_conf_command", HTTP_SERVER_LOCATION, (2, 2), "name value", "",
-        "Commands to the OpenSSL library.",
-        Apply::Idle("the TLS library is not OpenSSL")),
-    idle("proxy_ssl_certificate_cache", HTTP_SERVER_LOCATION, (1, 4), "off | max=n [inactive=time] [valid=time]",
-        "How long certificates with variables in their names are kept.",
-        "certificates are read at a start and at a reload"),
-];
-
-fn of(level: &mut Level) -> &mut SecureLevel {
-    level.pass.proxy.protocol.secure.get_or_insert_default()
+/// The rows of TLS to upstreams, for one prefix; `$of` finds their level, `$host` is what the name is by default.
+macro_rules! rows {
+    ($prefix:literal, $of:path, $host:literal) => {
+        &[
+        once(concat!($prefix, "_ssl_name"), HTTP_SERVER_LOCATION, (1, 1), "name", $host,
+            "The name of the upstream server that its certificate must have and that is sent; a port in it is left out.",
+            Apply::Level(|l, d, r| $of(l).name = Some(r.template(&d.args[0])))),
+        once(concat!($prefix, "_ssl_server_name"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+            "Whether the name is sent (SNI); addresses never are.",
+            Apply::Level(|l, d, r| $of(l).sends_name = r.flag(&d.args[0]))),
+        once(concat!($prefix, "_ssl_verify"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+            "Whether the upstream server's certificate is verified. Without it anybody on the way can pretend to be the server.",
+            Apply::Level(|l, d, r| $of(l).verifies = r.flag(&d.args[0]))),
+        once(concat!($prefix, "_ssl_trusted_certificate"), HTTP_SERVER_LOCATION, (1, 1), "file", "",
+            "A PEM file with the authorities that are trusted.",
+            Apply::Level(|l, d, r| $of(l).trusted = Some($crate::features::tls::pem_file(&d.args[0], "certificate", r).0))),
+        once(concat!($prefix, "_ssl_crl"), HTTP_SERVER_LOCATION, (1, 1), "file", "",
+            "A PEM file with revoked certificates.",
+            Apply::Level(|l, d, r| $of(l).revoked = Some($crate::features::tls::pem_file(&d.args[0], "revocation list", r).0))),
+        once(concat!($prefix, "_ssl_certificate"), HTTP_SERVER_LOCATION, (1, 1), "file", "",
+            "A PEM file with the certificate by which the upstream server knows us.",
+            Apply::Level(|l, d, r| $of(l).certificate = Some($crate::features::tls::pem_file(&d.args[0], "certificate", r).0))),
+        once(concat!($prefix, "_ssl_certificate_key"), HTTP_SERVER_LOCATION, (1, 1), "file", "",
+            "A PEM file with its key.",
+            Apply::Level(|l, d, r| $of(l).certificate_key = Some($crate::features::tls::pem_file(&d.args[0], "certificate key", r).0))),
+        once(concat!($prefix, "_ssl_password_file"), HTTP_SERVER_LOCATION, (1, 1), "file", "",
+            "A file with the passwords of the key, one a line; each is tried.",
+            Apply::Level(|l, d, r| $of(l).passwords = $crate::features::tls::password_file(&d.args[0], r))),
+        often(concat!($prefix, "_ssl_protocols"), HTTP_SERVER_LOCATION, (1, MANY), "TLSv1.2 | TLSv1.3 …", "TLSv1.2 TLSv1.3",
+            "The versions that are spoken. SSLv2, SSLv3, TLSv1 and TLSv1.1 are accepted as words and never spoken.",
+            Apply::Level(|l, d, r| {
+                let before = $of(l).protocols.take();
+                $of(l).protocols = $crate::features::tls::versions(d, before, r);
+            })),
+        once(concat!($prefix, "_ssl_ciphers"), HTTP_SERVER_LOCATION, (1, 1), "list", "DEFAULT",
+            "The suites that are spoken with TLS 1.2, as with `ssl_ciphers`.",
+            Apply::Level(|l, d, r| $of(l).ciphers = $crate::features::tls::ciphers::read(&d.args[0], r))),
+        once(concat!($prefix, "_ssl_session_reuse"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+            "Whether sessions with upstream servers are resumed.",
+            Apply::Level(|l, d, r| $of(l).reuses_sessions = r.flag(&d.args[0]))),
+        once(concat!($prefix, "_ssl_verify_depth"), HTTP_SERVER_LOCATION, (1, 1), "number", "1",
+            "How many authorities may stand between the upstream server's certificate and one that is trusted.",
+            Apply::Level(|l, d, r| $of(l).depth = r.number(&d.args[0], 0, 100).map(|depth| depth as usize))),
+        often(concat!($prefix, "_ssl_conf_command"), HTTP_SERVER_LOCATION, (2, 2), "name value", "",
+            "Commands to the OpenSSL library.",
+            Apply::Idle("the TLS library is not OpenSSL")),
+        idle(concat!($prefix, "_ssl_certificate_cache"), HTTP_SERVER_LOCATION, (1, 4), "off | max=n [inactive=time] [valid=time]",
+            "How long certificates with variables in their names are kept.",
+            "certificates are read at a start and at a reload"),
+        ]
+    };
 }
+pub(super) use rows;
 
 impl SecureLevel {
     /// What comes of it for a `proxy_pass` that stands there.
-    pub(super) fn resolve(&self, span: Span, reading: &mut Reading<'_>) -> PassTls {
+    pub(super) fn resolve(&self, family: Family, span: Span, reading: &mut Reading<'_>) -> PassTls {
+        let name = |rest: &str| family.directive(&format!("ssl_{rest}"));
         let verifies = self.verifies.unwrap_or(false);
         if verifies && self.trusted.is_none() {
-            reading
-                .error(span, "no proxy_ssl_trusted_certificate for proxy_ssl_verify")
-                .help("write proxy_ssl_trusted_certificate with the authorities, such as /etc/ssl/certs/ca-certificates.crt");
+            reading.error(span, format!("no {} for {}", name("trusted_certificate"), name("verify"))).help(
+                format!(
+                    "write {} with the authorities, such as /etc/ssl/certs/ca-certificates.crt",
+                    name("trusted_certificate")
+                ),
+            );
         }
         let certificate = match (&self.certificate, &self.certificate_key) {
             (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
             (Some(certificate), None) => {
                 let message = format!(
-                    "no \"proxy_ssl_certificate_key\" is defined for certificate \"{}\"",
+                    "no \"{}\" is defined for certificate \"{}\"",
+                    name("certificate_key"),
                     certificate.display()
                 );
-                reading.error(span, message).help("write proxy_ssl_certificate_key with the file of its key");
+                let help = format!("write {} with the file of its key", name("certificate_key"));
+                reading.error(span, message).help(help);
                 None
             }
             (None, _) => None,

@@ -108,6 +108,53 @@ pub(super) fn read(family: Family, level: &mut Level, directive: &Directive, rea
         Some(PassDraft { family, target, host, port, uri, url, may_be_encrypted, span: word.span });
 }
 
+/// What an address of gRPC may begin with, and the port that is meant where none is written.
+const GRPC_SCHEMES: [(&str, u16); 2] = [("grpc://", 80), ("grpcs://", 443)];
+
+/// Reads a `grpc_pass`.
+pub(super) fn read_grpc(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    if is_taken(level, directive, reading) {
+        return;
+    }
+    let (family, word) = (Family::Grpc, &directive.args[0]);
+    let found = GRPC_SCHEMES.iter().find_map(|(scheme, port)| Some((word.text.strip_prefix(scheme)?, *port)));
+    let (rest, usual) = found.unwrap_or((&word.text, 80));
+    let draft = if !template::is_literal(&word.text) {
+        let start = word.text.split('$').next().unwrap_or_default();
+        let target = PassTarget::Variables(reading.template(word));
+        let may_be_encrypted = start.starts_with("grpcs://") || "grpcs://".starts_with(start);
+        PassDraft {
+            family,
+            target,
+            host: String::new(),
+            port: 80,
+            uri: None,
+            url: None,
+            may_be_encrypted,
+            span: word.span,
+        }
+    } else {
+        if found.is_none() && word.text.contains("://") {
+            let bare = word.text.rsplit("://").next().unwrap_or_default();
+            reading.error(word.span, "invalid URL prefix").help(format!("write grpc_pass grpc://{bare};"));
+            return;
+        }
+        let (host, uri) = split_uri(rest);
+        if uri.is_some() {
+            let bare = word.text.strip_suffix(uri.unwrap_or_default()).unwrap_or_default();
+            reading.error(word.span, "\"grpc_pass\" cannot have URI part").help(format!(
+                "a call is passed on under its own path; write grpc_pass {};",
+                bare.trim_end_matches(':')
+            ));
+            return;
+        }
+        let Some((id, host, port)) = target(host, Some(usual), family, word, reading) else { return };
+        let (target, may_be_encrypted) = (PassTarget::Upstream(id), usual == 443);
+        PassDraft { family, target, host, port, uri: None, url: None, may_be_encrypted, span: word.span }
+    };
+    level.pass.draft = Some(draft);
+}
+
 /// Whether requests of the location are passed on by a directive of another name already.
 pub(super) fn is_taken(level: &Level, directive: &Directive, reading: &mut Reading<'_>) -> bool {
     let Some(draft) = &level.pass.draft else { return false };
@@ -158,7 +205,12 @@ pub(super) fn target(
     if let Some(index) = named(host, reading) {
         return Some((UpstreamId(index as u32), host.to_owned(), usual.unwrap_or(0)));
     }
-    let (scheme, directive) = (if usual.is_some() { SCHEMES[0].0 } else { "" }, family.directive("pass"));
+    let scheme = match family {
+        Family::Proxy => SCHEMES[0].0,
+        Family::Grpc => GRPC_SCHEMES[0].0,
+        Family::FastCgi | Family::Uwsgi | Family::Scgi => "",
+    };
+    let directive = family.directive("pass");
     let Some(address) = PeerAddress::parse(host, usual.unwrap_or(0)) else {
         reading
             .error(word.span, format!("invalid host or port in {directive} \"{}\"", word.text))

@@ -8,9 +8,9 @@ use super::ended::Past;
 use super::heads::Place;
 use super::patience::{Overdrawn, TINY, Work};
 use super::{Fate, Http2Connection, Preamble};
-use crate::streams::{BadBody, Stream};
 use crate::worker::idle_since;
 use millstream_net::clock;
+use millstream_net::streams::{BadBody, Http2Stream};
 use millstream_telemetry::metrics::Counter;
 use millstream_wire::h2::PREFACE;
 use millstream_wire::h2::error_code::ErrorCode;
@@ -260,7 +260,7 @@ impl Http2Connection {
     }
 
     /// A stream that is open.
-    pub(super) fn stream(&self, id: u32) -> Option<&Rc<Stream>> {
+    pub(super) fn stream(&self, id: u32) -> Option<&Rc<Http2Stream>> {
         let at = self.streams.binary_search_by_key(&id, |stream| stream.id()).ok()?;
         Some(&self.streams[at])
     }

@@ -16,9 +16,9 @@ use crate::phase::{self, Content, Step};
 use crate::request::Request;
 use crate::rewrite::From;
 use crate::serve::{self, subrequest};
-use crate::streams::{Beginning, Stream};
 use millstream_cache::Now;
 use millstream_conf::model::{Level, LingeringClose};
+use millstream_net::streams::{Beginning, Http2Stream};
 use millstream_net::timer::{Deadline, with_deadline};
 use millstream_net::{buffers, clock};
 use millstream_wire::h1::framing::Framing;
@@ -36,7 +36,7 @@ pub(super) type Serving = Pin<Box<dyn Future<Output = Served>>>;
 /// A request that was answered, or given up.
 pub(super) struct Served {
     request: Box<Request>,
-    stream: Rc<Stream>,
+    stream: Rc<Http2Stream>,
     is_whole: bool,
     refusal: Option<Declined>,
 }
@@ -124,7 +124,7 @@ impl Http2Connection {
         self.serving.push(Box::pin(answered(request, stream, step, buffers::take(), refusal)));
     }
 
-    fn open(&mut self, id: u32, request: &Request, has_ended: bool, priority: Priority) -> Rc<Stream> {
+    fn open(&mut self, id: u32, request: &Request, has_ended: bool, priority: Priority) -> Rc<Http2Stream> {
         let announced = match request.framing {
             Framing::Length(length) => Some(length),
             Framing::None | Framing::Chunked | Framing::Close => None,
@@ -135,7 +135,7 @@ impl Http2Connection {
             false => self.granted.window.max(DEFAULT_WINDOW),
         };
         let stream =
-            Stream::new(id, self.carrier.clone(), Beginning { preread, announced, has_ended, priority });
+            Http2Stream::new(id, self.carrier.clone(), Beginning { preread, announced, has_ended, priority });
         self.streams.push(stream.clone());
         self.client_due_since = None;
         stream
@@ -170,7 +170,7 @@ impl Http2Connection {
 /// Answers a request on its stream.
 async fn answered(
     mut request: Box<Request>,
-    stream: Rc<Stream>,
+    stream: Rc<Http2Stream>,
     step: Step,
     out: Vec<u8>,
     refusal: Option<Declined>,
@@ -195,7 +195,7 @@ async fn answered(
 /// have of the answer for nothing otherwise.
 async fn served(
     request: Box<Request>,
-    stream: Rc<Stream>,
+    stream: Rc<Http2Stream>,
     client: &mut Client,
     refusal: Option<Declined>,
 ) -> Served {

@@ -2,13 +2,13 @@
 //!
 //! A part that was handed out, and the head, stay where they are until the next read. Next: `body`, which knows what of it is data.
 
-use super::{Connection, MAX_INTERIM, Part};
-use crate::error::ExchangeError;
+use super::{Connection, Over, Part};
+use crate::error::{ExchangeError, MAX_INTERIM};
 use crate::exchange::body::{self, Body};
 use millstream_net::{buffers, clock};
 use millstream_wire::h1::head::{HeadLimits, Progress, ResponseHead, ResponseHeadError};
+use millstream_wire::{FieldId, Method};
 use std::future::poll_fn;
-use std::io;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,9 @@ const MAX_FIELDS: usize = 1000;
 
 /// The least room for one read.
 const MIN_READ: usize = 4096;
+
+/// What is taken at once of what waits on a stream.
+const MOST_OF_STREAM: usize = 32 * 1024;
 
 /// A [`Part`] by its place in the buffer.
 enum Found {
@@ -65,6 +68,9 @@ impl Connection {
         limit: usize,
         timeout: Duration,
     ) -> Poll<Result<(), ExchangeError>> {
+        if let Over::Call(_) = self.over {
+            return self.poll_call_head(context, head, limit, timeout);
+        }
         let limits = HeadLimits { line: limit, total: limit, fields: MAX_FIELDS };
         loop {
             if self.start < self.buffer.len() {
@@ -85,6 +91,51 @@ impl Connection {
                 return Poll::Ready(Err(ExchangeError::ClosedEarly { any_bytes: self.received > 0 }));
             }
         }
+    }
+
+    /// The same on a stream of HTTP/2, whose heads come as values.
+    fn poll_call_head(
+        &mut self,
+        context: &mut Context<'_>,
+        head: &mut ResponseHead,
+        limit: usize,
+        timeout: Duration,
+    ) -> Poll<Result<(), ExchangeError>> {
+        let Over::Call(call) = &self.over else { return Poll::Pending };
+        let polled = call.poll_head(context);
+        let answer = match polled {
+            Poll::Ready(answer) => answer?,
+            Poll::Pending => return self.poll_timeout(context, timeout).map(Err),
+        };
+        if answer.headers.view().bytes().len() > limit {
+            return Poll::Ready(Err(ExchangeError::HeadTooLarge));
+        }
+        if self.buffer.capacity() == 0 {
+            self.buffer = buffers::take();
+        }
+        head.take(answer.status, &answer.headers, &mut self.buffer);
+        self.received += head.length as u64;
+        self.head = (0, head.length);
+        self.start = head.length;
+        self.waiting = false;
+        if !head.is_interim() {
+            let length = head.view(&self.buffer).get(FieldId::ContentLength);
+            let is_bodiless = self.method == Method::Head || matches!(head.status, 204 | 304);
+            self.body = match answer.is_last || is_bodiless {
+                true => Body::ended(),
+                false => Body::of_stream(length.and_then(millstream_wire::octets::decimal)),
+            };
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Starts the time for what is waited for, unless it runs; ready once it is over.
+    fn poll_timeout(&mut self, context: &mut Context<'_>, timeout: Duration) -> Poll<ExchangeError> {
+        if !self.waiting {
+            self.deadline.set(clock::now() + timeout);
+            self.waiting = true;
+        }
+        self.deadline.poll(context).map(|()| ExchangeError::ReadTimeout)
     }
 
     fn accept_head(&mut self, head: &ResponseHead) -> Result<(), ExchangeError> {
@@ -177,10 +228,13 @@ impl Connection {
         if let (Some(pace), Poll::Ready(Ok(count))) = (&mut self.pace, &filled) {
             pace.read(*count as u64);
         }
-        if filled.is_pending() && !was_waiting {
+        if filled.is_pending()
+            && !was_waiting
+            && let Over::Socket(stream) = &mut self.over
+        {
             // A server that writes head and body apart waits for our acknowledgement of the first (Nagle), which the
             // kernel would hold back for 40 ms.
-            self.stream.acknowledge_now();
+            stream.acknowledge_now();
         }
         if ready!(filled)? == 0 && !(self.speaker.ends_by_close() && self.body.ended_with_stream()) {
             return Poll::Ready(Err(ExchangeError::ClosedEarly { any_bytes: true }));
@@ -191,6 +245,9 @@ impl Connection {
     /// Ready when the upstream speaks, or closes, though its turn may not have come; what it says is kept for
     /// [`Connection::read_head`]. No timeout.
     pub fn poll_speaks(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if let Over::Call(call) = &self.over {
+            return call.poll_speaks(context);
+        }
         self.poll_read(context, usize::MAX).map(|read| {
             // An error or the end is met again by the next read.
             self.received += read.unwrap_or(0) as u64;
@@ -198,11 +255,23 @@ impl Connection {
     }
 
     /// Reads once. No buffer is held while nothing is in it: an upstream that is slow to answer costs none.
-    fn poll_read(&mut self, context: &mut Context<'_>, most: usize) -> Poll<io::Result<usize>> {
+    fn poll_read(&mut self, context: &mut Context<'_>, most: usize) -> Poll<Result<usize, ExchangeError>> {
         self.make_room();
         let from = self.buffer.len();
-        let read = self.stream.poll_read_into(context, &mut self.buffer, most);
-        self.speaker.received(&mut self.buffer, from);
+        let read = match &mut self.over {
+            Over::Socket(stream) => {
+                let read = stream.poll_read_into(context, &mut self.buffer, most);
+                self.speaker.received(&mut self.buffer, from);
+                read.map_err(ExchangeError::Read)
+            }
+            Over::Call(call) => {
+                let read = call.poll_read_into(context, &mut self.buffer, most.min(MOST_OF_STREAM));
+                if let Poll::Ready(Ok(0)) = read {
+                    self.body.end_stream(call.take_trailers());
+                }
+                read
+            }
+        };
         if read.is_pending() && self.buffer.is_empty() {
             buffers::give(std::mem::take(&mut self.buffer));
         }
@@ -238,15 +307,10 @@ impl Connection {
                 self.received += count as u64;
                 Ok(count)
             }
-            Poll::Ready(Err(error)) => Err(ExchangeError::Read(error)),
+            Poll::Ready(Err(error)) => Err(error),
             Poll::Pending => {
-                if !self.waiting {
-                    let (Wait::Each(timeout) | Wait::Whole(timeout)) = wait;
-                    self.deadline.set(clock::now() + timeout);
-                    self.waiting = true;
-                }
-                ready!(self.deadline.poll(context));
-                Err(ExchangeError::ReadTimeout)
+                let (Wait::Each(timeout) | Wait::Whole(timeout)) = wait;
+                Err(ready!(self.poll_timeout(context, timeout)))
             }
         };
         self.waiting &= matches!((wait, &outcome), (Wait::Whole(_), Ok(1..)));

@@ -1,11 +1,12 @@
 //! The request on its way out: a head, and behind it the body, framed by the speaker.
 
-use super::Connection;
+use super::{Connection, Over};
 use crate::error::ExchangeError;
 use millstream_net::outlet::Outlet;
 use millstream_net::timer::is_elapsed;
-use std::io::IoSlice;
-use std::task::{Context, Poll};
+use millstream_wire::Method;
+use std::io::{self, IoSlice};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 impl Connection {
@@ -20,6 +21,9 @@ impl Connection {
         last: bool,
         timeout: Duration,
     ) -> Result<(), ExchangeError> {
+        if let Over::Call(_) = self.over {
+            return self.send_in_call(head, piece, last, timeout).await;
+        }
         let mut before = Vec::new();
         loop {
             let (framed, rest) = piece.split_at(piece.len().min(self.speaker.most()));
@@ -36,6 +40,70 @@ impl Connection {
         }
     }
 
+    /// The same on a stream of HTTP/2, whose frames are its own.
+    async fn send_in_call(
+        &mut self,
+        head: &[u8],
+        piece: &[u8],
+        last: bool,
+        timeout: Duration,
+    ) -> Result<(), ExchangeError> {
+        let Over::Call(call) = &mut self.over else { return Ok(()) };
+        if !head.is_empty() {
+            call.start(head, piece.is_empty() && last, self.method != Method::Head)?;
+        }
+        let stream = call.stream()?.clone();
+        self.written += head.len() as u64;
+        if piece.is_empty() {
+            if last && head.is_empty() {
+                stream.end(None);
+            }
+            return Ok(());
+        }
+        let mut outlet = Outlet::into_inlet(&*stream, &mut self.deadline, timeout);
+        outlet.is_last(last);
+        let written = outlet.write_all(&mut [IoSlice::new(piece)]).await;
+        self.written += piece.len() as u64;
+        match (written, &self.over) {
+            (Ok(()), _) => Ok(()),
+            (Err(error), _) if is_elapsed(&error) => Err(ExchangeError::SendTimeout),
+            (Err(_), Over::Call(call)) => Err(call.unsent()),
+            (Err(error), _) => Err(ExchangeError::Write(error)),
+        }
+    }
+
+    /// Sends as much of a piece of the body as the stream takes, for callers that wait for something else at the same time; 0 where it
+    /// takes nothing more. An empty last piece is the end.
+    pub fn poll_send_piece(
+        &mut self,
+        context: &mut Context<'_>,
+        piece: &[u8],
+        last: bool,
+        timeout: Duration,
+    ) -> Poll<Result<usize, ExchangeError>> {
+        let Over::Call(call) = &mut self.over else {
+            return Poll::Ready(Err(ExchangeError::Write(io::ErrorKind::Unsupported.into())));
+        };
+        let stream = call.stream()?.clone();
+        if piece.is_empty() {
+            if last {
+                stream.end(None);
+            }
+            return Poll::Ready(Ok(0));
+        }
+        let mut outlet = Outlet::into_inlet(&*stream, &mut self.sending, timeout);
+        outlet.is_last(last);
+        let outcome = ready!(outlet.poll_write(context, piece));
+        Poll::Ready(match outcome {
+            Ok(count) => {
+                self.written += count as u64;
+                Ok(count)
+            }
+            Err(error) if is_elapsed(&error) => Err(ExchangeError::SendTimeout),
+            Err(_) => Err(call.unsent()),
+        })
+    }
+
     /// Sends what the socket takes at once of bytes that need no framing. The error is how many it took; whoever is told
     /// goes on with [`Connection::send`], which meets what is wrong again.
     pub fn send_at_once(
@@ -44,7 +112,14 @@ impl Connection {
         bytes: &[u8],
         timeout: Duration,
     ) -> Result<(), usize> {
-        let mut outlet = Outlet::new(&mut self.stream, &mut self.deadline, timeout);
+        let stream = match &mut self.over {
+            Over::Socket(stream) => stream,
+            Over::Call(call) => {
+                self.written += bytes.len() as u64;
+                return call.start(bytes, true, self.method != Method::Head).map_err(|_| 0);
+            }
+        };
+        let mut outlet = Outlet::new(stream, &mut self.deadline, timeout);
         let Poll::Ready(Ok(sent)) = outlet.poll_write(context, bytes) else { return Err(0) };
         let flushed = sent == bytes.len() && matches!(outlet.poll_flush(context), Poll::Ready(Ok(())));
         self.written += sent as u64;
@@ -58,7 +133,8 @@ impl Connection {
         timeout: Duration,
     ) -> Result<(), ExchangeError> {
         let total: usize = pieces.iter().map(|piece| piece.len()).sum();
-        match Outlet::new(&mut self.stream, &mut self.deadline, timeout).write_all(pieces).await {
+        let Over::Socket(stream) = &mut self.over else { return Ok(()) };
+        match Outlet::new(stream, &mut self.deadline, timeout).write_all(pieces).await {
             Ok(()) => {
                 self.written += total as u64;
                 Ok(())

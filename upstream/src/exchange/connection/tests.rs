@@ -1,6 +1,6 @@
 //! Exchanges with a scripted peer on a unix socket pair: what is read, when it ends, and what may be used again.
 
-use super::{Connection, Deadline, Part, Speaker};
+use super::{Connection, Deadline, Over, Part, Speaker};
 use crate::dial::Dial;
 use crate::error::ExchangeError;
 use crate::peer::Peer;
@@ -25,7 +25,7 @@ pub(crate) fn on_runtime<F: Future>(future: F) -> F::Output {
 pub(crate) fn pair(id: u64) -> (Connection, UnixStream) {
     let (ours, theirs) = UnixStream::pair().expect("a socket pair");
     let peer = Peer { id, address: Address::Unix(None), name: "unix:/api.sock".into() };
-    (Connection::over(Stream::from(ours), &peer, &Dial::default(), Deadline::new()), theirs)
+    (Connection::over(Over::Socket(Stream::from(ours)), &peer, &Dial::default(), Deadline::new()), theirs)
 }
 
 /// Runs one exchange against an answer that comes in the given pieces; the last one is followed by a close where asked.

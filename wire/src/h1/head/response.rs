@@ -9,6 +9,7 @@ use crate::fields::Fields;
 use crate::h1::field_line::FieldScan;
 use crate::h1::head_error::ResponseHeadError;
 use crate::h1::limits::{HeadLimits, Progress};
+use crate::headers::Headers;
 use crate::octets;
 use crate::span::Span;
 use crate::version::Version;
@@ -78,6 +79,18 @@ impl ResponseHead {
             self.state = ResponseState::Done;
         }
         Ok(Progress::Complete)
+    }
+
+    /// Makes it the head with this status and these fields, which came in another way than as text. `bytes`, emptied first, becomes
+    /// what its spans point into.
+    pub fn take(&mut self, status: u16, headers: &Headers, bytes: &mut Vec<u8>) {
+        let fields = headers.view();
+        bytes.clear();
+        bytes.extend_from_slice(fields.bytes());
+        self.clear();
+        (self.version, self.status, self.length) = (Version::Http2, status, bytes.len());
+        self.fields.extend(fields.lines());
+        self.state = ResponseState::Done;
     }
 
     /// Reads a CGI answer's head (RFC 3875 §6.2), which has no status line: its Status field says it, a Location alone says

@@ -54,6 +54,11 @@ impl Incoming {
         }
     }
 
+    /// So much is to come; nothing has yet.
+    pub(super) fn announce(&mut self, length: u64) {
+        self.announced = Some(length);
+    }
+
     /// Takes a piece, which counts `octets` with its padding.
     pub(super) fn receive(&mut self, piece: &[u8], octets: u32, is_last: bool) -> Result<(), BadBody> {
         if self.spoiled {

@@ -1,10 +1,10 @@
 //! What carries the streams of a connection: frames on their way out, the connection's windows, and whose turn it is.
 //!
 //! Its bounds are those of memory: streams wait once [`ROOM`] is framed, and a client waits once it has sent [`MOST_HELD`] that nobody has
-//! read. Before: `stream`, which frames through it; next: `turns`.
+//! read. It serves either side of a connection: where its comments say client, a server may stand. Before: `stream`, which frames through it; next: `turns`.
 
 use super::turns::Turns;
-use millstream_net::buffers;
+use crate::buffers;
 use millstream_wire::h2::hpack::encoder;
 use millstream_wire::h2::priority::Priority;
 use millstream_wire::h2::settings::{DEFAULT_WINDOW, PeerSettings};
@@ -12,7 +12,7 @@ use millstream_wire::h2::window::{BadWindow, Window};
 use millstream_wire::h2::write;
 use std::cell::RefCell;
 use std::io::IoSlice;
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 
 /// Octets framed ahead of the socket before streams wait for their turn.
 pub const ROOM: usize = 64 * 1024;
@@ -20,7 +20,7 @@ pub const ROOM: usize = 64 * 1024;
 const SHARE: usize = 16 * 1024;
 /// Octets of bodies that a connection holds unread before its client is told of no more room.
 const MOST_HELD: usize = 2 * 1024 * 1024;
-/// What a client may send on a connection beyond what is held: two streams' worth of their first window.
+/// What the peer may send on a connection beyond what is held: two streams' worth of their first window.
 pub const CONNECTION_WINDOW: u32 = 256 * 1024;
 
 /// A stream that wants to write.
@@ -55,13 +55,27 @@ struct CarrierState {
     moved: u64,
     /// Octets of bodies that nobody has read yet.
     held: usize,
+    /// How many of these there may be before the peer is told of no more room.
+    most_held: usize,
     /// Octets that were taken off the client's window of the connection, and are to be given back.
     owed: u32,
+    /// Who writes what is framed, where that is another task than those that frame.
+    writer: Option<Waker>,
 }
 
 impl Carrier {
-    /// That of a new connection; `peer` is what its client is until it says more.
+    /// That of a client's connection; `peer` is what the client is until it says more.
     pub fn new(peer: PeerSettings) -> Carrier {
+        Self::holding(peer, MOST_HELD)
+    }
+
+    /// That of a connection to a server, whose streams are read by different people: nobody who reads slowly stops the others, so
+    /// that only the windows of the streams bound what is held.
+    pub fn to_server(peer: PeerSettings) -> Carrier {
+        Self::holding(peer, usize::MAX)
+    }
+
+    fn holding(peer: PeerSettings, most_held: usize) -> Carrier {
         let state = CarrierState {
             frames: Vec::new(),
             window: Window::new(DEFAULT_WINDOW),
@@ -71,7 +85,9 @@ impl Carrier {
             turns: Turns::default(),
             moved: 0,
             held: 0,
+            most_held,
             owed: 0,
+            writer: None,
         };
         Carrier { state: RefCell::new(state) }
     }
@@ -165,6 +181,18 @@ impl Carrier {
         self.state.borrow().frames.len()
     }
 
+    /// Ready once something is framed.
+    pub fn poll_framed(&self, context: &Context<'_>) -> Poll<()> {
+        let state = &mut *self.state.borrow_mut();
+        if !state.frames.is_empty() {
+            return Poll::Ready(());
+        }
+        if !state.writer.as_ref().is_some_and(|writer| writer.will_wake(context.waker())) {
+            state.writer = Some(context.waker().clone());
+        }
+        Poll::Pending
+    }
+
     /// Takes all that is framed; an empty buffer is given back for it.
     pub fn take(&self, into: &mut Vec<u8>) {
         std::mem::swap(&mut self.state.borrow_mut().frames, into);
@@ -225,6 +253,11 @@ impl CarrierState {
         if self.frames.capacity() == 0 {
             self.frames = buffers::take();
         }
+        if self.frames.is_empty()
+            && let Some(writer) = &self.writer
+        {
+            writer.wake_by_ref();
+        }
         &mut self.frames
     }
 
@@ -267,7 +300,7 @@ impl CarrierState {
 
     /// Gives the client back what it may send, once that is worth a frame and not too much is held.
     fn repay(&mut self) {
-        if self.owed >= CONNECTION_WINDOW / 2 && self.held < MOST_HELD {
+        if self.owed >= CONNECTION_WINDOW / 2 && self.held < self.most_held {
             let owed = std::mem::take(&mut self.owed);
             // It was taken off before.
             _ = self.coming.increase(owed);

@@ -13,4 +13,4 @@ mod tests;
 
 pub use carrier::{CONNECTION_WINDOW, Carrier, ROOM};
 pub use incoming::BadBody;
-pub use stream::{Beginning, Stream};
+pub use stream::{Beginning, Http2Stream};

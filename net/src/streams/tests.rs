@@ -1,7 +1,7 @@
 //! What streams and their carrier promise, without a socket: windows, turns, bounds, ends.
 
-use super::{BadBody, Beginning, CONNECTION_WINDOW, Carrier, ROOM, Stream};
-use millstream_net::outlet::Inlet;
+use super::{BadBody, Beginning, CONNECTION_WINDOW, Carrier, Http2Stream, ROOM};
+use crate::outlet::Inlet;
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::frame::{Frame, FrameHead, HEAD_LENGTH};
 use millstream_wire::h2::priority::Priority;
@@ -18,16 +18,16 @@ fn carrier(initial_window_size: u32) -> Rc<Carrier> {
     Rc::new(Carrier::new(PeerSettings { initial_window_size, ..PeerSettings::default() }))
 }
 
-fn open(carrier: &Rc<Carrier>, id: u32, priority: Priority) -> Rc<Stream> {
+fn open(carrier: &Rc<Carrier>, id: u32, priority: Priority) -> Rc<Http2Stream> {
     let beginning = Beginning { preread: WINDOW, announced: None, has_ended: false, priority };
-    Stream::new(id, carrier.clone(), beginning)
+    Http2Stream::new(id, carrier.clone(), beginning)
 }
 
 fn context() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }
 
-fn write(stream: &Stream, length: usize, is_last: bool) -> Poll<usize> {
+fn write(stream: &Http2Stream, length: usize, is_last: bool) -> Poll<usize> {
     stream.poll_write(&mut context(), &[IoSlice::new(&vec![b'x'; length])], is_last)
 }
 
@@ -195,7 +195,7 @@ fn a_body_that_is_not_as_long_as_announced_is_refused() {
     let announced = |length| {
         let priority = Priority::default();
         let beginning = Beginning { preread: WINDOW, announced: Some(length), has_ended: false, priority };
-        Stream::new(1, carrier.clone(), beginning)
+        Http2Stream::new(1, carrier.clone(), beginning)
     };
     assert_eq!(announced(3).receive(b"abc", 3, true), Ok(Ok(())));
     assert_eq!(announced(2).receive(b"abc", 3, true), Ok(Err(BadBody::Length)));

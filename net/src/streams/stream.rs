@@ -5,7 +5,7 @@
 
 use super::carrier::{Carrier, Writer};
 use super::incoming::{BadBody, Incoming};
-use millstream_net::outlet::Inlet;
+use crate::outlet::Inlet;
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::priority::Priority;
 use millstream_wire::h2::window::{BadWindow, Window};
@@ -17,14 +17,14 @@ use std::task::{Context, Poll, Waker};
 
 /// A stream that a request came on.
 #[derive(Debug)]
-pub struct Stream {
+pub struct Http2Stream {
     id: u32,
     carrier: Rc<Carrier>,
-    state: RefCell<StreamState>,
+    state: RefCell<Http2StreamState>,
 }
 
 #[derive(Debug)]
-struct StreamState {
+struct Http2StreamState {
     /// What the client takes on this stream.
     window: Window,
     incoming: Incoming,
@@ -55,12 +55,12 @@ pub struct Beginning {
     pub priority: Priority,
 }
 
-impl Stream {
+impl Http2Stream {
     /// A stream that was just opened.
-    pub fn new(id: u32, carrier: Rc<Carrier>, beginning: Beginning) -> Rc<Stream> {
+    pub fn new(id: u32, carrier: Rc<Carrier>, beginning: Beginning) -> Rc<Http2Stream> {
         let window = Window::new(carrier.peer().initial_window_size);
         let Beginning { preread, announced, has_ended, priority } = beginning;
-        let state = StreamState {
+        let state = Http2StreamState {
             window,
             incoming: Incoming::new(preread, announced, has_ended),
             priority,
@@ -71,7 +71,7 @@ impl Stream {
             seen: 0,
             task: None,
         };
-        Rc::new(Stream { id, carrier, state: RefCell::new(state) })
+        Rc::new(Http2Stream { id, carrier, state: RefCell::new(state) })
     }
 
     /// Its number.
@@ -166,7 +166,7 @@ impl Stream {
         }
         let count = state.incoming.read_into(buffer, at_most);
         self.carrier.released(count);
-        if let Some(octets) = state.incoming.repaid().filter(|_| !state.is_over()) {
+        if let Some(octets) = state.incoming.repaid().filter(|_| !state.is_left && !state.is_given_up) {
             self.carrier.frame(|out| write::window_update(out, self.id, octets));
         }
         Poll::Ready(Ok(count))
@@ -199,6 +199,11 @@ impl Stream {
         self.carrier.received(octets, state.incoming.unread() - before)?;
         state.wake();
         Ok(outcome)
+    }
+
+    /// What comes is said to be so long in all (RFC 9110 §8.6).
+    pub fn announce(&self, length: u64) {
+        self.state.borrow_mut().incoming.announce(length);
     }
 
     /// The body has ended, with a header block of its own, whose fields nobody asks for (RFC 9110 §6.5); or that block is no such end.
@@ -243,6 +248,21 @@ impl Stream {
         state.wake();
     }
 
+    /// Waits for [`Http2Stream::wake`], for who looks for something else that comes of the stream.
+    pub fn waits(&self, context: &Context<'_>) {
+        self.state.borrow_mut().waits(context);
+    }
+
+    /// Wakes who waits on it.
+    pub fn wake(&self) {
+        self.state.borrow_mut().wake();
+    }
+
+    /// Whether the end of what we say is framed.
+    pub fn has_said_all(&self) -> bool {
+        self.state.borrow().has_answered
+    }
+
     /// It is over: nobody reads or writes any more.
     pub fn close(&self) {
         let unread = self.state.borrow_mut().incoming.forget();
@@ -250,7 +270,7 @@ impl Stream {
     }
 }
 
-impl Inlet for Stream {
+impl Inlet for Http2Stream {
     fn poll_write(&self, context: &mut Context<'_>, parts: &[IoSlice<'_>], is_last: bool) -> Poll<usize> {
         let mut state = self.state.borrow_mut();
         if state.is_over() {
@@ -287,7 +307,7 @@ impl Inlet for Stream {
     }
 }
 
-impl StreamState {
+impl Http2StreamState {
     /// Whether nothing more is said on it.
     fn is_over(&self) -> bool {
         self.is_left || self.is_given_up || self.has_answered

@@ -1,0 +1,97 @@
+//! `grpc_pass`: speaking gRPC, which is HTTP/2, to the upstream.
+//!
+//! Bodies go both ways as they come and answers are stored nowhere, so the family has no rows for buffers and caches. Before: `target`, whom a
+//! location passes to; next: `millstream-server`'s `gateway/saying`.
+
+use super::exchange::Exchange;
+use super::http::{self, SetHeader};
+use super::secure::{self, PassTls, SecureLevel};
+use super::target::{self, PassDraft};
+use super::{Family, Spoken};
+use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION_IF};
+use crate::features::level::level;
+use crate::features::location::LocationMatch;
+use crate::features::templates::record;
+use crate::features::{Apply, Level, MANY, Row, idle, often, once};
+use crate::reading::Reading;
+
+record! {
+    /// gRPC to the upstream, of a location.
+    pub struct GrpcPass {
+        /// `$proxy_host`: the host as written, with the port unless it is the scheme's.
+        pub host: String,
+        /// `$proxy_port`.
+        pub port: u16,
+        /// Fields set on the request: the `grpc_set_header`s in force, and `Host $proxy_host` where they do not name it.
+        pub set_headers: Vec<SetHeader>,
+        /// `grpc_ssl_*`, where the address begins with `grpcs://`, or may.
+        pub tls: Option<PassTls>,
+    }
+}
+
+level! {
+    /// What one level says of it.
+    pub struct GrpcLevel {
+        /// `grpc_set_header`s.
+        set_headers: Vec<SetHeader>,
+        /// `grpc_ssl_*`.
+        secure: SecureLevel,
+    }
+}
+
+impl Spoken for GrpcLevel {
+    type Settings = GrpcPass;
+
+    fn inherit(&mut self, above: &Self) {
+        if let (Some(own), Some(outer)) = (&mut self.secure, &above.secure) {
+            own.inherit_open(outer);
+        }
+        self.inherit_open(above);
+    }
+
+    fn sent(&self) -> &[SetHeader] {
+        self.set_headers.as_deref().unwrap_or_default()
+    }
+
+    fn adjust(exchange: &mut Exchange) {
+        (exchange.buffering, exchange.request_buffering) = (false, false);
+        exchange.max_temp_file_size = 0;
+    }
+
+    fn resolve(&self, draft: &PassDraft, _: &LocationMatch, reading: &mut Reading<'_>) -> GrpcPass {
+        GrpcPass {
+            host: draft.host.clone(),
+            port: draft.port,
+            set_headers: http::set_headers(self.set_headers.as_deref()),
+            tls: draft
+                .may_be_encrypted
+                .then(|| self.secure.clone().unwrap_or_default().resolve(Family::Grpc, draft.span, reading)),
+        }
+    }
+}
+
+/// The rows of TLS to its upstreams.
+#[rustfmt::skip]
+pub const TLS_ROWS: &[Row] = secure::rows!("grpc", secure_of, "$proxy_host");
+
+/// The rows that no other protocol has.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("grpc_pass", LOCATION_IF, (1, 1), "address", "",
+        "Passes calls of gRPC on, over HTTP/2: to the name of an upstream, `host:port` or `unix:/path`, after `grpc://`, which may be left \
+        out, or `grpcs://` for TLS. Calls share connections, and both sides may speak at the same time. With variables the whole value is the \
+        address.",
+        Apply::Level(target::read_grpc)),
+    often("grpc_set_header", HTTP_SERVER_LOCATION, (2, 2), "field value", "Host $proxy_host",
+        "Sets a field of the request to the upstream; an empty value removes it. A level that writes one has none of the level \
+        above, but the default holds wherever the field is not set. `Host` becomes `:authority`.",
+        Apply::Level(|l, d, r| http::set_header(of(l).set_headers.get_or_insert_default(), d, r))),
+];
+
+fn secure_of(level: &mut Level) -> &mut SecureLevel {
+    of(level).secure.get_or_insert_default()
+}
+
+fn of(level: &mut Level) -> &mut GrpcLevel {
+    &mut level.pass.grpc.protocol
+}

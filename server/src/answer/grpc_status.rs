@@ -1,0 +1,66 @@
+//! Failures as gRPC's clients understand them: beside the status of HTTP stands that of gRPC.
+//!
+//! It is for calls in a location with `grpc_pass`, whose client expects no page. The status of HTTP stays what it is, so that logs and `error_page`
+//! mean what they mean everywhere. Next: `fixed`, which answers so.
+
+use crate::request::Request;
+use millstream_wire::h1::encode;
+use millstream_wire::{FieldId, Headers};
+
+/// The fields of an answer to a call that has failed with a status of HTTP; nothing where the request is no call of gRPC.
+pub(super) fn of(request: &Request, status: u16) -> Option<Headers> {
+    if status < 400 || !is_call(request) {
+        return None;
+    }
+    let mut headers = Headers::new();
+    headers.push(b"Content-Type", b"application/grpc");
+    headers.push(b"grpc-status", itoa::Buffer::new().format(code(status)).as_bytes());
+    headers.push(b"grpc-message", format!("{status} {}", encode::reason(status)).as_bytes());
+    Some(headers)
+}
+
+/// Whether a request is a call that is passed on.
+fn is_call(request: &Request) -> bool {
+    const TYPE: &[u8] = b"application/grpc";
+    let is_passed = request.location().settings.pass().is_some_and(|pass| pass.grpc().is_some());
+    let media = request.field(FieldId::ContentType).unwrap_or_default();
+    is_passed && media.strip_prefix(TYPE).is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
+}
+
+/// The code of gRPC, by its own table ("HTTP to gRPC Status Code Mapping") but for what that has no place for: what is too large, what takes too
+/// long, and what a limit holds back.
+fn code(status: u16) -> u32 {
+    match status {
+        400 | 431 => 13,
+        401 => 16,
+        403 => 7,
+        404 => 12,
+        408 | 504 => 4,
+        413 => 8,
+        429 | 502 | 503 => 14,
+        _ => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::code;
+
+    #[test]
+    fn a_status_has_the_code_that_tells_a_caller_what_to_do() {
+        for (status, expected) in [
+            (401, 16),
+            (403, 7),
+            (404, 12),
+            (413, 8),
+            (429, 14),
+            (502, 14),
+            (503, 14),
+            (504, 4),
+            (500, 2),
+            (418, 2),
+        ] {
+            assert_eq!(code(status), expected, "{status}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! A call: one request and its answer, on a stream of a link.
+//!
+//! The connection of the exchange owns it. One that is dropped before both sides have ended is given up by RST_STREAM. Before: `link`, which
+//! keeps a place for it; next: `exchange/connection`, which reads and writes it.
+
+use super::link::Link;
+use super::lost::Lost;
+use super::ongoing::{Answer, Ongoing};
+use crate::error::ExchangeError;
+use crate::held::Held;
+use millstream_net::streams::Http2Stream;
+use millstream_wire::Headers;
+use millstream_wire::h2::error_code::ErrorCode;
+use std::io;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+/// A call as its exchange has it.
+#[derive(Debug)]
+pub(crate) struct Call {
+    link: Rc<Link>,
+    /// Nothing until its head is sent, which gives it its number.
+    ongoing: Option<Rc<Ongoing>>,
+}
+
+impl Call {
+    /// On a link that has kept a place for it.
+    pub(super) fn new(link: Rc<Link>) -> Call {
+        Call { link, ongoing: None }
+    }
+
+    /// Sends its head, a header block; `is_last`: there is no body. `has_body`: the answer may have one.
+    ///
+    /// # Errors
+    /// The link takes no more calls, or is no more.
+    pub(crate) fn start(&mut self, block: &[u8], is_last: bool, has_body: bool) -> Result<(), ExchangeError> {
+        let ongoing = self.link.begin(has_body).map_err(|lost| lost.error(false))?;
+        ongoing.stream.head(block, is_last, u32::MAX);
+        self.ongoing = Some(ongoing);
+        Ok(())
+    }
+
+    /// The stream, once its head is sent.
+    pub(crate) fn stream(&self) -> Result<&Rc<Http2Stream>, ExchangeError> {
+        match &self.ongoing {
+            Some(ongoing) => Ok(&ongoing.stream),
+            None => Err(ExchangeError::Write(io::ErrorKind::NotConnected.into())),
+        }
+    }
+
+    /// Why nothing can be sent any more.
+    pub(crate) fn unsent(&self) -> ExchangeError {
+        let lost = self.ongoing.as_ref().and_then(|ongoing| ongoing.lost());
+        match lost {
+            // It has answered, which is read next.
+            None | Some(Lost::Reset(ErrorCode::NoError)) => {
+                ExchangeError::Write(io::ErrorKind::BrokenPipe.into())
+            }
+            Some(lost) => lost.error(false),
+        }
+    }
+
+    /// The next head.
+    pub(crate) fn poll_head(&self, context: &Context<'_>) -> Poll<Result<Answer, ExchangeError>> {
+        let Some(ongoing) = &self.ongoing else { return Poll::Pending };
+        ongoing.poll_head(context).map_err(|lost| lost.error(false))
+    }
+
+    /// Ready once a head has come, or none will.
+    pub(crate) fn poll_speaks(&self, context: &Context<'_>) -> Poll<()> {
+        self.ongoing.as_ref().map_or(Poll::Pending, |ongoing| ongoing.poll_speaks(context))
+    }
+
+    /// Moves what has come of the body into a buffer; 0 is its end.
+    pub(crate) fn poll_read_into(
+        &self,
+        context: &mut Context<'_>,
+        buffer: &mut Vec<u8>,
+        at_most: usize,
+    ) -> Poll<Result<usize, ExchangeError>> {
+        let Some(ongoing) = &self.ongoing else { return Poll::Pending };
+        ongoing.stream.poll_read_into(context, buffer, at_most).map_err(|error| {
+            match (error.kind(), ongoing.lost()) {
+                (io::ErrorKind::InvalidData, _) => {
+                    ExchangeError::BadFrame("a body that is not as long as its Content-Length")
+                }
+                (_, Some(lost)) => lost.error(true),
+                (_, None) => ExchangeError::Read(error),
+            }
+        })
+    }
+
+    /// What stood behind the body.
+    pub(crate) fn take_trailers(&self) -> Option<Headers> {
+        self.ongoing.as_ref()?.take_trailers()
+    }
+
+    /// Keeps a value for as long as the link lives, unless it has one.
+    pub(crate) fn hold(&self, value: Box<dyn Held>) {
+        self.link.hold(value);
+    }
+
+    /// When the link was opened, and how many calls were begun on it.
+    pub(crate) fn age(&self) -> (Instant, u64) {
+        self.link.age()
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        match self.ongoing.take() {
+            None => self.link.release(),
+            Some(ongoing) => {
+                if !(ongoing.stream.has_said_all() && ongoing.stream.has_all()) {
+                    ongoing.stream.reset(ErrorCode::Cancel);
+                }
+                self.link.end(&ongoing);
+            }
+        }
+    }
+}

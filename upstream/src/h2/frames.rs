@@ -1,0 +1,261 @@
+//! What a server's frames mean (RFC 9113 §5, §6).
+//!
+//! What concerns one call ends that alone; the rest ends the link. Before: `link`; next: `driver`, which reads them.
+
+use super::link::Link;
+use super::lost::Lost;
+use super::ongoing::{Answer, Ongoing};
+use millstream_net::streams::BadBody;
+use millstream_wire::Headers;
+use millstream_wire::h1::head::HeadLimits;
+use millstream_wire::h2::error_code::ErrorCode;
+use millstream_wire::h2::field_rules::{FieldsError, decode_trailers};
+use millstream_wire::h2::frame::Frame;
+use millstream_wire::h2::hpack::HpackDecoder;
+use millstream_wire::h2::read::{self, FrameError};
+use millstream_wire::h2::response::decode_response;
+use millstream_wire::h2::settings::{BadSetting, DEFAULT_MAX_FRAME_SIZE, SettingsPayload, Side};
+use millstream_wire::h2::window::BadWindow;
+use millstream_wire::h2::write;
+
+/// The most that a head may be, whatever a location takes of one (`proxy_buffer_size`, `grpc_buffer_size`).
+const LIMITS: HeadLimits = HeadLimits { line: 256 * 1024, total: 256 * 1024, fields: 1000 };
+
+/// The server broke a rule that concerns all of the connection: the code for it, and what it sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Broken(pub(super) ErrorCode, pub(super) &'static str);
+
+/// Reads a server's frames.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    decoder: HpackDecoder,
+    /// A header block of which more is to come, with its stream, and whether nothing follows it.
+    block: Option<(u32, bool, Vec<u8>)>,
+    /// Whether its SETTINGS have come, which stand before all else (RFC 9113 §3.4).
+    has_begun: bool,
+}
+
+impl Reader {
+    /// Takes all frames that have come as a whole, and how many octets those are.
+    pub(super) fn take(&mut self, input: &[u8], link: &Link) -> Result<usize, Broken> {
+        let mut at = 0;
+        loop {
+            match read::read(&input[at..], DEFAULT_MAX_FRAME_SIZE) {
+                Ok(None) => return Ok(at),
+                Ok(Some((frame, length))) => {
+                    at += length;
+                    self.frame(frame, link)?;
+                }
+                Err(FrameError::Connection(code, what)) => return Err(Broken(code, what)),
+                Err(FrameError::Stream { stream, code, what, consumed }) => {
+                    at += consumed;
+                    self.check_block(None)?;
+                    match link.ongoing(stream) {
+                        Some(call) => give_up(&call, code, Lost::Broken(what)),
+                        None => link.carrier.frame(|out| write::reset(out, stream, code)),
+                    }
+                }
+            }
+        }
+    }
+
+    fn frame(&mut self, frame: Frame<'_>, link: &Link) -> Result<(), Broken> {
+        if !std::mem::replace(&mut self.has_begun, true)
+            && !matches!(frame, Frame::Settings { ack: false, .. })
+        {
+            return Err(Broken(ErrorCode::ProtocolError, "no SETTINGS at first"));
+        }
+        let continued = match frame {
+            Frame::Continuation { stream, .. } => Some(stream),
+            _ => None,
+        };
+        self.check_block(continued)?;
+        match frame {
+            Frame::Data { stream, data, flow, end } => take_data(link, stream, data, flow, end),
+            Frame::Headers { stream, fragment, end_headers, end, .. } => {
+                if link.is_idle_stream(stream) {
+                    return Err(Broken(ErrorCode::ProtocolError, "a response on a stream that is not open"));
+                }
+                if end_headers {
+                    return self.take_block(link, stream, end, fragment);
+                }
+                self.block = Some((stream, end, fragment.to_vec()));
+                Ok(())
+            }
+            Frame::Continuation { fragment, end_headers, .. } => {
+                self.go_on_block(link, fragment, end_headers)
+            }
+            Frame::WindowUpdate { stream, increment } => widen(link, stream, increment),
+            Frame::Settings { ack: true, .. } | Frame::Ping { ack: true, .. } => Ok(()),
+            Frame::Settings { payload, .. } => take_settings(link, payload),
+            Frame::Ping { payload, .. } => {
+                link.carrier.frame(|out| write::ping(out, true, payload));
+                Ok(())
+            }
+            Frame::Reset { stream, code } => take_reset(link, stream, code),
+            Frame::GoAway { last, .. } => {
+                link.goes_away(last);
+                Ok(())
+            }
+            Frame::PushPromise { .. } => {
+                Err(Broken(ErrorCode::ProtocolError, "a PUSH_PROMISE frame, which it was told not to"))
+            }
+            Frame::Priority { .. } | Frame::PriorityUpdate { .. } | Frame::Unknown { .. } => Ok(()),
+        }
+    }
+
+    /// Between the frames of a header block no other may stand (RFC 9113 §4.3).
+    fn check_block(&self, continued: Option<u32>) -> Result<(), Broken> {
+        match &self.block {
+            Some((stream, ..)) if continued != Some(*stream) => {
+                Err(Broken(ErrorCode::ProtocolError, "a frame in the middle of a header block"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn go_on_block(&mut self, link: &Link, fragment: &[u8], is_whole: bool) -> Result<(), Broken> {
+        let Some((stream, is_last, mut bytes)) = self.block.take() else {
+            return Err(Broken(ErrorCode::ProtocolError, "a CONTINUATION frame that continues nothing"));
+        };
+        bytes.extend_from_slice(fragment);
+        if is_whole {
+            return self.take_block(link, stream, is_last, &bytes);
+        }
+        if bytes.len() > LIMITS.total || fragment.is_empty() {
+            return Err(Broken(ErrorCode::EnhanceYourCalm, "an endless header block"));
+        }
+        self.block = Some((stream, is_last, bytes));
+        Ok(())
+    }
+
+    /// A block is there as a whole: a head, or what stands behind a body. The table goes on with it whoever wants it.
+    fn take_block(&mut self, link: &Link, stream: u32, is_last: bool, block: &[u8]) -> Result<(), Broken> {
+        let call = link.ongoing(stream);
+        let outcome = match &call {
+            Some(call) if call.is_headed() => self.take_trailers(call, is_last, block),
+            Some(call) => self.take_head(call, is_last, block),
+            None => {
+                let decoded = decode_trailers(&mut self.decoder, block, &LIMITS).map(drop);
+                decoded.or_else(
+                    |error| if let FieldsError::Compression(_) = error { Err(error) } else { Ok(()) },
+                )
+            }
+        };
+        match (outcome, call) {
+            (Err(FieldsError::Compression(what)), _) => Err(Broken(ErrorCode::CompressionError, what)),
+            (Err(FieldsError::Malformed(what)), Some(call)) => {
+                give_up(&call, ErrorCode::ProtocolError, Lost::Broken(what));
+                Ok(())
+            }
+            (Err(FieldsError::TooLarge), Some(call)) => {
+                give_up(&call, ErrorCode::Cancel, Lost::TooLarge);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn take_head(&mut self, call: &Ongoing, is_last: bool, block: &[u8]) -> Result<(), FieldsError> {
+        let mut headers = Headers::new();
+        let status = decode_response(&mut self.decoder, block, &mut headers, &LIMITS)?;
+        call.head(Answer { status, headers, is_last }).map_err(FieldsError::Malformed)?;
+        if is_last { ended(call) } else { Ok(()) }
+    }
+
+    fn take_trailers(&mut self, call: &Ongoing, is_last: bool, block: &[u8]) -> Result<(), FieldsError> {
+        let trailers = decode_trailers(&mut self.decoder, block, &LIMITS)?;
+        if !is_last {
+            // RFC 9113 §8.1.
+            return Err(FieldsError::Malformed("trailers that do not end their stream"));
+        }
+        call.trailers(trailers);
+        ended(call)
+    }
+}
+
+/// The answer has ended with a block.
+fn ended(call: &Ongoing) -> Result<(), FieldsError> {
+    call.stream.receive_end(true).map_err(|bad| FieldsError::Malformed(what(bad)))
+}
+
+fn what(bad: BadBody) -> &'static str {
+    match bad {
+        BadBody::Ended => "something behind the end of a stream",
+        BadBody::Flow => "more than a window has room for",
+        BadBody::Length => "a body that is not as long as its Content-Length",
+    }
+}
+
+/// A call's answer is no answer.
+fn give_up(call: &Ongoing, code: ErrorCode, lost: Lost) {
+    call.stream.reset(code);
+    call.lose(lost);
+}
+
+fn take_data(link: &Link, stream: u32, data: &[u8], flow: u32, is_last: bool) -> Result<(), Broken> {
+    let Some(call) = link.ongoing(stream) else {
+        if link.is_idle_stream(stream) {
+            return Err(Broken(ErrorCode::ProtocolError, "a DATA frame on a stream that is not open"));
+        }
+        // It was given up, and the server may not know yet.
+        return link.carrier.received(flow, 0).map_err(overfull);
+    };
+    if !call.is_headed() {
+        give_up(&call, ErrorCode::ProtocolError, Lost::Broken("a DATA frame before the response's head"));
+        return link.carrier.received(flow, 0).map_err(overfull);
+    }
+    match call.stream.receive(data, flow, is_last).map_err(overfull)? {
+        Ok(()) => {}
+        // Whoever reads it is told.
+        Err(BadBody::Length) => call.stream.reset(ErrorCode::ProtocolError),
+        Err(bad @ BadBody::Flow) => give_up(&call, ErrorCode::FlowControlError, Lost::Broken(what(bad))),
+        Err(bad @ BadBody::Ended) => give_up(&call, ErrorCode::StreamClosed, Lost::Broken(what(bad))),
+    }
+    Ok(())
+}
+
+fn widen(link: &Link, stream: u32, increment: u32) -> Result<(), Broken> {
+    if stream == 0 {
+        return link.carrier.widen(increment).map_err(overfull);
+    }
+    match link.ongoing(stream) {
+        Some(call) => {
+            if call.stream.widen(increment) == Err(BadWindow) {
+                give_up(&call, ErrorCode::FlowControlError, Lost::Broken("a window that is too large"));
+            }
+            Ok(())
+        }
+        None if link.is_idle_stream(stream) => {
+            Err(Broken(ErrorCode::ProtocolError, "a WINDOW_UPDATE frame on a stream that is not open"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn take_settings(link: &Link, payload: SettingsPayload<'_>) -> Result<(), Broken> {
+    let mut peer = link.carrier.peer();
+    let shift = peer.apply(payload, Side::Server).map_err(|BadSetting(code, what)| Broken(code, what))?;
+    link.carrier.set_peer(peer);
+    for call in link.all() {
+        call.stream.shift(shift).map_err(overfull)?;
+    }
+    link.carrier.frame(write::settings_ack);
+    link.known();
+    Ok(())
+}
+
+fn take_reset(link: &Link, stream: u32, code: ErrorCode) -> Result<(), Broken> {
+    if link.is_idle_stream(stream) {
+        return Err(Broken(ErrorCode::ProtocolError, "a RST_STREAM frame on a stream that is not open"));
+    }
+    if let Some(call) = link.ongoing(stream) {
+        // RFC 9113 §8.1: an answer that is whole stands; only the request's rest is not wanted.
+        call.lose(if code == ErrorCode::RefusedStream { Lost::Refused } else { Lost::Reset(code) });
+    }
+    Ok(())
+}
+
+fn overfull(BadWindow: BadWindow) -> Broken {
+    Broken(ErrorCode::FlowControlError, "more than a window has room for")
+}

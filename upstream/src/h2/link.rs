@@ -1,0 +1,257 @@
+//! A connection to a server over which calls are made: which there are, and whether another may be.
+//!
+//! It is done with once it has served for as long as one may, when its server says so, when nobody wants it idle, or when it closes; its
+//! calls end first wherever that can be. Before: `ongoing`; next: `call`; `driver`, its task; `links`, which finds one with room.
+
+use super::lost::Lost;
+use super::ongoing::Ongoing;
+use crate::held::Held;
+use millstream_conf::model::UpstreamKeepalive;
+use millstream_net::clock;
+use millstream_net::streams::{Beginning, Carrier, Http2Stream};
+use millstream_wire::h2::priority::Priority;
+use millstream_wire::h2::settings::{DEFAULT_WINDOW, PeerSettings};
+use millstream_wire::h2::window::LARGEST;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::task::{Context, Waker};
+use std::time::Instant;
+
+/// Calls at a time before the server has said how many it takes (RFC 9113 §6.5.2 asks for no fewer).
+pub(super) const ASSUMED_CALLS: u32 = 100;
+/// Calls at a time over one connection, whatever the server takes.
+const MOST_CALLS: u32 = 1000;
+
+/// How long connections are kept, and how many of them idle now.
+#[derive(Debug, Clone)]
+pub(super) struct Keeping {
+    pub(super) keepalive: UpstreamKeepalive,
+    /// How many may idle.
+    pub(super) most_idle: usize,
+    pub(super) idle: Rc<Cell<usize>>,
+}
+
+/// A connection to a server.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) carrier: Rc<Carrier>,
+    keeping: Keeping,
+    opened: Instant,
+    state: RefCell<LinkState>,
+}
+
+#[derive(Debug)]
+struct LinkState {
+    /// In the order of their numbers.
+    calls: Vec<Rc<Ongoing>>,
+    /// Calls with a place and no number yet.
+    reserved: usize,
+    /// The number of the next one.
+    next: u32,
+    begun: u64,
+    /// Whether the server has said what it is.
+    is_known: bool,
+    /// Whether no more calls are to be made.
+    is_leaving: bool,
+    /// Whether the server takes none of those that have no number yet.
+    is_sent_away: bool,
+    /// Why there is none to be made any more.
+    closed: Option<Lost>,
+    /// Since when it has no call.
+    idle_since: Option<Instant>,
+    held: Option<Box<dyn Held>>,
+    driver: Option<Waker>,
+}
+
+impl Link {
+    pub(super) fn new(keeping: Keeping) -> Rc<Link> {
+        let state = LinkState {
+            calls: Vec::new(),
+            reserved: 0,
+            next: 1,
+            begun: 0,
+            is_known: false,
+            is_leaving: false,
+            is_sent_away: false,
+            closed: None,
+            idle_since: None,
+            held: None,
+            driver: None,
+        };
+        let carrier = Rc::new(Carrier::to_server(PeerSettings::default()));
+        let link = Link { carrier, keeping, opened: clock::now(), state: RefCell::new(state) };
+        link.become_idle();
+        Rc::new(link)
+    }
+
+    /// Keeps a place for a call, which has to be begun or released; false where there is none.
+    pub(super) fn reserve(&self, now: Instant) -> bool {
+        let state = &mut *self.state.borrow_mut();
+        let keepalive = &self.keeping.keepalive;
+        let is_worn =
+            state.begun >= keepalive.requests || now.saturating_duration_since(self.opened) >= keepalive.time;
+        state.is_leaving |= is_worn || state.next > LARGEST;
+        let theirs = if state.is_known { self.carrier.peer().max_concurrent_streams } else { ASSUMED_CALLS };
+        let most = theirs.min(MOST_CALLS) as usize;
+        if state.is_leaving || state.calls.len() + state.reserved >= most {
+            return false;
+        }
+        if state.idle_since.take().is_some() {
+            self.keeping.idle.set(self.keeping.idle.get().saturating_sub(1));
+        }
+        state.reserved += 1;
+        true
+    }
+
+    /// Gives the next number to a call that has a place.
+    pub(super) fn begin(&self, has_body: bool) -> Result<Rc<Ongoing>, Lost> {
+        let state = &mut *self.state.borrow_mut();
+        if let Some(lost) = state.closed {
+            // Nothing of it was sent.
+            return Err(if let Lost::Broken(_) = lost { lost } else { Lost::Refused });
+        }
+        if state.is_sent_away || state.next > LARGEST {
+            return Err(Lost::Refused);
+        }
+        let preread = DEFAULT_WINDOW;
+        let beginning =
+            Beginning { preread, announced: None, has_ended: false, priority: Priority::default() };
+        let stream = Http2Stream::new(state.next, self.carrier.clone(), beginning);
+        let ongoing = Ongoing::new(stream, has_body);
+        state.next += 2;
+        state.begun += 1;
+        state.reserved -= 1;
+        state.calls.push(ongoing.clone());
+        Ok(ongoing)
+    }
+
+    /// A call that had a place is not made.
+    pub(super) fn release(&self) {
+        self.state.borrow_mut().reserved -= 1;
+        self.become_idle();
+    }
+
+    /// A call has ended.
+    pub(super) fn end(&self, call: &Ongoing) {
+        call.stream.close();
+        {
+            let state = &mut *self.state.borrow_mut();
+            if let Ok(at) = position(&state.calls, call.stream.id()) {
+                state.calls.remove(at);
+            }
+        }
+        self.become_idle();
+    }
+
+    /// Notes that nobody calls, where nobody does. One too many does not stay.
+    fn become_idle(&self) {
+        let state = &mut *self.state.borrow_mut();
+        let is_idle = state.calls.is_empty() && state.reserved == 0;
+        if !is_idle || state.idle_since.is_some() || state.closed.is_some() {
+            return;
+        }
+        let (idle, most) = (&self.keeping.idle, self.keeping.most_idle);
+        let is_unwanted = state.held.as_ref().is_some_and(|held| !held.may_idle());
+        // A new one has had no chance yet.
+        state.is_leaving |= state.begun > 0 && (is_unwanted || idle.get() >= most);
+        idle.set(idle.get() + 1);
+        state.idle_since = Some(clock::now());
+        state.wake();
+    }
+
+    /// No more calls are made over it; those that are go on.
+    pub(super) fn leave(&self) {
+        let state = &mut *self.state.borrow_mut();
+        state.is_leaving = true;
+        state.wake();
+    }
+
+    /// It is no more: what was not answered is lost.
+    pub(super) fn close(&self, lost: Lost) {
+        let calls = {
+            let state = &mut *self.state.borrow_mut();
+            state.is_leaving = true;
+            state.closed.get_or_insert(lost);
+            if state.idle_since.take().is_some() {
+                self.keeping.idle.set(self.keeping.idle.get().saturating_sub(1));
+            }
+            state.held = None;
+            state.calls.clone()
+        };
+        calls.iter().for_each(|call| call.lose(lost));
+    }
+
+    /// The server takes no calls behind this one (RFC 9113 §6.8); it has done nothing for those that were made.
+    pub(super) fn goes_away(&self, last: u32) {
+        let refused: Vec<Rc<Ongoing>> = {
+            let state = &mut *self.state.borrow_mut();
+            (state.is_leaving, state.is_sent_away) = (true, true);
+            let from = state.calls.partition_point(|call| call.stream.id() <= last);
+            state.calls[from..].to_vec()
+        };
+        refused.iter().for_each(|call| call.lose(Lost::Refused));
+    }
+
+    /// The server has said what it is, or says more.
+    pub(super) fn known(&self) {
+        self.state.borrow_mut().is_known = true;
+    }
+
+    /// A call that is on its way.
+    pub(super) fn ongoing(&self, stream: u32) -> Option<Rc<Ongoing>> {
+        let state = self.state.borrow();
+        position(&state.calls, stream).ok().map(|at| state.calls[at].clone())
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Rc<Ongoing>> {
+        self.state.borrow().calls.clone()
+    }
+
+    /// Whether a stream was never opened.
+    pub(super) fn is_idle_stream(&self, stream: u32) -> bool {
+        stream >= self.state.borrow().next || stream.is_multiple_of(2)
+    }
+
+    /// When it is to be closed for want of calls; [`None`] while there are any.
+    pub(super) fn idle_until(&self) -> Option<Instant> {
+        let state = self.state.borrow();
+        let since = state.idle_since?;
+        Some(if state.is_leaving { since } else { since + self.keeping.keepalive.timeout })
+    }
+
+    /// The driver waits for news.
+    pub(super) fn watch(&self, context: &Context<'_>) {
+        let state = &mut *self.state.borrow_mut();
+        if !state.driver.as_ref().is_some_and(|driver| driver.will_wake(context.waker())) {
+            state.driver = Some(context.waker().clone());
+        }
+    }
+
+    /// Whether no more calls are made over it.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.state.borrow().is_leaving
+    }
+
+    /// Keeps a value for as long as it lives, unless it has one.
+    pub(super) fn hold(&self, value: Box<dyn Held>) {
+        self.state.borrow_mut().held.get_or_insert(value);
+    }
+
+    /// When it was opened, and how many calls were begun.
+    pub(super) fn age(&self) -> (Instant, u64) {
+        (self.opened, self.state.borrow().begun)
+    }
+}
+
+impl LinkState {
+    fn wake(&self) {
+        if let Some(driver) = &self.driver {
+            driver.wake_by_ref();
+        }
+    }
+}
+
+fn position(calls: &[Rc<Ongoing>], stream: u32) -> Result<usize, usize> {
+    calls.binary_search_by_key(&stream, |call| call.stream.id())
+}

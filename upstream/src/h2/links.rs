@@ -1,0 +1,184 @@
+//! The links of one worker to one upstream group: one with room for another call, or a new one, which all wait for who want it.
+//!
+//! Before: `driver`; next: `pool`, which has them.
+
+use super::call::Call;
+use super::driver::Driver;
+use super::link::{ASSUMED_CALLS, Keeping, Link};
+use crate::dial::Dial;
+use crate::error::ExchangeError;
+use crate::peer::Peer;
+use millstream_conf::model::{KeepaliveSize, UpstreamKeepalive};
+use millstream_net::timer::Deadline;
+use millstream_net::{address::Address, clock};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// The links of a pool.
+#[derive(Debug)]
+pub(crate) struct Links {
+    keeping: Keeping,
+    known: Rc<RefCell<LinkList>>,
+}
+
+#[derive(Debug, Default)]
+struct LinkList {
+    links: Vec<(Route, Rc<Link>)>,
+    openings: Vec<Rc<Opening>>,
+    /// Whether the pool is no more.
+    is_over: bool,
+}
+
+/// To whom a link leads, and how it was made.
+#[derive(Debug, Clone, PartialEq)]
+struct Route {
+    peer: u64,
+    dial: Dial,
+}
+
+/// A link that is being opened.
+#[derive(Debug)]
+struct Opening {
+    route: Route,
+    /// Who waits for it.
+    waiting: RefCell<Vec<Waker>>,
+    /// How many there were of them.
+    joined: Cell<u32>,
+    /// How it failed, or that it did not.
+    outcome: OnceCell<Result<(), ExchangeError>>,
+}
+
+impl Links {
+    pub(crate) fn new(keepalive: &UpstreamKeepalive, most_auto: usize) -> Links {
+        let most_idle = match keepalive.size {
+            KeepaliveSize::Fixed(size) => size,
+            KeepaliveSize::Auto => most_auto,
+        };
+        let keeping = Keeping { keepalive: *keepalive, most_idle, idle: Rc::default() };
+        Links { keeping, known: Rc::default() }
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.known.borrow().links.is_empty()
+    }
+
+    /// A place for a call on a link that is there.
+    pub(crate) fn take(&self, peer: &Peer, dial: &Dial, now: Instant) -> Option<Call> {
+        let known = &mut *self.known.borrow_mut();
+        known.links.retain(|(_, link)| !link.is_leaving());
+        let mut fitting =
+            known.links.iter().filter(|(route, _)| route.peer == peer.id && route.dial == *dial);
+        let (_, link) = fitting.find(|(_, link)| link.reserve(now))?;
+        Some(Call::new(link.clone()))
+    }
+
+    /// A place for a call on a new link. Who wants one to the same server while it is being opened waits for that.
+    ///
+    /// # Errors
+    /// As [`Dial::reach`].
+    pub(crate) async fn join(
+        &self,
+        peer: &Peer,
+        dial: &Dial,
+        timeout: Duration,
+    ) -> Result<Call, ExchangeError> {
+        loop {
+            let opening = self.opening(peer, dial, timeout);
+            poll_fn(|context| match opening.outcome.get() {
+                Some(Ok(())) => Poll::Ready(Ok(())),
+                Some(Err(error)) => Poll::Ready(Err(error.again())),
+                None => {
+                    let mut waiting = opening.waiting.borrow_mut();
+                    if !waiting.iter().any(|known| known.will_wake(context.waker())) {
+                        waiting.push(context.waker().clone());
+                    }
+                    Poll::Pending
+                }
+            })
+            .await?;
+            if let Some(call) = self.take(peer, dial, clock::now()) {
+                return Ok(call);
+            }
+        }
+    }
+
+    /// One that is being opened, or a new one.
+    fn opening(&self, peer: &Peer, dial: &Dial, timeout: Duration) -> Rc<Opening> {
+        let route = Route { peer: peer.id, dial: dial.clone() };
+        let known = &mut *self.known.borrow_mut();
+        let found = known
+            .openings
+            .iter()
+            .find(|opening| opening.route == route && opening.joined.get() < ASSUMED_CALLS);
+        if let Some(opening) = found {
+            opening.joined.set(opening.joined.get() + 1);
+            return opening.clone();
+        }
+        let opening = Rc::new(Opening {
+            route,
+            waiting: RefCell::default(),
+            joined: Cell::new(1),
+            outcome: OnceCell::new(),
+        });
+        known.openings.push(opening.clone());
+        let task =
+            open(opening.clone(), peer.address.clone(), timeout, self.keeping.clone(), self.known.clone());
+        tokio::task::spawn_local(task);
+        opening
+    }
+
+    /// No more calls are made over those to peers that are not to be kept.
+    pub(crate) fn keep_only(&self, keeps: impl Fn(u64) -> bool) {
+        self.known.borrow_mut().links.retain(|(route, link)| {
+            let is_kept = keeps(route.peer);
+            if !is_kept {
+                link.leave();
+            }
+            is_kept
+        });
+    }
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        self.known.borrow_mut().is_over = true;
+        self.keep_only(|_| false);
+    }
+}
+
+/// Opens a link and serves it to its end.
+async fn open(
+    opening: Rc<Opening>,
+    address: Address,
+    timeout: Duration,
+    keeping: Keeping,
+    known: Rc<RefCell<LinkList>>,
+) {
+    let mut deadline = Deadline::new();
+    let reached = opening.route.dial.reach(&address, timeout, &mut deadline).await;
+    known.borrow_mut().openings.retain(|other| !Rc::ptr_eq(other, &opening));
+    let (driver, outcome) = match reached {
+        Ok(socket) => {
+            let link = Link::new(keeping);
+            let driver = Driver::new(socket, link.clone());
+            driver.greet();
+            let known = &mut *known.borrow_mut();
+            if known.is_over {
+                link.leave();
+            }
+            known.links.push((opening.route.clone(), link));
+            (Some(driver), Ok(()))
+        }
+        Err(error) => (None, Err(error)),
+    };
+    _ = opening.outcome.set(outcome);
+    opening.waiting.take().into_iter().for_each(Waker::wake);
+    drop(opening);
+    if let Some(driver) = driver {
+        driver.run().await;
+    }
+}

@@ -1,0 +1,137 @@
+//! What has come of a call's answer: heads, the body by way of its stream, trailers; or why there is none.
+//!
+//! The link puts it in as it comes. Before: `lost`; next: `link`, which has those that are on their way; `call`, which takes it out.
+
+use super::lost::Lost;
+use crate::error::MAX_INTERIM;
+use millstream_net::streams::Http2Stream;
+use millstream_wire::{FieldId, Headers, octets};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+/// A head that has come.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// Its status; below 200 it is an interim one.
+    pub(crate) status: u16,
+    /// Its fields.
+    pub(crate) headers: Headers,
+    /// Whether nothing follows it.
+    pub(crate) is_last: bool,
+}
+
+/// What has come of an answer and is not yet taken.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    heads: VecDeque<Answer>,
+    /// Whether a final head has come, so that the next block is what stands behind the body.
+    is_headed: bool,
+    trailers: Option<Headers>,
+    lost: Option<Lost>,
+}
+
+/// A call as its link knows it.
+#[derive(Debug)]
+pub(super) struct Ongoing {
+    pub(super) stream: Rc<Http2Stream>,
+    said: RefCell<Said>,
+    /// Whether its answer has a body: that to HEAD has none.
+    has_body: bool,
+}
+
+impl Ongoing {
+    pub(super) fn new(stream: Rc<Http2Stream>, has_body: bool) -> Rc<Ongoing> {
+        Rc::new(Ongoing { stream, said: RefCell::default(), has_body })
+    }
+
+    /// Whether what comes next is what stands behind a body.
+    pub(super) fn is_headed(&self) -> bool {
+        self.said.borrow().is_headed
+    }
+
+    /// A head has come.
+    ///
+    /// # Errors
+    /// What is wrong with it; it stands behind "upstream sent ".
+    pub(super) fn head(&self, answer: Answer) -> Result<(), &'static str> {
+        let mut said = self.said.borrow_mut();
+        let is_interim = answer.status < 200;
+        if is_interim && (answer.is_last || answer.status == 101) {
+            // RFC 9113 §8.1, §8.6.
+            return Err("an interim response that ends its stream or switches the protocol");
+        }
+        if said.heads.len() > MAX_INTERIM as usize {
+            return Err("too many interim responses");
+        }
+        if !is_interim {
+            said.is_headed = true;
+            // RFC 9110 §6.4.1: what these announce is not on its way.
+            let is_bodiless = !self.has_body || matches!(answer.status, 204 | 304);
+            if let (false, Some(length)) = (is_bodiless, length(&answer.headers)?) {
+                self.stream.announce(length);
+            }
+        }
+        said.heads.push_back(answer);
+        drop(said);
+        self.stream.wake();
+        Ok(())
+    }
+
+    /// What stands behind the body has come.
+    pub(super) fn trailers(&self, trailers: Headers) {
+        self.said.borrow_mut().trailers = Some(trailers);
+    }
+
+    /// It has no whole answer; the first reason counts.
+    pub(super) fn lose(&self, lost: Lost) {
+        self.said.borrow_mut().lost.get_or_insert(lost);
+        self.stream.leave();
+    }
+
+    /// The next head; without one, why there is none.
+    pub(super) fn poll_head(&self, context: &Context<'_>) -> Poll<Result<Answer, Lost>> {
+        let mut said = self.said.borrow_mut();
+        if let Some(answer) = said.heads.pop_front() {
+            return Poll::Ready(Ok(answer));
+        }
+        match said.lost {
+            Some(lost) => Poll::Ready(Err(lost)),
+            None => {
+                self.stream.waits(context);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Ready once a head has come, or none will.
+    pub(super) fn poll_speaks(&self, context: &Context<'_>) -> Poll<()> {
+        let said = self.said.borrow();
+        if !said.heads.is_empty() || said.lost.is_some() {
+            return Poll::Ready(());
+        }
+        self.stream.waits(context);
+        Poll::Pending
+    }
+
+    /// Why it has no whole answer.
+    pub(super) fn lost(&self) -> Option<Lost> {
+        self.said.borrow().lost
+    }
+
+    /// What stood behind the body.
+    pub(super) fn take_trailers(&self) -> Option<Headers> {
+        self.said.borrow_mut().trailers.take()
+    }
+}
+
+/// The length that a head announces; none where it has no such field.
+fn length(headers: &Headers) -> Result<Option<u64>, &'static str> {
+    let mut values = headers.view().all(FieldId::ContentLength);
+    let Some(first) = values.next() else { return Ok(None) };
+    if values.any(|value| value != first) {
+        return Err("different Content-Length fields");
+    }
+    octets::decimal(first).map(Some).ok_or("an invalid Content-Length field")
+}
