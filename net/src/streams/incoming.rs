@@ -145,6 +145,14 @@ impl Incoming {
         self.ended
     }
 
+    /// Drops what waits, as if somebody had read it, and says how much that was.
+    pub(super) fn skip(&mut self) -> usize {
+        let count = self.unread();
+        self.owed += count as u32;
+        (self.bytes, self.read) = (Vec::new(), 0);
+        count
+    }
+
     /// Nobody reads it any more.
     pub(super) fn forget(&mut self) -> usize {
         let unread = self.unread();

@@ -117,6 +117,12 @@ impl Http2Stream {
         self.state.borrow().incoming.has_ended()
     }
 
+    /// Whether all of its body has come, and was read.
+    pub fn is_read(&self) -> bool {
+        let state = self.state.borrow();
+        state.incoming.has_ended() && state.incoming.unread() == 0 && !state.incoming.is_spoiled()
+    }
+
     /// Whether more of its body is to come, and all that came was read.
     pub fn waits_for_body(&self) -> bool {
         let state = self.state.borrow();
@@ -172,12 +178,16 @@ impl Http2Stream {
         Poll::Ready(Ok(count))
     }
 
-    /// Drops what comes of the body; ready once all of it has come, or the stream is over.
+    /// Drops what comes of the body, with room for more: some clients look at no answer before they have sent it all. Ready once all of it
+    /// has come, or the stream is over.
     pub fn poll_all(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state.borrow_mut();
-        self.carrier.released(state.incoming.forget());
+        self.carrier.released(state.incoming.skip());
         if state.is_left || state.is_given_up || state.incoming.has_ended() {
             return Poll::Ready(());
+        }
+        if let Some(octets) = state.incoming.repaid() {
+            self.carrier.frame(|out| write::window_update(out, self.id, octets));
         }
         state.waits(context);
         Poll::Pending

@@ -263,7 +263,8 @@ impl Client {
             Remaining::Ended => (0, true),
             Remaining::UntilEnd => {
                 into.extend_from_slice(input);
-                (input.len(), false)
+                // The end goes on with the last piece, which most bodies are alone.
+                (input.len(), input.len() == self.rest.len() && self.end.is_read())
             }
             Remaining::Length(left) => {
                 let take = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());

@@ -58,6 +58,11 @@ impl End {
         }
     }
 
+    /// Whether all that a body has is read, where a stream's end tells that.
+    pub(super) fn is_read(&self) -> bool {
+        matches!(self, End::Stream(stream) if stream.is_read())
+    }
+
     /// Whether the kernel can send it files.
     pub(super) fn takes_files(&self) -> bool {
         matches!(self, End::Connection(stream, _) if stream.takes_files())

@@ -5,7 +5,9 @@ use crate::error::ExchangeError;
 use millstream_net::outlet::Outlet;
 use millstream_net::timer::is_elapsed;
 use millstream_wire::Method;
+use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
+use std::pin::pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -62,7 +64,14 @@ impl Connection {
         }
         let mut outlet = Outlet::into_inlet(&*stream, &mut self.deadline, timeout);
         outlet.is_last(last);
-        let written = outlet.write_all(&mut [IoSlice::new(piece)]).await;
+        let mut pieces = [IoSlice::new(piece)];
+        let mut writing = pin!(outlet.write_all(&mut pieces));
+        let written = poll_fn(|context| match writing.as_mut().poll(context) {
+            // A server that has answered may take no more of the request (RFC 9113 §8.1).
+            Poll::Pending if stream.has_all() => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+            step => step,
+        })
+        .await;
         self.written += piece.len() as u64;
         match (written, &self.over) {
             (Ok(()), _) => Ok(()),
