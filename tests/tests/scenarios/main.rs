@@ -18,6 +18,7 @@ mod acme;
 mod client_certificates;
 mod client_side;
 mod http2;
+mod http2_upstreams;
 mod slow_peers;
 mod idle_connections;
 mod heads;

@@ -70,8 +70,9 @@ impl Links {
     pub(crate) fn take(&self, peer: &Peer, dial: &Dial, now: Instant) -> Option<Call> {
         let known = &mut *self.known.borrow_mut();
         known.links.retain(|(_, link)| !link.is_leaving());
+        // The newest first, so that the others run out of time where fewer are needed.
         let mut fitting =
-            known.links.iter().filter(|(route, _)| route.peer == peer.id && route.dial == *dial);
+            known.links.iter().rev().filter(|(route, _)| route.peer == peer.id && route.dial == *dial);
         let (_, link) = fitting.find(|(_, link)| link.reserve(now))?;
         Some(Call::new(link.clone()))
     }

@@ -1,0 +1,230 @@
+//! HTTP/2 to upstreams: behind `proxy_http_version 2` and `grpc_pass` all is as it is over HTTP/1, and what is HTTP/2's own holds too. The server
+//! behind is another one of ours, whose own judges stand in `http2`.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+use millstream_tests::client::Answer;
+use millstream_tests::origin::Origin;
+use millstream_tests::prefix::Prefix;
+use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::wait;
+use millstream_wire::h2::hpack::encoder;
+use millstream_wire::h2::write;
+use rustix::process::Signal;
+
+const BACK: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
+    http { access_log @DIR@/access.log; http2 on; client_max_body_size 0;
+        server { listen 127.0.0.1:@PORT@;
+            location / { add_header X-Spoken $server_protocol; add_header X-Connection $connection;
+                return 200 \"$request_method $request_uri $http_host $http_x_sent\"; }
+            location /files/ { alias @DIR@/; }
+            location /early { return 413 \"enough\"; }
+            location /up { proxy_pass http://@ORIGIN@; } } }";
+
+const FRONT: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
+    http { access_log @DIR@/access.log; http2 on; client_max_body_size 0; proxy_http_version 2; proxy_next_upstream error timeout;
+        proxy_cache_path memory keys_zone=z:1m memory=16m;
+        upstream back { server 127.0.0.1:@BACK@; }
+        server { listen 127.0.0.1:@PORT@;
+            location / { proxy_pass http://back; proxy_set_header X-Sent \"of $remote_addr\"; }
+            location /named/ { proxy_pass http://back/; proxy_set_header Host other.example; }
+            location /cached/ { proxy_pass http://back; proxy_cache z; proxy_cache_valid 200 1h; }
+            location /passed/ { proxy_pass http://back/; proxy_request_buffering off; } } }";
+
+struct Pair {
+    front: Server,
+    back: Server,
+    origin: Origin,
+}
+
+impl Pair {
+    fn start() -> Pair {
+        let origin = Origin::fixed(200, &[], b"taken");
+        let back = Server::start_in(Prefix::new(), BACK, &[("ORIGIN", &origin.address())]);
+        let port = back.port().to_string();
+        Pair { front: Server::start_in(Prefix::new(), FRONT, &[("BACK", &port)]), back, origin }
+    }
+}
+
+fn posted(server: &Server, path: &str, body: &[u8]) -> Answer {
+    let mut client = server.client();
+    let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", body.len());
+    client.send([head.as_bytes(), body].concat()).expect("it takes the request");
+    client.answer().expect("an answer")
+}
+
+#[test]
+fn a_request_over_http2_says_what_one_over_http1_does() {
+    if is_nginx() {
+        return;
+    }
+    let pair = Pair::start();
+    let answer = pair.front.get_with("/a?b=c", &[("X-Sent", "by a client"), ("Connection", "x-sent")]);
+    assert_eq!((answer.status, answer.text()), (200, "GET /a?b=c back of 127.0.0.1".to_owned()));
+    assert_eq!(answer.field("x-spoken"), Some("HTTP/2.0"));
+    assert_eq!(pair.front.get("/named/x").text(), "GET /x other.example ");
+    let head = pair.front.client().request("HEAD", "/a", &[]).expect("an answer");
+    assert_eq!((head.status, head.body.len()), (200, 0));
+}
+
+#[test]
+fn requests_share_one_connection_and_a_cached_answer_needs_none() {
+    if is_nginx() {
+        return;
+    }
+    let pair = Pair::start();
+    let connection = |path: &str| pair.front.get(path).field("x-connection").map(str::to_owned);
+    let first = connection("/1");
+    assert!(first.is_some() && (2..20).all(|at| connection(&format!("/{at}")) == first));
+    let stored = pair.front.get("/cached/x");
+    assert_eq!(pair.front.get("/cached/x").text(), stored.text());
+    let front = &pair.front;
+    let others: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|at| scope.spawn(move || connection_of(front, at))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("an answer")).collect()
+    });
+    assert!(others.iter().all(|other| *other == first), "{others:?}");
+}
+
+fn connection_of(front: &Server, at: usize) -> Option<String> {
+    front.get(&format!("/other/{at}")).field("x-connection").map(str::to_owned)
+}
+
+#[test]
+fn bodies_of_any_size_go_both_ways() {
+    if is_nginx() {
+        return;
+    }
+    let pair = Pair::start();
+    let large: Vec<u8> = (0..3_000_000u32).map(|at| (at * 7) as u8).collect();
+    std::fs::write(pair.back.prefix().join("large"), &large).expect("own directory");
+    assert!(pair.front.get("/files/large").body == large);
+    let part = pair.front.get_with("/files/large", &[("Range", "bytes=10-19")]);
+    assert_eq!((part.status, &part.body[..]), (206, &large[10..20]));
+    for path in ["/up", "/passed/up"] {
+        let answer = posted(&pair.front, path, &large);
+        assert_eq!((answer.status, answer.text()), (200, "taken".to_owned()), "{path}");
+        let came = pair.origin.requests();
+        assert!(came.last().is_some_and(|request| request.body == large), "{path}");
+    }
+    // A server that has heard enough is not waited for.
+    let refused = posted(&pair.front, "/early", &large);
+    assert_eq!((refused.status, refused.text()), (413, "enough".to_owned()));
+}
+
+/// A server that is told what to say to each connection.
+fn scripted(say: impl Fn(usize, &mut TcpStream) + Send + 'static) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    thread::spawn(move || {
+        for (at, stream) in listener.incoming().enumerate() {
+            let Ok(mut stream) = stream else { return };
+            say(at, &mut stream);
+        }
+    });
+    port
+}
+
+/// Reads until a head of a request has come, whose stream is the first.
+fn head_of(stream: &mut TcpStream) {
+    let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
+    let is_there = |seen: &[u8]| seen.windows(9).any(|head| head[3] == 1 && head[5..9] == [0, 0, 0, 1]);
+    while !is_there(&seen) {
+        match stream.read(&mut piece) {
+            Ok(count @ 1..) => seen.extend_from_slice(&piece[..count]),
+            _ => return,
+        }
+    }
+}
+
+fn answer(out: &mut Vec<u8>, status: u16) {
+    let mut block = Vec::new();
+    encoder::status(&mut block, status);
+    write::headers(out, 1, &block, true, 16_384);
+}
+
+#[test]
+fn what_a_server_has_not_begun_is_asked_for_again_whatever_its_method() {
+    if is_nginx() {
+        return;
+    }
+    use millstream_wire::h2::error_code::ErrorCode::{NoError, RefusedStream};
+    for refusal in ["reset", "goaway"] {
+        let port = scripted(move |at, stream| {
+            let mut out = Vec::new();
+            write::settings(&mut out, &[]);
+            head_of(stream);
+            match (at, refusal) {
+                (0, "reset") => write::reset(&mut out, 1, RefusedStream),
+                (0, _) => write::goaway(&mut out, 0, NoError, b""),
+                _ => answer(&mut out, 204),
+            }
+            _ = stream.write_all(&out);
+            // The rest of a connection is read until its other end closes it.
+            let mut rest = stream.try_clone().expect("a descriptor");
+            thread::spawn(move || std::io::copy(&mut rest, &mut std::io::sink()));
+        });
+        let front = Server::start(FRONT, &[("BACK", &port.to_string())]);
+        let answer = posted(&front, "/pay", b"once");
+        assert_eq!(answer.status, 204, "{refusal}: {}", front.log());
+    }
+}
+
+#[test]
+fn a_server_that_breaks_the_rules_is_a_bad_gateway_with_its_cause_in_the_log() {
+    if is_nginx() {
+        return;
+    }
+    type Say = fn(&mut Vec<u8>);
+    let cases: [(Say, &str); 3] = [
+        (
+            |out| out.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+            "upstream sent a frame larger",
+        ),
+        (
+            |out| {
+                write::settings(out, &[]);
+                write::data_head(out, 1, 0, true);
+            },
+            "upstream sent a DATA frame before the response's head",
+        ),
+        (
+            |out| {
+                write::settings(out, &[]);
+                answer(out, 101);
+            },
+            "upstream sent an interim response that ends its stream",
+        ),
+    ];
+    for (say, told) in cases {
+        let port = scripted(move |_, stream| {
+            head_of(stream);
+            let mut out = Vec::new();
+            say(&mut out);
+            _ = stream.write_all(&out);
+            let mut rest = stream.try_clone().expect("a descriptor");
+            thread::spawn(move || std::io::copy(&mut rest, &mut std::io::sink()));
+        });
+        let front = Server::start(FRONT, &[("BACK", &port.to_string())]);
+        assert_eq!(front.get("/").status, 502, "{told}");
+        front.says(told);
+    }
+}
+
+#[test]
+fn an_idle_connection_closes_when_its_configuration_is_gone() {
+    if is_nginx() {
+        return;
+    }
+    let pair = Pair::start();
+    assert_eq!(pair.front.get("/").status, 200);
+    pair.front.rewrite(&FRONT.replace("/named/", "/renamed/"), &[("BACK", &pair.back.port().to_string())]);
+    pair.front.signal(Signal::HUP);
+    let log = || std::fs::read_to_string(pair.back.prefix().join("error.log")).unwrap_or_default();
+    wait::until("the new configuration answers", || {
+        pair.front.get("/renamed/x").text().starts_with("GET /x ")
+    });
+    assert!(!log().contains("panicked") && !pair.front.log().contains("panicked"));
+}
