@@ -58,7 +58,7 @@ const SCRIPTS: &[&str] = &[
 const TABLE: &[(Fate, &str)] = &[
     (
         LeftOut(LOGS),
-        "debug_connection proxy_ssl_key_log ssl_key_log session_log \
+        "debug_connection proxy_ssl_key_log grpc_ssl_key_log ssl_key_log session_log \
                      session_log_format session_log_zone mgmt",
     ),
     (
@@ -103,7 +103,7 @@ const TABLE: &[(Fate, &str)] = &[
                                       smtp_capabilities smtp_client_buffer smtp_greeting_delay starttls xclient auth_http \
                                       auth_http_header auth_http_pass_client_cert auth_http_timeout protocol \
                                       preread_buffer_size preread_timeout proxy_download_rate proxy_upload_rate \
-                                      proxy_protocol proxy_protocol_timeout proxy_requests proxy_responses \
+                                      proxy_protocol_timeout proxy_requests proxy_responses \
                                       proxy_session_drop proxy_timeout pass js_preread ssl_alpn ssl_handshake_timeout \
                                       ssl_name ssl_preread zone_sync zone_sync_*",
     ),
@@ -127,10 +127,13 @@ const TABLE: &[(Fate, &str)] = &[
         "js_content memcached_pass perl status \
                      status_format upstream_conf",
     ),
-    (Kept(ACCESS), "auth_jwt auth_oidc js_access proxy_allow_upstream ssl_ocsp valid_referers"),
+    (
+        Kept(ACCESS),
+        "auth_jwt auth_oidc js_access proxy_allow_upstream grpc_allow_upstream ssl_ocsp valid_referers",
+    ),
     (Kept(ENCRYPTION), "ssl ssl_ech_file ssl_engine proxy_ssl_alpn"),
     (Kept(CLIENT), "proxy_protocol_tlv"),
-    (Kept(UPSTREAM), "mirror proxy_request_dynamic"),
+    (Kept(UPSTREAM), "mirror proxy_request_dynamic grpc_request_dynamic"),
     (Kept(COOKIES), "userid"),
     (Kept(CHOICE), "ntlm sticky_cookie_insert"),
     (

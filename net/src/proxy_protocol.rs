@@ -1,6 +1,11 @@
 //! The PROXY protocol, versions 1 and 2: what a proxy in front says of a connection before its first byte.
 //!
-//! The header is looked at where it lies and then taken, byte for byte: what follows it is left for TLS or HTTP. Before: `stream`.
+//! The header is looked at where it lies and then taken, byte for byte: what follows it is left for TLS or HTTP. Before: `stream`; next:
+//! `written`, what we say ourselves.
+
+mod written;
+
+pub use written::header;
 
 use crate::stream::Stream;
 use crate::timer::{Deadline, is_elapsed};

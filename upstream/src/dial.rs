@@ -7,8 +7,10 @@ use crate::secured::Secured;
 use millstream_net::address::Address;
 use millstream_net::clock;
 use millstream_net::connect::{Local, connect};
+use millstream_net::outlet::Outlet;
 use millstream_net::stream::Stream;
-use millstream_net::timer::{Deadline, with_deadline};
+use millstream_net::timer::{Deadline, is_elapsed, with_deadline};
+use std::io::IoSlice;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -19,6 +21,8 @@ pub struct Dial {
     pub secured: Option<Secured>,
     /// Our own end, where the configuration says something of it.
     pub local: Option<Rc<Local>>,
+    /// What is said before all else, TLS included: a header of the PROXY protocol.
+    pub announced: Option<Rc<[u8]>>,
     /// Whether HTTP/2 is spoken over it, so that several exchanges share one.
     pub http2: bool,
 }
@@ -35,11 +39,17 @@ impl Dial {
         deadline: &mut Deadline,
     ) -> Result<Stream, ExchangeError> {
         deadline.set(clock::now() + timeout);
-        let stream = match with_deadline(deadline, connect(address, self.local.as_deref())).await {
+        let mut stream = match with_deadline(deadline, connect(address, self.local.as_deref())).await {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => return Err(ExchangeError::Connect(error)),
             Err(_) => return Err(ExchangeError::ConnectTimeout),
         };
+        if let Some(header) = &self.announced {
+            let outlet = Outlet::new(&mut stream, deadline, timeout);
+            outlet.write_all(&mut [IoSlice::new(header)]).await.map_err(|error| {
+                if is_elapsed(&error) { ExchangeError::ConnectTimeout } else { ExchangeError::Connect(error) }
+            })?;
+        }
         let Some(secured) = &self.secured else { return Ok(stream) };
         deadline.set(clock::now() + timeout);
         let handshake = Box::pin(secured.connector.connect(stream, &secured.name));

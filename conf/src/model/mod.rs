@@ -71,7 +71,7 @@ pub use crate::features::pass::exchange::{Bind, Exchange, IgnoreHeaders};
 pub use crate::features::pass::failures::{FailureWords, NextUpstream, UseStale};
 pub use crate::features::pass::fastcgi::FastCgiPass;
 pub use crate::features::pass::grpc::GrpcPass;
-pub use crate::features::pass::http::{HttpPass, HttpVersion, Redirect, SetHeader};
+pub use crate::features::pass::http::{HttpPass, HttpVersion, ProxyHeader, Redirect, SetHeader};
 pub use crate::features::pass::params::{Param, Says};
 pub use crate::features::pass::scgi::ScgiPass;
 pub use crate::features::pass::secure::{PassTls, UpstreamTls};

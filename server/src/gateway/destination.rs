@@ -13,7 +13,7 @@ use millstream_conf::address;
 use millstream_conf::model::{HostPort, KeepaliveSize, Level, Pass, PassTarget, PassTls, UpstreamKeepalive};
 use millstream_net::address::Address;
 use millstream_net::connect::Local;
-use millstream_net::resolve;
+use millstream_net::{proxy_protocol, resolve};
 use millstream_upstream::{Connection, Dial, ExchangeError, Group, Peer, Pool, Secured, Version};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
@@ -128,8 +128,12 @@ fn secured(request: &Request, tls: &PassTls, host: &str) -> Option<Secured> {
 /// How connections are made, as the location has it.
 fn dial(request: &Request, proxy: &Pass, secured: Option<Secured>) -> Dial {
     let (exchange, http2) = (&proxy.exchange, proxy.is_http2());
+    let header = proxy.http().and_then(|http| http.announces);
+    let announced = header.map(|version| {
+        Rc::from(proxy_protocol::header(version, request.client(), &request.connection.local))
+    });
     if exchange.bind.is_none() && !exchange.socket_keepalive {
-        return Dial { secured, local: None, http2 };
+        return Dial { secured, local: None, announced, http2 };
     }
     let mut local = Local { keepalive: exchange.socket_keepalive, ..Local::default() };
     if let Some(bind) = &exchange.bind {
@@ -140,7 +144,7 @@ fn dial(request: &Request, proxy: &Pass, secured: Option<Secured>) -> Dial {
             report::write(request, Level::Error, format_args!("invalid local address \"{text}\""), None);
         }
     }
-    Dial { secured, local: Some(Rc::new(local)), http2 }
+    Dial { secured, local: Some(Rc::new(local)), announced, http2 }
 }
 
 /// A group of the configuration with the worker's connections to it.

@@ -75,3 +75,30 @@ fn a_connection_without_a_header_is_closed() {
     wait::until("the error log has it", || server.log().contains("broken header: \"GET / HTTP/1.1"));
     server.says("while reading PROXY protocol");
 }
+
+const PASSING: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
+    http { access_log off; set_real_ip_from 127.0.0.1; real_ip_header X-Real-IP;
+        server { listen 127.0.0.1:@PORT@;
+            location / { proxy_pass http://127.0.0.1:@BACK@; proxy_protocol on; }
+            location /v2 { proxy_pass http://127.0.0.1:@BACK@; proxy_protocol v2; } } }";
+
+#[test]
+fn a_connection_to_an_upstream_begins_with_whom_it_is_for_and_serves_nobody_else() {
+    if millstream_tests::server::is_nginx() {
+        return;
+    }
+    let back = server();
+    let front = Server::start(PASSING, &[("BACK", &back.port().to_string())]);
+    for path in ["/", "/v2"] {
+        for client in ["192.0.2.7", "192.0.2.8", "192.0.2.7"] {
+            let mut connection = front.client();
+            for _ in 0..2 {
+                let answer = connection.get_with(path, &[("X-Real-IP", client)]).expect("an answer");
+                let told = answer.text();
+                let words: Vec<&str> = told.split(' ').collect();
+                assert_eq!((words[0], words[2]), (client, "127.0.0.1"), "{path} {told}");
+                assert_eq!(words[3], front.port().to_string(), "{path} {told}");
+            }
+        }
+    }
+}

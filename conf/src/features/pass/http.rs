@@ -58,7 +58,15 @@ pub enum Redirect {
     },
 }
 
-without_templates!(HttpVersion);
+/// A header of the PROXY protocol, by its version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum ProxyHeader {
+    V1,
+    V2,
+}
+
+without_templates!(HttpVersion, ProxyHeader);
 
 impl Templates for Redirect {
     fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
@@ -90,6 +98,8 @@ record! {
         pub cookies: Cookies,
         /// `proxy_method`.
         pub method: Option<Template>,
+        /// `proxy_protocol`: what connections begin with.
+        pub announces: Option<ProxyHeader>,
         /// `proxy_upgrade`: a client's Upgrade is passed on.
         pub upgrade: bool,
         /// `proxy_pass_trailers`, default off.
@@ -127,6 +137,8 @@ level! {
         cookie_flags: Vec<CookieFlags>,
         /// `proxy_method`.
         method: Template,
+        /// `proxy_protocol`.
+        announces: Option<ProxyHeader>,
         /// `proxy_upgrade`.
         upgrade: bool,
         /// `proxy_pass_trailers`.
@@ -167,6 +179,7 @@ impl Spoken for HttpLevel {
                 flags: self.cookie_flags.clone().unwrap_or_default(),
             },
             method: self.method.clone(),
+            announces: self.announces.unwrap_or(None),
             upgrade: self.upgrade.unwrap_or(false),
             passes_trailers: self.passes_trailers.unwrap_or(false),
             body: self.body.clone(),
@@ -179,6 +192,9 @@ impl Spoken for HttpLevel {
 
 const VERSIONS: [(&str, HttpVersion); 3] =
     [("1.0", HttpVersion::Http10), ("1.1", HttpVersion::Http11), ("2", HttpVersion::Http2)];
+
+const HEADERS: [(&str, Option<ProxyHeader>); 3] =
+    [("off", None), ("on", Some(ProxyHeader::V1)), ("v2", Some(ProxyHeader::V2))];
 
 const REUSED: &str =
     "what goes upstream is written anew from what was read, in buffers that grow as they need to";
@@ -226,6 +242,10 @@ pub const ROWS: &[Row] = &[
     once("proxy_set_body", HTTP_SERVER_LOCATION, (1, 1), "value", "",
         "What is sent to the upstream in place of the client's body, which is read first.",
         Apply::Level(|l, d, r| of(l).body = Some(r.template(&d.args[0])))),
+    once("proxy_protocol", HTTP_SERVER_LOCATION, (1, 1), "on | v2 | off", "off",
+        "Connections to the upstream begin with a header of the PROXY protocol, version 1 or 2, that says whose request it is: the client's \
+        address and port, and those it connected to. Such a connection serves one client's connection alone.",
+        Apply::Level(|l, d, r| of(l).announces = r.choice(&d.args[0], &HEADERS))),
     once("proxy_upgrade", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Passes a client's wish for another protocol (`Upgrade`, as of WebSocket) to the upstream and, once that agrees, all bytes both \
         ways. Such a request goes past the cache. Other requests are not touched, so it can stand where everything is \
