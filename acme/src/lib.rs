@@ -23,5 +23,7 @@ mod order;
 mod schedule;
 pub mod setup;
 pub mod issuer;
+mod ocsp;
+pub mod stapling;
 
 pub use setup::Acme;

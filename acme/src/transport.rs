@@ -1,10 +1,10 @@
-//! One request to a server and its answer, over TLS and HTTP/1.1, each over a connection of its own.
+//! One request to a server and its answer, over HTTP/1.1 with TLS or without, each over a connection of its own.
 //!
 //! A dozen requests every few weeks are worth no kept connection. Names are asked of the `resolver`, or else of the system. Everything is bounded: how
 //! long it takes, and what an answer may hold. Before: `failure`; next: `session`, which says what is asked.
 
 use crate::failure::{AcmeFailure, Problem};
-use millstream_conf::model::{AcmeIssuer, HttpsUrl, PeerAddress, TlsVersion, UpstreamTls};
+use millstream_conf::model::{AcmeIssuer, PeerAddress, TlsVersion, UpstreamTls, WebUrl};
 use millstream_net::address::Address;
 use millstream_net::clock;
 use millstream_net::connect::connect;
@@ -136,42 +136,62 @@ impl Reply {
 impl Transport {
     /// Asks, and waits for the whole answer.
     pub(crate) async fn ask(&self, question: &Question<'_>) -> Result<Reply, AcmeFailure> {
-        let url = HttpsUrl::parse(question.url)
+        let url = WebUrl::parse(question.url)
             .ok_or(AcmeFailure::Answer("names something that is no URL of TLS"))?;
         let mut deadline = Deadline::new();
         deadline.set(clock::now() + PATIENCE);
         let exchange = Box::pin(async {
-            let stream = self.connect(&url).await?;
+            let stream = connect_to(&url, self.resolver.as_ref(), self.resolver_timeout).await?;
             let stream = self.tls.connect(stream, &url.authority).await?;
             exchange(stream, &url, question).await
         });
         with_deadline(&mut deadline, exchange).await.unwrap_or(Err(AcmeFailure::TimedOut("answer")))
     }
-
-    /// A connection to the first of the server's addresses that takes one.
-    async fn connect(&self, url: &HttpsUrl) -> io::Result<Stream> {
-        let addresses: Vec<Address> = match (&url.address, &self.resolver) {
-            (PeerAddress::Tcp(address), _) => vec![Address::Tcp(*address)],
-            (PeerAddress::Unix(path), _) => vec![Address::Unix(Some(path.clone()))],
-            (PeerAddress::Name(name), None) => resolve(name).await?.into_iter().map(Address::Tcp).collect(),
-            (PeerAddress::Name(name), Some(resolver)) => {
-                let found = resolver.resolve_in_turn(&name.host, self.resolver_timeout).await;
-                let found = found.map_err(|error| io::Error::other(format!("{}: {error}", name.host)))?;
-                found.into_iter().map(|ip| Address::Tcp((ip, name.port).into())).collect()
-            }
-        };
-        let mut failed = io::Error::from(io::ErrorKind::NotFound);
-        for address in &addresses {
-            match connect(address, None).await {
-                Ok(stream) => return Ok(stream),
-                Err(error) => failed = error,
-            }
-        }
-        Err(failed)
-    }
 }
 
-async fn exchange(mut stream: Stream, url: &HttpsUrl, question: &Question<'_>) -> Result<Reply, AcmeFailure> {
+/// Asks without TLS; for what is signed by itself.
+pub(crate) async fn ask_plainly(
+    url: &WebUrl,
+    question: &Question<'_>,
+    resolver: Option<&Arc<Resolver>>,
+    resolver_timeout: Duration,
+) -> Result<Reply, AcmeFailure> {
+    let mut deadline = Deadline::new();
+    deadline.set(clock::now() + PATIENCE);
+    let exchange = Box::pin(async {
+        let stream = connect_to(url, resolver, resolver_timeout).await?;
+        exchange(stream, url, question).await
+    });
+    with_deadline(&mut deadline, exchange).await.unwrap_or(Err(AcmeFailure::TimedOut("answer")))
+}
+
+/// A connection to the first of a server's addresses that takes one.
+async fn connect_to(
+    url: &WebUrl,
+    resolver: Option<&Arc<Resolver>>,
+    resolver_timeout: Duration,
+) -> io::Result<Stream> {
+    let addresses: Vec<Address> = match (&url.address, resolver) {
+        (PeerAddress::Tcp(address), _) => vec![Address::Tcp(*address)],
+        (PeerAddress::Unix(path), _) => vec![Address::Unix(Some(path.clone()))],
+        (PeerAddress::Name(name), None) => resolve(name).await?.into_iter().map(Address::Tcp).collect(),
+        (PeerAddress::Name(name), Some(resolver)) => {
+            let found = resolver.resolve_in_turn(&name.host, resolver_timeout).await;
+            let found = found.map_err(|error| io::Error::other(format!("{}: {error}", name.host)))?;
+            found.into_iter().map(|ip| Address::Tcp((ip, name.port).into())).collect()
+        }
+    };
+    let mut failed = io::Error::from(io::ErrorKind::NotFound);
+    for address in &addresses {
+        match connect(address, None).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+async fn exchange(mut stream: Stream, url: &WebUrl, question: &Question<'_>) -> Result<Reply, AcmeFailure> {
     let method = match question.method {
         Method::Head => "HEAD",
         Method::Post => "POST",
@@ -287,7 +307,7 @@ mod tests {
             };
             let client = async {
                 let stream = TcpStream::connect(address).await.expect("it listens");
-                let url = HttpsUrl::parse("https://ca.example/new").expect("a URL");
+                let url = WebUrl::parse("https://ca.example/new").expect("a URL");
                 let question =
                     Question { method: Method::Post, url: &url.text, body: Some("{}"), accept: "text/plain" };
                 exchange(Stream::Tcp(stream, address), &url, &question).await

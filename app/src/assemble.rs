@@ -93,8 +93,8 @@ pub fn assemble(
     let (stores, kept) = stores(http, previous, &main_log, &mut findings);
     let acme = Acme::of(http, previous.map(|shared| &shared.acme), &mut findings);
     account::prove_folders(&configuration, false, &mut findings);
-    let Handshakes { clients, tls, connectors } =
-        Handshakes::read(http, &acme, reads(http, is_of_offer), &mut findings);
+    let Handshakes { clients, certificates, tls, connectors } =
+        Handshakes::read(http, &acme, previous, reads(http, is_of_offer), &mut findings);
     let tracing = tracing(http, previous, &mut findings);
     findings.leave_out_repeats();
     if findings.has_errors() {
@@ -120,6 +120,7 @@ pub fn assemble(
         error_logs,
         main_log,
         tls,
+        certificates,
         clients,
         connectors,
         hosts,
@@ -222,7 +223,7 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     let states = http.acme_issuers.iter().filter_map(|issuer| issuer.state_path.as_deref());
     let traces = Traces::before(logs().chain(caches().map(|(path, _)| path)).chain(states));
     let acme = Acme::of(http, None, findings);
-    Handshakes::read(http, &acme, false, findings);
+    Handshakes::read(http, &acme, None, false, findings);
     logs::probe(configuration, findings);
     for (path, span) in caches() {
         if let Err(error) = std::fs::create_dir_all(path) {

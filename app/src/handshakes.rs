@@ -4,9 +4,9 @@
 
 use millstream_acme::Acme;
 use millstream_conf::diagnostics::Diagnostics;
-use millstream_conf::model::{Http, Listener, Location, Server, ServerId, UpstreamTls};
+use millstream_conf::model::{Http, Listener, Location, Server, ServerId, Stapling, UpstreamTls};
 use millstream_net::tls::{self, Clients, ServerTls, TlsAcceptor, TlsConnector};
-use millstream_server::generation::ChooseCertificate;
+use millstream_server::generation::{ChooseCertificate, Shared};
 use millstream_server::route::server_name::HostTable;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub struct Handshakes {
     /// One per server: what it knows of its clients' authorities.
     pub clients: Vec<Option<Arc<Clients>>>,
+    /// One per server: its certificates, where it has any.
+    pub certificates: Vec<Option<Arc<ServerTls>>>,
     /// One per listener; nothing of a plain one.
     pub tls: Vec<Option<TlsAcceptor<ChooseCertificate>>>,
     /// One per location: how TLS is spoken to its upstream.
@@ -22,11 +24,25 @@ pub struct Handshakes {
 }
 
 impl Handshakes {
-    /// Reads the files. `keeps_offers`: somebody wants to know what clients offer.
-    pub fn read(http: &Http, acme: &Acme, keeps_offers: bool, findings: &mut Diagnostics) -> Handshakes {
+    /// Reads the files. `keeps_offers`: somebody wants to know what clients offer. What was stapled in the `previous` configuration goes on.
+    pub fn read(
+        http: &Http,
+        acme: &Acme,
+        previous: Option<&Shared>,
+        keeps_offers: bool,
+        findings: &mut Diagnostics,
+    ) -> Handshakes {
         let clients = clients(http, findings);
-        let tls = certificates(http, acme, &clients, keeps_offers, findings);
-        Handshakes { clients, tls, connectors: connectors(http, findings) }
+        let certificates = certificates(http, acme, &clients, findings);
+        let before = previous.map(|shared| &shared.certificates[..]).unwrap_or_default();
+        keep_staples(http, before, &certificates);
+        let of_listener = |listener: &Listener| {
+            let acceptor =
+                listener.ssl.then(|| acceptor(http, listener, &certificates, keeps_offers)).flatten();
+            acceptor.map(|acceptor| acceptor.answering(acme.challenges.clone()))
+        };
+        let tls = http.listeners.iter().map(of_listener).collect();
+        Handshakes { clients, certificates, tls, connectors: connectors(http, findings) }
     }
 }
 
@@ -42,32 +58,44 @@ fn clients(http: &Http, findings: &mut Diagnostics) -> Vec<Option<Arc<Clients>>>
     http.servers.iter().map(known).collect()
 }
 
-/// One acceptor per listener; certificates of a server are read once.
+/// The certificates of each server, read once.
 fn certificates(
     http: &Http,
     acme: &Acme,
     clients: &[Option<Arc<Clients>>],
-    keeps_offers: bool,
     findings: &mut Diagnostics,
-) -> Vec<Option<TlsAcceptor<ChooseCertificate>>> {
-    let mut configs: HashMap<u32, Arc<ServerTls>> = HashMap::new();
-    for (index, (server, clients)) in http.servers.iter().zip(clients).enumerate() {
-        let Some(conf) = server.settings.tls.as_ref().filter(|tls| !tls.certificates.is_empty()) else {
-            continue;
-        };
+) -> Vec<Option<Arc<ServerTls>>> {
+    let mut read = |(server, clients): (&Server, &Option<Arc<Clients>>)| {
+        let conf = server.settings.tls.as_ref().filter(|tls| !tls.certificates.is_empty())?;
         let issued = server.acme.map(|id| acme.issued[id.0 as usize].clone());
-        match ServerTls::read_with(conf, clients.clone(), issued, server.settings.http2.enabled) {
-            Ok(config) => _ = configs.insert(index as u32, config),
-            Err(error) => _ = findings.error(conf.span, error.to_string()),
+        ServerTls::read_with(conf, clients.clone(), issued, server.settings.http2.enabled)
+            .map_err(|error| _ = findings.error(conf.span, error.to_string()))
+            .ok()
+    };
+    http.servers.iter().zip(clients).map(&mut read).collect()
+}
+
+/// What responders have said of a certificate is sent on over a reload; who asks them hears of the reload a moment later.
+fn keep_staples(http: &Http, before: &[Option<Arc<ServerTls>>], certificates: &[Option<Arc<ServerTls>>]) {
+    let known: HashMap<_, _> = before
+        .iter()
+        .flatten()
+        .flat_map(|server| server.leaves())
+        .filter_map(|leaf| Some((leaf.certificate, leaf.stapled?)))
+        .collect();
+    if known.is_empty() {
+        return;
+    }
+    for (server, certificates) in http.servers.iter().zip(certificates) {
+        let asks = |stapling: &Stapling| stapling.file.is_none();
+        let Some(certificates) = certificates else { continue };
+        if !server.settings.tls.as_ref().is_some_and(|tls| tls.stapling.as_ref().is_some_and(asks)) {
+            continue;
+        }
+        for leaf in certificates.leaves() {
+            certificates.staple(&leaf.certificate, known.get(&leaf.certificate).map(|said| &said[..]));
         }
     }
-    http.listeners
-        .iter()
-        .map(|listener| {
-            let acceptor = listener.ssl.then(|| acceptor(http, listener, &configs, keeps_offers)).flatten();
-            acceptor.map(|acceptor| acceptor.answering(acme.challenges.clone()))
-        })
-        .collect()
 }
 
 /// One per location. Locations with the same settings share theirs, and with it the sessions.
@@ -100,18 +128,18 @@ fn connectors(http: &Http, findings: &mut Diagnostics) -> Vec<Option<Arc<TlsConn
 fn acceptor(
     http: &Http,
     listener: &Listener,
-    configs: &HashMap<u32, Arc<ServerTls>>,
+    certificates: &[Option<Arc<ServerTls>>],
     keeps_offers: bool,
 ) -> Option<TlsAcceptor<ChooseCertificate>> {
     let rejects = |id: &ServerId| http.server(*id).settings.tls.as_ref().is_some_and(|tls| tls.rejects);
     let rejecting: Vec<ServerId> = listener.servers.iter().copied().filter(rejects).collect();
     let mut candidates = std::iter::once(&listener.default_server).chain(&listener.servers);
-    let default = candidates.find_map(|id| configs.get(&id.0)).cloned();
+    let default = candidates.find_map(|id| certificates[id.0 as usize].clone());
     if default.is_none() && rejecting.is_empty() {
         return None;
     }
     let names = HostTable::new(http, listener);
-    let configs = configs.clone();
+    let certificates = certificates.to_vec();
     let choose: ChooseCertificate = Box::new(move |name: Option<&str>| {
         let host = name.unwrap_or_default().to_ascii_lowercase();
         // A name that an expression cannot decide about has no certificate.
@@ -119,7 +147,7 @@ fn acceptor(
         if rejecting.contains(&server) {
             return None;
         }
-        configs.get(&server.0).or(default.as_ref()).cloned()
+        certificates[server.0 as usize].as_ref().or(default.as_ref()).cloned()
     });
     Some(TlsAcceptor::new(choose, keeps_offers).offering_http2(listener.http2))
 }

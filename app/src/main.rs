@@ -21,6 +21,8 @@ mod descriptors;
 mod names;
 mod health;
 mod issuing;
+mod stapling;
+mod renewing;
 mod recording;
 mod exporting;
 mod handshakes;

@@ -13,16 +13,14 @@ use crate::cli::ServeUrl;
 use crate::exporting::Exporting;
 use crate::health::Checker;
 use crate::issuing::Issuing;
-use crate::logs;
-use crate::names;
-use crate::panic_log;
 use crate::pid_file::PidFile;
 use crate::recording::Recording;
 use crate::reload::{self, LoadAgain};
-use crate::serve_url;
+use crate::renewing::Renewing;
 use crate::upgrade::Program;
 use crate::watchdog::Watchdog;
 use crate::worker::{self, Handle, Order};
+use crate::{logs, names, panic_log, serve_url};
 use millstream_conf::load::{Loaded, Options, load};
 use millstream_conf::model::{Configuration, Level, LogTarget, Main};
 use millstream_load::origin::{self, DemoOptions};
@@ -123,6 +121,7 @@ struct Process {
     account: Option<Account>,
     checker: Checker,
     issuing: Issuing,
+    renewing: Renewing,
     recording: Recording,
     exporting: Exporting,
     watchdog: Watchdog,
@@ -170,6 +169,7 @@ impl Process {
             account,
             checker: Checker::default(),
             issuing: Issuing::default(),
+            renewing: Renewing::default(),
             recording: Recording::default(),
             exporting,
             watchdog: Watchdog::start().map_err(|error| failed(format!("the watchdog: {error}")))?,
@@ -184,6 +184,7 @@ impl Process {
         names::follow(&self.shared);
         self.checker.take_over(&self.shared, &self.log_writer, &self.registry);
         self.issuing.take_over(&self.shared);
+        self.renewing.take_over(&self.shared);
         self.recording.take_over(&self.shared);
         self.exporting.take_over(&self.shared);
     }

@@ -65,7 +65,7 @@ const TABLE: &[(Fate, &str)] = &[
         LeftOut(TUNING),
         "debug_points ssl_object_cache_inheritable working_directory early_hints \
                        google_perftools_profiles gzip_no_buffer postpone_gzipping \
-                       ssl_certificate_cache ssl_certificate_compression",
+                       ssl_certificate_cache",
     ),
     (LeftOut(LOOK), "msie_refresh"),
     (BelongsTo(&["auth_jwt"]), "auth_jwt_*"),

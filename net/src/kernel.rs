@@ -11,6 +11,8 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// Largest scratch space offered for one user or group entry; a group with more members than fit is an error.
 const LARGEST_ENTRY: usize = 1 << 20;
@@ -30,6 +32,12 @@ pub(crate) fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: the descriptor is open (checked above) and was inherited, so that nothing in this process owns
     // it yet; `Inherited::from_environment` runs once and hands in each number once.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// A descriptor whose readiness to be read the runtime waits for.
+pub(crate) fn readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: the descriptor is owned, so that it stays the same and open until it is deregistered.
+    Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
 }
 
 /// TCP_DEFER_ACCEPT: the kernel reports a connection only when its first bytes came, or after `seconds`.

@@ -13,6 +13,7 @@ pub mod privileges;
 pub mod clock;
 pub mod terminal;
 pub mod timer;
+pub mod file_watch;
 pub mod buffers;
 pub mod blocking;
 pub mod cores;

@@ -3,13 +3,18 @@
 //!
 //! The protocol itself is rustls's. Here are read the PEM files, chosen the cipher suites and the
 //! certificate, and sessions given their lifetime; nothing of a key is ever printed.
-//! Next: `tls/certificates`, `tls/ciphers`, `tls/sessions`; `stream::Encrypted` is what comes out.
+//! Next: `tls/held`, `tls/certificates`, `tls/ciphers`, `tls/sessions`; `stream::Encrypted` is what comes out.
 
 mod der;
 mod unverified;
 mod ciphers;
 mod keys;
+mod stamp;
+mod pem;
+mod held;
 mod certificates;
+mod compression;
+mod certificate_issuer;
 mod issued;
 mod challenges;
 mod usage;
@@ -26,9 +31,11 @@ mod tests;
 
 pub use crate::stream::{Offered, TlsInfo};
 pub use acceptor::{HandshakeError, TlsAcceptor};
+pub use certificate_issuer::CertificateIssuer;
 pub use challenges::{Challenges, OpenChallenge};
 pub use clients::Clients;
 pub use connector::TlsConnector;
+pub use held::{Leaf, ReadAgain};
 pub use issued::Issued;
 pub use rustls_pki_types::CertificateDer;
 pub use unverified::Unverified;
@@ -140,6 +147,8 @@ pub struct ServerTls {
     configs: [Arc<ServerConfig>; 2],
     /// Whether HTTP/2 is offered wherever the server listens.
     offers_http2: bool,
+    /// What was read of its files.
+    certificates: Arc<Certificates>,
     /// Its certificates, where they are known at a handshake alone.
     evaluated: Option<Evaluated>,
     /// What is issued to it, where it has no other certificate.
@@ -165,10 +174,9 @@ impl ServerTls {
         if provider.cipher_suites.is_empty() {
             return Err(TlsError::NoCiphers);
         }
-        if !tls.groups.is_empty() {
-            provider.kx_groups = tls.groups.iter().map(|group| key_exchange(*group)).collect();
-        }
-        let passwords = certificates::passwords(tls.passwords.as_deref())?;
+        let groups = if tls.groups.is_empty() { &GROUPS[..] } else { &tls.groups };
+        provider.kx_groups = groups.iter().map(|group| key_exchange(*group)).collect();
+        let passwords = pem::passwords(tls.passwords.as_deref())?;
         let has_variable = |source: &PemSource| matches!(source, PemSource::Variable(..));
         let is_evaluated = tls.certificates.iter().any(|(one, key)| has_variable(one) || has_variable(key));
         let provider = Arc::new(provider);
@@ -184,9 +192,12 @@ impl ServerTls {
             (Certificates::of(Vec::new(), &provider), sessions::context(names, clients.as_deref()))
         } else {
             let certificates = Certificates::read(tls, &passwords, &provider)?;
-            let context = sessions::context(certificates.identity().chain(names_issued), clients.as_deref());
+            let identity = certificates.identity();
+            let identity = identity.iter().map(|certificate| certificate.as_ref());
+            let context = sessions::context(identity.chain(names_issued), clients.as_deref());
             (certificates, context)
         };
+        let certificates = Arc::new(certificates);
         let awaited = issued.clone().filter(|_| tls.certificates.iter().all(is_issued));
         let evaluated = is_evaluated.then(|| Evaluated {
             pairs: tls.certificates.iter().filter(|pair| !is_issued(pair)).cloned().collect(),
@@ -203,16 +214,53 @@ impl ServerTls {
             Some(clients) => builder.with_client_cert_verifier(clients),
             None => builder.with_no_client_auth(),
         };
-        let mut config = builder.with_cert_resolver(issued::resolver(certificates, issued.as_ref()));
+        let mut config = builder.with_cert_resolver(issued::resolver(certificates.clone(), issued.as_ref()));
         config.ignore_client_order = tls.prefer_server_ciphers;
         config.alpn_protocols = vec![HTTP_1.to_vec()];
+        config.max_fragment_size = Some(tls.record_size + RECORD_HEAD);
+        if tls.compresses_certificates {
+            config.cert_compressors = compression::ALL.to_vec();
+        }
         config.session_storage = session_storage(tls.session_cache);
         if tls.session_tickets {
             config.ticketer = sessions::tickets(tls.session_timeout, &tls.ticket_keys, context)?;
         }
-        Ok(Arc::new(ServerTls { configs: offering(config), offers_http2, evaluated, awaited }))
+        Ok(Arc::new(ServerTls { configs: offering(config), offers_http2, certificates, evaluated, awaited }))
+    }
+
+    /// The files that certificates are read from, and what is sent with them.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.certificates.held.files()
+    }
+
+    /// Reads the files again that have changed, for the next handshakes. It blocks.
+    pub fn read_again(&self) -> Vec<ReadAgain> {
+        let read_again = self.certificates.held.read_again();
+        if !read_again.is_empty() {
+            self.certificates.publish();
+        }
+        read_again
+    }
+
+    /// The certificates in use that were read of files.
+    pub fn leaves(&self) -> Vec<Leaf> {
+        self.certificates.held.leaves()
+    }
+
+    /// With this certificate goes what its authority says of it, or nothing, from the next handshake on.
+    pub fn staple(&self, leaf: &CertificateDer<'_>, response: Option<&[u8]>) {
+        if self.certificates.held.staple(leaf, response) {
+            self.certificates.publish();
+        }
     }
 }
+
+/// What is offered where nothing is written, preferred first: that which no quantum computer will open later (draft-ietf-tls-ecdhe-mlkem), then what costs
+/// the least.
+const GROUPS: [TlsGroup; 4] = [TlsGroup::X25519MlKem768, TlsGroup::X25519, TlsGroup::P256, TlsGroup::P384];
+
+/// Bytes before what is in a record, which the library counts in (RFC 8446 §5.1).
+const RECORD_HEAD: usize = 5;
 
 /// The names of protocols in handshakes (RFC 7301 §6, RFC 9113 §3.1).
 const HTTP_1: &[u8] = b"http/1.1";

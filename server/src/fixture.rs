@@ -54,6 +54,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
         main_log: ErrorLogs::new(Vec::new()),
         tls: conf.listeners.iter().map(|_| None).collect(),
         clients: Vec::new(),
+        certificates: Vec::new(),
         connectors: Vec::new(),
         hosts: conf.listeners.iter().map(|listener| HostTable::new(conf, listener)).collect(),
         tracing: None,

@@ -70,6 +70,8 @@ pub struct Shared {
     pub main_log: ErrorLogs,
     /// One per `Http::listeners`; `None` for a plain one.
     pub tls: Vec<Option<TlsAcceptor<ChooseCertificate>>>,
+    /// One per `Http::servers`: its certificates, where it has any.
+    pub certificates: Vec<Option<Arc<ServerTls>>>,
     /// One per `Http::servers`: what it knows of its clients' authorities, where it asks for certificates.
     pub clients: Vec<Option<Arc<Clients>>>,
     /// One per `Http::locations`: how TLS is spoken to its upstream; `None` where it never is.

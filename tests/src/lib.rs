@@ -26,6 +26,7 @@ pub mod gunicorn;
 pub mod go;
 pub mod nginx_clients;
 pub mod authority;
+pub mod signed;
 pub mod http2_clients;
 pub mod load;
 pub mod server;

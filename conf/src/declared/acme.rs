@@ -27,7 +27,7 @@ pub struct AcmeIssuer {
     /// Where it was written.
     pub span: Span,
     /// `uri`: the server's directory.
-    pub uri: HttpsUrl,
+    pub uri: WebUrl,
     /// `account_key`, default `ecdsa:256`.
     pub account_key: AccountKey,
     /// `challenge`, default `http-01`.
@@ -185,9 +185,9 @@ impl fmt::Debug for ExternalAccount {
     }
 }
 
-/// A URL of a server that is asked over TLS.
+/// A URL of a server that is asked while the process runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HttpsUrl {
+pub struct WebUrl {
     /// The whole, as written.
     pub text: String,
     /// Host and port as written.
@@ -198,13 +198,21 @@ pub struct HttpsUrl {
     pub target: String,
 }
 
-impl HttpsUrl {
+impl WebUrl {
     /// Takes a URL apart; `None` where it is none, or not one of TLS (RFC 8555 §6.1).
-    pub fn parse(text: &str) -> Option<HttpsUrl> {
-        const SCHEME: &str = "https://";
-        let (start, rest) = text.split_at_checked(SCHEME.len())?;
+    pub fn parse(text: &str) -> Option<WebUrl> {
+        Self::of("https://", 443, text)
+    }
+
+    /// The same of a URL without TLS.
+    pub fn parse_plain(text: &str) -> Option<WebUrl> {
+        Self::of("http://", 80, text)
+    }
+
+    fn of(scheme: &str, port: u16, text: &str) -> Option<WebUrl> {
+        let (start, rest) = text.split_at_checked(scheme.len())?;
         let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
-        if !start.eq_ignore_ascii_case(SCHEME) || !is_plain {
+        if !start.eq_ignore_ascii_case(scheme) || !is_plain {
             return None;
         }
         let (authority, target) = match rest.find(['/', '?']) {
@@ -212,11 +220,11 @@ impl HttpsUrl {
             None => (rest, "/"),
         };
         let target = if target.starts_with('?') { format!("/{target}") } else { target.to_owned() };
-        let address = match PeerAddress::parse(authority, 443)? {
+        let address = match PeerAddress::parse(authority, port)? {
             PeerAddress::Unix(_) => return None,
             address => address,
         };
-        Some(HttpsUrl { text: text.to_owned(), authority: authority.to_owned(), address, target })
+        Some(WebUrl { text: text.to_owned(), authority: authority.to_owned(), address, target })
     }
 }
 
@@ -239,7 +247,7 @@ mod tests {
             ("https://ca/dir\r\nHost: b", None),
             ("https://user@ca/", None),
         ] {
-            let found = HttpsUrl::parse(text);
+            let found = WebUrl::parse(text);
             assert_eq!(found.as_ref().map(|url| (&*url.authority, &*url.target)), expected, "{text}");
         }
     }

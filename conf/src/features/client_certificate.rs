@@ -60,6 +60,13 @@ level! {
     }
 }
 
+impl ClientCertificateLevel {
+    /// `ssl_trusted_certificate`.
+    pub(super) fn trusted(&self) -> Option<&PathBuf> {
+        self.trusted.as_ref()
+    }
+}
+
 impl Feature for ClientCertificateLevel {
     type Settings = ClientCertificates;
 

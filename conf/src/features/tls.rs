@@ -10,6 +10,8 @@ use std::time::Duration;
 use super::context::HTTP_SERVER;
 use super::level::level;
 use super::{Apply, Feature, Level, MANY, Place, Row, idle, often, once};
+use crate::declared::acme::WebUrl;
+use crate::declared::resolver::{RESOLVER_TIMEOUT, ResolverId};
 use crate::parts::PathUse;
 use crate::reading::Reading;
 use crate::source::Span;
@@ -55,10 +57,29 @@ pub struct Tls {
     pub ticket_keys: Vec<PathBuf>,
     /// `ssl_ecdh_curve`, preferred first; empty = the library's own.
     pub groups: Vec<TlsGroup>,
-    /// `ssl_stapling_file`: what the authority says of the certificate, in DER.
-    pub stapled: Option<PathBuf>,
+    /// `ssl_stapling`: where what the authority says of the certificates comes from; nothing sends none of it.
+    pub stapling: Option<Stapling>,
+    /// `ssl_buffer_size`: bytes of an answer in one record.
+    pub record_size: usize,
+    /// `ssl_certificate_compression`.
+    pub compresses_certificates: bool,
     /// `ssl_reject_handshake`.
     pub rejects: bool,
+}
+
+/// `ssl_stapling on`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stapling {
+    /// `ssl_stapling_file`: what the authority says, in DER; nothing asks a responder.
+    pub file: Option<PathBuf>,
+    /// `ssl_stapling_responder`; nothing asks the one that the certificate names.
+    pub responder: Option<WebUrl>,
+    /// `ssl_trusted_certificate`: authorities that are not in the file of the certificate.
+    pub authorities: Option<PathBuf>,
+    /// Who is asked for the responder's name; nothing asks the system.
+    pub resolver: Option<ResolverId>,
+    /// How long that may take.
+    pub resolver_timeout: Duration,
 }
 
 level! {
@@ -86,8 +107,16 @@ level! {
         ticket_keys: Vec<PathBuf>,
         /// `ssl_ecdh_curve`.
         groups: Vec<TlsGroup>,
+        /// `ssl_stapling`.
+        stapling: bool,
         /// `ssl_stapling_file`.
         stapled: PathBuf,
+        /// `ssl_stapling_responder`.
+        responder: WebUrl,
+        /// `ssl_buffer_size`.
+        record_size: usize,
+        /// `ssl_certificate_compression`.
+        compresses_certificates: bool,
         /// `ssl_reject_handshake`, with its place.
         rejects: (bool, Span),
     }
@@ -100,7 +129,7 @@ impl Feature for TlsLevel {
         self.inherit_open(above);
     }
 
-    fn resolve(&self, _: &Place<'_>, reading: &mut Reading<'_>) -> Option<Tls> {
+    fn resolve(&self, place: &Place<'_>, reading: &mut Reading<'_>) -> Option<Tls> {
         let certificates = self.certificates.as_deref().unwrap_or_default();
         let keys = self.certificate_keys.as_deref().unwrap_or_default();
         let (rejects, rejects_at) = self.rejects.unwrap_or_default();
@@ -144,11 +173,30 @@ impl Feature for TlsLevel {
             session_tickets: self.session_tickets.unwrap_or(true),
             ticket_keys: self.ticket_keys.clone().unwrap_or_default(),
             groups: self.groups.clone().unwrap_or_default(),
-            stapled: self.stapled.clone(),
+            stapling: self.stapling.unwrap_or(false).then(|| self.stapling(place)),
+            record_size: self.record_size.unwrap_or(LARGEST_RECORD),
+            compresses_certificates: self.compresses_certificates.unwrap_or(false),
             rejects,
         })
     }
 }
+
+impl TlsLevel {
+    fn stapling(&self, place: &Place<'_>) -> Stapling {
+        Stapling {
+            file: self.stapled.clone(),
+            responder: self.responder.clone(),
+            authorities: place.level.client_certificate.trusted().cloned(),
+            resolver: place.level.resolver.servers.flatten(),
+            resolver_timeout: place.level.resolver.timeout.unwrap_or(RESOLVER_TIMEOUT),
+        }
+    }
+}
+
+/// Bytes of an answer in one record, at the most (RFC 8446 §5.1).
+const LARGEST_RECORD: usize = 16 * 1024;
+/// The least that the library takes, without what stands before them in a record.
+const SMALLEST_RECORD: u64 = 32;
 
 /// The rows of this family.
 #[rustfmt::skip]
@@ -205,27 +253,31 @@ pub const ROWS: &[Row] = &[
     once("ssl_reject_handshake", HTTP_SERVER, (1, 1), "on | off", "off",
         "Refuses handshakes for the names of this server (alert `unrecognized_name`); it then needs no certificate.",
         Apply::Level(|l, d, r| l.tls.rejects = r.flag(&d.args[0]).map(|rejects| (rejects, d.span)))),
+    once("ssl_stapling", HTTP_SERVER, (1, 1), "on | off", "off",
+        "Whether what the authority says of the certificate goes with every handshake (OCSP stapling, RFC 6066 §8). It is that of `ssl_stapling_file`, or else the \
+        responder that stands in the certificate is asked in the background; what it says is checked, sent along while it holds, and asked for anew in time.",
+        Apply::Level(|l, d, r| l.tls.stapling = r.flag(&d.args[0]))),
     once("ssl_stapling_file", HTTP_SERVER, (1, 1), "file", "",
-        "A file with what the authority says of the certificate (an OCSP response in DER), which goes with every handshake.",
+        "A file with what the authority says of the certificate (an OCSP response in DER), in place of asking it. Of several certificates those have it that it speaks of.",
         Apply::Level(|l, d, r| l.tls.stapled = Some(pem_file(&d.args[0], "OCSP response", r).0))),
-    idle("ssl_stapling", HTTP_SERVER, (1, 1), "on | off",
-        "Whether nginx asks the authority about the certificate and sends the answer along.",
-        "the authority is not asked; clients that want to know ask it themselves, and ssl_stapling_file is sent"),
-    idle("ssl_stapling_responder", HTTP_SERVER, (1, 1), "URL",
-        "Whom nginx asks.",
-        "the authority is not asked"),
+    once("ssl_stapling_responder", HTTP_SERVER, (1, 1), "URL", "",
+        "The responder (`http://`) that is asked in place of the one that the certificate names.",
+        Apply::Level(|l, d, r| l.tls.responder = responder(&d.args[0], r))),
     idle("ssl_stapling_verify", HTTP_SERVER, (1, 1), "on | off",
-        "Whether nginx checks what the authority says.",
-        "the authority is not asked"),
+        "Whether nginx checks what the responder says.",
+        "what a responder says is always checked, by the certificate of the authority: the next one in the file of ssl_certificate, or one of ssl_trusted_certificate"),
+    once("ssl_certificate_compression", HTTP_SERVER, (1, 1), "on | off", "off",
+        "Whether certificates are compressed for clients of TLS 1.3 that take it (RFC 8879): with brotli or zlib, once for all that have the same.",
+        Apply::Level(|l, d, r| l.tls.compresses_certificates = r.flag(&d.args[0]))),
+    once("ssl_buffer_size", HTTP_SERVER, (1, 1), "size", "16k",
+        "How many bytes of an answer go into one TLS record. Small records reach a client sooner over a slow way; large ones cost less.",
+        Apply::Level(|l, d, r| l.tls.record_size = record_size(&d.args[0], r))),
     idle("ssl_early_data", HTTP_SERVER, (1, 1), "on | off",
         "Whether requests in the first packet of TLS 1.3 are taken.",
         "they can be replayed by whoever sees them (RFC 8470); a client sends them after the handshake instead"),
     often("ssl_conf_command", HTTP_SERVER, (2, 2), "name value", "",
         "Commands to the OpenSSL library.",
         Apply::Idle("the TLS library is not OpenSSL")),
-    idle("ssl_buffer_size", HTTP_SERVER, (1, 1), "size",
-        "How much goes into one TLS record.",
-        "the TLS library sizes its records by itself"),
     idle("ssl_dhparam", HTTP_SERVER, (1, 1), "file",
         "The parameters of suites with DHE.",
         "suites with DHE are not offered; those with ECDHE need no parameters"),
@@ -255,6 +307,28 @@ pub(in crate::features) fn pem_file(word: &Word, what: &str, reading: &mut Readi
             .help("write the name of a PEM file that may be read; relative names hang on the directory of the main file");
     }
     (path, word.span)
+}
+
+fn responder(word: &Word, reading: &mut Reading<'_>) -> Option<WebUrl> {
+    let found = WebUrl::parse_plain(&word.text);
+    if found.is_none() {
+        reading
+            .error(word.span, format!("invalid URL of an OCSP responder \"{}\"", word.text))
+            .help("write a URL without TLS, as in http://ocsp.example.com/");
+    }
+    found
+}
+
+fn record_size(word: &Word, reading: &mut Reading<'_>) -> Option<usize> {
+    let bytes = reading.size(word)?;
+    if bytes < SMALLEST_RECORD {
+        reading
+            .error(word.span, format!("a TLS record of \"{}\" is too small", word.text))
+            .help("write a size from 32 to 16k");
+        return None;
+    }
+    // As in nginx what is more than a record holds is a full one.
+    Some(usize::try_from(bytes).unwrap_or(LARGEST_RECORD).min(LARGEST_RECORD))
 }
 
 /// The file of passwords is not looked at: whoever feeds a named pipe is asked once.

@@ -11,7 +11,7 @@ pub mod listen;
 pub use crate::address::{HostPort, ListenAddress, PeerAddress};
 pub use crate::declared::acme::{
     AccountKey, AcmeCertificate, AcmeCertificateId, AcmeChallenge, AcmeIdentifier, AcmeIssuer, AcmeIssuerId,
-    AcmeProfile, ExternalAccount, HttpsUrl, KeyKind,
+    AcmeProfile, ExternalAccount, KeyKind, WebUrl,
 };
 pub use crate::declared::cache_zone::{CacheZone, CacheZoneId, Pace};
 pub use crate::declared::charset_map::{Conversion, Table};
@@ -95,7 +95,7 @@ pub use crate::features::secure_link::SecureLink;
 pub use crate::features::status_zone::StatusZone;
 pub use crate::features::sub_filter::{SubFilter, Substitution};
 pub use crate::features::symlinks::{Refused, Symlinks};
-pub use crate::features::tls::{PemSource, Tls, TlsGroup, TlsVersion};
+pub use crate::features::tls::{PemSource, Stapling, Tls, TlsGroup, TlsVersion};
 pub use crate::features::try_files::{Candidate, Otherwise, TryFiles};
 pub use crate::features::types::Types;
 pub use crate::features::{ServerSettings, Settings};

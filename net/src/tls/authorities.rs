@@ -6,7 +6,7 @@
 use super::direct::{self, Known};
 use super::unverified::Unverified;
 use super::usage::{self, Purpose};
-use super::{TlsError, certificates};
+use super::{TlsError, pem};
 use crate::clock;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::WebPkiSupportedAlgorithms;
@@ -44,7 +44,7 @@ impl Authorities {
     /// Reads those of a file; gives what stands there.
     pub(super) fn know(&mut self, file: &Path) -> Result<&[CertificateDer<'static>], TlsError> {
         let before = self.known.certificates.len();
-        self.known.certificates.extend(certificates::items::<CertificateDer<'static>>(file)?);
+        self.known.certificates.extend(pem::items::<CertificateDer<'static>>(file)?);
         let found = &self.known.certificates[before..];
         if found.is_empty() {
             return Err(TlsError::NoCertificate(file.to_path_buf()));
@@ -64,7 +64,7 @@ impl Authorities {
 
     /// Reads what they have revoked.
     pub(super) fn revoke(&mut self, file: &Path) -> Result<(), TlsError> {
-        self.known.lists = certificates::items(file)?;
+        self.known.lists = pem::items(file)?;
         for list in &self.known.lists {
             let list = OwnedCertRevocationList::from_der(list)
                 .map_err(|error| TlsError::BadRevocationList(file.to_path_buf(), error.to_string()))?;

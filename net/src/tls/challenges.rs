@@ -5,7 +5,7 @@
 //! nearly always, looking costs the read of one number. Before: `issued`; next: `acceptor`, which answers handshakes.
 
 use super::TlsError;
-use super::certificates::pair;
+use super::pem::pair;
 use millstream_conf::model::PemSource;
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;

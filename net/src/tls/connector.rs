@@ -1,11 +1,11 @@
 //! TLS to upstream servers: from `proxy_ssl_*` to a configuration, and from a plain stream to an encrypted one.
 //!
 //! A certificate is verified only where the configuration asks for it, as in nginx. No timeout of its own: the caller holds the
-//! deadline and drops the future. Before: `certificates` and `ciphers`, which the clients' side shares.
+//! deadline and drops the future. Before: `pem` and `ciphers`, which the clients' side shares.
 
 use super::authorities::Authorities;
 use super::usage::Purpose;
-use super::{TlsError, acceptor, certificates, ciphers, versions};
+use super::{TlsError, acceptor, ciphers, pem, versions};
 use crate::certificate::Certificate;
 use crate::stream::{Encrypted, Stream, Transport};
 use millstream_conf::model::UpstreamTls;
@@ -48,13 +48,8 @@ impl TlsConnector {
             None => builder.with_no_client_auth(),
             Some((certificate, key)) => {
                 let own = {
-                    let passwords = certificates::passwords(settings.passwords.as_deref())?;
-                    certificates::pair(
-                        &certificate.clone().into(),
-                        &key.clone().into(),
-                        &passwords,
-                        &provider,
-                    )?
+                    let passwords = pem::passwords(settings.passwords.as_deref())?;
+                    pem::pair(&certificate.clone().into(), &key.clone().into(), &passwords, &provider)?
                 };
                 builder.with_client_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(own)))
             }

@@ -3,8 +3,10 @@
 //! What was read is remembered, up to a bound, for as long as its files stay as they were. Before: `certificates`. Next: `acceptor`, which knows
 //! what the variables come to.
 
-use super::certificates::{Certificates, pair};
+use super::certificates::Certificates;
 use super::issued::{Issued, resolver};
+use super::pem::pair;
+use super::stamp::Stamp;
 use super::{ServerTls, TlsError};
 use crate::blocking;
 use millstream_conf::model::{PemSource, Template};
@@ -13,10 +15,7 @@ use rustls::crypto::CryptoProvider;
 use rustls::sign::CertifiedKey;
 use std::collections::VecDeque;
 use std::fmt;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 /// Pairs that are remembered of a server; the oldest goes first.
 const MOST: usize = 256;
@@ -43,22 +42,6 @@ pub(super) struct Remembered {
     key: PemSource,
     were: (Option<Stamp>, Option<Stamp>),
     read: Arc<CertifiedKey>,
-}
-
-/// What tells one state of a file from the next.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    inode: u64,
-    length: u64,
-    modified: Option<SystemTime>,
-}
-
-impl Stamp {
-    fn of(source: &PemSource) -> Option<Stamp> {
-        let PemSource::File(path) = source else { return None };
-        let about = fs::metadata(path).ok()?;
-        Some(Stamp { inode: about.ino(), length: about.len(), modified: about.modified().ok() })
-    }
 }
 
 impl Evaluated {
@@ -106,7 +89,7 @@ pub(super) async fn config(
             sources.into_iter().map(|(certificate, key)| evaluated.pair(certificate, key)).collect();
         let mut config = (**known).clone();
         config.cert_resolver =
-            resolver(Certificates::of(keys?, &evaluated.provider), evaluated.issued.as_ref());
+            resolver(Arc::new(Certificates::of(keys?, &evaluated.provider)), evaluated.issued.as_ref());
         Ok(Arc::new(config))
     })
     .await

@@ -4,7 +4,8 @@
 //! a reload. Before: `certificates`, which asks for it; next: `millstream-acme`, which brings it.
 
 use super::TlsError;
-use super::certificates::{Certificates, pair};
+use super::certificates::Certificates;
+use super::pem::pair;
 use millstream_conf::model::PemSource;
 use rustls::crypto::aws_lc_rs;
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -61,7 +62,7 @@ impl Issued {
 #[derive(Debug)]
 pub(super) struct WithIssued {
     pub(super) issued: Arc<Issued>,
-    pub(super) others: Certificates,
+    pub(super) others: Arc<Certificates>,
 }
 
 impl ResolvesServerCert for WithIssued {
@@ -71,9 +72,12 @@ impl ResolvesServerCert for WithIssued {
 }
 
 /// How the certificates of a server are chosen from.
-pub(super) fn resolver(others: Certificates, issued: Option<&Arc<Issued>>) -> Arc<dyn ResolvesServerCert> {
+pub(super) fn resolver(
+    others: Arc<Certificates>,
+    issued: Option<&Arc<Issued>>,
+) -> Arc<dyn ResolvesServerCert> {
     match issued {
         Some(issued) => Arc::new(WithIssued { issued: issued.clone(), others }),
-        None => Arc::new(others),
+        None => others,
     }
 }

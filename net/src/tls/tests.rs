@@ -100,7 +100,9 @@ pub(super) fn tls(certificates: Vec<(PathBuf, PathBuf)>) -> Tls {
         session_tickets: true,
         ticket_keys: Vec::new(),
         groups: Vec::new(),
-        stapled: None,
+        stapling: None,
+        record_size: 16 * 1024,
+        compresses_certificates: false,
         rejects: false,
     }
 }
@@ -497,7 +499,7 @@ fn a_certificate_whose_name_has_variables_is_read_at_each_handshake_and_anew_onc
             Ok::<_, String>(shown.expect("one is shown"))
         };
         let own = |pair: &(PathBuf, PathBuf)| {
-            let items: Vec<CertificateDer<'static>> = certificates::items(&pair.0).expect("PEM");
+            let items: Vec<CertificateDer<'static>> = pem::items(&pair.0).expect("PEM");
             items[0].clone()
         };
         for _ in 0..2 {

@@ -16,6 +16,8 @@ mod serve_shared;
 mod command_line;
 mod acme;
 mod client_certificates;
+mod stapling;
+mod renewed_certificates;
 mod client_side;
 mod http2;
 mod http2_upstreams;

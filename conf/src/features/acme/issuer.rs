@@ -4,7 +4,7 @@
 
 use crate::declared::Kind;
 use crate::declared::acme::{
-    AccountKey, AcmeChallenge, AcmeIssuer, AcmeProfile, ExternalAccount, HttpsUrl, KEY_KINDS, KeyKind,
+    AccountKey, AcmeChallenge, AcmeIssuer, AcmeProfile, ExternalAccount, KEY_KINDS, KeyKind, WebUrl,
 };
 use crate::declared::resolver::{RESOLVER_TIMEOUT, ResolverId};
 use crate::features::Level;
@@ -23,7 +23,7 @@ const MOST_CONTACTS: usize = 16;
 /// What is written of an authority.
 #[derive(Debug, Default)]
 pub struct IssuerDraft {
-    uri: Option<HttpsUrl>,
+    uri: Option<WebUrl>,
     account_key: Option<AccountKey>,
     challenge: Option<AcmeChallenge>,
     pub(super) common_name_in_csr: Option<bool>,
@@ -65,7 +65,7 @@ pub fn declare(directive: &Directive, draft: IssuerDraft, reading: &mut Reading<
     let has_default_state = draft.state_path.is_none();
     let state_path = draft.state_path.unwrap_or_else(|| Some(reading.path(&format!("acme_{}", name.text))));
     // What is wrong has its error; without one its servers would have another.
-    let nowhere = || HttpsUrl {
+    let nowhere = || WebUrl {
         text: String::new(),
         authority: String::new(),
         address: crate::address::PeerAddress::Unix(PathBuf::new()),
@@ -119,7 +119,7 @@ pub(super) fn uri(issuer: &mut IssuerDraft, directive: &Directive, reading: &mut
     if !reading.without_variables(word, "the URI of an acme_issuer") {
         return;
     }
-    issuer.uri = HttpsUrl::parse(&word.text);
+    issuer.uri = WebUrl::parse(&word.text);
     if issuer.uri.is_none() {
         reading
             .error(word.span, format!("invalid uri \"{}\"", word.text))

@@ -1,7 +1,7 @@
 //! Chains made on the spot, each with what is to be found of it; and handshakes in which certificates are shown.
 
 use super::*;
-use crate::tls::certificates;
+use crate::tls::pem;
 use crate::tls::tests::{Files, VERSION_1, VERSION_1_KEY, handshake, on_runtime, tls};
 use crate::tls::{ServerTls, TlsInfo, clients};
 use millstream_conf::source::Span;
@@ -229,13 +229,8 @@ fn what_an_authority_has_revoked_is_refused_and_so_is_what_it_has_no_list_for() 
 
 /// A client that shows the certificate of a pair of files.
 fn showing(files: &Files, pair: &(PathBuf, PathBuf)) -> Arc<ClientConfig> {
-    let own = certificates::pair(
-        &pair.0.clone().into(),
-        &pair.1.clone().into(),
-        &[],
-        &aws_lc_rs::default_provider(),
-    )
-    .expect("whole");
+    let own = pem::pair(&pair.0.clone().into(), &pair.1.clone().into(), &[], &aws_lc_rs::default_provider())
+        .expect("whole");
     let mut config = Arc::unwrap_or_clone(files.client(&[]));
     config.client_auth_cert_resolver = Arc::new(rustls::sign::SingleCertAndKey::from(own));
     Arc::new(config)
@@ -285,10 +280,9 @@ fn whoever_has_not_the_key_of_the_certificate_that_he_shows_is_refused() {
         let server = ServerTls::read(&tls(vec![own.clone()]), Some(clients)).expect("whole");
         let provider = aws_lc_rs::default_provider();
         let mut shown =
-            certificates::pair(&own.0.clone().into(), &own.1.clone().into(), &[], &provider).expect("whole");
-        shown.key = certificates::pair(&other.0.clone().into(), &other.1.clone().into(), &[], &provider)
-            .expect("whole")
-            .key;
+            pem::pair(&own.0.clone().into(), &own.1.clone().into(), &[], &provider).expect("whole");
+        shown.key =
+            pem::pair(&other.0.clone().into(), &other.1.clone().into(), &[], &provider).expect("whole").key;
         for suite in ["TLS_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"] {
             let mut client = Arc::unwrap_or_clone(files.client(&[suite]));
             client.client_auth_cert_resolver = Arc::new(rustls::sign::SingleCertAndKey::from(shown.clone()));

@@ -1,0 +1,260 @@
+//! What is stapled to certificates: responders are asked in the background, and what they say is in use while it holds.
+//!
+//! One task does it for each certificate, whichever servers have it; a handshake never waits for it. It is asked for anew ahead of its end, and what has ended
+//! is sent no more. Before: `ocsp`, which judges; next: `millstream`'s `app/src/stapling.rs`, the thread.
+
+use crate::failure::AcmeFailure;
+use crate::ocsp::{OcspFailure, OcspQuestion, responder};
+use crate::transport::{self, Question};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use millstream_conf::model::{Level, Stapling, WebUrl};
+use millstream_net::clock;
+use millstream_net::resolver::Resolver;
+use millstream_net::timer::Deadline;
+use millstream_net::tls::{CertificateDer, CertificateIssuer, Leaf, ServerTls};
+use millstream_telemetry::error_log::ErrorLogs;
+use millstream_wire::Method;
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Between two questions at the least, and after one that failed, in seconds; as nginx.
+const LEAST_REST: i64 = 5 * 60;
+/// And at the most, so that a revocation is heard of within it.
+const LONGEST_REST: i64 = 60 * 60;
+/// Bytes of an answer; it goes with every handshake.
+const MOST_RESPONSE: usize = 16 * 1024;
+
+/// A certificate about which a responder is asked.
+#[derive(Debug)]
+pub struct Asked {
+    leaf: CertificateDer<'static>,
+    issuer: CertificateIssuer,
+    responder: WebUrl,
+    question: OcspQuestion,
+    /// What it is in the words of a log.
+    name: String,
+}
+
+/// Why nobody is asked about a certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotAsked {
+    /// The certificate of its authority is in no file.
+    NoIssuer,
+    /// It names no responder.
+    NoResponder,
+    /// The responder's URL is none of HTTP without TLS.
+    BadResponder(String),
+    /// It cannot be read.
+    Malformed,
+}
+
+impl fmt::Display for NotAsked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotAsked::NoIssuer => f.write_str("issuer certificate not found"),
+            NotAsked::NoResponder => f.write_str("no OCSP responder URL in the certificate"),
+            NotAsked::BadResponder(url) => write!(f, "invalid URL of an OCSP responder \"{url}\""),
+            NotAsked::Malformed => f.write_str("the certificate cannot be read"),
+        }
+    }
+}
+
+impl Asked {
+    /// Whom to ask what about a certificate in use.
+    ///
+    /// # Errors
+    /// Why nobody can be asked.
+    pub fn about(leaf: &Leaf, stapling: &Stapling) -> Result<Asked, NotAsked> {
+        let issuer = CertificateIssuer::of(&leaf.certificate, &leaf.above).ok_or(NotAsked::NoIssuer)?;
+        let named = || {
+            let url = responder(&leaf.certificate).ok_or(NotAsked::NoResponder)?;
+            WebUrl::parse_plain(&url).ok_or(NotAsked::BadResponder(url))
+        };
+        let responder = stapling.responder.clone().map_or_else(named, Ok)?;
+        let question = OcspQuestion::about(&leaf.certificate, &issuer).ok_or(NotAsked::Malformed)?;
+        let name = leaf.name.display().to_string();
+        Ok(Asked { leaf: leaf.certificate.clone(), issuer, responder, question, name })
+    }
+
+    /// Whether it is the same that is asked of the same.
+    pub fn is_as(&self, other: &Asked) -> bool {
+        self.leaf == other.leaf && self.responder == other.responder
+    }
+}
+
+/// What a reload may change while a certificate is asked about.
+pub struct Stapled {
+    /// Where is told what comes of it.
+    pub log: ErrorLogs,
+    /// Who is asked for the responder's name.
+    pub resolver: Option<Arc<Resolver>>,
+    /// How long that may take.
+    pub resolver_timeout: Duration,
+    /// The servers that have the certificate.
+    pub servers: Vec<Arc<ServerTls>>,
+    /// What is said of it, and until when that holds, in seconds since 1970.
+    pub said: Option<(Vec<u8>, i64)>,
+}
+
+impl Stapled {
+    /// All its servers send what is said, while it holds.
+    pub fn publish(&self, asked: &Asked) {
+        let said = self.said.as_ref().map(|(response, _)| &response[..]);
+        self.servers.iter().for_each(|server| server.staple(&asked.leaf, said));
+    }
+}
+
+/// Asks in time, without end.
+pub async fn run(asked: Rc<Asked>, stapled: Rc<RefCell<Stapled>>) {
+    let mut told: Option<String> = None;
+    loop {
+        let answer = ask(&asked, &stapled).await;
+        let now = clock::wall().seconds;
+        let next = match answer {
+            Ok((response, until)) => {
+                // Without an end it holds until the next one is there (RFC 6960 §2.4).
+                stapled.borrow_mut().said = Some((response, until.unwrap_or(i64::MAX)));
+                stapled.borrow().publish(&asked);
+                if told.take().is_some() {
+                    tell(&asked, &stapled, Level::Notice, "the OCSP responder answers again");
+                }
+                now + until.map_or(LONGEST_REST, |until| rest(until - now))
+            }
+            Err(failure) => {
+                // What was said before holds on, unless this is the better word.
+                if failure.is_the_answer() && stapled.borrow_mut().said.take().is_some() {
+                    stapled.borrow().publish(&asked);
+                }
+                let why = failure.to_string();
+                if told.as_ref() != Some(&why) {
+                    tell(&asked, &stapled, Level::Error, &why);
+                    told = Some(why);
+                }
+                now + LEAST_REST
+            }
+        };
+        wait(&asked, &stapled, next).await;
+    }
+}
+
+/// How long until it is asked for again what holds for so many seconds more.
+fn rest(holds: i64) -> i64 {
+    (holds - LEAST_REST).clamp(LEAST_REST, LONGEST_REST)
+}
+
+/// Waits until then; what ends meanwhile is sent no more.
+async fn wait(asked: &Asked, stapled: &RefCell<Stapled>, next: i64) {
+    loop {
+        let now = clock::wall().seconds;
+        let end = stapled.borrow().said.as_ref().map_or(i64::MAX, |(_, until)| *until);
+        if end <= now {
+            stapled.borrow_mut().said = None;
+            stapled.borrow().publish(asked);
+            continue;
+        }
+        if next <= now {
+            return;
+        }
+        let seconds = u64::try_from(next.min(end) - now).unwrap_or(0);
+        let mut moment = Deadline::new();
+        moment.set(clock::now() + Duration::from_secs(seconds));
+        moment.passed().await;
+    }
+}
+
+fn tell(asked: &Asked, stapled: &RefCell<Stapled>, level: Level, what: &str) {
+    let (name, responder) = (&asked.name, &asked.responder.text);
+    let log = stapled.borrow().log.clone();
+    log.write(level, format_args!("ssl_stapling: {what}, responder {responder}, certificate \"{name}\""));
+}
+
+/// Why there is nothing new to be sent along.
+enum StaplingFailure {
+    Unheard(AcmeFailure),
+    Status(u16),
+    TooLong,
+    Judged(OcspFailure),
+}
+
+impl StaplingFailure {
+    /// Whether the authority itself said that the certificate is not good.
+    fn is_the_answer(&self) -> bool {
+        matches!(self, StaplingFailure::Judged(OcspFailure::Revoked | OcspFailure::Unknown))
+    }
+}
+
+impl fmt::Display for StaplingFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StaplingFailure::Unheard(failure) => failure.fmt(f),
+            StaplingFailure::Status(status) => write!(f, "the OCSP responder answers {status}"),
+            StaplingFailure::TooLong => write!(f, "the answer is longer than {MOST_RESPONSE} bytes"),
+            StaplingFailure::Judged(failure) => failure.fmt(f),
+        }
+    }
+}
+
+async fn ask(asked: &Asked, stapled: &RefCell<Stapled>) -> Result<(Vec<u8>, Option<i64>), StaplingFailure> {
+    let (resolver, timeout) = {
+        let around = stapled.borrow();
+        (around.resolver.clone(), around.resolver_timeout)
+    };
+    let mut url = asked.responder.clone();
+    url.target = target(&url.target, &asked.question.request);
+    let question =
+        Question { method: Method::Get, url: &url.text, body: None, accept: "application/ocsp-response" };
+    let reply = transport::ask_plainly(&url, &question, resolver.as_ref(), timeout).await;
+    let reply = reply.map_err(StaplingFailure::Unheard)?;
+    if reply.status != 200 {
+        return Err(StaplingFailure::Status(reply.status));
+    }
+    if reply.body.len() > MOST_RESPONSE {
+        return Err(StaplingFailure::TooLong);
+    }
+    let judged = asked.question.judge(&reply.body, &asked.issuer, clock::wall().seconds);
+    let until = judged.map_err(StaplingFailure::Judged)?;
+    Ok((reply.body, until))
+}
+
+/// What is asked for: the question in base64 as the last part of the path (RFC 6960 §A.1), which caches can keep.
+fn target(path: &str, request: &[u8]) -> String {
+    let mut target = path.trim_end_matches('/').to_owned();
+    target.push('/');
+    for letter in STANDARD.encode(request).chars() {
+        match letter {
+            '+' => target.push_str("%2B"),
+            '/' => target.push_str("%2F"),
+            '=' => target.push_str("%3D"),
+            plain => target.push(plain),
+        }
+    }
+    target
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_stands_in_the_path_as_text() {
+        for (path, expected) in
+            [("/", "/%2B%2F8%3D"), ("/ocsp", "/ocsp/%2B%2F8%3D"), ("/a/", "/a/%2B%2F8%3D")]
+        {
+            assert_eq!(target(path, &[0xfb, 0xff]), expected);
+        }
+    }
+
+    #[test]
+    fn an_answer_is_renewed_ahead_of_its_end_and_within_the_hour() {
+        let minute = 60;
+        for (holds, expected) in [(7 * 24 * 60, 60), (70, 60), (30, 25), (10, 5), (6, 5), (1, 5), (-1, 5)]
+            .map(|(h, e)| (h * minute, e * minute))
+        {
+            assert_eq!(rest(holds), expected, "{holds}");
+        }
+    }
+}

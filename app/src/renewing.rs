@@ -1,0 +1,158 @@
+//! The thread that reads certificates again when their files change, for all workers.
+//!
+//! It is started by the first configuration that has any, and keeps the right to read a key of root's, as the main thread does: it speaks with nobody. A
+//! pair is read once nothing has happened to its files for a moment, so that a certificate and its key that are put there one after the other are read together. What is
+//! broken then is told, and what was in use stays. Next: `millstream-net`'s `file_watch`, which hears of it, and `tls/held`, which reads.
+
+use crate::panic_log;
+use crate::stapling::Stapler;
+use millstream_conf::model::Level;
+use millstream_net::clock;
+use millstream_net::file_watch::FileWatch;
+use millstream_net::timer::{Deadline, with_deadline};
+use millstream_net::tls::ReadAgain;
+use millstream_server::generation::Shared;
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::LocalOptions;
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// How long nothing must have happened before files are read.
+const QUIET: Duration = Duration::from_millis(300);
+/// They are read after this long, whatever happens.
+const LONGEST: Duration = Duration::from_secs(3);
+
+/// The thread, where there is one, and that which asks about what it reads. At most one message for each reload, so the channel needs no bound.
+#[derive(Default)]
+pub struct Renewing {
+    orders: Option<UnboundedSender<Arc<Shared>>>,
+    stapler: Stapler,
+    /// Certificates were read again.
+    renewed: Arc<Notify>,
+}
+
+impl Renewing {
+    /// From now on the files of this configuration are followed, and no others.
+    pub fn take_over(&mut self, shared: &Arc<Shared>) {
+        self.stapler.take_over(shared, &self.renewed);
+        let has_files = shared.certificates.iter().flatten().any(|server| !server.files().is_empty());
+        if self.orders.is_none() && !has_files {
+            return;
+        }
+        let told = self.orders.as_ref().is_some_and(|thread| thread.send(shared.clone()).is_ok());
+        if !told {
+            self.orders = start(shared.clone(), self.renewed.clone());
+        }
+    }
+}
+
+fn start(shared: Arc<Shared>, renewed: Arc<Notify>) -> Option<UnboundedSender<Arc<Shared>>> {
+    let (orders, receiver) = unbounded_channel();
+    let log = shared.main_log.clone();
+    let serve = move || {
+        panic_log::count_in(shared.registry.worker());
+        let log = shared.main_log.clone();
+        let mut building = tokio::runtime::Builder::new_current_thread();
+        match building.enable_all().build_local(LocalOptions::default()) {
+            Ok(runtime) => runtime.block_on(renew(shared, receiver, renewed)),
+            Err(error) => {
+                log.write(Level::Emerg, format_args!("certificates have no event loop: {error}"));
+            }
+        }
+    };
+    match std::thread::Builder::new().name("certificates".into()).spawn(serve) {
+        Ok(_) => Some(orders),
+        Err(error) => {
+            log.write(Level::Emerg, format_args!("certificates have no thread: {error}"));
+            None
+        }
+    }
+}
+
+async fn renew(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Shared>>, renewed: Arc<Notify>) {
+    let mut watch = match FileWatch::new() {
+        Ok(watch) => watch,
+        Err(error) => {
+            let what = "certificates are read again at a reload only";
+            return shared.main_log.write(Level::Error, format_args!("{what}: inotify: {error}"));
+        }
+    };
+    let mut unwatched: HashSet<PathBuf> = HashSet::new();
+    loop {
+        follow(&mut watch, &shared, &mut unwatched);
+        // What has changed before it was followed is read now.
+        if read_again(&shared) {
+            renewed.notify_one();
+        }
+        tokio::select! {
+            next = orders.recv() => match next {
+                Some(next) => {
+                    shared = next;
+                    unwatched.clear();
+                }
+                None => return,
+            },
+            changed = watch.changed() => match changed {
+                Ok(()) => settle(&mut watch).await,
+                Err(error) => {
+                    return shared.main_log.write(Level::Alert, format_args!("certificates: inotify: {error}"));
+                }
+            },
+        }
+    }
+}
+
+fn follow(watch: &mut FileWatch, shared: &Shared, unwatched: &mut HashSet<PathBuf>) {
+    let files: HashSet<PathBuf> =
+        shared.certificates.iter().flatten().flat_map(|server| server.files()).collect();
+    let Err((directory, error)) = watch.follow(files.iter().map(PathBuf::as_path)) else { return };
+    if unwatched.insert(directory.clone()) {
+        let directory = directory.display();
+        shared.main_log.write(
+            Level::Error,
+            format_args!(
+                "certificates in {directory} are read again at a reload only, it cannot be watched: {error}"
+            ),
+        );
+    }
+}
+
+/// Waits until nothing has happened for a moment.
+async fn settle(watch: &mut FileWatch) {
+    let end = clock::now() + LONGEST;
+    let mut quiet = Deadline::new();
+    loop {
+        let now = clock::now();
+        if now >= end {
+            return;
+        }
+        quiet.set(end.min(now + QUIET));
+        if !matches!(with_deadline(&mut quiet, watch.changed()).await, Ok(Ok(()))) {
+            return;
+        }
+    }
+}
+
+/// Reads what has changed; whether something of it is in use now. Servers with the same files tell it once.
+fn read_again(shared: &Shared) -> bool {
+    let mut told = HashSet::new();
+    let mut is_renewed = false;
+    for read in shared.certificates.iter().flatten().flat_map(|server| server.read_again()) {
+        let (level, what) = match read {
+            ReadAgain::InUse(file) => {
+                is_renewed = true;
+                (Level::Notice, format!("\"{}\" has changed and is in use", file.display()))
+            }
+            ReadAgain::Broken(error) => {
+                (Level::Error, format!("{error}; the certificate before stays in use"))
+            }
+        };
+        if told.insert(what.clone()) {
+            shared.main_log.write(level, format_args!("{what}"));
+        }
+    }
+    is_renewed
+}

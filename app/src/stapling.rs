@@ -1,0 +1,152 @@
+//! The thread that asks responders what authorities say of certificates, for all workers.
+//!
+//! It is started by the first configuration that wants any of it, after privileges are dropped. What was said of a certificate goes on over a reload, and
+//! is asked about anew when its file holds another one. Next: `millstream-acme`'s `stapling`, what it does.
+
+use crate::panic_log;
+use millstream_acme::stapling::{self, Asked, Stapled};
+use millstream_conf::model::{Level, Stapling};
+use millstream_net::privileges;
+use millstream_net::tls::ServerTls;
+use millstream_server::generation::Shared;
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::runtime::LocalOptions;
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+
+/// The thread, where there is one. At most one message for each reload, so the channel needs no bound.
+#[derive(Default)]
+pub struct Stapler(Option<UnboundedSender<Arc<Shared>>>);
+
+impl Stapler {
+    /// From now on it is asked about the certificates of this configuration, and no others; anew when `renewed` says so.
+    pub fn take_over(&mut self, shared: &Arc<Shared>, renewed: &Arc<Notify>) {
+        if self.0.is_none() && wanting(shared).next().is_none() {
+            return;
+        }
+        let told = self.0.as_ref().is_some_and(|thread| thread.send(shared.clone()).is_ok());
+        if !told {
+            self.0 = start(shared.clone(), renewed.clone());
+        }
+    }
+}
+
+/// The servers that send what responders say.
+fn wanting(shared: &Shared) -> impl Iterator<Item = (&Stapling, &Arc<ServerTls>)> {
+    let servers = shared.configuration.http.servers.iter().zip(&shared.certificates);
+    servers.filter_map(|(server, certificates)| {
+        let stapling = server.settings.tls.as_ref()?.stapling.as_ref()?;
+        Some((stapling, certificates.as_ref().filter(|_| stapling.file.is_none())?))
+    })
+}
+
+fn start(shared: Arc<Shared>, renewed: Arc<Notify>) -> Option<UnboundedSender<Arc<Shared>>> {
+    let (orders, receiver) = unbounded_channel();
+    let log = shared.main_log.clone();
+    let serve = move || {
+        // Where that fails the thread has no more rights than the one that started it.
+        _ = privileges::renounce();
+        panic_log::count_in(shared.registry.worker());
+        let log = shared.main_log.clone();
+        let mut building = tokio::runtime::Builder::new_current_thread();
+        match building.enable_all().build_local(LocalOptions::default()) {
+            Ok(runtime) => runtime.block_on(staple(shared, receiver, renewed)),
+            Err(error) => log.write(Level::Emerg, format_args!("ssl_stapling has no event loop: {error}")),
+        }
+    };
+    match std::thread::Builder::new().name("stapling".into()).spawn(serve) {
+        Ok(_) => Some(orders),
+        Err(error) => {
+            log.write(Level::Emerg, format_args!("ssl_stapling has no thread: {error}"));
+            None
+        }
+    }
+}
+
+/// A certificate that is asked about.
+struct Asking {
+    asked: Rc<Asked>,
+    stapled: Rc<RefCell<Stapled>>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn staple(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Shared>>, renewed: Arc<Notify>) {
+    let mut asking: Vec<Asking> = Vec::new();
+    let mut told = HashSet::new();
+    loop {
+        let mut before = std::mem::take(&mut asking);
+        for (asked, stapled) in wanted(&shared, &mut told) {
+            let is_same = |known: &Asking| known.asked.is_as(&asked) && !known.task.is_finished();
+            match before.iter().position(is_same) {
+                Some(at) => {
+                    let known = before.swap_remove(at);
+                    let said = known.stapled.borrow_mut().said.take();
+                    known.stapled.replace(Stapled { said, ..stapled });
+                    known.stapled.borrow().publish(&known.asked);
+                    asking.push(known);
+                }
+                None => {
+                    let (asked, stapled) = (Rc::new(asked), Rc::new(RefCell::new(stapled)));
+                    let task = tokio::task::spawn_local(stapling::run(asked.clone(), stapled.clone()));
+                    asking.push(Asking { asked, stapled, task });
+                }
+            }
+        }
+        drop(before);
+        tokio::select! {
+            next = orders.recv() => match next {
+                Some(next) => {
+                    shared = next;
+                    told.clear();
+                }
+                None => return,
+            },
+            () = renewed.notified() => {}
+        }
+    }
+}
+
+/// The certificates that are asked about, each once, with all servers that have it. Why one is not is told once for each configuration.
+fn wanted(shared: &Shared, told: &mut HashSet<String>) -> Vec<(Asked, Stapled)> {
+    let mut wanted: Vec<(Asked, Stapled)> = Vec::new();
+    for (stapling, server) in wanting(shared) {
+        for leaf in server.leaves() {
+            let asked = match Asked::about(&leaf, stapling) {
+                Ok(asked) => asked,
+                Err(why) => {
+                    let name = leaf.name.display();
+                    let what = format!("\"ssl_stapling\" ignored, {why} for certificate \"{name}\"");
+                    if told.insert(what.clone()) {
+                        shared.main_log.write(Level::Warn, format_args!("{what}"));
+                    }
+                    continue;
+                }
+            };
+            match wanted.iter_mut().find(|(known, _)| known.is_as(&asked)) {
+                Some((_, stapled)) => stapled.servers.push(server.clone()),
+                None => wanted.push((asked, around(shared, stapling, server))),
+            }
+        }
+    }
+    wanted
+}
+
+fn around(shared: &Shared, stapling: &Stapling, server: &Arc<ServerTls>) -> Stapled {
+    Stapled {
+        log: shared.main_log.clone(),
+        resolver: stapling.resolver.map(|id| shared.resolvers[id.0 as usize].clone()),
+        resolver_timeout: stapling.resolver_timeout,
+        servers: vec![server.clone()],
+        said: None,
+    }
+}

@@ -1,0 +1,105 @@
+//! What authorities say of certificates: OpenSSL's responder is asked, or a file has it, and OpenSSL's client looks at what comes with a handshake.
+
+use std::process::{Command, Stdio};
+
+use millstream_tests::prefix::Prefix;
+use millstream_tests::server::Server;
+use millstream_tests::signed::SigningAuthority;
+use millstream_tests::wait;
+use rustix::process::Signal;
+
+/// What OpenSSL's client says of a handshake, with the kind of key that it wants.
+fn shake(port: u16, kind: &str) -> String {
+    let output = Command::new("openssl")
+        .args(["s_client", "-connect", &format!("127.0.0.1:{port}"), "-servername", "localhost", "-status"])
+        .args(["-tls1_2", "-cipher", if kind == "rsa" { "aRSA" } else { "aECDSA" }])
+        .stdin(Stdio::null())
+        .output()
+        .expect("openssl is installed");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn is_good(said: &str) -> bool {
+    said.contains("OCSP Response Status: successful") && said.contains("Cert Status: good")
+}
+
+fn has_none(said: &str) -> bool {
+    said.contains("OCSP response: no response sent")
+}
+
+const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
+    http { access_log off; server { listen 127.0.0.1:@PORT@ ssl; server_name localhost; @STAPLING@
+        ssl_certificate @DIR@/one.pem; ssl_certificate_key @DIR@/one.key;
+        ssl_certificate @DIR@/two.pem; ssl_certificate_key @DIR@/two.key; return 200 hello; } }";
+
+fn prepared() -> (Prefix, SigningAuthority) {
+    let prefix = Prefix::new();
+    let mut authority = SigningAuthority::new(prefix.path());
+    authority.issue("one", "ec");
+    authority.issue("two", "rsa");
+    (prefix, authority)
+}
+
+#[test]
+fn what_the_responder_says_of_each_certificate_is_stapled_and_outlives_a_reload_and_the_responder() {
+    let (prefix, authority) = prepared();
+    let on = [("STAPLING", "ssl_stapling on;")];
+    // Nobody answers at first: handshakes are made all the same.
+    let server = Server::start_in(prefix, SITE, &on);
+    server.says("ssl_stapling: ");
+    assert!(has_none(&shake(server.port(), "ec")));
+    let responder = authority.respond();
+    // A failure is tried again after minutes; another configuration asks at once only about what is new in it.
+    server.rewrite(SITE, &[("STAPLING", "")]);
+    server.signal(Signal::HUP);
+    server.says("configuration 2 is in force");
+    server.rewrite(SITE, &on);
+    server.signal(Signal::HUP);
+    for kind in ["ec", "rsa"] {
+        wait::until("what the responder says is stapled", || is_good(&shake(server.port(), kind)));
+    }
+    drop(responder);
+    server.signal(Signal::HUP);
+    server.says("configuration 4 is in force");
+    for kind in ["ec", "rsa"] {
+        assert!(is_good(&shake(server.port(), kind)));
+    }
+    server.rewrite(SITE, &[("STAPLING", "")]);
+    server.signal(Signal::HUP);
+    server.says("configuration 5 is in force");
+    wait::until("nothing is stapled any more", || has_none(&shake(server.port(), "ec")));
+}
+
+#[test]
+fn a_certificate_that_the_responder_calls_revoked_has_nothing_stapled_and_is_told() {
+    let (prefix, authority) = prepared();
+    authority.revoke_all();
+    let _responder = authority.respond();
+    let server = Server::start_in(prefix, SITE, &[("STAPLING", "ssl_stapling on;")]);
+    server.says("the certificate status is \"revoked\", responder http://127.0.0.1:");
+    assert!(has_none(&shake(server.port(), "ec")));
+}
+
+#[test]
+fn a_file_is_stapled_to_the_certificate_that_it_speaks_of_and_read_again() {
+    let (prefix, authority) = prepared();
+    authority.answer("one", "said.der");
+    let file = prefix.join("said.der");
+    let stapling = format!("ssl_stapling on; ssl_stapling_file {};", file.display());
+    let server = Server::start_in(prefix, SITE, &[("STAPLING", &stapling)]);
+    assert!(is_good(&shake(server.port(), "ec")));
+    assert!(has_none(&shake(server.port(), "rsa")));
+    authority.answer("two", "said.der");
+    wait::until("the file is read again", || is_good(&shake(server.port(), "rsa")));
+}
+
+#[test]
+fn what_cannot_be_asked_about_is_told_once() {
+    let prefix = Prefix::with_certificate("localhost");
+    let site = SITE.replace("ssl_certificate @DIR@/two.pem; ssl_certificate_key @DIR@/two.key;", "");
+    let site = site.replace("one.", "server.");
+    let server = Server::start_in(prefix, &site, &[("STAPLING", "ssl_stapling on;")]);
+    // It is its own authority, and names nobody who is to be asked.
+    server.says("\"ssl_stapling\" ignored, ");
+    assert_eq!(server.log().matches("ignored").count(), 1, "{}", server.log());
+}
