@@ -189,7 +189,15 @@ fn values_are_checked_where_they_stand() {
     one_error(&in_location("error_page 200 /x;"), "must be between 300 and 599");
     one_error(&in_location("error_page 499 /x;"), "499");
     one_error(&in_location("return nothing;"), "invalid return code");
-    one_warning(&in_location("proxy_http_version 2;"), "HTTP/2");
+    one_error(&in_location("proxy_http_version 3;"), "3");
+    one_error(&in_location("proxy_protocol v3;"), "v3");
+    one_error(&in_location("grpc_pass grpc://127.0.0.1:9000/path;"), "cannot have URI part");
+    one_error(&in_location("grpc_pass http://127.0.0.1:9000;"), "invalid URL prefix");
+    one_error(
+        &in_location("grpc_pass grpcs://127.0.0.1:9000; grpc_ssl_verify on;"),
+        "no grpc_ssl_trusted_certificate",
+    );
+    one_error(&in_location("grpc_pass 127.0.0.1:9000; grpc_cache off;"), "grpc_cache");
     one_error(
         &in_location("proxy_pass http://api; proxy_max_temp_file_size 1k;"),
         "proxy_max_temp_file_size",

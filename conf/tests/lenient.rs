@@ -46,7 +46,6 @@ fn lenient_leaves_out_nothing_that_chooses_content_lets_in_encrypts_or_redirects
         ("random_index on;", "what is answered"),
         ("add_header_inherit merge;", "what is answered"),
         ("dav_methods PUT;", "what is answered"),
-        ("grpc_pass 127.0.0.1:9000;", "the files themselves"),
         ("memcached_pass 127.0.0.1:9000;", "the files themselves"),
         ("perl a::b;", "the files themselves"),
         ("upstream_conf;", "the files themselves"),
@@ -117,8 +116,7 @@ fn lenient_is_recommended_only_where_it_would_let_the_file_start() {
 #[test]
 fn what_no_location_uses_does_not_stop_a_start() {
     for directives in [
-        "uwsgi_ssl_verify on; scgi_bind off; grpc_set_header A b;",
-        "grpc_buffer_size 8k; grpc_next_upstream off; grpc_read_timeout 5s;",
+        "uwsgi_ssl_verify on; scgi_bind off; js_fetch_timeout 5s;",
         "map_hash_bucket_size 64; map_hash_max_size 2048;",
         "memcached_read_timeout 5s; memcached_next_upstream off;",
         "ssl_dhparam /etc/dhparam.pem; ssl_ocsp_responder http://a/; ssl_ocsp_cache off;",
@@ -155,8 +153,8 @@ fn what_only_follows_from_another_error_is_not_told() {
             "\"js_set\"",
         ),
         (
-            in_location("grpc_pass 127.0.0.1:9000; grpc_set_header A $uri; grpc_read_timeout 5s;"),
-            "\"grpc_pass\"",
+            in_location("memcached_pass 127.0.0.1:9000; memcached_gzip_flag 1; memcached_read_timeout 5s;"),
+            "\"memcached_pass\"",
         ),
         (
             in_http(

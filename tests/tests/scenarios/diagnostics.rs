@@ -33,7 +33,7 @@ fn five_mistakes_in_one_file_give_five_located_errors_in_one_run() {
     assert!(unclosed, "the block that is not closed is located: {output}");
 }
 
-/// Without its `grpc_pass` the location would serve the application's source.
+/// Without its `memcached_pass` the location would serve the application's source.
 #[test]
 fn a_site_whose_files_are_kept_back_by_a_directive_does_not_start_without_it() {
     if is_nginx() {
@@ -45,13 +45,16 @@ fn a_site_whose_files_are_kept_back_by_a_directive_does_not_start_without_it() {
     let directory = prefix.path().to_str().unwrap_or_default().to_owned();
     let port = millstream_tests::ports::free().to_string();
     let template = "pid @DIR@/nginx.pid; error_log stderr; daemon off; events {} http { server { listen 127.0.0.1:@PORT@; root \
-                    @DIR@/app; location / { grpc_pass 127.0.0.1:1; } } }";
+                    @DIR@/app; location / { memcached_pass 127.0.0.1:1; } } }";
     let file = prefix.write("nginx.conf", &fill(template, &[("DIR", &directory), ("PORT", &port)]));
     for arguments in [&["--lenient"][..], &["--lenient", "-t"]] {
         let output = command(prefix.path(), &file).args(arguments).output().expect("the binary runs");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("grpc_pass") && said.contains("not left out even with --lenient"), "{said}");
+        assert!(
+            said.contains("memcached_pass") && said.contains("not left out even with --lenient"),
+            "{said}"
+        );
     }
 }
 
