@@ -4,7 +4,7 @@
 //! long it takes, and what an answer may hold. Before: `failure`; next: `session`, which says what is asked.
 
 use crate::failure::{AcmeFailure, Problem};
-use millstream_conf::model::{AcmeIssuer, PeerAddress, TlsVersion, UpstreamTls, WebUrl};
+use millstream_conf::model::{AcmeIssuer, PeerAddress, WebUrl};
 use millstream_net::address::Address;
 use millstream_net::clock;
 use millstream_net::connect::connect;
@@ -18,7 +18,6 @@ use millstream_wire::h1::chunked::{Decoder, Event};
 use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h1::head::{HeadLimits, Progress, ResponseHead};
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -29,32 +28,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MOST_ANSWER: usize = 256 * 1024;
 const MOST_TRAILERS: usize = 4096;
 
-/// Where systems keep the authorities that they trust.
-const SYSTEM_AUTHORITIES: [&str; 4] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-];
-
 /// How TLS is spoken to the server of an issuer. Reads files: for start and reload only.
 ///
 /// # Errors
 /// What is wrong with the authorities.
 pub(crate) fn connector(issuer: &AcmeIssuer) -> Result<Arc<TlsConnector>, TlsError> {
-    let system = || SYSTEM_AUTHORITIES.into_iter().find(|path| Path::new(path).exists()).map(PathBuf::from);
-    let connector = TlsConnector::new(&UpstreamTls {
-        sends_name: true,
-        verifies: issuer.verifies,
-        trusted: issuer.trusted.clone().or_else(system).filter(|_| issuer.verifies),
-        revoked: None,
-        depth: 8,
-        certificate: None,
-        passwords: None,
-        protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
-        ciphers: Vec::new(),
-        reuses_sessions: true,
-    })?;
+    let connector = TlsConnector::own(issuer.trusted.as_deref(), issuer.verifies)?;
     Ok(Arc::new(connector.offering(&[b"http/1.1"])))
 }
 

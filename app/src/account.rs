@@ -110,17 +110,11 @@ fn prove_caches(configuration: &Configuration, is_check: bool, findings: &mut Di
             continue;
         }
         let given = account.as_ref().map_or(Ok(()), |account| give(path, account));
-        let tried = privileges::as_served(user, || temporary::file_in(path).map(drop));
-        let why = match (given, tried) {
-            (Ok(()), Ok(Ok(()))) => continue,
-            (Err(error), _) | (_, Ok(Err(error))) => error.to_string(),
-            // That there is no such user is an error of the start.
-            (_, Err(error)) => error.to_string(),
-        };
-        let whose = user.map_or_else(String::new, |user| format!(" by user \"{}\"", user.name));
+        let Some(why) = unusable(path, user, given) else { continue };
         let what = format!(
-            "the cache directory {} cannot be used{whose}: {why}; nothing will be stored in it",
-            path.display()
+            "the cache directory {} cannot be used{}: {why}; nothing will be stored in it",
+            path.display(),
+            by(user)
         );
         findings
             .warning(zone.span, what)
@@ -141,8 +135,7 @@ fn prove_states(configuration: &Configuration, is_check: bool, findings: &mut Di
         let Ok(Err(error)) = privileges::as_served(user, || temporary::file_in(folder).map(drop)) else {
             continue;
         };
-        let whose = user.map_or_else(String::new, |user| format!(" by user \"{}\"", user.name));
-        let (folder, name) = (folder.display(), &upstream.name);
+        let (folder, name, whose) = (folder.display(), &upstream.name, by(user));
         let what = format!(
             "no file can be made in {folder}{whose}: {error}; changes to upstream \"{name}\" will be refused"
         );
@@ -161,19 +154,28 @@ fn prove_issuers(configuration: &Configuration, findings: &mut Diagnostics) {
         let paths = || std::iter::once(path).chain(all.iter().map(AsRef::as_ref));
         let given =
             account.as_ref().map_or(Ok(()), |account| paths().try_for_each(|path| give(path, account)));
-        let tried = privileges::as_served(user, || temporary::file_in(path).map(drop));
-        let why = match (given, tried) {
-            (Ok(()), Ok(Ok(()))) => continue,
-            (Err(error), _) | (_, Ok(Err(error))) => error.to_string(),
-            // That there is no such user is an error of the start.
-            (_, Err(error)) => error.to_string(),
-        };
-        let whose = user.map_or_else(String::new, |user| format!(" by user \"{}\"", user.name));
-        let what = format!("the state_path {} cannot be used{whose}: {why}", path.display());
+        let Some(why) = unusable(path, user, given) else { continue };
+        let what = format!("the state_path {} cannot be used{}: {why}", path.display(), by(user));
         findings
             .error(issuer.span, what)
             .help("let the user enter all directories above it, and own this one; or write state_path off");
     }
+}
+
+/// Why whoever will serve cannot make files in a directory, which was given to it or not.
+fn unusable(path: &Path, user: Option<&User>, given: io::Result<()>) -> Option<String> {
+    let tried = privileges::as_served(user, || temporary::file_in(path).map(drop));
+    match (given, tried) {
+        (Ok(()), Ok(Ok(()))) => None,
+        (Err(error), _) | (_, Ok(Err(error))) => Some(error.to_string()),
+        // That there is no such user is an error of the start.
+        (_, Err(error)) => Some(error.to_string()),
+    }
+}
+
+/// Whose rights those are, in a sentence.
+fn by(user: Option<&User>) -> String {
+    user.map_or_else(String::new, |user| format!(" by user \"{}\"", user.name))
 }
 
 /// Whether a directory, or the one that it is in, belongs to a user that is neither root nor nobody. Where root checks a file that

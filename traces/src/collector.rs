@@ -4,7 +4,7 @@
 
 use crate::failure::ExportFailure;
 use crate::post::post;
-use millstream_conf::model::{OtelExporter, OtelProtocol, PeerAddress, TlsVersion, UpstreamTls};
+use millstream_conf::model::{OtelExporter, OtelProtocol, PeerAddress};
 use millstream_net::address::Address;
 use millstream_net::connect::connect;
 use millstream_net::grpc::{GrpcCall, GrpcConnection};
@@ -12,7 +12,6 @@ use millstream_net::resolve::resolve;
 use millstream_net::stream::Stream;
 use millstream_net::tls::{TlsConnector, TlsError};
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What is carried over.
@@ -32,14 +31,6 @@ impl Signal {
     }
 }
 
-/// Where systems keep the authorities that they trust.
-const SYSTEM_AUTHORITIES: [&str; 4] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-];
-
 /// How TLS is spoken to a collector; nothing where it is not. Reads files: for start and reload only.
 ///
 /// # Errors
@@ -48,19 +39,7 @@ pub(crate) fn connector(settings: &OtelExporter) -> Result<Option<Arc<TlsConnect
     if !settings.endpoint.secured {
         return Ok(None);
     }
-    let system = || SYSTEM_AUTHORITIES.into_iter().find(|path| Path::new(path).exists()).map(PathBuf::from);
-    let connector = TlsConnector::new(&UpstreamTls {
-        sends_name: true,
-        verifies: true,
-        trusted: settings.trusted.clone().or_else(system),
-        revoked: None,
-        depth: 8,
-        certificate: None,
-        passwords: None,
-        protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
-        ciphers: Vec::new(),
-        reuses_sessions: true,
-    })?;
+    let connector = TlsConnector::own(settings.trusted.as_deref(), true)?;
     // A gRPC server may refuse who does not say that it speaks HTTP/2 (RFC 9113 §3.2).
     let offer: &[&[u8]] = if settings.endpoint.protocol == OtelProtocol::Grpc { &[b"h2"] } else { &[] };
     Ok(Some(Arc::new(connector.offering(offer))))

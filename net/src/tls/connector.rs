@@ -8,7 +8,7 @@ use super::usage::Purpose;
 use super::{TlsError, acceptor, ciphers, pem, versions};
 use crate::certificate::Certificate;
 use crate::stream::{Encrypted, Stream, Transport};
-use millstream_conf::model::UpstreamTls;
+use millstream_conf::model::{TlsVersion, UpstreamTls};
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -16,8 +16,17 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, Signa
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
 use std::sync::Arc;
 use webpki::EndEntityCert;
+
+/// Where systems keep the authorities that they trust.
+const SYSTEM_AUTHORITIES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
 
 /// Speaks TLS to upstream servers, with one memory of sessions for all of them.
 #[derive(Debug, Clone)]
@@ -59,6 +68,27 @@ impl TlsConnector {
             config.resumption = Resumption::disabled();
         }
         Ok(TlsConnector { config: Arc::new(config), verifies: settings.verifies })
+    }
+
+    /// For calls of our own: whom the system trusts is trusted, where no file names others; `verifies` is false for tests alone. Reads files, as
+    /// [`TlsConnector::new`] does.
+    ///
+    /// # Errors
+    /// What is wrong with the authorities.
+    pub fn own(trusted: Option<&Path>, verifies: bool) -> Result<Self, TlsError> {
+        let system = || SYSTEM_AUTHORITIES.into_iter().map(Path::new).find(|path| path.exists());
+        TlsConnector::new(&UpstreamTls {
+            sends_name: true,
+            verifies,
+            trusted: trusted.or_else(system).filter(|_| verifies).map(Path::to_owned),
+            revoked: None,
+            depth: 8,
+            certificate: None,
+            passwords: None,
+            protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
+            ciphers: Vec::new(),
+            reuses_sessions: true,
+        })
     }
 
     /// The same, which offers these protocols for what is spoken inside (ALPN, RFC 7301).
