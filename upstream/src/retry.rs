@@ -61,7 +61,7 @@ pub fn decide(conf: &Exchange, attempt: &Attempt) -> Decision {
     let next = &conf.next_upstream;
     // RFC 9110 §9.2.2: a request is not repeated automatically where repeating it could have an effect of its own.
     let may_repeat = !attempt.request_sent || is_repeatable(attempt.method) || next.non_idempotent;
-    if !may_repeat || (attempt.request_sent && !attempt.body_replayable) {
+    if !may_repeat || !attempt.body_replayable {
         return Decision::GiveUp(status);
     }
     if attempt.stale {

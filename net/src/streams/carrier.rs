@@ -140,6 +140,10 @@ impl Carrier {
         let mut count = all.min(most).min(state.room());
         if count == 0 || !state.turns.may_write(stream) {
             state.turns.join(stream, priority, waker);
+            // Who gives turns may have nothing else to do.
+            if let Some(writer) = &state.writer {
+                writer.wake_by_ref();
+            }
             return 0;
         }
         if priority.incremental && !state.turns.is_empty() {

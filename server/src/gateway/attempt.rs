@@ -63,6 +63,9 @@ pub(super) enum At {
     Read(Result<(), ExchangeError>),
 }
 
+/// How often one server is asked again that has done nothing for a request: it may count calls for longer than their ends are heard of.
+const MOST_REFUSALS: u32 = 8;
+
 impl Passing<'_> {
     /// Asks servers until one gives a head that is accepted. `begun`: the first is asked already.
     pub(super) async fn ask(
@@ -112,7 +115,7 @@ impl Passing<'_> {
         started: Instant,
         mut now: Instant,
     ) -> Option<Result<AcceptedAnswer, Stop>> {
-        let mut fresh = false;
+        let (mut fresh, mut refusals) = (false, 0);
         loop {
             let attempted = match underway.take() {
                 Some(underway) => self.converse(underway, head).await,
@@ -128,6 +131,8 @@ impl Passing<'_> {
                 Err(AttemptFailure::Exchange(failure)) => (None, Some(failure)),
             };
             now = clock::now();
+            let is_refusal = failure.as_ref().is_some_and(|failure| failure.error.is_untouched());
+            let may_be_fresh = !fresh || is_refusal && refusals < MOST_REFUSALS;
             let condition =
                 failure.as_ref().map_or(Condition::Status(head.status), |failure| failure.error.condition());
             let attempt = Attempt {
@@ -135,13 +140,14 @@ impl Passing<'_> {
                 method: self.method,
                 request_sent: failure.as_ref().is_none_or(|failure| failure.sent),
                 body_replayable: self.body.is_replayable(),
-                stale: failure.as_ref().is_some_and(|failure| failure.stale) && !fresh,
+                stale: failure.as_ref().is_some_and(|failure| failure.stale) && may_be_fresh,
                 tries_left,
                 elapsed: now.saturating_duration_since(started),
             };
             let decision = decide(&self.proxy.exchange, &attempt);
             if decision == Decision::Fresh {
                 self.note_failure(condition);
+                refusals += u32::from(is_refusal);
                 fresh = true;
                 continue;
             }

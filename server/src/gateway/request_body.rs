@@ -37,9 +37,9 @@ pub(super) enum RequestBody {
     Stream {
         /// Its length, where it was announced.
         length: Option<u64>,
-        /// What was here when it was first looked at, and goes out with the head.
+        /// What was here when it was first looked at, and goes out with the head. It is kept while it is all that was sent.
         first: Vec<u8>,
-        /// Whether any of it has been sent.
+        /// Whether anything was sent that is not kept.
         begun: bool,
     },
 }

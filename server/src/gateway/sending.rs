@@ -13,6 +13,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+/// Octets of a body on its way that are kept until a server has answered: the first messages of a stream.
+const MOST_KEPT: usize = 16 * 1024;
+
 impl Passing<'_> {
     /// Sends the head and a body that is kept. `false`: the body is to be passed on as it comes.
     pub(super) async fn send(
@@ -28,10 +31,8 @@ impl Passing<'_> {
                 connection.send(out, b"", false, timeout).await?;
                 Box::pin(send_file(connection, file, *length, timeout)).await?;
             }
-            RequestBody::Stream { first, begun, .. } => {
-                let first = std::mem::take(first);
-                *begun |= !first.is_empty();
-                connection.send(out, &first, false, timeout).await?;
+            RequestBody::Stream { first, .. } => {
+                connection.send(out, first, false, timeout).await?;
                 return Ok(false);
             }
         }
@@ -40,8 +41,10 @@ impl Passing<'_> {
 
     /// Passes the body on as it comes. `false`: the upstream speaks before all of it is out.
     pub(super) async fn send_stream(&mut self, connection: &mut Connection) -> Result<bool, AttemptFailure> {
-        let RequestBody::Stream { begun, .. } = &mut self.body else { return Ok(true) };
+        let RequestBody::Stream { begun, first, .. } = &mut self.body else { return Ok(true) };
         let Some(client) = self.client.as_deref_mut() else { return Ok(true) };
+        // What a server refuses over HTTP/2 can be sent once more, as long as it is little.
+        let most_kept = if self.proxy.is_http2() { MOST_KEPT } else { 0 };
         let mut piece = buffers::take();
         let outcome = loop {
             piece.clear();
@@ -61,7 +64,11 @@ impl Passing<'_> {
                 Some(Err(failure)) => break Err(AttemptFailure::Client(failure)),
                 Some(Ok(progress)) => progress,
             };
-            *begun = true;
+            if !*begun && first.len() + piece.len() <= most_kept {
+                first.extend_from_slice(&piece);
+            } else {
+                (*begun, *first) = (true, Vec::new());
+            }
             let ended = progress == BodyProgress::End;
             match connection.send(b"", &piece, ended, self.proxy.exchange.send_timeout).await {
                 Ok(()) if ended => break Ok(true),

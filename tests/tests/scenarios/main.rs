@@ -23,6 +23,7 @@ mod http2;
 mod http2_upstreams;
 mod slow_peers;
 mod idle_connections;
+mod grpc;
 mod heads;
 mod trailers;
 mod odd_clients;

@@ -251,7 +251,12 @@ fn take_reset(link: &Link, stream: u32, code: ErrorCode) -> Result<(), Broken> {
     }
     if let Some(call) = link.ongoing(stream) {
         // RFC 9113 §8.1: an answer that is whole stands; only the request's rest is not wanted.
-        call.lose(if code == ErrorCode::RefusedStream { Lost::Refused } else { Lost::Reset(code) });
+        let is_refused = code == ErrorCode::RefusedStream;
+        call.lose(if is_refused { Lost::Refused } else { Lost::Reset(code) });
+        if is_refused {
+            // It takes fewer than it says, or counts them otherwise: what it has goes on, and others go elsewhere.
+            link.leave();
+        }
     }
     Ok(())
 }

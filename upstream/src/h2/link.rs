@@ -14,11 +14,11 @@ use millstream_wire::h2::settings::{DEFAULT_WINDOW, PeerSettings};
 use millstream_wire::h2::window::LARGEST;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-/// Calls at a time before the server has said how many it takes (RFC 9113 §6.5.2 asks for no fewer).
-pub(super) const ASSUMED_CALLS: u32 = 100;
+/// Calls at a time before the server has said how many it takes: some punish who makes more than that.
+const FIRST_CALLS: u32 = 1;
 /// Calls at a time over one connection, whatever the server takes.
 const MOST_CALLS: u32 = 1000;
 
@@ -49,8 +49,9 @@ struct LinkState {
     /// The number of the next one.
     next: u32,
     begun: u64,
-    /// Whether the server has said what it is.
+    /// Whether the server has said what it is, and who waits for that.
     is_known: bool,
+    waiting: Vec<Waker>,
     /// Whether no more calls are to be made.
     is_leaving: bool,
     /// Whether the server takes none of those that have no number yet.
@@ -71,6 +72,7 @@ impl Link {
             next: 1,
             begun: 0,
             is_known: false,
+            waiting: Vec::new(),
             is_leaving: false,
             is_sent_away: false,
             closed: None,
@@ -91,7 +93,7 @@ impl Link {
         let is_worn =
             state.begun >= keepalive.requests || now.saturating_duration_since(self.opened) >= keepalive.time;
         state.is_leaving |= is_worn || state.next > LARGEST;
-        let theirs = if state.is_known { self.carrier.peer().max_concurrent_streams } else { ASSUMED_CALLS };
+        let theirs = if state.is_known { self.carrier.peer().max_concurrent_streams } else { FIRST_CALLS };
         let most = theirs.min(MOST_CALLS) as usize;
         if state.is_leaving || state.calls.len() + state.reserved >= most {
             return false;
@@ -176,6 +178,7 @@ impl Link {
                 self.keeping.idle.set(self.keeping.idle.get().saturating_sub(1));
             }
             state.held = None;
+            state.waiting.drain(..).for_each(Waker::wake);
             state.calls.clone()
         };
         calls.iter().for_each(|call| call.lose(lost));
@@ -194,7 +197,27 @@ impl Link {
 
     /// The server has said what it is, or says more.
     pub(super) fn known(&self) {
-        self.state.borrow_mut().is_known = true;
+        let state = &mut *self.state.borrow_mut();
+        state.is_known = true;
+        state.waiting.drain(..).for_each(Waker::wake);
+    }
+
+    /// Whether nobody knows yet how many calls it takes.
+    pub(super) fn is_unknown(&self) -> bool {
+        let state = self.state.borrow();
+        !state.is_known && state.closed.is_none()
+    }
+
+    /// Ready once that is known, or the link is no more.
+    pub(super) fn poll_known(&self, context: &Context<'_>) -> Poll<()> {
+        let state = &mut *self.state.borrow_mut();
+        if state.is_known || state.closed.is_some() {
+            return Poll::Ready(());
+        }
+        if !state.waiting.iter().any(|known| known.will_wake(context.waker())) {
+            state.waiting.push(context.waker().clone());
+        }
+        Poll::Pending
     }
 
     /// A call that is on its way.

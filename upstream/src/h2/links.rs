@@ -4,14 +4,14 @@
 
 use super::call::Call;
 use super::driver::Driver;
-use super::link::{ASSUMED_CALLS, Keeping, Link};
+use super::link::{Keeping, Link};
 use crate::dial::Dial;
 use crate::error::ExchangeError;
 use crate::peer::Peer;
 use millstream_conf::model::{KeepaliveSize, UpstreamKeepalive};
-use millstream_net::timer::Deadline;
+use millstream_net::timer::{Deadline, with_deadline};
 use millstream_net::{address::Address, clock};
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{OnceCell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
@@ -45,8 +45,6 @@ struct Opening {
     route: Route,
     /// Who waits for it.
     waiting: RefCell<Vec<Waker>>,
-    /// How many there were of them.
-    joined: Cell<u32>,
     /// How it failed, or that it did not.
     outcome: OnceCell<Result<(), ExchangeError>>,
 }
@@ -87,44 +85,39 @@ impl Links {
         dial: &Dial,
         timeout: Duration,
     ) -> Result<Call, ExchangeError> {
+        let mut deadline = Deadline::new();
+        deadline.set(clock::now() + timeout);
         loop {
-            let opening = self.opening(peer, dial, timeout);
-            poll_fn(|context| match opening.outcome.get() {
-                Some(Ok(())) => Poll::Ready(Ok(())),
-                Some(Err(error)) => Poll::Ready(Err(error.again())),
-                None => {
-                    let mut waiting = opening.waiting.borrow_mut();
-                    if !waiting.iter().any(|known| known.will_wake(context.waker())) {
-                        waiting.push(context.waker().clone());
-                    }
-                    Poll::Pending
+            match self.unknown(peer, dial) {
+                Some(link) => {
+                    let known = poll_fn(|context| link.poll_known(context));
+                    with_deadline(&mut deadline, known).await.map_err(|_| ExchangeError::ConnectTimeout)?;
                 }
-            })
-            .await?;
+                None => self.opening(peer, dial, timeout).opened().await?,
+            }
             if let Some(call) = self.take(peer, dial, clock::now()) {
                 return Ok(call);
             }
         }
     }
 
+    /// A link of which it will be known soon how many calls it takes.
+    fn unknown(&self, peer: &Peer, dial: &Dial) -> Option<Rc<Link>> {
+        let known = self.known.borrow();
+        let fits = |(route, link): &&(Route, Rc<Link>)| {
+            route.peer == peer.id && route.dial == *dial && link.is_unknown() && !link.is_leaving()
+        };
+        known.links.iter().find(fits).map(|(_, link)| link.clone())
+    }
+
     /// One that is being opened, or a new one.
     fn opening(&self, peer: &Peer, dial: &Dial, timeout: Duration) -> Rc<Opening> {
         let route = Route { peer: peer.id, dial: dial.clone() };
         let known = &mut *self.known.borrow_mut();
-        let found = known
-            .openings
-            .iter()
-            .find(|opening| opening.route == route && opening.joined.get() < ASSUMED_CALLS);
-        if let Some(opening) = found {
-            opening.joined.set(opening.joined.get() + 1);
+        if let Some(opening) = known.openings.iter().find(|opening| opening.route == route) {
             return opening.clone();
         }
-        let opening = Rc::new(Opening {
-            route,
-            waiting: RefCell::default(),
-            joined: Cell::new(1),
-            outcome: OnceCell::new(),
-        });
+        let opening = Rc::new(Opening { route, waiting: RefCell::default(), outcome: OnceCell::new() });
         known.openings.push(opening.clone());
         let task =
             open(opening.clone(), peer.address.clone(), timeout, self.keeping.clone(), self.known.clone());
@@ -141,6 +134,24 @@ impl Links {
             }
             is_kept
         });
+    }
+}
+
+impl Opening {
+    /// Waits until it is open.
+    async fn opened(&self) -> Result<(), ExchangeError> {
+        poll_fn(|context| match self.outcome.get() {
+            Some(Ok(())) => Poll::Ready(Ok(())),
+            Some(Err(error)) => Poll::Ready(Err(error.again())),
+            None => {
+                let mut waiting = self.waiting.borrow_mut();
+                if !waiting.iter().any(|known| known.will_wake(context.waker())) {
+                    waiting.push(context.waker().clone());
+                }
+                Poll::Pending
+            }
+        })
+        .await
     }
 }
 

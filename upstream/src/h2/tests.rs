@@ -44,6 +44,12 @@ fn call(link: &Rc<Link>) -> Call {
     call
 }
 
+/// One whose server has said what it is.
+fn known_call(link: &Rc<Link>) -> Call {
+    link.known();
+    call(link)
+}
+
 fn block(lines: &[(&str, &str)]) -> Vec<u8> {
     let mut out = Vec::new();
     lines.iter().for_each(|(name, value)| encoder::field(&mut out, name.as_bytes(), value.as_bytes()));
@@ -119,7 +125,7 @@ fn resets(link: &Link) -> Vec<(u32, ErrorCode)> {
 #[test]
 fn each_call_gets_its_own_answer_whatever_comes_between() {
     let link = link();
-    let (first, second) = (call(&link), call(&link));
+    let (first, second) = (known_call(&link), call(&link));
     let words = Words::begin(&[])
         .head(3, &[(":status", "103"), ("link", "</a>")], false)
         .head(3, &[(":status", "200"), ("x", "second")], false)
@@ -156,7 +162,7 @@ fn what_is_wrong_with_one_answer_ends_that_alone() {
     ];
     for (name, say) in cases {
         let link = link();
-        let (broken, sound) = (call(&link), call(&link));
+        let (broken, sound) = (known_call(&link), call(&link));
         say(Words::begin(&[])).head(3, &[(":status", "204")], true).to(&link).expect(name);
         let heads = [status(&broken), status(&broken)];
         let is_refused =
@@ -206,18 +212,23 @@ fn what_breaks_the_rules_of_the_connection_ends_it() {
 #[test]
 fn no_more_calls_are_made_at_a_time_than_the_server_takes() {
     let link = link();
+    let first = call(&link);
+    assert!(reserved(&link).is_none(), "nobody knows how many it takes");
+    assert!(link.poll_known(&context()).is_pending());
     Words::begin(&[(MAX_CONCURRENT_STREAMS, 2)]).to(&link).expect("sound");
+    assert!(link.poll_known(&context()).is_ready());
+    drop(first);
+    assert_eq!(resets(&link), [(1, ErrorCode::Cancel)], "what is dropped is given up");
     let (first, _second) = (call(&link), reserved(&link).expect("a second place"));
     assert!(reserved(&link).is_none(), "one that is not yet begun counts too");
     drop(first);
-    assert_eq!(resets(&link), [(1, ErrorCode::Cancel)], "what is dropped is given up");
     assert!(reserved(&link).is_some());
 }
 
 #[test]
 fn calls_behind_a_goaway_may_be_made_elsewhere_and_those_before_go_on() {
     let link = link();
-    let (first, second, mut third) = (call(&link), call(&link), reserved(&link).expect("a place"));
+    let (first, second, mut third) = (known_call(&link), call(&link), reserved(&link).expect("a place"));
     let words = Words::begin(&[]).say(|out| write::goaway(out, 1, ErrorCode::NoError, b"")).head(
         1,
         &[(":status", "200")],
@@ -234,7 +245,7 @@ fn calls_behind_a_goaway_may_be_made_elsewhere_and_those_before_go_on() {
 #[test]
 fn a_reset_says_whether_anything_was_done() {
     let link = link();
-    let (refused, cancelled, answered) = (call(&link), call(&link), call(&link));
+    let (refused, cancelled, answered) = (known_call(&link), call(&link), call(&link));
     let words = Words::begin(&[])
         .say(|out| write::reset(out, 1, ErrorCode::RefusedStream))
         .say(|out| write::reset(out, 3, ErrorCode::Cancel))

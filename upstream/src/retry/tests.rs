@@ -65,7 +65,11 @@ fn the_default_words_retry_errors_and_timeouts_of_idempotent_requests() {
         (Attempt { tries_left: 0, ..get(Condition::Error) }, Decision::GiveUp(502)),
         (Attempt { tries_left: 0, ..get(Condition::Timeout) }, Decision::GiveUp(504)),
         (Attempt { body_replayable: false, ..get(Condition::Error) }, Decision::GiveUp(502)),
-        (Attempt { body_replayable: false, request_sent: false, ..get(Condition::Error) }, Decision::Next),
+        // Refused, once a body that is not kept was on its way.
+        (
+            Attempt { body_replayable: false, request_sent: false, ..get(Condition::Error) },
+            Decision::GiveUp(502),
+        ),
     ];
     let conf = exchange(default_words(), 0);
     for (attempt, expected) in cases {
