@@ -82,7 +82,7 @@ pub(super) fn read(family: Family, level: &mut Level, directive: &Directive, rea
         let start = word.text.split('$').next().unwrap_or_default();
         let may_be = |scheme: &str| start.starts_with(scheme) || scheme.starts_with(start);
         if !SCHEMES.iter().any(|(scheme, _)| may_be(scheme)) {
-            wrong_scheme(word, reading);
+            wrong_scheme(family, word, reading);
             return;
         }
         let may_be_encrypted = may_be("https://");
@@ -96,7 +96,7 @@ pub(super) fn read(family: Family, level: &mut Level, directive: &Directive, rea
     let Some((rest, port)) =
         schemes.find_map(|(scheme, port)| Some((word.text.strip_prefix(scheme)?, *port)))
     else {
-        wrong_scheme(word, reading);
+        wrong_scheme(family, word, reading);
         return;
     };
     let may_be_encrypted = port == 443;
@@ -119,8 +119,13 @@ pub(super) fn read_grpc(level: &mut Level, directive: &Directive, reading: &mut 
     let (family, word) = (Family::Grpc, &directive.args[0]);
     let found = GRPC_SCHEMES.iter().find_map(|(scheme, port)| Some((word.text.strip_prefix(scheme)?, *port)));
     let (rest, usual) = found.unwrap_or((&word.text, 80));
+    // As with a `proxy_pass`: what stands before the first variable decides already.
+    let start = word.text.split('$').next().unwrap_or_default();
+    if found.is_none() && start.contains("://") {
+        wrong_scheme(family, word, reading);
+        return;
+    }
     let draft = if !template::is_literal(&word.text) {
-        let start = word.text.split('$').next().unwrap_or_default();
         let target = PassTarget::Variables(reading.template(word));
         let may_be_encrypted = start.starts_with("grpcs://") || "grpcs://".starts_with(start);
         PassDraft {
@@ -134,11 +139,6 @@ pub(super) fn read_grpc(level: &mut Level, directive: &Directive, reading: &mut 
             span: word.span,
         }
     } else {
-        if found.is_none() && word.text.contains("://") {
-            let bare = word.text.rsplit("://").next().unwrap_or_default();
-            reading.error(word.span, "invalid URL prefix").help(format!("write grpc_pass grpc://{bare};"));
-            return;
-        }
         let (host, uri) = split_uri(rest);
         if uri.is_some() {
             let bare = word.text.strip_suffix(uri.unwrap_or_default()).unwrap_or_default();
@@ -165,9 +165,19 @@ pub(super) fn is_taken(level: &Level, directive: &Directive, reading: &mut Readi
     true
 }
 
-fn wrong_scheme(word: &Word, reading: &mut Reading<'_>) {
+fn wrong_scheme(family: Family, word: &Word, reading: &mut Reading<'_>) {
     let bare = word.text.rsplit("://").next().unwrap_or_default();
-    reading.error(word.span, "invalid URL prefix").help(format!("write proxy_pass http://{bare};"));
+    let (name, scheme) = (family.directive("pass"), usual_scheme(family));
+    reading.error(word.span, "invalid URL prefix").help(format!("write {name} {scheme}{bare};"));
+}
+
+/// What an address begins with where no TLS is spoken.
+fn usual_scheme(family: Family) -> &'static str {
+    match family {
+        Family::Proxy => SCHEMES[0].0,
+        Family::Grpc => GRPC_SCHEMES[0].0,
+        Family::FastCgi | Family::Uwsgi | Family::Scgi => "",
+    }
 }
 
 /// Takes the host and the URI part of `host[/uri]` or `unix:/path[:/uri]` apart.
@@ -205,11 +215,7 @@ pub(super) fn target(
     if let Some(index) = named(host, reading) {
         return Some((UpstreamId(index as u32), host.to_owned(), usual.unwrap_or(0)));
     }
-    let scheme = match family {
-        Family::Proxy => SCHEMES[0].0,
-        Family::Grpc => GRPC_SCHEMES[0].0,
-        Family::FastCgi | Family::Uwsgi | Family::Scgi => "",
-    };
+    let scheme = usual_scheme(family);
     let directive = family.directive("pass");
     let Some(address) = PeerAddress::parse(host, usual.unwrap_or(0)) else {
         reading
