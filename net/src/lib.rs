@@ -1,8 +1,8 @@
 //! Everything that touches the kernel: time, timers, sockets, TLS, names, privileges, threads for blocking
 //! work.
 //!
-//! Floor 3. The crates above decide what to do with bytes; this one only moves them. It knows no HTTP, keeps
-//! no configuration, and no function here blocks a worker's loop (the ones that block say so in their name or
+//! Floor 3. The crates above decide what to do with bytes; this one only moves them. Of HTTP it knows the streams
+//! of HTTP/2, which both sides of the proxy have; it keeps no configuration, and no function here blocks a worker's loop (the ones that block say so in their name or
 //! run at start). Modules stand lowest floor first; start reading at [`listener`] for the way in and at
 //! [`stream`] for what everything else holds in its hands.
 
