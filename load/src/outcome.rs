@@ -30,8 +30,11 @@ pub struct Outcome {
     pub connections: u32,
     /// Threads of the generator.
     pub threads: u32,
-    /// Requests on their way on one connection at once.
+    /// Requests on their way on one connection at once: pipelined, or as streams of HTTP/2.
     pub pipeline: u32,
+    /// What is to be said of HTTP/2; `null`: HTTP/1.1 was spoken.
+    #[serde(default)]
+    pub http2: Option<Http2Outcome>,
     /// Whether connections were used again.
     pub keep_alive: bool,
     /// Whether connections were TLS.
@@ -69,6 +72,40 @@ pub struct Outcome {
     pub slices: Vec<Slice>,
     /// How the generator itself fared.
     pub generator: Generator,
+}
+
+/// A run over HTTP/2.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+pub struct Http2Outcome {
+    /// Streams of one connection that the server allows at once (SETTINGS_MAX_CONCURRENT_STREAMS), the least that was said;
+    /// `null`: as many as were asked for, or more.
+    #[serde(default)]
+    pub allowed: Option<u32>,
+    /// Connections that the server wanted to end (GOAWAY).
+    #[serde(default)]
+    pub going_away: u64,
+    /// Streams that the server ended (RST_STREAM), by the name of its reason.
+    #[serde(default)]
+    pub resets: BTreeMap<String, u64>,
+    /// The first rule that the server broke, to stand behind "the server sent "; `null`: none.
+    #[serde(default)]
+    pub broken: Option<String>,
+}
+
+impl Http2Outcome {
+    /// What several threads have to say.
+    pub fn together<'a>(parts: impl Iterator<Item = &'a Http2Outcome>) -> Http2Outcome {
+        let mut all = Http2Outcome::default();
+        for part in parts {
+            all.allowed = all.allowed.into_iter().chain(part.allowed).min();
+            all.going_away += part.going_away;
+            part.resets
+                .iter()
+                .for_each(|(name, count)| *all.resets.entry(name.clone()).or_default() += count);
+            all.broken = all.broken.or_else(|| part.broken.clone());
+        }
+        all
+    }
 }
 
 /// A search for the highest rate that holds.
@@ -123,7 +160,8 @@ pub struct Counts {
     /// wait is in no latency: the server took them and answers others.
     #[serde(default)]
     pub silent: u64,
-    /// Requests that were sent again, because the server ended the connection with an answer before them (pipelining only).
+    /// Requests that were sent again, because the server ended the connection with an answer before them (pipelining), or
+    /// ended it without them (GOAWAY of HTTP/2).
     /// They are among `requests` each time that they went out.
     #[serde(default)]
     pub resent: u64,
@@ -184,6 +222,12 @@ pub struct Errors {
     pub short_body: u64,
     /// What came is not HTTP.
     pub malformed: u64,
+    /// HTTP/2: the server refused the stream before it did anything for it (REFUSED_STREAM), or connection after connection.
+    #[serde(default)]
+    pub refused: u64,
+    /// HTTP/2: the server ended the stream for another reason (RST_STREAM).
+    #[serde(default)]
+    pub reset: u64,
     /// A whole answer with a status that was not expected.
     pub status: u64,
     /// A whole answer with a body that was not expected.
@@ -192,7 +236,7 @@ pub struct Errors {
 
 impl Errors {
     /// Each kind with its count, in the order of a request's life.
-    pub fn kinds(&self) -> [(&'static str, u64); 8] {
+    pub fn kinds(&self) -> [(&'static str, u64); 10] {
         [
             ("connect", self.connect),
             ("tls", self.tls),
@@ -200,6 +244,8 @@ impl Errors {
             ("closed", self.closed),
             ("short body", self.short_body),
             ("malformed", self.malformed),
+            ("refused", self.refused),
+            ("reset", self.reset),
             ("status", self.status),
             ("body", self.body),
         ]
@@ -213,6 +259,8 @@ impl Errors {
             + self.closed
             + self.short_body
             + self.malformed
+            + self.refused
+            + self.reset
             + self.status
             + self.body
     }

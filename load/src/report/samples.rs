@@ -58,6 +58,7 @@ pub(crate) fn closed() -> Outcome {
         connections: 200,
         threads: 2,
         pipeline: 1,
+        http2: None,
         keep_alive: true,
         tls: false,
         began_unix_milliseconds: 1_795_282_205_000,
@@ -224,6 +225,7 @@ pub(crate) fn plan() -> Plan {
         addresses: vec![([127, 0, 0, 1], 8080).into()],
         tls: None,
         request: (*b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").into(),
+        http2: None,
         is_head: false,
         expect: Expect::default(),
     };

@@ -35,7 +35,8 @@ pub fn running(plan: &Plan) -> String {
         (None, Some(most)) => format!("test of {} requests", count(most)),
         (None, None) => "test".to_owned(),
     };
-    let mut text = heading(&length, &urls, plan.threads, plan.connections, plan.mode);
+    let streams = plan.is_http2().then_some(plan.pipeline);
+    let mut text = heading(&length, &urls, plan.threads, (plan.connections, streams), plan.mode);
     if !plan.warm_up.is_zero() {
         let _ =
             writeln!(text, "  the first {} are a warm-up and not counted", span(plan.warm_up.as_secs_f64()));
@@ -62,7 +63,8 @@ pub fn results(outcome: &Outcome) -> String {
 pub fn report(outcome: &Outcome) -> String {
     let urls: Vec<&str> = outcome.urls.iter().map(String::as_str).collect();
     let length = format!("{} test", span(outcome.seconds));
-    heading(&length, &urls, outcome.threads, outcome.connections, outcome.mode) + &results(outcome)
+    let streams = outcome.http2.as_ref().map(|_| outcome.pipeline);
+    heading(&length, &urls, outcome.threads, (outcome.connections, streams), outcome.mode) + &results(outcome)
 }
 
 /// Which loop it was, and what latency means in it: one sentence.
@@ -94,6 +96,8 @@ pub fn error_meaning(kind: &str) -> &'static str {
         "closed" => "closed or reset before an answer began",
         "short body" => "the body was shorter than announced",
         "malformed" => "what came is not HTTP",
+        "refused" => "the server refused the stream (REFUSED_STREAM), or one connection after the other",
+        "reset" => "the server ended the stream (RST_STREAM)",
         "status" => "a whole answer with a status that was not expected",
         "body" => "a whole answer with a body that was not expected",
         _ => "",
@@ -105,7 +109,8 @@ pub(super) fn per_second(value: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { value as f64 / seconds } else { 0.0 }
 }
 
-fn heading(length: &str, urls: &[&str], threads: u32, connections: u32, mode: Mode) -> String {
+fn heading(length: &str, urls: &[&str], threads: u32, held: (u32, Option<u32>), mode: Mode) -> String {
+    let (connections, streams) = held;
     let mut named: Vec<String> = urls.iter().take(NAMED_URLS).map(|url| printable(url)).collect();
     if urls.len() > NAMED_URLS {
         named.push(format!("and {} more", urls.len() - NAMED_URLS));
@@ -115,6 +120,12 @@ fn heading(length: &str, urls: &[&str], threads: u32, connections: u32, mode: Mo
     let held = match mode {
         Mode::Closed => format!("{number} connection{}", plural(connections)),
         Mode::Open { .. } => format!("as many connections as needed, up to {number}"),
+    };
+    let held = match streams {
+        None => held,
+        Some(streams) => {
+            format!("{held}, HTTP/2 with {} stream{} each", count(u64::from(streams)), plural(streams))
+        }
     };
     format!(
         "Running {length} @ {}\n  {} thread{} and {held}\n  {}\n",
@@ -314,7 +325,14 @@ fn connections(text: &mut String, outcome: &Outcome) {
     if counts.silent > 0 {
         let _ = writeln!(text, "  Kept waiting: {}", kept_waiting(outcome));
     }
-    if counts.resent > 0 {
+    http2(text, outcome);
+    if counts.resent > 0 && outcome.http2.is_some() {
+        let _ = writeln!(
+            text,
+            "  Sent again, because the server ended connections without an answer to them: {}",
+            count(counts.resent)
+        );
+    } else if counts.resent > 0 {
         let _ = writeln!(
             text,
             "  Sent again, because the server closed connections after an earlier answer: {}",
@@ -328,6 +346,42 @@ fn connections(text: &mut String, outcome: &Outcome) {
             count(counts.surplus)
         );
     }
+}
+
+/// What there is to say of HTTP/2.
+fn http2(text: &mut String, outcome: &Outcome) {
+    let Some(http2) = &outcome.http2 else { return };
+    if let Some(words) = fewer_streams(outcome) {
+        let _ = writeln!(text, "  {words}");
+    }
+    if http2.going_away > 0 {
+        let _ = writeln!(
+            text,
+            "  Connections that the server wanted to end (GOAWAY): {}",
+            count(http2.going_away)
+        );
+    }
+    if !http2.resets.is_empty() {
+        let resets: Vec<String> = http2
+            .resets
+            .iter()
+            .map(|(name, number)| format!("{}: {}", printable(name), count(*number)))
+            .collect();
+        let _ = writeln!(text, "  Streams that the server ended: {}", resets.join(", "));
+    }
+    if let Some(broken) = &http2.broken {
+        let _ = writeln!(text, "  First broken rule of HTTP/2: the server sent {}", printable(broken));
+    }
+}
+
+/// What is said where the server allows fewer streams than were asked for.
+pub(super) fn fewer_streams(outcome: &Outcome) -> Option<String> {
+    let allowed = outcome.http2.as_ref()?.allowed?;
+    Some(format!(
+        "Streams: the server allows {} of the {} asked for at once (SETTINGS_MAX_CONCURRENT_STREAMS)",
+        count(u64::from(allowed)),
+        count(u64::from(outcome.pipeline))
+    ))
 }
 
 fn errors(text: &mut String, outcome: &Outcome) {
