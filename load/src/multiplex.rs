@@ -7,6 +7,7 @@
 //! order. `out` gathers what is to be sent; bodies go into it as the server's windows allow. Nothing is kept of what comes but a
 //! frame that is cut off and a header block. Never panics, whatever comes. Next: `multiplex::receiving`; `drive`, `probe`.
 
+mod heads;
 mod receiving;
 #[cfg(test)]
 mod tests;
@@ -105,10 +106,10 @@ pub struct Multiplex {
     /// A frame that is cut off.
     kept: Vec<u8>,
     /// A header block that goes on.
-    block: Option<receiving::Block>,
+    block: Option<heads::Block>,
     /// The block that came last, and what it says, where that depends on no table.
     last: Vec<u8>,
-    last_meaning: Option<receiving::Meaning>,
+    last_meaning: Option<heads::HeadMeaning>,
     /// Where bodies are collected, and how long that may become.
     collected: Option<(Vec<u8>, usize)>,
 }

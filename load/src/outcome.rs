@@ -3,6 +3,10 @@
 //! Plain data with serde; the JSON of `millstream bench` is this. Durations are seconds as `f64` unless a name says
 //! otherwise; latencies are microseconds in the histogram. Nothing here measures. Next: `drive` makes it, `report` shows it.
 
+mod http2;
+
+pub use http2::Http2Outcome;
+
 use crate::histogram;
 use crate::plan::Mode;
 use std::collections::BTreeMap;
@@ -72,40 +76,6 @@ pub struct Outcome {
     pub slices: Vec<Slice>,
     /// How the generator itself fared.
     pub generator: Generator,
-}
-
-/// A run over HTTP/2.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-pub struct Http2Outcome {
-    /// Streams of one connection that the server allows at once (SETTINGS_MAX_CONCURRENT_STREAMS), the least that was said;
-    /// `null`: as many as were asked for, or more.
-    #[serde(default)]
-    pub allowed: Option<u32>,
-    /// Connections that the server wanted to end (GOAWAY).
-    #[serde(default)]
-    pub going_away: u64,
-    /// Streams that the server ended (RST_STREAM), by the name of its reason.
-    #[serde(default)]
-    pub resets: BTreeMap<String, u64>,
-    /// The first rule that the server broke, to stand behind "the server sent "; `null`: none.
-    #[serde(default)]
-    pub broken: Option<String>,
-}
-
-impl Http2Outcome {
-    /// What several threads have to say.
-    pub fn together<'a>(parts: impl Iterator<Item = &'a Http2Outcome>) -> Http2Outcome {
-        let mut all = Http2Outcome::default();
-        for part in parts {
-            all.allowed = all.allowed.into_iter().chain(part.allowed).min();
-            all.going_away += part.going_away;
-            part.resets
-                .iter()
-                .for_each(|(name, count)| *all.resets.entry(name.clone()).or_default() += count);
-            all.broken = all.broken.or_else(|| part.broken.clone());
-        }
-        all
-    }
 }
 
 /// A search for the highest rate that holds.

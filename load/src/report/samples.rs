@@ -179,6 +179,8 @@ pub(crate) fn failing() -> Outcome {
         closed: 3,
         short_body: 4,
         malformed: 5,
+        refused: 0,
+        reset: 0,
         status: 60,
         body: 7,
     };

@@ -4,6 +4,11 @@
 //!
 //! Plain text, no colours: it is pasted into tickets. Next: `json` for programs, `html` for the picture.
 
+mod by_url;
+mod http2;
+
+pub(super) use http2::fewer_streams;
+
 use super::CLOSES;
 use super::paragraph::wrapped;
 use super::quantity::{bytes, count, duration, percent, percentile, rate, scaled, span};
@@ -16,8 +21,6 @@ use std::fmt::Write as _;
 /// The most URLs that are named one by one.
 const NAMED_URLS: usize = 3;
 
-/// The most URLs that have a line of figures.
-const URL_LINES: usize = 10;
 /// What the row of all others is called.
 pub(super) const OTHER_URLS: &str = "(all others)";
 
@@ -51,7 +54,7 @@ pub fn results(outcome: &Outcome) -> String {
     distribution(&mut text, outcome);
     totals(&mut text, outcome);
     errors(&mut text, outcome);
-    by_url(&mut text, &outcome.by_url);
+    by_url::lines(&mut text, &outcome.by_url);
     let _ = writeln!(text, "Requests/sec: {:>10.2}{}", outcome.rate(), floor_mark(outcome));
     let _ =
         writeln!(text, "Transfer/sec: {:>10}", bytes(per_second(outcome.counts.bytes_read, outcome.seconds)));
@@ -325,7 +328,7 @@ fn connections(text: &mut String, outcome: &Outcome) {
     if counts.silent > 0 {
         let _ = writeln!(text, "  Kept waiting: {}", kept_waiting(outcome));
     }
-    http2(text, outcome);
+    http2::lines(text, outcome);
     if counts.resent > 0 && outcome.http2.is_some() {
         let _ = writeln!(
             text,
@@ -346,42 +349,6 @@ fn connections(text: &mut String, outcome: &Outcome) {
             count(counts.surplus)
         );
     }
-}
-
-/// What there is to say of HTTP/2.
-fn http2(text: &mut String, outcome: &Outcome) {
-    let Some(http2) = &outcome.http2 else { return };
-    if let Some(words) = fewer_streams(outcome) {
-        let _ = writeln!(text, "  {words}");
-    }
-    if http2.going_away > 0 {
-        let _ = writeln!(
-            text,
-            "  Connections that the server wanted to end (GOAWAY): {}",
-            count(http2.going_away)
-        );
-    }
-    if !http2.resets.is_empty() {
-        let resets: Vec<String> = http2
-            .resets
-            .iter()
-            .map(|(name, number)| format!("{}: {}", printable(name), count(*number)))
-            .collect();
-        let _ = writeln!(text, "  Streams that the server ended: {}", resets.join(", "));
-    }
-    if let Some(broken) = &http2.broken {
-        let _ = writeln!(text, "  First broken rule of HTTP/2: the server sent {}", printable(broken));
-    }
-}
-
-/// What is said where the server allows fewer streams than were asked for.
-pub(super) fn fewer_streams(outcome: &Outcome) -> Option<String> {
-    let allowed = outcome.http2.as_ref()?.allowed?;
-    Some(format!(
-        "Streams: the server allows {} of the {} asked for at once (SETTINGS_MAX_CONCURRENT_STREAMS)",
-        count(u64::from(allowed)),
-        count(u64::from(outcome.pipeline))
-    ))
 }
 
 fn errors(text: &mut String, outcome: &Outcome) {
@@ -411,36 +378,6 @@ pub(super) fn if_any(latency: &Latency, microseconds: f64) -> String {
 /// A latency of one URL, microseconds; there is none without an answer.
 pub(super) fn latency_of(of: &OfUrl, microseconds: u64) -> String {
     if of.answers == 0 { "-".to_owned() } else { duration(microseconds as f64) }
-}
-
-/// A line for each URL, where there are several.
-fn by_url(text: &mut String, rows: &[OfUrl]) {
-    if rows.is_empty() {
-        return;
-    }
-    let _ = writeln!(text, "  By URL, slowest in total first\n      answers    errors        50%        99%");
-    for row in rows.iter().take(URL_LINES) {
-        let url = row.url.as_deref().map_or_else(|| OTHER_URLS.to_owned(), printable);
-        let (answers, errors) = (count(row.answers), count(row.errors));
-        let _ = writeln!(
-            text,
-            "    {answers:>9} {errors:>9} {:>10} {:>10}   {url}",
-            latency_of(row, row.p50),
-            latency_of(row, row.p99)
-        );
-    }
-    let left: &[OfUrl] = rows.get(URL_LINES..).unwrap_or_default();
-    if !left.is_empty() {
-        let (answers, errors) =
-            (left.iter().map(|row| row.answers).sum(), left.iter().map(|row| row.errors).sum());
-        let (answers, errors) = (count(answers), count(errors));
-        let _ = writeln!(
-            text,
-            "    {answers:>9} {errors:>9} {:>24} {} more, see --json or --html",
-            "",
-            left.len()
-        );
-    }
 }
 
 fn floor_mark(outcome: &Outcome) -> &'static str {
