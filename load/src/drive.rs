@@ -14,7 +14,7 @@ mod tests;
 pub use crate::progress::Progress;
 
 use crate::by_url::ByUrl;
-use crate::outcome::{Generator, Latency, Outcome};
+use crate::outcome::{Generator, Http2Outcome, Latency, Outcome};
 use crate::plan::{Mode, OPEN_CONNECTIONS, Plan, PlanError};
 use crate::stream;
 use crate::tally::{Board, TICK, Tally};
@@ -82,7 +82,10 @@ pub fn most_connections(threads: u32) -> u32 {
 pub fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progress)) -> Result<Outcome, PlanError> {
     check(plan)?;
     let tls = if plan.targets.iter().any(|target| target.tls.is_some()) {
-        Some(stream::client_configuration(plan.verify).map_err(|error| PlanError(error.to_string()))?)
+        Some(
+            stream::client_configuration(plan.verify, plan.is_http2())
+                .map_err(|error| PlanError(error.to_string()))?,
+        )
     } else {
         None
     };
@@ -215,6 +218,7 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
         connections: plan.connections,
         threads: plan.threads,
         pipeline: plan.pipeline,
+        http2: plan.is_http2().then(|| Http2Outcome::together(reports.iter().map(|report| &report.http2))),
         keep_alive: plan.keep_alive,
         tls: run.tls.is_some(),
         began_unix_milliseconds: before.saturating_sub(run.now().saturating_sub(run.begin) / 1_000_000),

@@ -6,6 +6,7 @@
 #[cfg(test)]
 mod timed;
 pub mod stop;
+pub mod http2_request;
 pub mod plan;
 pub mod histogram;
 pub mod outcome;
@@ -17,6 +18,7 @@ pub mod by_url;
 pub mod target;
 pub mod replay;
 pub mod exchange;
+pub mod multiplex;
 pub mod stream;
 pub mod probe;
 pub mod drive;

@@ -3,6 +3,10 @@
 //! Plain data with serde; the JSON of `millstream bench` is this. Durations are seconds as `f64` unless a name says
 //! otherwise; latencies are microseconds in the histogram. Nothing here measures. Next: `drive` makes it, `report` shows it.
 
+mod http2;
+
+pub use http2::Http2Outcome;
+
 use crate::histogram;
 use crate::plan::Mode;
 use std::collections::BTreeMap;
@@ -30,8 +34,11 @@ pub struct Outcome {
     pub connections: u32,
     /// Threads of the generator.
     pub threads: u32,
-    /// Requests on their way on one connection at once.
+    /// Requests on their way on one connection at once: pipelined, or as streams of HTTP/2.
     pub pipeline: u32,
+    /// What is to be said of HTTP/2; `null`: HTTP/1.1 was spoken.
+    #[serde(default)]
+    pub http2: Option<Http2Outcome>,
     /// Whether connections were used again.
     pub keep_alive: bool,
     /// Whether connections were TLS.
@@ -123,7 +130,8 @@ pub struct Counts {
     /// wait is in no latency: the server took them and answers others.
     #[serde(default)]
     pub silent: u64,
-    /// Requests that were sent again, because the server ended the connection with an answer before them (pipelining only).
+    /// Requests that were sent again, because the server ended the connection with an answer before them (pipelining), or
+    /// ended it without them (GOAWAY of HTTP/2).
     /// They are among `requests` each time that they went out.
     #[serde(default)]
     pub resent: u64,
@@ -184,6 +192,12 @@ pub struct Errors {
     pub short_body: u64,
     /// What came is not HTTP.
     pub malformed: u64,
+    /// HTTP/2: the server refused the stream before it did anything for it (REFUSED_STREAM), or connection after connection.
+    #[serde(default)]
+    pub refused: u64,
+    /// HTTP/2: the server ended the stream for another reason (RST_STREAM).
+    #[serde(default)]
+    pub reset: u64,
     /// A whole answer with a status that was not expected.
     pub status: u64,
     /// A whole answer with a body that was not expected.
@@ -192,7 +206,7 @@ pub struct Errors {
 
 impl Errors {
     /// Each kind with its count, in the order of a request's life.
-    pub fn kinds(&self) -> [(&'static str, u64); 8] {
+    pub fn kinds(&self) -> [(&'static str, u64); 10] {
         [
             ("connect", self.connect),
             ("tls", self.tls),
@@ -200,6 +214,8 @@ impl Errors {
             ("closed", self.closed),
             ("short body", self.short_body),
             ("malformed", self.malformed),
+            ("refused", self.refused),
+            ("reset", self.reset),
             ("status", self.status),
             ("body", self.body),
         ]
@@ -213,6 +229,8 @@ impl Errors {
             + self.closed
             + self.short_body
             + self.malformed
+            + self.refused
+            + self.reset
             + self.status
             + self.body
     }

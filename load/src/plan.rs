@@ -3,6 +3,7 @@
 //! Whoever asks (a command line, a step of the ladder, a test) builds a [`Plan`]; [`Plan::check`] is the only judge of
 //! what makes sense. Nothing here reads a clock or opens anything. Next: `pace` (when a request should start), `drive`.
 
+use crate::http2_request::Http2Request;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,8 @@ pub const CONNECTIONS: u32 = 100_000;
 pub const OPEN_CONNECTIONS: u32 = 10_000;
 /// The most requests on their way on one connection.
 pub const PIPELINE: u32 = 1_024;
+/// The most streams of one connection of HTTP/2.
+pub const STREAMS: u32 = 1_000;
 /// The most threads of one run.
 pub const THREADS: u32 = 1_024;
 /// The most requests per second that can be asked for.
@@ -44,7 +47,7 @@ pub struct Plan {
     pub warm_up: Duration,
     /// Whether a connection is used again.
     pub keep_alive: bool,
-    /// Requests on their way on one connection at once, at least 1.
+    /// Requests on their way on one connection at once, at least 1: pipelined, or as streams of HTTP/2.
     pub pipeline: u32,
     /// From the moment when a request is sent to its last byte; connecting has as long again.
     pub timeout: Duration,
@@ -95,10 +98,18 @@ impl Plan {
         if let Some(target) = self.targets.iter().find(|target| target.addresses.is_empty()) {
             return wrong(format!("{} has no address", target.url));
         }
+        if self.targets.iter().any(|target| target.http2.is_some() != self.is_http2()) {
+            return wrong("one run speaks HTTP/1.1 or HTTP/2, and not both");
+        }
         if let Some(place) = self.order.iter().find(|&&place| place as usize >= self.targets.len()) {
             return wrong(format!("the order names target {place} of {}", self.targets.len()));
         }
         Ok(())
+    }
+
+    /// Whether HTTP/2 is spoken.
+    pub fn is_http2(&self) -> bool {
+        self.targets.first().is_some_and(|target| target.http2.is_some())
     }
 
     fn check_sizes(&self) -> Result<(), PlanError> {
@@ -111,7 +122,11 @@ impl Plan {
         };
         range("connections", self.connections, CONNECTIONS)?;
         range("threads", self.threads, THREADS)?;
-        range("pipeline", self.pipeline, PIPELINE)?;
+        if self.is_http2() {
+            range("streams", self.pipeline, STREAMS)?;
+        } else {
+            range("pipeline", self.pipeline, PIPELINE)?;
+        }
         if self.threads > self.connections {
             return wrong(format!(
                 "{} threads need at least as many connections, not {}",
@@ -124,6 +139,9 @@ impl Plan {
                 "{origins} servers need at least as many connections, not {}",
                 self.connections
             ));
+        }
+        if self.pipeline > 1 && !self.keep_alive && self.is_http2() {
+            return wrong("streams need keep-alive: several requests on one connection");
         }
         if self.pipeline > 1 && !self.keep_alive {
             return wrong("pipelining needs keep-alive: several requests on one connection");
@@ -221,6 +239,8 @@ pub struct Target {
     pub tls: Option<String>,
     /// The whole request as it goes out, head and body.
     pub request: Arc<[u8]>,
+    /// The same request as HTTP/2 sends it; `None`: HTTP/1.1 is spoken.
+    pub http2: Option<Arc<Http2Request>>,
     /// Whether the answer has no body whatever it announces (HEAD, RFC 9112 §6.3).
     pub is_head: bool,
     /// What every answer must be.

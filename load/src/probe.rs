@@ -3,6 +3,7 @@
 //! Blocking, bounded in time and in the bytes of the body. Next: `drive`, which sends the others.
 
 mod failure;
+mod streams;
 #[cfg(test)]
 mod tests;
 
@@ -128,14 +129,14 @@ fn says_tls(answer: &Reply) -> bool {
 
 /// Whether a handshake comes to an end here.
 fn speaks_tls(target: &Target, address: SocketAddr, bounds: Allowance<'_>) -> bool {
-    let target = Target { tls: Some(address.ip().to_string()), ..target.clone() };
+    let target = Target { tls: Some(address.ip().to_string()), http2: None, ..target.clone() };
     Peer::connect(&target, address, bounds).is_ok()
 }
 
 /// Whether plain HTTP is answered here. The question has nothing of the user's request, which was to be secret.
 fn answers_plainly(target: &Target, address: SocketAddr, bounds: Allowance<'_>) -> bool {
     let request = format!("HEAD / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").into_bytes();
-    let plain = Target { tls: None, request: request.into(), is_head: true, ..target.clone() };
+    let plain = Target { tls: None, request: request.into(), http2: None, is_head: true, ..target.clone() };
     ask(&plain, address, Allowance { most: 0, ..bounds }).is_ok()
 }
 
@@ -153,6 +154,9 @@ fn ask(target: &Target, address: SocketAddr, bounds: Allowance<'_>) -> Result<Re
     let mut peer = Peer::connect(target, address, bounds)?;
     let sent = clock::now();
     peer.deadline = sent + bounds.timeout;
+    if let Some(request) = &target.http2 {
+        return streams::ask(&mut peer, target, request, bounds.most, sent - begun);
+    }
     // A server may answer and close before it has read all: the answer says more than the failed write.
     _ = peer.send(&target.request);
     let mut reading = Reading { body: Vec::new(), most: bounds.most, address };
@@ -187,31 +191,37 @@ impl<'a> Peer<'a> {
         let mut peer = Peer { address, stream, deadline, limit, stop: bounds.stop };
         peer.wait(PollFlags::OUT).and_then(|()| peer.stream.connected()).map_err(failed)?;
         if let Some(name) = &target.tls {
-            peer.begin_tls(name)?;
+            peer.begin_tls(name, target.http2.is_some())?;
         }
         Ok(peer)
     }
 
-    fn begin_tls(&mut self, name: &str) -> Result<(), ProbeError> {
+    fn begin_tls(&mut self, name: &str, http2: bool) -> Result<(), ProbeError> {
         let address = self.address;
         let failed = |error: &dyn fmt::Display| ProbeError::Tls(address, error.to_string());
         let name = ServerName::try_from(name.to_owned()).map_err(|error| failed(&error))?;
-        let configuration = client_configuration(false).map_err(|error| failed(&error))?;
+        let configuration = client_configuration(false, http2).map_err(|error| failed(&error))?;
         self.stream.begin_tls(&configuration, &name).map_err(|error| failed(&error))?;
         // What a handshake sends is small and fits, so that it waits for the server alone.
-        while !self.stream.shake_hands().map_err(|error| self.no_tls(&error))? {
-            self.wait(PollFlags::IN).map_err(|error| self.no_tls(&error))?;
+        while !self.stream.shake_hands().map_err(|error| self.no_tls(&error, http2))? {
+            self.wait(PollFlags::IN).map_err(|error| self.no_tls(&error, http2))?;
+        }
+        if http2 && !self.stream.is_http2() {
+            return Err(ProbeError::NoHttp2(address, "it agrees to no protocol (ALPN)".to_owned()));
         }
         Ok(())
     }
 
     /// Why a handshake came to nothing.
-    fn no_tls(&self, error: &io::Error) -> ProbeError {
+    fn no_tls(&self, error: &io::Error, http2: bool) -> ProbeError {
         match error.get_ref().and_then(|inside| inside.downcast_ref::<rustls::Error>()) {
             // What a server that speaks plain HTTP says to a ClientHello is no TLS record.
             Some(rustls::Error::InvalidMessage(
                 InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion,
             )) => ProbeError::PlainServer(self.address),
+            Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) if http2 => {
+                ProbeError::NoHttp2(self.address, "it does not offer h2 (ALPN)".to_owned())
+            }
             Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => {
                 ProbeError::Tls(self.address, "the server does not offer HTTP/1.1".to_owned())
             }

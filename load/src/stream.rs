@@ -89,6 +89,11 @@ impl Stream {
         Ok(true)
     }
 
+    /// Whether HTTP/2 was agreed on; plain connections have it by prior knowledge (RFC 9113 §3.3).
+    pub fn is_http2(&self) -> bool {
+        self.tls.as_ref().is_none_or(|tls| tls.alpn_protocol() == Some(b"h2"))
+    }
+
     /// Reads what is there; 0 is the end. A read that fills less than the buffer of a plain stream has emptied it.
     ///
     /// # Errors

@@ -38,6 +38,10 @@ pub enum Failure {
     ShortBody,
     /// See [`Errors::malformed`].
     Malformed,
+    /// See [`Errors::refused`].
+    Refused,
+    /// See [`Errors::reset`].
+    Reset,
     /// See [`Errors::status`].
     Status,
     /// See [`Errors::body`].
@@ -54,6 +58,8 @@ impl Failure {
             Failure::Closed => &mut errors.closed,
             Failure::ShortBody => &mut errors.short_body,
             Failure::Malformed => &mut errors.malformed,
+            Failure::Refused => &mut errors.refused,
+            Failure::Reset => &mut errors.reset,
             Failure::Status => &mut errors.status,
             Failure::Body => &mut errors.body,
         }
@@ -106,6 +112,8 @@ pub(crate) fn add_errors(into: &mut Errors, from: &Errors) {
     into.closed += from.closed;
     into.short_body += from.short_body;
     into.malformed += from.malformed;
+    into.refused += from.refused;
+    into.reset += from.reset;
     into.status += from.status;
     into.body += from.body;
 }

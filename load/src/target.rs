@@ -9,6 +9,7 @@ mod tests;
 
 pub use url::Url;
 
+use crate::http2_request::Http2Request;
 use crate::plan::{Expect, Target};
 use millstream_net::resolve;
 use millstream_wire::h1::encode;
@@ -16,7 +17,7 @@ use millstream_wire::{Version, octets};
 use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// The longest wait for the system's resolver.
@@ -35,6 +36,8 @@ pub struct Ask {
     pub body: Vec<u8>,
     /// Whether the connection is to be used again; else the request says `Connection: close`.
     pub keep_alive: bool,
+    /// Whether it is asked in HTTP/2: over TLS by ALPN, else with prior knowledge.
+    pub http2: bool,
     /// Statuses from 400 on that an answer may have, see [`Expect::also`].
     pub also: Vec<u16>,
 }
@@ -55,6 +58,8 @@ pub enum TargetError {
     BadMethod(String),
     /// A field that must not be sent, and why.
     BadField(String, &'static str),
+    /// The request cannot be one of HTTP/2, and why.
+    NotHttp2(String, &'static str),
     /// The name has no address, and what the system said.
     NoSuchHost(String, String),
     /// The address is one of the public internet, and nobody allowed it.
@@ -67,6 +72,7 @@ impl fmt::Display for TargetError {
             TargetError::BadUrl(url, why) => write!(out, "\"{url}\" cannot be loaded: {why}"),
             TargetError::BadMethod(method) => write!(out, "\"{method}\" is no method that can be loaded"),
             TargetError::BadField(name, why) => write!(out, "the field \"{name}\" cannot be sent: {why}"),
+            TargetError::NotHttp2(url, why) => write!(out, "{url} cannot be asked for in HTTP/2: {why}"),
             TargetError::NoSuchHost(host, why) => write!(out, "no such host: \"{host}\" ({why})"),
             TargetError::Public(host, address) if *host == address.to_string() => write!(
                 out,
@@ -104,7 +110,13 @@ type KnownAddresses = HashMap<(String, u16), Vec<SocketAddr>>;
 
 fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target, TargetError> {
     let url = Url::parse(&ask.url).map_err(|why| TargetError::BadUrl(ask.url.clone(), why))?;
-    let request = request(ask, &url)?;
+    let request: Arc<[u8]> = request(ask, &url)?.into();
+    let http2 = if ask.http2 {
+        let made = Http2Request::of(&request, url.is_https);
+        Some(Arc::new(made.map_err(|why| TargetError::NotHttp2(ask.url.clone(), why))?))
+    } else {
+        None
+    };
     let name = (url.host.clone(), url.port);
     let addresses = match known.get(&name) {
         Some(addresses) => addresses.clone(),
@@ -123,7 +135,8 @@ fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target,
         url: ask.url.clone(),
         addresses,
         tls: url.is_https.then(|| url.host.clone()),
-        request: request.into(),
+        request,
+        http2,
         is_head: ask.method == "HEAD",
         expect: Expect { also: ask.also.clone(), ..Expect::default() },
     })

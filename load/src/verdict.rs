@@ -84,8 +84,9 @@ impl Run {
         let served = outcome.connections.saturating_sub(silent).max(1);
         // In an open loop the other counts from when a request should have started, which says nothing of the server.
         let latency = if outcome.mode == Mode::Closed { &outcome.latency } else { &outcome.service };
+        let allowed = outcome.http2.as_ref().and_then(|http2| http2.allowed).unwrap_or(u32::MAX);
         Run {
-            connections: served.saturating_mul(outcome.pipeline.max(1)),
+            connections: served.saturating_mul(outcome.pipeline.min(allowed).max(1)),
             rate: outcome.rate(),
             latency: latency.mean / 1e6,
             first_byte: outcome.first_byte.mean / 1e6,

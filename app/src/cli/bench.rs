@@ -64,9 +64,16 @@ pub struct Load {
     /// A field of each request, such as 'Authorization: Bearer …'
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = field)]
     pub header: Vec<(String, String)>,
-    /// The method (default GET, or POST where there is a body)
-    #[arg(short = 'm', long, value_name = "METHOD", default_value = "", hide_default_value = true)]
-    pub method: String,
+    /// Speak HTTP/2: https by ALPN, http with prior knowledge
+    #[arg(long, conflicts_with = "pipeline")]
+    pub http2: bool,
+    /// With --http2: streams of one connection at once, up to 1000 and to what the server allows (default: 1); -m with a number
+    /// says the same, as h2load's
+    #[arg(long, value_name = "N", value_parser = count, requires = "http2")]
+    pub streams: Option<u64>,
+    /// The method (default GET, or POST where there is a body); with --http2 a number is that of the streams
+    #[arg(short = 'm', long, value_name = "METHOD")]
+    pub method: Vec<String>,
     /// The body; @FILE sends a file, of up to 256 MB
     #[arg(short = 'b', long, value_name = "TEXT")]
     pub body: Option<String>,

@@ -22,7 +22,10 @@ pub(super) fn warnings(a: &Outcome, b: &Outcome) -> Vec<String> {
     differs("loop", mode(a.mode), mode(b.mode));
     differs("URLs", urls(a), urls(b));
     differs("number of connections", count(u64::from(a.connections)), count(u64::from(b.connections)));
-    differs("pipelining", count(u64::from(a.pipeline)), count(u64::from(b.pipeline)));
+    let protocol = |outcome: &Outcome| if outcome.http2.is_some() { "HTTP/2" } else { "HTTP/1.1" };
+    differs("protocol", protocol(a).to_owned(), protocol(b).to_owned());
+    let at_once = if a.http2.is_some() && b.http2.is_some() { "number of streams" } else { "pipelining" };
+    differs(at_once, count(u64::from(a.pipeline)), count(u64::from(b.pipeline)));
     differs("keep-alive", yes(a.keep_alive), yes(b.keep_alive));
     differs("TLS", yes(a.tls), yes(b.tls));
     differs("number of generator threads", count(u64::from(a.threads)), count(u64::from(b.threads)));

@@ -4,9 +4,11 @@
 //!  Unopened ──▶ Connecting ──▶ Shaking (TLS) ──▶ Open ──▶ Unopened
 //!                   └───────────────┴─ failed ─▶ Paused ──┘
 //! ```
-//! It decides nothing; `worker` moves it.
+//! Over HTTP/2 `Greeting` stands before `Open`: the server's settings are waited for. It decides nothing; `worker` moves it.
 
 use crate::exchange::Reader;
+use crate::multiplex::Multiplex;
+use crate::plan::Plan;
 use crate::stream::Stream;
 use std::collections::VecDeque;
 
@@ -19,6 +21,8 @@ pub(super) enum Stage {
     Connecting(u64),
     /// TLS is agreed on, since this moment.
     Shaking(u64),
+    /// HTTP/2: the server's settings are waited for, since this moment.
+    Greeting(u64),
     /// Requests can be sent.
     Open,
     /// It failed and is tried again at this moment.
@@ -59,6 +63,12 @@ pub(super) struct Connection {
     /// The request that this connection is opened for should start then.
     pub(super) claim: Option<u64>,
     pub(super) reader: Reader,
+    /// HTTP/2: its streams, those of `sent` in the same order.
+    pub(super) http2: Option<Box<Multiplex>>,
+    /// HTTP/2: whether an answer came on it.
+    pub(super) is_answered: bool,
+    /// HTTP/2: connections in its place that the server ended without an answer, one after the other.
+    pub(super) fruitless: u32,
     /// Requests on their way, oldest first.
     pub(super) sent: VecDeque<Sent>,
     /// How many of them, the newest, have not gone out whole.
@@ -81,6 +91,9 @@ impl Connection {
             free_since: 0,
             claim: None,
             reader: Reader::default(),
+            http2: None,
+            is_answered: false,
+            fruitless: 0,
             sent: VecDeque::new(),
             unsent: 0,
             unsent_from: 0,
@@ -95,8 +108,18 @@ impl Connection {
         (self.is_used, self.is_listed) = (false, false);
         self.claim = None;
         self.reader.clear();
+        (self.http2, self.is_answered) = (None, false);
         self.sent.clear();
         (self.unsent, self.unsent_from) = (0, 0);
+    }
+
+    /// Whether another request can be on its way on it.
+    #[inline]
+    pub(super) fn has_room(&self, plan: &Plan) -> bool {
+        match &self.http2 {
+            None => self.sent.len() < plan.pipeline as usize,
+            Some(streams) => streams.has_room(plan.pipeline),
+        }
     }
 
     /// Requests that have gone out whole and have no answer yet.
@@ -109,7 +132,9 @@ impl Connection {
         match self.stage {
             Stage::Unopened => None,
             Stage::Paused(until) => Some(until),
-            Stage::Connecting(since) | Stage::Shaking(since) => Some(since + timeout),
+            Stage::Connecting(since) | Stage::Shaking(since) | Stage::Greeting(since) => {
+                Some(since + timeout)
+            }
             Stage::Open => self.sent.front().map(|oldest| oldest.sent + timeout),
         }
     }

@@ -8,6 +8,7 @@ mod opening;
 mod receiving;
 mod report;
 mod sending;
+mod streams;
 
 pub(super) use report::Report;
 
@@ -17,6 +18,7 @@ use super::lane::Lane;
 use super::{RunShared, is_open, nanoseconds};
 use crate::by_url::ByUrl;
 use crate::exchange::Heads;
+use crate::outcome::Http2Outcome;
 use crate::plan::Plan;
 use crate::tally::{Failure, TICK, Tally};
 use rustix::buffer::spare_capacity;
@@ -72,6 +74,11 @@ pub(super) struct Worker {
     /// CPU and waiting time when measuring began.
     cost_before: (u64, u64),
     is_out_of_ports: bool,
+    is_http2: bool,
+    /// HTTP/2: what is to be said of it.
+    http2: Http2Outcome,
+    /// HTTP/2: connections with something to send.
+    unsent: Vec<u32>,
 }
 
 impl Worker {
@@ -113,6 +120,9 @@ impl Worker {
             timeout: nanoseconds(plan.timeout),
             cost_before: (0, 0),
             is_out_of_ports: false,
+            is_http2: plan.is_http2(),
+            http2: Http2Outcome::default(),
+            unsent: Vec::new(),
         })
     }
 
@@ -217,6 +227,7 @@ impl Worker {
         self.is_measuring = true;
         self.tally.begin();
         self.by_url.clear();
+        self.http2 = Http2Outcome { allowed: self.http2.allowed, ..Http2Outcome::default() };
         self.cost_before = (cost::thread_cpu(), cost::thread_waited());
         let mut on_their_way = 0;
         if is_open(run.plan) {
@@ -261,6 +272,11 @@ impl Worker {
                     self.give_up(run, connection.claim, now);
                     self.connect_failed(run, number, Failure::Tls, now);
                 }
+                Stage::Greeting(_) => {
+                    self.give_up(run, connection.claim, now);
+                    self.connect_failed(run, number, Failure::Connect, now);
+                }
+                Stage::Open if self.is_http2 => self.give_up_streams(run, number, now),
                 Stage::Open => {
                     let oldest = connection.sent.front().map(|sent| sent.due);
                     self.give_up(run, oldest, now);

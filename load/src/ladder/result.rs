@@ -314,6 +314,8 @@ fn add(all: Errors, more: &Errors) -> Errors {
         closed: all.closed + more.closed,
         short_body: all.short_body + more.short_body,
         malformed: all.malformed + more.malformed,
+        refused: all.refused + more.refused,
+        reset: all.reset + more.reset,
         status: all.status + more.status,
         body: all.body + more.body,
     }

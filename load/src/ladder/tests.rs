@@ -31,6 +31,7 @@ fn round(answers: u64, errors: Errors) -> Round {
         connections: 10,
         threads: 1,
         pipeline: 1,
+        http2: None,
         keep_alive: true,
         tls: false,
         began_unix_milliseconds: 0,

@@ -33,6 +33,10 @@ pub enum ProbeError {
     ShortBody(SocketAddr, u64),
     /// What came is not HTTP/1, and why.
     NotHttp(SocketAddr, String),
+    /// HTTP/2 was asked for, and the server does not speak it, and how that is known.
+    NoHttp2(SocketAddr, String),
+    /// What came is not as HTTP/2 has it, or no answer, and why.
+    BrokenHttp2(SocketAddr, String),
     /// The user wanted to stop.
     Stopped,
 }
@@ -63,6 +67,8 @@ impl fmt::Display for ProbeError {
                 write!(out, "{at} closed the connection within the body, after {bytes} bytes of it")
             }
             E::NotHttp(at, why) => write!(out, "{at} does not answer in HTTP/1: {why}"),
+            E::NoHttp2(at, why) => write!(out, "{at} does not speak HTTP/2: {why}; leave --http2 out"),
+            E::BrokenHttp2(at, why) => write!(out, "{at} does not answer in HTTP/2: {why}"),
             E::Stopped => out.write_str("stopped"),
         }
     }

@@ -10,7 +10,8 @@ use super::page::{folded, page, table, tiles, warning};
 use super::plot::{Curve, Plot};
 use super::quantity::{bytes, count, duration, moment, percent, percentile, rate, span};
 use super::text::{
-    OTHER_URLS, error_meaning, if_any, kept_waiting, latency_of, limits_mean, loop_sentence, per_second,
+    OTHER_URLS, error_meaning, fewer_streams, if_any, kept_waiting, latency_of, limits_mean, loop_sentence,
+    per_second,
 };
 use crate::histogram;
 use crate::outcome::{Latency, Outcome, SearchOutcome};
@@ -288,6 +289,7 @@ fn setup(outcome: &Outcome) -> Vec<Vec<String>> {
             )],
         ),
         row("Used again (keep-alive)", [yes(outcome.keep_alive)]),
+        row("Protocol", [protocol(outcome)]),
         row("Requests on their way on one connection", [count(u64::from(outcome.pipeline))]),
         row("TLS", [yes(outcome.tls)]),
         row("Began", [moment(outcome.began_unix_milliseconds)]),
@@ -317,6 +319,14 @@ fn setup(outcome: &Outcome) -> Vec<Vec<String>> {
     ]);
     rows.extend(how_it_went(outcome));
     rows
+}
+
+fn protocol(outcome: &Outcome) -> String {
+    match (&outcome.http2, fewer_streams(outcome)) {
+        (None, _) => "HTTP/1.1".to_owned(),
+        (Some(_), None) => "HTTP/2".to_owned(),
+        (Some(_), Some(words)) => format!("HTTP/2. {words}"),
+    }
 }
 
 /// What is told only where there is something to tell.

@@ -58,6 +58,7 @@ pub(crate) fn closed() -> Outcome {
         connections: 200,
         threads: 2,
         pipeline: 1,
+        http2: None,
         keep_alive: true,
         tls: false,
         began_unix_milliseconds: 1_795_282_205_000,
@@ -178,6 +179,8 @@ pub(crate) fn failing() -> Outcome {
         closed: 3,
         short_body: 4,
         malformed: 5,
+        refused: 0,
+        reset: 0,
         status: 60,
         body: 7,
     };
@@ -224,6 +227,7 @@ pub(crate) fn plan() -> Plan {
         addresses: vec![([127, 0, 0, 1], 8080).into()],
         tls: None,
         request: (*b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").into(),
+        http2: None,
         is_head: false,
         expect: Expect::default(),
     };

@@ -4,6 +4,11 @@
 //!
 //! Plain text, no colours: it is pasted into tickets. Next: `json` for programs, `html` for the picture.
 
+mod by_url;
+mod http2;
+
+pub(super) use http2::fewer_streams;
+
 use super::CLOSES;
 use super::paragraph::wrapped;
 use super::quantity::{bytes, count, duration, percent, percentile, rate, scaled, span};
@@ -16,8 +21,6 @@ use std::fmt::Write as _;
 /// The most URLs that are named one by one.
 const NAMED_URLS: usize = 3;
 
-/// The most URLs that have a line of figures.
-const URL_LINES: usize = 10;
 /// What the row of all others is called.
 pub(super) const OTHER_URLS: &str = "(all others)";
 
@@ -35,7 +38,8 @@ pub fn running(plan: &Plan) -> String {
         (None, Some(most)) => format!("test of {} requests", count(most)),
         (None, None) => "test".to_owned(),
     };
-    let mut text = heading(&length, &urls, plan.threads, plan.connections, plan.mode);
+    let streams = plan.is_http2().then_some(plan.pipeline);
+    let mut text = heading(&length, &urls, plan.threads, (plan.connections, streams), plan.mode);
     if !plan.warm_up.is_zero() {
         let _ =
             writeln!(text, "  the first {} are a warm-up and not counted", span(plan.warm_up.as_secs_f64()));
@@ -50,7 +54,7 @@ pub fn results(outcome: &Outcome) -> String {
     distribution(&mut text, outcome);
     totals(&mut text, outcome);
     errors(&mut text, outcome);
-    by_url(&mut text, &outcome.by_url);
+    by_url::lines(&mut text, &outcome.by_url);
     let _ = writeln!(text, "Requests/sec: {:>10.2}{}", outcome.rate(), floor_mark(outcome));
     let _ =
         writeln!(text, "Transfer/sec: {:>10}", bytes(per_second(outcome.counts.bytes_read, outcome.seconds)));
@@ -62,7 +66,8 @@ pub fn results(outcome: &Outcome) -> String {
 pub fn report(outcome: &Outcome) -> String {
     let urls: Vec<&str> = outcome.urls.iter().map(String::as_str).collect();
     let length = format!("{} test", span(outcome.seconds));
-    heading(&length, &urls, outcome.threads, outcome.connections, outcome.mode) + &results(outcome)
+    let streams = outcome.http2.as_ref().map(|_| outcome.pipeline);
+    heading(&length, &urls, outcome.threads, (outcome.connections, streams), outcome.mode) + &results(outcome)
 }
 
 /// Which loop it was, and what latency means in it: one sentence.
@@ -94,6 +99,8 @@ pub fn error_meaning(kind: &str) -> &'static str {
         "closed" => "closed or reset before an answer began",
         "short body" => "the body was shorter than announced",
         "malformed" => "what came is not HTTP",
+        "refused" => "the server refused the stream (REFUSED_STREAM), or one connection after the other",
+        "reset" => "the server ended the stream (RST_STREAM)",
         "status" => "a whole answer with a status that was not expected",
         "body" => "a whole answer with a body that was not expected",
         _ => "",
@@ -105,7 +112,8 @@ pub(super) fn per_second(value: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { value as f64 / seconds } else { 0.0 }
 }
 
-fn heading(length: &str, urls: &[&str], threads: u32, connections: u32, mode: Mode) -> String {
+fn heading(length: &str, urls: &[&str], threads: u32, held: (u32, Option<u32>), mode: Mode) -> String {
+    let (connections, streams) = held;
     let mut named: Vec<String> = urls.iter().take(NAMED_URLS).map(|url| printable(url)).collect();
     if urls.len() > NAMED_URLS {
         named.push(format!("and {} more", urls.len() - NAMED_URLS));
@@ -115,6 +123,12 @@ fn heading(length: &str, urls: &[&str], threads: u32, connections: u32, mode: Mo
     let held = match mode {
         Mode::Closed => format!("{number} connection{}", plural(connections)),
         Mode::Open { .. } => format!("as many connections as needed, up to {number}"),
+    };
+    let held = match streams {
+        None => held,
+        Some(streams) => {
+            format!("{held}, HTTP/2 with {} stream{} each", count(u64::from(streams)), plural(streams))
+        }
     };
     format!(
         "Running {length} @ {}\n  {} thread{} and {held}\n  {}\n",
@@ -314,7 +328,14 @@ fn connections(text: &mut String, outcome: &Outcome) {
     if counts.silent > 0 {
         let _ = writeln!(text, "  Kept waiting: {}", kept_waiting(outcome));
     }
-    if counts.resent > 0 {
+    http2::lines(text, outcome);
+    if counts.resent > 0 && outcome.http2.is_some() {
+        let _ = writeln!(
+            text,
+            "  Sent again, because the server ended connections without an answer to them: {}",
+            count(counts.resent)
+        );
+    } else if counts.resent > 0 {
         let _ = writeln!(
             text,
             "  Sent again, because the server closed connections after an earlier answer: {}",
@@ -357,36 +378,6 @@ pub(super) fn if_any(latency: &Latency, microseconds: f64) -> String {
 /// A latency of one URL, microseconds; there is none without an answer.
 pub(super) fn latency_of(of: &OfUrl, microseconds: u64) -> String {
     if of.answers == 0 { "-".to_owned() } else { duration(microseconds as f64) }
-}
-
-/// A line for each URL, where there are several.
-fn by_url(text: &mut String, rows: &[OfUrl]) {
-    if rows.is_empty() {
-        return;
-    }
-    let _ = writeln!(text, "  By URL, slowest in total first\n      answers    errors        50%        99%");
-    for row in rows.iter().take(URL_LINES) {
-        let url = row.url.as_deref().map_or_else(|| OTHER_URLS.to_owned(), printable);
-        let (answers, errors) = (count(row.answers), count(row.errors));
-        let _ = writeln!(
-            text,
-            "    {answers:>9} {errors:>9} {:>10} {:>10}   {url}",
-            latency_of(row, row.p50),
-            latency_of(row, row.p99)
-        );
-    }
-    let left: &[OfUrl] = rows.get(URL_LINES..).unwrap_or_default();
-    if !left.is_empty() {
-        let (answers, errors) =
-            (left.iter().map(|row| row.answers).sum(), left.iter().map(|row| row.errors).sum());
-        let (answers, errors) = (count(answers), count(errors));
-        let _ = writeln!(
-            text,
-            "    {answers:>9} {errors:>9} {:>24} {} more, see --json or --html",
-            "",
-            left.len()
-        );
-    }
 }
 
 fn floor_mark(outcome: &Outcome) -> &'static str {

@@ -1,4 +1,4 @@
-//! The client's TLS: HTTP/1.1 alone is offered, each connection makes a full handshake as a new client does.
+//! The client's TLS: one protocol alone is offered, HTTP/1.1 or HTTP/2; each connection makes a full handshake as a new client does.
 //!
 //! Whether a certificate is trusted is the user's to ask for: what is measured is most often one's own server with a
 //! certificate of its own.
@@ -34,11 +34,11 @@ impl fmt::Display for NoTrust {
 impl std::error::Error for NoTrust {}
 
 /// The configuration of all connections of a run. With `verify`, trusted is what the file in `SSL_CERT_FILE` or the
-/// system's bundle lists.
+/// system's bundle lists. With `http2` that is what is offered (RFC 9113 §3.2), else HTTP/1.1.
 ///
 /// # Errors
 /// `verify` is asked for, and there is no such list.
-pub fn client_configuration(verify: bool) -> Result<Arc<ClientConfig>, NoTrust> {
+pub fn client_configuration(verify: bool, http2: bool) -> Result<Arc<ClientConfig>, NoTrust> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> =
         if verify { trusted(&provider)? } else { Arc::new(Anybody(Arc::clone(&provider))) };
@@ -48,7 +48,7 @@ pub fn client_configuration(verify: bool) -> Result<Arc<ClientConfig>, NoTrust> 
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
-    configuration.alpn_protocols = vec![b"http/1.1".to_vec()];
+    configuration.alpn_protocols = vec![if http2 { b"h2".to_vec() } else { b"http/1.1".to_vec() }];
     configuration.resumption = Resumption::disabled();
     Ok(Arc::new(configuration))
 }

@@ -99,6 +99,7 @@ mod limit_rate;
 mod explain;
 mod ladder;
 mod bench;
+mod bench_http2;
 mod safety;
 mod stampede;
 mod capacity;

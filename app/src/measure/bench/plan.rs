@@ -34,8 +34,8 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
         Some(file) => replayed(flags, file)?,
         None => {
             let body = body(flags)?;
-            let ask =
-                |url: &String| Ask { body: body.clone(), ..ask(flags, url.clone(), flags.method.clone()) };
+            let method = method(flags)?;
+            let ask = |url: &String| Ask { body: body.clone(), ..ask(flags, url.clone(), method.clone()) };
             (flags.urls.iter().map(ask).collect(), Vec::new())
         }
     };
@@ -45,10 +45,12 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
         expect: Expect { statuses: flags.status.clone(), ..target.expect },
         ..target
     };
+    let streams = streams(flags)?;
     let most = flags.requests.unwrap_or(u64::MAX);
     let connections = match flags.connections {
         Some(connections) => narrow(connections),
-        None if is_open => most_connections(flags).min(narrow(most)),
+        // Streams carry what is due, and all connections are opened at once for them.
+        None if is_open && streams == 1 => most_connections(flags).min(narrow(most)),
         None => narrow(CONNECTIONS.min(most)),
     };
     let default_duration = match (flags.find_max, flags.requests) {
@@ -66,10 +68,38 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
         requests: flags.requests,
         warm_up: flags.warm_up,
         keep_alive: !flags.no_keep_alive,
-        pipeline: narrow(flags.pipeline),
+        pipeline: if flags.http2 { narrow(streams) } else { narrow(flags.pipeline) },
         timeout: flags.timeout,
         verify: flags.verify,
     })
+}
+
+/// Whether `-m` says this of the streams: no method is a number.
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The method that is asked for; empty: none is.
+fn method(flags: &Load) -> Result<String, String> {
+    let mut methods = flags.method.iter().filter(|text| !is_number(text));
+    match (methods.next(), methods.next()) {
+        (None, _) => Ok(String::new()),
+        (Some(method), None) => Ok(method.clone()),
+        (Some(first), Some(second)) => Err(format!("one method can be asked for, not {first} and {second}")),
+    }
+}
+
+/// Streams of a connection: `--streams`, or `-m` with a number, as h2load has it.
+fn streams(flags: &Load) -> Result<u64, String> {
+    let mut numbers = flags.method.iter().filter(|text| is_number(text));
+    match (numbers.next(), numbers.next(), flags.streams) {
+        (Some(number), None, None) if flags.http2 => Ok(number.parse().unwrap_or(u64::MAX)),
+        (Some(number), None, None) => {
+            Err(format!("-m {number} is the number of streams of HTTP/2: say --http2, or name a method"))
+        }
+        (Some(_), _, _) => Err("the number of streams is given twice".to_owned()),
+        (None, _, streams) => Ok(streams.unwrap_or(1)),
+    }
 }
 
 /// An open loop opens one more whenever a request is due and none is free.
@@ -97,7 +127,14 @@ fn threads(connections: u32) -> u32 {
 }
 
 fn ask(flags: &Load, url: String, method: String) -> Ask {
-    Ask { url, method, fields: flags.header.clone(), keep_alive: !flags.no_keep_alive, ..Ask::default() }
+    Ask {
+        url,
+        method,
+        fields: flags.header.clone(),
+        keep_alive: !flags.no_keep_alive,
+        http2: flags.http2,
+        ..Ask::default()
+    }
 }
 
 fn body(flags: &Load) -> Result<Vec<u8>, String> {
@@ -136,7 +173,7 @@ fn replayed(flags: &Load, file: &Path) -> Result<(Vec<Ask>, Vec<u32>), String> {
     let [base] = flags.urls.as_slice() else {
         return Err("a log is replayed against one server: give one URL with --log".to_owned());
     };
-    if flags.body.is_some() || !flags.method.is_empty() {
+    if flags.body.is_some() || !method(flags)?.is_empty() {
         return Err("a log has its own methods and no bodies: leave -m and -b out with --log".to_owned());
     }
     let url = Url::parse(base).map_err(|why| format!("\"{base}\" cannot be loaded: {why}"))?;

@@ -62,7 +62,7 @@ impl Worker {
         }
         let Some(stream) = &mut connection.stream else { return };
         match connection.stage {
-            Stage::Open => {
+            Stage::Open | Stage::Greeting(_) => {
                 if flags.contains(EventFlags::OUT) && !self.flush(run, number) {
                     return;
                 }
@@ -118,7 +118,11 @@ impl Worker {
         }
     }
 
-    fn opened(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
+    /// The connection is there; over HTTP/2 it greets the server first, and comes here again.
+    pub(super) fn opened(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
+        if self.is_http2 && self.connections[number].http2.is_none() {
+            return self.greet(run, number, now);
+        }
         let connection = &mut self.connections[number];
         connection.stage = Stage::Open;
         if let Some(due) = connection.claim.take() {

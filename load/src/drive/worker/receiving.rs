@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 const READS: usize = 16;
 
 /// What an answer to this target is read against.
-fn awaited(target: &Target) -> Awaited<'_> {
+pub(super) fn awaited(target: &Target) -> Awaited<'_> {
     Awaited { is_head: target.is_head, body: target.expect.body.as_deref() }
 }
 
@@ -33,6 +33,9 @@ impl Worker {
                         return;
                     }
                     self.go_on(run, number, now);
+                    if self.is_http2 && !self.flush(run, number) {
+                        return;
+                    }
                     if !may_have_more {
                         return;
                     }
@@ -47,12 +50,12 @@ impl Worker {
 
     /// The connection has room again: the next request, or a place among the free.
     #[inline]
-    fn go_on(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
+    pub(super) fn go_on(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
         if !is_open(run.plan) {
             return self.fill(run, number, now);
         }
         let connection = &mut self.connections[number];
-        if !connection.is_listed && connection.sent.len() < run.plan.pipeline as usize {
+        if !connection.is_listed && connection.has_room(run.plan) {
             connection.free_since = now;
             let lane = connection.lane as usize;
             self.list(number);
@@ -63,6 +66,9 @@ impl Worker {
     /// Takes the buffer's bytes as answers; whether the connection goes on.
     #[inline]
     fn take(&mut self, run: &RunShared<'_>, number: usize, length: usize, now: u64) -> bool {
+        if self.is_http2 {
+            return self.take_frames(run, number, length, now);
+        }
         let mut at = 0;
         while at < length {
             let connection = &mut self.connections[number];
@@ -114,7 +120,14 @@ impl Worker {
 
     /// A whole answer: as expected or not.
     #[inline]
-    fn settle(&mut self, run: &RunShared<'_>, target: &Target, sent: Sent, answer: Answer, now: u64) {
+    pub(super) fn settle(
+        &mut self,
+        run: &RunShared<'_>,
+        target: &Target,
+        sent: Sent,
+        answer: Answer,
+        now: u64,
+    ) {
         if !self.counts(run, sent.due) {
             return;
         }
@@ -143,6 +156,9 @@ impl Worker {
     /// The connection has ended; `is_orderly`: the server closed it and did not break it.
     fn ended(&mut self, run: &RunShared<'_>, number: usize, is_orderly: bool) {
         let now = run.now();
+        if self.is_http2 && !self.connections[number].sent.is_empty() {
+            return self.lose_streams(run, number, now);
+        }
         let connection = &mut self.connections[number];
         let Some(oldest) = connection.sent.front().copied() else {
             // Closed while free, as servers do after a while. Closed before anything was sent, it is as good as refused.
@@ -169,7 +185,7 @@ impl Worker {
 
     /// Closes a connection behind an answer that was to be its last. What was pipelined behind it nobody has promised to
     /// answer: it is sent again elsewhere (RFC 9112 §9.3.2).
-    fn close(&mut self, run: &RunShared<'_>, number: usize) {
+    pub(super) fn close(&mut self, run: &RunShared<'_>, number: usize) {
         let lane = self.connections[number].lane as usize;
         let mut gone_out = self.connections[number].gone_out();
         while let Some(sent) = self.connections[number].sent.pop_front() {

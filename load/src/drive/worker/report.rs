@@ -5,6 +5,7 @@ use crate::by_url::ByUrl;
 use crate::drive::connection::{Connection, Stage};
 use crate::drive::cost::{self, Share};
 use crate::drive::{RunShared, is_open};
+use crate::outcome::Http2Outcome;
 use crate::pace::Pace;
 use crate::tally::Tally;
 
@@ -15,6 +16,8 @@ const SILENT: f64 = 0.9;
 pub(in crate::drive) struct Report {
     pub(in crate::drive) tally: Tally,
     pub(in crate::drive) by_url: ByUrl,
+    /// What is to be said of HTTP/2.
+    pub(in crate::drive) http2: Http2Outcome,
     /// Its CPU time while measuring, nanoseconds.
     pub(in crate::drive) cpu: u64,
     /// How long it waited for a core meanwhile.
@@ -56,6 +59,7 @@ impl Worker {
         Report {
             tally: self.tally,
             by_url: self.by_url,
+            http2: self.http2,
             cpu: since(cost::thread_cpu(), cpu),
             waited: since(cost::thread_waited(), waited),
             ended: ended.max(run.begin),
@@ -68,7 +72,7 @@ impl Worker {
     fn count_silent(&mut self, run: &RunShared<'_>, ended: u64) {
         let nearly_all = (ended.saturating_sub(run.begin) as f64 * SILENT) as u64;
         let since = |one: &Connection| match one.stage {
-            Stage::Connecting(since) | Stage::Shaking(since) => Some(since),
+            Stage::Connecting(since) | Stage::Shaking(since) | Stage::Greeting(since) => Some(since),
             _ => one.sent.front().map(|sent| sent.sent),
         };
         let waits =

@@ -13,6 +13,12 @@ impl Worker {
     /// Closed loop: as many requests as the connection has room for.
     #[inline]
     pub(super) fn fill(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
+        if self.is_http2 {
+            while self.connections[number].has_room(run.plan) && self.may_send() {
+                self.send_one(run, number, now, now);
+            }
+            return;
+        }
         if run.plan.pipeline == 1 {
             if self.connections[number].sent.is_empty() && self.may_send() {
                 self.send_one(run, number, now, now);
@@ -36,6 +42,14 @@ impl Worker {
 
     /// Open loop: gives requests that are due to connections that are free, oldest due first.
     pub(super) fn dispatch(&mut self, run: &RunShared<'_>, lane: usize) {
+        self.hand_out(run, lane);
+        // Streams of HTTP/2 that were opened together go out in one piece.
+        while let Some(number) = self.unsent.pop() {
+            self.flush(run, number as usize);
+        }
+    }
+
+    fn hand_out(&mut self, run: &RunShared<'_>, lane: usize) {
         while self.lanes[lane].pace.is_some() && self.lanes[lane].has_room() {
             // A moment of its own for each: the lag of a late one is not lent to the next.
             let now = run.now();
@@ -113,6 +127,19 @@ impl Worker {
         let target = self.lanes[connection.lane as usize].target();
         connection.sent.push_back(Sent { target, due, sent: now, first_byte: 0 });
         connection.is_used = true;
+        if let Some(streams) = &mut connection.http2 {
+            if let Some(request) = &run.plan.targets[target as usize].http2 {
+                streams.open(target, request);
+            }
+            self.tally.counts.requests += u64::from(self.counts(run, due));
+            if is_open(run.plan) {
+                self.unsent.push(number as u32);
+                if self.connections[number].has_room(run.plan) {
+                    self.list(number);
+                }
+            }
+            return;
+        }
         connection.unsent += 1;
         if connection.unsent > 1 {
             // It goes out behind the others.
@@ -151,6 +178,9 @@ impl Worker {
 
     /// Sends what did not fit before; whether the connection is still there.
     pub(super) fn flush(&mut self, run: &RunShared<'_>, number: usize) -> bool {
+        if self.is_http2 {
+            return self.flush_streams(run, number);
+        }
         loop {
             let connection = &mut self.connections[number];
             let Some(stream) = &mut connection.stream else { return false };

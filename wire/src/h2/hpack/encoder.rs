@@ -1,4 +1,5 @@
 //! Encodes header blocks without a dynamic table, so that a block is the same for every connection and can be kept.
+//! [`kept_field`] and [`from_table`] are for who sends one and the same request again and again.
 //!
 //! Every function appends one line. A block that starts with [`size_update`] of 0 tells the peer that it needs no table
 //! for this side. Names and values are written as given: they were checked when they were parsed or configured.
@@ -14,6 +15,8 @@ const STATUS: usize = 8;
 /// What a literal starts with: not to be put into a table (RFC 7541 §6.2.2), here and wherever it is passed on to (§6.2.3).
 const NOT_INDEXED: u8 = 0x00;
 const NEVER_INDEXED: u8 = 0x10;
+/// What a literal starts with that is put into the table (RFC 7541 §6.2.1).
+const INDEXED: u8 = 0x40;
 
 /// The size of the table that the sender uses from here on (RFC 7541 §6.3); only at the start of a block.
 pub fn size_update(out: &mut Vec<u8>, size: usize) {
@@ -50,6 +53,31 @@ pub fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     }
     known.literal(out, name);
     string(out, value);
+}
+
+/// One line that the peer puts into its table (RFC 7541 §6.2.1), for a sender that keeps count of what stands there. Whether it
+/// is one: what the static table has whole and what authenticates is written as [`field`] does, and is not.
+pub fn kept_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) -> bool {
+    let known = StaticName::of(name);
+    let is_static = known.index.and_then(|first| static_table::index_of_value(first, value)).is_some();
+    if known.is_secret || is_static {
+        field(out, name, value);
+        return false;
+    }
+    match known.index {
+        Some(index) => integer::encode(out, INDEXED, 6, index),
+        None => {
+            out.push(INDEXED);
+            lower_string(out, name);
+        }
+    }
+    string(out, value);
+    true
+}
+
+/// A line of the peer's table, by how many were put there after it.
+pub fn from_table(out: &mut Vec<u8>, age: usize) {
+    indexed(out, static_table::LENGTH + 1 + age);
 }
 
 /// One line whose value is a number.

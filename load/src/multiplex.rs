@@ -1,0 +1,320 @@
+//! One connection of HTTP/2 as a client has it (RFC 9113): pure, no sockets, no clock.
+//!
+//! ```text
+//!  open ──▶ out ──▶ (the socket)         (the socket) ──▶ read ──▶ Event
+//! ```
+//! Streams are known by their place: the oldest open one is 0, so that whoever keeps a list of what it asked keeps the same
+//! order. `out` gathers what is to be sent; bodies go into it as the server's windows allow. Nothing is kept of what comes but a
+//! frame that is cut off and a header block. Never panics, whatever comes. Next: `multiplex::receiving`; `drive`, `probe`.
+
+mod heads;
+mod receiving;
+#[cfg(test)]
+mod tests;
+
+pub use receiving::{Broken, Event};
+
+use crate::exchange::Awaited;
+use crate::http2_request::Http2Request;
+use millstream_wire::Headers;
+use millstream_wire::h2::error_code::ErrorCode;
+use millstream_wire::h2::hpack::{HpackDecoder, encoder};
+use millstream_wire::h2::settings::{self, PeerSettings};
+use millstream_wire::h2::window::{LARGEST, Window};
+use millstream_wire::h2::{PREFACE, write};
+use std::collections::VecDeque;
+
+/// Octets that the server may send on a stream, and on the connection, before it is told that there is room for more: as large as
+/// h2load's, so that nobody waits for a window.
+const WINDOW: u32 = (1 << 30) - 1;
+/// Octets of a window after which it is opened again.
+const HALF: u32 = WINDOW / 2;
+/// Octets of bodies that wait to be sent at the most.
+const GATHERED: usize = 128 * 1024;
+/// Octets of the server's table that are used: what it has before it says something (RFC 9113 §6.5.2).
+const TABLE: u32 = 4096;
+/// The highest number of a stream behind which a new connection is opened.
+const LAST_STREAM: u32 = LARGEST - 2;
+
+/// Whoever owns the requests of a connection, by their place.
+pub trait Asked {
+    /// The request.
+    fn request(&self, place: usize) -> &Http2Request;
+    /// What its answer is read against.
+    fn awaited(&self, place: usize) -> Awaited<'_>;
+}
+
+/// A stream that is not at its end.
+#[derive(Debug)]
+struct OpenStream {
+    number: u32,
+    /// 0: no head but interim ones has come.
+    status: u16,
+    /// What the answer's Content-Length announces.
+    announced: Option<u64>,
+    is_body_right: bool,
+    body: u64,
+    /// When the answer began.
+    first_byte: u64,
+    /// Octets that came since its window was opened.
+    received: u32,
+    /// Octets of the request's body that went out.
+    sent: usize,
+    /// Whether the request is whole.
+    is_sent: bool,
+    window: Window,
+}
+
+/// What stands in the server's header table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Table {
+    Empty,
+    /// The lines of this target.
+    Has(u32),
+    /// It is of no use.
+    Off,
+}
+
+/// See the module.
+pub struct Multiplex {
+    out: Vec<u8>,
+    /// Of `out`: what the socket has taken.
+    out_from: usize,
+    streams: VecDeque<OpenStream>,
+    next: u32,
+    /// Streams whose requests are not whole.
+    unsent: usize,
+    server: PeerSettings,
+    /// The server's first SETTINGS have come.
+    is_greeted: bool,
+    /// Octets of bodies that may be sent, all streams together.
+    window: Window,
+    /// Octets that came since the connection's window was opened.
+    received: u32,
+    /// No streams are opened any more: GOAWAY, or numbers ran out.
+    is_ending: bool,
+    /// GOAWAY has come.
+    is_leaving: bool,
+    table: Table,
+    /// What the server's table is set to.
+    table_size: u32,
+    /// The next header block has to say so.
+    is_table_changed: bool,
+    decoder: HpackDecoder,
+    /// The fields of the head that was decoded last.
+    fields: Headers,
+    /// A frame that is cut off.
+    kept: Vec<u8>,
+    /// A header block that goes on.
+    block: Option<heads::Block>,
+    /// The block that came last, and what it says, where that depends on no table.
+    last: Vec<u8>,
+    last_meaning: Option<heads::HeadMeaning>,
+    /// Where bodies are collected, and how long that may become.
+    collected: Option<(Vec<u8>, usize)>,
+}
+
+impl Default for Multiplex {
+    fn default() -> Multiplex {
+        Multiplex::new()
+    }
+}
+
+impl Multiplex {
+    /// A new connection; what a client says first is in [`Multiplex::unsent`].
+    pub fn new() -> Multiplex {
+        let mut out = PREFACE.to_vec();
+        write::settings(&mut out, &[(settings::ENABLE_PUSH, 0), (settings::INITIAL_WINDOW_SIZE, WINDOW)]);
+        write::window_update(&mut out, 0, WINDOW - settings::DEFAULT_WINDOW);
+        Multiplex {
+            out,
+            out_from: 0,
+            streams: VecDeque::new(),
+            next: 1,
+            unsent: 0,
+            server: PeerSettings::default(),
+            is_greeted: false,
+            window: Window::new(settings::DEFAULT_WINDOW),
+            received: 0,
+            is_ending: false,
+            is_leaving: false,
+            table: Table::Empty,
+            table_size: TABLE,
+            is_table_changed: false,
+            decoder: HpackDecoder::default(),
+            fields: Headers::new(),
+            kept: Vec::new(),
+            block: None,
+            last: Vec::new(),
+            last_meaning: None,
+            collected: None,
+        }
+    }
+
+    /// The same for a single question: the body is collected, up to so many bytes and one read more.
+    pub fn collecting(most: usize) -> Multiplex {
+        Multiplex { collected: Some((Vec::new(), most)), ..Multiplex::new() }
+    }
+
+    /// The body that was collected, and the fields of the head that came last.
+    pub fn collected(self) -> (Headers, Vec<u8>) {
+        (self.fields, self.collected.map(|(body, _)| body).unwrap_or_default())
+    }
+
+    /// Whether more came than is to be collected.
+    pub fn is_overfull(&self) -> bool {
+        self.collected.as_ref().is_some_and(|(body, most)| body.len() > *most)
+    }
+
+    /// Whether the server has said its settings: then requests can be sent.
+    #[inline]
+    pub fn is_greeted(&self) -> bool {
+        self.is_greeted
+    }
+
+    /// Streams that may be open at once, by the server.
+    #[inline]
+    pub fn allowed(&self) -> u32 {
+        self.server.max_concurrent_streams
+    }
+
+    /// Whether another stream may be opened where this side wants so many at once.
+    #[inline]
+    pub fn has_room(&self, wanted: u32) -> bool {
+        self.is_greeted && !self.is_ending && self.streams.len() < wanted.min(self.allowed()) as usize
+    }
+
+    /// Whether it takes no new streams.
+    pub fn is_ending(&self) -> bool {
+        self.is_ending
+    }
+
+    /// Opens a stream for the request of a target, at the last place.
+    #[inline]
+    pub fn open(&mut self, target: u32, request: &Http2Request) {
+        let number = self.next;
+        self.next += 2;
+        self.is_ending |= number >= LAST_STREAM;
+        let is_whole = request.body().is_empty();
+        self.head(target, request, number, is_whole);
+        self.unsent += usize::from(!is_whole);
+        self.streams.push_back(OpenStream {
+            number,
+            status: 0,
+            announced: None,
+            is_body_right: true,
+            body: 0,
+            first_byte: 0,
+            received: 0,
+            sent: 0,
+            is_sent: is_whole,
+            window: Window::new(self.server.initial_window_size),
+        });
+    }
+
+    #[inline]
+    fn head(&mut self, target: u32, request: &Http2Request, number: u32, is_whole: bool) {
+        let block = match self.table {
+            Table::Has(own) if own == target => &request.filled,
+            Table::Empty if request.table <= self.table_size as usize => {
+                self.table = Table::Has(target);
+                &request.filling
+            }
+            _ => &request.plain,
+        };
+        let most = self.server.max_frame_size;
+        if !self.is_table_changed {
+            return write::headers(&mut self.out, number, block, is_whole, most);
+        }
+        // RFC 9113 §4.3.1: the block behind the acknowledgement begins with the new size.
+        self.is_table_changed = false;
+        let mut changed = Vec::new();
+        encoder::size_update(&mut changed, self.table_size as usize);
+        changed.extend_from_slice(block);
+        write::headers(&mut self.out, number, &changed, is_whole, most);
+    }
+
+    /// Puts of the requests' bodies into what is to be sent what the windows and the room there allow.
+    fn bodies(&mut self, asked: &impl Asked) {
+        for (place, stream) in self.streams.iter_mut().enumerate() {
+            let waiting = self.out.len() - self.out_from;
+            if self.unsent == 0 || waiting >= GATHERED || self.window.available() == 0 {
+                return;
+            }
+            let body = asked.request(place).body();
+            while !stream.is_sent && self.out.len() - self.out_from < GATHERED {
+                let rest = body.get(stream.sent..).unwrap_or_default();
+                let windows = self.window.available().min(stream.window.available());
+                let length = rest.len().min(windows.min(self.server.max_frame_size) as usize);
+                if length == 0 {
+                    break;
+                }
+                let is_last = length == rest.len();
+                write::data_head(&mut self.out, stream.number, length as u32, is_last);
+                self.out.extend_from_slice(&rest[..length]);
+                stream.sent += length;
+                // Both have at least so much.
+                _ = (self.window.consume(length as u32), stream.window.consume(length as u32));
+                if is_last {
+                    stream.is_sent = true;
+                    self.unsent -= 1;
+                }
+            }
+        }
+    }
+
+    /// What is to be sent; empty: nothing at present.
+    #[inline]
+    pub fn unsent(&mut self, asked: &impl Asked) -> &[u8] {
+        if self.unsent > 0 {
+            self.bodies(asked);
+        }
+        &self.out[self.out_from..]
+    }
+
+    /// Whether something waits that the socket did not take.
+    pub fn is_held_up(&self) -> bool {
+        self.out_from < self.out.len()
+    }
+
+    /// So many octets of it were sent.
+    #[inline]
+    pub fn sent(&mut self, count: usize) {
+        self.out_from = (self.out_from + count).min(self.out.len());
+        if self.out_from == self.out.len() {
+            self.out.clear();
+            self.out_from = 0;
+        } else if self.out_from > GATHERED {
+            self.out.drain(..self.out_from);
+            self.out_from = 0;
+        }
+    }
+
+    /// Nobody waits for the answer to a request any longer: its stream ends. The places behind it move up.
+    pub fn cancel(&mut self, place: usize) {
+        if let Some(stream) = self.remove(place) {
+            write::reset(&mut self.out, stream.number, ErrorCode::Cancel);
+        }
+    }
+
+    /// Whether the answer at a place has begun.
+    pub fn has_begun(&self, place: usize) -> bool {
+        self.streams.get(place).is_some_and(|stream| stream.status != 0)
+    }
+
+    #[inline]
+    fn remove(&mut self, place: usize) -> Option<OpenStream> {
+        let stream = self.streams.remove(place)?;
+        self.unsent -= usize::from(!stream.is_sent);
+        Some(stream)
+    }
+
+    /// The place of a stream's number; the oldest one is the most likely.
+    #[inline]
+    fn place(&self, number: u32) -> Option<usize> {
+        if self.streams.front()?.number == number {
+            return Some(0);
+        }
+        self.streams.binary_search_by_key(&number, |stream| stream.number).ok()
+    }
+}

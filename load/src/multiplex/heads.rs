@@ -1,0 +1,149 @@
+//! Header blocks: heads of answers, interim ones, trailers.
+//!
+//! A head whose block is octet for octet the one before, and depends on no table, means the same and is not decoded again.
+
+use super::{Asked, Broken, Event, Multiplex};
+use crate::exchange::HEAD;
+use millstream_wire::FieldId;
+use millstream_wire::h2::error_code::ErrorCode::{self, ProtocolError};
+use millstream_wire::h2::field_rules::{FieldsError, decode_trailers};
+use millstream_wire::h2::response::decode_response;
+
+/// Octets of a header block.
+const BLOCK: usize = 128 * 1024;
+
+/// A header block that CONTINUATION goes on with.
+#[derive(Debug)]
+pub(super) struct Block {
+    pub(super) stream: u32,
+    pub(super) octets: Vec<u8>,
+    pub(super) end: bool,
+}
+
+/// What a head says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HeadMeaning {
+    status: u16,
+    announced: Option<u64>,
+}
+
+impl Multiplex {
+    pub(super) fn continuation(
+        &mut self,
+        stream: u32,
+        fragment: &[u8],
+        end_headers: bool,
+        asked: &impl Asked,
+        now: u64,
+    ) -> Result<Option<Event>, Broken> {
+        let Some(mut block) = self.block.take().filter(|block| block.stream == stream) else {
+            return Err(Broken(ProtocolError, "an unexpected CONTINUATION frame"));
+        };
+        if block.octets.len() + fragment.len() > BLOCK || (fragment.is_empty() && !end_headers) {
+            return Err(Broken(ErrorCode::EnhanceYourCalm, "a header block without end"));
+        }
+        block.octets.extend_from_slice(fragment);
+        if end_headers {
+            return self.headers(stream, &block.octets, block.end, asked, now);
+        }
+        self.block = Some(block);
+        Ok(None)
+    }
+
+    /// A whole header block: a head, or trailers.
+    #[inline]
+    pub(super) fn headers(
+        &mut self,
+        stream: u32,
+        block: &[u8],
+        end: bool,
+        asked: &impl Asked,
+        now: u64,
+    ) -> Result<Option<Event>, Broken> {
+        self.check_number(stream)?;
+        let place = self.place(stream);
+        if place.is_some_and(|place| self.streams[place].status != 0) {
+            return self.trailers(place, block, end, asked);
+        }
+        // Also of a stream that is gone: the table has to follow (RFC 9113 §4.3).
+        let meaning = match self.meaning(block) {
+            Ok(meaning) => meaning,
+            Err(error) => return self.bad_fields(place, error),
+        };
+        let Some(place) = place else { return Ok(None) };
+        let open = &mut self.streams[place];
+        match (meaning.status, end) {
+            // Interim ones are passed over (RFC 9110 §15.2); 101 is none of HTTP/2 (RFC 9113 §8.6).
+            (100 | 102..=199, false) => return Ok(None),
+            (100..=199, _) => {
+                return Ok(Some(self.malformed(place, ProtocolError, "an invalid interim answer")));
+            }
+            _ => {}
+        }
+        (open.status, open.first_byte) = (meaning.status, now);
+        let has_body = !asked.awaited(place).is_head && meaning.status != 304;
+        open.announced = meaning.announced.filter(|_| has_body);
+        Ok(if end { self.ended(place, asked) } else { None })
+    }
+
+    fn trailers(
+        &mut self,
+        place: Option<usize>,
+        block: &[u8],
+        end: bool,
+        asked: &impl Asked,
+    ) -> Result<Option<Event>, Broken> {
+        self.last_meaning = None;
+        if let Err(error) = decode_trailers(&mut self.decoder, block, &HEAD) {
+            return self.bad_fields(place, error);
+        }
+        let Some(place) = place else { return Ok(None) };
+        if !end {
+            return Ok(Some(self.malformed(place, ProtocolError, "trailers before the end")));
+        }
+        Ok(self.ended(place, asked))
+    }
+
+    #[inline]
+    fn meaning(&mut self, block: &[u8]) -> Result<HeadMeaning, FieldsError> {
+        if let Some(meaning) = self.last_meaning
+            && self.last == block
+        {
+            return Ok(meaning);
+        }
+        let was_empty = self.decoder.table_size() == 0;
+        self.last_meaning = None;
+        let status = decode_response(&mut self.decoder, block, &mut self.fields, &HEAD)?;
+        let mut lengths = self.fields.view().all(FieldId::ContentLength);
+        let announced = match (lengths.next(), lengths.next()) {
+            (None, _) => None,
+            (Some(text), None) => {
+                Some(number(text).ok_or(FieldsError::Malformed("an invalid Content-Length"))?)
+            }
+            (Some(_), Some(_)) => return Err(FieldsError::Malformed("several Content-Length")),
+        };
+        let meaning = HeadMeaning { status, announced };
+        if was_empty && self.decoder.table_size() == 0 {
+            self.last.clear();
+            self.last.extend_from_slice(block);
+            self.last_meaning = Some(meaning);
+        }
+        Ok(meaning)
+    }
+
+    fn bad_fields(&mut self, place: Option<usize>, error: FieldsError) -> Result<Option<Event>, Broken> {
+        let what = match error {
+            FieldsError::Compression(what) => return Err(Broken(ErrorCode::CompressionError, what)),
+            FieldsError::Malformed(what) => what,
+            FieldsError::TooLarge => "a head that is too large",
+        };
+        Ok(place.map(|place| self.malformed(place, ProtocolError, what)))
+    }
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
