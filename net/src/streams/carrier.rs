@@ -53,6 +53,8 @@ struct CarrierState {
     turns: Turns,
     /// Octets of bodies that were framed, and octets that were written.
     moved: u64,
+    /// Pieces of bodies that were framed as their writers had them, since this was last asked.
+    pieces: u32,
     /// Octets of bodies that nobody has read yet.
     held: usize,
     /// How many of these there may be before the peer is told of no more room.
@@ -84,6 +86,7 @@ impl Carrier {
             owes_table_size: false,
             turns: Turns::default(),
             moved: 0,
+            pieces: 0,
             held: 0,
             most_held,
             owed: 0,
@@ -151,7 +154,13 @@ impl Carrier {
         }
         state.turns.done(stream);
         state.frame_data((stream, chunk), parts, count, is_last && count == all);
+        state.pieces = state.pieces.saturating_add(u32::from(count == all));
         count
+    }
+
+    /// How many pieces of bodies were framed whole since this was last asked: a client that opens its window by octets gets none.
+    pub fn take_pieces(&self) -> u32 {
+        std::mem::take(&mut self.state.borrow_mut().pieces)
     }
 
     /// A number that grows with all that the client takes.

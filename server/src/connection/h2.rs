@@ -209,6 +209,7 @@ impl Http2Connection {
                 return Poll::Ready(end);
             }
             self.go_on(cx);
+            self.patience.earn_pieces(self.carrier.take_pieces());
             let is_clogged = self.is_clogged();
             let is_out = match self.poll_write(cx) {
                 Poll::Ready(Ok(())) => true,

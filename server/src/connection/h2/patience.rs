@@ -12,6 +12,10 @@ const A_SECOND: u32 = 10_000;
 /// What each answer puts on it.
 const AN_ANSWER: u32 = 1_000;
 
+/// What each piece of an answer puts on it that went out as it came, as the messages of a stream do: its client may say PING for each, as some do
+/// to measure the way, and something small of its own.
+const A_PIECE: u32 = 110;
+
 /// Work that brings nothing, and what it costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
@@ -68,6 +72,11 @@ impl Patience {
         }
         self.left = self.left.checked_sub(cost).ok_or(Overdrawn)?;
         Ok(())
+    }
+
+    /// So many pieces of answers went out, none of which the client's window cut.
+    pub(super) fn earn_pieces(&mut self, pieces: u32) {
+        self.left = self.left.saturating_add(pieces.saturating_mul(A_PIECE)).min(MOST);
     }
 
     /// A request was answered whole.
