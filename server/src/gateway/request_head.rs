@@ -130,8 +130,12 @@ pub(super) fn write_block(
             block::field(out, set.name.as_bytes(), value);
         }
     }
+    let says_length = request.field(FieldId::ContentLength).is_some();
     match plan.framed {
-        RequestFraming::Length(length) if length > 0 => block::number_field(out, b"content-length", length),
+        // Of a call none is known that its client did not say, however fast its body came.
+        RequestFraming::Length(length) if length > 0 && (plan.proxy.grpc().is_none() || says_length) => {
+            block::number_field(out, b"content-length", length);
+        }
         _ => {}
     }
     if wants_trailers && request.fields().lists(FieldId::Te, "trailers") {
