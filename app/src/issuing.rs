@@ -3,22 +3,19 @@
 //! It is started by the first configuration that wants any, after privileges are dropped. An issuer of which the next configuration wants the same goes on
 //! undisturbed over a reload. Next: `millstream-acme`'s `issuer`, what it does.
 
-use crate::panic_log;
+use crate::background::{self, Orders, Rights};
 use millstream_acme::issuer::{self, Around};
 use millstream_acme::setup::IssuerSetup;
-use millstream_conf::model::Level;
-use millstream_net::privileges;
 use millstream_server::generation::Shared;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::runtime::LocalOptions;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 
-/// The thread, where there is one. At most one message for each reload, so the channel needs no bound.
+/// The thread, where there is one.
 #[derive(Default)]
-pub struct Issuing(Option<UnboundedSender<Arc<Shared>>>);
+pub struct Issuing(Option<Orders>);
 
 impl Issuing {
     /// From now on the certificates of this configuration are asked for, and no others.
@@ -28,36 +25,13 @@ impl Issuing {
         }
         let told = self.0.as_ref().is_some_and(|thread| thread.send(shared.clone()).is_ok());
         if !told {
-            self.0 = start(shared.clone());
+            self.0 = background::start(("acme", "acme has"), Rights::Renounced, shared.clone(), issue);
         }
     }
 
     /// None is asked for any more, so that the process after this one may.
     pub fn stop(&mut self) {
         self.0 = None;
-    }
-}
-
-fn start(shared: Arc<Shared>) -> Option<UnboundedSender<Arc<Shared>>> {
-    let (orders, receiver) = unbounded_channel();
-    let log = shared.main_log.clone();
-    let serve = move || {
-        // Where that fails the thread has no more rights than the one that started it.
-        _ = privileges::renounce();
-        panic_log::count_in(shared.registry.worker());
-        let log = shared.main_log.clone();
-        let mut building = tokio::runtime::Builder::new_current_thread();
-        match building.enable_all().build_local(LocalOptions::default()) {
-            Ok(runtime) => runtime.block_on(issue(shared, receiver)),
-            Err(error) => log.write(Level::Emerg, format_args!("acme has no event loop: {error}")),
-        }
-    };
-    match std::thread::Builder::new().name("acme".into()).spawn(serve) {
-        Ok(_) => Some(orders),
-        Err(error) => {
-            log.write(Level::Emerg, format_args!("acme has no thread: {error}"));
-            None
-        }
     }
 }
 

@@ -20,6 +20,7 @@ mod accepting;
 mod descriptors;
 mod names;
 mod health;
+mod background;
 mod issuing;
 mod stapling;
 mod renewing;

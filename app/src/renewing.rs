@@ -4,7 +4,7 @@
 //! pair is read once nothing has happened to its files for a moment, so that a certificate and its key that are put there one after the other are read together. What is
 //! broken then is told, and what was in use stays. Next: `millstream-net`'s `file_watch`, which hears of it, and `tls/held`, which reads.
 
-use crate::panic_log;
+use crate::background::{self, Orders, Rights};
 use crate::stapling::Stapler;
 use millstream_conf::model::Level;
 use millstream_net::clock;
@@ -16,19 +16,18 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::LocalOptions;
 use tokio::sync::Notify;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::UnboundedReceiver;
 
 /// How long nothing must have happened before files are read.
 const QUIET: Duration = Duration::from_millis(300);
 /// They are read after this long, whatever happens.
 const LONGEST: Duration = Duration::from_secs(3);
 
-/// The thread, where there is one, and that which asks about what it reads. At most one message for each reload, so the channel needs no bound.
+/// The thread, where there is one, and that which asks about what it reads.
 #[derive(Default)]
 pub struct Renewing {
-    orders: Option<UnboundedSender<Arc<Shared>>>,
+    orders: Option<Orders>,
     stapler: Stapler,
     /// Certificates were read again.
     renewed: Arc<Notify>,
@@ -44,30 +43,10 @@ impl Renewing {
         }
         let told = self.orders.as_ref().is_some_and(|thread| thread.send(shared.clone()).is_ok());
         if !told {
-            self.orders = start(shared.clone(), self.renewed.clone());
-        }
-    }
-}
-
-fn start(shared: Arc<Shared>, renewed: Arc<Notify>) -> Option<UnboundedSender<Arc<Shared>>> {
-    let (orders, receiver) = unbounded_channel();
-    let log = shared.main_log.clone();
-    let serve = move || {
-        panic_log::count_in(shared.registry.worker());
-        let log = shared.main_log.clone();
-        let mut building = tokio::runtime::Builder::new_current_thread();
-        match building.enable_all().build_local(LocalOptions::default()) {
-            Ok(runtime) => runtime.block_on(renew(shared, receiver, renewed)),
-            Err(error) => {
-                log.write(Level::Emerg, format_args!("certificates have no event loop: {error}"));
-            }
-        }
-    };
-    match std::thread::Builder::new().name("certificates".into()).spawn(serve) {
-        Ok(_) => Some(orders),
-        Err(error) => {
-            log.write(Level::Emerg, format_args!("certificates have no thread: {error}"));
-            None
+            let renewed = self.renewed.clone();
+            let work = move |shared, orders| renew(shared, orders, renewed);
+            self.orders =
+                background::start(("certificates", "certificates have"), Rights::Kept, shared.clone(), work);
         }
     }
 }

@@ -3,24 +3,22 @@
 //! It is started by the first configuration that wants any of it, after privileges are dropped. What was said of a certificate goes on over a reload, and
 //! is asked about anew when its file holds another one. Next: `millstream-acme`'s `stapling`, what it does.
 
-use crate::panic_log;
+use crate::background::{self, Orders, Rights};
 use millstream_acme::stapling::{self, Asked, Stapled};
 use millstream_conf::model::{Level, Stapling};
-use millstream_net::privileges;
 use millstream_net::tls::ServerTls;
 use millstream_server::generation::Shared;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
-use tokio::runtime::LocalOptions;
 use tokio::sync::Notify;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 
-/// The thread, where there is one. At most one message for each reload, so the channel needs no bound.
+/// The thread, where there is one.
 #[derive(Default)]
-pub struct Stapler(Option<UnboundedSender<Arc<Shared>>>);
+pub struct Stapler(Option<Orders>);
 
 impl Stapler {
     /// From now on it is asked about the certificates of this configuration, and no others; anew when `renewed` says so.
@@ -30,7 +28,10 @@ impl Stapler {
         }
         let told = self.0.as_ref().is_some_and(|thread| thread.send(shared.clone()).is_ok());
         if !told {
-            self.0 = start(shared.clone(), renewed.clone());
+            let renewed = renewed.clone();
+            let work = move |shared, orders| staple(shared, orders, renewed);
+            self.0 =
+                background::start(("stapling", "ssl_stapling has"), Rights::Renounced, shared.clone(), work);
         }
     }
 }
@@ -42,29 +43,6 @@ fn wanting(shared: &Shared) -> impl Iterator<Item = (&Stapling, &Arc<ServerTls>)
         let stapling = server.settings.tls.as_ref()?.stapling.as_ref()?;
         Some((stapling, certificates.as_ref().filter(|_| stapling.file.is_none())?))
     })
-}
-
-fn start(shared: Arc<Shared>, renewed: Arc<Notify>) -> Option<UnboundedSender<Arc<Shared>>> {
-    let (orders, receiver) = unbounded_channel();
-    let log = shared.main_log.clone();
-    let serve = move || {
-        // Where that fails the thread has no more rights than the one that started it.
-        _ = privileges::renounce();
-        panic_log::count_in(shared.registry.worker());
-        let log = shared.main_log.clone();
-        let mut building = tokio::runtime::Builder::new_current_thread();
-        match building.enable_all().build_local(LocalOptions::default()) {
-            Ok(runtime) => runtime.block_on(staple(shared, receiver, renewed)),
-            Err(error) => log.write(Level::Emerg, format_args!("ssl_stapling has no event loop: {error}")),
-        }
-    };
-    match std::thread::Builder::new().name("stapling".into()).spawn(serve) {
-        Ok(_) => Some(orders),
-        Err(error) => {
-            log.write(Level::Emerg, format_args!("ssl_stapling has no thread: {error}"));
-            None
-        }
-    }
 }
 
 /// A certificate that is asked about.
