@@ -29,6 +29,7 @@ pub mod nginx_clients;
 pub mod authority;
 pub mod signed;
 pub mod http2_clients;
+pub mod judges;
 pub mod load;
 pub mod server;
 pub mod stampede;
