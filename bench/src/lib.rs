@@ -16,6 +16,7 @@ mod options;
 mod peers;
 mod h2load;
 mod http2;
+mod grpc;
 pub mod training;
 mod rounds;
 mod report;
@@ -75,6 +76,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         Work::Stall => stall::run(&options, &programs)?,
         Work::WordPress => wordpress::run(&options, &programs)?,
         Work::Watched => watched::run(&options, &programs)?,
+        Work::Grpc => grpc::run(&options, &programs)?,
         Work::Http2 => http2::run(&options, &programs)?,
         Work::Generator => generator::run(&options, &programs)?,
         Work::Verdict => return verdict::run(&options, &programs),

@@ -53,6 +53,8 @@ pub enum Work {
     Watched,
     /// Hits over HTTP/2.
     Http2,
+    /// Calls of gRPC passed on.
+    Grpc,
 }
 
 /// What to measure and for how long.
@@ -131,6 +133,7 @@ impl Options {
                 "wordpress" => options.work = Work::WordPress,
                 "watched" => options.work = Work::Watched,
                 "http2" => options.work = Work::Http2,
+                "grpc" => options.work = Work::Grpc,
                 "--minutes" => options.minutes = number(&value()?)?.clamp(1, 24 * 60),
                 "generator" => options.work = Work::Generator,
                 "--runs" => options.runs = number(&value()?)?.clamp(1, 1000),
@@ -180,7 +183,7 @@ pub(crate) fn usage() -> String {
                     cargo xtask bench soak [--minutes N] [--markdown FILE]\n\
                     cargo xtask bench wordpress [--duration SECONDS] [--rounds N] [--nginx PATH] [--markdown FILE]\n\
                     cargo xtask bench watched [--trained] [--duration SECONDS] [--rounds N] [--nginx PATH] [--markdown FILE]\n\
-                    cargo xtask bench http2 [--trained] [--duration SECONDS] [--rounds N] [--nginx PATH] [--markdown FILE]\n\
+                    cargo xtask bench http2 | grpc [--trained] [--duration SECONDS] [--rounds N] [--nginx PATH] [--markdown FILE]\n\
                     cargo xtask bench generator [--duration SECONDS] [--rounds N] [--connections N] [--markdown FILE]\ncases:"
         .to_owned();
     for case in cases::ALL {

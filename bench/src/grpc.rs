@@ -1,0 +1,107 @@
+//! `cargo xtask bench grpc`: calls and streams of gRPC passed on, beside nginx.
+//!
+//! Both have one worker and pass calls to one server in Go; the client is in Go too (`tests/grpc/`), and looks at every answer. Those two want more
+//! CPU than the proxy between them, so calls a second say little of it. What its own CPU would carry does: that is where the bar is.
+
+use std::fmt::Write as _;
+
+use millstream_load::ladder::result::median;
+use millstream_tests::judges::{self, JudgeServer};
+use millstream_tests::process::cpu_time;
+
+use crate::peers::{self, Started};
+use crate::product::Product;
+use crate::{Options, Programs};
+
+const FILE: &str = "bench/conf/grpc.conf";
+
+/// What is asked for, and the bar: calls of a second of CPU at the least, as a multiple of nginx's.
+struct Calling {
+    about: &'static str,
+    /// The subcommand of the client, with its flags.
+    flags: &'static [&'static str],
+    /// What the client calls the number of things done, and those of a second.
+    counted: [&'static str; 2],
+    bar: f64,
+}
+
+const ROWS: &[Calling] = &[
+    Calling {
+        about: "unary calls of 100 B, 50 connections",
+        flags: &["load", "-c", "50", "-w", "1", "-size", "100"],
+        counted: ["calls", "calls_per_second"],
+        bar: 1.5,
+    },
+    Calling {
+        about: "unary calls of 100 B, 5 connections with 10 at a time",
+        flags: &["load", "-c", "5", "-w", "10", "-size", "100"],
+        counted: ["calls", "calls_per_second"],
+        bar: 1.5,
+    },
+    Calling {
+        about: "messages of 100 B both ways, 50 streams on 5 connections",
+        flags: &["bidi", "-c", "5", "-w", "10", "-size", "100", "-turns", "100"],
+        counted: ["messages", "messages_per_second"],
+        bar: 1.0,
+    },
+];
+
+/// One server's figures of a row: microseconds of CPU for a call, and calls a second.
+type CallFigures = (Vec<f64>, Vec<f64>);
+
+pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, String> {
+    let ours = programs.millstream.as_deref().ok_or("this is about Millstream itself")?;
+    let nginx = programs.nginx.as_deref().ok_or("no nginx: --nginx PATH")?;
+    let behind = JudgeServer::go(&[]).ok_or("no Go, or not its modules")?;
+    let servers = [
+        peers::on_nginx_file(Product::Millstream, ours, FILE, behind.port())?,
+        peers::on_nginx_file(Product::Nginx, nginx, FILE, behind.port())?,
+    ];
+    let mut table = format!(
+        "### gRPC passed on\n\n`cargo xtask bench grpc --rounds {} --duration {}`: medians.\n\n| what | Millstream, µs | nginx, µs | Millstream, \
+         1/s | nginx, 1/s | on the same CPU | |\n| --- | ---: | ---: | ---: | ---: | ---: | --- |\n",
+        options.rounds, options.duration,
+    );
+    let mut holds = true;
+    for row in ROWS {
+        let mut figures: [CallFigures; 2] = Default::default();
+        for round in 0..=options.rounds {
+            for (server, (costs, rates)) in servers.iter().zip(&mut figures) {
+                let (cost, rate) = turn(server, row, if round == 0 { 1 } else { options.duration })?;
+                // Round 0 opens the connections.
+                if round > 0 {
+                    costs.push(cost);
+                    rates.push(rate);
+                }
+            }
+        }
+        let [(own, own_rate), (other, other_rate)] =
+            figures.map(|(costs, rates)| (median(costs), median(rates)));
+        let ratio = other / own;
+        let passes = ratio >= row.bar;
+        holds &= passes;
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            table,
+            "| {} | {own:.1} | {other:.1} | {own_rate:.0} | {other_rate:.0} | {ratio:.2}x (at least {}) | {} |",
+            row.about,
+            row.bar,
+            if passes { "pass" } else { "**FAIL**" }
+        );
+    }
+    if holds { Ok(table) } else { Err(table) }
+}
+
+/// Microseconds of CPU per call, and calls a second.
+fn turn(server: &Started, row: &Calling, seconds: u32) -> Result<(f64, f64), String> {
+    let before = cpu_time(server.id());
+    let (duration, limit) = (format!("{seconds}s"), format!("{}s", seconds + 60));
+    let address = format!("127.0.0.1:{}", server.port);
+    let told = judges::judged(&[&["-wait", &limit], row.flags, &["-duration", &duration, &address]].concat());
+    let spent = cpu_time(server.id()) - before;
+    if told["ok"] != true {
+        return Err(format!("{}: {told}\n{}", server.product.name(), server.log()));
+    }
+    let [count, rate] = row.counted.map(|name| told[name].as_f64().unwrap_or_default());
+    Ok((spent.as_micros() as f64 / count.max(1.0), rate))
+}
