@@ -23,7 +23,6 @@ pub mod doctor;
 pub mod endless;
 pub mod made;
 pub mod gunicorn;
-pub mod grpc;
 pub mod go;
 pub mod nginx_clients;
 pub mod authority;

@@ -1,108 +1,178 @@
-//! `grpc_pass` with a server and a client that others wrote: calls of all kinds, many at a time, failures, reloads.
+//! gRPC as its own libraries speak it: `grpc_pass` between clients and servers in Go and in Python, which judge what they get.
+//!
+//! All of it holds for nginx too, but where a test says otherwise (`MILLSTREAM_BINARY`). What servers do to calls is in `grpc/servers`,
+//! many calls at once in `grpc/crowds`.
 
-use millstream_tests::grpc::{GrpcCaller, GrpcServer, asked};
+mod crowds;
+mod servers;
+
+use std::path::Path;
+
+use millstream_tests::judges::{JudgeServer, approve, judged, judged_by_python};
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, is_nginx};
-use millstream_tests::wait;
-use rustix::process::Signal;
-use serde_json::json;
 
-const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { worker_connections 4096; }
+const SITE: &str =
+    "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { worker_connections 8192; }
     http {
-        access_log @DIR@/access.log; client_max_body_size 0; http2_max_concurrent_streams 1024;
-        upstream judges { server 127.0.0.1:@BACK@ max_fails=0; server 127.0.0.1:@DEAD@ backup; }
-        server { listen 127.0.0.1:@PORT@; http2 on; location / { grpc_pass grpc://judges; } }
-        server { listen 127.0.0.1:@ALONE@; http2 on; location / { grpc_pass 127.0.0.1:@DEAD@; } }
+        access_log @DIR@/access.log; client_max_body_size 0; http2_max_concurrent_streams 2000; keepalive_requests 1000000;
+        ssl_certificate @DIR@/server.pem; ssl_certificate_key @DIR@/server.key;
+        upstream judges { @SERVERS@ keepalive 64; }
+        server {
+            listen 127.0.0.1:@PORT@ http2; listen 127.0.0.1:@TLS@ ssl http2;
+            location / { grpc_pass @SCHEME@://judges; }
+            location = /generation { return 200 @GENERATION@; }
+        }
+        server {
+            listen 127.0.0.1:@ODD@ http2; underscores_in_headers on; ignore_invalid_headers off;
+            location / { grpc_pass @SCHEME@://judges; }
+        }
     }";
 
-struct Site {
+/// A proxy in front of servers.
+struct Proxy {
     server: Server,
-    values: Vec<(&'static str, String)>,
-    _judge: GrpcServer,
+    servers: String,
+    scheme: &'static str,
+    tls: u16,
+    odd: u16,
 }
 
-impl Site {
-    fn start(options: &[&str]) -> Site {
-        let judge = GrpcServer::start(options);
-        let mut values = vec![("BACK", judge.port().to_string())];
-        values.extend(["DEAD", "ALONE"].map(|name| (name, ports::free().to_string())));
-        let server = Server::start_in(Prefix::new(), SITE, &borrowed(&values));
-        Site { server, values, _judge: judge }
+impl Proxy {
+    /// One that asks these, which are lines of an `upstream`.
+    fn before(servers: String, scheme: &'static str) -> Proxy {
+        let (tls, odd) = (ports::free(), ports::free());
+        let (tls_port, odd_port) = (tls.to_string(), odd.to_string());
+        let values =
+            [("SERVERS", servers.as_str()), ("SCHEME", scheme), ("TLS", &tls_port), ("ODD", &odd_port)];
+        let values = [&values[..], &[("GENERATION", "0")]].concat();
+        let server = Server::start_in(Prefix::with_certificate("localhost"), SITE, &values);
+        Proxy { server, servers, scheme, tls, odd }
     }
 
-    /// How many calls were answered.
-    fn calls(&self) -> usize {
-        let log = std::fs::read_to_string(self.server.prefix().join("access.log"));
-        log.unwrap_or_default().lines().count()
+    /// One that asks one server, in clear.
+    fn of(server: &JudgeServer) -> Proxy {
+        Proxy::before(format!("server {};", server.address()), "grpc")
     }
 
-    fn port(&self, name: &str) -> u16 {
-        let value = self.values.iter().find(|(known, _)| *known == name);
-        value.and_then(|(_, port)| port.parse().ok()).expect("a port")
+    /// Writes the file once more, otherwise the same.
+    fn rewrite(&self, generation: usize) {
+        let (tls, odd, generation) = (self.tls.to_string(), self.odd.to_string(), generation.to_string());
+        let values =
+            [("SERVERS", self.servers.as_str()), ("SCHEME", self.scheme), ("TLS", &tls), ("ODD", &odd)];
+        self.server.rewrite(SITE, &[&values[..], &[("GENERATION", &generation)]].concat());
+    }
+
+    fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.server.port())
+    }
+
+    fn tls_address(&self) -> String {
+        format!("127.0.0.1:{}", self.tls)
+    }
+
+    /// The certificate of the address with TLS.
+    fn certificate(&self) -> String {
+        self.server.prefix().join("server.pem").display().to_string()
     }
 }
 
-fn borrowed<'v>(values: &'v [(&'static str, String)]) -> Vec<(&'v str, &'v str)> {
-    values.iter().map(|(name, value)| (*name, value.as_str())).collect()
+/// Has the client in Go judge an address by several subcommands.
+fn approve_all(about: &str, options: &[&str], subcommands: &[&str], address: &str) {
+    for subcommand in subcommands {
+        let words: Vec<&str> = subcommand.split(' ').collect();
+        approve(
+            &format!("{about}: {subcommand}"),
+            &judged(&[options, words.as_slice(), &[address]].concat()),
+        );
+    }
+}
+
+/// What both servers offer.
+const KINDS: &[&str] = &["unary", "streams", "metadata", "large"];
+
+#[test]
+fn the_judges_find_no_fault_with_each_other_where_nothing_is_between_them() {
+    let Some(go) = JudgeServer::go(&[]) else { return };
+    let python = JudgeServer::python(&[]);
+    approve_all("Go of Go", &[], KINDS, &go.address());
+    approve_all("Go of Go", &[], &["errors", "deadline", "cancel", "metadata -odd"], &go.address());
+    approve_all("Go of Go", &[], &["many -n 1000", "slow", "hold"], &go.address());
+    approve_all("Go of Python", &[], KINDS, &python.address());
+    approve("Python of Go", &judged_by_python(&[&go.address()]));
+    approve("Python of Python", &judged_by_python(&[&python.address()]));
+    assert_eq!(go.end()["most"], 1000);
 }
 
 #[test]
-fn calls_of_all_kinds_pass_with_their_metadata() {
-    if is_nginx() {
-        return;
-    }
-    let site = Site::start(&[]);
-    let expected = json!({ "unary": "hello", "initial": "first", "last": "by a client", "raw": true, "large": 3_000_000,
-        "down": [3000, "3000", "1"], "counted": "2000" });
-    assert_eq!(asked(site.server.port(), &["kinds"]), expected);
-}
-
-#[test]
-fn a_thousand_streams_talk_at_once_also_with_a_server_that_takes_few_on_a_connection() {
-    if is_nginx() {
-        return;
-    }
-    for options in [&[][..], &["grpc.max_concurrent_streams=20"]] {
-        let site = Site::start(options);
-        assert_eq!(asked(site.server.port(), &["many", "1000"]), json!({ "whole": 1000 }), "{options:?}");
+fn calls_and_streams_of_all_kinds_pass_between_go_and_python() {
+    let Some(go) = JudgeServer::go(&[]) else { return };
+    for (about, server) in [("Go", go), ("Python", JudgeServer::python(&[]))] {
+        let proxy = Proxy::of(&server);
+        approve_all(&format!("Go of {about}"), &[], KINDS, &proxy.address());
+        approve_all(&format!("Go of {about}, over TLS"), &["-tls"], KINDS, &proxy.tls_address());
+        approve(&format!("Python of {about}"), &judged_by_python(&[&proxy.address()]));
+        let secured = ["--authority", &proxy.certificate(), &proxy.tls_address()];
+        approve(&format!("Python of {about}, over TLS"), &judged_by_python(&secured));
     }
 }
 
 #[test]
-fn what_goes_wrong_is_told_in_the_words_of_grpc() {
-    if is_nginx() {
-        return;
+fn servers_behind_tls_are_asked_over_it() {
+    let pair = Prefix::with_certificate("localhost");
+    let (certificate, key) = (pair.join("server.pem"), pair.join("server.key"));
+    let named = |path: &Path| path.display().to_string();
+    let Some(go) = JudgeServer::go(&["-cert", &named(&certificate), "-key", &named(&key)]) else { return };
+    for (about, server) in [("Go", go), ("Python", JudgeServer::python(&[&certificate, &key]))] {
+        let proxy = Proxy::before(format!("server {};", server.address()), "grpcs");
+        approve_all(&format!("Go of {about}"), &[], KINDS, &proxy.address());
+        approve_all(&format!("Go of {about}, TLS on both sides"), &["-tls"], KINDS, &proxy.tls_address());
+        approve(&format!("Python of {about}"), &judged_by_python(&[&proxy.address()]));
     }
-    let site = Site::start(&[]);
-    let told = asked(site.server.port(), &["errors"]);
-    assert_eq!(told["fail"], json!(["NOT_FOUND", "nö such thing"]), "{told}");
-    assert_eq!(told["unknown"][0], "UNIMPLEMENTED", "{told}");
-    assert_eq!(told["late"][0], "DEADLINE_EXCEEDED", "{told}");
-    assert!(told["took"].as_f64().is_some_and(|took| took < 15.0), "{told}");
-    let told = asked(site.port("ALONE"), &["errors"]);
-    assert_eq!(told["fail"], json!(["UNAVAILABLE", "502 Bad Gateway"]), "{told}");
-    let log = std::fs::read_to_string(site.server.prefix().join("access.log")).unwrap_or_default();
-    assert!(log.contains("POST /judge.Judge/Fail HTTP/2.0\" 502"), "{log}");
 }
 
 #[test]
-fn no_call_is_lost_over_ten_reloads() {
-    if is_nginx() {
+fn codes_and_messages_of_any_alphabet_arrive_as_they_were_sent() {
+    let Some(go) = JudgeServer::go(&[]) else { return };
+    let proxy = Proxy::of(&go);
+    approve("in clear", &judged(&["errors", &proxy.address()]));
+    approve("over TLS", &judged(&["-tls", "errors", &proxy.tls_address()]));
+}
+
+#[test]
+fn deadlines_reach_the_server_and_calls_given_up_end_there() {
+    let Some(go) = JudgeServer::go(&[]) else { return };
+    let proxy = Proxy::of(&go);
+    approve("deadlines", &judged(&["deadline", &proxy.address()]));
+    approve("deadlines over TLS", &judged(&["-tls", "deadline", &proxy.tls_address()]));
+    approve("calls given up", &judged(&["cancel", &proxy.address()]));
+}
+
+#[test]
+fn metadata_with_unusual_names_passes_where_the_file_lets_it() {
+    let Some(go) = JudgeServer::go(&[]) else { return };
+    let proxy = Proxy::of(&go);
+    approve("let through", &judged(&["metadata", "-odd", &format!("127.0.0.1:{}", proxy.odd)]));
+    let kept = judged(&["metadata", "-odd", &proxy.address()]);
+    let names = ["under_score", "with.dot"];
+    let wrong = kept["wrong"].as_array().map_or(0, Vec::len);
+    assert_eq!((wrong, names.iter().all(|name| kept.to_string().contains(name))), (2, true), "{kept}");
+}
+
+#[test]
+fn where_no_server_answers_clients_hear_that_it_is_unavailable() {
+    if millstream_tests::judges::programs().is_none() {
         return;
     }
-    let site = Site::start(&[]);
-    let caller = GrpcCaller::start(site.server.port());
-    for number in 0..10 {
-        let marked = SITE.replace("max_fails=0", &format!("max_fails={number}"));
-        site.server.rewrite(&marked, &borrowed(&site.values));
-        site.server.signal(Signal::HUP);
-        let reloaded = || site.server.log().matches(" is in force").count() > number;
-        wait::until("the configuration is read", reloaded);
-        let before = site.calls();
-        wait::until("calls go on", || site.calls() >= before + 20);
+    let proxy = Proxy::before(format!("server 127.0.0.1:{};", ports::free()), "grpc");
+    for address in [["down", &proxy.address()].to_vec(), ["-tls", "down", &proxy.tls_address()].to_vec()] {
+        let told = judged(&address);
+        assert_eq!((&told["code"], &told["stream"]), (&14.into(), &14.into()), "{told}");
+        let message = told["message"].as_str().unwrap_or_default();
+        // nginx answers with its page, and its clients make that status of 502.
+        assert!(!message.is_empty() && (is_nginx() || message == "502 Bad Gateway"), "{told}");
     }
-    let (made, lost) = caller.end();
-    assert_eq!(lost, json!([]), "of {made}");
-    assert!(made > 100, "{made}");
+    let log = proxy.server.prefix().read("access.log");
+    assert!(log.contains(" HTTP/2.0\" 502 "), "{log}");
 }

@@ -21,7 +21,6 @@ mod renewed_certificates;
 mod client_side;
 mod http2;
 mod http2_upstreams;
-mod grpc_judges;
 mod slow_peers;
 mod idle_connections;
 mod grpc;
