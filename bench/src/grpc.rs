@@ -18,28 +18,47 @@ const FILE: &str = "bench/conf/grpc.conf";
 /// What is asked for, and the bar: calls of a second of CPU at the least, as a multiple of nginx's.
 struct Calling {
     about: &'static str,
-    /// The subcommand of the client, with its flags.
+    caller: Caller,
     flags: &'static [&'static str],
-    /// What the client calls the number of things done, and those of a second.
+    /// What the caller names the number of things done, and those of a second.
     counted: [&'static str; 2],
     bar: f64,
 }
 
+/// Who calls.
+#[derive(Clone, Copy)]
+enum Caller {
+    /// The client of the scenarios, whose flags begin with a subcommand. It looks at every answer.
+    Judge,
+    /// ghz, which others measure with.
+    Ghz,
+}
+
 const ROWS: &[Calling] = &[
     Calling {
+        about: "unary calls of 100 B, 50 connections, by ghz",
+        caller: Caller::Ghz,
+        flags: &["-c", "50", "--connections", "50"],
+        counted: ["count", "rps"],
+        bar: 1.5,
+    },
+    Calling {
         about: "unary calls of 100 B, 50 connections",
+        caller: Caller::Judge,
         flags: &["load", "-c", "50", "-w", "1", "-size", "100"],
         counted: ["calls", "calls_per_second"],
         bar: 1.5,
     },
     Calling {
         about: "unary calls of 100 B, 5 connections with 10 at a time",
+        caller: Caller::Judge,
         flags: &["load", "-c", "5", "-w", "10", "-size", "100"],
         counted: ["calls", "calls_per_second"],
         bar: 1.5,
     },
     Calling {
         about: "messages of 100 B both ways, 50 streams on 5 connections",
+        caller: Caller::Judge,
         flags: &["bidi", "-c", "5", "-w", "10", "-size", "100", "-turns", "100"],
         counted: ["messages", "messages_per_second"],
         bar: 1.0,
@@ -97,9 +116,22 @@ fn turn(server: &Started, row: &Calling, seconds: u32) -> Result<(f64, f64), Str
     let before = cpu_time(server.id());
     let (duration, limit) = (format!("{seconds}s"), format!("{}s", seconds + 60));
     let address = format!("127.0.0.1:{}", server.port);
-    let told = judges::judged(&[&["-wait", &limit], row.flags, &["-duration", &duration, &address]].concat());
+    let (told, is_right) = match row.caller {
+        Caller::Judge => {
+            let flags = [&["-wait", &limit], row.flags, &["-duration", &duration, &address]].concat();
+            let told = judges::judged(&flags);
+            let is_right = told["ok"] == true;
+            (told, is_right)
+        }
+        Caller::Ghz => {
+            let flags = [row.flags, &["-z", &duration, "--duration-stop", "wait", &address]].concat();
+            let told = judges::asked_by_ghz(100, &flags).ok_or("Go cannot build ghz")?;
+            let is_right = told["statusCodeDistribution"] == serde_json::json!({ "OK": told["count"] });
+            (told, is_right)
+        }
+    };
     let spent = cpu_time(server.id()) - before;
-    if told["ok"] != true {
+    if !is_right {
         return Err(format!("{}: {told}\n{}", server.product.name(), server.log()));
     }
     let [count, rate] = row.counted.map(|name| told[name].as_f64().unwrap_or_default());

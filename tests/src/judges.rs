@@ -24,10 +24,25 @@ pub fn programs() -> Option<&'static Path> {
     built(&PROGRAMS, &["./grpc-server", "./grpc-client"])
 }
 
-/// `ghz`, which takes minutes to build the first time.
-pub fn ghz() -> Option<PathBuf> {
+/// What ghz says of unary calls with messages of so many octets (up to two more), asked with its flags; `None` where it cannot be had. Its first build takes minutes.
+pub fn asked_by_ghz(octets: usize, arguments: &[&str]) -> Option<Value> {
     static PROGRAMS: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    Some(built(&PROGRAMS, &[GHZ])?.join("ghz"))
+    let program = built(&PROGRAMS, &[GHZ])?.join("ghz");
+    let proto = workspace().join("tests/grpc/judge.proto").display().to_string();
+    // Three octets are four letters of base64.
+    let data = format!("{{\"value\":\"{}\"}}", "AAAA".repeat(octets.div_ceil(3)));
+    let fixed = [
+        "--insecure",
+        "--proto",
+        &proto,
+        "--call",
+        "millstream.judge.Judge/Unary",
+        "-d",
+        &data,
+        "-O",
+        "json",
+    ];
+    Some(told(Command::new(program).args(fixed).args(arguments)))
 }
 
 fn built(cell: &'static OnceLock<Result<PathBuf, String>>, packages: &[&str]) -> Option<&'static Path> {

@@ -12,6 +12,7 @@
 mod patience;
 mod departure;
 mod ended;
+mod early;
 mod websocket;
 mod heads;
 mod serving;
@@ -22,6 +23,7 @@ use super::lingering;
 use super::opening::Opened;
 use crate::worker::{Awaits, ConnectionSlot, Stage};
 use departure::Departure;
+use early::EarlyPriorities;
 use ended::Ended;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -80,6 +82,7 @@ struct Http2Connection {
     /// The last one that counts, as far as the client was told.
     last_told: u32,
     ended: Ended,
+    early: EarlyPriorities,
     patience: Patience,
     departure: Departure,
     /// What the client was told that it may do.
@@ -158,6 +161,7 @@ impl Http2Connection {
             last: 0,
             last_told: LARGEST,
             ended: Ended::default(),
+            early: EarlyPriorities::default(),
             patience: Patience::new(now),
             departure: Departure::Staying,
             granted,

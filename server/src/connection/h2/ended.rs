@@ -8,7 +8,8 @@ const KEPT: usize = 32;
 /// The streams that ended last.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
-    streams: Vec<(u32, bool)>,
+    /// Twice the number of each, and one where we gave it up: numbers have 31 bits.
+    streams: Vec<u32>,
     next: usize,
 }
 
@@ -26,20 +27,21 @@ pub(super) enum Past {
 impl Ended {
     /// A stream has ended; `given_up`: by us, before its client had said all.
     pub(super) fn add(&mut self, stream: u32, given_up: bool) {
+        let coded = stream << 1 | u32::from(given_up);
         if self.streams.len() < KEPT {
-            self.streams.push((stream, given_up));
+            self.streams.push(coded);
             return;
         }
-        self.streams[self.next] = (stream, given_up);
+        self.streams[self.next] = coded;
         self.next = (self.next + 1) % KEPT;
     }
 
     /// What is known of a stream.
     pub(super) fn past(&self, stream: u32) -> Past {
-        match self.streams.iter().find(|(id, _)| *id == stream) {
+        match self.streams.iter().find(|coded| **coded >> 1 == stream) {
             None => Past::Unknown,
-            Some((_, false)) => Past::Closed,
-            Some((_, true)) => Past::GivenUp,
+            Some(coded) if coded & 1 == 0 => Past::Closed,
+            Some(_) => Past::GivenUp,
         }
     }
 }

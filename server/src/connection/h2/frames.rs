@@ -131,12 +131,7 @@ impl Http2Connection {
                 self.charge(Work::Control)
             }
             Frame::Reset { stream, .. } => self.take_reset(stream),
-            Frame::PriorityUpdate { stream, value } => {
-                if let Some(stream) = self.stream(stream) {
-                    stream.reprioritise(Priority::of(value));
-                }
-                self.charge(Work::Control)
-            }
+            Frame::PriorityUpdate { stream, value } => self.prioritise(stream, Priority::of(value)),
             Frame::PushPromise { .. } => Err(Fate::Broken(ErrorCode::ProtocolError, "a PUSH_PROMISE frame")),
             // A client that will open no streams of ours any more may still open its own, and there never were any of ours.
             Frame::GoAway { .. } | Frame::Priority { .. } | Frame::Unknown { .. } => {
@@ -228,6 +223,19 @@ impl Http2Connection {
             return self.charge(Work::Tiny);
         }
         if increment < TINY { self.charge(Work::Tiny) } else { Ok(()) }
+    }
+
+    /// The client says how urgent a request is, also one that has yet to come (RFC 9218 §7.1).
+    fn prioritise(&mut self, stream: u32, priority: Priority) -> Result<(), Fate> {
+        if stream.is_multiple_of(2) {
+            return Err(Fate::Broken(ErrorCode::ProtocolError, "a priority for a stream of the server's"));
+        }
+        if let Some(open) = self.stream(stream) {
+            open.reprioritise(priority);
+        } else if stream > self.last {
+            self.early.add(stream, priority, self.granted.streams as usize);
+        }
+        self.charge(Work::Control)
     }
 
     fn take_settings(&mut self, payload: SettingsPayload<'_>) -> Result<(), Fate> {

@@ -85,6 +85,7 @@ impl Http2Connection {
             return self.take_trailers(place, block);
         }
         self.last = place.stream;
+        let early = self.early.take(place.stream);
         let takes_on = self.departure.takes_requests();
         let mut request = self.accepted.new_request();
         let limits = self.accepted.head_limits();
@@ -118,7 +119,8 @@ impl Http2Connection {
                     }
                 }
                 request.head.length = block.len();
-                let priority = request.field(FieldId::Priority).map(Priority::of).unwrap_or_default();
+                let asked = || request.field(FieldId::Priority).map(Priority::of);
+                let priority = early.or_else(asked).unwrap_or_default();
                 let Place { stream, has_ended, .. } = place;
                 self.answer(Come { stream, request, has_ended, priority });
                 Ok(())

@@ -235,31 +235,44 @@ fn the_urgent_come_first_and_who_changes_its_mind_is_heard() {
     }
     let origin = origin();
     let server = start(&origin, "60s");
-    for (first, second, changed, expected) in [
-        ("u=5", "u=0", None, [1, 0]),
-        ("u=0", "u=5", None, [0, 1]),
-        ("u=3", "u=3", None, [0, 1]),
-        ("u=5", "u=5", Some((1, "u=0")), [1, 0]),
-        ("u=0", "u=0", Some((0, "u=7")), [1, 0]),
+    // What is said ahead of the requests, and behind them: of which, and what.
+    for (first, second, ahead, behind, expected) in [
+        ("u=5", "u=0", None, None, [1, 0]),
+        ("u=0", "u=5", None, None, [0, 1]),
+        ("u=3", "u=3", None, None, [0, 1]),
+        ("u=5", "u=5", None, Some((1, "u=0")), [1, 0]),
+        ("u=0", "u=0", None, Some((0, "u=7")), [1, 0]),
+        ("u=3", "u=3", Some((1, "u=1")), None, [1, 0]),
+        ("u=0", "u=1", Some((0, "u=2")), None, [1, 0]),
+        ("u=3", "u=3", Some((1, "u=1")), Some((1, "u=4")), [0, 1]),
     ] {
         // The connection's window is closed until both wait for it.
         let mut frames = Frames::connect_with(server.port(), &[(settings::INITIAL_WINDOW_SIZE, 1 << 30)]);
         let filling = frames.get("/large");
         frames.until("the window is used up", |now| now.so_far(filling).body.len() == 65_535);
+        let said = |stream: u32, priority: &str| {
+            let payload = [&stream.to_be_bytes()[..], priority.as_bytes()].concat();
+            millstream_tests::frames::frame(kind::PRIORITY_UPDATE, 0, 0, &payload)
+        };
+        if let Some((which, priority)) = ahead {
+            frames.send(&said(filling + 2 * (which + 1), priority));
+        }
         let streams = [first, second].map(|priority| frames.get_with("/large", &[("priority", priority)]));
         frames.until("both have begun", |now| streams.iter().all(|stream| now.so_far(*stream).status == 200));
         frames.round_trip();
-        if let Some((which, priority)) = changed {
-            let stream: u32 = streams[which];
-            let payload = [&stream.to_be_bytes()[..], priority.as_bytes()].concat();
-            frames.send(&millstream_tests::frames::frame(kind::PRIORITY_UPDATE, 0, 0, &payload));
+        if let Some((which, priority)) = behind {
+            frames.send(&said(streams[which], priority));
         }
         frames.give_up(filling);
         frames.widen(0, 1 << 30);
         frames.until("both have come", |now| streams.iter().all(|stream| now.has_ended(*stream)));
         let order: Vec<u32> =
             frames.order().iter().copied().filter(|stream| streams.contains(stream)).collect();
-        assert_eq!(order, expected.map(|which: usize| streams[which]), "{first} {second} {changed:?}");
+        assert_eq!(
+            order,
+            expected.map(|which: usize| streams[which]),
+            "{first} {second} {ahead:?} {behind:?}"
+        );
     }
 }
 
