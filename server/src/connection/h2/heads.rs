@@ -91,8 +91,12 @@ impl Http2Connection {
         let limits = self.accepted.head_limits();
         let decoded =
             decode_request(&mut self.decoder, block, &mut request.bytes, &mut request.head, &limits, true);
-        if let Err(RequestError::Compression(what)) = decoded {
-            return Err(Fate::Broken(ErrorCode::CompressionError, what));
+        match decoded {
+            Err(RequestError::Compression(what)) => {
+                return Err(Fate::Broken(ErrorCode::CompressionError, what));
+            }
+            Err(_) => self.charge(Work::Block(block.len()))?,
+            Ok(_) => {}
         }
         if !takes_on {
             // The client was told that this one counts for nothing.
@@ -131,7 +135,7 @@ impl Http2Connection {
                 request.head.version = Version::Http2;
                 let flaw = matches!(error, RequestError::Malformed(_)).then_some(ErrorCode::ProtocolError);
                 self.refuse(place, request, error.status(), error.what(), flaw);
-                self.charge(Work::Refused)
+                Ok(())
             }
         }
     }
@@ -140,8 +144,12 @@ impl Http2Connection {
     fn take_trailers(&mut self, place: Place, block: &[u8]) -> Result<(), Fate> {
         // What is in it is asked for by nobody, yet has to be sound.
         let decoded = decode_trailers(&mut self.decoder, block, &self.accepted.head_limits());
-        if let Err(FieldsError::Compression(what)) = decoded {
-            return Err(Fate::Broken(ErrorCode::CompressionError, what));
+        match decoded {
+            Err(FieldsError::Compression(what)) => {
+                return Err(Fate::Broken(ErrorCode::CompressionError, what));
+            }
+            Err(_) => self.charge(Work::Block(block.len()))?,
+            Ok(_) => {}
         }
         let Some(stream) = self.stream(place.stream) else { return self.charge(Work::Control) };
         // What ends nothing is no trailer section (RFC 9113 §8.1).

@@ -21,8 +21,10 @@ const A_PIECE: u32 = 110;
 pub(super) enum Work {
     /// A request that its client gives up, whatever was done for it: 200 at once, 20 a second (CVE-2023-44487).
     Reset,
-    /// A head that is too large, or no request: 200 at once.
+    /// A request that is not taken on: 200 at once.
     Refused,
+    /// A header block of so many octets that is too large or no request: each octet of it may stand for a line (CVE-2016-6581).
+    Block(usize),
     /// SETTINGS, PING and answers to them, GOAWAY, PRIORITY, PRIORITY_UPDATE, frames of unknown kinds, frames of requests that are over: 1,000
     /// at once, 100 a second (CVE-2019-9512, -9515, -9516).
     Control,
@@ -36,6 +38,7 @@ impl Work {
     fn cost(self) -> u32 {
         match self {
             Work::Reset | Work::Refused => 500,
+            Work::Block(octets) => 500 + octets.min(MOST as usize) as u32 / 8,
             Work::Control | Work::Empty => 100,
             Work::Tiny => 5,
         }

@@ -227,6 +227,15 @@ const FLOODS: &[Flood] = &[
         codes: CALM,
     },
     Flood {
+        name: "such blocks behind a body",
+        begin: nothing,
+        again: |next| {
+            let open = frame(kind::HEADERS, flag::END_HEADERS, next, &request("POST", "/pass", &[]));
+            ([open, headers(next, &bomb())].concat(), next + 2)
+        },
+        codes: CALM,
+    },
+    Flood {
         name: "more streams than there may be",
         begin: |frames| {
             let all = (0..128).map(|_| frames.take_number());
