@@ -25,6 +25,11 @@ pub trait Inlet: fmt::Debug {
     /// Takes some of the parts, which are not all empty; 0 where nobody takes any more. `is_last`: nothing follows them.
     fn poll_write(&self, context: &mut Context<'_>, parts: &[IoSlice<'_>], is_last: bool) -> Poll<usize>;
 
+    /// Ready once some of what is written would be taken, so that nobody who waits need hold it; at once where that is not known.
+    fn poll_room(&self, _context: &mut Context<'_>) -> Poll<()> {
+        Poll::Ready(())
+    }
+
     /// Whether it is the peer at the other end that keeps the writer waiting, so that the bound on time holds.
     fn waits_for_peer(&self) -> bool;
 
@@ -107,6 +112,15 @@ impl<'s> Outlet<'s> {
             To::Inlet(_) => Poll::Ready(Ok(0)),
         };
         self.bounded(context, wrote.map(not_zero))
+    }
+
+    /// Ready once some of what is written would be taken, where that can be known beforehand ([`Inlet::poll_room`]).
+    pub fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let room = match &self.to {
+            To::Stream(_) => Poll::Ready(()),
+            To::Inlet(inlet) => inlet.poll_room(context),
+        };
+        self.bounded(context, room.map(Ok))
     }
 
     /// Ready once nothing is held back: a TLS session keeps records that the socket did not take.

@@ -130,23 +130,18 @@ impl Carrier {
         true
     }
 
+    /// How much of a stream's body may be framed now; 0 where it waits for its turn.
+    pub(super) fn room(&self, writer: &Writer, waker: &Waker) -> usize {
+        self.state.borrow_mut().room_for(writer, waker)
+    }
+
     /// Frames as much of a stream's body as may be now; 0 where it waits for its turn.
-    pub(super) fn data(
-        &self,
-        &Writer { stream, priority, most, chunk }: &Writer,
-        parts: &[IoSlice<'_>],
-        is_last: bool,
-        waker: &Waker,
-    ) -> usize {
+    pub(super) fn data(&self, writer: &Writer, parts: &[IoSlice<'_>], is_last: bool, waker: &Waker) -> usize {
         let state = &mut *self.state.borrow_mut();
+        let &Writer { stream, priority, chunk, .. } = writer;
         let all: usize = parts.iter().map(|part| part.len()).sum();
-        let mut count = all.min(most).min(state.room());
-        if count == 0 || !state.turns.may_write(stream) {
-            state.turns.join(stream, priority, waker);
-            // Who gives turns may have nothing else to do.
-            if let Some(writer) = &state.writer {
-                writer.wake_by_ref();
-            }
+        let mut count = all.min(state.room_for(writer, waker));
+        if count == 0 {
             return 0;
         }
         if priority.incremental && !state.turns.is_empty() {
@@ -277,6 +272,19 @@ impl CarrierState {
     /// Octets of bodies that may be framed now.
     fn room(&self) -> usize {
         ROOM.saturating_sub(self.frames.len()).min(self.window.available() as usize)
+    }
+
+    fn room_for(&mut self, writer: &Writer, waker: &Waker) -> usize {
+        let room = self.room();
+        if room > 0 && self.turns.may_write(writer.stream) {
+            return room.min(writer.most);
+        }
+        self.turns.join(writer.stream, writer.priority, waker);
+        // Who gives turns may have nothing else to do.
+        if let Some(writer) = &self.writer {
+            writer.wake_by_ref();
+        }
+        0
     }
 
     /// Frames the first `count` octets of the parts, with no more than `chunk` in one frame.

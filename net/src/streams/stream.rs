@@ -286,12 +286,7 @@ impl Inlet for Http2Stream {
         if state.is_over() {
             return Poll::Ready(0);
         }
-        state.waits(context);
-        let most = state.window.available() as usize;
-        if most == 0 {
-            return Poll::Pending;
-        }
-        let turn = Writer { stream: self.id, priority: state.priority, most, chunk: state.chunk };
+        let Some(turn) = state.turn(self.id, context) else { return Poll::Pending };
         let count = self.carrier.data(&turn, parts, is_last, context.waker());
         if count == 0 {
             return Poll::Pending;
@@ -301,6 +296,16 @@ impl Inlet for Http2Stream {
         let all: usize = parts.iter().map(|part| part.len()).sum();
         state.has_answered = is_last && count == all;
         Poll::Ready(count)
+    }
+
+    /// The turn is kept until something is written.
+    fn poll_room(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state.borrow_mut();
+        if state.is_over() {
+            return Poll::Ready(());
+        }
+        let Some(turn) = state.turn(self.id, context) else { return Poll::Pending };
+        if self.carrier.room(&turn, context.waker()) > 0 { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// For its window, for that of the connection, for the socket, or for its turn, which comes when others have been taken.
@@ -321,6 +326,13 @@ impl Http2StreamState {
     /// Whether nothing more is said on it.
     fn is_over(&self) -> bool {
         self.is_left || self.is_given_up || self.has_answered
+    }
+
+    /// What it would write as, unless its window is closed; whoever writes is woken once it opens.
+    fn turn(&mut self, stream: u32, context: &Context<'_>) -> Option<Writer> {
+        self.waits(context);
+        let most = self.window.available() as usize;
+        (most > 0).then_some(Writer { stream, priority: self.priority, most, chunk: self.chunk })
     }
 
     fn waits(&mut self, context: &Context<'_>) {

@@ -291,6 +291,7 @@ async fn send_range(
             client.send_file(request, &of.file, part).await.map_err(Cut::Client)?;
             continue;
         }
+        client.room(request).await.map_err(Cut::Client)?;
         let piece = read(of, range.start..range.end.min(range.start + PIECE)).await;
         if piece.is_empty() {
             return Err(Cut::File);

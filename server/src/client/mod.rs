@@ -303,6 +303,19 @@ impl Client {
         }
     }
 
+    /// Waits until some of what is sent next would be taken, where that can be known: nobody who waits holds it meanwhile.
+    pub async fn room(&mut self, request: &Request) -> Result<(), ClientFailure> {
+        poll_fn(|cx| {
+            let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
+            let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout());
+            match answer.poll_room(&mut outlet, cx, request) {
+                Poll::Pending if answer.is_paused() => self.poll_gone(cx).map(|()| Err(ClientFailure::Gone)),
+                step => step,
+            }
+        })
+        .await
+    }
+
     /// Whether an answer was begun: its status stands.
     pub fn begun(&self) -> bool {
         self.answer.is_some() || self.cut

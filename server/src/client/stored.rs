@@ -25,6 +25,7 @@ impl Client {
     ) -> Result<(), Unsent> {
         let takes_files = self.takes_files();
         loop {
+            self.room(request).await.map_err(Unsent::Client)?;
             let piece = match takes_files {
                 true => reader.next_to_send().await,
                 false => reader.next().await.map(|bytes| bytes.map(Piece::Bytes)),

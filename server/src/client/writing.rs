@@ -147,6 +147,17 @@ impl Answer {
         self.poll_written(outlet, cx, request)
     }
 
+    /// Ready once something may be written, and would be taken. Whoever has its turn by this writes at once, so its pace is asked first.
+    pub(super) fn poll_room(
+        &mut self,
+        outlet: &mut Outlet<'_>,
+        cx: &mut Context<'_>,
+        request: &Request,
+    ) -> Poll<Result<(), ClientFailure>> {
+        ready!(self.poll_most(outlet, cx, request))?;
+        outlet.poll_room(cx).map_err(|error| self.failed(&error))
+    }
+
     /// How many bytes may be written now. What a TLS session holds back goes out before a pause.
     fn poll_most(
         &mut self,
