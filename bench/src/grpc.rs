@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use millstream_load::ladder::result::median;
+use millstream_load::rank::median;
 use millstream_tests::judges::{self, JudgeServer};
 use millstream_tests::process::cpu_time;
 

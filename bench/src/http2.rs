@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use millstream_load::ladder::result::median;
+use millstream_load::rank::median;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::cpu_time;
 use millstream_tests::workspace;

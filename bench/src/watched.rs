@@ -9,7 +9,7 @@ use std::io::{Read, Write as _};
 use std::net::{Shutdown, TcpStream};
 use std::thread::JoinHandle;
 
-use millstream_load::ladder::result::median;
+use millstream_load::rank::median;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::cpu_time;
 use millstream_tests::{ports, workspace};

@@ -7,7 +7,7 @@ mod site;
 
 use std::fmt::Write;
 
-use millstream_load::ladder::result::median;
+use millstream_load::rank::median;
 use millstream_tests::client::{Answer, Client};
 use millstream_tests::process::cpu_time;
 

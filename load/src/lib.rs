@@ -9,6 +9,7 @@ pub mod stop;
 pub mod http2_request;
 pub mod plan;
 pub mod histogram;
+pub mod rank;
 pub mod outcome;
 pub mod report;
 pub mod progress;

@@ -26,13 +26,47 @@ pub struct Bench {
 /// What is done with runs that were written as JSON.
 #[derive(Debug, Clone, Subcommand)]
 pub enum BenchVerb {
-    /// Says whether two runs differ by more than noise
-    Compare {
-        /// The JSON of the first run
-        before: PathBuf,
-        /// The JSON of the second
-        after: PathBuf,
-    },
+    /// Says whether something changed: several runs of the one against several of the other
+    Compare(Compare),
+}
+
+/// A comparison.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Run both sides in turns, four times each or more.\n\nExit status: 0 no difference was found, 3 the second side is \
+                  better, 4 it is worse, 5 that cannot be told, 1 wrong use."
+)]
+pub struct Compare {
+    /// The JSON of each run before the change; of two files without --with the second is after it
+    #[arg(required = true, value_name = "FILE")]
+    pub before: Vec<PathBuf>,
+    /// The JSON of each run after the change: four of each side are the fewest that tell something
+    #[arg(long = "with", num_args = 1.., value_name = "FILE")]
+    pub after: Vec<PathBuf>,
+    /// What is judged; without it the rate, or in an open loop, which sets that itself, p99
+    #[arg(long, value_name = "WHAT")]
+    pub by: Option<JudgedBy>,
+    /// Write the comparison as JSON: a file, or - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// What a comparison is judged by.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum JudgedBy {
+    /// Answers as expected per second
+    Rate,
+    /// The median of latency
+    P50,
+    /// Its 75th percentile
+    P75,
+    /// Its 90th percentile
+    P90,
+    /// Its 99th percentile
+    P99,
+    /// Its 99.9th percentile
+    #[value(name = "p99.9")]
+    P999,
 }
 
 /// The load.

@@ -7,6 +7,7 @@ mod plan;
 mod first;
 mod limit;
 mod find_max;
+mod comparing;
 
 use super::end::{self, End};
 use super::output::Output;
@@ -18,8 +19,7 @@ use millstream_load::outcome::Outcome;
 use millstream_load::plan::Plan;
 use millstream_load::progress::Live;
 use millstream_load::stop::Stop;
-use millstream_load::{compare, drive, report};
-use std::path::Path;
+use millstream_load::{drive, report};
 use std::process::ExitCode;
 
 /// Every answer was an error.
@@ -28,7 +28,7 @@ const ALL_ERRORS: u8 = 2;
 /// The whole command.
 pub fn run(bench: &Bench) -> ExitCode {
     end::status(match &bench.what {
-        Some(BenchVerb::Compare { before, after }) => compared(before, after),
+        Some(BenchVerb::Compare(flags)) => comparing::compare(flags),
         None => load(&bench.load),
     })
 }
@@ -107,12 +107,4 @@ fn told(outcome: &Outcome) -> String {
     let others = counts.errors.kinds().into_iter().filter(|(kind, count)| *kind != "status" && *count > 0);
     told.extend(others.map(|(kind, count)| format!("{kind} {count} times")));
     told.join(", ")
-}
-
-/// `bench compare`.
-fn compared(before: &Path, after: &Path) -> Result<ExitCode, End> {
-    let output = Output::open(None, None)?;
-    output.put(&compare::files(before, after).map_err(|error| error.to_string())?);
-    output.end()?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,6 @@
-//! Where two runs are not of one kind, or not good enough to be compared: a sentence for each.
+//! Where runs are not of one kind, or not good enough to be compared: a sentence for each.
 
+use super::RunFile;
 use crate::outcome::Outcome;
 use crate::plan::{Arrivals, Mode};
 use crate::report::quantity::{count, percent, rate, span};
@@ -10,12 +11,26 @@ const SHORT: f64 = 5.0;
 /// From this share on errors are a matter of their own: a fast refusal makes a fast rate.
 const MANY_ERRORS: f64 = 0.01;
 
-/// Everything that whoever reads the comparison must know first.
-pub(super) fn warnings(a: &Outcome, b: &Outcome) -> Vec<String> {
+/// Everything that whoever reads the comparison must know first; the sides are not empty.
+pub(super) fn warnings(a: &[RunFile], b: &[RunFile]) -> Vec<String> {
     let mut warnings = Vec::new();
-    let mut differs = |what: &str, first: String, second: String| {
-        if first != second {
-            warnings.push(format!("not the same {what}: a has {first}, b has {second}"));
+    for (place, run) in a.iter().chain(b).enumerate() {
+        if place > 0 {
+            warnings.extend(apart(&a[0], run));
+        }
+        warnings.extend(weak(run));
+    }
+    warnings.extend(in_turn(a, b));
+    warnings
+}
+
+/// In what a run is not of the first one's kind.
+fn apart(first: &RunFile, run: &RunFile) -> Vec<String> {
+    let (a, b) = (&first.outcome, &run.outcome);
+    let mut told = Vec::new();
+    let mut differs = |what: &str, one: String, other: String| {
+        if one != other {
+            told.push(format!("not the same {what}: {} has {one}, {} has {other}", first.name, run.name));
         }
     };
     let yes = |is: bool| if is { "it" } else { "none" }.to_owned();
@@ -29,32 +44,48 @@ pub(super) fn warnings(a: &Outcome, b: &Outcome) -> Vec<String> {
     differs("keep-alive", yes(a.keep_alive), yes(b.keep_alive));
     differs("TLS", yes(a.tls), yes(b.tls));
     differs("number of generator threads", count(u64::from(a.threads)), count(u64::from(b.threads)));
-    for (name, outcome) in [("a", a), ("b", b)] {
-        if let Some(limits) = &outcome.generator.limits {
-            let limits = limits.trim_end_matches('.');
-            warnings.push(format!(
-                "{name} is a floor, not a result ({limits}): the server may be faster than it says"
-            ));
-        }
-        if outcome.seconds < SHORT {
-            warnings
-                .push(format!("{name} is short ({}): slow moments may be missing", span(outcome.seconds)));
-        }
-        if outcome.interrupted {
-            warnings.push(format!("{name} was ended by the user before its time"));
-        }
-        let share = outcome.error_share();
-        if share >= MANY_ERRORS {
-            warnings.push(format!("{name} has {} errors: its figures are of what was left", percent(share)));
-        }
-        if outcome.counts.unfinished as f64 >= MANY_ERRORS * outcome.due().max(1) as f64 {
-            warnings.push(format!(
-                "{name} had no answer to {} of its requests at the end: its server may not keep up with that rate",
-                percent(outcome.lost_share() - share)
-            ));
-        }
+    told
+}
+
+/// What makes a run worth little.
+fn weak(RunFile { name, outcome }: &RunFile) -> Vec<String> {
+    let mut told = Vec::new();
+    if let Some(limits) = &outcome.generator.limits {
+        let limits = limits.trim_end_matches('.');
+        told.push(format!(
+            "{name} is a floor, not a result ({limits}): the server may be faster than it says"
+        ));
     }
-    warnings
+    if outcome.seconds < SHORT {
+        told.push(format!("{name} is short ({}): slow moments may be missing", span(outcome.seconds)));
+    }
+    if outcome.interrupted {
+        told.push(format!("{name} was ended by the user before its time"));
+    }
+    let share = outcome.error_share();
+    if share >= MANY_ERRORS {
+        told.push(format!("{name} has {} errors: its figures are of what was left", percent(share)));
+    }
+    if outcome.counts.unfinished as f64 >= MANY_ERRORS * outcome.due().max(1) as f64 {
+        told.push(format!(
+            "{name} had no answer to {} of its requests at the end: its server may not keep up with that rate",
+            percent(outcome.lost_share() - share)
+        ));
+    }
+    told
+}
+
+/// Whether what changed on the machine meanwhile would look like a difference.
+fn in_turn(a: &[RunFile], b: &[RunFile]) -> Option<String> {
+    let began = |run: &RunFile| run.outcome.began_unix_milliseconds;
+    let all_before =
+        |one: &[RunFile], other: &[RunFile]| one.iter().map(began).max() < other.iter().map(began).min();
+    let is_in_turn = !all_before(a, b) && !all_before(b, a);
+    (!is_in_turn && a.len() + b.len() > 2).then(|| {
+        "all runs of one side came before all of the other: what changed on the machine meanwhile looks like a difference. Run them in \
+         turns"
+            .to_owned()
+    })
 }
 
 fn mode(mode: Mode) -> String {

@@ -1,91 +1,78 @@
-//! A comparison for a terminal: the warnings first, then the table, then in words what it means and how that is known.
+//! A comparison for a terminal: what it comes to first, then the table, then how that is known.
 
-use super::{Comparison, Difference, Finding, Ratio};
+use super::{Change, Comparison, Finding, Quantity};
+use crate::rank::{self, FALSE_CLAIMS};
 use crate::report::quantity::{duration, rate};
 use std::fmt::Write as _;
 
-/// The whole report; `names` are what the runs are called, such as their files.
-pub fn text(comparison: &Comparison, names: (&str, &str)) -> String {
+/// The whole report.
+pub fn text(comparison: &Comparison) -> String {
     let clean = |name: &str| name.replace(char::is_control, "\u{fffd}");
-    let mut text = format!("a: {}\nb: {}\n", clean(names.0), clean(names.1));
+    let mut text = format!("{}\n", sentence(comparison));
     for warning in &comparison.warnings {
         let _ = writeln!(text, "WARNING: {}", clean(warning));
     }
-    let _ = writeln!(text, "\n  {:<15}{:>12}{:>12}{:>8}   {:<16} verdict", "", "a", "b", "b / a", "interval");
-    line(&mut text, &comparison.rate, rate);
-    for finding in &comparison.percentiles {
-        line(&mut text, finding, duration);
+    let runs = comparison.findings.first().map_or((0, 0), |finding| (finding.a.len(), finding.b.len()));
+    let _ = writeln!(text, "\nMedians of {} and {}:", super::runs(runs.0), super::runs(runs.1));
+    let _ = writeln!(text, "  {:<15}{:>12}{:>12}{:>8}   {:<16} p", "", "a", "b", "b / a", "interval");
+    for finding in &comparison.findings {
+        line(&mut text, finding);
     }
-    let _ = writeln!(text, "\n{}", sentence(comparison));
-    if !comparison.rate_method.is_empty() {
-        let _ = writeln!(text, "Rate: {}.", comparison.rate_method);
-    }
-    let _ = writeln!(text, "Latency: {}.", comparison.percentile_method);
-    text.push_str(
-        "Both methods know only the noise within a run. Repeat both in turn to see what changes from run \
-     to run.\n",
+    let _ = writeln!(
+        text,
+        "\np: how often runs of one kind are as far apart by chance (exact rank test of Mann and Whitney). Only {} is judged, at {FALSE_CLAIMS}; \
+         of the other lines one in twenty has so small a p by chance.",
+        name(comparison.judged)
     );
     text
 }
 
-fn line(text: &mut String, finding: &Finding, shape: fn(f64) -> String) {
+fn line(text: &mut String, finding: &Finding) {
     let (ratio, interval) = match finding.ratio {
-        Some(Ratio { value, low, high }) => (format!("{value:.3}"), format!("{low:.3} – {high:.3}")),
+        Some(ratio) => (format!("{:.3}", ratio.value), format!("{:.3} – {:.3}", ratio.low, ratio.high)),
         None => ("-".to_owned(), "-".to_owned()),
     };
-    let verdict = match &finding.verdict {
-        Difference::Differs if finding.ratio.is_none() => {
-            "differs: all answers of one took longer".to_owned()
-        }
-        Difference::Differs => "differs by more than noise".to_owned(),
-        Difference::Noise => "within noise".to_owned(),
-        Difference::Unknown(why) => format!("inconclusive: {why}"),
-    };
-    let (a, b) = (shape(finding.a), shape(finding.b));
-    let _ = writeln!(text, "  {:<15}{a:>12} {b:>11} {ratio:>7}   {interval:<16} {verdict}", finding.name);
+    let shape = if finding.quantity == Quantity::Rate { rate } else { duration };
+    let [a, b] = [&finding.a, &finding.b].map(|runs| shape(rank::median(runs.clone())));
+    let name = name(finding.quantity);
+    let _ = writeln!(text, "  {name:<15}{a:>12} {b:>11} {ratio:>7}   {interval:<16} {:.3}", finding.p);
+}
+
+fn name(quantity: Quantity) -> String {
+    match quantity {
+        Quantity::Rate => "Requests/s".to_owned(),
+        Quantity::Latency(percent) => format!("Latency {percent}%"),
+    }
 }
 
 /// What it comes to, in words.
 fn sentence(comparison: &Comparison) -> String {
-    let rate = match (&comparison.rate.verdict, comparison.rate.ratio) {
-        (Difference::Differs, Some(ratio)) => format!(
-            "b answers {} requests per second than a ({})",
-            changed(ratio.value, "more", "fewer"),
-            between(ratio)
-        ),
-        (Difference::Noise, Some(ratio)) => {
-            format!("Requests per second differ by no more than noise ({} is possible)", between(ratio))
+    let finding = comparison.findings.iter().find(|finding| finding.quantity == comparison.judged);
+    let ratio = finding.and_then(|finding| finding.ratio);
+    let between = ratio.map_or_else(String::new, |ratio| {
+        format!(" ({:+.1} % to {:+.1} %)", (ratio.low - 1.0) * 100.0, (ratio.high - 1.0) * 100.0)
+    });
+    let by = ratio.map_or_else(String::new, |ratio| format!("{:.1} % ", (ratio.value - 1.0).abs() * 100.0));
+    let is_rate = comparison.judged == Quantity::Rate;
+    let latency = name(comparison.judged).replace("Latency ", "latency at ");
+    match (comparison.verdict, is_rate) {
+        (Change::Better, true) => {
+            format!("b is faster: it answers {by}more requests per second than a{between}.")
         }
-        (Difference::Unknown(why), _) => format!("Requests per second are not compared: {why}"),
-        _ => String::new(),
-    };
-    let by = |is_longer: bool| {
-        let names: Vec<&str> = comparison
-            .percentiles
-            .iter()
-            .filter(|finding| finding.verdict == Difference::Differs && (finding.b > finding.a) == is_longer)
-            .filter_map(|finding| finding.name.strip_prefix("Latency "))
-            .collect();
-        names.join(", ")
-    };
-    let is_known = |finding: &Finding| !matches!(finding.verdict, Difference::Unknown(_));
-    if !comparison.percentiles.iter().any(is_known) {
-        return format!("{rate}; nothing can be said about its latency.");
+        (Change::Worse, true) => {
+            format!("b is slower: it answers {by}fewer requests per second than a{between}.")
+        }
+        (Change::Better, false) => format!("b is faster: its {latency} is {by}shorter than a's{between}."),
+        (Change::Worse, false) => format!("b is slower: its {latency} is {by}longer than a's{between}."),
+        (Change::Same, _) => {
+            let what = if is_rate { "requests per second".to_owned() } else { latency };
+            format!(
+                "No difference beyond chance was found in {what}; b / a may be anything in its interval{between}."
+            )
+        }
+        (Change::Unknown, _) => {
+            let why = comparison.why.as_deref().unwrap_or_default();
+            format!("Whether they differ is unknown: {why}.")
+        }
     }
-    let (slower, faster) = (by(true), by(false));
-    let latency = match (slower.as_str(), faster.as_str()) {
-        ("", "") => "no percentile of latency that can be compared differs by more than noise".to_owned(),
-        (slower, "") => format!("its latency is longer at {slower}"),
-        ("", faster) => format!("its latency is shorter at {faster}"),
-        (slower, faster) => format!("its latency is longer at {slower} and shorter at {faster}"),
-    };
-    format!("{rate}; {latency}.")
-}
-
-fn changed(ratio: f64, more: &str, fewer: &str) -> String {
-    format!("{:.1} % {}", (ratio - 1.0).abs() * 100.0, if ratio > 1.0 { more } else { fewer })
-}
-
-fn between(ratio: Ratio) -> String {
-    format!("{:+.1} % to {:+.1} %", (ratio.low - 1.0) * 100.0, (ratio.high - 1.0) * 100.0)
 }

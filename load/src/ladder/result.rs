@@ -6,6 +6,7 @@
 use crate::correctness::{Caching, How};
 use crate::outcome::{Errors, Outcome};
 use crate::peer::Party;
+use crate::rank::median;
 use crate::report::{json, quantity};
 use crate::step::Step;
 use crate::stop::CutShort;
@@ -292,17 +293,6 @@ impl Climbed {
     /// The measure of a step and party.
     pub fn measure(&self, step: Step, party: Option<Party>) -> Option<&Measure> {
         self.measures.iter().find(|measure| measure.step == step && measure.party == party)
-    }
-}
-
-/// The middle value; of an even number, the mean of the two in the middle; 0 of none.
-pub fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => 0.0,
-        odd if odd % 2 == 1 => values[middle],
-        _ => f64::midpoint(values[middle - 1], values[middle]),
     }
 }
 

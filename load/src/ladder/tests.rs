@@ -1,12 +1,13 @@
 //! Figures out of rounds, the order of a climb, and what is said of it.
 
 use super::course::{Around, Course, Windows, Wish, connections, is_brief, lay_out, pairs};
-use super::result::{Climbed, Figures, JSON, Measure, Round, Spread, compare, figures, median, wrong};
+use super::result::{Climbed, Figures, JSON, Measure, Round, Spread, compare, figures, wrong};
 use super::{page, table, worth};
 use crate::correctness::{Caching, How, Keeps};
 use crate::outcome::{Counts, Errors, Generator, Latency, Outcome};
 use crate::peer::{self, Party};
 use crate::plan::Mode;
+use crate::rank::median;
 use crate::report::json;
 use crate::step::{STEPS, Step, StepSetting};
 use crate::stop::CutShort;

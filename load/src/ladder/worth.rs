@@ -3,10 +3,11 @@
 //! Pure, out of the figures alone. The words for single steps are `verdict`'s; what limits at the top is said by `climb`,
 //! which knows the evidence.
 
-use super::result::{Climbed, Figures, Measure, median, wrong};
+use super::result::{Climbed, Figures, Measure, wrong};
 use crate::correctness::Keeps;
 use crate::outcome::Errors;
 use crate::peer::Party;
+use crate::rank::median;
 use crate::report::quantity;
 use crate::step::Step;
 use crate::verdict;

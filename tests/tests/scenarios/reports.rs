@@ -45,20 +45,52 @@ fn the_page_of_a_run_is_shown_by_a_browser_without_a_fault() {
 }
 
 #[test]
-fn a_run_differs_from_itself_by_no_more_than_noise() {
+fn runs_are_compared_with_runs_and_the_exit_status_says_what_became_of_it() {
     if is_nginx() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder for the files");
     let (json, html) = measured(folder.path(), "run");
-    let output = bench(&["compare", &json, &json]);
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("within noise") && text.contains("Welch"), "{text}");
-    assert!(!text.contains("differs by more than noise\n"), "{text}");
-    let output = bench(&["compare", &json, &html]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        !output.status.success() && said.contains("run.html: not JSON") && said.lines().count() == 1,
-        "{said}"
-    );
+    let run: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&json).expect("a run")).expect("JSON");
+    // Runs as this one was, but for their rates.
+    let with_rates = |name: &str, rates: [u64; 4]| {
+        rates.map(|rate| {
+            let mut run = run.clone();
+            let seconds = run["seconds"].as_f64().expect("a number");
+            run["counts"]["answers"] = ((rate as f64 * seconds) as u64).into();
+            let file = folder.path().join(format!("{name}-{rate}.json"));
+            std::fs::write(&file, run.to_string()).expect("its own folder");
+            file.display().to_string()
+        })
+    };
+    let (slow, fast) =
+        (with_rates("a", [1_000, 1_010, 1_020, 1_030]), with_rates("b", [1_100, 1_110, 1_120, 1_130]));
+    for (a, b, expected, begins) in [
+        (&slow, &slow, 0, "No difference beyond chance was found in requests per second"),
+        (&slow, &fast, 3, "b is faster: it answers "),
+        (&fast, &slow, 4, "b is slower: it answers "),
+    ] {
+        let (a, b) = (a.each_ref().map(String::as_str), b.each_ref().map(String::as_str));
+        let words: [&[&str]; 4] = [&["compare"], &a, &["--with"], &b];
+        let output = bench(&words.concat());
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(expected), "{text}");
+        assert!(text.starts_with(begins), "{text}");
+    }
+    let told = folder.path().join("told.json").display().to_string();
+    let output = bench(&["compare", &json, &json, "--by", "p99", "--json", &told]);
+    assert_eq!(output.status.code(), Some(5));
+    let told: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(told).expect("it")).expect("JSON");
+    assert_eq!((&told["schema"], &told["verdict"]), (&"millstream.compare/1".into(), &"unknown".into()));
+    let said = |words: &[&str]| {
+        let output = bench(words);
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let of_a_page = said(&["compare", &json, &html]);
+    assert!(of_a_page.contains("run.html: not JSON") && of_a_page.lines().count() == 1, "{of_a_page}");
+    let of_three = said(&["compare", &json, &json, &json]);
+    assert!(of_three.contains("the runs after the change stand behind --with"), "{of_three}");
 }

@@ -1,0 +1,41 @@
+//! `millstream bench compare`: whether something changed, as text, JSON and exit status.
+//!
+//! Exit status: 0 no difference was found, 3 the second side is better, 4 it is worse, 5 it cannot be told, 1 a file is none of `bench`.
+
+use crate::cli::{Compare, JudgedBy};
+use crate::measure::end::End;
+use crate::measure::output::Output;
+use millstream_load::compare::{self, COMPARISON, Change, Quantity};
+use millstream_load::report::json;
+use std::process::ExitCode;
+
+/// The whole command.
+pub fn compare(flags: &Compare) -> Result<ExitCode, End> {
+    let (before, after) = match (flags.before.as_slice(), flags.after.as_slice()) {
+        ([before, after], []) => (std::slice::from_ref(before), std::slice::from_ref(after)),
+        (_, []) => return Err("the runs after the change stand behind --with".to_owned().into()),
+        sides => sides,
+    };
+    let mut output = Output::open(flags.json.as_deref(), None)?;
+    let read = |files| compare::read(files).map_err(|error| error.to_string());
+    let comparison = compare::compare(&read(before)?, &read(after)?, flags.by.map(quantity));
+    output.put(&compare::text(&comparison));
+    output.write(|| json::write_versioned(COMPARISON, &comparison), String::new)?;
+    Ok(ExitCode::from(match comparison.verdict {
+        Change::Same => 0,
+        Change::Better => 3,
+        Change::Worse => 4,
+        Change::Unknown => 5,
+    }))
+}
+
+fn quantity(by: JudgedBy) -> Quantity {
+    match by {
+        JudgedBy::Rate => Quantity::Rate,
+        JudgedBy::P50 => Quantity::Latency(50.0),
+        JudgedBy::P75 => Quantity::Latency(75.0),
+        JudgedBy::P90 => Quantity::Latency(90.0),
+        JudgedBy::P99 => Quantity::Latency(99.0),
+        JudgedBy::P999 => Quantity::Latency(99.9),
+    }
+}
