@@ -331,9 +331,10 @@ fn server_of(url: &str) -> Result<String, String> {
     let rest = match url.split_once("://") {
         Some(("http", rest)) => rest,
         Some((scheme, _)) => {
+            let pass = if scheme.starts_with("grpc") { "grpc_pass" } else { "proxy_pass" };
             return Err(format!(
                 "\"{url}\": serve speaks plain HTTP to the API. Write http://host:port; for {scheme}, begin with what \
-                 --print-config prints and write proxy_pass {scheme}://… there"
+                 --print-config prints and write {pass} {scheme}://… there"
             ));
         }
         None => url,

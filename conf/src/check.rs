@@ -12,7 +12,7 @@ pub fn whole(http: &Http, reading: &mut Reading<'_>) {
     certificates(http, reading);
     challenges(http, reading);
     if !reading.diagnostics.has_errors() {
-        advise::whole(&http.locations, reading);
+        advise::whole(http, reading);
     }
 }
 

@@ -151,6 +151,7 @@ fn location(
             _ => set(&mut level, row, directive, reading),
         }
     }
+    advise::written(&level, rows.iter().map(|(_, directive)| *directive), reading);
     level.files.stands_in(&matches, directive.span, reading);
     level.inherit(above);
     let mut faces = settle(blocks, &matches, &mut level, http, reading);

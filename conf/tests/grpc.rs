@@ -9,7 +9,7 @@ use millstream_conf::{Loaded, load_text};
 /// The location has a line of its own, so that a finding tells where it stands.
 fn load(http: &str, location: &str) -> Loaded {
     let text = format!(
-        "events {{ }} http {{ access_log off; upstream greeter {{ server 127.0.0.1:8000; }} {http} server {{ listen 8080; location / \
+        "events {{ }} http {{ access_log off; upstream greeter {{ server 127.0.0.1:8000; }} {http} server {{ listen 8080; http2 on; location / \
          {{\n{location}\n}} }} }}"
     );
     load_text("test.conf", &text, "/prefix".as_ref())
@@ -192,4 +192,56 @@ fn a_proxy_speaks_http_2_where_it_is_told_to() {
         assert!(pass.exchange.buffering && pass.tls().is_some(), "{version}");
         assert_eq!(pass.host(), Some(("greeter", 443)), "{version}");
     }
+}
+
+#[test]
+fn the_scheme_of_another_protocol_leads_to_the_directive_that_speaks_it_and_keeps_its_tls() {
+    for (written, meant) in [
+        ("grpc_pass https://greeter;", "write grpc_pass grpcs://greeter;"),
+        ("grpc_pass http://greeter;", "write grpc_pass grpc://greeter;"),
+        ("proxy_pass grpcs://greeter;", "write grpc_pass grpcs://greeter;"),
+        ("proxy_pass grpc://greeter;", "write grpc_pass grpc://greeter;"),
+        ("proxy_pass greeter;", "write proxy_pass http://greeter;"),
+    ] {
+        one_error(written, meant);
+    }
+}
+
+#[test]
+fn a_server_that_takes_no_http_2_is_warned_of_calls_that_cannot_come() {
+    let warnings = |server: &str| {
+        let text = format!(
+            "events {{ }} http {{ access_log off; server {{ {server} location / {{ if ($arg_a) {{ set $b 1; }} grpc_pass 127.0.0.1:9000; }} }} }}"
+        );
+        found(&load_text("test.conf", &text, "/prefix".as_ref()))
+    };
+    for takes_it in ["listen 8080; http2 on;", "listen 8080 http2;"] {
+        assert_eq!(warnings(takes_it), Vec::<String>::new(), "{takes_it}");
+    }
+    let said = warnings("listen 8080;");
+    assert!(
+        said.len() == 1 && said[0].contains("takes no HTTP/2") && said[0].contains("write http2 on;"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn what_is_written_for_another_protocol_in_the_location_itself_is_noted() {
+    let noted = |http: &str, location: &str| {
+        let loaded = load(http, location);
+        let notes = loaded.diagnostics.sorted().into_iter().filter(|found| found.severity == Severity::Idle);
+        notes.map(|found| found.render(&loaded.sources)).collect::<Vec<_>>()
+    };
+    let said = noted("", "grpc_pass grpcs://greeter; proxy_ssl_verify off; grpc_read_timeout 1h;");
+    assert!(
+        said.len() == 1
+            && said[0].contains("\"proxy_ssl_verify\" has no effect here: \"grpc_pass\" does not ask it")
+            && said[0].contains("what is meant for grpc_pass begins with grpc_"),
+        "{said:?}"
+    );
+    assert_eq!(
+        noted("proxy_read_timeout 1h;", "grpc_pass greeter;"),
+        Vec::<String>::new(),
+        "what is above is for others"
+    );
 }

@@ -30,6 +30,8 @@ pub enum ExchangeError {
     SendTimeout,
     /// Nothing came for `proxy_read_timeout`.
     ReadTimeout,
+    /// No answer had begun when the time was over that the caller gave (`grpc-timeout`).
+    CallTimeout,
     /// Writing failed.
     Write(io::Error),
     /// Reading failed, mostly a reset.
@@ -69,9 +71,11 @@ impl ExchangeError {
     /// The class of `proxy_next_upstream` that the error belongs to.
     pub fn condition(&self) -> Condition {
         match self {
-            Self::ConnectTimeout | Self::NoDescriptor | Self::SendTimeout | Self::ReadTimeout => {
-                Condition::Timeout
-            }
+            Self::ConnectTimeout
+            | Self::NoDescriptor
+            | Self::SendTimeout
+            | Self::ReadTimeout
+            | Self::CallTimeout => Condition::Timeout,
             Self::BadHead(_)
             | Self::BadRecord(_)
             | Self::EndedEarly
@@ -80,6 +84,7 @@ impl ExchangeError {
             | Self::HeadTooLarge
             | Self::TooManyInterim
             | Self::BadFrame(_)
+            | Self::Reset(_)
             | Self::UnexpectedUpgrade => Condition::InvalidHeader,
             Self::Connect(_)
             | Self::Handshake(_)
@@ -87,14 +92,18 @@ impl ExchangeError {
             | Self::Read(_)
             | Self::ClosedEarly { .. }
             | Self::Refused
-            | Self::Reset(_)
             | Self::BadBody(_) => Condition::Error,
         }
     }
 
-    /// Whether it says nothing about the server that was asked.
-    pub fn is_our_own(&self) -> bool {
-        matches!(self, Self::NoDescriptor)
+    /// Whether it says nothing about the server that was asked: what a request asks for, and how long it waits, is its client's choice.
+    pub fn is_not_its_fault(&self) -> bool {
+        matches!(self, Self::NoDescriptor | Self::CallTimeout | Self::Reset(_))
+    }
+
+    /// Whether nobody is to be asked any more: the time is over.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::CallTimeout)
     }
 
     /// Whether the server has certainly done nothing, so that any request may be made again (RFC 9113 §8.7).
@@ -156,6 +165,7 @@ impl fmt::Display for ExchangeError {
             Self::ConnectTimeout | Self::SendTimeout | Self::ReadTimeout => {
                 f.write_str("upstream timed out (110: Connection timed out)")
             }
+            Self::CallTimeout => f.write_str("the call's own time (grpc-timeout) was over"),
             Self::Write(error) => write!(f, "writev() failed {}", SystemError(error)),
             Self::Read(error) => write!(f, "recv() failed {}", SystemError(error)),
             Self::ClosedEarly { .. } => f.write_str("upstream prematurely closed connection"),

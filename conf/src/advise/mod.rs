@@ -11,13 +11,15 @@ mod hosts;
 mod passwords;
 mod strangers;
 mod api_beside_pass;
+mod other_family;
+mod grpc_over_http1;
 mod unused_zones;
 mod unobeyed;
 
 use crate::features::Level;
 use crate::features::pass::http::SetHeader;
 use crate::features::pass::{CommonLevel, Family};
-use crate::model::{Location, ProxyCache, Settings};
+use crate::model::{Http, ProxyCache, Settings};
 use crate::reading::Reading;
 use crate::source::Span;
 
@@ -34,6 +36,8 @@ struct Cached<'a> {
     /// Where the zone is named.
     span: Span,
 }
+
+pub use other_family::advise as written;
 
 /// Looks at one location.
 pub fn location(level: &Level, settings: &Settings, reading: &mut Reading<'_>) {
@@ -58,7 +62,8 @@ fn cached<'a>(level: &'a Level, settings: &'a Settings) -> Option<Cached<'a>> {
 }
 
 /// Looks at the whole http block, in which nothing is wrong: what is missing may else be what is wrong.
-pub fn whole(locations: &[Location], reading: &mut Reading<'_>) {
+pub fn whole(http: &Http, reading: &mut Reading<'_>) {
     unused_zones::advise(reading);
-    unobeyed::advise(locations, reading);
+    unobeyed::advise(&http.locations, reading);
+    grpc_over_http1::advise(http, reading);
 }

@@ -1,22 +1,33 @@
 //! Failures as gRPC's clients understand them: beside the status of HTTP stands that of gRPC.
 //!
 //! It is for calls in a location with `grpc_pass`, whose client expects no page. The status of HTTP stays what it is, so that logs and `error_page`
-//! mean what they mean everywhere. Next: `fixed`, which answers so.
+//! mean what they mean everywhere. Next: `fixed`, which answers so, and `gateway/transfer`, which ends a stream so.
 
 use crate::request::Request;
 use millstream_wire::h1::encode;
 use millstream_wire::{FieldId, Headers};
 
 /// The fields of an answer to a call that has failed with a status of HTTP; nothing where the request is no call of gRPC.
-pub(super) fn of(request: &Request, status: u16) -> Option<Headers> {
+pub fn of(request: &Request, status: u16) -> Option<Headers> {
     if status < 400 || !is_call(request) {
         return None;
     }
     let mut headers = Headers::new();
     headers.push(b"Content-Type", b"application/grpc");
+    push(&mut headers, status);
+    Some(headers)
+}
+
+/// The trailers of an answer to a call that has begun and failed then; nothing where nobody would see them.
+pub fn behind(request: &Request, status: u16) -> Option<Headers> {
+    let mut headers = Headers::new();
+    push(&mut headers, status);
+    (request.is_on_stream() && is_call(request)).then_some(headers)
+}
+
+fn push(headers: &mut Headers, status: u16) {
     headers.push(b"grpc-status", itoa::Buffer::new().format(code(status)).as_bytes());
     headers.push(b"grpc-message", format!("{status} {}", encode::reason(status)).as_bytes());
-    Some(headers)
 }
 
 /// Whether a request is a call that is passed on.

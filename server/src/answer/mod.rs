@@ -9,7 +9,7 @@ pub mod course;
 pub mod partial;
 pub mod cached;
 pub mod slices;
-mod grpc_status;
+pub mod grpc_status;
 pub mod fixed;
 pub mod purge;
 pub mod empty_gif;

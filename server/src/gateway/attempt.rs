@@ -141,7 +141,11 @@ impl Passing<'_> {
                 request_sent: failure.as_ref().is_none_or(|failure| failure.sent),
                 body_replayable: self.body.is_replayable(),
                 stale: failure.as_ref().is_some_and(|failure| failure.stale) && may_be_fresh,
-                tries_left,
+                tries_left: if failure.as_ref().is_some_and(|failure| failure.error.is_final()) {
+                    0
+                } else {
+                    tries_left
+                },
                 elapsed: now.saturating_duration_since(started),
             };
             let decision = decide(&self.proxy.exchange, &attempt);
@@ -158,7 +162,7 @@ impl Passing<'_> {
             if let Some(failure) = &failure {
                 self.report_failure(turn.peer(), failure);
             }
-            if failure.is_none_or(|failure| !failure.error.is_our_own()) {
+            if failure.is_none_or(|failure| !failure.error.is_not_its_fault()) {
                 self.hold_against(turn, condition, now);
             }
             return match decision {
@@ -333,8 +337,15 @@ impl Passing<'_> {
         connection: &mut Connection,
         head: &mut ResponseHead,
     ) -> Result<Result<(), ExchangeError>, ClientFailure> {
-        let timeout = self.head_timeout();
-        let reading = connection.read_head(head, self.proxy.exchange.buffer_size, timeout);
+        let timeout = self.proxy.exchange.read_timeout;
+        let callers = self.callers_patience().filter(|patience| *patience < timeout);
+        let reading = async {
+            let size = self.proxy.exchange.buffer_size;
+            match connection.read_head(head, size, callers.unwrap_or(timeout)).await {
+                Err(ExchangeError::ReadTimeout) if callers.is_some() => Err(ExchangeError::CallTimeout),
+                outcome => outcome,
+            }
+        };
         let watched = self.client.as_deref_mut();
         match &self.awaited {
             _ if self.watching => watch(watched, reading).await,
@@ -343,12 +354,11 @@ impl Passing<'_> {
         }
     }
 
-    /// How long a head is waited for: of a call as long as its caller waits, if that is less.
-    fn head_timeout(&self) -> Duration {
-        let timeout = self.proxy.exchange.read_timeout;
-        let named = self.proxy.grpc().and_then(|_| self.request.fields().named(b"grpc-timeout"));
-        let Some(most) = named.and_then(call_timeout::read) else { return timeout };
-        timeout.min(most.saturating_sub(clock::now().saturating_duration_since(self.request.started)))
+    /// What is left of the time that the caller of gRPC gives the call, where it says so.
+    fn callers_patience(&self) -> Option<Duration> {
+        let named = self.proxy.grpc().and_then(|_| self.request.fields().named(b"grpc-timeout"))?;
+        let most = call_timeout::read(named)?;
+        Some(most.saturating_sub(clock::now().saturating_duration_since(self.request.started)))
     }
 
     async fn pass_interim(&mut self, status: u16, fields: Fields<'_>) -> Result<(), AttemptFailure> {

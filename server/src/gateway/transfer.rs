@@ -9,12 +9,13 @@ use super::request_body::RequestBody;
 use super::request_head::is_condition;
 use super::upward::{Stuck, Upward};
 use super::{Passing, Proxied, report, spill};
+use crate::answer::grpc_status;
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::representation::chosen::{self, Chosen, Extent, Offer, forced};
 use crate::request::Request;
 use millstream_conf::model::{Level, Store};
 use millstream_net::clock;
-use millstream_upstream::{Connection, ExchangeError, Part, Turn};
+use millstream_upstream::{Condition, Connection, ExchangeError, Part, Turn};
 use millstream_wire::conditional::Validators;
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{Fields, Headers};
@@ -145,8 +146,17 @@ impl<'a> Passing<'a> {
             Moved::Full => Box::pin(self.spill(client, transfer)).await,
             Moved::Upstream(error) => {
                 self.broke_off(&transfer.connection, &error, length);
+                let has_length = transfer.connection.remaining().is_some();
                 drop(transfer);
-                cut(client, self.request).await
+                let status = if error.condition() == Condition::Timeout { 504 } else { 502 };
+                // A caller of gRPC is told by trailers, which may stand behind any part of an answer.
+                match grpc_status::behind(self.request, status).filter(|_| !has_length) {
+                    Some(trailers) => {
+                        client.end(self.request, Some(trailers.view()));
+                        flushed(client, self.request).await
+                    }
+                    None => cut(client, self.request).await,
+                }
             }
             Moved::Client(failure) => {
                 self.note_end(&transfer.connection, length, clock::now());

@@ -178,10 +178,14 @@ fn a_server_that_breaks_the_rules_is_a_bad_gateway_with_its_cause_in_the_log() {
         return;
     }
     type Say = fn(&mut Vec<u8>);
-    let cases: [(Say, &str); 3] = [
+    let cases: [(Say, &str); 4] = [
         (
             |out| out.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
-            "upstream sent a frame larger",
+            "upstream sent an answer in HTTP/1: it does not speak HTTP/2",
+        ),
+        (
+            |out| out.extend_from_slice(b"\x15\x03\x01\0\x02\x02\x46"),
+            "upstream sent a TLS alert: it speaks TLS",
         ),
         (
             |out| {
@@ -210,6 +214,65 @@ fn a_server_that_breaks_the_rules_is_a_bad_gateway_with_its_cause_in_the_log() {
         let front = Server::start(FRONT, &[("BACK", &port.to_string())]);
         assert_eq!(front.get("/").status, 502, "{told}");
         front.says(told);
+    }
+}
+
+#[test]
+fn what_a_client_asks_for_and_how_long_it_waits_says_nothing_about_its_server() {
+    if is_nginx() {
+        return;
+    }
+    use millstream_wire::h2::error_code::ErrorCode::InternalError;
+    const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
+        http { log_format tries \"$status $upstream_status\"; http2 on;
+            access_log @DIR@/tries.log tries;
+            upstream two { zone two 64k; server 127.0.0.1:@ONE@; server 127.0.0.1:@OTHER@; }
+            server { listen 127.0.0.1:@PORT@; location / { grpc_pass two; grpc_next_upstream error timeout; } } }";
+    for (is_reset, method, fields, status, told) in [
+        (
+            false,
+            "POST",
+            "te: trailers\r\ngrpc-timeout: 50m\r\n",
+            504,
+            "the call's own time (grpc-timeout) was over",
+        ),
+        (true, "GET", "", 502, "upstream rejected the request with INTERNAL_ERROR"),
+    ] {
+        let [one, other] = [(), ()].map(|()| {
+            scripted(move |_, stream| {
+                let mut stream = stream.try_clone().expect("a descriptor");
+                thread::spawn(move || {
+                    let mut out = Vec::new();
+                    write::settings(&mut out, &[]);
+                    head_of(&mut stream);
+                    if is_reset {
+                        write::reset(&mut out, 1, InternalError);
+                        write::goaway(&mut out, 1, InternalError, b"");
+                    }
+                    _ = stream.write_all(&out);
+                    _ = std::io::copy(&mut stream, &mut std::io::sink());
+                });
+            })
+        });
+        let values = [("ONE", one.to_string()), ("OTHER", other.to_string())];
+        let front = Server::start(SITE, &values.each_ref().map(|(name, value)| (*name, value.as_str())));
+        for _ in 0..4 {
+            let mut client = front.client();
+            client
+                .send(format!("{method} /x HTTP/1.1\r\nHost: a\r\n{fields}\r\n"))
+                .expect("it takes the request");
+            assert_eq!(client.answer().expect("an answer").status, status, "{}", front.log());
+        }
+        front.says(told);
+        wait::until("all are logged", || front.prefix().read("tries.log").lines().count() == 4);
+        // One server each, of which neither is out.
+        assert_eq!(
+            front.prefix().read("tries.log"),
+            format!("{status} {status}\n").repeat(4),
+            "{}",
+            front.log()
+        );
+        assert!(!front.log().contains("temporarily disabled"), "{}", front.log());
     }
 }
 

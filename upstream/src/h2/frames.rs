@@ -25,6 +25,18 @@ const LIMITS: HeadLimits = HeadLimits { line: 256 * 1024, total: 256 * 1024, fie
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Broken(pub(super) ErrorCode, pub(super) &'static str);
 
+/// Who speaks something else at first is told by that.
+fn check_protocol(input: &[u8]) -> Result<(), Broken> {
+    match input {
+        [b'H', b'T', b'T', b'P', b'/', ..] => {
+            Err(Broken(ErrorCode::Http11Required, "an answer in HTTP/1: it does not speak HTTP/2"))
+        }
+        // An alert (RFC 8446 §5.1, §6): the first octets of SETTINGS are a length, which never has 0x15 in front.
+        [0x15, 0x03, ..] => Err(Broken(ErrorCode::ProtocolError, "a TLS alert: it speaks TLS")),
+        _ => Ok(()),
+    }
+}
+
 /// Reads a server's frames.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
@@ -39,6 +51,9 @@ impl Reader {
     /// Takes all frames that have come as a whole, and how many octets those are.
     pub(super) fn take(&mut self, input: &[u8], link: &Link) -> Result<usize, Broken> {
         let mut at = 0;
+        if !self.has_begun {
+            check_protocol(input)?;
+        }
         loop {
             match read::read(&input[at..], DEFAULT_MAX_FRAME_SIZE) {
                 Ok(None) => return Ok(at),

@@ -166,8 +166,15 @@ pub(super) fn is_taken(level: &Level, directive: &Directive, reading: &mut Readi
 }
 
 fn wrong_scheme(family: Family, word: &Word, reading: &mut Reading<'_>) {
-    let bare = word.text.rsplit("://").next().unwrap_or_default();
-    let (name, scheme) = (family.directive("pass"), usual_scheme(family));
+    let (scheme, bare) = word.text.split_once("://").unwrap_or_default();
+    let (family, scheme) = match (family, scheme) {
+        (Family::Proxy, "grpc") => (Family::Grpc, "grpc://"),
+        (Family::Proxy, "grpcs") => (Family::Grpc, "grpcs://"),
+        (Family::Grpc, "https") => (family, "grpcs://"),
+        _ => (family, usual_scheme(family)),
+    };
+    let bare = if bare.is_empty() { &word.text } else { bare };
+    let name = family.directive("pass");
     reading.error(word.span, "invalid URL prefix").help(format!("write {name} {scheme}{bare};"));
 }
 

@@ -1,8 +1,10 @@
 //! What servers of gRPC do to the calls of others: they are gone, take few streams at a time, or tell connections to go away.
 
+use millstream_tests::frames::{End, Frames};
 use millstream_tests::judges::{JudgeLoad, JudgeServer, approve, judged};
 use millstream_tests::server::is_nginx;
 use millstream_tests::{ports, wait};
+use rustix::process::Signal;
 use serde_json::json;
 
 use super::Proxy;
@@ -57,6 +59,30 @@ fn a_server_that_sends_connections_away_by_their_age_loses_no_call() {
     // Whoever keeps connections had to open new ones all the time.
     let counted = server.end();
     assert!(counted["connections"].as_u64().is_some_and(|connections| connections > 10), "{counted}");
+}
+
+#[test]
+fn a_stream_whose_server_dies_ends_with_the_status_that_says_so() {
+    if is_nginx() {
+        return;
+    }
+    let Some(server) = JudgeServer::go(&[]) else { return };
+    let proxy = Proxy::of(&server);
+    let mut frames = Frames::connect(proxy.server.port());
+    let fields = [("content-type", "application/grpc"), ("te", "trailers")];
+    let stream = frames.request("POST", "/millstream.judge.Judge/Bidi", &fields, false);
+    // A BytesValue of one octet.
+    frames.data(stream, b"\0\0\0\0\x03\x0a\x01a", false);
+    frames.until("it is echoed", |now| now.so_far(stream).body.len() == 8);
+    let id = rustix::process::Pid::from_raw(server.id() as i32).expect("a process");
+    rustix::process::kill_process(id, Signal::KILL).expect("it is ours");
+    let answer = frames.answer(stream);
+    let told =
+        |name: &str| answer.trailers.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str());
+    assert_eq!(
+        (answer.end, told("grpc-status"), told("grpc-message")),
+        (End::Whole, Some("14"), Some("502 Bad Gateway"))
+    );
 }
 
 #[test]
