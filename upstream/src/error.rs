@@ -160,7 +160,15 @@ impl fmt::Display for ExchangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connect(error) => write!(f, "connect() failed {}", SystemError(error)),
-            Self::Handshake(error) => write!(f, "SSL handshake failed ({error})"),
+            Self::Handshake(error) => {
+                // What the library prints before errors that it hands on.
+                let text = error.to_string();
+                write!(
+                    f,
+                    "SSL handshake failed ({})",
+                    text.strip_prefix("unexpected error: ").unwrap_or(&text)
+                )
+            }
             Self::NoDescriptor => f.write_str("no descriptor was free (24: Too many open files)"),
             Self::ConnectTimeout | Self::SendTimeout | Self::ReadTimeout => {
                 f.write_str("upstream timed out (110: Connection timed out)")

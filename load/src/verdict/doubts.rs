@@ -22,7 +22,7 @@ pub(super) fn doubts(evidence: &Evidence, limit: Limit, full: &[(Limit, Spent)])
     let connections = f64::from(run.connections);
     if run.error_share <= 0.01 && in_flight < (1.0 - LITTLE) * connections {
         doubts.push(format!(
-            "{} per second times {} is {} requests at once (Little's law), but there were {} connections: the \
+            "{} per second times {} is {} requests at once (Little's law), but there was room for {}: the \
              generator did not keep them busy.",
             count(run.rate),
             duration(run.latency),

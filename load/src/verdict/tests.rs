@@ -368,7 +368,7 @@ fn what_weakens_a_verdict_is_said() {
     let top = Run { latency: 0.1, ..run(64, 158.0) };
     let little = judge(&Evidence { direct: once(100.0), ..idle(top) });
     assert!(
-        little.doubts[0].contains("is 16 requests at once (Little's law), but there were 64 connections"),
+        little.doubts[0].contains("is 16 requests at once (Little's law), but there was room for 64"),
         "{little:?}"
     );
     let strangers = judge(&Evidence { machine_busy: 0.9, direct: once(200.0), ..idle(run(64, 158.0)) });

@@ -44,9 +44,17 @@ impl fmt::Display for HandshakeError {
         match self {
             HandshakeError::PlainHttp(_) => f.write_str("client sent plain HTTP request to HTTPS port"),
             HandshakeError::Challenged => f.write_str("it was the answer to an ACME challenge"),
+            HandshakeError::Failed(error) if is_about_protocols(error) => f.write_str(
+                "TLS handshake failed: the client offers no protocol that is spoken here (ALPN; \"h2\" takes \"http2 on;\")",
+            ),
             HandshakeError::Failed(error) => write!(f, "TLS handshake failed: {error}"),
         }
     }
+}
+
+fn is_about_protocols(error: &io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(inner, Some(rustls::Error::NoApplicationProtocol))
 }
 
 impl std::error::Error for HandshakeError {}

@@ -107,7 +107,7 @@ async fn shake_hands(
     worker.metrics.add(Counter::TlsHandshakesFailed, 1);
     if let Some(error) = error {
         let log = &generation.shared.main_log;
-        log.tell(Level::Info, format_args!("TLS handshake failed: {error}"), || About::client(remote));
+        log.tell(Level::Info, format_args!("{error}"), || About::client(remote));
     }
     None
 }
