@@ -227,10 +227,9 @@ fn multiplexed(climbed: &Climbed) -> Vec<String> {
         let than = format!("\"{}\"", before.name);
         let what = if after.is_apart_from(&before, climbed.rounds) {
             format!("{} times as many requests/s as {than}", verdict::factor(after.rate / before.rate))
-        } else if climbed.rounds == 1 {
-            format!("neither clearly more nor clearly fewer requests/s than {than} after one round")
         } else {
-            format!("as many requests/s as {than}, but for chance")
+            let why = if climbed.rounds == 1 { "one round does not tell" } else { "the rounds overlap" };
+            format!("neither clearly more nor clearly fewer requests/s than {than} ({why})")
         };
         let mut text = format!("HTTP/2 with {} gives {what}", party.title());
         if let (Some(were), Some(are)) = (before.proxy_cpu, after.proxy_cpu) {
