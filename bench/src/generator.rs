@@ -1,4 +1,5 @@
-//! `cargo xtask bench generator`: `millstream bench` beside `wrk` and `oha`, loading one and the same server in turns.
+//! `cargo xtask bench generator`: `millstream bench` beside `wrk` and `oha`, and over HTTP/2 beside `h2load`, loading one and the
+//! same server in turns.
 //!
 //! What counts is what a generator takes for itself: its CPU per answer, of all its threads, from start to end, and the
 //! requests a second that this leaves for the server. The server is the bench's fast API on one thread, so that a core is
@@ -9,18 +10,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use millstream_tests::client::Client;
+use millstream_tests::prefix::Prefix;
 use millstream_tests::process::waited_for_cpu_time;
+use millstream_tests::workspace;
 use serde_json::Value;
 
 use crate::peers::{self, Started};
-use crate::product::find;
+use crate::product::{Product, find};
 use crate::report::middle;
-use crate::{Options, Programs, wrk};
+use crate::{Options, Programs, h2load, http2, wrk};
 
 /// What is asked for: 900 bytes of JSON.
 const TARGET: &str = "/any?size=900";
 /// Threads of each generator.
 const THREADS: u32 = 2;
+/// Connections over HTTP/2, and streams of each.
+const CONNECTIONS: u32 = 50;
+const STREAMS: u32 = 20;
+/// Where the server over HTTP/2 says how many requests it had.
+const COUNT: &str = "/count";
 
 /// A load generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +37,7 @@ enum Generator {
     Millstream,
     Wrk,
     Oha,
+    H2load,
 }
 
 /// One turn of a generator.
@@ -48,25 +58,27 @@ impl GeneratorTurn {
 }
 
 impl Generator {
-    const ALL: [Generator; 3] = [Generator::Millstream, Generator::Wrk, Generator::Oha];
-
     fn name(self) -> &'static str {
         match self {
             Generator::Millstream => "millstream bench",
             Generator::Wrk => "wrk",
             Generator::Oha => "oha",
+            Generator::H2load => "h2load",
         }
     }
 
     /// The command, and what reads its output: answers, and requests a second.
     fn command(self, load: &Load, url: &str) -> Command {
-        let Load { connections, seconds, .. } = load;
+        let Load { connections, streams, seconds, .. } = load;
         let mut command = Command::new(load.program(self));
         match self {
             Generator::Millstream => {
                 command.args(["bench", "-q", "--json", "-"]);
                 command.arg(format!("-t{THREADS}")).arg(format!("-c{connections}"));
                 command.arg(format!("-d{seconds}s"));
+                if let Some(streams) = streams {
+                    command.arg("--http2").arg(format!("-m{streams}"));
+                }
             }
             Generator::Wrk => {
                 command.arg(format!("-t{THREADS}")).arg(format!("-c{connections}")).arg("--latency");
@@ -77,6 +89,10 @@ impl Generator {
                 command.env("TOKIO_WORKER_THREADS", THREADS.to_string());
                 command.args(["--no-tui", "--output-format", "json", "-c", &connections.to_string()]);
                 command.args(["-z", &format!("{seconds}s")]);
+            }
+            Generator::H2load => {
+                command.arg(format!("-t{THREADS}")).arg(format!("-c{connections}"));
+                command.arg(format!("-m{}", streams.unwrap_or(1))).arg(format!("-D{seconds}"));
             }
         }
         command.arg(url).stdin(Stdio::null());
@@ -97,6 +113,7 @@ impl Generator {
                 let answers = statuses.values().filter_map(Value::as_u64).sum();
                 Some((answers, report["summary"]["requestsPerSec"].as_f64()?))
             }
+            Generator::H2load => h2load::parse(output).map(|run| (run.requests, run.requests_per_second)),
         }
     }
 }
@@ -104,6 +121,8 @@ impl Generator {
 /// What every turn has in common.
 struct Load<'a> {
     connections: u32,
+    /// Streams of a connection; `None`: HTTP/1.1 is spoken.
+    streams: Option<u32>,
     seconds: u32,
     millstream: &'a Path,
 }
@@ -112,29 +131,86 @@ impl Load<'_> {
     fn program(&self, generator: Generator) -> PathBuf {
         match generator {
             Generator::Millstream => self.millstream.to_owned(),
-            Generator::Wrk => find("wrk").unwrap_or_default(),
-            Generator::Oha => find("oha").unwrap_or_default(),
+            other => find(other.name()).unwrap_or_default(),
         }
     }
 }
 
-/// Everybody in every round; the table.
+/// Who loads which server, in turns.
+struct Contest<'a> {
+    about: String,
+    load: Load<'a>,
+    generators: Vec<Generator>,
+    server: Started,
+    /// Requests that the server has seen.
+    seen: fn(&Started) -> Result<u64, String>,
+}
+
+/// Everybody in every round; the tables.
 pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, String> {
     let millstream = programs.millstream.as_deref().ok_or("this is about Millstream itself")?;
-    let load = Load { connections: options.connections, seconds: options.duration, millstream };
     if find("wrk").is_none() {
         return Err("wrk is not installed: apt-get install wrk".to_owned());
     }
-    let is_here = |generator: &Generator| load.program(*generator).is_file();
-    let generators: Vec<Generator> = Generator::ALL.into_iter().filter(is_here).collect();
-    if !generators.contains(&Generator::Oha) {
+    let load =
+        Load { connections: options.connections, streams: None, seconds: options.duration, millstream };
+    let mut generators = vec![Generator::Millstream, Generator::Wrk, Generator::Oha];
+    if find("oha").is_none() {
         eprintln!("oha is not installed, so it takes no part: cargo install oha");
+        generators.pop();
     }
     let server = peers::origin_on_threads(programs, 1)?;
-    let mut series: Vec<Vec<GeneratorTurn>> = generators.iter().map(|_| Vec::new()).collect();
+    let about = format!("{} connections", options.connections);
+    let mut text = carry_out(options, &Contest { about, load, generators, server, seen: Started::answered })?;
+    if !h2load::is_here() {
+        eprintln!("h2load is not installed, so HTTP/2 is left out: apt-get install nghttp2-client");
+        return Ok(text);
+    }
+    // The bench's own API has no HTTP/2: the cache of one worker answers.
+    let api = peers::origin(programs)?;
+    let files = Prefix::new();
+    let server = peers::on_nginx_file(Product::Millstream, millstream, &counting(&files)?, api.port)?;
+    let contest = Contest {
+        about: format!("{CONNECTIONS} connections of HTTP/2 with {STREAMS} streams each"),
+        load: Load {
+            connections: CONNECTIONS,
+            streams: Some(STREAMS),
+            seconds: options.duration,
+            millstream,
+        },
+        generators: vec![Generator::Millstream, Generator::H2load],
+        server,
+        seen: counted,
+    };
+    text.push('\n');
+    text.push_str(&carry_out(options, &contest)?);
+    Ok(text)
+}
+
+/// The file of the bench's HTTP/2, with a page that says how many requests there were.
+fn counting(files: &Prefix) -> Result<String, String> {
+    let text = std::fs::read_to_string(workspace().join(http2::FILE)).map_err(|error| error.to_string())?;
+    let page = format!("location = {COUNT} {{ stub_status; access_log off; }}\n        location / {{");
+    let path = files.write("counting.conf", &text.replace("location / {", &page));
+    Ok(path.to_str().unwrap_or_default().to_owned())
+}
+
+/// What that page says, without the requests for itself.
+fn counted(server: &Started) -> Result<u64, String> {
+    let said = |what: String| format!("{COUNT}: {what}");
+    let mut client = Client::connect(server.port).map_err(|error| said(error.to_string()))?;
+    let text = client.get(COUNT).map_err(|error| said(error.to_string()))?.text();
+    // The numbers stand below a line of their names; the last is that of the requests.
+    let mut lines = text.lines().skip_while(|line| !line.contains("requests"));
+    let count = lines.nth(1).and_then(|line| line.split_whitespace().nth(2)?.parse().ok());
+    count.ok_or_else(|| said(format!("no count in {text}")))
+}
+
+fn carry_out(options: &Options, contest: &Contest) -> Result<String, String> {
+    let mut series: Vec<Vec<GeneratorTurn>> = contest.generators.iter().map(|_| Vec::new()).collect();
     for round in 1..=options.rounds {
-        for (generator, turns) in generators.iter().zip(&mut series) {
-            let turn = turn(*generator, &load, &server)?;
+        for (generator, turns) in contest.generators.iter().zip(&mut series) {
+            let turn = turn(*generator, contest)?;
             eprintln!(
                 "{round}/{} {:<16} {:>9.0} requests/s {:>6.2} µs",
                 options.rounds,
@@ -145,15 +221,16 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
             turns.push(turn);
         }
     }
-    Ok(table(options, &generators, &series))
+    Ok(table(options, contest, &series))
 }
 
-fn turn(generator: Generator, load: &Load, server: &Started) -> Result<GeneratorTurn, String> {
+fn turn(generator: Generator, contest: &Contest) -> Result<GeneratorTurn, String> {
+    let Contest { load, server, seen: count, .. } = contest;
     let url = format!("http://127.0.0.1:{}{TARGET}", server.port);
     let said = |what: String| format!("{}: {what}", generator.name());
-    let (cpu, seen) = (waited_for_cpu_time(), server.answered()?);
+    let (cpu, seen) = (waited_for_cpu_time(), count(server)?);
     let output = generator.command(load, &url).output().map_err(|error| said(error.to_string()))?;
-    let (cpu, seen) = (waited_for_cpu_time() - cpu, server.answered()? - seen);
+    let (cpu, seen) = (waited_for_cpu_time() - cpu, count(server)? - seen);
     let text = String::from_utf8_lossy(&output.stdout);
     let read = generator.read(&text);
     let (answers, rate) =
@@ -161,20 +238,20 @@ fn turn(generator: Generator, load: &Load, server: &Started) -> Result<Generator
     Ok(GeneratorTurn { answers, seen, rate, cpu })
 }
 
-fn table(options: &Options, generators: &[Generator], series: &[Vec<GeneratorTurn>]) -> String {
+fn table(options: &Options, contest: &Contest, series: &[Vec<GeneratorTurn>]) -> String {
     let median = |turns: &[GeneratorTurn], value: &dyn Fn(&GeneratorTurn) -> f64| {
         middle(turns.iter().map(value).collect())
     };
     let ours = &series[0];
     let (our_cost, our_rate) = (median(ours, &GeneratorTurn::cost), median(ours, &|turn| turn.rate));
     let mut text = format!(
-        "### Load generators on one server\n\n`cargo xtask bench generator --rounds {} --duration {} --connections {}`: medians; \
+        "### Load generators on one server, {}\n\n`cargo xtask bench generator --rounds {} --duration {} --connections {}`: medians; \
          the server has one thread, each generator {THREADS}. The last two columns are the first row's figures by this row's.\n\n\
          | generator | requests/s | CPU µs per answer | answers counted, seen by the server | CPU, ours by its | requests/s, ours by its |\n\
          | --- | ---: | ---: | ---: | ---: | ---: |\n",
-        options.rounds, options.duration, options.connections
+        contest.about, options.rounds, options.duration, options.connections
     );
-    for (generator, turns) in generators.iter().zip(series) {
+    for (generator, turns) in contest.generators.iter().zip(series) {
         let (cost, rate) = (median(turns, &GeneratorTurn::cost), median(turns, &|turn| turn.rate));
         let sum = |value: fn(&GeneratorTurn) -> u64| turns.iter().map(value).sum::<u64>();
         // Writing to a String cannot fail.

@@ -29,7 +29,8 @@ pub(crate) fn run(url: &str, connections: u32, streams: u32, seconds: u32) -> Re
     })
 }
 
-fn parse(text: &str) -> Option<Loaded> {
+/// Reads its report; `None`: it is none.
+pub(crate) fn parse(text: &str) -> Option<Loaded> {
     let mut run = Loaded::default();
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("finished in ") {

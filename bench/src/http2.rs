@@ -14,7 +14,8 @@ use crate::peers::{self, Started};
 use crate::product::Product;
 use crate::{Options, Programs, h2load};
 
-const FILE: &str = "bench/conf/http2.conf";
+/// Hits over HTTP/2, for both servers.
+pub(crate) const FILE: &str = "bench/conf/http2.conf";
 const CONNECTIONS: u32 = 50;
 
 /// What is loaded, and the bars: CPU of a request at the most and requests a second at the least, both beside nginx.

@@ -8,26 +8,14 @@
 use libfuzzer_sys::fuzz_target;
 use millstream_load::exchange::Awaited;
 use millstream_load::http2_request::Http2Request;
-use millstream_load::multiplex::{Asked, Broken, Event, Multiplex};
+use millstream_load::multiplex::{AskedAlike, Broken, Event, Multiplex};
 use std::sync::Arc;
 
-struct Same(Http2Request);
-
-impl Asked for Same {
-    fn request(&self, _place: usize) -> &Http2Request {
-        &self.0
-    }
-
-    fn awaited(&self, _place: usize) -> Awaited<'_> {
-        Awaited { is_head: false, body: Some(b"abc") }
-    }
-}
-
-fn events(bytes: &[u8], piece: usize, asked: &Same) -> (Vec<Event>, Option<Broken>) {
+fn events(bytes: &[u8], piece: usize, asked: &AskedAlike<'_>) -> (Vec<Event>, Option<Broken>) {
     let (mut streams, mut events) = (Multiplex::new(), Vec::new());
     let greeted = streams.read(&[0, 0, 0, 4, 0, 0, 0, 0, 0], asked, 0);
     assert_eq!(greeted, Ok((9, Some(Event::Greeted))));
-    (0..4).for_each(|target| streams.open(target % 2, &asked.0));
+    (0..4).for_each(|target| streams.open(target % 2, &asked.request));
     for piece in bytes.chunks(piece) {
         let mut rest = piece;
         while !rest.is_empty() {
@@ -49,7 +37,8 @@ fn events(bytes: &[u8], piece: usize, asked: &Same) -> (Vec<Event>, Option<Broke
 fuzz_target!(|input: &[u8]| {
     let Some((&size, bytes)) = input.split_first() else { return };
     let text = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello";
-    let asked = Same(Http2Request::of(&Arc::from(&text[..]), false).expect("it is a request"));
+    let request = Arc::new(Http2Request::of(&Arc::from(&text[..]), false).expect("it is a request"));
+    let asked = AskedAlike { request, awaited: Awaited { is_head: false, body: Some(b"abc") } };
     let whole = events(bytes, bytes.len().max(1), &asked);
     assert_eq!(whole, events(bytes, usize::from(size).max(1), &asked));
 });

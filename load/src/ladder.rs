@@ -3,8 +3,8 @@
 //! `result` is what it comes to (pure, serde), `course` in which order and for how long, `worth` the sentences, `table`
 //! the text. `climb` does it: it starts what `stand` puts up, asks, measures, and ends everything again.
 
-pub mod result;
 pub mod course;
+pub mod result;
 pub mod worth;
 pub mod table;
 pub mod page;

@@ -23,6 +23,7 @@ use millstream_wire::h2::settings::{self, PeerSettings};
 use millstream_wire::h2::window::{LARGEST, Window};
 use millstream_wire::h2::{PREFACE, write};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Octets that the server may send on a stream, and on the connection, before it is told that there is room for more: as large as
 /// h2load's, so that nobody waits for a window.
@@ -42,6 +43,24 @@ pub trait Asked {
     fn request(&self, place: usize) -> &Http2Request;
     /// What its answer is read against.
     fn awaited(&self, place: usize) -> Awaited<'_>;
+}
+
+/// The same request in every place.
+pub struct AskedAlike<'a> {
+    /// The request.
+    pub request: Arc<Http2Request>,
+    /// What its answer is read against.
+    pub awaited: Awaited<'a>,
+}
+
+impl Asked for AskedAlike<'_> {
+    fn request(&self, _place: usize) -> &Http2Request {
+        &self.request
+    }
+
+    fn awaited(&self, _place: usize) -> Awaited<'_> {
+        self.awaited
+    }
 }
 
 /// A stream that is not at its end.

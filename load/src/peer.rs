@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub enum Party {
     /// This program.
     Millstream,
-    /// nginx, on the same file but for three words.
+    /// nginx, on the same file but for a few words.
     Nginx,
     /// HAProxy.
     Haproxy,

@@ -31,6 +31,8 @@ pub enum Step {
     Log,
     /// The same over TLS.
     Tls,
+    /// The same over TLS and HTTP/2, where one connection has several requests at once.
+    Http2,
 }
 
 /// What a step consists of.
@@ -46,6 +48,8 @@ pub struct Features {
     pub cache: Option<Cache>,
     /// Whether clients come over TLS.
     pub tls: bool,
+    /// Whether they speak HTTP/2 there.
+    pub http2: bool,
 }
 
 /// What is written about each request.
@@ -105,14 +109,16 @@ pub struct Entry {
     pub features: Option<Features>,
 }
 
-const PLAIN: Features = Features { keep_alive: false, gzip: true, log: Log::Plain, cache: None, tls: false };
+const PLAIN: Features =
+    Features { keep_alive: false, gzip: true, log: Log::Plain, cache: None, tls: false, http2: false };
 const QUIET: Features = Features { keep_alive: true, gzip: false, log: Log::Off, ..PLAIN };
 const BRIEF: Cache = Cache { in_memory: false, lock: false, micro: true };
 const HEADERS: Cache = Cache { in_memory: false, lock: true, micro: false };
 const MEMORY: Features = Features { cache: Some(Cache { in_memory: true, ..HEADERS }), ..QUIET };
+const TLS: Features = Features { log: Log::Buffered, tls: true, ..MEMORY };
 
 /// All steps, lowest first.
-pub static STEPS: [Entry; 10] = [
+pub static STEPS: [Entry; 11] = [
     Entry {
         step: Step::Alone,
         name: "alone",
@@ -181,7 +187,14 @@ pub static STEPS: [Entry; 10] = [
         name: "tls",
         title: "over TLS",
         what: "Clients come over TLS, on connections that they keep.",
-        features: Some(Features { log: Log::Buffered, tls: true, ..MEMORY }),
+        features: Some(TLS),
+    },
+    Entry {
+        step: Step::Http2,
+        name: "http2",
+        title: "over HTTP/2",
+        what: "Clients come over TLS and HTTP/2: as many requests at once, several on each connection.",
+        features: Some(Features { http2: true, ..TLS }),
     },
 ];
 
@@ -200,6 +213,16 @@ impl Step {
     /// What it consists of; `None`: there is no proxy.
     pub fn features(self) -> Option<Features> {
         self.entry().features
+    }
+
+    /// Whether clients come over TLS.
+    pub fn is_tls(self) -> bool {
+        self.features().is_some_and(|features| features.tls)
+    }
+
+    /// Whether clients speak HTTP/2.
+    pub fn is_http2(self) -> bool {
+        self.features().is_some_and(|features| features.http2)
     }
 
     /// Whether answers are stored in it.

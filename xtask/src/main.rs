@@ -51,7 +51,7 @@ const USAGE: &str = "cargo xtask COMMAND
   bench http2           hits over HTTP/2 beside nginx, in clear and over TLS, by h2load
   bench grpc            calls of gRPC passed on, beside nginx, by a server and a client in Go
   bench watched         a hit while five people look at the dashboard, beside one that is not counted, and nginx
-  bench generator       `millstream bench` beside wrk and oha on one server
+  bench generator       `millstream bench` beside wrk and oha on one server, over HTTP/2 beside h2load
   instructions [NAME…]  instructions per iteration of the hot leaves, against benches/baseline.json";
 
 fn main() -> ExitCode {

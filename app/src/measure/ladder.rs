@@ -49,7 +49,7 @@ fn next(ladder: &Ladder, climbed: &Climbed) -> Option<String> {
     let rate = |measure: &Measure| measure.counted().map_or(0.0, |figures| figures.rate.median);
     // Over TLS it needs a certificate that is one's own.
     let own = climbed.measures.iter().filter(|measure| {
-        measure.party == Some(Party::Millstream) && measure.step.is_cached() && measure.step != Step::Tls
+        measure.party == Some(Party::Millstream) && measure.step.is_cached() && !measure.step.is_tls()
     });
     let best = own.filter(|measure| rate(measure) > 0.0).max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
     // What gains nothing nobody wants, and what knows its users apart `serve` leaves to a configuration of one's own.
@@ -158,7 +158,7 @@ fn print(ladder: &Ladder, name: &str) -> Result<ExitCode, End> {
         Some(url) => host_and_port(url)?,
         None => "127.0.0.1:8000".to_owned(),
     };
-    let port = if step == Step::Tls { 8443 } else { 8080 };
+    let port = if step.is_tls() { 8443 } else { 8080 };
     // With the lifetime of what says nothing only where it was asked for: the API's word is what this step is about.
     let setting = StepSetting {
         port,

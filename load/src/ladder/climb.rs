@@ -121,10 +121,11 @@ fn bench<'a>(
     let fallback = fallback(order, &known);
     let wish = course::Wish { rounds: order.rounds, each: order.each, limit: order.limit };
     let course = course::lay_out(pairs, wish, around, &|step| course::is_brief(step, fallback.as_deref()));
-    watch(Sight::Said(&announced(&course, connections)));
+    let threads = (cores::usable() as u32).clamp(1, 2).min(connections);
+    watch(Sight::Said(&announced(&course, connections, threads)));
     let bench = Bench {
         connections,
-        threads: (cores::usable() as u32).clamp(1, 2).min(connections),
+        threads,
         windows: course.windows,
         warm_up,
         timeout: TIMEOUT.max(alone * connections * 2).min(direct::PATIENCE),
@@ -168,14 +169,17 @@ fn plain(order: &Order, bench: &Bench<'_>, rounds: u32, measures: Vec<Measure>) 
 }
 
 /// What is about to begin.
-fn announced(course: &Course, connections: u32) -> String {
+fn announced(course: &Course, connections: u32, threads: u32) -> String {
     let Windows { usual, brief } = course.windows;
     let longer = match brief == usual {
         true => String::new(),
         false => format!(", of {} where answers are kept for a second", quantity::span(brief.as_secs_f64())),
     };
+    let shared = course.stops.iter().find(|stop| stop.step.is_http2()).map_or_else(String::new, |stop| {
+        format!(" (over HTTP/2: {})", course::breadth(stop.step, connections, threads).words())
+    });
     format!(
-        "{} measurements of {}{longer}, on {connections} connections; about {:.0} s in all.",
+        "{} measurements of {}{longer}, on {connections} connections{shared}; about {:.0} s in all.",
         course.stops.len(),
         quantity::span(usual.as_secs_f64()),
         course.whole.as_secs_f64()

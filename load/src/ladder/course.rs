@@ -4,6 +4,7 @@
 //! within a step the parties take turns at being first.
 
 use crate::peer::Party;
+use crate::report::quantity;
 use crate::step::{self, Step};
 use std::time::Duration;
 
@@ -176,4 +177,39 @@ pub fn connections(alone: Duration) -> u32 {
     // So many that the queue of a single worker is two seconds long.
     let queued = 2.0 / alone.as_secs_f64().max(1e-6);
     queued.clamp(FEWEST, USUAL) as u32
+}
+
+/// The most streams of one connection: about as many requests as a page sends at once.
+const STREAMS: u32 = 10;
+
+/// How a step's requests at once are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Breadth {
+    /// Connections.
+    pub connections: u32,
+    /// Requests on each at once.
+    pub streams: u32,
+}
+
+/// As many requests at once in every step, and never more than the others have `connections`: over HTTP/2 they are streams
+/// of a few. Every thread of the generator has a connection of its own where there are two streams for it.
+pub fn breadth(step: Step, connections: u32, threads: u32) -> Breadth {
+    if !step.is_http2() {
+        return Breadth { connections, streams: 1 };
+    }
+    let fewest = threads.min(connections / 2).max(1);
+    let shared = connections.div_ceil(STREAMS).max(fewest);
+    Breadth { connections: shared, streams: connections / shared }
+}
+
+impl Breadth {
+    /// In words: `5 connections with 10 streams each`.
+    pub fn words(self) -> String {
+        let count = |number: u32, what: &str| {
+            let s = if number == 1 { "" } else { "s" };
+            format!("{} {what}{s}", quantity::count(u64::from(number)))
+        };
+        let each = if self.connections == 1 { "" } else { " each" };
+        format!("{} with {}{each}", count(self.connections, "connection"), count(self.streams, "stream"))
+    }
 }

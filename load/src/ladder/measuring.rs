@@ -1,11 +1,12 @@
 //! One measurement: a step put up, looked at once, loaded, and asked as strangers would.
 
-use super::course::{Turn, Windows, is_brief};
+use super::course::{Turn, Windows, breadth, is_brief};
 use super::direct::{self, ClimbError, Known};
 use super::result::{Measure, Round};
 use super::stand::{Certificate, Programs, Stand, StandError};
 use crate::correctness::{How, mixed_up, stream};
 use crate::drive;
+use crate::http2_request::Http2Request;
 use crate::party::{Meter, Metered, Whose, time_wait_of_late};
 use crate::peer::Party;
 use crate::plan::{Plan, Target};
@@ -14,6 +15,7 @@ use crate::progress::Progress;
 use crate::step::{Step, StepSetting};
 use crate::stop;
 use crate::verdict::Once;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How often the API is asked whether the queue of the step before is gone.
@@ -80,6 +82,15 @@ fn shortened(text: &str) -> String {
     format!("{} … {}", part(&letters[..start]), part(&letters[letters.len() - end..]))
 }
 
+/// The request as clients of a step send it; an error is why they cannot.
+fn of_step(target: &Target, step: Step) -> Result<Target, &'static str> {
+    let http2 = match step.is_http2() {
+        true => Some(Arc::new(Http2Request::of(&target.request, step.is_tls())?)),
+        false => None,
+    };
+    Ok(Target { tls: step.is_tls().then(|| "localhost".to_owned()), http2, ..target.clone() })
+}
+
 impl Bench<'_> {
     /// Measures a step; `None` where the party cannot do it after all, which the measure then says.
     pub(super) fn measure(
@@ -101,6 +112,13 @@ impl Bench<'_> {
             workers: "auto",
             puts_aside: self.known.outlives_micro(),
         };
+        let target = match of_step(&self.known.target, stop.step) {
+            Ok(target) => target,
+            Err(why) => {
+                measure.cannot = Some(format!("is not asked: the request is none of HTTP/2, because {why}"));
+                return Ok(None);
+            }
+        };
         let (programs, certificate) = (&self.programs, &self.certificate);
         let stand = match Stand::put_up(party, stop.step, &setting, programs, certificate, self.stop) {
             Ok(stand) => stand,
@@ -116,7 +134,7 @@ impl Bench<'_> {
                 return Ok(None);
             }
         };
-        let target = self.through(&stand, &self.known.target, stop.step);
+        let target = self.through(&stand, target);
         let mut through = Vec::new();
         while !Once::are_enough(&through) {
             match probe::once_unless(self.stop, &target, self.timeout, direct::LARGEST) {
@@ -144,14 +162,8 @@ impl Bench<'_> {
     }
 
     /// The same request to a proxy.
-    fn through(&self, stand: &Stand, target: &Target, step: Step) -> Target {
-        let is_tls = step.features().is_some_and(|features| features.tls);
-        Target {
-            addresses: vec![stand.address],
-            tls: is_tls.then(|| "localhost".to_owned()),
-            expect: self.known.standard.expect.clone(),
-            ..target.clone()
-        }
+    fn through(&self, stand: &Stand, target: Target) -> Target {
+        Target { addresses: vec![stand.address], expect: self.known.standard.expect.clone(), ..target }
     }
 
     /// Why a single answer is not the API's; the load looks at all others.
@@ -181,10 +193,13 @@ impl Bench<'_> {
     fn as_strangers(&self, stand: &Stand, step: Step) -> Result<Option<String>, ClimbError> {
         let known = &self.known;
         let once = |target: &Target| {
-            let target = self.through(stand, target, step);
+            let target = match of_step(target, step) {
+                Ok(target) => self.through(stand, target),
+                Err(why) => return Ok(Err(why.to_owned())),
+            };
             match probe::once_unless(self.stop, &target, self.timeout, direct::LARGEST) {
                 Err(ProbeError::Stopped) => Err(ClimbError::Stopped),
-                told => Ok(told.map(direct::seen)),
+                told => Ok(told.map(direct::seen).map_err(|error| error.to_string())),
             }
         };
         for (telling, target) in &known.strangers {
@@ -230,14 +245,16 @@ impl Bench<'_> {
         watch: &mut dyn FnMut(Sight<'_>),
     ) -> Result<Seen, ClimbError> {
         let target = Target { expect: self.known.standard.expect.clone(), ..target.clone() };
+        let breadth = breadth(step, self.connections, self.threads);
         let plan = Plan {
+            pipeline: breadth.streams,
             warm_up: self.warm_up,
             timeout: self.timeout,
             verify: false,
             ..Plan::closed(
                 target,
-                self.connections,
-                self.threads,
+                breadth.connections,
+                self.threads.min(breadth.connections),
                 self.windows.of(step, &|step| is_brief(step, self.fallback.as_deref())),
             )
         };

@@ -29,10 +29,10 @@ pub fn page(climbed: &Climbed) -> Page {
     Page {
         title: format!("The ladder on {}", climbed.url),
         subtitle: format!(
-            "{}: {} for each step, {} connections, {} cores; one request alone takes {}.",
+            "{}: {} for each step, {}, {} cores; one request alone takes {}.",
             quantity::moment(climbed.began_unix_milliseconds),
             climbed.rounds_told(),
-            climbed.connections,
+            climbed.connections_told(),
             climbed.cores,
             quantity::duration(climbed.alone_milliseconds * 1000.0)
         ),

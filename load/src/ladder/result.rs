@@ -3,6 +3,7 @@
 //! Pure: rounds in, figures out. A step of which any answer was wrong keeps its figures and loses its factor: it is never
 //! counted. Next: `worth` and `table`, which read it.
 
+use super::course::Breadth;
 use crate::correctness::{Caching, How};
 use crate::outcome::{Errors, Outcome};
 use crate::peer::Party;
@@ -81,6 +82,12 @@ pub struct Figures {
     pub rounds: u32,
     /// Seconds of each measurement, median of the rounds.
     pub seconds: f64,
+    /// Connections that the requests at once were on.
+    #[serde(default)]
+    pub connections: u32,
+    /// Requests at once on each of them: more than one over HTTP/2 alone.
+    #[serde(default)]
+    pub streams: u32,
     /// How many times the first step's; `None`: one of the two is not counted.
     pub times: Option<f64>,
     /// The median latency, microseconds, median of the rounds.
@@ -146,9 +153,7 @@ pub struct Round {
 
 /// Figures of all rounds of a step; `None` of none. The factor is set by [`compare`].
 pub fn figures(rounds: &[Round]) -> Option<Figures> {
-    if rounds.is_empty() {
-        return None;
-    }
+    let first = &rounds.first()?.outcome;
     let each = |value: &dyn Fn(&Round) -> f64| median(rounds.iter().map(value).collect());
     let rates: Vec<f64> = rounds.iter().map(|round| round.outcome.rate()).collect();
     let sum = |value: &dyn Fn(&Round) -> u64| rounds.iter().map(value).sum::<u64>();
@@ -168,6 +173,8 @@ pub fn figures(rounds: &[Round]) -> Option<Figures> {
         },
         rounds: rounds.len() as u32,
         seconds: each(&|round| round.outcome.seconds),
+        connections: first.connections,
+        streams: first.pipeline,
         times: None,
         p50: each(&|round| round.outcome.latency.percentile(50.0) as f64) as u64,
         p99: each(&|round| round.outcome.latency.percentile(99.0) as f64) as u64,
@@ -239,6 +246,11 @@ pub fn compare(measures: &mut [Measure]) {
 }
 
 impl Figures {
+    /// How the requests at once were spread.
+    pub fn breadth(&self) -> Breadth {
+        Breadth { connections: self.connections, streams: self.streams }
+    }
+
     /// Requests that reached the API, per answer; `None`: unknown.
     pub fn origin_share(&self) -> Option<f64> {
         let whole = self.answers + self.errors.total();
@@ -283,6 +295,16 @@ impl Climbed {
             [least, most] if least == most => format!("{} round{s} of {least}", self.rounds),
             [least, most] => format!("{} round{s} of {least} to {most}", self.rounds),
         }
+    }
+
+    /// What the requests at once were on: `50 connections`, `50 connections (over HTTP/2: 5 connections with 10 streams each)`.
+    pub fn connections_told(&self) -> String {
+        let figures = self.measures.iter().filter(|measure| measure.step.is_http2());
+        let shared = figures.filter_map(|measure| measure.figures.as_ref()).next().map(Figures::breadth);
+        let shared =
+            shared.map_or_else(String::new, |breadth| format!(" (over HTTP/2: {})", breadth.words()));
+        let s = if self.connections == 1 { "" } else { "s" };
+        format!("{} connection{s}{shared}", quantity::count(u64::from(self.connections)))
     }
 
     /// As JSON for people and programs.

@@ -109,7 +109,7 @@ impl Stand {
         for (name, text) in &launch.files {
             write(name, text)?;
         }
-        if step.features().is_some_and(|features| features.tls) {
+        if step.is_tls() {
             write(CERTIFICATE, &format!("{}{}", certificate.chain, certificate.key))?;
             write(KEY, &certificate.key)?;
         }

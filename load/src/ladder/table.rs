@@ -13,11 +13,11 @@ pub fn text(climbed: &Climbed) -> String {
     // Writing to a String cannot fail.
     _ = writeln!(
         out,
-        "{}: {} in one go, {}, {} connections, {} threads, {} cores\n",
+        "{}: {} in one go, {}, {}, {} threads, {} cores\n",
         climbed.url,
         quantity::duration(climbed.alone_milliseconds * 1000.0),
         climbed.rounds_told(),
-        climbed.connections,
+        climbed.connections_told(),
         climbed.threads,
         climbed.cores
     );

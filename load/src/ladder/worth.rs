@@ -49,6 +49,7 @@ pub fn sentences(climbed: &Climbed) -> Vec<String> {
         out.push(caching.words.clone());
     }
     out.extend(climb);
+    out.extend(multiplexed(climbed));
     out.extend(beside(climbed));
     if caching.keeps == Keeps::Silent && climbed.measures.iter().any(|measure| measure.step >= Step::Headers)
     {
@@ -93,6 +94,7 @@ fn told(errors: &Errors) -> Vec<String> {
         (errors.connect + errors.tls, "without a connection"),
         (errors.timeout, "without an answer in time"),
         (errors.closed, "closed before an answer"),
+        (errors.refused + errors.reset, "whose stream the proxy reset"),
     ];
     let others = others.iter().filter(|(count, _)| *count > 0);
     let others = others.map(|(count, what)| format!("{} {what}", quantity::count(*count)));
@@ -196,7 +198,11 @@ fn waits(climbed: &Climbed) -> Option<String> {
 fn steps(climbed: &Climbed) -> Vec<verdict::ClimbedStep> {
     let alone =
         climbed.measure(Step::Alone, None).and_then(|measure| Some((measure, measure.figures.as_ref()?)));
-    let step = |(measure, figures): (&Measure, &Figures)| verdict::ClimbedStep {
+    alone.into_iter().chain(counted(climbed, Party::Millstream)).map(climbed_step).collect()
+}
+
+fn climbed_step((measure, figures): (&Measure, &Figures)) -> verdict::ClimbedStep {
+    verdict::ClimbedStep {
         name: measure.step.entry().title.to_owned(),
         rate: if measure.wrong.is_none() || measure.is_base() { figures.rate.median } else { 0.0 },
         low: figures.rate.least,
@@ -207,9 +213,35 @@ fn steps(climbed: &Climbed) -> Vec<verdict::ClimbedStep> {
         time_wait: figures.time_wait,
         is_cached: measure.step.is_cached(),
         wrong: measure.wrong.is_some(),
-        is_service: matches!(measure.step, Step::Log | Step::Tls),
+        is_service: matches!(measure.step, Step::Log | Step::Tls | Step::Http2),
+    }
+}
+
+/// What HTTP/2 is worth beside the same over TLS alone, to each party that did both.
+fn multiplexed(climbed: &Climbed) -> Vec<String> {
+    let of = |party: Party| {
+        let at =
+            |step: Step| counted(climbed, party).find(|(measure, f)| measure.step == step && f.answers > 0);
+        let (without, with) = (at(Step::Tls)?, at(Step::Http2)?);
+        let (before, after) = (climbed_step(without), climbed_step(with));
+        let ((_, before_figures), (_, figures)) = (without, with);
+        let than = format!("\"{}\"", before.name);
+        let what = if after.is_apart_from(&before, climbed.rounds) {
+            format!("{} times as many requests/s as {than}", verdict::factor(after.rate / before.rate))
+        } else {
+            let why = if climbed.rounds == 1 { "one round does not tell" } else { "the rounds overlap" };
+            format!("neither clearly more nor clearly fewer requests/s than {than} ({why})")
+        };
+        let mut text = format!("HTTP/2 with {} gives {what}", party.title());
+        if let (Some(were), Some(are)) = (before.proxy_cpu, after.proxy_cpu) {
+            text += &format!(", for {are:.1} µs of the proxy's CPU per request instead of {were:.1}");
+        }
+        let (were, are) = (before_figures.cpu.generator, figures.cpu.generator);
+        Some(format!(
+            "{text}. The load itself took {are:.1} µs instead of {were:.1}: where both share cores, that is part of the difference."
+        ))
     };
-    alone.into_iter().chain(counted(climbed, Party::Millstream)).map(step).collect()
+    Party::ALL.into_iter().filter_map(of).collect()
 }
 
 /// The others at the last step that all of them did.

@@ -3,24 +3,13 @@
 use super::*;
 use millstream_wire::h2::frame::Frame;
 use millstream_wire::h2::read::read;
-use std::sync::Arc;
 
-struct Same(Http2Request);
-
-impl Asked for Same {
-    fn request(&self, _place: usize) -> &Http2Request {
-        &self.0
-    }
-
-    fn awaited(&self, _place: usize) -> Awaited<'_> {
-        Awaited { is_head: false, body: Some(b"abc") }
-    }
-}
-
-fn asked(body: &str) -> Same {
+/// A request with a body, whose answer is to be "abc".
+fn asked(body: &str) -> AskedAlike<'static> {
     let length = body.len();
     let text = format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{body}");
-    Same(Http2Request::of(&Arc::from(text.as_bytes()), false).expect("it is a request"))
+    let request = Http2Request::of(&Arc::from(text.as_bytes()), false).expect("it is a request");
+    AskedAlike { request: Arc::new(request), awaited: Awaited { is_head: false, body: Some(b"abc") } }
 }
 
 fn greeting(settings: &[(u16, u32)]) -> Vec<u8> {
@@ -42,7 +31,12 @@ fn data(out: &mut Vec<u8>, stream: u32, bytes: &[u8], end: bool) {
 }
 
 /// The events of all bytes, which come in pieces of this size.
-fn events(streams: &mut Multiplex, bytes: &[u8], piece: usize, asked: &Same) -> Result<Vec<Event>, Broken> {
+fn events(
+    streams: &mut Multiplex,
+    bytes: &[u8],
+    piece: usize,
+    asked: &AskedAlike<'_>,
+) -> Result<Vec<Event>, Broken> {
     let mut found = Vec::new();
     for piece in bytes.chunks(piece) {
         let mut at = 0;
@@ -56,12 +50,12 @@ fn events(streams: &mut Multiplex, bytes: &[u8], piece: usize, asked: &Same) -> 
 }
 
 /// A connection that was greeted with these settings, with so many streams, and nothing left to send.
-fn with_streams(settings: &[(u16, u32)], count: usize, asked: &Same) -> Multiplex {
+fn with_streams(settings: &[(u16, u32)], count: usize, asked: &AskedAlike<'_>) -> Multiplex {
     let mut streams = Multiplex::new();
     assert!(!streams.has_room(1), "the server's settings come first");
     let found = events(&mut streams, &greeting(settings), 3, asked);
     assert_eq!(found, Ok(vec![Event::Greeted]));
-    (0..count).for_each(|_| streams.open(0, &asked.0));
+    (0..count).for_each(|_| streams.open(0, &asked.request));
     let length = streams.unsent(asked).len();
     streams.sent(length);
     streams
@@ -110,7 +104,7 @@ fn no_more_streams_are_opened_than_the_server_allows() {
     let asked = asked("");
     let mut streams = with_streams(&[(settings::MAX_CONCURRENT_STREAMS, 3)], 2, &asked);
     assert!(streams.has_room(20));
-    streams.open(0, &asked.0);
+    streams.open(0, &asked.request);
     assert!(!streams.has_room(20));
 }
 
@@ -131,7 +125,7 @@ fn a_request_again_is_a_few_octets_unless_the_server_has_no_table() {
     let asked = asked("");
     for (size, is_short) in [(4096, true), (0, false)] {
         let mut streams = with_streams(&[(settings::HEADER_TABLE_SIZE, size)], 1, &asked);
-        streams.open(0, &asked.0);
+        streams.open(0, &asked.request);
         let length = streams.unsent(&asked).len();
         assert_eq!(length < 9 + 8, is_short, "{length}");
     }

@@ -48,7 +48,12 @@ fn text(features: &Features, setting: &StepSetting<'_>) -> String {
         );
     }
     let tls = if features.tls { format!(" ssl crt {CERTIFICATE}") } else { String::new() };
-    _ = write!(out, "frontend clients\n    bind 127.0.0.1:{}{tls}\n    option forwardfor\n", setting.port);
+    let alpn = if features.http2 { " alpn h2,http/1.1" } else { "" };
+    _ = write!(
+        out,
+        "frontend clients\n    bind 127.0.0.1:{}{tls}{alpn}\n    option forwardfor\n",
+        setting.port
+    );
     if features.gzip {
         out.push_str(
             "    compression algo gzip\n    compression type text/html text/plain application/json\n",

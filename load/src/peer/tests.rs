@@ -32,7 +32,7 @@ fn what_a_peer_cannot_do_it_says() {
         STEPS[1..].iter().filter(|entry| refused(entry.step)).map(|entry| entry.name).collect()
     };
     assert_eq!(cannot(Party::Haproxy), ["lock", "log"]);
-    assert_eq!(cannot(Party::Varnish), ["log", "tls"]);
+    assert_eq!(cannot(Party::Varnish), ["log", "tls", "http2"]);
 }
 
 #[test]
@@ -69,6 +69,12 @@ fn varnish_gets_host_and_port_apart() {
         launch(Party::Varnish, Step::Proxied, &setting, Path::new("/")).expect("it can").files.remove(0).1;
     assert!(text.contains(".host = \"::1\";") && text.contains(".port = \"8000\";"));
     assert!(text.contains("Connection = \"close\""));
+}
+
+#[test]
+fn haproxy_offers_http_2_where_the_step_is_about_it() {
+    assert!(file(Party::Haproxy, Step::Http2).contains("ssl crt certificate.pem alpn h2,http/1.1\n"));
+    assert!(file(Party::Haproxy, Step::Tls).contains("ssl crt certificate.pem\n"));
 }
 
 #[test]

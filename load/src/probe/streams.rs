@@ -3,40 +3,26 @@
 use super::{BUFFER, Peer, ProbeError, Reply, is_late};
 use crate::exchange::Awaited;
 use crate::http2_request::Http2Request;
-use crate::multiplex::{Asked, Broken, Event, Multiplex};
+use crate::multiplex::{AskedAlike, Broken, Event, Multiplex};
 use crate::plan::Target;
 use millstream_net::clock;
 use millstream_wire::h2::error_code::ErrorCode;
 use rustix::event::PollFlags;
 use std::io::{self, ErrorKind};
+use std::sync::Arc;
 use std::time::Duration;
-
-/// The one request of the connection.
-struct Only<'a> {
-    target: &'a Target,
-    request: &'a Http2Request,
-}
-
-impl Asked for Only<'_> {
-    fn request(&self, _place: usize) -> &Http2Request {
-        self.request
-    }
-
-    fn awaited(&self, _place: usize) -> Awaited<'_> {
-        Awaited { is_head: self.target.is_head, body: None }
-    }
-}
 
 /// Asks on a connection that is there; connecting took `connect`.
 pub(super) fn ask(
     peer: &mut Peer<'_>,
     target: &Target,
-    request: &Http2Request,
+    request: &Arc<Http2Request>,
     most: usize,
     connect: Duration,
 ) -> Result<Reply, ProbeError> {
     let address = peer.address;
-    let only = Only { target, request };
+    let awaited = Awaited { is_head: target.is_head, body: None };
+    let only = AskedAlike { request: Arc::clone(request), awaited };
     let mut streams = Multiplex::collecting(most);
     let (mut buffer, mut sent, mut first_byte) = (vec![0; BUFFER], clock::now(), None);
     loop {
@@ -117,7 +103,7 @@ fn told(address: std::net::SocketAddr, Broken(code, what): Broken) -> ProbeError
 }
 
 /// Sends what fits, without waiting.
-fn send(peer: &mut Peer<'_>, streams: &mut Multiplex, only: &Only<'_>) -> io::Result<()> {
+fn send(peer: &mut Peer<'_>, streams: &mut Multiplex, only: &AskedAlike<'_>) -> io::Result<()> {
     loop {
         let bytes = streams.unsent(only);
         if bytes.is_empty() {
@@ -136,7 +122,7 @@ fn send(peer: &mut Peer<'_>, streams: &mut Multiplex, only: &Only<'_>) -> io::Re
 fn receive(
     peer: &mut Peer<'_>,
     streams: &mut Multiplex,
-    only: &Only<'_>,
+    only: &AskedAlike<'_>,
     into: &mut [u8],
 ) -> io::Result<usize> {
     loop {

@@ -1,6 +1,6 @@
 //! The complete nginx.conf of a step, for Millstream and for nginx: what runs is what `--print` shows.
 //!
-//! Paths are relative to the prefix (`-p`). The two dialects differ in three lines, each where nginx has no such word;
+//! Paths are relative to the prefix (`-p`). The two dialects differ in a few lines, each where nginx, or an older one, has no such word;
 //! the steps themselves differ in what [`super::STEPS`] says and in nothing else. Pure: no file is written here.
 
 use super::{Cache, Features, Log, Step, StepSetting};
@@ -48,7 +48,7 @@ pub fn text(step: Step, dialect: Dialect, setting: &StepSetting<'_>) -> Option<S
         setting.workers
     );
     http(&mut out, &features, dialect, setting);
-    server(&mut out, &features, setting);
+    server(&mut out, &features, dialect, setting);
     out += "}\n";
     Some(out)
 }
@@ -87,9 +87,15 @@ fn http(out: &mut String, features: &Features, dialect: Dialect, setting: &StepS
     out.push_str("    }\n");
 }
 
-fn server(out: &mut String, features: &Features, setting: &StepSetting<'_>) {
+fn server(out: &mut String, features: &Features, dialect: Dialect, setting: &StepSetting<'_>) {
     let tls = if features.tls { " ssl" } else { "" };
-    _ = write!(out, "\n    server {{\n        listen 127.0.0.1:{}{tls};\n", setting.port);
+    // nginx knows `http2 on` from 1.25.1 on; the older word every nginx takes, a newer one with a warning.
+    let (option, directive) = match (features.http2, dialect) {
+        (false, _) => ("", ""),
+        (true, Dialect::Millstream) => ("", "        http2 on;\n"),
+        (true, Dialect::Nginx) => (" http2", ""),
+    };
+    _ = write!(out, "\n    server {{\n        listen 127.0.0.1:{}{tls}{option};\n{directive}", setting.port);
     if features.tls {
         _ = write!(
             out,

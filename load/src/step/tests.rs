@@ -35,7 +35,7 @@ fn steps_are_chosen_by_name_number_and_stretch_and_come_in_climbing_order() {
     assert!(names("lock-quiet").is_err_and(|error| error.contains("comes after")));
     assert!(names("cache").is_err_and(|error| error.contains("microcache")));
     assert!(names("0").is_err());
-    assert!(names("11").is_err());
+    assert!(names("12").is_err());
     assert!(names("").is_err());
 }
 
@@ -53,7 +53,8 @@ fn each_step_says_what_is_new_in_it() {
     assert!(!has(Step::Headers, "proxy_cache_valid") && has(Step::Headers, "proxy_cache_path cache"));
     assert!(has(Step::Memory, "proxy_cache_path memory") && has(Step::Memory, "access_log off;"));
     assert!(has(Step::Log, "buffer=256k"));
-    assert!(has(Step::Tls, "listen 127.0.0.1:8080 ssl;"));
+    assert!(has(Step::Tls, "listen 127.0.0.1:8080 ssl;") && !has(Step::Tls, "http2"));
+    assert!(has(Step::Http2, "listen 127.0.0.1:8080 ssl;") && has(Step::Http2, "http2 on;"));
 }
 
 #[test]
@@ -69,6 +70,8 @@ fn nginx_gets_no_word_that_it_does_not_know() {
     for entry in &STEPS[1..] {
         let text = text(entry.step, Dialect::Nginx, &setting()).expect("a proxy");
         assert!(!text.contains("proxy_cache_path memory"), "{}", entry.name);
+        assert!(!text.contains("http2 on"), "{}: only from 1.25.1 on", entry.name);
+        assert_eq!(text.contains("listen 127.0.0.1:8080 ssl http2;"), entry.step == Step::Http2);
         assert_eq!(text.matches('{').count(), text.matches('}').count(), "{}", entry.name);
     }
 }
@@ -88,6 +91,7 @@ fn a_step_differs_from_the_one_before_only_in_what_it_adds() {
     assert_eq!(changed(Step::Headers, Step::Memory), 2, "one path for the other");
     assert_eq!(changed(Step::Memory, Step::Log), 3, "one log for the other, named twice");
     assert_eq!(changed(Step::Proxied, Step::KeepAlive), 5);
+    assert_eq!(changed(Step::Tls, Step::Http2), 1, "one directive");
     assert!(changed(Step::Microcache, Step::Lock) <= 3);
 }
 

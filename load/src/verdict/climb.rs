@@ -39,8 +39,19 @@ pub struct ClimbedStep {
     pub is_cached: bool,
     /// Whether an answer was wrong: then it counts for nothing.
     pub wrong: bool,
-    /// Whether it adds to what is served and is no attempt at speed (a log, TLS): a loss is then its price.
+    /// Whether it adds to what is served and is no attempt at speed (a log, TLS, HTTP/2): a loss is then its price.
     pub is_service: bool,
+}
+
+impl ClimbedStep {
+    /// Whether it differs from another by more than chance makes of it.
+    pub fn is_apart_from(&self, before: &ClimbedStep, rounds: u32) -> bool {
+        if rounds == 1 {
+            // A single round says nothing of chance; only what no chance brings about is told from it.
+            return !(1.0 / BEYOND_CHANCE..BEYOND_CHANCE).contains(&(self.rate / before.rate));
+        }
+        self.low > before.high || self.high < before.low
+    }
 }
 
 /// What else is known of a climb.
@@ -86,7 +97,7 @@ fn most(best: &ClimbedStep, first: &ClimbedStep, rounds: u32) -> String {
     if times < WORTH || best.name == first.name {
         return format!("No step gives more than \"{}\" does: {} per second.", first.name, count(first.rate));
     }
-    if !is_apart(first, best, rounds) {
+    if !best.is_apart_from(first, rounds) {
         return format!(
             "No step gives more than \"{}\" by more than chance: {} per second, and {} at best.",
             first.name,
@@ -105,15 +116,6 @@ fn most(best: &ClimbedStep, first: &ClimbedStep, rounds: u32) -> String {
     )
 }
 
-/// Whether two steps differ by more than chance makes of it.
-fn is_apart(before: &ClimbedStep, step: &ClimbedStep, rounds: u32) -> bool {
-    if rounds == 1 {
-        // A single round says nothing of chance; only what no chance brings about is told from it.
-        return !(1.0 / BEYOND_CHANCE..BEYOND_CHANCE).contains(&(step.rate / before.rate));
-    }
-    step.low > before.high || step.high < before.low
-}
-
 /// What each step brings over the one before, sorted into sentences.
 fn steps_apart(right: &[&ClimbedStep], rounds: u32) -> Vec<String> {
     let (mut gains, mut sparing, mut idle) = (Vec::new(), Vec::new(), Vec::new());
@@ -128,7 +130,7 @@ fn steps_apart(right: &[&ClimbedStep], rounds: u32) -> Vec<String> {
             factor => format!("{factor} times"),
         };
         let text = format!("\"{}\" ({as_before} the step before{told})", step.name);
-        let (is_apart, is_near) = (is_apart(before, step, rounds), (LOSS..WORTH).contains(&times));
+        let (is_apart, is_near) = (step.is_apart_from(before, rounds), (LOSS..WORTH).contains(&times));
         if times >= WORTH && is_apart {
             gains.push((times, text));
         } else if step.is_service && times < LOSS && is_apart {
@@ -215,7 +217,7 @@ fn not_cached(right: &[&ClimbedStep], first: &ClimbedStep, about: About<'_>) -> 
     };
     let cached = right.iter().filter(|step| step.is_cached);
     let best = cached.max_by(|one, other| one.rate.total_cmp(&other.rate));
-    let told = best.filter(|best| is_apart(first, best, about.rounds) || best.rate < WORTH * first.rate);
+    let told = best.filter(|best| best.is_apart_from(first, about.rounds) || best.rate < WORTH * first.rate);
     let here = told
         .map_or_else(String::new, |best| format!("; here the factor was {}", factor(best.rate / first.rate)));
     let advice = about.advice.map_or_else(String::new, |advice| format!(" {advice}"));

@@ -71,17 +71,83 @@ fn a_cacheable_api_climbs_and_its_cached_steps_hardly_reach_it() {
         return;
     }
     let origin = slow(&[("Cache-Control", "public, max-age=60")]);
-    let told = ladder(&origin, &["--steps", "alone,proxied,keepalive,memory,tls"]);
+    let told = ladder(&origin, &["--steps", "alone,proxied,keepalive,memory,tls,http2"]);
     assert!(told.output.status.success(), "{}", told.text());
     assert_eq!(told.json["schema"], "millstream.ladder/1");
     assert_eq!(told.times("alone"), Some(1.0));
-    for name in ["proxied", "keepalive", "memory", "tls"] {
+    for name in ["proxied", "keepalive", "memory", "tls", "http2"] {
         assert_eq!(told.step(name)["wrong"], Value::Null, "{}", told.text());
     }
     assert!(told.times("memory").is_some_and(|times| times > 1.5), "{}", told.text());
     assert_eq!(told.step("memory")["figures"]["reached"], 0, "{}", told.text());
     assert_eq!(told.json["compared"], "body");
     assert!(told.text().contains("in memory"), "{}", told.text());
+}
+
+#[test]
+fn over_http_2_as_many_requests_at_once_are_streams_of_fewer_connections() {
+    if is_nginx() {
+        return;
+    }
+    // What the API was asked is in its answer: through HTTP/2 it has to be the same.
+    let origin = Origin::start(|request| {
+        let method = request.head.split(' ').next().unwrap_or_default();
+        let body = format!("{method} of {}", request.field("host").unwrap_or("nobody"));
+        answer(200, &[("Cache-Control", "public, max-age=60")], body.as_bytes())
+    });
+    let told = ladder(&origin, &["--steps", "alone,tls,http2"]);
+    assert!(told.output.status.success(), "{}", told.text());
+    for name in ["tls", "http2"] {
+        let step = told.step(name);
+        assert_eq!((&step["wrong"], &step["cannot"]), (&Value::Null, &Value::Null), "{}", told.text());
+        assert_eq!(step["figures"]["errors"], told.step("alone")["figures"]["errors"], "{}", told.text());
+        assert_eq!(step["figures"]["reached"], 0, "{}", told.text());
+    }
+    let breadth = |name: &str| {
+        let figures = &told.step(name)["figures"];
+        (figures["connections"].as_u64().unwrap_or(0), figures["streams"].as_u64().unwrap_or(0))
+    };
+    assert_eq!((breadth("alone"), breadth("tls")), ((4, 1), (4, 1)));
+    let (connections, streams) = breadth("http2");
+    assert!(connections < 4 && connections * streams == 4, "{connections} with {streams}");
+    for words in ["4 connections (over HTTP/2: ", "HTTP/2 with Millstream gives "] {
+        assert!(told.text().contains(words), "no {words} in {}", told.text());
+    }
+    let told = ladder(&origin, &["--steps", "alone,http2", "-m", "POST", "-b", "a body"]);
+    assert_eq!(told.step("http2")["wrong"], Value::Null, "{}", told.text());
+    assert!(told.step("http2")["figures"]["answers"].as_u64() > Some(0), "{}", told.text());
+}
+
+#[test]
+fn others_climb_to_http_2_or_say_that_they_cannot() {
+    if is_nginx() {
+        return;
+    }
+    let is_here = |program: &str| {
+        ["/usr/sbin", "/usr/bin"].iter().any(|folder| std::path::Path::new(folder).join(program).exists())
+    };
+    let origin = slow(&[("Cache-Control", "public, max-age=60")]);
+    for (party, program, can) in
+        [("nginx", "nginx", true), ("haproxy", "haproxy", true), ("varnish", "varnishd", false)]
+    {
+        if !is_here(program) {
+            eprintln!("SKIPPED: {party} is not installed here");
+            continue;
+        }
+        let told = ladder(&origin, &["--steps", "alone,http2", "--against", party]);
+        assert!(told.output.status.success(), "{}", told.text());
+        let measures = told.json["measures"].as_array().expect("measures");
+        let theirs = measures.iter().find(|measure| measure["party"] == party).expect("they took part");
+        assert_eq!(theirs["wrong"], Value::Null, "{}", told.text());
+        assert_eq!(theirs["cannot"].is_null(), can, "{}", told.text());
+        assert_eq!(
+            theirs["figures"]["answers"].as_u64().is_some_and(|answers| answers > 0),
+            can,
+            "{}",
+            told.text()
+        );
+        assert_eq!(told.text().contains("cannot: varnish speaks no TLS itself"), !can, "{}", told.text());
+    }
 }
 
 #[test]

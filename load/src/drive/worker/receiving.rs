@@ -139,18 +139,35 @@ impl Worker {
         } else {
             None
         };
+        if let Some(how) = wrong {
+            self.fail_sent(run, sent, how);
+            return;
+        }
         let Sent { due, sent, first_byte, target, .. } = sent;
-        match wrong {
-            Some(how) => {
-                self.tally.failed(how);
-                self.by_url.failed(target);
-            }
-            None => {
-                self.tally.answered(Moments { due, sent, first_byte, end: now });
-                self.by_url.answered(target, now.saturating_sub(due));
+        self.tally.answered(Moments { due, sent, first_byte, end: now });
+        self.by_url.answered(target, now.saturating_sub(due));
+        self.finished();
+    }
+
+    /// A request on its way came to nothing good; whether that counts.
+    pub(super) fn fail_sent(&mut self, run: &RunShared<'_>, sent: Sent, how: Failure) -> bool {
+        let counts = self.fail(run, sent.due, how);
+        if counts {
+            self.by_url.failed(sent.target);
+        }
+        counts
+    }
+
+    /// A request that nobody has promised to answer is sent again elsewhere. One that has not gone out whole was not sent yet.
+    pub(super) fn ask_again(&mut self, run: &RunShared<'_>, lane: usize, sent: Sent, has_gone_out: bool) {
+        self.tally.counts.resent += u64::from(has_gone_out && self.counts(run, sent.due));
+        if is_open(run.plan) {
+            self.lanes[lane].returned.push_back(sent.due);
+            if sent.due < run.begin {
+                return;
             }
         }
-        self.finished();
+        self.give_back();
     }
 
     /// The connection has ended; `is_orderly`: the server closed it and did not break it.
@@ -189,16 +206,8 @@ impl Worker {
         let lane = self.connections[number].lane as usize;
         let mut gone_out = self.connections[number].gone_out();
         while let Some(sent) = self.connections[number].sent.pop_front() {
-            self.tally.counts.resent += u64::from(gone_out > 0 && self.counts(run, sent.due));
+            self.ask_again(run, lane, sent, gone_out > 0);
             gone_out = gone_out.saturating_sub(1);
-            if !is_open(run.plan) {
-                self.give_back();
-                continue;
-            }
-            self.lanes[lane].returned.push_back(sent.due);
-            if sent.due >= run.begin {
-                self.give_back();
-            }
         }
         self.connections[number].reset();
     }
@@ -207,9 +216,7 @@ impl Worker {
     pub(super) fn lose(&mut self, run: &RunShared<'_>, number: usize, how: Failure) {
         let mut how = how;
         while let Some(sent) = self.connections[number].sent.pop_front() {
-            if self.fail(run, sent.due, how) {
-                self.by_url.failed(sent.target);
-            }
+            self.fail_sent(run, sent, how);
             how = Failure::Closed;
         }
         self.connections[number].reset();

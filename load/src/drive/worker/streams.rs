@@ -6,8 +6,8 @@
 
 use super::Worker;
 use super::receiving::awaited;
+use crate::drive::RunShared;
 use crate::drive::connection::{Connection, Sent, Stage};
-use crate::drive::{RunShared, is_open};
 use crate::exchange::Awaited;
 use crate::http2_request::Http2Request;
 use crate::multiplex::{Asked, Broken, Event, Multiplex};
@@ -167,12 +167,8 @@ impl Worker {
 
     /// A stream came to nothing good; whether that counts.
     fn fail_stream(&mut self, run: &RunShared<'_>, number: usize, place: usize, how: Failure) -> bool {
-        let Some(sent) = self.connections[number].sent.remove(place) else { return false };
-        let counts = self.fail(run, sent.due, how);
-        if counts {
-            self.by_url.failed(sent.target);
-        }
-        counts
+        let sent = self.connections[number].sent.remove(place);
+        sent.is_some_and(|sent| self.fail_sent(run, sent, how))
     }
 
     /// The newest requests that the server promised not to answer: they are asked again elsewhere (RFC 9113 §6.8).
@@ -180,15 +176,7 @@ impl Worker {
         let connection = &mut self.connections[number];
         let (lane, from) = (connection.lane as usize, connection.sent.len().saturating_sub(unanswered));
         for sent in connection.sent.split_off(from) {
-            self.tally.counts.resent += u64::from(self.counts(run, sent.due));
-            if !is_open(run.plan) {
-                self.give_back();
-                continue;
-            }
-            self.lanes[lane].returned.push_back(sent.due);
-            if sent.due >= run.begin {
-                self.give_back();
-            }
+            self.ask_again(run, lane, sent, true);
         }
     }
 
