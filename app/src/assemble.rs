@@ -383,7 +383,12 @@ fn is_of_sent_head(variable: &Variable) -> bool {
 }
 
 fn is_of_offer(variable: &Variable) -> bool {
-    matches!(variable, Variable::Builtin(Builtin::SslCiphers | Builtin::SslCurves | Builtin::SslSessionId))
+    use Builtin as B;
+    let Variable::Builtin(variable) = variable else { return false };
+    matches!(
+        variable,
+        B::SslCiphers | B::SslCurves | B::SslSessionId | B::SslSigalg | B::SslSigalgs | B::SslClientSigalg
+    )
 }
 
 fn is_of_body_file(variable: &Variable) -> bool {

@@ -14,6 +14,7 @@ mod pem;
 mod held;
 mod certificates;
 mod compression;
+mod schemes;
 mod certificate_issuer;
 mod issued;
 mod challenges;
