@@ -24,6 +24,7 @@ mod direct;
 mod authorities;
 mod clients;
 mod sessions;
+mod session_cache;
 mod kept_pairs;
 mod evaluated;
 mod acceptor;
@@ -49,8 +50,9 @@ use kept_pairs::KeptPairs;
 use millstream_conf::model::{ClientCertificates, PemSource, Tls, TlsGroup, TlsVersion};
 use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
-use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, StoresServerSessions};
+use rustls::server::{NoServerSessionStorage, StoresServerSessions};
 use rustls::{ServerConfig, SupportedProtocolVersion};
+use session_cache::SessionCache;
 use std::fmt;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -311,6 +313,6 @@ fn versions(provider: &CryptoProvider, wanted: &[TlsVersion]) -> Vec<&'static Su
 fn session_storage(tls: &Tls) -> Arc<dyn StoresServerSessions> {
     match tls.session_cache {
         0 => Arc::new(NoServerSessionStorage {}),
-        sessions => ServerSessionMemoryCache::new(sessions),
+        sessions => SessionCache::new(sessions, tls.session_timeout),
     }
 }
