@@ -21,6 +21,8 @@ use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector as Connector;
 use tokio_rustls::client::TlsStream;
 
+mod wire;
+
 pub(super) fn on_runtime<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
 }
