@@ -4,7 +4,7 @@
 //! configuration is touched until everything new stands and [`Assembled::commit`] puts it in force.
 
 use crate::descriptors::Needs;
-use crate::handshakes::Handshakes;
+use crate::handshakes::{self, Handshakes};
 use crate::logs::{self, Logs};
 use crate::names::LookedUp;
 use crate::traces::Traces;
@@ -221,7 +221,8 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     let logs = || logs::targets(configuration).filter_map(LogTarget::file);
     let caches = || http.cache_zones.iter().filter_map(|zone| Some((zone.path.as_deref()?, zone.span)));
     let states = http.acme_issuers.iter().filter_map(|issuer| issuer.state_path.as_deref());
-    let traces = Traces::before(logs().chain(caches().map(|(path, _)| path)).chain(states));
+    let made = logs().chain(handshakes::key_logs(http)).chain(caches().map(|(path, _)| path)).chain(states);
+    let traces = Traces::before(made);
     let acme = Acme::of(http, None, findings);
     Handshakes::read(http, &acme, None, false, findings);
     logs::probe(configuration, findings);
@@ -383,7 +384,12 @@ fn is_of_sent_head(variable: &Variable) -> bool {
 }
 
 fn is_of_offer(variable: &Variable) -> bool {
-    matches!(variable, Variable::Builtin(Builtin::SslCiphers | Builtin::SslCurves | Builtin::SslSessionId))
+    use Builtin as B;
+    let Variable::Builtin(variable) = variable else { return false };
+    matches!(
+        variable,
+        B::SslCiphers | B::SslCurves | B::SslSessionId | B::SslSigalg | B::SslSigalgs | B::SslClientSigalg
+    )
 }
 
 fn is_of_body_file(variable: &Variable) -> bool {

@@ -9,6 +9,7 @@ use millstream_net::tls::{self, Clients, ServerTls, TlsAcceptor, TlsConnector};
 use millstream_server::generation::{ChooseCertificate, Shared};
 use millstream_server::route::server_name::HostTable;
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 /// What handshakes go by.
@@ -44,6 +45,17 @@ impl Handshakes {
         let tls = http.listeners.iter().map(of_listener).collect();
         Handshakes { clients, certificates, tls, connectors: connectors(http, findings) }
     }
+}
+
+/// The files to which the secrets of sessions are written.
+pub fn key_logs(http: &Http) -> impl Iterator<Item = &Path> {
+    let of_servers =
+        http.servers.iter().filter_map(|server| server.settings.tls.as_ref()?.key_log.as_deref());
+    let of_passes = http.locations.iter().filter_map(|location| {
+        let pass = location.settings.pass()?;
+        pass.tls()?.settings.key_log.as_deref()
+    });
+    of_servers.chain(of_passes)
 }
 
 /// What each server knows of its clients' authorities, where it asks for certificates.

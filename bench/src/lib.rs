@@ -17,6 +17,7 @@ mod peers;
 mod h2load;
 mod http2;
 mod grpc;
+mod handshakes;
 pub mod training;
 mod rounds;
 mod report;
@@ -55,11 +56,14 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         Work::Eviction => return storage::eviction(&storage_program()?),
         _ => {}
     }
-    if let Work::Attack | Work::Streams | Work::Soak | Work::Index = options.work {
+    if let Work::Attack | Work::Streams | Work::Soak | Work::Index | Work::Handshakes = options.work {
         let millstream = millstream(&options)?;
         let text = match options.work {
             Work::Attack => attack::run(&options, millstream.as_deref())?,
             Work::Streams => streams::run(&options, &millstream.ok_or("this is about Millstream itself")?)?,
+            Work::Handshakes => {
+                handshakes::run(&options, &millstream.ok_or("this is about Millstream itself")?)?
+            }
             Work::Index => index::run(&options, &millstream.ok_or("this is about Millstream itself")?)?,
             _ => soak::run(&options, &millstream.ok_or("this is about Millstream itself")?)?,
         };

@@ -55,6 +55,8 @@ pub enum Work {
     Http2,
     /// Calls of gRPC passed on.
     Grpc,
+    /// TLS handshakes, full and resumed.
+    Handshakes,
 }
 
 /// What to measure and for how long.
@@ -134,6 +136,7 @@ impl Options {
                 "watched" => options.work = Work::Watched,
                 "http2" => options.work = Work::Http2,
                 "grpc" => options.work = Work::Grpc,
+                "handshakes" => options.work = Work::Handshakes,
                 "--minutes" => options.minutes = number(&value()?)?.clamp(1, 24 * 60),
                 "generator" => options.work = Work::Generator,
                 "--runs" => options.runs = number(&value()?)?.clamp(1, 1000),
@@ -183,7 +186,7 @@ pub(crate) fn usage() -> String {
                     cargo xtask bench soak [--minutes N] [--markdown FILE]\n\
                     cargo xtask bench wordpress [--duration SECONDS] [--rounds N] [--nginx PATH] [--markdown FILE]\n\
                     cargo xtask bench watched [--trained] [--duration SECONDS] [--rounds N] [--nginx PATH] [--markdown FILE]\n\
-                    cargo xtask bench http2 | grpc [--trained] [--duration SECONDS] [--rounds N] [--nginx PATH] [--markdown FILE]\n\
+                    cargo xtask bench http2 | grpc | handshakes [--trained] [--duration SECONDS] [--rounds N] [--nginx PATH] [--markdown FILE]\n\
                     cargo xtask bench generator [--duration SECONDS] [--rounds N] [--connections N] [--markdown FILE]\ncases:"
         .to_owned();
     for case in cases::ALL {

@@ -56,16 +56,11 @@ const SCRIPTS: &[&str] = &[
 
 /// Every name once; a name that ends with an asterisk stands for those that begin so and stand nowhere else.
 const TABLE: &[(Fate, &str)] = &[
-    (
-        LeftOut(LOGS),
-        "debug_connection proxy_ssl_key_log grpc_ssl_key_log ssl_key_log session_log \
-                     session_log_format session_log_zone mgmt",
-    ),
+    (LeftOut(LOGS), "debug_connection session_log session_log_format session_log_zone mgmt"),
     (
         LeftOut(TUNING),
-        "debug_points ssl_object_cache_inheritable working_directory early_hints \
-                       google_perftools_profiles gzip_no_buffer postpone_gzipping \
-                       ssl_certificate_cache",
+        "debug_points working_directory early_hints google_perftools_profiles gzip_no_buffer \
+                       postpone_gzipping",
     ),
     (LeftOut(LOOK), "msie_refresh"),
     (BelongsTo(&["auth_jwt"]), "auth_jwt_*"),

@@ -56,6 +56,21 @@ fn no_error(configuration: &str) {
 }
 
 #[test]
+fn a_cache_of_certificates_has_a_bound_and_known_parameters_and_a_key_log_is_warned_of() {
+    for name in ["ssl_certificate_cache", "proxy_ssl_certificate_cache"] {
+        no_error(&in_server(&format!("{name} max=10 inactive=20s valid=1m;")));
+        no_error(&in_server(&format!("{name} off;")));
+        one_error(&in_server(&format!("{name} inactive=20s;")), "must have the \"max\" parameter");
+        one_error(&in_server(&format!("{name} max=10 valit=1m;")), "valid");
+        one_error(&in_server(&format!("{name} max=0;")), "between 1");
+        one_error(&in_server(&format!("{name} off max=10;")), "parameter \"off\"");
+    }
+    for name in ["ssl_key_log", "proxy_ssl_key_log", "grpc_ssl_key_log"] {
+        one_warning(&in_server(&format!("{name} keys.log;")), "whoever reads this file");
+    }
+}
+
+#[test]
 fn five_mistakes_in_one_file_are_five_located_errors() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = "events { }\nhttp {\n    include missing.conf;\n    server {\n        listen 8443 ssl;\n        \

@@ -93,7 +93,7 @@ fn lenient_leaves_out_what_only_logs_tunes_or_decorates() {
         assert_eq!(warnings.len(), 1, "{directive}: {warnings:#?}");
         assert!(warnings[0].help.as_deref().unwrap_or_default().contains("left out"), "{warnings:#?}");
     }
-    let text = in_http("http2 on; ssl_certificate_cache off; server { listen 8080 http2; }");
+    let text = in_http("http2 on; msie_refresh off; server { listen 8080 http2; }");
     assert!(read(&text, true).configuration.is_some());
     let text = in_http("upstream b { ntlm; server 127.0.0.1:1; }");
     assert_eq!(errors(&text, true).len(), 1);

@@ -14,6 +14,8 @@ mod pem;
 mod held;
 mod certificates;
 mod compression;
+mod key_log;
+mod schemes;
 mod certificate_issuer;
 mod issued;
 mod challenges;
@@ -22,6 +24,8 @@ mod direct;
 mod authorities;
 mod clients;
 mod sessions;
+mod session_cache;
+mod kept_pairs;
 mod evaluated;
 mod acceptor;
 mod connector;
@@ -42,11 +46,13 @@ pub use unverified::Unverified;
 
 use certificates::Certificates;
 use evaluated::Evaluated;
+use kept_pairs::KeptPairs;
 use millstream_conf::model::{ClientCertificates, PemSource, Tls, TlsGroup, TlsVersion};
 use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
-use rustls::server::{NoServerSessionStorage, ServerSessionMemoryCache, StoresServerSessions};
+use rustls::server::{NoServerSessionStorage, StoresServerSessions};
 use rustls::{ServerConfig, SupportedProtocolVersion};
+use session_cache::SessionCache;
 use std::fmt;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -80,6 +86,8 @@ pub enum TlsError {
     WrongPassword(PathBuf),
     /// A key is kept by a cipher that is not known here.
     UnknownCipher(PathBuf, String),
+    /// A file for `ssl_key_log` cannot be opened.
+    KeyLog(PathBuf, io::Error),
     /// A revocation list is broken.
     BadRevocationList(PathBuf, String),
     /// The library refuses the settings.
@@ -130,6 +138,7 @@ impl fmt::Display for TlsError {
                  openssl pkcs8 -topk8",
                 file.display()
             ),
+            TlsError::KeyLog(file, error) => write!(f, "cannot open key log \"{}\": {error}", file.display()),
             TlsError::BadRevocationList(file, error) => {
                 write!(f, "the revocation list in \"{}\" cannot be used: {error}", file.display())
             }
@@ -203,7 +212,7 @@ impl ServerTls {
             pairs: tls.certificates.iter().filter(|pair| !is_issued(pair)).cloned().collect(),
             passwords,
             provider: provider.clone(),
-            remembered: Mutex::default(),
+            kept: Mutex::new(KeptPairs::new(tls.certificate_cache)),
             issued: issued.clone(),
         });
         let versions = versions(&provider, &tls.protocols);
@@ -221,7 +230,10 @@ impl ServerTls {
         if tls.compresses_certificates {
             config.cert_compressors = compression::ALL.to_vec();
         }
-        config.session_storage = session_storage(tls.session_cache);
+        if let Some(file) = &tls.key_log {
+            config.key_log = key_log::open(file)?;
+        }
+        config.session_storage = session_storage(tls);
         if tls.session_tickets {
             config.ticketer = sessions::tickets(tls.session_timeout, &tls.ticket_keys, context)?;
         }
@@ -255,8 +267,8 @@ impl ServerTls {
     }
 }
 
-/// What is offered where nothing is written, preferred first: that which no quantum computer will open later (draft-ietf-tls-ecdhe-mlkem), then what costs
-/// the least.
+/// What is offered where nothing is written, with one that no quantum computer will open later (draft-ietf-tls-ecdhe-mlkem). The library takes the first of
+/// the client's groups that is among them.
 const GROUPS: [TlsGroup; 4] = [TlsGroup::X25519MlKem768, TlsGroup::X25519, TlsGroup::P256, TlsGroup::P384];
 
 /// Bytes before what is in a record, which the library counts in (RFC 8446 §5.1).
@@ -298,6 +310,9 @@ fn versions(provider: &CryptoProvider, wanted: &[TlsVersion]) -> Vec<&'static Su
         .collect()
 }
 
-fn session_storage(sessions: usize) -> Arc<dyn StoresServerSessions> {
-    if sessions == 0 { Arc::new(NoServerSessionStorage {}) } else { ServerSessionMemoryCache::new(sessions) }
+fn session_storage(tls: &Tls) -> Arc<dyn StoresServerSessions> {
+    match tls.session_cache {
+        0 => Arc::new(NoServerSessionStorage {}),
+        sessions => SessionCache::new(sessions, tls.session_timeout),
+    }
 }

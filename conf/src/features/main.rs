@@ -136,6 +136,9 @@ pub const ROWS: &[Row] = &[
     idle("worker_rlimit_core", MAIN, (1, 1), "size",
         "The largest core file of a worker.",
         "the process keeps the limit it was started with"),
+    idle("ssl_object_cache_inheritable", MAIN, (1, 1), "on | off",
+        "Whether a reload takes certificates, keys and authorities over whose files have not changed.",
+        "a reload reads each file once and anew; sessions and tickets outlive it all the same"),
     often("thread_pool", MAIN, (2, 3), "name threads=number [max_queue=number]", "default threads=6",
         "How many threads the pool named `default` has: files are read and written there, and large answers compressed. It \
         takes effect at a start. Pools of other names are not used; `max_queue` has no meaning, since work that finds the \

@@ -17,10 +17,12 @@ use crate::reading::Reading;
 use crate::source::Span;
 use crate::tree::{Directive, Word};
 
+pub(crate) mod certificate_cache;
 pub mod ciphers;
 mod groups;
 mod pem_source;
 
+pub use certificate_cache::CertificateCache;
 pub use groups::TlsGroup;
 pub use pem_source::PemSource;
 
@@ -39,6 +41,10 @@ pub struct Tls {
     pub certificates: Vec<(PemSource, PemSource)>,
     /// `ssl_password_file`: what opens the keys.
     pub passwords: Option<PathBuf>,
+    /// `ssl_certificate_cache`; nothing reads certificates with variables in their names at each handshake.
+    pub certificate_cache: Option<CertificateCache>,
+    /// `ssl_key_log`: where the secrets of sessions are written.
+    pub key_log: Option<PathBuf>,
     /// Where the first `ssl_certificate` stands, for errors found when it is read.
     pub span: Span,
     /// Offered versions, never empty.
@@ -91,6 +97,10 @@ level! {
         certificate_keys: Vec<(PemSource, Span)>,
         /// `ssl_password_file`.
         passwords: PathBuf,
+        /// `ssl_certificate_cache`.
+        certificate_cache: Option<CertificateCache>,
+        /// `ssl_key_log`.
+        key_log: PathBuf,
         /// `ssl_protocols`.
         protocols: Vec<TlsVersion>,
         /// `ssl_ciphers` as the suites that remain, with its place.
@@ -164,6 +174,8 @@ impl Feature for TlsLevel {
                 .map(|((file, _), (key, _))| (file.clone(), key.clone()))
                 .collect(),
             passwords: self.passwords.clone(),
+            certificate_cache: self.certificate_cache.flatten(),
+            key_log: self.key_log.clone(),
             span,
             protocols,
             ciphers,
@@ -218,6 +230,14 @@ pub const ROWS: &[Row] = &[
     once("ssl_password_file", HTTP_SERVER, (1, 1), "file", "",
         "A file with the passwords of keys, one a line; each is tried. It may be a named pipe.",
         Apply::Level(|l, d, r| l.tls.passwords = password_file(&d.args[0], r))),
+    once("ssl_certificate_cache", HTTP_SERVER, (1, 3), certificate_cache::SYNTAX, "off",
+        "Keeps certificates with variables in their names: `max` pairs, of which one goes that nobody asked for for `inactive` (10s). For `valid` (60s) \
+        the files of one are not looked at; without the directive they are looked at before each handshake.",
+        Apply::Level(|l, d, r| l.tls.certificate_cache = certificate_cache::read(d, r))),
+    once("ssl_key_log", HTTP_SERVER, (1, 1), "file", "",
+        "A file to which the secrets of every connection are added, as Wireshark reads them (SSLKEYLOGFILE). Whoever has it can read all that is said: it is for \
+        finding faults. It is opened at a start and at a reload, and only its owner may read it.",
+        Apply::Level(|l, d, r| l.tls.key_log = key_log(d, r))),
     often("ssl_protocols", HTTP_SERVER, (1, MANY), "TLSv1.2 | TLSv1.3 …", "TLSv1.2 TLSv1.3",
         "The versions that are offered. SSLv2, SSLv3, TLSv1 and TLSv1.1 are accepted as words and never offered.",
         Apply::Level(|l, d, r| l.tls.protocols = versions(d, l.tls.protocols.take(), r))),
@@ -247,8 +267,8 @@ pub const ROWS: &[Row] = &[
             l.tls.ticket_keys.get_or_insert_default().push(path);
         })),
     once("ssl_ecdh_curve", HTTP_SERVER, (1, 1), "auto | name[:name …]", "auto",
-        "The groups for key exchange, preferred first: X25519, prime256v1, secp384r1, X25519MLKEM768. Others are left out with a \
-        warning.",
+        "The groups for key exchange: X25519, prime256v1, secp384r1, X25519MLKEM768. Others are left out with a warning. The first of the client's \
+        groups is taken that is among them.",
         Apply::Level(|l, d, r| l.tls.groups = groups::read(&d.args[0], r))),
     once("ssl_reject_handshake", HTTP_SERVER, (1, 1), "on | off", "off",
         "Refuses handshakes for the names of this server (alert `unrecognized_name`); it then needs no certificate.",
@@ -329,6 +349,19 @@ fn record_size(word: &Word, reading: &mut Reading<'_>) -> Option<usize> {
     }
     // As in nginx what is more than a record holds is a full one.
     Some(usize::try_from(bytes).unwrap_or(LARGEST_RECORD).min(LARGEST_RECORD))
+}
+
+/// The file of a `…_ssl_key_log`.
+pub(in crate::features) fn key_log(directive: &Directive, reading: &mut Reading<'_>) -> Option<PathBuf> {
+    let (name, word) = (&directive.name.text, &directive.args[0]);
+    if !reading.without_variables(word, "the name of a key log") {
+        return None;
+    }
+    reading
+        .diagnostics
+        .warning(directive.span, format!("{name}: whoever reads this file can read what the connections say"))
+        .help("leave it out where no fault is being looked for");
+    Some(reading.named_path(word, &word.text, PathUse::Log))
 }
 
 /// The file of passwords is not looked at: whoever feeds a named pipe is asked once.

@@ -95,7 +95,7 @@ pub use crate::features::secure_link::SecureLink;
 pub use crate::features::status_zone::StatusZone;
 pub use crate::features::sub_filter::{SubFilter, Substitution};
 pub use crate::features::symlinks::{Refused, Symlinks};
-pub use crate::features::tls::{PemSource, Stapling, Tls, TlsGroup, TlsVersion};
+pub use crate::features::tls::{CertificateCache, PemSource, Stapling, Tls, TlsGroup, TlsVersion};
 pub use crate::features::try_files::{Candidate, Otherwise, TryFiles};
 pub use crate::features::types::Types;
 pub use crate::features::{ServerSettings, Settings};

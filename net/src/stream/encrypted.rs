@@ -49,13 +49,19 @@ impl TlsInfo {
     }
 }
 
-/// What a client offered, and how its session is called.
+/// What a client offered, by what both sides signed, and how the session is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered {
     /// `$ssl_ciphers`.
     pub ciphers: Box<str>,
     /// `$ssl_curves`.
     pub groups: Box<str>,
+    /// `$ssl_sigalgs`.
+    pub schemes: Box<str>,
+    /// `$ssl_sigalg`, by which the server signed; empty where it did not, as in a resumed session.
+    pub scheme: &'static str,
+    /// `$ssl_client_sigalg`, by which the client did.
+    pub client_scheme: &'static str,
     /// `$ssl_session_id`, which the session has for as long as it is resumed.
     pub session: [u8; 32],
 }

@@ -5,18 +5,20 @@
 //! handshake's state is on the heap and freed at its end, so that it adds nothing to an idle connection's
 //! task.
 
-use super::{Challenges, ServerTls, ciphers, evaluated};
+use super::{Challenges, ServerTls, ciphers, evaluated, schemes};
 use crate::stream::{Encrypted, Offered, Stream, TlsInfo, Transport};
 use aws_lc_rs::rand;
 use millstream_conf::model::Template;
 use rustix::net::RecvFlags;
 use rustls::server::{Acceptor, ClientHello, ServerConnection};
-use rustls::{CommonState, HandshakeKind, ProtocolVersion};
+use rustls::sign::CertifiedKey;
+use rustls::{CommonState, HandshakeKind, ProtocolVersion, ServerConfig, SignatureScheme};
 use std::borrow::Cow;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::os::fd::AsFd;
+use std::pin::Pin;
 use std::sync::Arc;
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio_rustls::{LazyConfigAcceptor, StartHandshake};
@@ -148,19 +150,31 @@ where
             }
         };
         let offered = self.keeps_offered.then(|| offered(&start.client_hello()));
+        let signing = self.keeps_offered.then(|| Signing::new(&config, &start)).flatten();
         let mut called = NAMELESS;
-        let handshake = start.into_stream_with(config, |session| {
+        let mut handshake = start.into_stream_with(config, |session| {
             if offered.is_some() {
                 called = call(session);
             }
         });
-        let session = handshake.await?;
+        let mut by_client = None;
+        let driven = poll_fn(|context| {
+            let polled = Pin::new(&mut handshake).poll(context);
+            by_client = schemes::noted().or(by_client);
+            polled
+        });
+        let session = driven.await?;
         let connection = session.get_ref().1;
         let mut info = info(connection, name);
         info.certificates = connection.peer_certificates().map(|chain| {
             chain.iter().map(|certificate| certificate.clone().into_owned()).collect::<Vec<_>>().into()
         });
-        info.offered = offered.map(|offered| Arc::new(Offered { session: called, ..offered }));
+        let named = |scheme: Option<SignatureScheme>| scheme.and_then(schemes::name).unwrap_or_default();
+        let by_server = signing.filter(|_| !info.resumed).and_then(|signing| signing.scheme(connection));
+        info.offered = offered.map(|offered| {
+            let (scheme, client_scheme) = (named(by_server), named(by_client));
+            Arc::new(Offered { session: called, scheme, client_scheme, ..offered })
+        });
         Ok(Stream::Tls(Box::new(Encrypted::new(session.into(), info))))
     }
 }
@@ -205,7 +219,36 @@ fn offered(hello: &ClientHello<'_>) -> Offered {
         "" => numbered((*group).into()),
         name => Cow::Borrowed(name),
     });
-    Offered { ciphers: join(ciphers.collect()), groups: join(groups.collect()), session: NAMELESS }
+    let schemes = hello.signature_schemes().iter().map(|scheme| match schemes::name(*scheme) {
+        Some(name) => Cow::Borrowed(name),
+        None => numbered((*scheme).into()),
+    });
+    Offered {
+        ciphers: join(ciphers.collect()),
+        groups: join(groups.collect()),
+        schemes: join(schemes.collect()),
+        scheme: "",
+        client_scheme: "",
+        session: NAMELESS,
+    }
+}
+
+/// The key that a client's handshake is signed with, and what the client lets it be signed by.
+struct Signing {
+    key: Arc<CertifiedKey>,
+    offered: Vec<SignatureScheme>,
+}
+
+impl Signing {
+    fn new(config: &ServerConfig, start: &StartHandshake<Transport>) -> Option<Signing> {
+        let key = config.cert_resolver.resolve(start.client_hello())?;
+        Some(Signing { key, offered: start.client_hello().signature_schemes().to_vec() })
+    }
+
+    fn scheme(&self, connection: &CommonState) -> Option<SignatureScheme> {
+        let is_tls13 = connection.protocol_version() == Some(ProtocolVersion::TLSv1_3);
+        schemes::taken(&self.key, &self.offered, is_tls13)
+    }
 }
 
 /// Of a session that began when names were not wanted.

@@ -5,6 +5,7 @@
 //! connection that asks for another server, brings no judgement along. Before: `authorities`, which judge.
 
 use super::authorities::Authorities;
+use super::schemes;
 use super::unverified::Unverified;
 use super::usage::Purpose;
 use super::{TlsError, der};
@@ -107,7 +108,7 @@ impl ClientCertVerifier for Clients {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities.check_tls12(message, certificate, signed)
+        self.authorities.check_tls12(message, certificate, signed).inspect(|_| schemes::note(signed.scheme))
     }
 
     fn verify_tls13_signature(
@@ -116,7 +117,7 @@ impl ClientCertVerifier for Clients {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.authorities.check_tls13(message, certificate, signed)
+        self.authorities.check_tls13(message, certificate, signed).inspect(|_| schemes::note(signed.scheme))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -5,7 +5,7 @@
 
 use super::authorities::Authorities;
 use super::usage::Purpose;
-use super::{TlsError, acceptor, ciphers, pem, versions};
+use super::{TlsError, acceptor, ciphers, key_log, pem, versions};
 use crate::certificate::Certificate;
 use crate::stream::{Encrypted, Stream, Transport};
 use millstream_conf::model::{TlsVersion, UpstreamTls};
@@ -63,6 +63,9 @@ impl TlsConnector {
                 builder.with_client_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(own)))
             }
         };
+        if let Some(file) = &settings.key_log {
+            config.key_log = key_log::open(file)?;
+        }
         config.enable_sni = settings.sends_name;
         if !settings.reuses_sessions {
             config.resumption = Resumption::disabled();
@@ -85,6 +88,7 @@ impl TlsConnector {
             depth: 8,
             certificate: None,
             passwords: None,
+            key_log: None,
             protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
             ciphers: Vec::new(),
             reuses_sessions: true,

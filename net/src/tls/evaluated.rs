@@ -1,31 +1,27 @@
-//! Certificates whose names have variables in them: they are read at each handshake, off the loop.
+//! Certificates whose names have variables in them: they are read when a handshake wants them, off the loop.
 //!
-//! What was read is remembered, up to a bound, for as long as its files stay as they were. Before: `certificates`. Next: `acceptor`, which knows
-//! what the variables come to.
+//! What was read is kept in [`super::kept`]. Before: `certificates`. Next: `acceptor`, which knows what the variables come to.
 
 use super::certificates::Certificates;
 use super::issued::{Issued, resolver};
+use super::kept_pairs::KeptPairs;
 use super::pem::pair;
 use super::stamp::Stamp;
 use super::{ServerTls, TlsError};
-use crate::blocking;
+use crate::{blocking, clock};
 use millstream_conf::model::{PemSource, Template};
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
 use rustls::sign::CertifiedKey;
-use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Pairs that are remembered of a server; the oldest goes first.
-const MOST: usize = 256;
-
-/// What a server reads at each handshake.
+/// What a server reads when a handshake wants it.
 pub(super) struct Evaluated {
     pub(super) pairs: Vec<(PemSource, PemSource)>,
     pub(super) passwords: Vec<Vec<u8>>,
     pub(super) provider: Arc<CryptoProvider>,
-    pub(super) remembered: Mutex<VecDeque<Remembered>>,
+    pub(super) kept: Mutex<KeptPairs>,
     /// What an authority issues beside these.
     pub(super) issued: Option<Arc<Issued>>,
 }
@@ -34,14 +30,6 @@ impl fmt::Debug for Evaluated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Evaluated").field("pairs", &self.pairs.len()).finish_non_exhaustive()
     }
-}
-
-/// A certificate with its key, and how its files were.
-pub(super) struct Remembered {
-    certificate: PemSource,
-    key: PemSource,
-    were: (Option<Stamp>, Option<Stamp>),
-    read: Arc<CertifiedKey>,
 }
 
 impl Evaluated {
@@ -56,22 +44,33 @@ impl Evaluated {
         self.pairs.iter().map(|(certificate, key)| (come_to(certificate), come_to(key))).collect()
     }
 
-    fn pair(&self, certificate: PemSource, key: PemSource) -> Result<Arc<CertifiedKey>, TlsError> {
+    /// All pairs, where no file needs to be looked at for them.
+    fn known(&self, sources: &[(PemSource, PemSource)]) -> Option<Vec<Arc<CertifiedKey>>> {
+        let now = clock::now();
+        let mut kept = self.kept();
+        sources.iter().map(|pair| kept.find(pair, now)).collect()
+    }
+
+    fn pair(&self, sources: (PemSource, PemSource)) -> Result<Arc<CertifiedKey>, TlsError> {
         // Looked at before it is read: what changes meanwhile is read once more.
-        let are = (Stamp::of(&certificate), Stamp::of(&key));
-        let lock = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |known: &Remembered| known.certificate == certificate && known.key == key;
-        if let Some(known) = lock().iter().find(|known| is_it(known) && known.were == are) {
-            return Ok(known.read.clone());
+        let are = (Stamp::of(&sources.0), Stamp::of(&sources.1));
+        if let Some(known) = self.kept().find_unchanged(&sources, are, clock::now()) {
+            return Ok(known);
         }
-        let read = Arc::new(pair(&certificate, &key, &self.passwords, &self.provider)?);
-        let mut remembered = lock();
-        remembered.retain(|known| !is_it(known));
-        if remembered.len() == MOST {
-            remembered.pop_front();
-        }
-        remembered.push_back(Remembered { certificate, key, were: are, read: read.clone() });
+        let read = Arc::new(pair(&sources.0, &sources.1, &self.passwords, &self.provider)?);
+        self.kept().keep(sources, are, read.clone(), clock::now());
         Ok(read)
+    }
+
+    fn config(&self, known: &ServerConfig, keys: Vec<Arc<CertifiedKey>>) -> Arc<ServerConfig> {
+        let mut config = known.clone();
+        let certificates = Arc::new(Certificates::of(keys, &self.provider));
+        config.cert_resolver = resolver(certificates, self.issued.as_ref());
+        Arc::new(config)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, KeptPairs> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -81,16 +80,17 @@ pub(super) async fn config(
     http2: bool,
     sources: Vec<(PemSource, PemSource)>,
 ) -> Result<Arc<ServerConfig>, TlsError> {
+    let known = &server.configs[usize::from(http2)];
+    let Some(evaluated) = &server.evaluated else { return Ok(known.clone()) };
+    if let Some(keys) = evaluated.known(&sources) {
+        return Ok(evaluated.config(known, keys));
+    }
     let server = server.clone();
     blocking::run(move || {
         let known = &server.configs[usize::from(http2)];
         let Some(evaluated) = &server.evaluated else { return Ok(known.clone()) };
-        let keys: Result<Vec<_>, _> =
-            sources.into_iter().map(|(certificate, key)| evaluated.pair(certificate, key)).collect();
-        let mut config = (**known).clone();
-        config.cert_resolver =
-            resolver(Arc::new(Certificates::of(keys?, &evaluated.provider)), evaluated.issued.as_ref());
-        Ok(Arc::new(config))
+        let keys: Result<Vec<_>, _> = sources.into_iter().map(|pair| evaluated.pair(pair)).collect();
+        Ok(evaluated.config(known, keys?))
     })
     .await
 }

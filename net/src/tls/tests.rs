@@ -21,6 +21,8 @@ use tokio::net::UnixStream;
 use tokio_rustls::TlsConnector as Connector;
 use tokio_rustls::client::TlsStream;
 
+mod wire;
+
 pub(super) fn on_runtime<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
 }
@@ -66,7 +68,13 @@ impl Files {
     /// A client that trusts these certificates and offers only the suites with these names; all where none is
     /// named.
     pub(super) fn client(&self, suites: &[&str]) -> Arc<ClientConfig> {
+        self.client_with(suites, &aws_lc_rs::default_provider().kx_groups)
+    }
+
+    /// The same, which offers these groups.
+    fn client_with(&self, suites: &[&str], groups: &[&'static dyn SupportedKxGroup]) -> Arc<ClientConfig> {
         let mut provider = aws_lc_rs::default_provider();
+        provider.kx_groups = groups.to_vec();
         if !suites.is_empty() {
             provider.cipher_suites.retain(|suite| suites.contains(&ciphers::name(suite.suite())));
         }
@@ -91,6 +99,8 @@ pub(super) fn tls(certificates: Vec<(PathBuf, PathBuf)>) -> Tls {
     Tls {
         certificates: certificates.into_iter().map(|(one, key)| (one.into(), key.into())).collect(),
         passwords: None,
+        certificate_cache: None,
+        key_log: None,
         span: Span::default(),
         protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
         ciphers: Vec::new(),
@@ -436,6 +446,7 @@ fn upstream_tls() -> UpstreamTls {
         depth: 1,
         certificate: None,
         passwords: None,
+        key_log: None,
         protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
         ciphers: Vec::new(),
         reuses_sessions: true,

@@ -155,7 +155,12 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         | B::SslCiphers
         | B::SslAlpnProtocol
         | B::SslCurve
-        | B::SslCurves => tls(variable, connection, out),
+        | B::SslCurves
+        | B::SslSigalg
+        | B::SslSigalgs
+        | B::SslClientSigalg => tls(variable, connection, out),
+        // Of early data nothing is taken, so no request is of it.
+        B::SslEarlyData => Found::Nothing,
         B::SslClientVerify => client_certificate::append_judgement(request, out),
         B::SslClientCert
         | B::SslClientEscapedCert
@@ -361,6 +366,9 @@ fn tls(variable: Builtin, connection: &ConnectionFacts, out: &mut Vec<u8>) -> Fo
         Builtin::SslCurve => give_some((!tls.group.is_empty()).then_some(tls.group.as_bytes()), out),
         Builtin::SslCiphers => give_some(offered.map(|offered| offered.ciphers.as_bytes()), out),
         Builtin::SslCurves => give_some(offered.map(|offered| offered.groups.as_bytes()), out),
+        Builtin::SslSigalgs => give_some(offered.map(|offered| offered.schemes.as_bytes()), out),
+        Builtin::SslSigalg => give_named(offered.map(|offered| offered.scheme), out),
+        Builtin::SslClientSigalg => give_named(offered.map(|offered| offered.client_scheme), out),
         Builtin::SslSessionId => match offered {
             Some(offered) => {
                 offered.session.iter().for_each(|byte| _ = write!(out, "{byte:02x}"));
@@ -371,6 +379,10 @@ fn tls(variable: Builtin, connection: &ConnectionFacts, out: &mut Vec<u8>) -> Fo
         Builtin::SslSessionReused => give(if tls.resumed { b"r" } else { b"." }, out),
         _ => give_some(tls.server_name.as_ref().map(|name| name.as_bytes()), out),
     }
+}
+
+fn give_named(name: Option<&str>, out: &mut Vec<u8>) -> Found {
+    give_some(name.filter(|name| !name.is_empty()).map(str::as_bytes), out)
 }
 
 /// The present time, as `config timefmt` says in an answer with commands.

@@ -31,6 +31,8 @@ pub struct UpstreamTls {
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// `proxy_ssl_password_file`: what opens the key.
     pub passwords: Option<PathBuf>,
+    /// `proxy_ssl_key_log`: where the secrets of sessions are written.
+    pub key_log: Option<PathBuf>,
     /// `proxy_ssl_protocols`, never empty.
     pub protocols: Vec<TlsVersion>,
     /// `proxy_ssl_ciphers` as the names of suites; empty = the library's own.
@@ -74,6 +76,8 @@ level! {
         certificate_key: PathBuf,
         /// `proxy_ssl_password_file`.
         passwords: PathBuf,
+        /// `proxy_ssl_key_log`.
+        key_log: PathBuf,
         /// `proxy_ssl_protocols`.
         protocols: Vec<TlsVersion>,
         /// `proxy_ssl_ciphers`.
@@ -111,6 +115,9 @@ macro_rules! rows {
         once(concat!($prefix, "_ssl_password_file"), HTTP_SERVER_LOCATION, (1, 1), "file", "",
             "A file with the passwords of the key, one a line; each is tried.",
             Apply::Level(|l, d, r| $of(l).passwords = $crate::features::tls::password_file(&d.args[0], r))),
+        once(concat!($prefix, "_ssl_key_log"), HTTP_SERVER_LOCATION, (1, 1), "file", "",
+            "A file to which the secrets of every connection to upstream servers are added, as with `ssl_key_log`.",
+            Apply::Level(|l, d, r| $of(l).key_log = $crate::features::tls::key_log(d, r))),
         often(concat!($prefix, "_ssl_protocols"), HTTP_SERVER_LOCATION, (1, MANY), "TLSv1.2 | TLSv1.3 …", "TLSv1.2 TLSv1.3",
             "The versions that are spoken. SSLv2, SSLv3, TLSv1 and TLSv1.1 are accepted as words and never spoken.",
             Apply::Level(|l, d, r| {
@@ -129,7 +136,7 @@ macro_rules! rows {
         often(concat!($prefix, "_ssl_conf_command"), HTTP_SERVER_LOCATION, (2, 2), "name value", "",
             "Commands to the OpenSSL library.",
             Apply::Idle("the TLS library is not OpenSSL")),
-        idle(concat!($prefix, "_ssl_certificate_cache"), HTTP_SERVER_LOCATION, (1, 4), "off | max=n [inactive=time] [valid=time]",
+        idle(concat!($prefix, "_ssl_certificate_cache"), HTTP_SERVER_LOCATION, (1, 3), $crate::features::tls::certificate_cache::SYNTAX,
             "How long certificates with variables in their names are kept.",
             "certificates are read at a start and at a reload"),
         ]
@@ -173,6 +180,7 @@ impl SecureLevel {
                 depth: self.depth.unwrap_or(1),
                 certificate,
                 passwords: self.passwords.clone(),
+                key_log: self.key_log.clone(),
                 protocols: self
                     .protocols
                     .clone()

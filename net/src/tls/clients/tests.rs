@@ -4,6 +4,7 @@ use super::*;
 use crate::tls::pem;
 use crate::tls::tests::{Files, VERSION_1, VERSION_1_KEY, handshake, on_runtime, tls};
 use crate::tls::{ServerTls, TlsInfo, clients};
+use millstream_conf::model::{Tls, TlsVersion};
 use millstream_conf::source::Span;
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, CertificateRevocationListParams, DnType,
@@ -289,6 +290,38 @@ fn whoever_has_not_the_key_of_the_certificate_that_he_shows_is_refused() {
             let (stream, _) = handshake(&server, &Arc::new(client)).await;
             let refused = stream.expect_err("the signature is another's").to_string();
             assert!(refused.contains("BadSignature"), "{refused}");
+        }
+    });
+}
+
+#[test]
+fn the_schemes_by_which_both_sides_signed_are_told_of_new_sessions_alone() {
+    on_runtime(async {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut files = Files::new();
+        let (elliptic, rsa) = (files.ecdsa(), files.rsa());
+        let told = fs::read_to_string(&elliptic.0).expect("a file");
+        let clients = clients(&settings(&folder, &told, None)).expect("whole").expect("asked for");
+        let (by_elliptic, by_rsa) = ("ecdsa_secp256r1_sha256", "rsa_pss_rsae_sha512");
+        for (own, shown, version, expected) in [
+            (&elliptic, &rsa, TlsVersion::Tls13, (by_elliptic, by_rsa)),
+            (&rsa, &elliptic, TlsVersion::Tls13, (by_rsa, by_elliptic)),
+            (&rsa, &elliptic, TlsVersion::Tls12, (by_rsa, by_elliptic)),
+        ] {
+            let settings = Tls { protocols: vec![version], ..tls(vec![own.clone()]) };
+            let server = ServerTls::read(&settings, Some(clients.clone())).expect("whole");
+            let client = showing(&files, shown);
+            for expected in [expected, ("", "")] {
+                let (stream, peer) = handshake(&server, &client).await;
+                let (mut stream, mut peer) = (stream.expect("agreed"), peer.expect("agreed"));
+                let offered = stream.tls().and_then(|info| info.offered.clone()).expect("it is kept");
+                assert_eq!((offered.scheme, offered.client_scheme), expected, "{version:?}");
+                let all: Vec<&str> = offered.schemes.split(':').collect();
+                assert!(all.contains(&by_elliptic) && all.contains(&by_rsa), "{all:?}");
+                stream.write_all(b"x").await.expect("room");
+                stream.flush().await.expect("room");
+                peer.read_exact(&mut [0]).await.expect("a byte");
+            }
         }
     });
 }
