@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use millstream_load::ladder::result::median;
+use millstream_load::rank::median;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::cpu_time;
 use millstream_tests::workspace;

@@ -37,6 +37,7 @@ pub mod variables;
 pub mod shown;
 pub mod symlinks;
 pub mod failure;
+pub mod grpc_status;
 pub mod intercepted;
 pub mod admission;
 pub mod restart;

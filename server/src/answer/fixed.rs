@@ -1,11 +1,12 @@
 //! Answers made here: `return`, redirects, the built-in page of a status.
 
-use super::{Outcome, grpc_status, media_type};
+use super::{Outcome, media_type};
 use crate::client::{AnswerHead, Client};
 use crate::failure;
 use crate::filter::chain;
 use crate::filter::coding::{self, Plain};
 use crate::filter::head::{self, HeadPlan};
+use crate::grpc_status;
 use crate::redirect;
 use crate::representation::hit::Ready;
 use crate::request::Request;

@@ -9,7 +9,6 @@ pub mod course;
 pub mod partial;
 pub mod cached;
 pub mod slices;
-pub mod grpc_status;
 pub mod fixed;
 pub mod purge;
 pub mod empty_gif;
