@@ -184,6 +184,11 @@ impl Carrier {
         self.released(unread);
     }
 
+    /// Whether the peer takes nothing more of any body for now.
+    pub fn is_spent(&self) -> bool {
+        self.state.borrow().window.available() == 0
+    }
+
     /// What is framed and not yet written.
     pub fn queued(&self) -> usize {
         self.state.borrow().frames.len()

@@ -5,12 +5,15 @@
 use super::TlsError;
 use super::keys::{self, KeyError};
 use millstream_conf::model::PemSource;
+use rustix::fs::OFlags;
 use rustls::crypto::CryptoProvider;
 use rustls::sign::CertifiedKey;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use std::borrow::Cow;
 use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// A certificate with those that lead up to its authority, and its key, which belong together.
@@ -79,6 +82,23 @@ fn text(source: &PemSource) -> Result<Cow<'_, [u8]>, TlsError> {
     }
 }
 
+/// Octets of the largest file that is read: a list of revoked certificates may be large, and none is this large.
+const LARGEST: u64 = 64 << 20;
+
+/// Reads a file. Nobody is waited for (a FIFO without a writer), and nothing is read that does not end (a device).
 pub(super) fn read(file: &Path) -> Result<Vec<u8>, TlsError> {
-    fs::read(file).map_err(|error| TlsError::Read(file.to_path_buf(), error))
+    let read = || {
+        let opened =
+            fs::OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(file)?;
+        if !opened.metadata()?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        opened.take(LARGEST + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "larger than 64 MiB"));
+        }
+        Ok(bytes)
+    };
+    read().map_err(|error| TlsError::Read(file.to_path_buf(), error))
 }

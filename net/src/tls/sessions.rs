@@ -6,6 +6,7 @@
 
 use super::TlsError;
 use super::clients::Clients;
+use super::pem::read;
 use crate::clock;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::{digest, rand};
@@ -13,7 +14,6 @@ use rustls::TicketRotator;
 use rustls::crypto::GetRandomFailed;
 use rustls::server::ProducesTickets;
 use std::fmt;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -91,7 +91,7 @@ impl Keys {
     /// Those that several machines share (`ssl_session_ticket_key`).
     fn read(files: &[PathBuf]) -> Result<Self, TlsError> {
         let key = |file: &PathBuf| {
-            let bytes = fs::read(file).map_err(|error| TlsError::Read(file.clone(), error))?;
+            let bytes = read(file)?;
             let wrong = || TlsError::TicketKey(file.clone());
             if !matches!(bytes.len(), 48 | 80) {
                 return Err(wrong());
@@ -172,6 +172,7 @@ fn is_valid(made: i64, now: i64, lifetime: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const HERE: Context = [7; 16];
 

@@ -561,3 +561,15 @@ fn an_upstream_is_verified_only_where_that_is_asked_for() {
         }
     });
 }
+
+#[test]
+fn a_file_that_nobody_writes_or_that_does_not_end_is_an_error_and_no_wait() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fifo = folder.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo runs");
+    assert!(made.success());
+    for path in [fifo.as_path(), Path::new("/dev/zero"), folder.path()] {
+        let error = pem::read(path).expect_err("no regular file").to_string();
+        assert!(error.contains("not a regular file"), "{error}");
+    }
+}

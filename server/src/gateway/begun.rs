@@ -278,6 +278,8 @@ impl<'a> Passing<'a> {
     fn is_plain(&self, connection: &Connection, head: &ResponseHead) -> bool {
         let fields = head.view(connection.head_bytes());
         matches!(head.status, 200..400)
+            // To CONNECT a success says more than the answer means (RFC 8441 §5).
+            && !self.request.is_extended_connect()
             && !policy::invalidates(self.request.method, head.status)
             && !answer_head::may_be_rewritten(self.proxy, fields)
             && self.set_aside(connection, head).is_none()

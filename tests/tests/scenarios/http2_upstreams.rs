@@ -6,10 +6,12 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 
 use millstream_tests::client::Answer;
+use millstream_tests::frames::{Frames, block, frame};
 use millstream_tests::origin::Origin;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
+use millstream_wire::h2::frame::{flag, kind};
 use millstream_wire::h2::hpack::encoder;
 use millstream_wire::h2::write;
 use rustix::process::Signal;
@@ -178,10 +180,29 @@ fn a_server_that_breaks_the_rules_is_a_bad_gateway_with_its_cause_in_the_log() {
         return;
     }
     type Say = fn(&mut Vec<u8>);
-    let cases: [(Say, &str); 4] = [
+    let cases: [(Say, &str); 6] = [
         (
             |out| out.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
             "upstream sent an answer in HTTP/1: it does not speak HTTP/2",
+        ),
+        (
+            |out| {
+                write::settings(out, &[]);
+                let mut block = Vec::new();
+                encoder::status(&mut block, 200);
+                encoder::field(&mut block, b"content-length", b"100");
+                write::headers(out, 1, &block, true, 16_384);
+            },
+            "upstream sent a body that is not as long as its Content-Length",
+        ),
+        (
+            |out| {
+                write::settings(out, &[]);
+                let mut block = Vec::new();
+                encoder::status(&mut block, 103);
+                (0..70).for_each(|_| write::headers(out, 1, &block, false, 16_384));
+            },
+            "upstream sent too many interim responses",
         ),
         (
             |out| out.extend_from_slice(b"\x15\x03\x01\0\x02\x02\x46"),
@@ -273,6 +294,68 @@ fn what_a_client_asks_for_and_how_long_it_waits_says_nothing_about_its_server() 
             front.log()
         );
         assert!(!front.log().contains("temporarily disabled"), "{}", front.log());
+    }
+}
+
+#[test]
+fn an_upload_that_its_server_does_not_read_keeps_no_other_waiting() {
+    if is_nginx() {
+        return;
+    }
+    let (full, is_full) = std::sync::mpsc::channel();
+    let port = scripted(move |at, stream| {
+        let mut out = Vec::new();
+        write::settings(&mut out, &[(millstream_wire::h2::settings::INITIAL_WINDOW_SIZE, 1 << 20)]);
+        head_of(stream);
+        let mut rest = stream.try_clone().expect("a descriptor");
+        if at > 0 {
+            answer(&mut out, 204);
+        }
+        _ = stream.write_all(&out);
+        let full = full.clone();
+        thread::spawn(move || {
+            // The first window of a connection is never opened further.
+            let (mut seen, mut piece) = (0, [0; 4096]);
+            while let Ok(count @ 1..) = rest.read(&mut piece) {
+                seen += count;
+                if at == 0 && seen >= 65_535 {
+                    _ = full.send(());
+                }
+            }
+        });
+    });
+    let front = Server::start(FRONT, &[("BACK", &port.to_string())]);
+    let mut slow = front.client();
+    let head = format!("POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", 200_000);
+    slow.send([head.as_bytes(), &[b'x'; 200_000]].concat()).expect("it takes the request");
+    is_full.recv_timeout(std::time::Duration::from_secs(20)).expect("the window is used up");
+    assert_eq!(posted(&front, "/quick", b"once").status, 204, "{}", front.log());
+}
+
+#[test]
+fn a_websocket_is_not_said_to_be_there_where_its_server_merely_answers() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"a page");
+    let site = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
+        http { access_log off; http2 on; upstream back { server @ORIGIN@; keepalive 8; }
+            server { listen 127.0.0.1:@PORT@; location / { proxy_pass http://back; proxy_upgrade on; } } }";
+    let front = Server::start(site, &[("ORIGIN", &origin.address())]);
+    let mut frames = Frames::connect(front.port());
+    // The first on a new connection, the others on the one that is kept.
+    for _ in 0..3 {
+        let stream = frames.take_number();
+        let lines = [
+            (":method", "CONNECT"),
+            (":protocol", "websocket"),
+            (":scheme", "http"),
+            (":authority", "a"),
+            (":path", "/ws"),
+        ];
+        frames.send(&frame(kind::HEADERS, flag::END_HEADERS, stream, &block(&lines)));
+        assert_eq!(frames.answer(stream).status, 502, "{}", front.log());
+        assert_eq!(frames.whole("/page").text(), "a page");
     }
 }
 

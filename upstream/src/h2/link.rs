@@ -95,7 +95,8 @@ impl Link {
         state.is_leaving |= is_worn || state.next > LARGEST;
         let theirs = if state.is_known { self.carrier.peer().max_concurrent_streams } else { FIRST_CALLS };
         let most = theirs.min(MOST_CALLS) as usize;
-        if state.is_leaving || state.calls.len() + state.reserved >= most {
+        // One whose window somebody else's upload has used up would make this call wait for that.
+        if state.is_leaving || state.calls.len() + state.reserved >= most || self.carrier.is_spent() {
             return false;
         }
         if state.idle_since.take().is_some() {

@@ -93,7 +93,12 @@ impl Links {
                     let known = poll_fn(|context| link.poll_known(context));
                     with_deadline(&mut deadline, known).await.map_err(|_| ExchangeError::ConnectTimeout)?;
                 }
-                None => self.opening(peer, dial, timeout).opened().await?,
+                None => {
+                    // Who began it may wait for longer.
+                    let opening = self.opening(peer, dial, timeout);
+                    let opened = with_deadline(&mut deadline, opening.opened()).await;
+                    opened.map_err(|_| ExchangeError::ConnectTimeout)??;
+                }
             }
             if let Some(call) = self.take(peer, dial, clock::now()) {
                 return Ok(call);

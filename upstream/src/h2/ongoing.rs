@@ -26,6 +26,8 @@ pub(crate) struct Answer {
 #[derive(Debug, Default)]
 pub(super) struct Said {
     heads: VecDeque<Answer>,
+    /// Interim ones that have come, taken or not.
+    interim: u32,
     /// Whether a final head has come, so that the next block is what stands behind the body.
     is_headed: bool,
     trailers: Option<Headers>,
@@ -62,7 +64,8 @@ impl Ongoing {
             // RFC 9113 §8.1, §8.6.
             return Err("an interim response that ends its stream or switches the protocol");
         }
-        if said.heads.len() > MAX_INTERIM as usize {
+        said.interim += u32::from(is_interim);
+        if said.interim > MAX_INTERIM {
             return Err("too many interim responses");
         }
         if !is_interim {
@@ -70,6 +73,10 @@ impl Ongoing {
             // RFC 9110 §6.4.1: what these announce is not on its way.
             let is_bodiless = !self.has_body || matches!(answer.status, 204 | 304);
             if let (false, Some(length)) = (is_bodiless, length(&answer.headers)?) {
+                if answer.is_last && length > 0 {
+                    // RFC 9113 §8.1.1.
+                    return Err("a body that is not as long as its Content-Length");
+                }
                 self.stream.announce(length);
             }
         }

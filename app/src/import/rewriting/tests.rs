@@ -58,7 +58,7 @@ fn what_the_unit_says_and_what_nginx_writes_changes_in_the_folder_of_packages() 
 fn names_hang_where_they_hung_in_any_other_folder() {
     let main = "pid logs/nginx.pid; error_log logs/error.log;\nevents {}\nhttp { access_log off; root $dir/x; include ./sites/*; include nowhere.d/*; }";
     let site = "server { listen 127.0.0.1:80; root html; location /a { alias html/a/; } location /p { auth_basic x; auth_basic_user_file @/users; }\n\
-                location /q { auth_basic x; auth_basic_user_file none; } set $dir /srv; include @/sites/../more.inc; ssl_key_log /k; }";
+                location /q { auth_basic x; auth_basic_user_file none; } set $dir /srv; include @/sites/../more.inc; session_log k; }";
     let expected = "server { listen 127.0.0.1:80; root /usr/share/nginx/html; location /a { alias /usr/share/nginx/html/a/; } location /p { \
                     auth_basic x; auth_basic_user_file users; }\nlocation /q { auth_basic x; auth_basic_user_file @/none; } set $dir /srv; \
                     include more.inc;  }";
