@@ -207,6 +207,12 @@ impl Http2Stream {
         let before = state.incoming.unread();
         let outcome = state.incoming.receive(piece, octets, is_last);
         self.carrier.received(octets, state.incoming.unread() - before)?;
+        // Padding alone leaves nothing to read, by which its window would be given back.
+        if state.incoming.unread() == 0
+            && let Some(octets) = state.incoming.repaid().filter(|_| !state.is_left && !state.is_given_up)
+        {
+            self.carrier.frame(|out| write::window_update(out, self.id, octets));
+        }
         state.wake();
         Ok(outcome)
     }

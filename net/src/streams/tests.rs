@@ -220,3 +220,13 @@ fn a_stream_that_is_given_up_says_so_once_and_nothing_after() {
     assert_eq!(FrameHead::peek(&bytes).map(|head| head.stream), Some(1));
     assert!(stream.poll_left(&mut context()).is_ready());
 }
+
+#[test]
+fn padding_alone_uses_up_no_window() {
+    let carrier = carrier(WINDOW);
+    let stream = open(&carrier, 1, Priority::default());
+    for _ in 0..100 {
+        assert_eq!(stream.receive(b"", 16_000, false), Ok(Ok(())));
+    }
+    assert_eq!(stream.receive(b"x", 1, true), Ok(Ok(())));
+}
