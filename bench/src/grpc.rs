@@ -5,13 +5,12 @@
 
 use std::fmt::Write as _;
 
-use millstream_load::rank::median;
 use millstream_tests::judges::{self, JudgeServer};
 use millstream_tests::process::cpu_time;
 
 use crate::peers::{self, Started};
 use crate::product::Product;
-use crate::{Options, Programs};
+use crate::{Options, Programs, beside};
 
 const FILE: &str = "bench/conf/grpc.conf";
 
@@ -65,9 +64,6 @@ const ROWS: &[Calling] = &[
     },
 ];
 
-/// One server's figures of a row: microseconds of CPU for a call, and calls a second.
-type CallFigures = (Vec<f64>, Vec<f64>);
-
 pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, String> {
     let ours = programs.millstream.as_deref().ok_or("this is about Millstream itself")?;
     let nginx = programs.nginx.as_deref().ok_or("no nginx: --nginx PATH")?;
@@ -83,19 +79,8 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
     );
     let mut holds = true;
     for row in ROWS {
-        let mut figures: [CallFigures; 2] = Default::default();
-        for round in 0..=options.rounds {
-            for (server, (costs, rates)) in servers.iter().zip(&mut figures) {
-                let (cost, rate) = turn(server, row, if round == 0 { 1 } else { options.duration })?;
-                // Round 0 opens the connections.
-                if round > 0 {
-                    costs.push(cost);
-                    rates.push(rate);
-                }
-            }
-        }
-        let [(own, own_rate), (other, other_rate)] =
-            figures.map(|(costs, rates)| (median(costs), median(rates)));
+        let [[own, own_rate], [other, other_rate]] =
+            beside::medians(options, &servers, |server, seconds| turn(server, row, seconds))?;
         let ratio = other / own;
         let passes = ratio >= row.bar;
         holds &= passes;
@@ -112,7 +97,7 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
 }
 
 /// Microseconds of CPU per call, and calls a second.
-fn turn(server: &Started, row: &Calling, seconds: u32) -> Result<(f64, f64), String> {
+fn turn(server: &Started, row: &Calling, seconds: u32) -> Result<[f64; 2], String> {
     let before = cpu_time(server.id());
     let (duration, limit) = (format!("{seconds}s"), format!("{}s", seconds + 60));
     let address = format!("127.0.0.1:{}", server.port);
@@ -135,5 +120,5 @@ fn turn(server: &Started, row: &Calling, seconds: u32) -> Result<(f64, f64), Str
         return Err(format!("{}: {told}\n{}", server.product.name(), server.log()));
     }
     let [count, rate] = row.counted.map(|name| told[name].as_f64().unwrap_or_default());
-    Ok((spent.as_micros() as f64 / count.max(1.0), rate))
+    Ok([spent.as_micros() as f64 / count.max(1.0), rate])
 }

@@ -12,23 +12,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use millstream_load::rank::median;
+use millstream_load::stream::Anybody;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::cpu_time;
 use millstream_tests::workspace;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ClientSessionMemoryCache, Resumption};
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::ServerName;
 use rustls::version::{TLS12, TLS13};
-use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, Error, HandshakeKind, SignatureScheme, Stream,
-    SupportedProtocolVersion,
-};
+use rustls::{ClientConfig, ClientConnection, Error, HandshakeKind, Stream, SupportedProtocolVersion};
 
-use crate::Options;
 use crate::peers::{self, Started};
 use crate::product::{self, Product};
+use crate::{Options, beside};
 
 const FILE: &str = "bench/conf/handshakes.conf";
 /// Threads that connect, one connection at a time each.
@@ -73,17 +69,8 @@ pub(crate) fn run(options: &Options, ours: &Path) -> Result<String, String> {
             peers::on_nginx_file(Product::Millstream, ours, file, 0)?,
             peers::on_nginx_file(Product::Nginx, &nginx, file, 0)?,
         ];
-        let mut costs: [Vec<f64>; 2] = Default::default();
-        for round in 0..=options.rounds {
-            for (server, costs) in servers.iter().zip(&mut costs) {
-                let cost = turn(server, row, if round == 0 { 1 } else { options.duration })?;
-                // Round 0 is to warm up.
-                if round > 0 {
-                    costs.push(cost);
-                }
-            }
-        }
-        let [own, other] = costs.map(median);
+        let [[own], [other]] =
+            beside::medians(options, &servers, |server, seconds| Ok([turn(server, row, seconds)?]))?;
         let ratio = other / own;
         let passes = ratio >= BAR;
         holds &= passes;
@@ -159,7 +146,7 @@ impl Shaker {
         let mut configuration = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[row.version])?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Unlooked(provider)))
+            .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
             .with_no_client_auth();
         configuration.resumption = match row.resumes {
             true => Resumption::store(Arc::new(ClientSessionMemoryCache::new(4))),
@@ -192,44 +179,5 @@ impl Shaker {
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         Ok((session.handshake_kind(), answer))
-    }
-}
-
-/// Looks at nothing that a server shows, so that the client costs less.
-#[derive(Debug)]
-struct Unlooked(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Unlooked {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -5,14 +5,13 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use millstream_load::rank::median;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::cpu_time;
 use millstream_tests::workspace;
 
 use crate::peers::{self, Started};
 use crate::product::Product;
-use crate::{Options, Programs, h2load};
+use crate::{Options, Programs, beside, h2load};
 
 /// Hits over HTTP/2, for both servers.
 pub(crate) const FILE: &str = "bench/conf/http2.conf";
@@ -79,9 +78,6 @@ const ROWS: &[Asked] = &[
     },
 ];
 
-/// One server's figures of a row: microseconds of CPU a request, and requests a second.
-type Figures = (Vec<f64>, Vec<f64>);
-
 pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, String> {
     let origin = peers::origin(programs)?;
     let ours = programs.millstream.as_deref().ok_or("this is about Millstream itself")?;
@@ -100,19 +96,8 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
             peers::on_nginx_file(Product::Millstream, ours, file, origin.port)?,
             peers::on_nginx_file(Product::Nginx, nginx, file, origin.port)?,
         ];
-        let mut figures: [Figures; 2] = Default::default();
-        for round in 0..=options.rounds {
-            for (server, (costs, rates)) in servers.iter().zip(&mut figures) {
-                let (cost, rate) = turn(server, row, if round == 0 { 1 } else { options.duration })?;
-                // Round 0 fills the caches.
-                if round > 0 {
-                    costs.push(cost);
-                    rates.push(rate);
-                }
-            }
-        }
-        let [(own, own_rate), (other, other_rate)] =
-            figures.map(|(costs, rates)| (median(costs), median(rates)));
+        let [[own, own_rate], [other, other_rate]] =
+            beside::medians(options, &servers, |server, seconds| turn(server, row, seconds))?;
         let (cost, rate) = (own / other, own_rate / other_rate);
         let passes = cost <= row.cost && rate >= row.rate;
         holds &= passes;
@@ -150,7 +135,7 @@ fn secured(files: &Prefix) -> Result<String, String> {
 }
 
 /// Microseconds of CPU per answer, and answers a second.
-fn turn(server: &Started, row: &Asked, seconds: u32) -> Result<(f64, f64), String> {
+fn turn(server: &Started, row: &Asked, seconds: u32) -> Result<[f64; 2], String> {
     let before = cpu_time(server.id());
     let scheme = if row.tls { "https" } else { "http" };
     let url = format!("{scheme}://127.0.0.1:{}{}", server.port, row.target);
@@ -159,5 +144,5 @@ fn turn(server: &Started, row: &Asked, seconds: u32) -> Result<(f64, f64), Strin
         return Err(format!("{}: {} requests failed\n{}", server.product.name(), run.failed, server.log()));
     }
     let cost = (cpu_time(server.id()) - before).as_micros() as f64 / run.requests.max(1) as f64;
-    Ok((cost, run.requests_per_second))
+    Ok([cost, run.requests_per_second])
 }

@@ -14,6 +14,7 @@ mod product;
 mod cases;
 mod options;
 mod peers;
+mod beside;
 mod h2load;
 mod http2;
 mod grpc;

@@ -20,9 +20,12 @@ pub fn of(request: &Request, status: u16) -> Option<Headers> {
 
 /// The trailers of an answer to a call that has begun and failed then; nothing where nobody would see them.
 pub fn behind(request: &Request, status: u16) -> Option<Headers> {
+    if !request.is_on_stream() || !is_call(request) {
+        return None;
+    }
     let mut headers = Headers::new();
     push(&mut headers, status);
-    (request.is_on_stream() && is_call(request)).then_some(headers)
+    Some(headers)
 }
 
 fn push(headers: &mut Headers, status: u16) {

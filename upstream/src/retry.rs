@@ -21,6 +21,17 @@ pub enum Condition {
     Status(u16),
 }
 
+impl Condition {
+    /// The status of an answer to the client where nobody else is asked.
+    pub fn status(self) -> u16 {
+        match self {
+            Condition::Timeout => 504,
+            Condition::Status(status) => status,
+            Condition::Error | Condition::InvalidHeader => 502,
+        }
+    }
+}
+
 /// One failed attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
@@ -53,11 +64,7 @@ pub enum Decision {
 
 /// Decides what follows a failed attempt.
 pub fn decide(conf: &Exchange, attempt: &Attempt) -> Decision {
-    let status = match attempt.condition {
-        Condition::Timeout => 504,
-        Condition::Status(status) => status,
-        Condition::Error | Condition::InvalidHeader => 502,
-    };
+    let status = attempt.condition.status();
     let next = &conf.next_upstream;
     // RFC 9110 §9.2.2: a request is not repeated automatically where repeating it could have an effect of its own.
     let may_repeat = !attempt.request_sent || is_repeatable(attempt.method) || next.non_idempotent;

@@ -172,9 +172,7 @@ impl Http2Stream {
         }
         let count = state.incoming.read_into(buffer, at_most);
         self.carrier.released(count);
-        if let Some(octets) = state.incoming.repaid().filter(|_| !state.is_left && !state.is_given_up) {
-            self.carrier.frame(|out| write::window_update(out, self.id, octets));
-        }
+        self.repay(&mut state);
         Poll::Ready(Ok(count))
     }
 
@@ -186,11 +184,16 @@ impl Http2Stream {
         if state.is_left || state.is_given_up || state.incoming.has_ended() {
             return Poll::Ready(());
         }
-        if let Some(octets) = state.incoming.repaid() {
-            self.carrier.frame(|out| write::window_update(out, self.id, octets));
-        }
+        self.repay(&mut state);
         state.waits(context);
         Poll::Pending
+    }
+
+    /// Gives the peer back what it may send, where that is worth a frame and somebody still listens.
+    fn repay(&self, state: &mut Http2StreamState) {
+        if let Some(octets) = state.incoming.repaid().filter(|_| !state.is_left && !state.is_given_up) {
+            self.carrier.frame(|out| write::window_update(out, self.id, octets));
+        }
     }
 
     /// A piece of the body has come, which counts `octets` with its padding. What is refused ends the stream.
@@ -208,10 +211,8 @@ impl Http2Stream {
         let outcome = state.incoming.receive(piece, octets, is_last);
         self.carrier.received(octets, state.incoming.unread() - before)?;
         // Padding alone leaves nothing to read, by which its window would be given back.
-        if state.incoming.unread() == 0
-            && let Some(octets) = state.incoming.repaid().filter(|_| !state.is_left && !state.is_given_up)
-        {
-            self.carrier.frame(|out| write::window_update(out, self.id, octets));
+        if state.incoming.unread() == 0 {
+            self.repay(&mut state);
         }
         state.wake();
         Ok(outcome)

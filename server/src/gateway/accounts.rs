@@ -66,7 +66,7 @@ impl Passing<'_> {
 
     pub(super) fn note_failure(&mut self, condition: Condition) {
         if let Some(last) = self.request.tries.list.last_mut() {
-            last.status = if condition == Condition::Timeout { 504 } else { 502 };
+            last.status = condition.status();
         }
     }
 

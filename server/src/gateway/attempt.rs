@@ -236,7 +236,7 @@ impl Passing<'_> {
         match watch(watched, opening).await.map_err(AttemptFailure::Client)? {
             Ok(connection) => Ok(connection),
             Err(error) => {
-                let status = if error.condition() == Condition::Timeout { 504 } else { 502 };
+                let status = error.condition().status();
                 let response_time = Some(clock::now().saturating_duration_since(self.asked_at));
                 let failed = Try::of(Rc::from(&*peer.name), Some(turn.counts().clone()), self.asked_at);
                 self.request.tries.list.push(Try { status, response_time, ..failed });

@@ -15,7 +15,7 @@ use crate::representation::chosen::{self, Chosen, Extent, Offer, forced};
 use crate::request::Request;
 use millstream_conf::model::{Level, Store};
 use millstream_net::clock;
-use millstream_upstream::{Condition, Connection, ExchangeError, Part, Turn};
+use millstream_upstream::{Connection, ExchangeError, Part, Turn};
 use millstream_wire::conditional::Validators;
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{Fields, Headers};
@@ -148,9 +148,8 @@ impl<'a> Passing<'a> {
                 self.broke_off(&transfer.connection, &error, length);
                 let has_length = transfer.connection.remaining().is_some();
                 drop(transfer);
-                let status = if error.condition() == Condition::Timeout { 504 } else { 502 };
                 // A caller of gRPC is told by trailers, which may stand behind any part of an answer.
-                match grpc_status::behind(self.request, status).filter(|_| !has_length) {
+                match grpc_status::behind(self.request, error.condition().status()).filter(|_| !has_length) {
                     Some(trailers) => {
                         client.end(self.request, Some(trailers.view()));
                         flushed(client, self.request).await
