@@ -99,6 +99,11 @@ impl Terminal {
             && screen.has_cursor
     }
 
+    /// Waits until it is as before. What the program wrote last may not have been read when it stands still or has ended.
+    pub fn is_given_back(&self) -> bool {
+        wait::within(Duration::from_secs(10), || self.is_as_before().then_some(())).is_some()
+    }
+
     /// Sequences that were written and are not known here.
     pub fn complaints(&self) -> Vec<String> {
         lock(&self.screen).complaints.clone()

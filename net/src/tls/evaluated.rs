@@ -1,6 +1,6 @@
 //! Certificates whose names have variables in them: they are read when a handshake wants them, off the loop.
 //!
-//! What was read is kept in [`super::kept`]. Before: `certificates`. Next: `acceptor`, which knows what the variables come to.
+//! What was read is kept in [`super::kept_pairs`]. Before: `certificates`. Next: `acceptor`, which knows what the variables come to.
 
 use super::certificates::Certificates;
 use super::issued::{Issued, resolver};

@@ -126,7 +126,7 @@ fn a_person_sees_the_load_and_looks_through_the_tables_with_the_keys() {
     assert!(!terminal.is_as_before());
     terminal.press("q");
     assert!(terminal.ends().success());
-    assert!(terminal.is_as_before());
+    assert!(terminal.is_given_back());
     assert_eq!(terminal.complaints(), Vec::<String>::new());
     assert_eq!(load.finish().failures, Vec::<String>::new());
 }
@@ -143,20 +143,20 @@ fn the_terminal_is_given_back_whatever_ends_it() {
         assert!(!terminal.has_colours() && terminal.text().is_ascii(), "{}", terminal.text());
         terminal.signal(signal);
         assert_eq!(terminal.ends().code(), Some(status), "{signal:?}");
-        assert!(terminal.is_as_before(), "{signal:?}");
+        assert!(terminal.is_given_back(), "{signal:?}");
     }
     let mut terminal = Terminal::start(&mut shop.top(&[]), 80, 24);
     terminal.until("it follows", |text| text.contains("live"));
     // Into the background and back.
     terminal.press("\x1a");
     wait::until("it stands still", || terminal.is_stopped());
-    assert!(terminal.is_as_before());
+    assert!(terminal.is_given_back());
     terminal.signal(Signal::CONT);
     terminal.until("it is there again", |text| text.contains("live"));
     assert!(!terminal.is_as_before());
     terminal.press("\x03");
     assert!(terminal.ends().success());
-    assert!(terminal.is_as_before());
+    assert!(terminal.is_given_back());
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn without_a_terminal_it_prints_a_snapshot_and_ends() {
     // A terminal that knows lines alone.
     let mut terminal = Terminal::start(shop.top(&[]).env("TERM", "dumb"), 80, 60);
     assert!(terminal.ends().success());
-    assert!(terminal.is_as_before());
+    assert!(terminal.is_given_back());
     terminal.until("it is printed", |text| text.contains("Servers"));
 }
 
@@ -309,7 +309,7 @@ fn who_is_not_there_or_does_not_admit_is_told_in_a_sentence_and_an_exit_status()
     let mut terminal = Terminal::start(&mut top(&[&nobody]), 80, 24);
     assert_eq!(terminal.ends().code(), Some(1));
     terminal.until("why", |text| text.contains("nobody listens"));
-    assert!(terminal.is_as_before());
+    assert!(terminal.is_given_back());
 }
 
 #[test]
