@@ -25,6 +25,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
 
 /// The longest without a look at the clock, which may be set, or have slept.
 const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
@@ -43,6 +44,8 @@ pub struct Around {
     pub log: ErrorLogs,
     /// Who is asked for the server's name.
     pub resolver: Option<Arc<Resolver>>,
+    /// Told of each certificate that is issued.
+    pub renewed: Arc<Notify>,
 }
 
 /// An issuer at work.
@@ -297,6 +300,7 @@ impl Issuer {
         };
         let issuance = Issuance::read(pem).ok_or(AcmeFailure::Answer("has no certificate"))?;
         wanted.issued.put(&issuance.pem).map_err(AcmeFailure::Unusable)?;
+        self.around.borrow().renewed.notify_one();
         Ok(issuance)
     }
 

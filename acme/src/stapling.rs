@@ -21,8 +21,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Between two questions at the least, and after one that failed, in seconds; as nginx.
+/// Between two questions at the least, and after some that failed, in seconds; as nginx.
 const LEAST_REST: i64 = 5 * 60;
+/// After the first that failed, doubled with each that follows: at a start a responder's name may not be known yet.
+const FIRST_RETRY: i64 = 10;
 /// And at the most, so that a revocation is heard of within it.
 const LONGEST_REST: i64 = 60 * 60;
 /// Bytes of an answer; it goes with every handshake.
@@ -111,12 +113,14 @@ impl Stapled {
 /// Asks in time, without end.
 pub async fn run(asked: Rc<Asked>, stapled: Rc<RefCell<Stapled>>) {
     let mut told: Option<String> = None;
+    let mut failures = 0;
     loop {
         let answer = ask(&asked, &stapled).await;
         let now = clock::wall().seconds;
         let next = match answer {
             Ok((response, until)) => {
                 // Without an end it holds until the next one is there (RFC 6960 §2.4).
+                failures = 0;
                 stapled.borrow_mut().said = Some((response, until.unwrap_or(i64::MAX)));
                 stapled.borrow().publish(&asked);
                 if told.take().is_some() {
@@ -134,7 +138,8 @@ pub async fn run(asked: Rc<Asked>, stapled: Rc<RefCell<Stapled>>) {
                     tell(&asked, &stapled, Level::Error, &why);
                     told = Some(why);
                 }
-                now + LEAST_REST
+                failures += 1;
+                now + retry(failures)
             }
         };
         wait(&asked, &stapled, next).await;
@@ -144,6 +149,12 @@ pub async fn run(asked: Rc<Asked>, stapled: Rc<RefCell<Stapled>>) {
 /// How long until it is asked for again what holds for so many seconds more.
 fn rest(holds: i64) -> i64 {
     (holds - LEAST_REST).clamp(LEAST_REST, LONGEST_REST)
+}
+
+/// How long until it is asked for again what has failed so often in a row.
+fn retry(failures: u32) -> i64 {
+    let doubled = 1_i64.checked_shl(failures.saturating_sub(1)).unwrap_or(i64::MAX);
+    FIRST_RETRY.saturating_mul(doubled).clamp(FIRST_RETRY, LEAST_REST)
 }
 
 /// Waits until then; what ends meanwhile is sent no more.
@@ -245,6 +256,15 @@ mod tests {
             [("/", "/%2B%2F8%3D"), ("/ocsp", "/ocsp/%2B%2F8%3D"), ("/a/", "/a/%2B%2F8%3D")]
         {
             assert_eq!(target(path, &[0xfb, 0xff]), expected);
+        }
+    }
+
+    #[test]
+    fn what_has_failed_is_asked_for_sooner_at_first() {
+        for (failures, expected) in
+            [(1, 10), (2, 20), (5, 160), (6, 300), (40, 300), (64, 300), (u32::MAX, 300)]
+        {
+            assert_eq!(retry(failures), expected, "{failures}");
         }
     }
 

@@ -10,6 +10,7 @@ use millstream_server::generation::Shared;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 
@@ -19,13 +20,16 @@ pub struct Issuing(Option<Orders>);
 
 impl Issuing {
     /// From now on the certificates of this configuration are asked for, and no others.
-    pub fn take_over(&mut self, shared: &Arc<Shared>) {
+    /// `renewed` is told of each that is issued.
+    pub fn take_over(&mut self, shared: &Arc<Shared>, renewed: &Arc<Notify>) {
         if self.0.is_none() && shared.acme.issuers.is_empty() {
             return;
         }
         let told = self.0.as_ref().is_some_and(|thread| thread.send(shared.clone()).is_ok());
         if !told {
-            self.0 = background::start(("acme", "acme has"), Rights::Renounced, shared.clone(), issue);
+            let renewed = renewed.clone();
+            let work = move |shared, orders| issue(shared, orders, renewed);
+            self.0 = background::start(("acme", "acme has"), Rights::Renounced, shared.clone(), work);
         }
     }
 
@@ -48,7 +52,7 @@ impl Drop for AtWork {
     }
 }
 
-async fn issue(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Shared>>) {
+async fn issue(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Shared>>, renewed: Arc<Notify>) {
     let mut at_work: Vec<AtWork> = Vec::new();
     loop {
         let mut before = std::mem::take(&mut at_work);
@@ -57,14 +61,14 @@ async fn issue(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Shared
             match before.iter().position(is_same) {
                 Some(at) => {
                     let known = before.swap_remove(at);
-                    known.around.replace(around(&shared, setup));
+                    known.around.replace(around(&shared, setup, &renewed));
                     at_work.push(known);
                 }
                 None => {
                     // What it held is free before the next one wants it.
                     before.retain(|old| old.setup.settings.name != setup.settings.name);
                     tokio::task::yield_now().await;
-                    at_work.push(begin(&shared, setup));
+                    at_work.push(begin(&shared, setup, &renewed));
                 }
             }
         }
@@ -78,16 +82,17 @@ async fn issue(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Shared
     }
 }
 
-fn around(shared: &Shared, setup: &IssuerSetup) -> Around {
+fn around(shared: &Shared, setup: &IssuerSetup, renewed: &Arc<Notify>) -> Around {
     let resolver = shared.configuration.http.acme_issuers[setup.index].resolver;
     Around {
         log: shared.main_log.clone(),
         resolver: resolver.map(|id| shared.resolvers[id.0 as usize].clone()),
+        renewed: renewed.clone(),
     }
 }
 
-fn begin(shared: &Shared, setup: &Arc<IssuerSetup>) -> AtWork {
-    let around = Rc::new(RefCell::new(around(shared, setup)));
+fn begin(shared: &Shared, setup: &Arc<IssuerSetup>, renewed: &Arc<Notify>) -> AtWork {
+    let around = Rc::new(RefCell::new(around(shared, setup, renewed)));
     let challenges = shared.acme.challenges.clone();
     let task = tokio::task::spawn_local(issuer::run(setup.clone(), challenges, around.clone()));
     AtWork { setup: setup.clone(), around, task }

@@ -29,11 +29,16 @@ const LONGEST: Duration = Duration::from_secs(3);
 pub struct Renewing {
     orders: Option<Orders>,
     stapler: Stapler,
-    /// Certificates were read again.
+    /// Certificates were read again, or issued.
     renewed: Arc<Notify>,
 }
 
 impl Renewing {
+    /// What is told of certificates that are issued.
+    pub fn renewed(&self) -> &Arc<Notify> {
+        &self.renewed
+    }
+
     /// From now on the files of this configuration are followed, and no others.
     pub fn take_over(&mut self, shared: &Arc<Shared>) {
         self.stapler.take_over(shared, &self.renewed);

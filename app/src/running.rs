@@ -183,7 +183,7 @@ impl Process {
     fn tell_threads(&mut self) {
         names::follow(&self.shared);
         self.checker.take_over(&self.shared, &self.log_writer, &self.registry);
-        self.issuing.take_over(&self.shared);
+        self.issuing.take_over(&self.shared, self.renewing.renewed());
         self.renewing.take_over(&self.shared);
         self.recording.take_over(&self.shared);
         self.exporting.take_over(&self.shared);

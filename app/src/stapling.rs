@@ -1,7 +1,7 @@
 //! The thread that asks responders what authorities say of certificates, for all workers.
 //!
 //! It is started by the first configuration that wants any of it, after privileges are dropped. What was said of a certificate goes on over a reload, and
-//! is asked about anew when its file holds another one. Next: `millstream-acme`'s `stapling`, what it does.
+//! is asked about anew when its file holds another one or another one is issued. Next: `millstream-acme`'s `stapling`, what it does.
 
 use crate::background::{self, Orders, Rights};
 use millstream_acme::stapling::{self, Asked, Stapled};

@@ -160,8 +160,10 @@ pub struct ServerTls {
     certificates: Arc<Certificates>,
     /// Its certificates, where they are known at a handshake alone.
     evaluated: Option<Evaluated>,
-    /// What is issued to it, where it has no other certificate.
-    awaited: Option<Arc<Issued>>,
+    /// What is issued to it.
+    issued: Option<Arc<Issued>>,
+    /// Whether it has a certificate besides, or one that is known at a handshake.
+    has_others: bool,
 }
 
 impl ServerTls {
@@ -207,7 +209,7 @@ impl ServerTls {
             (certificates, context)
         };
         let certificates = Arc::new(certificates);
-        let awaited = issued.clone().filter(|_| tls.certificates.iter().all(is_issued));
+        let has_others = !tls.certificates.iter().all(is_issued);
         let evaluated = is_evaluated.then(|| Evaluated {
             pairs: tls.certificates.iter().filter(|pair| !is_issued(pair)).cloned().collect(),
             passwords,
@@ -237,7 +239,8 @@ impl ServerTls {
         if tls.session_tickets {
             config.ticketer = sessions::tickets(tls.session_timeout, &tls.ticket_keys, context)?;
         }
-        Ok(Arc::new(ServerTls { configs: offering(config), offers_http2, certificates, evaluated, awaited }))
+        let configs = offering(config);
+        Ok(Arc::new(ServerTls { configs, offers_http2, certificates, evaluated, issued, has_others }))
     }
 
     /// The files that certificates are read from, and what is sent with them.
@@ -254,15 +257,25 @@ impl ServerTls {
         read_again
     }
 
-    /// The certificates in use that were read of files.
+    /// Whether its only certificate has not been issued yet.
+    fn is_waiting(&self) -> bool {
+        !self.has_others && self.issued.as_ref().is_some_and(|issued| issued.is_empty())
+    }
+
+    /// The certificates in use that were read of files, or issued.
     pub fn leaves(&self) -> Vec<Leaf> {
-        self.certificates.held.leaves()
+        let held = &self.certificates.held;
+        let issued = self.issued.as_ref().and_then(|issued| issued.leaf(held.authorities()));
+        held.leaves().into_iter().chain(issued).collect()
     }
 
     /// With this certificate goes what its authority says of it, or nothing, from the next handshake on.
     pub fn staple(&self, leaf: &CertificateDer<'_>, response: Option<&[u8]>) {
         if self.certificates.held.staple(leaf, response) {
             self.certificates.publish();
+        }
+        if let Some(issued) = &self.issued {
+            issued.staple(leaf, response);
         }
     }
 }

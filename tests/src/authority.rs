@@ -28,6 +28,8 @@ pub struct AuthorityPlan<'a> {
     pub validity: u32,
     /// Id and key of the one account that it knows elsewhere, where it takes no others.
     pub external_account: Option<(&'a str, &'a str)>,
+    /// Where its certificates say that somebody tells whether they are revoked; nobody does by itself.
+    pub responder_port: Option<u16>,
     /// Its faults, as environment.
     pub faults: &'a [(&'a str, &'a str)],
 }
@@ -59,7 +61,9 @@ impl Authority {
             "externalAccountBindingRequired": plan.external_account.is_some(),
             "externalAccountMACKeys": keys,
             "retryAfter": { "authz": 1, "order": 1 },
-            "keyAlgorithm": "ecdsa",
+            // It hands out no other keys than RSA's.
+            "keyAlgorithm": if plan.responder_port.is_some() { "rsa" } else { "ecdsa" },
+            "ocspResponderURL": plan.responder_port.map(|port| format!("http://127.0.0.1:{port}/")).unwrap_or_default(),
             // Of several it chooses by chance where none is asked for.
             "profiles": { "default": { "description": "for tests", "validityPeriod": plan.validity } },
         }});
@@ -114,11 +118,20 @@ impl Authority {
 
     /// A file with one of the roots that its certificates lead up to; others than the first only where its faults say so.
     pub fn root(&self, number: usize) -> String {
-        let url = format!("https://127.0.0.1:{}/roots/{number}", self.management);
+        let pem = self.managed(&format!("roots/{number}"));
+        self.folder.write(&format!("root-{number}.pem"), &pem).display().to_string()
+    }
+
+    /// The certificate that it issues with, and its key, as PEM; of one that names a responder.
+    pub fn intermediate(&self) -> (String, String) {
+        (self.managed("intermediates/0"), self.managed("intermediate-keys/0"))
+    }
+
+    fn managed(&self, what: &str) -> String {
+        let url = format!("https://127.0.0.1:{}/{what}", self.management);
         let told = Command::new("curl").args(["-ks", "--fail", &url]).output().expect("curl is there");
         assert!(told.status.success(), "{url}");
-        let pem = String::from_utf8(told.stdout).expect("it is PEM");
-        self.folder.write(&format!("root-{number}.pem"), &pem).display().to_string()
+        String::from_utf8(told.stdout).expect("it is PEM")
     }
 
     /// The lines of its block that every issuer here has.

@@ -26,6 +26,22 @@ impl SigningAuthority {
         authority
     }
 
+    /// One of which somebody else has the certificate and key, as PEM, and names this port as its responder's.
+    pub fn with(folder: &Path, (certificate, key): (&str, &str), responder_port: u16) -> SigningAuthority {
+        let authority = SigningAuthority { folder: folder.to_path_buf(), responder_port, issued: 0 };
+        authority.write("ca.pem", certificate);
+        authority.write("ca.key", key);
+        authority.write("index", "");
+        authority
+    }
+
+    /// It has issued a certificate with this serial number, in hexadecimal digits.
+    pub fn has_issued(&self, serial: &str) {
+        // OpenSSL takes no index with a subject twice.
+        let line = format!("V\t490101000000Z\t\t{serial}\tunknown\t/CN={serial}\n");
+        self.write("index", &(self.read("index") + &line));
+    }
+
     /// Issues a certificate for `localhost` and 127.0.0.1 whose key is of that kind (`rsa` or `ec`); it names the responder of this authority.
     pub fn issue(&mut self, name: &str, kind: &str) {
         self.issued += 1;
@@ -67,9 +83,7 @@ impl SigningAuthority {
             &alone,
         ]);
         self.write(&whole, &(self.read(&alone) + &self.read("ca.pem")));
-        // OpenSSL takes no index with a subject twice.
-        let line = format!("V\t490101000000Z\t\t{serial}\tunknown\t/CN={name}\n");
-        self.write("index", &(self.read("index") + &line));
+        self.has_issued(&serial);
     }
 
     /// All that was issued is revoked from now on, for a responder that is started after this.

@@ -133,7 +133,7 @@ where
             let why = io::Error::new(io::ErrorKind::PermissionDenied, "no server for this name");
             return Err(refuse(start.io, UNRECOGNISED_NAME, why).await);
         };
-        if server.awaited.as_ref().is_some_and(|issued| issued.is_empty()) {
+        if server.is_waiting() {
             let name = name.as_deref().unwrap_or("no name");
             let why = format!("the certificate of this server has not been issued yet, for {name}");
             return Err(refuse(start.io, NO_CERTIFICATE, io::Error::other(why)).await);

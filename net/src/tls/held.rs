@@ -180,7 +180,7 @@ fn speaks_of(response: &[u8], leaf: &CertificateDer<'_>) -> bool {
 /// The certificate of a pair, with those that may have issued it.
 #[derive(Debug, Clone)]
 pub struct Leaf {
-    /// Where it was read.
+    /// Where it was read, or what was issued.
     pub name: PathBuf,
     /// The certificate.
     pub certificate: CertificateDer<'static>,
@@ -190,15 +190,28 @@ pub struct Leaf {
     pub stapled: Option<Vec<u8>>,
 }
 
+impl Leaf {
+    /// That of a pair; `None` where it has no certificate.
+    pub(super) fn of(
+        pair: &CertifiedKey,
+        name: PathBuf,
+        authorities: &[CertificateDer<'static>],
+    ) -> Option<Leaf> {
+        let (certificate, rest) = pair.cert.split_first()?;
+        let above = rest.iter().chain(authorities).cloned().collect();
+        Some(Leaf { name, certificate: certificate.clone(), above, stapled: pair.ocsp.clone() })
+    }
+}
+
 impl Held {
     /// The certificates in use.
     pub(super) fn leaves(&self) -> Vec<Leaf> {
-        let leaf = |held: &HeldPair| {
-            let (certificate, rest) = held.current.cert.split_first()?;
-            let above = rest.iter().chain(&self.authorities).cloned().collect();
-            let stapled = held.current.ocsp.clone();
-            Some(Leaf { name: held.certificate.name(), certificate: certificate.clone(), above, stapled })
-        };
+        let leaf = |held: &HeldPair| Leaf::of(&held.current, held.certificate.name(), &self.authorities);
         self.lock().iter().filter_map(leaf).collect()
+    }
+
+    /// What may have issued them, beside what stands in their own files.
+    pub(super) fn authorities(&self) -> &[CertificateDer<'static>] {
+        &self.authorities
     }
 }

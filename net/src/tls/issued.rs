@@ -5,12 +5,15 @@
 
 use super::TlsError;
 use super::certificates::Certificates;
+use super::held::Leaf;
 use super::pem::pair;
 use millstream_conf::model::PemSource;
 use rustls::crypto::aws_lc_rs;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use rustls_pki_types::CertificateDer;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The certificate that is in use, where there is one.
@@ -48,9 +51,28 @@ impl Issued {
     /// What is wrong with them; what was in use stays.
     pub fn put(&self, pem: &str) -> Result<(), TlsError> {
         let source = PemSource::Data(pem.into());
-        let made = pair(&source, &source, &[], &aws_lc_rs::default_provider())?;
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(made));
+        let mut made = pair(&source, &source, &[], &aws_lc_rs::default_provider())?;
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let same = current.as_ref().filter(|before| before.cert.first() == made.cert.first());
+        made.ocsp = same.and_then(|before| before.ocsp.clone());
+        *current = Some(Arc::new(made));
         Ok(())
+    }
+
+    /// The certificate in use, with those that came with it and these authorities.
+    pub(super) fn leaf(&self, authorities: &[CertificateDer<'static>]) -> Option<Leaf> {
+        Leaf::of(self.current()?.as_ref(), PathBuf::from(&*self.name), authorities)
+    }
+
+    /// What the authority says goes with this certificate from now on, or nothing; with one that was issued since goes nothing that was said
+    /// of the one before.
+    pub(super) fn staple(&self, leaf: &CertificateDer<'_>, response: Option<&[u8]>) {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(of) = current.as_mut().filter(|of| of.cert.first() == Some(leaf)) {
+            let mut made = (**of).clone();
+            made.ocsp = response.map(<[u8]>::to_vec);
+            *of = Arc::new(made);
+        }
     }
 
     pub(super) fn current(&self) -> Option<Arc<CertifiedKey>> {

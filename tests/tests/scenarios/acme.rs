@@ -16,6 +16,7 @@ use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 
 mod serve;
+mod stapled;
 mod state;
 
 /// Ports that the world knows as 80 and 443.
@@ -37,6 +38,7 @@ impl Ports {
             tls_port: self.tls,
             validity: 3600,
             external_account: None,
+            responder_port: None,
             faults: &[],
         }
     }

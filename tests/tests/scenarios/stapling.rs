@@ -49,7 +49,7 @@ fn what_the_responder_says_of_each_certificate_is_stapled_and_outlives_a_reload_
     server.says("ssl_stapling: ");
     assert!(has_none(&shake(server.port(), "ec")));
     let responder = authority.respond();
-    // A failure is tried again after minutes; another configuration asks at once only about what is new in it.
+    // A failure is tried again after a while; another configuration asks at once only about what is new in it.
     server.rewrite(SITE, &[("STAPLING", "")]);
     server.signal(Signal::HUP);
     server.says("configuration 2 is in force");
