@@ -113,7 +113,7 @@ impl Stapled {
 /// Asks in time, without end.
 pub async fn run(asked: Rc<Asked>, stapled: Rc<RefCell<Stapled>>) {
     let mut told: Option<String> = None;
-    let mut failures = 0;
+    let mut failures: u32 = 0;
     loop {
         let answer = ask(&asked, &stapled).await;
         let now = clock::wall().seconds;
@@ -138,7 +138,7 @@ pub async fn run(asked: Rc<Asked>, stapled: Rc<RefCell<Stapled>>) {
                     tell(&asked, &stapled, Level::Error, &why);
                     told = Some(why);
                 }
-                failures += 1;
+                failures = failures.saturating_add(1);
                 now + retry(failures)
             }
         };
@@ -153,8 +153,7 @@ fn rest(holds: i64) -> i64 {
 
 /// How long until it is asked for again what has failed so often in a row.
 fn retry(failures: u32) -> i64 {
-    let doubled = 1_i64.checked_shl(failures.saturating_sub(1)).unwrap_or(i64::MAX);
-    FIRST_RETRY.saturating_mul(doubled).clamp(FIRST_RETRY, LEAST_REST)
+    FIRST_RETRY.saturating_mul(2_i64.saturating_pow(failures.saturating_sub(1))).min(LEAST_REST)
 }
 
 /// Waits until then; what ends meanwhile is sent no more.
