@@ -322,11 +322,13 @@ fn limit(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
         proxy: round.found.of("proxy"),
         api: round.found.of("api"),
         generator: round.found.of("generator"),
+        floor: round.round.outcome.generator.limits.clone(),
         machine_busy: round.found.machine_busy,
         stolen: round.found.stolen,
         cores: climbed.cores,
         is_here: climbed.is_local,
         link: (!climbed.is_local).then(party::link_speed).flatten(),
+        on_the_way: round.found.on_the_way,
     };
     vec![format!("At \"{}\": {}", measure.step.entry().title, verdict::judge(&evidence).text())]
 }

@@ -6,7 +6,8 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// TCP_LISTEN and TCP_TIME_WAIT of the kernel.
+/// TCP_ESTABLISHED, TCP_LISTEN and TCP_TIME_WAIT of the kernel.
+const ESTABLISHED: u8 = 0x01;
 pub(super) const LISTEN: u8 = 0x0a;
 pub(super) const TIME_WAIT: u8 = 0x06;
 
@@ -17,6 +18,8 @@ pub(super) struct Socket {
     pub(super) remote: SocketAddr,
     pub(super) state: u8,
     pub(super) inode: u64,
+    /// Bytes that were written and that the other side has not confirmed.
+    pub(super) unsent: u64,
     /// Until its timer ends, in hundredths of a second.
     pub(super) timer: u64,
 }
@@ -35,9 +38,10 @@ pub(super) fn line(text: &str) -> Option<Socket> {
     let local = address(words.next()?)?;
     let remote = address(words.next()?)?;
     let state = u8::from_str_radix(words.next()?, 16).ok()?;
-    let timer = words.nth(1).and_then(|timer| u64::from_str_radix(timer.split_once(':')?.1, 16).ok())?;
+    let unsent = u64::from_str_radix(words.next()?.split_once(':')?.0, 16).ok()?;
+    let timer = words.next().and_then(|timer| u64::from_str_radix(timer.split_once(':')?.1, 16).ok())?;
     let inode = words.nth(3)?.parse().ok()?;
-    Some(Socket { local, remote, state, inode, timer })
+    Some(Socket { local, remote, state, inode, unsent, timer })
 }
 
 /// `0100007F:1F90`: words of four bytes as the machine has them in memory, then the port.
@@ -57,6 +61,15 @@ fn address(text: &str) -> Option<SocketAddr> {
         _ => return None,
     };
     Some(SocketAddr::new(ip, port))
+}
+
+/// Connections to a server at this address whose answers have not all gone over the way from it.
+pub(super) fn unsent(address: SocketAddr) -> u64 {
+    let mut count = 0;
+    each(|socket| {
+        count += u64::from(socket.state == ESTABLISHED && socket.local == address && socket.unsent > 0);
+    });
+    count
 }
 
 /// Connections in TIME_WAIT with this address on either side.
@@ -81,12 +94,4 @@ pub fn time_wait_of_late(addresses: &[SocketAddr], seconds: f64) -> u64 {
         count += u64::from(socket.state == TIME_WAIT && meets && is_new);
     });
     count
-}
-
-/// Connections in TIME_WAIT on this machine (in this network namespace).
-pub fn time_wait_total() -> u64 {
-    let text = fs::read_to_string("/proc/net/sockstat").unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("TCP:")).unwrap_or_default();
-    let mut words = line.split_ascii_whitespace().skip_while(|word| *word != "tw");
-    words.nth(1).and_then(|count| count.parse().ok()).unwrap_or(0)
 }
