@@ -3,10 +3,12 @@
 //! Each case is real processes and a real load; the verdict is the one that `ladder` and `capacity` give. Each run counts, none is
 //! repeated. A name that is not the right one is wrong; unknown is not, but seldom is what one wants to hear. The measuring
 //! is a program of its own, `bin/verdict`, so that the generator is a release build. Next: `cases` for how each is built,
-//! `toxiproxy` for the narrow network, which this kernel has no other way to make.
+//! `held_out` for those that the rules were not made on, `toxiproxy` for narrow and long ways, which this kernel has no other
+//! means of making.
 
 mod toxiproxy;
 mod cases;
+mod held_out;
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -77,7 +79,7 @@ pub fn table(servers: &Servers, runs: u32) -> Result<String, String> {
         DURATION.as_millis()
     );
     let mut score = Score::default();
-    for case in cases::all() {
+    for case in cases::all().into_iter().chain(held_out::all()) {
         let mut of_case = Score::default();
         let mut said = String::new();
         for number in 1..=runs {
@@ -178,7 +180,7 @@ impl Stage {
             stolen: found.stolen,
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
             is_here: !self.is_elsewhere,
-            on_the_way: found.on_the_way,
+            link: self.link,
             ..Evidence::default()
         }
     }

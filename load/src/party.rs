@@ -2,7 +2,7 @@
 //!
 //! A [`Process`] is a child in a directory of its own (`place`) that outlives neither its value nor this process. `account`
 //! says what CPU a process used and wanted, `throttle` whether a limit held it back, `listening` who answers at an address,
-//! `sockets` what connections carry and leave behind, `meter` all of it over one run. Linux's /proc is read, by the crate of
+//! `sockets` what connections leave behind, `meter` all of it over one run. Linux's /proc is read, by the crate of
 //! that name but for the timers of sockets, which it leaves out; nothing here decides what the figures mean. Next: `verdict`.
 
 mod place;

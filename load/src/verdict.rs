@@ -126,8 +126,6 @@ pub struct Evidence {
     pub is_here: bool,
     /// Bytes per second that the way to the API can carry; `None`: unknown, or never left this machine.
     pub link: Option<f64>,
-    /// Answers that were on the way from the API, on average ([`crate::party::Metered::on_the_way`]).
-    pub on_the_way: Option<f64>,
 }
 
 /// What limits, and how that is known.

@@ -8,16 +8,16 @@ use std::time::Duration;
 use millstream_load::origin::{self, DemoOptions, DemoOrigin, Work};
 use millstream_load::party::{Meter, Place, Process, Whose, free_address};
 use millstream_load::verdict::Limit;
-use rustix::process::Pid;
+use rustix::process::{Pid, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::Servers;
-use super::toxiproxy::{self, Narrow};
+use super::toxiproxy::{self, Relay};
 
 /// How long a process may take until it accepts connections.
-const START: Duration = Duration::from_secs(15);
-/// Kilobytes per second and connection of the narrow network.
-const NARROW: u32 = 4_000;
+pub(super) const START: Duration = Duration::from_secs(15);
+/// Kilobytes per second that each connection has of the link.
+const PART: u32 = 4_000;
 
 /// A case.
 pub(super) struct VerdictCase {
@@ -37,25 +37,36 @@ pub(super) struct Stage {
     pub(super) origin_share: f64,
     /// Whether the API is treated as one on another machine, whose CPU cannot be seen.
     pub(super) is_elsewhere: bool,
-    /// Whether the generator must share one core with a process that always wants it.
-    is_hindered: bool,
-    proxy: Process,
-    api: Api,
-    /// Where the API writes its answers to.
-    way: Option<SocketAddr>,
+    pub(super) hindrance: Hindrance,
+    pub(super) proxy: Process,
+    pub(super) api: Api,
+    /// Bytes per second that the way to the API can carry, as an interface would say.
+    pub(super) link: Option<f64>,
     /// What else runs.
-    _others: Vec<Other>,
+    #[allow(dead_code, reason = "it ends when dropped")]
+    pub(super) others: Vec<Other>,
 }
 
-enum Api {
+/// What keeps the generator from its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hindrance {
+    None,
+    /// It must share one core with a process that always wants it.
+    OneCore,
+    /// It has the lowest priority.
+    Nice,
+}
+
+/// The API as the bench has it.
+pub(super) enum Api {
     Own(Process),
     Embedded(#[allow(dead_code, reason = "it ends when dropped")] DemoOrigin),
     None,
 }
 
 /// What takes part beside the three.
-enum Other {
-    Narrow(#[allow(dead_code, reason = "it ends when dropped")] Narrow),
+pub(super) enum Other {
+    Relay(#[allow(dead_code, reason = "it ends when dropped")] Relay),
     Hog(#[allow(dead_code, reason = "it ends when dropped")] Process),
     Limited(#[allow(dead_code, reason = "it ends when dropped")] Limited),
 }
@@ -71,7 +82,7 @@ pub(super) fn all() -> Vec<VerdictCase> {
         case("a fast API behind a proxy of one thread", Limit::Proxy, one_thread),
         case("a proxy that rewrites bodies", Limit::Proxy, rewriting),
         case("a generator with one thread on half a core", Limit::Generator, slow_generator),
-        case("4 MB/s for each connection to the API", Limit::Network, narrow_network),
+        case("a link of 64 MB/s to the API, which is full", Limit::Network, full_link),
         case("a machine full of other processes", Limit::Unknown, crowded),
         case("an API that takes all comers", Limit::Unknown, all_comers),
     ]
@@ -79,7 +90,7 @@ pub(super) fn all() -> Vec<VerdictCase> {
 
 impl Stage {
     /// One of a fast or slow API behind a proxy.
-    fn new(url: String, direct: Option<String>, proxy: Process, api: Api) -> Stage {
+    pub(super) fn new(url: String, direct: Option<String>, proxy: Process, api: Api) -> Stage {
         Stage {
             url,
             origin_share: if direct.is_some() { 1.0 } else { 0.0 },
@@ -87,11 +98,11 @@ impl Stage {
             connections: 32,
             threads: 1,
             is_elsewhere: false,
-            is_hindered: false,
+            hindrance: Hindrance::None,
             proxy,
             api,
-            way: None,
-            _others: Vec::new(),
+            link: None,
+            others: Vec::new(),
         }
     }
 
@@ -106,15 +117,17 @@ impl Stage {
             Api::None => None,
         });
         parties.push(("generator".to_owned(), Whose::OtherThreads(own, "demo ".to_owned())));
-        match self.way {
-            Some(way) => Meter::new(parties).with_the_way_from(way),
-            None => Meter::new(parties),
-        }
+        Meter::new(parties)
     }
 
-    /// Puts the calling thread, and all that it starts, on the core where the other process always wants to run.
+    /// Keeps the calling thread, and all that it starts, from its work as the case has it.
     pub(super) fn hinder_generator(&self) -> Result<(), String> {
-        if self.is_hindered { to_first_core(None) } else { Ok(()) }
+        match self.hindrance {
+            Hindrance::None => Ok(()),
+            Hindrance::OneCore => to_first_core(None),
+            // Of the calling thread alone, as Linux has it.
+            Hindrance::Nice => setpriority_process(None, 19).map_err(text),
+        }
     }
 }
 
@@ -175,7 +188,7 @@ fn limited(servers: &Servers) -> Result<Stage, String> {
     let stage = fast(servers, "auto", "", "size=900")?;
     let Api::Own(api) = &stage.api else { return Err("it is a process".to_owned()) };
     let limited = Limited::new(api.id(), 20)?;
-    Ok(Stage { _others: vec![Other::Limited(limited)], ..stage })
+    Ok(Stage { others: vec![Other::Limited(limited)], ..stage })
 }
 
 fn slow_generator(servers: &Servers) -> Result<Stage, String> {
@@ -183,34 +196,37 @@ fn slow_generator(servers: &Servers) -> Result<Stage, String> {
     let hog = hog()?;
     to_first_core(i32::try_from(hog.id()).ok().and_then(Pid::from_raw))?;
     let stage = Stage::new(format!("http://{address}/"), None, proxy, Api::None);
-    Ok(Stage { connections: 64, is_hindered: true, _others: vec![Other::Hog(hog)], ..stage })
+    Ok(Stage { connections: 64, hindrance: Hindrance::OneCore, others: vec![Other::Hog(hog)], ..stage })
 }
 
 /// Three hungry processes for each core.
 fn crowded(servers: &Servers) -> Result<Stage, String> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let hogs = (0..3 * cores).map(|_| hog().map(Other::Hog)).collect::<Result<_, _>>()?;
-    Ok(Stage { _others: hogs, ..one_thread(servers)? })
+    Ok(Stage { others: hogs, ..one_thread(servers)? })
 }
 
-fn narrow_network(servers: &Servers) -> Result<Stage, String> {
+/// The relay lets every connection have its part of the link.
+fn full_link(servers: &Servers) -> Result<Stage, String> {
     let (api, at) = fast_api(&servers.api)?;
-    let narrow = toxiproxy::narrow(at, NARROW)?;
-    let (proxy, address) = proxy(servers, "auto", &passing(narrow.address))?;
-    let direct = Some(format!("http://{}/any?size=300000", narrow.address));
+    let relay = toxiproxy::narrow(at, PART)?;
+    let (proxy, address) = proxy(servers, "auto", &passing(relay.address))?;
+    let direct = Some(format!("http://{}/any?size=300000", relay.address));
     let stage = Stage::new(format!("http://{address}/any?size=300000"), direct, proxy, Api::Own(api));
-    Ok(Stage { connections: 16, way: Some(at), _others: vec![Other::Narrow(narrow)], ..stage })
+    let (connections, is_elsewhere) = (16, true);
+    let link = Some(f64::from(PART * connections) * 1e3);
+    Ok(Stage { connections, is_elsewhere, link, others: vec![Other::Relay(relay)], ..stage })
 }
 
 /// A process that always wants a core.
-fn hog() -> Result<Process, String> {
+pub(super) fn hog() -> Result<Process, String> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "while :; do :; done"]);
     Process::start("a process that wants a core", command, Place::new().map_err(text)?).map_err(text)
 }
 
 /// A control group of its own with a CPU limit, as a container has it; gone when dropped, where its process is.
-struct Limited(PathBuf);
+pub(super) struct Limited(PathBuf);
 
 impl Limited {
     /// Puts a process into it: so many hundredths of a core, in both versions of control groups.
@@ -239,7 +255,7 @@ impl Drop for Limited {
     }
 }
 
-fn fast_api(program: &Path) -> Result<(Process, SocketAddr), String> {
+pub(super) fn fast_api(program: &Path) -> Result<(Process, SocketAddr), String> {
     let address = free_address().map_err(text)?;
     let mut command = Command::new(program);
     command.args([&address.port().to_string(), "1"]);
@@ -249,7 +265,7 @@ fn fast_api(program: &Path) -> Result<(Process, SocketAddr), String> {
     Ok((party, address))
 }
 
-fn passing(api: SocketAddr) -> String {
+pub(super) fn passing(api: SocketAddr) -> String {
     passing_with(api, "")
 }
 
@@ -259,11 +275,11 @@ fn passing_with(api: SocketAddr, inside: &str) -> String {
     )
 }
 
-fn text(error: impl std::fmt::Display) -> String {
+pub(super) fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-fn proxy(servers: &Servers, workers: &str, inside: &str) -> Result<(Process, SocketAddr), String> {
+pub(super) fn proxy(servers: &Servers, workers: &str, inside: &str) -> Result<(Process, SocketAddr), String> {
     let address = free_address().map_err(text)?;
     let place = Place::new().map_err(text)?;
     let conf = format!(

@@ -340,6 +340,5 @@ fn evidence(behind: &Behind, servers: &Servers, through: Once, sum: f64) -> Evid
         cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
         is_here: servers.are_local(),
         link: if servers.are_local() { None } else { link_speed() },
-        on_the_way: behind.found.on_the_way,
     }
 }

@@ -328,7 +328,6 @@ fn limit(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
         cores: climbed.cores,
         is_here: climbed.is_local,
         link: (!climbed.is_local).then(party::link_speed).flatten(),
-        on_the_way: round.found.on_the_way,
     };
     vec![format!("At \"{}\": {}", measure.step.entry().title, verdict::judge(&evidence).text())]
 }

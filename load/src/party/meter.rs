@@ -3,10 +3,8 @@
 
 use super::account::{Account, Spent, Whose};
 use super::machine::{Cores, opened};
-use super::sockets::unsent;
 use crate::progress::Progress;
 use millstream_net::clock;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Looks that follow faster are left out: looking costs CPU itself.
@@ -21,11 +19,6 @@ pub struct Meter {
     parties: Vec<(String, Whose)>,
     first: Option<Glance>,
     last: Option<Glance>,
-    /// Where the API listens on this machine, if its sockets are looked at.
-    api: Option<SocketAddr>,
-    /// Its connections with an answer on its way, summed up over so many looks.
-    unsent: u64,
-    looks: u32,
 }
 
 #[derive(Debug)]
@@ -48,9 +41,6 @@ pub struct Metered {
     /// The share that the hypervisor gave to other machines meanwhile (steal), 0 to 1; it is in `machine_busy`.
     #[serde(default)]
     pub stolen: f64,
-    /// Connections of the API whose answer was on its way from it, on average; `None`: nobody looked.
-    #[serde(default)]
-    pub on_the_way: Option<f64>,
     /// TCP connections that were begun from it per second, whoever began them.
     pub opened_per_second: f64,
 }
@@ -65,12 +55,7 @@ impl Metered {
 impl Meter {
     /// Watches these, each by a name; nothing is read yet.
     pub fn new(parties: Vec<(String, Whose)>) -> Meter {
-        Meter { parties, first: None, last: None, api: None, unsent: 0, looks: 0 }
-    }
-
-    /// Looks at the sockets of an API on this machine too: what it has written and nobody has taken is on its way.
-    pub fn with_the_way_from(self, api: SocketAddr) -> Meter {
-        Meter { api: Some(api), ..self }
+        Meter { parties, first: None, last: None }
     }
 
     /// Looks at all of them, unless it has just done so. The first look is where the measurement begins: call it once the
@@ -87,10 +72,6 @@ impl Meter {
             cores: Cores::read(),
             opened: opened(),
         };
-        if let Some(api) = self.api {
-            self.unsent += unsent(api);
-            self.looks += 1;
-        }
         if self.first.is_none() {
             self.first = Some(sight);
         } else {
@@ -116,7 +97,6 @@ impl Meter {
             parties: self.parties.iter().map(|(name, _)| name.clone()).zip(spent).collect(),
             machine_busy: last.cores.busy_since(first.cores),
             stolen: last.cores.stolen_since(first.cores),
-            on_the_way: self.api.map(|_| self.unsent as f64 / f64::from(self.looks.max(1))),
             opened_per_second: last.opened.saturating_sub(first.opened) as f64
                 / seconds.max(f64::MIN_POSITIVE),
         }

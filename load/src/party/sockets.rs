@@ -6,8 +6,7 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// TCP_ESTABLISHED, TCP_LISTEN and TCP_TIME_WAIT of the kernel.
-const ESTABLISHED: u8 = 0x01;
+/// TCP_LISTEN and TCP_TIME_WAIT of the kernel.
 pub(super) const LISTEN: u8 = 0x0a;
 pub(super) const TIME_WAIT: u8 = 0x06;
 
@@ -18,8 +17,6 @@ pub(super) struct Socket {
     pub(super) remote: SocketAddr,
     pub(super) state: u8,
     pub(super) inode: u64,
-    /// Bytes that were written and that the other side has not confirmed.
-    pub(super) unsent: u64,
     /// Until its timer ends, in hundredths of a second.
     pub(super) timer: u64,
 }
@@ -38,10 +35,9 @@ pub(super) fn line(text: &str) -> Option<Socket> {
     let local = address(words.next()?)?;
     let remote = address(words.next()?)?;
     let state = u8::from_str_radix(words.next()?, 16).ok()?;
-    let unsent = u64::from_str_radix(words.next()?.split_once(':')?.0, 16).ok()?;
-    let timer = words.next().and_then(|timer| u64::from_str_radix(timer.split_once(':')?.1, 16).ok())?;
+    let timer = words.nth(1).and_then(|timer| u64::from_str_radix(timer.split_once(':')?.1, 16).ok())?;
     let inode = words.nth(3)?.parse().ok()?;
-    Some(Socket { local, remote, state, inode, unsent, timer })
+    Some(Socket { local, remote, state, inode, timer })
 }
 
 /// `0100007F:1F90`: words of four bytes as the machine has them in memory, then the port.
@@ -61,15 +57,6 @@ fn address(text: &str) -> Option<SocketAddr> {
         _ => return None,
     };
     Some(SocketAddr::new(ip, port))
-}
-
-/// Connections to a server at this address whose answers have not all gone over the way from it.
-pub(super) fn unsent(address: SocketAddr) -> u64 {
-    let mut count = 0;
-    each(|socket| {
-        count += u64::from(socket.state == ESTABLISHED && socket.local == address && socket.unsent > 0);
-    });
-    count
 }
 
 /// Connections in TIME_WAIT with this address on either side.

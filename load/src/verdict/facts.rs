@@ -11,6 +11,9 @@ use crate::party::Spent;
 /// Where something has more than this of the time, or of the cores, nothing else can have as much.
 pub(super) const MOST: f64 = 0.5;
 
+/// A larger gain is as good as one without an end, which it is where the others cost nothing.
+const MOST_GAIN: f64 = 1e3;
+
 /// A party that could be looked at. Shares are of the time that this machine had, without what its host gave to others.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Watched {
@@ -23,7 +26,7 @@ pub(super) struct Watched {
     pub(super) waited: f64,
     /// The share in which its keenest thread was at work: it ran, or waited for a core.
     pub(super) at_work: f64,
-    /// Of the cores that it may use, the share that all its threads together wanted.
+    /// Of the cores that it may use, the share that all its threads together wanted; 0 where cores were left over.
     pub(super) wanted: f64,
     /// The share of the periods of a CPU limit in which it was held back; `None`: no limit is known.
     pub(super) held_back: Option<f64>,
@@ -68,14 +71,17 @@ impl Facts<'_> {
         let seen = |who, spent: Option<Spent>| {
             let spent = spent.filter(|spent| spent.seconds > 0.0)?;
             let may_use = f64::from(spent.may_use.unwrap_or(evidence.cores)).clamp(1.0, cores);
+            let used = spent.cpu_seconds / spent.seconds;
+            // Many threads that wake together wait for each other, and still nobody lacks a core where cores idle.
+            let is_short_of_cores = busy >= ALWAYS || used >= ALWAYS * may_use;
             let share = |share: f64| (share / had).min(1.0);
             Some(Watched {
                 who,
-                used: spent.cpu_seconds / spent.seconds,
+                used,
                 ran: share(spent.busiest),
                 waited: share(spent.waited),
                 at_work: share(spent.wanted),
-                wanted: share(spent.wanted_cores / may_use),
+                wanted: if is_short_of_cores { share(spent.wanted_cores / may_use) } else { 0.0 },
                 held_back: spent.held_back,
             })
         };
@@ -117,6 +123,16 @@ impl Facts<'_> {
         party.waited > party.ran.max(1.0 - ALWAYS) && self.strangers.is_some_and(|used| used > party.used)
     }
 
+    /// How many times more answers there could be at the most if a party cost nothing, less one: until the threads of another
+    /// run all the time, or the cores that are left to the parties do (the utilisation law, X ≤ 1 ÷ D, for each of them).
+    pub(super) fn gain_without(&self, party: &Watched) -> f64 {
+        let others = || self.parties().filter(|other| other.who != party.who);
+        let shared =
+            (self.cores() - self.strangers.unwrap_or(0.0)) / others().map(|other| other.used).sum::<f64>();
+        let own = |other: Watched| if other.is_held_back() { 1.0 } else { 1.0 / other.ran };
+        (others().map(own).fold(shared, f64::min) - 1.0).clamp(0.0, MOST_GAIN)
+    }
+
     /// A part of the mean time of a request, 0 to 1.
     fn of_latency(&self, seconds: f64) -> f64 {
         let latency = self.evidence.top.latency;
@@ -129,12 +145,6 @@ impl Facts<'_> {
             return Some(0.0);
         }
         Some(self.of_latency(self.evidence.direct?.connect))
-    }
-
-    /// The share of the requests whose answer is on its way from the API; `None`: not known.
-    pub(super) fn on_the_way(&self) -> Option<f64> {
-        let connections = f64::from(self.evidence.top.connections.max(1));
-        Some((self.evidence.on_the_way? / connections).min(1.0))
     }
 
     /// The share of a request's time that the proxy adds where nobody else asks, and so without waiting for a core; `None`:
@@ -150,7 +160,7 @@ impl Facts<'_> {
         let with = |party: Option<Watched>| party.map_or(1.0, |seen| seen.at_work);
         let is_proxied = self.proxy.is_some() || self.evidence.through.is_some();
         let proxy = if is_proxied { with(self.proxy) + self.added().unwrap_or(0.0) } else { 0.0 };
-        let way = self.round_trip().unwrap_or(1.0) + self.on_the_way().unwrap_or(0.0);
+        let way = self.round_trip().unwrap_or(1.0);
         (1.0 - with(self.generator) - proxy - way).max(0.0)
     }
 

@@ -1,7 +1,7 @@
 //! The decision: three rules in order, each a name only where the facts show it, and then why it is unknown.
 //!
 //! 1. somebody is saturated: always at work on the cores that he may use, held back by a limit of his own; or a full link;
-//! 2. the way: most of a request's time is the round trip, or its answer on the way;
+//! 2. the way: most of a request's time is the round trip;
 //! 3. the place: nobody is saturated, more requests at once bring no more answers, and one place has most of their time.
 //!
 //! Next: `facts`, which the rules read.
@@ -43,35 +43,28 @@ fn name(who: Limit) -> &'static str {
     }
 }
 
-/// Rule 1. Of several that are, the one that no other could have held up: it ran, and did not only wait for a core, all the
-/// time, or it used most of all cores.
+/// Rule 1. Where parties share cores, several are at work most of the time, each because of the others: then it is the one
+/// without which the answers would gain by far the most.
 fn saturated(facts: &Facts<'_>) -> Option<Ruling> {
     let evidence = facts.evidence;
     let link = link_full(facts);
-    let full: Vec<Watched> = facts.parties().filter(|party| is_full(facts, party)).collect();
-    if evidence.floor.is_some() && full.is_empty() && link.is_none() {
-        // Without CPU: its ports.
-        return Some((Limit::Generator, why_floor(evidence)));
-    }
-    let is_free =
-        |party: &Watched| party.is_held_back() || party.ran >= ALWAYS || party.used > MOST * facts.cores();
-    let limit = match (link, full.as_slice()) {
-        (None, []) => return None,
-        (Some(why), []) => return Some((Limit::Network, vec![why])),
-        (None, [one]) => *one,
-        (None, several) => {
-            let mut free = several.iter().filter(|party| is_free(party));
-            match (free.next(), free.next()) {
-                (Some(one), None) => *one,
-                _ => return Some((Limit::Unknown, why_several(facts, several))),
-            }
-        }
-        (Some(link), several) => {
-            let mut why = why_several(facts, several);
-            why.insert(1, link);
-            return Some((Limit::Unknown, why));
-        }
+    let full = facts.parties().filter(|party| is_full(facts, party));
+    let most = full.max_by(|one, other| facts.gain_without(one).total_cmp(&facts.gain_without(other)));
+    let Some(limit) = most else {
+        let out_of_ports = || evidence.floor.is_some().then(|| (Limit::Generator, why_floor(evidence)));
+        return link.map(|why| (Limit::Network, vec![why])).or_else(out_of_ports);
     };
+    let is_rival = |other: &Watched| {
+        let is_in_question = other.at_work > MOST && (other.who != Limit::Api || facts.asks_api());
+        other.who != limit.who
+            && is_in_question
+            && facts.gain_without(other) > MOST * facts.gain_without(&limit)
+    };
+    let rivals: Vec<Watched> = facts.parties().filter(is_rival).collect();
+    if link.is_some() || !rivals.is_empty() {
+        let several: Vec<Watched> = std::iter::once(limit).chain(rivals).collect();
+        return Some((Limit::Unknown, why_several(facts, &several, link)));
+    }
     if facts.stolen > 1.0 - ALWAYS && !limit.is_held_back() {
         return Some((Limit::Unknown, why_stolen(facts)));
     }
@@ -94,24 +87,12 @@ fn is_full(facts: &Facts<'_>, party: &Watched) -> bool {
 
 /// Rule 2.
 fn long_way(facts: &Facts<'_>) -> Option<Ruling> {
-    let run = &facts.evidence.top;
-    let distance = facts.round_trip().filter(|share| *share > MOST).map(|share| {
-        format!(
-            "The round trip to the API takes {}, which is {} of an answer's time.",
-            duration(facts.evidence.direct.map_or(0.0, |once| once.connect)),
-            percent(share)
-        )
-    });
-    let narrow = facts.on_the_way().filter(|share| *share > MOST).map(|share| {
-        format!(
-            "Of {} requests {} had an answer that the API had written and that was still on its way, {} per second in \
-             all.",
-            run.connections,
-            count((share * f64::from(run.connections)).round()),
-            volume(run.bytes_per_second),
-        )
-    });
-    let why = distance.or(narrow).filter(|_| facts.asks_api())?;
+    let share = facts.round_trip().filter(|share| *share > MOST && facts.asks_api())?;
+    let why = format!(
+        "The round trip to the API takes {}, which is {} of an answer's time.",
+        duration(facts.evidence.direct.map_or(0.0, |once| once.connect)),
+        percent(share)
+    );
     Some((Limit::Network, std::iter::once(why).chain(shares(facts)).collect()))
 }
 
@@ -172,13 +153,22 @@ fn brings_no_more(facts: &Facts<'_>) -> Option<String> {
 /// Why it is unknown, and what would tell.
 fn unknown(facts: &Facts<'_>) -> Vec<String> {
     let (evidence, run) = (facts.evidence, &facts.evidence.top);
-    let crowd = facts.strangers_share().filter(|share| *share > 1.0 - ALWAYS);
+    let crowd = facts.strangers_share().filter(|share| *share > 1.0 - ALWAYS && evidence.machine_busy > MOST);
     let said = |reason: String, tells: &str| std::iter::once(reason).chain([tells.to_owned()]);
     let is_open = brings_no_more(facts).is_none() && (evidence.direct.is_some() || evidence.fewer.is_some());
     let reason: Vec<String> = if facts.stolen > 1.0 - ALWAYS {
         return why_stolen(facts);
     } else if let Some(api) = facts.api.filter(|api| facts.is_starved(api)) {
         return why_starved(facts, &api);
+    } else if let Some(share) = crowd {
+        said(
+            format!(
+                "other processes used {} of this machine, and no party was at work all the time.",
+                percent(share)
+            ),
+            "Run this again when the machine is quiet.",
+        )
+        .collect()
     } else if !facts.asks_api() {
         said(
             "no limit was reached. Hardly any request reached the API, and everybody had CPU to spare."
@@ -207,15 +197,6 @@ fn unknown(facts: &Facts<'_>) -> Vec<String> {
             "requests spend most of their time in the API, but nothing shows whether more of them bring more answers."
                 .to_owned(),
             "Measure again with half as many connections (-c).",
-        )
-        .collect()
-    } else if let Some(share) = crowd {
-        said(
-            format!(
-                "other processes used {} of this machine, and no party was at work all the time.",
-                percent(share)
-            ),
-            "Run this again when the machine is quiet.",
         )
         .collect()
     } else {
@@ -268,22 +249,23 @@ fn why_starved(facts: &Facts<'_>, party: &Watched) -> Vec<String> {
     ]
 }
 
-/// Several that are at work all the time.
-fn why_several(facts: &Facts<'_>, several: &[Watched]) -> Vec<String> {
+/// Several of which each may be the limit.
+fn why_several(facts: &Facts<'_>, several: &[Watched], link: Option<String>) -> Vec<String> {
     let names: Vec<String> = several.iter().map(|party| format!("the {}", name(party.who))).collect();
     let used: Vec<String> =
         several.iter().map(|party| format!("the {} used {:.2}", name(party.who), party.used)).collect();
-    let with_generator = several.iter().any(|party| party.who == Limit::Generator);
-    let tells = match with_generator {
+    let used = format!("{} of {}", used.join(", "), cores(facts));
+    let reason = match link {
+        Some(_) => {
+            format!("{} had work all the time, and the network was full: {used}.", names.join(" and "))
+        }
+        None => format!("{} each had work most of the time: {used}.", names.join(" and ")),
+    };
+    let tells = match several.iter().any(|party| party.who == Limit::Generator) {
         true => "Put the generator on another machine: then it is seen which of them is left.",
         false => "Give each of them cores of its own: then it is seen which of them is left.",
     };
-    let both =
-        if names.len() > 1 { "each always had work" } else { "always had work, and so had the network" };
-    vec![
-        format!("{} {both}: {} of {}.", names.join(" and "), used.join(", "), cores(facts)),
-        tells.to_owned(),
-    ]
+    std::iter::once(reason).chain([tells.to_owned()]).chain(link).collect()
 }
 
 fn why_floor(evidence: &Evidence) -> Vec<String> {
