@@ -20,16 +20,21 @@ const FAILING: f64 = 0.01;
 /// What a rule found: who, or unknown, and how that is known.
 type Ruling = (Limit, Vec<String>);
 
-/// The rules, in the order in which they are asked; the last always says something.
-const RULES: [fn(&Facts<'_>) -> Option<Ruling>; 4] =
-    [saturated, long_way, one_place, |facts| Some((Limit::Unknown, unknown(facts)))];
+/// The rules, in the order in which they are asked.
+const RULES: [fn(&Facts<'_>) -> Option<Ruling>; 3] = [saturated, long_way, one_place];
 
 /// Says what limits.
 pub fn judge(evidence: &Evidence) -> Verdict {
     let facts = Facts::of(evidence);
-    let (limit, mut why) = RULES.iter().find_map(|rule| rule(&facts)).unwrap_or((Limit::Unknown, Vec::new()));
+    let ruling = RULES.iter().find_map(|rule| rule(&facts));
+    let (limit, mut why) = ruling.unwrap_or_else(|| told(&facts, unknown(&facts)));
     why.extend(compared_with_alone(evidence, limit));
     Verdict { limit, why, doubts: doubts(&facts, limit) }
+}
+
+/// That it is unknown.
+fn told(facts: &Facts<'_>, (reason, tells): Reason) -> Ruling {
+    (Limit::Unknown, [reason, tells.to_owned()].into_iter().chain(shares(facts)).collect())
 }
 
 /// The party in a sentence.
@@ -51,7 +56,7 @@ fn saturated(facts: &Facts<'_>) -> Option<Ruling> {
     let full = facts.parties().filter(|party| is_full(facts, party));
     let most = full.max_by(|one, other| facts.gain_without(one).total_cmp(&facts.gain_without(other)));
     let Some(limit) = most else {
-        let out_of_ports = || evidence.floor.is_some().then(|| (Limit::Generator, why_floor(evidence)));
+        let out_of_ports = || evidence.floor.as_deref().map(|floor| (Limit::Generator, vec![because(floor)]));
         return link.map(|why| (Limit::Network, vec![why])).or_else(out_of_ports);
     };
     let is_rival = |other: &Watched| {
@@ -62,15 +67,15 @@ fn saturated(facts: &Facts<'_>) -> Option<Ruling> {
     };
     let rivals: Vec<Watched> = facts.parties().filter(is_rival).collect();
     if link.is_some() || !rivals.is_empty() {
-        let several: Vec<Watched> = std::iter::once(limit).chain(rivals).collect();
-        return Some((Limit::Unknown, why_several(facts, &several, link)));
+        let parties: Vec<Watched> = std::iter::once(limit).chain(rivals).collect();
+        return Some(told(facts, several(&parties, link.as_deref())));
     }
     if facts.stolen > 1.0 - ALWAYS && !limit.is_held_back() {
-        return Some((Limit::Unknown, why_stolen(facts)));
+        return Some(told(facts, stolen(facts)));
     }
     // A generator that gets no core is the limit, whoever has it.
     if limit.who != Limit::Generator && !limit.is_held_back() && facts.is_starved(&limit) {
-        return Some((Limit::Unknown, why_starved(facts, &limit)));
+        return Some(told(facts, starved(facts, &limit)));
     }
     Some((limit.who, why_saturated(facts, &limit)))
 }
@@ -151,134 +156,97 @@ fn brings_no_more(facts: &Facts<'_>) -> Option<String> {
 }
 
 /// Why it is unknown, and what would tell.
-fn unknown(facts: &Facts<'_>) -> Vec<String> {
+type Reason = (String, &'static str);
+
+const QUIET: &str = "Run this again when the machine is quiet.";
+const MORE: &str = "More connections (-c) would bring more answers.";
+
+/// Where no rule has said anything.
+fn unknown(facts: &Facts<'_>) -> Reason {
     let (evidence, run) = (facts.evidence, &facts.evidence.top);
-    let crowd = facts.strangers_share().filter(|share| *share > 1.0 - ALWAYS && evidence.machine_busy > MOST);
-    let said = |reason: String, tells: &str| std::iter::once(reason).chain([tells.to_owned()]);
-    let is_open = brings_no_more(facts).is_none() && (evidence.direct.is_some() || evidence.fewer.is_some());
-    let reason: Vec<String> = if facts.stolen > 1.0 - ALWAYS {
-        return why_stolen(facts);
+    let is_crowded = |share: &f64| *share > 1.0 - ALWAYS && evidence.machine_busy > MOST;
+    let alone = evidence.direct.map_or(0.0, |once| once.mean);
+    if facts.stolen > 1.0 - ALWAYS {
+        stolen(facts)
     } else if let Some(api) = facts.api.filter(|api| facts.is_starved(api)) {
-        return why_starved(facts, &api);
-    } else if let Some(share) = crowd {
-        said(
-            format!(
-                "other processes used {} of this machine, and no party was at work all the time.",
-                percent(share)
-            ),
-            "Run this again when the machine is quiet.",
-        )
-        .collect()
+        starved(facts, &api)
+    } else if let Some(share) = facts.strangers_share().filter(is_crowded) {
+        let share = percent(share);
+        let reason =
+            format!("other processes used {share} of this machine, and no party was at work all the time.");
+        (reason, QUIET)
     } else if !facts.asks_api() {
-        said(
-            "no limit was reached. Hardly any request reached the API, and everybody had CPU to spare."
-                .to_owned(),
-            "More connections (-c) would bring more answers.",
-        )
-        .collect()
+        let idle =
+            "no limit was reached. Hardly any request reached the API, and everybody had CPU to spare.";
+        (idle.to_owned(), MORE)
     } else if facts.api.is_none() && run.latency > 0.0 {
-        said(
+        (
             unseen(facts),
             "Run `millstream bench` on the API's machine, or watch it there with top, under this load.",
         )
-        .collect()
-    } else if facts.in_api() > MOST && is_open {
-        said(
-            format!(
-                "no limit was reached. An answer takes {} under load and {} alone.",
-                duration(run.latency),
-                duration(evidence.direct.map_or(0.0, |once| once.mean))
-            ),
-            "More connections (-c) would bring more answers.",
-        )
-        .collect()
+    } else if facts.in_api() > MOST && (alone > 0.0 || evidence.fewer.is_some()) {
+        let (under_load, alone) = (duration(run.latency), duration(alone));
+        (format!("no limit was reached. An answer takes {under_load} under load and {alone} alone."), MORE)
     } else if facts.in_api() > MOST {
-        said(
-            "requests spend most of their time in the API, but nothing shows whether more of them bring more answers."
-                .to_owned(),
-            "Measure again with half as many connections (-c).",
-        )
-        .collect()
+        let reason = "requests are in the API, but nothing shows whether more of them bring more answers.";
+        (reason.to_owned(), "Measure again with half as many connections (-c).")
     } else {
-        said(
-            "nobody was at work all the time, and no single place has most of a request's time.".to_owned(),
-            "More connections (-c) or a longer run (--duration) show who runs out first.",
-        )
-        .collect()
-    };
-    reason.into_iter().chain(shares(facts)).collect()
+        let reason = "nobody was at work all the time, and no single place has most of a request's time.";
+        (reason.to_owned(), "More connections (-c) or a longer run (--duration) show who runs out first.")
+    }
 }
 
 /// What is said of an API whose CPU is not seen.
 fn unseen(facts: &Facts<'_>) -> String {
     let run = &facts.evidence.top;
-    let body = run.latency - run.first_byte;
-    let way = if body > MOST * run.latency {
-        format!(
-            " Most of an answer's time is its body ({} of {}): the network may be narrow, or the API writes slowly.",
-            duration(body),
-            duration(run.latency)
-        )
-    } else {
-        String::new()
-    };
     let whose =
         if facts.evidence.is_here { "its process cannot be seen" } else { "it is on another machine" };
+    let body = run.latency - run.first_byte;
+    let way = match body > MOST * run.latency {
+        true => format!(
+            " Of the {} of an answer its body takes {}: the network may be narrow, or the API writes slowly.",
+            duration(run.latency),
+            duration(body)
+        ),
+        false => String::new(),
+    };
     format!("the API's CPU cannot be seen, because {whose}.{way}")
 }
 
-fn why_stolen(facts: &Facts<'_>) -> Vec<String> {
-    vec![
-        format!(
-            "the host of this virtual machine gave {} of its CPU to other machines (steal).",
-            percent(facts.evidence.stolen)
-        ),
-        "Run this again when it is quiet.".to_owned(),
-    ]
+fn stolen(facts: &Facts<'_>) -> Reason {
+    let share = percent(facts.evidence.stolen);
+    (format!("the host of this virtual machine gave {share} of its CPU to other machines (steal)."), QUIET)
 }
 
-fn why_starved(facts: &Facts<'_>, party: &Watched) -> Vec<String> {
-    vec![
-        format!(
-            "other processes used {} of this machine, and the {} waited for a core {} of the time.",
-            percent(facts.strangers_share().unwrap_or(0.0)),
-            name(party.who),
-            percent(party.waited)
-        ),
-        "Run this again when the machine is quiet.".to_owned(),
-    ]
+fn starved(facts: &Facts<'_>, party: &Watched) -> Reason {
+    let reason = format!(
+        "other processes used {} of this machine, and the {} waited for a core {} of the time.",
+        percent(facts.strangers_share().unwrap_or(0.0)),
+        name(party.who),
+        percent(party.waited)
+    );
+    (reason, QUIET)
 }
 
 /// Several of which each may be the limit.
-fn why_several(facts: &Facts<'_>, several: &[Watched], link: Option<String>) -> Vec<String> {
-    let names: Vec<String> = several.iter().map(|party| format!("the {}", name(party.who))).collect();
-    let used: Vec<String> =
-        several.iter().map(|party| format!("the {} used {:.2}", name(party.who), party.used)).collect();
-    let used = format!("{} of {}", used.join(", "), cores(facts));
-    let reason = match link {
-        Some(_) => {
-            format!("{} had work all the time, and the network was full: {used}.", names.join(" and "))
-        }
-        None => format!("{} each had work most of the time: {used}.", names.join(" and ")),
+fn several(parties: &[Watched], link: Option<&str>) -> Reason {
+    let names: Vec<String> = parties.iter().map(|party| format!("the {}", name(party.who))).collect();
+    let names = names.join(" and ");
+    let had = match link {
+        Some(link) => format!("{names} had work all the time, and the network was full. {link}"),
+        None => format!("{names} each had work most of the time."),
     };
-    let tells = match several.iter().any(|party| party.who == Limit::Generator) {
+    let tells = match parties.iter().any(|party| party.who == Limit::Generator) {
         true => "Put the generator on another machine: then it is seen which of them is left.",
         false => "Give each of them cores of its own: then it is seen which of them is left.",
     };
-    std::iter::once(reason).chain([tells.to_owned()]).chain(link).collect()
-}
-
-fn why_floor(evidence: &Evidence) -> Vec<String> {
-    let floor = evidence.floor.as_deref().unwrap_or_default();
-    let mut letters = floor.chars();
-    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-    vec![format!("{first}{}.", letters.as_str().trim_end_matches('.'))]
+    (had, tells)
 }
 
 fn why_saturated(facts: &Facts<'_>, limit: &Watched) -> Vec<String> {
     let run = &facts.evidence.top;
-    if limit.who == Limit::Generator {
-        return why_floor(facts.evidence).into_iter().chain(meanwhile(facts, limit.who)).collect();
+    if let (Limit::Generator, Some(floor)) = (limit.who, &facts.evidence.floor) {
+        return std::iter::once(because(floor)).chain(shares(facts)).collect();
     }
     let wanted = match limit.held_back {
         Some(share) if limit.is_held_back() => {
@@ -291,26 +259,14 @@ fn why_saturated(facts: &Facts<'_>, limit: &Watched) -> Vec<String> {
         ),
     };
     let each = if run.rate > 0.0 { limit.used / run.rate * (1.0 - run.error_share) } else { 0.0 };
-    let used = format!(
-        "{wanted}: it used {:.2} of {}, which is {} per answer.",
-        limit.used,
-        cores(facts),
-        duration(each)
-    );
-    std::iter::once(used).chain(meanwhile(facts, limit.who)).collect()
+    let (used, cores, each) = (limit.used, facts.evidence.cores, duration(each));
+    let used = format!("{wanted}: it used {used:.2} cores of {cores}, which is {each} per answer.");
+    std::iter::once(used).chain(shares(facts)).collect()
 }
 
-/// `2 cores`.
-fn cores(facts: &Facts<'_>) -> String {
-    format!("{} {}", facts.evidence.cores, if facts.evidence.cores == 1 { "core" } else { "cores" })
-}
-
-/// What the others used.
-fn meanwhile(facts: &Facts<'_>, limit: Limit) -> Option<String> {
-    let others = facts.parties().filter(|party| party.who != limit);
-    let used: Vec<String> =
-        others.map(|party| format!("the {} used {:.2}", name(party.who), party.used)).collect();
-    (!used.is_empty()).then(|| format!("Meanwhile {}.", used.join(" and ")))
+/// The generator's own words.
+fn because(floor: &str) -> String {
+    format!("It had no time left: {}.", floor.trim_end_matches('.'))
 }
 
 /// What each had of this machine.
@@ -358,28 +314,24 @@ fn compared_with_alone(evidence: &Evidence, limit: Limit) -> Option<String> {
 
 /// What makes the figures less than they seem.
 fn doubts(facts: &Facts<'_>, limit: Limit) -> Vec<String> {
-    let errors = facts.evidence.top.error_share;
-    let failing = (errors > FAILING).then(|| {
-        format!(
-            "{} of the requests failed, so the figures do not describe a healthy system.",
-            percent(errors)
-        )
-    });
-    let strangers = facts.strangers_share().filter(|share| *share > 1.0 - ALWAYS && limit != Limit::Unknown);
-    let strangers = strangers.map(|share| {
-        format!(
-            "Other processes used {} of this machine meanwhile, which may have lowered the figures.",
-            percent(share)
-        )
-    });
-    let share = facts.generator.map_or(0.0, |generator| generator.used / facts.cores());
-    let is_shared = facts.evidence.machine_busy >= ALWAYS && share > 1.0 - ALWAYS;
-    let shared = (is_shared && !matches!(limit, Limit::Generator | Limit::Unknown)).then(|| {
-        format!(
-            "The machine was full, and the generator used {} of it: the figure would be higher with the generator on \
-             another machine.",
-            percent(share)
-        )
-    });
-    [failing, strangers, shared].into_iter().flatten().collect()
+    let evidence = facts.evidence;
+    let generator = facts.generator.map_or(0.0, |generator| generator.used / facts.cores());
+    let is_shared = evidence.machine_busy >= ALWAYS && !matches!(limit, Limit::Generator | Limit::Unknown);
+    let strangers = facts.strangers_share().filter(|_| limit != Limit::Unknown).unwrap_or(0.0);
+    let failing = evidence.top.error_share;
+    let all = [
+        (failing, FAILING, "of the requests failed, so the figures do not describe a healthy system."),
+        (
+            strangers,
+            1.0 - ALWAYS,
+            "of this machine went to other processes, which may have lowered the figures.",
+        ),
+        (
+            if is_shared { generator } else { 0.0 },
+            1.0 - ALWAYS,
+            "of the full machine went to the generator: the figure would be higher with it on another machine.",
+        ),
+    ];
+    let told = all.into_iter().filter(|(share, allowed, _)| share > allowed);
+    told.map(|(share, _, words)| format!("{} {words}", percent(share))).collect()
 }

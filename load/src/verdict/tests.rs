@@ -124,31 +124,31 @@ fn each_rule_names_who_the_facts_show_and_another_fact_takes_the_name_away() {
     #[rustfmt::skip]
     let cases: &[Case] = &[
         // 1. Saturated.
-        ("one thread that runs all the time", one_thread, same, Proxy, "It had work 99 % of the time: it used 0.97 of 2 cores, which is 24 µs per answer."),
+        ("one thread that runs all the time", one_thread, same, Proxy, "It had work 99 % of the time: it used 0.97 cores of 2, which is 24 µs per answer."),
         ("it rests", one_thread, |facts| { facts.proxy = threads(1.0, 0.8, 0.02); facts.machine_busy = 0.83; }, Unknown, "nobody was at work all the time"),
         ("beside others that wait for a core", one_thread, |facts| facts.api = threads(1.0, 0.4, 0.55), Proxy, "It had work"),
-        ("beside another that runs all the time", one_thread, |facts| facts.api = threads(1.0, 0.95, 0.0), Unknown, "the proxy and the API each had work most of the time: the proxy used 0.97, the API used 0.95 of 2 cores. Give each of them cores of its own"),
+        ("beside another that runs all the time", one_thread, |facts| facts.api = threads(1.0, 0.95, 0.0), Unknown, "the proxy and the API each had work most of the time. Give each of them cores of its own"),
         ("an API that is busy with something else", one_thread, |facts| { facts.api = threads(1.0, 0.95, 0.0); facts.origin_share = 0.01; }, Proxy, "It had work"),
         ("held back by a host", one_thread, |facts| facts.stolen = 0.3, Unknown, "the host of this virtual machine gave 30 % of its CPU to other machines (steal). Run this again"),
         ("held back by a host a little", one_thread, |facts| { facts.proxy = threads(1.0, 0.86, 0.0); facts.stolen = 0.08; }, Proxy, "It had work 94 % of the time"),
-        ("threads that want all cores and have most", computing, same, Api, "often waiting for a core: it used 1.85 of 2 cores, which is 10 ms per answer. Meanwhile the proxy used 0.04 and the load generator used 0.01."),
+        ("threads that want all cores and have most", computing, same, Api, "often waiting for a core: it used 1.85 cores of 2, which is 10 ms per answer. The machine was 100 % busy (API 92 %, proxy 2 %, load generator 0 %)."),
         ("many threads that want all cores together", computing, |facts| facts.api = threads(32.0, 0.058, 0.6), Api, "It had work 100 % of the time"),
         ("many threads that wake together where cores idle", idle, |facts| facts.api = threads(32.0, 0.016, 0.05), Api, "Nobody is out of CPU"),
         ("that may use more", computing, |facts| { *facts = Evidence { cores: 32, api: threads(32.0, 0.058, 0.6), ..idle() }; facts.top = run(64, 185.0); }, Api, "Nobody is out of CPU"),
         ("that have no more than the proxy", computing, |facts| { facts.api = threads(5.0, 0.19, 0.8); facts.proxy = threads(2.0, 0.48, 0.5); }, Unknown, "the proxy and the API each had work most of the time"),
-        ("a CPU limit of its own", idle, |facts| facts.api = threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.98), ..spent }), Api, "Its CPU limit (a container's, say) held it back in 98 % of its periods: it used 0.20 of 2 cores"),
+        ("a CPU limit of its own", idle, |facts| facts.api = threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.98), ..spent }), Api, "Its CPU limit (a container's, say) held it back in 98 % of its periods: it used 0.20 cores of 2"),
         ("that holds back now and then", idle, |facts| facts.proxy = threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.2), ..spent }), Api, "Nobody is out of CPU"),
-        ("a generator without a core of its own", starved_generator, same, Generator, "The generator's busiest thread ran 49 % of the time. Meanwhile the proxy used 0.30."),
+        ("a generator without a core of its own", starved_generator, same, Generator, "It had no time left: the generator's busiest thread ran 49 % of the time. The machine was 70 % busy (proxy 15 %, load generator 25 %)."),
         ("that had time left", starved_generator, |facts| facts.floor = None, Unknown, "no limit was reached. Hardly any request reached the API, and everybody had CPU to spare. More connections (-c)"),
-        ("beside a proxy without time", starved_generator, |facts| facts.proxy = threads(2.0, 0.5, 0.49), Unknown, "the proxy and the load generator each had work most of the time: the proxy used 1.00, the load generator used 0.49 of 2 cores. Put the generator on another machine"),
+        ("beside a proxy without time", starved_generator, |facts| facts.proxy = threads(2.0, 0.5, 0.49), Unknown, "the proxy and the load generator each had work most of the time. Put the generator on another machine"),
         ("beside a proxy that costs as much", starved_generator, |facts| { facts.proxy = threads(2.0, 0.52, 0.46); facts.generator = threads(2.0, 0.47, 0.41); facts.floor = None; facts.machine_busy = 1.0; }, Unknown, "the proxy and the load generator each had work most of the time"),
-        ("no ports left", idle, |facts| facts.floor = Some("the generator ran out of local ports".to_owned()), Generator, "The generator ran out of local ports."),
+        ("no ports left", idle, |facts| facts.floor = Some("the generator ran out of local ports".to_owned()), Generator, "It had no time left: the generator ran out of local ports."),
         ("strangers have the cores", crowd, same, Unknown, "other processes used 72 % of this machine, and the proxy waited for a core 65 % of the time. Run this again when the machine is quiet."),
         ("the parties have them", crowd, |facts| { facts.proxy = threads(1.0, 0.8, 0.19); facts.api = threads(1.0, 0.63, 0.1); facts.generator = threads(1.0, 0.33, 0.1); }, Proxy, "often waiting for a core"),
         ("an API that costs as much", crowd, |facts| { facts.proxy = threads(1.0, 0.8, 0.19); facts.api = threads(1.0, 0.78, 0.1); facts.generator = threads(1.0, 0.33, 0.1); }, Unknown, "the proxy and the API each had work most"),
         ("a full link", remote, |facts| { facts.link = Some(125e6); facts.top.bytes_per_second = 118e6; }, Network, "118 MB per second of the 125 MB"),
         ("half of it", remote, |facts| { facts.link = Some(125e6); facts.top.bytes_per_second = 60e6; }, Unknown, "the API's CPU cannot be seen"),
-        ("a full link and a full proxy", one_thread, |facts| { facts.is_here = false; facts.link = Some(48e6); }, Unknown, "the proxy had work all the time, and the network was full: the proxy used 0.97 of 2 cores."),
+        ("a full link and a full proxy", one_thread, |facts| { facts.is_here = false; facts.link = Some(48e6); }, Unknown, "the proxy had work all the time, and the network was full. The network path to the API carried 44 MB per second of the 48 MB"),
         // 2. The way.
         ("another continent", remote, |facts| { facts.direct = far(85.0, 80.0); facts.top = run(8, 8.0 / 0.086); }, Network, "The round trip to the API takes 80 ms, which is 93 % of an answer's time."),
         ("that is slow under load", remote, |facts| { facts.direct = far(85.0, 80.0); facts.top = run(64, 32.0); }, Unknown, "the API's CPU cannot be seen, because it is on another machine. Run `millstream bench` on"),
@@ -209,9 +209,9 @@ fn what_makes_the_figures_less_than_they_seem_is_said() {
     let failing = doubts(Evidence { top: Run { error_share: 0.2, ..run(32, 400.0) }, ..idle() });
     assert!(failing[0].contains("20 % of the requests failed"), "{failing:?}");
     let strangers = doubts(Evidence { machine_busy: 0.9, ..idle() });
-    assert!(strangers[0].contains("Other processes used 78 % of this machine"), "{strangers:?}");
+    assert!(strangers[0].contains("78 % of this machine went to other processes"), "{strangers:?}");
     let shared = doubts(one_thread());
-    assert!(shared[0].contains("the generator used 22 % of it"), "{shared:?}");
+    assert!(shared[0].contains("22 % of the full machine went to the generator"), "{shared:?}");
 }
 
 #[test]
