@@ -1,12 +1,14 @@
-//! `cargo xtask bench verdict`: systems that are built so that one party must be the limit, and whether it is named.
+//! `cargo xtask bench verdict`: systems that are built so that it is known what limits, and whether that is said.
 //!
-//! Each case is real processes and a real load; the verdict is the one that `ladder` and `capacity` give. A case counts
-//! only if every one of its runs names the right party. The measuring is a program of its own, `bin/verdict`, so that the
-//! generator is a release build. Next: `cases` for how each is built, `toxiproxy` for the narrow network, which this
-//! kernel has no other way to make.
+//! Each case is real processes and a real load; the verdict is the one that `ladder` and `capacity` give. Each run counts, none is
+//! repeated. A name that is not the right one is wrong; unknown is not, but seldom is what one wants to hear. The measuring
+//! is a program of its own, `bin/verdict`, so that the generator is a release build. Next: `cases` for how each is built,
+//! `held_out` for those that the rules were not made on, `toxiproxy` for narrow and long ways, which this kernel has no other
+//! means of making.
 
 mod toxiproxy;
 mod cases;
+mod held_out;
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -15,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use millstream_load::drive;
-use millstream_load::party::Meter;
+use millstream_load::party::{Meter, Metered};
 use millstream_load::plan::{Plan, Target};
 use millstream_load::probe;
 use millstream_load::target::{Ask, Permission, resolve};
@@ -38,8 +40,12 @@ const FEWER_DURATION: Duration = Duration::from_millis(400);
 const DURATION: Duration = Duration::from_millis(1_200);
 const WARM_UP: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_secs(20);
-/// A run in which others had the machine, as the verdict then says, is repeated so often at the most.
-const AGAIN: u32 = 40;
+/// How long the machine is looked at before a run.
+const GLANCE: Duration = Duration::from_millis(300);
+/// So many runs of a hundred are right at least, where a right one says what the case is built for, and so many at most say
+/// unknown where a name could be given.
+const RIGHT: usize = 95;
+const UNKNOWN: usize = 10;
 /// Bytes of a single request's answer at the most.
 const LARGEST: usize = 16 << 20;
 
@@ -54,40 +60,78 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<(), String> 
     if status.success() { Ok(()) } else { Err("not every verdict was right".to_owned()) }
 }
 
-/// Builds each case so often; the table. An error where one was named wrongly.
+/// What the runs of the cases said.
+#[derive(Debug, Default)]
+struct Score {
+    right: usize,
+    unknown: usize,
+    wrong: Vec<String>,
+    /// The share of the machine that others used before each run.
+    busy: Vec<f64>,
+}
+
+/// Builds each case so often; the table. An error where one was named wrongly, or too many are unknown.
 pub fn table(servers: &Servers, runs: u32) -> Result<String, String> {
     let mut text = format!(
-        "### Verdicts on purpose-built cases\n\n`cargo xtask bench verdict --runs {runs}`: {} ms under load each.\n\n\
-         | case | the limit | named | disturbed and repeated | the last verdict |\n| --- | --- | ---: | ---: | --- |\n",
+        "### Verdicts on purpose-built cases\n\n`cargo xtask bench verdict --runs {runs}`: {} ms under load each, none \
+         repeated.\n\n| case | what is right | right | unknown | wrong | the last verdict |\n| --- | --- | ---: | ---: | \
+         ---: | --- |\n",
         DURATION.as_millis()
     );
-    let mut wrong = Vec::new();
-    for case in cases::all() {
-        let (mut right, mut disturbed) = (0, 0);
-        let mut last = None;
+    let mut score = Score::default();
+    for case in cases::all().into_iter().chain(held_out::all()) {
+        let mut of_case = Score::default();
+        let mut said = String::new();
         for number in 1..=runs {
-            let mut verdict = once(&case, servers).map_err(|error| format!("{}: {error}", case.name))?;
-            for _ in 0..AGAIN {
-                if verdict.limit != Limit::Others {
-                    break;
-                }
-                disturbed += 1;
-                verdict = once(&case, servers).map_err(|error| format!("{}: {error}", case.name))?;
+            of_case.busy.push(busy());
+            let verdict = once(&case, servers).map_err(|error| format!("{}: {error}", case.name))?;
+            said = verdict.text();
+            eprintln!("{} {number}: {said}", case.name);
+            match verdict.limit {
+                limit if limit == case.right => of_case.right += 1,
+                Limit::Unknown => of_case.unknown += 1,
+                _ => of_case.wrong.push(format!("{} {number}: {said}", case.name)),
             }
-            eprintln!("{} {number}: {:?}", case.name, verdict.limit);
-            if verdict.limit == case.limit {
-                right += 1;
-            } else {
-                wrong.push(format!("{} {number}: {}", case.name, verdict.text()));
-            }
-            last = Some(verdict);
         }
-        let said = last.map_or_else(String::new, |verdict| verdict.text());
         // Writing to a String cannot fail.
-        let _ =
-            writeln!(text, "| {} | {:?} | {right} of {runs} | {disturbed} | {said} |", case.name, case.limit);
+        let _ = writeln!(
+            text,
+            "| {} | {:?} | {} | {} | {} | {said} |",
+            case.name,
+            case.right,
+            of_case.right,
+            of_case.unknown,
+            of_case.wrong.len()
+        );
+        score.right += of_case.right;
+        score.unknown += of_case.unknown;
+        score.wrong.extend(of_case.wrong);
+        score.busy.extend(of_case.busy);
     }
-    if wrong.is_empty() { Ok(text) } else { Err(format!("{text}\nnamed wrongly:\n{}", wrong.join("\n"))) }
+    let all = score.busy.len().max(1);
+    let busy = score.busy.iter().sum::<f64>() / all as f64;
+    let _ = writeln!(
+        text,
+        "\nOf {all} runs {} were right, {} unknown where a name could be given, {} wrong. Before a run other processes \
+         used {:.0} % of the machine on average.",
+        score.right,
+        score.unknown,
+        score.wrong.len(),
+        busy * 100.0
+    );
+    if score.wrong.is_empty() && score.right * 100 >= RIGHT * all && score.unknown * 100 <= UNKNOWN * all {
+        return Ok(text);
+    }
+    Err(format!("{text}\nnamed wrongly:\n{}", score.wrong.join("\n")))
+}
+
+/// The share of the machine that is busy before anything is started.
+fn busy() -> f64 {
+    let mut meter = Meter::new(Vec::new());
+    meter.look();
+    std::thread::sleep(GLANCE);
+    meter.look();
+    meter.found().machine_busy
 }
 
 /// Builds the case, loads it, judges.
@@ -113,24 +157,21 @@ fn once(case: &VerdictCase, servers: &Servers) -> Result<Verdict, String> {
         });
         runs.join().map_err(|_| "the load panicked".to_owned())?
     })?;
-    Ok(judge(&stage.evidence(&meter.found(), Run::of(&top), Run::of(&fewer), direct, through)))
+    let evidence = Evidence {
+        top: Run::of(&top),
+        fewer: Some(Run::of(&fewer)),
+        direct,
+        through: Some(through),
+        floor: top.generator.limits.clone(),
+        ..stage.evidence(&meter.found())
+    };
+    Ok(judge(&evidence))
 }
 
 impl Stage {
-    fn evidence(
-        &self,
-        found: &millstream_load::party::Metered,
-        top: Run,
-        fewer: Run,
-        direct: Option<Once>,
-        through: Once,
-    ) -> Evidence {
+    /// What was seen of the parties.
+    fn evidence(&self, found: &Metered) -> Evidence {
         Evidence {
-            top,
-            fewer: Some(fewer),
-            direct,
-            through: Some(through),
-            api_rate: None,
             origin_share: self.origin_share,
             proxy: found.of("proxy"),
             api: found.of("api"),
@@ -138,8 +179,9 @@ impl Stage {
             machine_busy: found.machine_busy,
             stolen: found.stolen,
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
-            is_here: true,
-            link: None,
+            is_here: !self.is_elsewhere,
+            link: self.link,
+            ..Evidence::default()
         }
     }
 }

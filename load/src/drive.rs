@@ -15,10 +15,11 @@ pub use crate::progress::Progress;
 
 use crate::by_url::ByUrl;
 use crate::outcome::{Generator, Http2Outcome, Latency, Outcome};
+use crate::party::Cores;
 use crate::plan::{Mode, OPEN_CONNECTIONS, Plan, PlanError};
 use crate::stream;
 use crate::tally::{Board, TICK, Tally};
-use cost::{Machine, Share};
+use cost::Share;
 use millstream_net::{clock, cores, limits};
 use rustls::ClientConfig;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -156,7 +157,7 @@ impl Drop for EndOf<'_> {
 
 /// Tells `watch` how things stand until all threads have ended; what the machine and this thread did meanwhile.
 fn look_on(run: &RunShared<'_>, ends: &Ends, watch: &mut dyn FnMut(&Progress)) -> (f64, u64) {
-    let mut machine = Machine::now();
+    let mut machine = Cores::read();
     let mut own = cost::thread_cpu();
     let mut is_warming = run.begin > 0;
     let mut left = ends.left.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,7 +167,7 @@ fn look_on(run: &RunShared<'_>, ends: &Ends, watch: &mut dyn FnMut(&Progress)) -
         left = ends.ended.wait_timeout(left, wait).unwrap_or_else(PoisonError::into_inner).0;
         let now = run.now();
         if is_warming && now >= run.begin {
-            (is_warming, machine, own) = (false, Machine::now(), cost::thread_cpu());
+            (is_warming, machine, own) = (false, Cores::read(), cost::thread_cpu());
         }
         drop(left);
         let (since, of) =
@@ -182,7 +183,7 @@ fn look_on(run: &RunShared<'_>, ends: &Ends, watch: &mut dyn FnMut(&Progress)) -
         left = ends.left.lock().unwrap_or_else(PoisonError::into_inner);
     }
     drop(left);
-    (machine.busy_since(), cost::thread_cpu() - own)
+    (Cores::read().busy_since(machine), cost::thread_cpu() - own)
 }
 
 fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -> Outcome {
@@ -202,6 +203,7 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
         cpu_seconds: cpu,
         cpu_per_answer: if counts.answers > 0 { cpu * 1e6 / counts.answers as f64 } else { 0.0 },
         busiest_thread: shares.iter().map(|share| share.ran).fold(0.0, f64::max),
+        keenest_thread: shares.iter().map(|share| (share.ran + share.waited).min(1.0)).fold(0.0, f64::max),
         send_lag_p99: tally.send_lag_p99(),
         cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
         machine_busy,

@@ -2,8 +2,8 @@
 //!
 //! A [`Process`] is a child in a directory of its own (`place`) that outlives neither its value nor this process. `account`
 //! says what CPU a process used and wanted, `throttle` whether a limit held it back, `listening` who answers at an address,
-//! `sockets` what connections leave behind, `meter` all of it over one run. Linux's /proc is read; nothing here decides what
-//! the figures mean. Next: `verdict`.
+//! `sockets` what connections leave behind, `meter` all of it over one run. Linux's /proc is read, by the crate of
+//! that name but for the timers of sockets, which it leaves out; nothing here decides what the figures mean. Next: `verdict`.
 
 mod place;
 mod process_table;
@@ -16,12 +16,14 @@ mod meter;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use account::own_thread_waited;
 pub use account::{Account, Spent, Whose};
 pub use listening::{Listener, is_taken, listener};
-pub use machine::{Traffic, link_speed, traffic};
+pub(crate) use machine::Cores;
+pub use machine::link_speed;
 pub use meter::{Meter, Metered};
 pub use place::{Place, SHARED_MEMORY, clear_away};
-pub use sockets::{time_wait, time_wait_of_late, time_wait_total};
+pub use sockets::{time_wait, time_wait_of_late};
 
 use crate::stop::{self, Stop, Woken};
 use millstream_net::{child, clock};

@@ -1,16 +1,13 @@
-//! What limits, and how that is known: a pure function of measured figures, for `ladder` and `capacity`.
+//! What limits, and how that is known: a pure function of measured facts, for `bench`, `ladder` and `capacity`.
 //!
-//! Four may be the limit: the API, the proxy, the network between them, and the generator itself, which other tools never
-//! name. On a crowded machine it may be none of them, which is then said. Who wants a core all the time is known from the
-//! scheduler (`party::Spent`); where nobody does, the time went to waiting, and when the first byte came tells for what.
-//! Nothing is measured here, and nothing is believed that the figures do not say: what weakens them is a doubt, in words.
-//! Next: `verdict/once` is the single request beside the load, `verdict/judge` decides (by who is out of CPU, `verdict/fullness`, and with its `verdict/doubts`), `verdict/climb` has the ladder's
-//! words.
+//! Four may be the limit: the API, the proxy, the way between them, and the generator itself, which other tools never name.
+//! A name is given where the facts show it and exclude the others; everything else is unknown, with the reason and what would
+//! tell. Nothing is measured here. Next: `verdict/once` is the single request beside the load, `verdict/facts` what is known of
+//! each party and of the way, `verdict/judge` the three rules, `verdict/climb` the ladder's words.
 
 mod wording;
 mod once;
-mod fullness;
-mod doubts;
+mod facts;
 mod judge;
 mod climb;
 #[cfg(test)]
@@ -29,7 +26,7 @@ use crate::plan::Mode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// The API: its CPU, its workers, or what it waits for.
+    /// The API: its CPU, its workers, its locks, or what it waits for.
     Api,
     /// The proxy.
     Proxy,
@@ -37,12 +34,12 @@ pub enum Limit {
     Network,
     /// What makes the load: the figure is a floor.
     Generator,
-    /// Nobody of these: other processes, or other machines of the same host, have the cores.
-    Others,
+    /// The facts do not show it: the first sentence of [`Verdict::why`] is the reason, the second what would tell.
+    Unknown,
 }
 
 impl Limit {
-    /// The sentence that a verdict begins with.
+    /// The sentence that a verdict begins with; where it is unknown, the reason goes on with it.
     pub fn sentence(self) -> &'static str {
         match self {
             Limit::Api => "The API is the limit.",
@@ -51,9 +48,7 @@ impl Limit {
             Limit::Generator => {
                 "The load generator is the limit: the figure is a floor, not what the servers can do."
             }
-            Limit::Others => {
-                "Other processes on this machine are the limit: the figure is a floor, not what the servers can do."
-            }
+            Limit::Unknown => "Unknown:",
         }
     }
 }
@@ -96,27 +91,30 @@ impl Run {
     }
 }
 
-/// What a verdict rests on. What is not known is `None`, and weakens it.
+/// The facts that a verdict rests on. What is `None` is not known, and nothing is concluded from it.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Evidence {
-    /// The run that is judged, through the proxy.
+    /// The run that is judged, through the proxy where there is one.
     pub top: Run,
     /// The same with fewer connections, half of them or less.
     pub fewer: Option<Run>,
     /// One request at a time, straight to the API.
     pub direct: Option<Once>,
-    /// One request at a time, through the proxy.
+    /// One request at a time, through the proxy; `None`: there is no proxy, or it was not asked.
     pub through: Option<Once>,
     /// Answers per second of the API alone (of all together, where there are several) at as many connections.
     pub api_rate: Option<f64>,
     /// Requests that reached the API, per answer: 1 where nothing is cached.
     pub origin_share: f64,
-    /// The proxy, while the judged run went on.
+    /// The proxy, while the judged run went on; `None`: there is none.
     pub proxy: Option<Spent>,
     /// The API, or all of them together; `None` where it is not on this machine or may not be looked at.
     pub api: Option<Spent>,
     /// The generator.
     pub generator: Option<Spent>,
+    /// Why the generator's figure is a floor ([`crate::outcome::Generator::limits`]): there alone it is decided whether it
+    /// had any time left.
+    pub floor: Option<String>,
     /// The share of the machine's cores that was busy with whatever, 0 to 1.
     pub machine_busy: f64,
     /// The share of them that the hypervisor gave to other machines, 0 to 1.

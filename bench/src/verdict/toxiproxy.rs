@@ -1,4 +1,5 @@
-//! A network with a narrow place: Shopify's toxiproxy, a TCP relay that lets so many bytes per second through.
+//! A network with a narrow place or a long way: Shopify's toxiproxy, a TCP relay that lets so many bytes per second through, or
+//! lets answers wait.
 //!
 //! Built once by `go install` from the Go module proxy, into the target folder; where there is no Go, its case cannot run
 //! and says so.
@@ -16,8 +17,8 @@ use crate::product::find;
 /// The module, at the version that was tried.
 const MODULE: &str = "github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0";
 
-/// A relay to a server, with a bandwidth.
-pub(super) struct Narrow {
+/// A relay to a server, which is in its way.
+pub(super) struct Relay {
     _relay: Process,
     /// Where it listens.
     pub(super) address: SocketAddr,
@@ -44,7 +45,16 @@ pub(super) fn program() -> Result<PathBuf, String> {
 }
 
 /// Puts a relay in front of a server: each connection gets so many kilobytes per second on the way back.
-pub(super) fn narrow(server: SocketAddr, kilobytes_per_second: u32) -> Result<Narrow, String> {
+pub(super) fn narrow(server: SocketAddr, kilobytes_per_second: u32) -> Result<Relay, String> {
+    relay(server, "bandwidth", &format!("\"rate\":{kilobytes_per_second}"))
+}
+
+/// The same, but every answer takes so many milliseconds.
+pub(super) fn delayed(server: SocketAddr, milliseconds: u32) -> Result<Relay, String> {
+    relay(server, "latency", &format!("\"latency\":{milliseconds}"))
+}
+
+fn relay(server: SocketAddr, kind: &str, attributes: &str) -> Result<Relay, String> {
     let (control, address) = (free_address(), free_address());
     let (control, address) = (control.map_err(text)?, address.map_err(text)?);
     let mut command = Command::new(program()?);
@@ -60,11 +70,10 @@ pub(super) fn narrow(server: SocketAddr, kilobytes_per_second: u32) -> Result<Na
         control,
         "/proxies/api/toxics",
         &format!(
-            "{{\"name\":\"narrow\",\"type\":\"bandwidth\",\"stream\":\"downstream\",\
-             \"attributes\":{{\"rate\":{kilobytes_per_second}}}}}"
+            "{{\"name\":\"way\",\"type\":\"{kind}\",\"stream\":\"downstream\",\"attributes\":{{{attributes}}}}}"
         ),
     )?;
-    Ok(Narrow { _relay: relay, address })
+    Ok(Relay { _relay: relay, address })
 }
 
 fn order(control: SocketAddr, path: &str, body: &str) -> Result<(), String> {

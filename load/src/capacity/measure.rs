@@ -1,11 +1,11 @@
 //! Runs everything of one row: the servers alone, the proxy alone, all together, in turn and over again.
 
 use super::configuration::{CEILING, Front, PASSING, configuration};
-use super::subject::{API, CapacityError, GENERATOR, PATIENCE, Server, Servers, Subject, ask, together};
+use super::subject::{API, CapacityError, GENERATOR, PATIENCE, Server, Servers, Subject, ask};
 use super::{Alone, Below, CapacityRow, Rounds, Setting, Together, sentence};
 use crate::drive;
 use crate::outcome::Outcome;
-use crate::party::{Meter, Metered, Place, Process, Whose, free_address, link_speed, time_wait};
+use crate::party::{Meter, Metered, Place, Process, Spent, Whose, free_address, link_speed, time_wait};
 use crate::plan::{Plan, Target};
 use crate::progress::Progress;
 use crate::sizing::Pool;
@@ -273,7 +273,7 @@ impl AllRounds {
                     (evidence.top, judge(&evidence), busy, behind.opened(), behind.time_wait)
                 }
                 None => {
-                    let verdict = Verdict { limit: Limit::Api, why: Vec::new(), doubts: Vec::new() };
+                    let verdict = Verdict { limit: Limit::Unknown, why: Vec::new(), doubts: Vec::new() };
                     (Run::default(), verdict, 0.0, 0.0, 0)
                 }
             };
@@ -321,7 +321,8 @@ pub(super) fn median<T>(values: &mut [T], of: impl Fn(&T) -> f64) -> Option<&T> 
 /// What the verdict on a run behind the proxy rests on.
 fn evidence(behind: &Behind, servers: &Servers, through: Once, sum: f64) -> Evidence {
     let of = |name: &'static str| {
-        behind.found.parties.iter().filter(move |(other, _)| other == name).map(|(_, spent)| *spent)
+        let all = behind.found.parties.iter().filter(move |(other, _)| other == name);
+        all.map(|(_, spent)| *spent).reduce(Spent::with)
     };
     Evidence {
         top: Run::of(&behind.outcome),
@@ -330,9 +331,10 @@ fn evidence(behind: &Behind, servers: &Servers, through: Once, sum: f64) -> Evid
         through: Some(through),
         api_rate: Some(sum),
         origin_share: 1.0,
-        proxy: together(of(PROXY)),
-        api: together(of(API)),
-        generator: together(of(GENERATOR)),
+        proxy: of(PROXY),
+        api: of(API),
+        generator: of(GENERATOR),
+        floor: behind.outcome.generator.limits.clone(),
         machine_busy: behind.found.machine_busy,
         stolen: behind.found.stolen,
         cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),

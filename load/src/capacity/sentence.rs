@@ -139,9 +139,7 @@ fn next(row: &CapacityRow) -> String {
         Limit::Generator => {
             "The load generator is the limit, so a further server cannot be judged from here.".to_owned()
         }
-        Limit::Others => {
-            "Other processes used this machine, so a further server cannot be judged.".to_owned()
-        }
+        Limit::Unknown => format!("Whether one more would help is not known: {}.", reason(row)),
         Limit::Proxy => "The proxy is the limit now, so one more would not help.".to_owned(),
         Limit::Network => {
             "The network to the servers is the limit now, so one more would not help.".to_owned()
@@ -170,7 +168,7 @@ fn because(row: &CapacityRow) -> String {
             "the load generator is the limit here (all figures are floors): only another machine can show more"
                 .to_owned()
         }
-        Limit::Others => "other processes used this machine's cores (all figures are floors)".to_owned(),
+        Limit::Unknown => format!("of something that is not known ({})", reason(row)),
         Limit::Network => "the network to the servers is the limit".to_owned(),
         // The servers are what the CPU goes to, but with the cheapest of servers the proxy could not do more either.
         Limit::Api if row.passing > 0.0 && row.passing < NEAR_CEILING * measured => {
@@ -178,6 +176,11 @@ fn because(row: &CapacityRow) -> String {
         }
         Limit::Api => slower(row),
     }
+}
+
+/// Why it is not known who limits.
+fn reason(row: &CapacityRow) -> &str {
+    row.verdict.why.first().map_or("nothing was measured", |reason| reason.trim_end_matches('.'))
 }
 
 /// The servers themselves give less when all are asked.

@@ -2,7 +2,7 @@
 
 use super::{SERVERS, Setting};
 use crate::origin::{self, DemoOptions, DemoOrigin, Work};
-use crate::party::{PartyError, Spent, Whose, listener};
+use crate::party::{PartyError, Whose, listener};
 use crate::plan::{PlanError, Target};
 use crate::probe::{self, ProbeError, Reply};
 use crate::stop::Stop;
@@ -246,18 +246,6 @@ pub(super) const API: &str = "api";
 /// The generator's.
 pub(super) const GENERATOR: &str = "generator";
 
-/// Several servers as one party.
-pub(super) fn together(spent: impl Iterator<Item = Spent>) -> Option<Spent> {
-    spent.reduce(|one, other| Spent {
-        seconds: one.seconds.max(other.seconds),
-        cpu_seconds: one.cpu_seconds + other.cpu_seconds,
-        busiest: one.busiest.max(other.busiest),
-        wanted: one.wanted.max(other.wanted),
-        wanted_cores: one.wanted_cores + other.wanted_cores,
-        held_back: one.held_back.max(other.held_back),
-    })
-}
-
 /// Host and path of a URL that `resolve` has taken or will refuse.
 fn parts(url: &str) -> (&str, &str) {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
@@ -319,15 +307,5 @@ mod tests {
         target.addresses.insert(0, closed);
         let found = Server::find(url, target, &Stop::new().unwrap()).unwrap();
         assert_eq!((found.address, found.target.addresses.as_slice()), (address, &[address][..]));
-    }
-
-    #[test]
-    fn servers_as_one_party_use_what_all_use_and_want_what_the_keenest_wants() {
-        let one =
-            Spent { cpu_seconds: 0.5, busiest: 0.5, wanted: 0.6, wanted_cores: 0.6, ..Spent::default() };
-        let one = Spent { seconds: 1.0, held_back: 0.1, ..one };
-        let both = together([one, Spent { wanted: 0.9, ..one }].into_iter()).unwrap();
-        assert_eq!((both.cpu_seconds, both.wanted, both.wanted_cores), (1.0, 0.9, 1.2));
-        assert_eq!(together(std::iter::empty()), None);
     }
 }

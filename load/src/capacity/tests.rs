@@ -126,7 +126,7 @@ fn whatever_limits_what_is_said_of_one_more_server_agrees_with_it() {
         (Limit::Proxy, "The proxy is the limit now"),
         (Limit::Network, "The network to the servers is the limit now"),
         (Limit::Generator, "The load generator is the limit"),
-        (Limit::Others, "Other processes used this machine"),
+        (Limit::Unknown, "Whether one more would help is not known: So it is."),
     ] {
         let row = row(&[1_000.0, 1_000.0], 9_000.0, 1_950.0, limit);
         check(&row, Gain::Whole, &[says]);

@@ -19,6 +19,7 @@ use super::{RunShared, is_open, nanoseconds};
 use crate::by_url::ByUrl;
 use crate::exchange::Heads;
 use crate::outcome::Http2Outcome;
+use crate::party::own_thread_waited;
 use crate::plan::Plan;
 use crate::tally::{Failure, TICK, Tally};
 use rustix::buffer::spare_capacity;
@@ -228,7 +229,7 @@ impl Worker {
         self.tally.begin();
         self.by_url.clear();
         self.http2 = Http2Outcome { allowed: self.http2.allowed, ..Http2Outcome::default() };
-        self.cost_before = (cost::thread_cpu(), cost::thread_waited());
+        self.cost_before = (cost::thread_cpu(), own_thread_waited());
         let mut on_their_way = 0;
         if is_open(run.plan) {
             // What is still to be sent of the warm-up would keep the server busy with what is not counted.

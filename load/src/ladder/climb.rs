@@ -322,6 +322,7 @@ fn limit(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
         proxy: round.found.of("proxy"),
         api: round.found.of("api"),
         generator: round.found.of("generator"),
+        floor: round.round.outcome.generator.limits.clone(),
         machine_busy: round.found.machine_busy,
         stolen: round.found.stolen,
         cores: climbed.cores,

@@ -5,11 +5,14 @@
 //! for, however little of the core it gets. Both come from the scheduler (`/proc/PID/task/TID/schedstat`, nanoseconds),
 //! and where a kernel has no such file, running alone from `stat` (hundredths of a second).
 
-use super::process_table::{self, stat_fields};
+use super::process_table::{self, process, stat};
 use super::throttle::Throttle;
 use millstream_net::clock;
+use procfs::FromRead;
+use procfs::process::{Schedstat, Task};
+use rustix::process::Pid;
+use rustix::thread::sched_getaffinity;
 use std::collections::HashMap;
-use std::fs;
 use std::time::Instant;
 
 /// Nanoseconds of one unit of `stat`: hundredths of a second on every architecture that runs this.
@@ -39,6 +42,8 @@ pub struct Account {
     threads: HashMap<(u32, u32), Thread>,
     /// Of the first process.
     throttle: Throttle,
+    /// Cores that the first process may run on; `None`: unknown.
+    may_use: Option<u32>,
     /// Threads of a name are asked for, so that `processes` says too much.
     is_part: bool,
 }
@@ -60,11 +65,34 @@ pub struct Spent {
     pub busiest: f64,
     /// The share of the time that the keenest thread ran or stood ready to, 0 to 1.
     pub wanted: f64,
+    /// The largest share of the time that a thread stood ready while others ran, 0 to 1.
+    #[serde(default)]
+    pub waited: f64,
     /// Cores that all threads together wanted: as `wanted`, summed up.
     pub wanted_cores: f64,
-    /// The share of the periods of a CPU limit (a container's) in which it was held back, 0 to 1.
+    /// The share of the periods of a CPU limit (a container's) in which it was held back, 0 to 1; `None`: no limit is known.
     #[serde(default)]
-    pub held_back: f64,
+    pub held_back: Option<f64>,
+    /// Cores that it may run on; `None`: unknown.
+    #[serde(default)]
+    pub may_use: Option<u32>,
+}
+
+impl Spent {
+    /// Both as one party: they use what both use, and want what the keener wants.
+    #[must_use]
+    pub fn with(self, other: Spent) -> Spent {
+        Spent {
+            seconds: self.seconds.max(other.seconds),
+            cpu_seconds: self.cpu_seconds + other.cpu_seconds,
+            busiest: self.busiest.max(other.busiest),
+            wanted: self.wanted.max(other.wanted),
+            waited: self.waited.max(other.waited),
+            wanted_cores: self.wanted_cores + other.wanted_cores,
+            held_back: self.held_back.into_iter().chain(other.held_back).max_by(f64::total_cmp),
+            may_use: self.may_use.max(other.may_use),
+        }
+    }
 }
 
 impl Account {
@@ -82,20 +110,20 @@ impl Account {
             processes: HashMap::new(),
             threads: HashMap::new(),
             throttle: ids.first().map_or_else(Throttle::default, |id| Throttle::read(*id)),
+            may_use: ids.first().and_then(|id| may_use(*id)),
             is_part: named.is_some(),
         };
         for id in ids {
-            let Ok(text) = fs::read_to_string(format!("/proc/{id}/stat")) else { continue };
-            let fields = stat_fields(&text);
-            let numbers = fields.iter().skip(11).filter_map(|field| field.parse::<u64>().ok());
-            // User and system time, its own and that of children which it has waited for.
-            let parts = if matches!(whose, Whose::Tree(_)) { 4 } else { 2 };
-            account.processes.insert(id, numbers.take(parts).sum::<u64>() * TICK);
-            for thread in process_table::threads(id) {
-                if named.is_none_or(|(prefix, wanted)| is_named(id, thread, prefix) == wanted)
-                    && let Some(found) = thread_now(id, thread)
+            let Some((process, stat)) = process(id).zip(stat(id)) else { continue };
+            // Its own, and in a tree that of children which it has waited for.
+            let ended = if matches!(whose, Whose::Tree(_)) { stat.cutime + stat.cstime } else { 0 };
+            let used = stat.utime + stat.stime + u64::try_from(ended).unwrap_or(0);
+            account.processes.insert(id, used * TICK);
+            for task in process.tasks().into_iter().flatten().flatten() {
+                if named.is_none_or(|(prefix, wanted)| is_named(&task, prefix) == wanted)
+                    && let Some(found) = thread_now(&task)
                 {
-                    account.threads.insert((id, thread), found);
+                    account.threads.insert((id, task.tid as u32), found);
                 }
             }
         }
@@ -114,7 +142,7 @@ impl Account {
             return Spent::default();
         }
         let span = (seconds * NANOSECONDS) as u64;
-        let (mut total, mut busiest, mut keenest, mut wanted) = (0, 0, 0, 0);
+        let (mut total, mut busiest, mut keenest, mut longest, mut wanted) = (0, 0, 0, 0, 0);
         for (key, thread) in &self.threads {
             let before = earlier.threads.get(key).copied().unwrap_or_default();
             // A thread that began in between cannot have run for longer than the time in between.
@@ -124,6 +152,7 @@ impl Account {
             total += ran;
             wanted += both;
             busiest = busiest.max(ran);
+            longest = longest.max(both - ran);
             keenest = keenest.max(both);
         }
         if !self.is_part {
@@ -141,24 +170,32 @@ impl Account {
             cpu_seconds: total as f64 / NANOSECONDS,
             busiest: share(busiest),
             wanted: share(keenest),
+            waited: share(longest),
             wanted_cores: share(wanted),
             held_back: self.throttle.since(&earlier.throttle),
+            may_use: self.may_use,
         }
     }
 }
 
-fn is_named(id: u32, thread: u32, prefix: &str) -> bool {
-    let name = fs::read_to_string(format!("/proc/{id}/task/{thread}/comm")).unwrap_or_default();
-    name.starts_with(prefix)
+/// How long the calling thread has waited for a core so far, in nanoseconds; 0 where the kernel does not tell.
+pub(crate) fn own_thread_waited() -> u64 {
+    Schedstat::from_file("/proc/thread-self/schedstat").map_or(0, |spent| spent.run_delay)
 }
 
-fn thread_now(id: u32, thread: u32) -> Option<Thread> {
-    if let Ok(text) = fs::read_to_string(format!("/proc/{id}/task/{thread}/schedstat")) {
-        let mut numbers = text.split_ascii_whitespace().filter_map(|number| number.parse().ok());
-        return Some(Thread { ran: numbers.next()?, waited: numbers.next()? });
+fn may_use(id: u32) -> Option<u32> {
+    let cores = sched_getaffinity(Some(Pid::from_raw(i32::try_from(id).ok()?)?)).ok()?;
+    Some(cores.count())
+}
+
+fn is_named(task: &Task, prefix: &str) -> bool {
+    task.stat().is_ok_and(|stat| stat.comm.starts_with(prefix))
+}
+
+fn thread_now(task: &Task) -> Option<Thread> {
+    if let Ok(spent) = task.schedstat() {
+        return Some(Thread { ran: spent.sum_exec_runtime, waited: spent.run_delay });
     }
-    let text = fs::read_to_string(format!("/proc/{id}/task/{thread}/stat")).ok()?;
-    let fields = stat_fields(&text);
-    let ticks: u64 = fields.iter().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
-    Some(Thread { ran: ticks * TICK, waited: 0 })
+    let stat = task.stat().ok()?;
+    Some(Thread { ran: (stat.utime + stat.stime) * TICK, waited: 0 })
 }

@@ -5,10 +5,9 @@
 
 use super::process_table;
 use super::sockets::{self, LISTEN};
+use procfs::process::{FDTarget, Process};
 use std::collections::HashSet;
-use std::fs;
 use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt;
 
 /// The processes that hold a listening socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +42,8 @@ pub fn listener(address: SocketAddr) -> Option<Listener> {
     if inodes.is_empty() {
         return None;
     }
-    let mut processes: Vec<u32> = process_table::all().filter(|id| holds(*id, &inodes)).collect();
+    let holders = process_table::all().filter(|process| holds(process, &inodes));
+    let mut processes: Vec<u32> = holders.map(|process| process.pid as u32).collect();
     processes.sort_unstable();
     let is_child = |id: &&u32| process_table::parent(**id).is_some_and(|parent| processes.contains(&parent));
     let id = *processes.iter().find(|id| !is_child(id))?;
@@ -68,12 +68,7 @@ fn listening(address: SocketAddr) -> HashSet<u64> {
 }
 
 /// Whether a process has one of these sockets open.
-fn holds(id: u32, inodes: &HashSet<u64>) -> bool {
-    let entries = fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten().flatten();
-    entries.into_iter().any(|entry| {
-        // The link's target has the inode of the socket; asking its kind first spares looking at files.
-        let is_socket =
-            fs::read_link(entry.path()).is_ok_and(|target| target.to_string_lossy().starts_with("socket:"));
-        is_socket && fs::metadata(entry.path()).is_ok_and(|about| inodes.contains(&about.ino()))
-    })
+fn holds(process: &Process, inodes: &HashSet<u64>) -> bool {
+    let mut files = process.fd().into_iter().flatten().flatten();
+    files.any(|file| matches!(file.target, FDTarget::Socket(inode) if inodes.contains(&inode)))
 }

@@ -2,7 +2,7 @@
 //! gone from /proc.
 
 use super::account::{Account, Spent, Whose};
-use super::machine::{Cores, Traffic, opened, traffic};
+use super::machine::{Cores, opened};
 use crate::progress::Progress;
 use millstream_net::clock;
 use std::time::{Duration, Instant};
@@ -26,7 +26,6 @@ struct Glance {
     at: Instant,
     accounts: Vec<Account>,
     cores: Cores,
-    traffic: Traffic,
     opened: u64,
 }
 
@@ -42,8 +41,6 @@ pub struct Metered {
     /// The share that the hypervisor gave to other machines meanwhile (steal), 0 to 1; it is in `machine_busy`.
     #[serde(default)]
     pub stolen: f64,
-    /// Bytes that went over its interfaces.
-    pub traffic: Traffic,
     /// TCP connections that were begun from it per second, whoever began them.
     pub opened_per_second: f64,
 }
@@ -73,7 +70,6 @@ impl Meter {
             at: now,
             accounts: self.parties.iter().map(|(_, whose)| Account::read(whose)).collect(),
             cores: Cores::read(),
-            traffic: traffic(),
             opened: opened(),
         };
         if self.first.is_none() {
@@ -101,7 +97,6 @@ impl Meter {
             parties: self.parties.iter().map(|(name, _)| name.clone()).zip(spent).collect(),
             machine_busy: last.cores.busy_since(first.cores),
             stolen: last.cores.stolen_since(first.cores),
-            traffic: last.traffic.since(first.traffic),
             opened_per_second: last.opened.saturating_sub(first.opened) as f64
                 / seconds.max(f64::MIN_POSITIVE),
         }

@@ -82,11 +82,3 @@ pub fn time_wait_of_late(addresses: &[SocketAddr], seconds: f64) -> u64 {
     });
     count
 }
-
-/// Connections in TIME_WAIT on this machine (in this network namespace).
-pub fn time_wait_total() -> u64 {
-    let text = fs::read_to_string("/proc/net/sockstat").unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("TCP:")).unwrap_or_default();
-    let mut words = line.split_ascii_whitespace().skip_while(|word| *word != "tw");
-    words.nth(1).and_then(|count| count.parse().ok()).unwrap_or(0)
-}

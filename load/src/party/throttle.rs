@@ -4,12 +4,11 @@
 //! counts it in `cpu.stat` of the group and of each above it, in both versions of control groups (Documentation/
 //! admin-guide/cgroup-v2.rst and scheduler/sched-bwc.rst).
 
+use super::process_table;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the hierarchies are mounted that may count it: version 2, version 1, version 2 beside version 1.
-const MOUNTS: [&str; 3] = ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified"];
 /// Groups above each other that are looked at.
 const DEPTH: usize = 16;
 
@@ -20,46 +19,41 @@ pub(super) struct Throttle(HashMap<PathBuf, (u64, u64)>);
 impl Throttle {
     /// Of a process now; empty where it has no limit.
     pub(super) fn read(id: u32) -> Throttle {
-        let text = fs::read_to_string(format!("/proc/{id}/cgroup")).unwrap_or_default();
+        let groups = process_table::process(id).and_then(|process| process.cgroups().ok());
         let mut found = HashMap::new();
-        for (mount, group) in groups(&text) {
-            for above in Path::new(group).ancestors().take(DEPTH) {
-                let inside = above.strip_prefix("/").unwrap_or(above);
-                let path = Path::new(mount).join(inside).join("cpu.stat");
-                if let Some(counts) = fs::read_to_string(&path).ok().and_then(|text| counts(&text)) {
-                    found.insert(path, counts);
+        for group in groups.into_iter().flat_map(|groups| groups.0) {
+            for mount in mounts(&group.controllers) {
+                for above in Path::new(&group.pathname).ancestors().take(DEPTH) {
+                    let inside = above.strip_prefix("/").unwrap_or(above);
+                    let path = Path::new(mount).join(inside).join("cpu.stat");
+                    if let Some(counts) = fs::read_to_string(&path).ok().and_then(|text| counts(&text)) {
+                        found.insert(path, counts);
+                    }
                 }
             }
         }
         Throttle(found)
     }
 
-    /// The share of periods since an earlier reading in which the group that was held back most was, 0 to 1.
-    pub(super) fn since(&self, earlier: &Throttle) -> f64 {
+    /// The share of periods since an earlier reading in which the group that was held back most was, 0 to 1; `None` where no
+    /// limit is known.
+    pub(super) fn since(&self, earlier: &Throttle) -> Option<f64> {
         let share = |(path, (periods, held)): (&PathBuf, &(u64, u64))| {
             let (before, held_before) = earlier.0.get(path)?;
             let periods = periods.checked_sub(*before).filter(|periods| *periods > 0)?;
             Some((held.saturating_sub(*held_before) as f64 / periods as f64).min(1.0))
         };
-        self.0.iter().filter_map(share).fold(0.0, f64::max)
+        self.0.iter().filter_map(share).max_by(f64::total_cmp)
     }
 }
 
-/// Mounts and groups of a `/proc/PID/cgroup`: `0::/group` is version 2, `1:cpu,cpuacct:/group` version 1.
-fn groups(text: &str) -> Vec<(&'static str, &str)> {
-    let mut found = Vec::new();
-    for line in text.lines() {
-        let mut parts = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(group)) = (parts.next(), parts.next(), parts.next()) else {
-            continue;
-        };
-        match controllers {
-            "" => found.extend([(MOUNTS[0], group), (MOUNTS[2], group)]),
-            many if many.split(',').any(|one| one == "cpu") => found.push((MOUNTS[1], group)),
-            _ => {}
-        }
+/// Where a hierarchy with these controllers counts CPU: version 2 has none of them in /proc/PID/cgroup, version 1 its own.
+fn mounts(controllers: &[String]) -> &'static [&'static str] {
+    match controllers {
+        [] => &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
+        many if many.iter().any(|one| one == "cpu") => &["/sys/fs/cgroup/cpu"],
+        _ => &[],
     }
-    found
 }
 
 /// `nr_periods` and `nr_throttled` of a `cpu.stat`; `None` where there is no limit.
@@ -75,17 +69,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_versions_of_control_groups_are_found() {
-        let one = "9:name=systemd:/\n3:cpuset:/\n1:cpu,cpuacct:/docker/ab:c\n0::/user.slice\n";
-        assert_eq!(
-            groups(one),
-            [
-                ("/sys/fs/cgroup/cpu", "/docker/ab:c"),
-                ("/sys/fs/cgroup", "/user.slice"),
-                ("/sys/fs/cgroup/unified", "/user.slice")
-            ]
-        );
-        assert_eq!(groups("no group\n1:cpu\n"), []);
+    fn both_versions_of_control_groups_are_counted_where_they_have_a_limit() {
+        let of = |names: &[&str]| mounts(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&["cpu", "cpuacct"]), ["/sys/fs/cgroup/cpu"]);
+        assert_eq!(of(&[]), ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"]);
+        assert_eq!(of(&["cpuset"]), [""; 0]);
         let two = "usage_usec 9\nnr_periods 164\nnr_throttled 161\nthrottled_usec 12\n";
         assert_eq!(counts(two), Some((164, 161)));
         assert_eq!(counts("nr_periods 0\nnr_throttled 0\nthrottled_time 0\n"), None, "no limit");
@@ -98,9 +86,9 @@ mod tests {
             Throttle(HashMap::from([(PathBuf::from("/a/b"), own), (PathBuf::from("/a"), above)]))
         };
         let before = of((100, 50), (1_000, 0));
-        assert!((of((120, 55), (1_010, 9)).since(&before) - 0.9).abs() < 1e-9);
-        assert_eq!(before.since(&before), 0.0, "no period has passed");
-        assert_eq!(of((90, 0), (1_010, 0)).since(&before), 0.0, "another group of the same name");
-        assert_eq!(before.since(&Throttle::default()), 0.0, "it was not there before");
+        assert_eq!(of((120, 55), (1_010, 9)).since(&before), Some(0.9));
+        assert_eq!(before.since(&before), None, "no period has passed");
+        assert_eq!(of((90, 0), (1_010, 0)).since(&before), Some(0.0), "another group of the same name");
+        assert_eq!(before.since(&Throttle::default()), None, "it was not there before");
     }
 }

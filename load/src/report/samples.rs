@@ -89,10 +89,10 @@ pub(crate) fn closed() -> Outcome {
             cpu_seconds: 9.31,
             cpu_per_answer: 10.234,
             busiest_thread: 0.47,
-            send_lag_p99: 0,
+            keenest_thread: 0.47,
             cores: 2,
             machine_busy: 0.93,
-            limits: None,
+            ..Generator::default()
         },
     }
 }

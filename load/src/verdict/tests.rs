@@ -1,6 +1,7 @@
-//! Figures as they come from real systems, each with the party that must be named.
+//! Facts as they come from real systems, each with the party that must be named: and the one fact that takes the name away.
 
 use super::*;
+use Limit::{Api, Generator, Network, Proxy, Unknown};
 
 /// A party of so many threads over ten seconds: each ran for this share and stood ready for that.
 fn threads(number: f64, ran: f64, stood_ready: f64) -> Option<Spent> {
@@ -9,8 +10,9 @@ fn threads(number: f64, ran: f64, stood_ready: f64) -> Option<Spent> {
         cpu_seconds: 10.0 * number * ran,
         busiest: ran,
         wanted: (ran + stood_ready).min(1.0),
+        waited: stood_ready,
         wanted_cores: number * (ran + stood_ready).min(1.0),
-        held_back: 0.0,
+        ..Spent::default()
     })
 }
 
@@ -29,363 +31,209 @@ fn run(connections: u32, rate: f64) -> Run {
 
 fn once(milliseconds: f64) -> Option<Once> {
     let total = milliseconds / 1e3;
-    Some(Once { connect: 0.000_05, body_bytes: 900.0, ..alike(total, total) })
+    let alike = Once { first_byte: total, total, mean: total, least: total, ..Once::default() };
+    Some(Once { connect: 0.000_05, body_bytes: 900.0, ..alike })
 }
 
-/// Single requests that all took as long.
-fn alike(first_byte: f64, total: f64) -> Once {
-    Once { first_byte, total, mean: total, least: total, least_first_byte: first_byte, ..Once::default() }
+/// The same over a way that is so long.
+fn far(milliseconds: f64, way: f64) -> Option<Once> {
+    once(milliseconds).map(|once| Once { connect: way / 1e3, ..once })
 }
 
-/// Two cores, everything on them, nothing cached, everybody idle.
-fn idle(top: Run) -> Evidence {
+/// Two cores, everything on them, nothing cached, everybody idle, an API that takes eight requests at once for 20 ms each.
+fn idle() -> Evidence {
     Evidence {
-        top,
+        top: run(32, 400.0),
         origin_share: 1.0,
+        direct: once(20.0),
+        through: once(20.2),
         proxy: threads(2.0, 0.05, 0.01),
         api: threads(4.0, 0.02, 0.0),
         generator: threads(2.0, 0.03, 0.0),
         machine_busy: 0.12,
         cores: 2,
+        is_here: true,
         ..Evidence::default()
     }
 }
 
-#[track_caller]
-fn check(what: &str, evidence: &Evidence, limit: Limit, says: &[&str]) -> Verdict {
-    let verdict = judge(evidence);
-    let text = verdict.text();
-    assert_eq!(verdict.limit, limit, "{what}: {text}");
-    for part in says {
-        assert!(text.contains(part), "{what}: no \"{part}\" in: {text}");
+/// A full machine of two cores: a proxy of one thread that runs all the time, and the others on the other core.
+fn one_thread() -> Evidence {
+    Evidence {
+        top: run(64, 40_000.0),
+        direct: once(0.05),
+        through: once(0.1),
+        proxy: threads(1.0, 0.97, 0.02),
+        api: threads(1.0, 0.4, 0.1),
+        generator: threads(1.0, 0.45, 0.05),
+        machine_busy: 0.93,
+        ..idle()
     }
-    assert!(!verdict.why.is_empty(), "{what}: a verdict without a reason");
-    verdict
 }
 
-#[test]
-fn an_api_that_waits_is_the_limit_and_littles_law_says_how_many_it_works_on() {
-    let evidence = Evidence { direct: once(200.0), api_rate: Some(158.0), ..idle(run(64, 158.0)) };
-    let says = ["The API is the limit.", "32 requests at once (Little's law)", "other 32 of 64 wait"];
-    let verdict = check("32 workers that sleep", &evidence, Limit::Api, &says);
-    assert_eq!(verdict.doubts, [""; 0]);
-
-    let evidence = Evidence { fewer: Some(run(32, 158.0)), ..evidence };
-    check(
-        "twice the connections",
-        &evidence,
-        Limit::Api,
-        &["64 connections instead of 32 brought no more answers"],
-    );
+/// A generator that has half a core, and a proxy that answers by itself.
+fn starved_generator() -> Evidence {
+    Evidence {
+        origin_share: 0.0,
+        api: None,
+        direct: None,
+        proxy: threads(2.0, 0.15, 0.05),
+        generator: threads(1.0, 0.49, 0.5),
+        floor: Some("the generator's busiest thread ran 49 % of the time".to_owned()),
+        machine_busy: 0.7,
+        ..one_thread()
+    }
 }
 
-#[test]
-fn an_api_that_takes_all_comers_is_the_limit_by_its_own_time() {
-    let fewer = Some(run(16, 16.0 / 0.2));
-    let evidence = Evidence { direct: once(199.0), fewer, ..idle(run(64, 64.0 / 0.2)) };
-    let says = [
-        "the API needs nearly all of that itself",
-        "64 connections at 200 ms each give 320",
-        "more connections would bring more",
-    ];
-    check("event loop that sleeps", &evidence, Limit::Api, &says);
+/// A full machine on which strangers have most.
+fn crowd() -> Evidence {
+    Evidence {
+        proxy: threads(1.0, 0.3, 0.65),
+        api: threads(1.0, 0.1, 0.3),
+        generator: threads(1.0, 0.15, 0.5),
+        machine_busy: 1.0,
+        ..one_thread()
+    }
 }
 
-#[test]
-fn an_api_out_of_cpu_is_the_limit() {
-    // Five processes that hash on two cores; the others wait for a core each time they wake.
-    let evidence = Evidence {
+/// An API on another machine.
+fn remote() -> Evidence {
+    Evidence { is_here: false, api: None, ..idle() }
+}
+
+/// An API that hashes on all cores, so that the others wait for one each time they wake.
+fn computing() -> Evidence {
+    Evidence {
+        top: run(64, 185.0),
         api: threads(5.0, 0.37, 0.6),
         proxy: threads(2.0, 0.02, 0.9),
-        generator: threads(1.0, 0.01, 0.9),
+        generator: threads(1.0, 0.01, 0.8),
         machine_busy: 1.0,
         direct: once(10.0),
-        ..idle(run(64, 185.0))
-    };
-    check("a page that is rendered", &evidence, Limit::Api, &["wanted the CPU", "often waiting for a core"]);
-    // One thread in one core's worth of work, the other core idle.
-    let evidence = Evidence { api: threads(1.0, 0.98, 0.01), machine_busy: 0.7, ..evidence };
-    check("one thread", &evidence, Limit::Api, &["wanted the CPU 99 % of the time", "0.98 of 2 cores"]);
-    // Elsewhere its CPU cannot be seen, but the time is still its own.
-    let evidence = Evidence {
-        api: None,
-        proxy: threads(2.0, 0.05, 0.0),
-        generator: threads(1.0, 0.02, 0.0),
-        ..evidence
-    };
-    check("on another machine", &evidence, Limit::Api, &["The API's CPU use cannot be seen"]);
+        ..idle()
+    }
 }
 
-#[test]
-fn an_api_that_its_container_holds_back_is_out_of_cpu_though_it_rests() {
-    let held = threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: 0.98, ..spent });
-    let evidence = Evidence { api: held, direct: once(0.3), ..idle(run(8, 600.0)) };
-    let says = ["Its CPU limit (a container's, say) held it back in 98 % of its periods", "0.20 of 2 cores"];
-    let verdict = check("docker --cpus 0.2", &evidence, Limit::Api, &says);
-    assert!(!verdict.text().contains("Nobody"), "{}", verdict.text());
-    // Of two the one that is held back, however much the other does.
-    let busy = Evidence { proxy: threads(2.0, 0.97, 0.0), ..evidence };
-    check("beside a busy proxy", &busy, Limit::Api, &["held it back"]);
-    let seldom = threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: 0.2, ..spent });
-    let evidence = Evidence { api: seldom, direct: once(40.0), ..idle(run(32, 300.0)) };
-    check("now and then", &evidence, Limit::Api, &["waits its turn"]);
-}
+type Change = fn(&mut Evidence);
+/// What it is, the facts, what is changed of them, who is named, and what is said.
+type Case = (&'static str, fn() -> Evidence, Change, Limit, &'static str);
 
 #[test]
-fn a_proxy_out_of_cpu_is_the_limit() {
-    let evidence = Evidence {
-        proxy: threads(1.0, 0.97, 0.02),
-        api: threads(2.0, 0.2, 0.1),
-        generator: threads(1.0, 0.35, 0.05),
-        machine_busy: 0.9,
-        api_rate: Some(90_000.0),
-        direct: once(0.05),
-        ..idle(run(64, 40_000.0))
-    };
-    let says = [
-        "The proxy is the limit.",
-        "which is 24 µs per answer",
-        "The API gives 90,000 answers per second without the proxy",
+fn each_rule_names_who_the_facts_show_and_another_fact_takes_the_name_away() {
+    let same: Change = |_| ();
+    #[rustfmt::skip]
+    let cases: &[Case] = &[
+        // 1. Saturated.
+        ("one thread that runs all the time", one_thread, same, Proxy, "It had work 99 % of the time: it used 0.97 cores of 2, which is 24 µs per answer."),
+        ("it rests", one_thread, |facts| { facts.proxy = threads(1.0, 0.8, 0.02); facts.machine_busy = 0.83; }, Unknown, "nobody was at work all the time"),
+        ("beside others that wait for a core", one_thread, |facts| facts.api = threads(1.0, 0.4, 0.55), Proxy, "It had work"),
+        ("beside another that runs all the time", one_thread, |facts| facts.api = threads(1.0, 0.95, 0.0), Unknown, "the proxy and the API each had work most of the time. Give each of them cores of its own"),
+        ("an API that is busy with something else", one_thread, |facts| { facts.api = threads(1.0, 0.95, 0.0); facts.origin_share = 0.01; }, Proxy, "It had work"),
+        ("held back by a host", one_thread, |facts| facts.stolen = 0.3, Unknown, "the host of this virtual machine gave 30 % of its CPU to other machines (steal). Run this again"),
+        ("held back by a host a little", one_thread, |facts| { facts.proxy = threads(1.0, 0.86, 0.0); facts.stolen = 0.08; }, Proxy, "It had work 94 % of the time"),
+        ("threads that want all cores and have most", computing, same, Api, "often waiting for a core: it used 1.85 cores of 2, which is 10 ms per answer. The machine was 100 % busy (API 92 %, proxy 2 %, load generator 0 %)."),
+        ("many threads that want all cores together", computing, |facts| facts.api = threads(32.0, 0.058, 0.6), Api, "It had work 100 % of the time"),
+        ("many threads that wake together where cores idle", idle, |facts| facts.api = threads(32.0, 0.016, 0.05), Api, "Nobody is out of CPU"),
+        ("that may use more", computing, |facts| { *facts = Evidence { cores: 32, api: threads(32.0, 0.058, 0.6), ..idle() }; facts.top = run(64, 185.0); }, Api, "Nobody is out of CPU"),
+        ("that have no more than the proxy", computing, |facts| { facts.api = threads(5.0, 0.19, 0.8); facts.proxy = threads(2.0, 0.48, 0.5); }, Unknown, "the proxy and the API each had work most of the time"),
+        ("a CPU limit of its own", idle, |facts| facts.api = threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.98), ..spent }), Api, "Its CPU limit (a container's, say) held it back in 98 % of its periods: it used 0.20 cores of 2"),
+        ("that holds back now and then", idle, |facts| facts.proxy = threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.2), ..spent }), Api, "Nobody is out of CPU"),
+        ("a generator without a core of its own", starved_generator, same, Generator, "It had no time left: the generator's busiest thread ran 49 % of the time. The machine was 70 % busy (proxy 15 %, load generator 25 %)."),
+        ("that had time left", starved_generator, |facts| facts.floor = None, Unknown, "no limit was reached. Hardly any request reached the API, and everybody had CPU to spare. More connections (-c)"),
+        ("beside a proxy without time", starved_generator, |facts| facts.proxy = threads(2.0, 0.5, 0.49), Unknown, "the proxy and the load generator each had work most of the time. Put the generator on another machine"),
+        ("beside a proxy that costs as much", starved_generator, |facts| { facts.proxy = threads(2.0, 0.52, 0.46); facts.generator = threads(2.0, 0.47, 0.41); facts.floor = None; facts.machine_busy = 1.0; }, Unknown, "the proxy and the load generator each had work most of the time"),
+        ("no ports left", idle, |facts| facts.floor = Some("the generator ran out of local ports".to_owned()), Generator, "It had no time left: the generator ran out of local ports."),
+        ("strangers have the cores", crowd, same, Unknown, "other processes used 72 % of this machine, and the proxy waited for a core 65 % of the time. Run this again when the machine is quiet."),
+        ("the parties have them", crowd, |facts| { facts.proxy = threads(1.0, 0.8, 0.19); facts.api = threads(1.0, 0.63, 0.1); facts.generator = threads(1.0, 0.33, 0.1); }, Proxy, "often waiting for a core"),
+        ("an API that costs as much", crowd, |facts| { facts.proxy = threads(1.0, 0.8, 0.19); facts.api = threads(1.0, 0.78, 0.1); facts.generator = threads(1.0, 0.33, 0.1); }, Unknown, "the proxy and the API each had work most"),
+        ("a full link", remote, |facts| { facts.link = Some(125e6); facts.top.bytes_per_second = 118e6; }, Network, "118 MB per second of the 125 MB"),
+        ("half of it", remote, |facts| { facts.link = Some(125e6); facts.top.bytes_per_second = 60e6; }, Unknown, "the API's CPU cannot be seen"),
+        ("a full link and a full proxy", one_thread, |facts| { facts.is_here = false; facts.link = Some(48e6); }, Unknown, "the proxy had work all the time, and the network was full. The network path to the API carried 44 MB per second of the 48 MB"),
+        // 2. The way.
+        ("another continent", remote, |facts| { facts.direct = far(85.0, 80.0); facts.top = run(8, 8.0 / 0.086); }, Network, "The round trip to the API takes 80 ms, which is 93 % of an answer's time."),
+        ("that is slow under load", remote, |facts| { facts.direct = far(85.0, 80.0); facts.top = run(64, 32.0); }, Unknown, "the API's CPU cannot be seen, because it is on another machine. Run `millstream bench` on"),
+        ("on this machine a connection only waited for a core", idle, |facts| { facts.direct = far(85.0, 80.0); facts.top = run(8, 8.0 / 0.086); }, Unknown, "no limit was reached"),
+        // 3. The place.
+        ("workers that wait", idle, same, Api, "400 per second at 20 ms each is 8 requests at once (Little's law): the API works on that many, and the other 24 of 32 wait."),
+        ("in a process that cannot be seen", idle, |facts| facts.api = None, Unknown, "the API's CPU cannot be seen, because its process cannot be seen."),
+        ("elsewhere", remote, same, Unknown, "because it is on another machine. Run `millstream bench` on the API's machine, or watch it there with top, under this load."),
+        ("elsewhere, and most is the body", remote, |facts| facts.top.first_byte = 0.01, Unknown, "the network may be narrow, or the API writes slowly"),
+        ("that take all comers", idle, |facts| facts.direct = once(78.0), Unknown, "no limit was reached. An answer takes 80 ms under load and 78 ms alone. More connections (-c) would bring more answers."),
+        ("as fewer connections show", idle, |facts| { facts.direct = once(78.0); facts.fewer = Some(run(8, 399.0)); }, Api, "32 connections instead of 8 brought no more answers."),
+        ("without anything to compare with", idle, |facts| { facts.direct = None; facts.through = None; }, Unknown, "nothing shows whether more of them bring more answers. Measure again with half as many connections (-c)."),
+        ("behind a proxy that is often at work", idle, |facts| facts.proxy = threads(2.0, 0.4, 0.2), Unknown, "no single place has most of a request's time"),
+        ("behind a proxy that cannot be seen", idle, |facts| facts.proxy = None, Unknown, "no single place"),
+        ("where strangers have the cores that it waits for", idle, |facts| { facts.api = threads(1.0, 0.2, 0.6); facts.machine_busy = 1.0; }, Unknown, "the API waited for a core 60 % of the time"),
+        ("where strangers have the cores that the others wait for", idle, |facts| { facts.generator = threads(1.0, 0.3, 0.4); facts.machine_busy = 1.0; }, Unknown, "other processes used"),
+        ("asked straight", idle, |facts| { facts.proxy = None; facts.through = None; }, Api, "the other 24 of 32 wait"),
+        ("a proxy that dawdles", idle, |facts| { facts.through = once(60.0); facts.top = run(8, 8.0 / 0.061); }, Proxy, "20 ms when it is sent directly to the API and 60 ms through the proxy, which is 65 % of an answer's time"),
+        ("a little", idle, |facts| { facts.through = once(30.0); facts.top = run(8, 8.0 / 0.061); }, Api, "Nobody is out of CPU"),
     ];
-    check("one worker", &evidence, Limit::Proxy, &says);
-    // All on two full cores: everybody always has work, and the proxy has most.
-    let evidence = Evidence {
-        proxy: threads(2.0, 0.5, 0.49),
-        generator: threads(2.0, 0.35, 0.6),
-        api: threads(2.0, 0.15, 0.3),
-        machine_busy: 1.0,
-        ..evidence
+    for (what, evidence, change, limit, says) in cases {
+        let mut evidence = evidence();
+        change(&mut evidence);
+        let verdict = judge(&evidence);
+        let text = verdict.text();
+        assert_eq!(verdict.limit, *limit, "{what}: {text}");
+        assert!(text.contains(says), "{what}: no \"{says}\" in: {text}");
+        assert!(text.starts_with(limit.sentence()), "{what}: the first sentence is the answer: {text}");
+    }
+}
+
+#[test]
+fn every_fact_that_is_missing_leaves_no_name_that_the_others_do_not_show() {
+    let with = |change: Change| {
+        let mut evidence = Evidence { machine_busy: 0.4, ..idle() };
+        change(&mut evidence);
+        judge(&evidence).limit
     };
-    check("a full machine", &evidence, Limit::Proxy, &["generator used 35 % of it"]);
-    // From a cache the API has no part in it, however busy it is with other things.
-    let evidence = Evidence { origin_share: 0.001, api: threads(2.0, 0.6, 0.4), ..evidence };
-    check("hits", &evidence, Limit::Proxy, &["Its threads wanted the CPU"]);
-}
-
-#[test]
-fn a_proxy_that_dawdles_is_the_limit_without_any_cpu() {
-    let evidence = Evidence { direct: once(1.0), through: once(41.0), ..idle(run(8, 8.0 / 0.041)) };
-    check(
-        "40 ms of a delayed acknowledgement",
-        &evidence,
-        Limit::Proxy,
-        &["1 ms when it is sent directly to the API and 41 ms through the proxy"],
-    );
-}
-
-#[test]
-fn a_generator_limited_to_one_slow_thread_is_named() {
-    let evidence = Evidence {
-        generator: threads(1.0, 0.97, 0.03),
-        proxy: threads(2.0, 0.35, 0.05),
-        api: threads(2.0, 0.2, 0.05),
-        machine_busy: 0.98,
-        ..idle(run(64, 60_000.0))
-    };
-    check("-t 1", &evidence, Limit::Generator, &["the figure is a floor"]);
-    // Niced: it wants a core all the time and gets half of one.
-    let evidence =
-        Evidence { generator: threads(1.0, 0.45, 0.54), proxy: threads(2.0, 0.4, 0.2), ..evidence };
-    check("niced", &evidence, Limit::Generator, &["often waiting for a core"]);
-    // A generator that asks too little: nothing is busy, nothing reaches the API.
-    let evidence = Evidence { origin_share: 0.0, ..idle(run(1, 900.0)) };
-    check("one connection to a cache", &evidence, Limit::Generator, &["it would have answered more load"]);
-}
-
-#[test]
-fn on_a_machine_full_of_strangers_the_hungriest_is_the_limit_unless_the_api_has_the_requests() {
-    let evidence = Evidence {
-        proxy: threads(1.0, 0.5, 0.15),
-        api: threads(1.0, 0.1, 0.07),
-        generator: threads(1.0, 0.11, 0.6),
-        machine_busy: 0.99,
-        direct: once(0.018),
-        ..idle(run(64, 9_000.0))
-    };
-    check("a fast API", &evidence, Limit::Proxy, &["Of 64 requests under way the API worked on only 0.2"]);
-    check("a slow one", &Evidence { direct: once(4.0), ..evidence.clone() }, Limit::Api, &["waits its turn"]);
-    // Nobody clearly more than the others: then it is not known, and that is said.
-    let even = Evidence { proxy: threads(1.0, 0.17, 0.1), ..evidence };
-    check(
-        "all alike",
-        &even,
-        Limit::Others,
-        &["processes other than API, proxy and generator used 80 % of it"],
-    );
-    let stolen = Evidence { stolen: 0.4, machine_busy: 0.8, ..even.clone() };
-    check("a host that is full", &stolen, Limit::Others, &["gave 40 % of its CPU to other machines"]);
-    let unseen = Evidence { api: None, ..even };
-    assert_ne!(judge(&unseen).limit, Limit::Others, "they may be the API");
-}
-
-#[test]
-fn what_a_hypervisor_took_was_wanted_too_unless_it_took_much() {
-    // As measured in front of a fast API: with nothing stolen the proxy's one thread wants a core for 0.97 of the time.
-    let evidence = Evidence {
-        proxy: threads(1.0, 0.75, 0.09),
-        api: threads(1.0, 0.31, 0.12),
-        generator: threads(1.0, 0.34, 0.12),
-        machine_busy: 0.79,
-        stolen: 0.1,
-        direct: once(0.03),
-        ..idle(run(64, 45_000.0))
-    };
-    check("a little", &evidence, Limit::Proxy, &["wanted the CPU 95 % of the time"]);
-    // Who waits for a core with a stranger is not to be told from who runs any more.
-    let evidence = Evidence { stolen: 0.4, machine_busy: 0.86, ..evidence };
-    check("much", &evidence, Limit::Others, &["gave 40 % of its CPU"]);
-    let hits = Evidence { origin_share: 0.0, direct: None, api: None, ..evidence };
-    check("of what the API has no part in", &hits, Limit::Others, &["gave 40 % of its CPU"]);
-    // As measured: each single request waits for a core too, so a fast API looks like a slow one.
-    let late =
-        Evidence { direct: once(1.1), through: once(2.0), origin_share: 1.0, top: run(64, 19_802.0), ..hits };
-    check("of one that wakes late", &late, Limit::Others, &["gave 40 % of its CPU"]);
-    // The API has the requests, whatever the machine does.
-    let slow = Evidence { direct: once(40.0), through: once(41.0), stolen: 0.4, ..idle(run(32, 300.0)) };
-    check("a slow API", &slow, Limit::Api, &["waits its turn"]);
-}
-
-#[test]
-fn who_is_nearly_out_of_cpu_is_waited_for_where_the_requests_are_not_in_the_api() {
-    let evidence = Evidence {
-        proxy: threads(1.0, 0.78, 0.02),
-        api: threads(1.0, 0.4, 0.02),
-        generator: threads(1.0, 0.38, 0.02),
-        machine_busy: 0.8,
-        direct: once(0.02),
-        ..idle(run(64, 50_000.0))
-    };
-    check("a busy proxy", &evidence, Limit::Proxy, &["80 % of the time"]);
-    let waited = Once { total: 0.001_5, first_byte: 0.001_5, ..once(0.02).unwrap() };
-    let evidence = Evidence { direct: Some(waited), ..evidence };
-    check("single requests that waited for a core", &evidence, Limit::Proxy, &["80 % of the time"]);
-    check(
-        "an API that has them",
-        &Evidence { direct: once(1.2), ..evidence },
-        Limit::Api,
-        &["the API needs nearly all of that itself"],
-    );
-}
-
-#[test]
-fn a_narrow_way_to_the_api_is_the_network() {
-    // 300 kB at 1 MB per second: the proxy reads ahead, so the client's first byte is early or late.
-    let narrow = Once { connect: 0.000_1, body_bytes: 300_000.0, ..alike(0.002, 0.302) };
-    let through = Once { body_bytes: 300_000.0, ..alike(0.004, 0.304) };
-    let top = Run { first_byte: 0.01, ..run(16, 16.0 / 0.31) };
-    let evidence = Evidence { direct: Some(narrow), through: Some(through), ..idle(top) };
-    check(
-        "passed on as it comes",
-        &evidence,
-        Limit::Network,
-        &["first byte after 2 ms and its last after 302 ms", "1 MB per second"],
-    );
-
-    let top = Run { first_byte: 0.309, ..run(16, 16.0 / 0.31) };
-    let through = Once { body_bytes: 300_000.0, ..alike(0.3035, 0.304) };
-    let evidence = Evidence { through: Some(through), ..idle(top) };
-    let evidence = Evidence { direct: Some(narrow), ..evidence };
-    check("read whole first", &evidence, Limit::Network, &["an answer takes 310 ms under load"]);
-
-    // A machine at work delays most single requests, and their bodies come at once then.
-    let delayed = Once { first_byte: 0.25, total: 0.31, ..narrow };
-    let at_work = Evidence { direct: Some(delayed), ..evidence.clone() };
-    check("delayed", &at_work, Limit::Network, &["first byte after 2 ms"]);
-
-    // A shared line: sixteen times the connections, and each body takes sixteen times as long.
-    let top = Run { first_byte: 0.5, ..run(16, 3.3) };
-    check("shared", &Evidence { top, ..evidence.clone() }, Limit::Network, &["network"]);
-    // The API's own time before the first byte is none of the network's.
-    let slow = Once { body_bytes: 300_000.0, ..alike(0.5, 0.51) };
-    let evidence =
-        Evidence { direct: Some(slow), through: None, ..idle(Run { first_byte: 0.5, ..run(16, 31.0) }) };
-    check("a large body after a long wait", &evidence, Limit::Api, &["500 ms", "API"].map(|_| "The API"));
-}
-
-#[test]
-fn a_full_link_and_a_long_way_are_the_network() {
-    let top = Run { bytes_per_second: 118e6, ..run(64, 800.0) };
-    let evidence = Evidence { link: Some(125e6), api: None, direct: once(5.0), ..idle(top) };
-    check("a gigabit", &evidence, Limit::Network, &["118 MB per second of the 125 MB"]);
-    let far = Once { connect: 0.08, ..once(85.0).unwrap() };
-    let evidence = Evidence { direct: Some(far), api: None, ..idle(run(8, 8.0 / 0.086)) };
-    check("another continent", &evidence, Limit::Network, &["round trip to the API takes 80 ms", "94 %"]);
-    // The same distance does not excuse an API that is slow under load.
-    check(
-        "slow under load",
-        &Evidence { top: run(64, 64.0 / 2.0), ..evidence },
-        Limit::Api,
-        &["waits its turn"],
-    );
-}
-
-#[test]
-fn a_connection_that_waited_for_a_core_is_no_long_way() {
-    let waited = Once { connect: 0.006, ..once(8.0).unwrap() };
-    let evidence = Evidence { direct: Some(waited), is_here: true, ..idle(run(8, 8.0 / 0.008)) };
-    check("on this machine", &evidence, Limit::Api, &["the API needs nearly all of that itself"]);
-    check("elsewhere", &Evidence { is_here: false, ..evidence }, Limit::Network, &["to the API takes 6 ms"]);
-}
-
-#[test]
-fn a_first_request_that_was_dear_is_no_measure_of_the_others() {
-    let evidence = Evidence { direct: once(208.0), ..idle(run(20, 2_700.0)) };
-    let says = [
-        "a single request before the load took 208 ms, as first requests may",
-        "20 connections at 7.4 ms each",
+    assert_eq!(with(|_| ()), Api);
+    let missing: [Change; 4] = [
+        |facts| facts.api = None,
+        |facts| facts.generator = None,
+        |facts| facts.proxy = None,
+        |facts| {
+            facts.is_here = false;
+            facts.direct = None;
+        },
     ];
-    let verdict = check("a cold API", &evidence, Limit::Api, &says);
-    assert!(!verdict.text().contains("the API needs nearly all"), "{}", verdict.text());
-    // Whether the API works on them all is not known then, so a proxy that is merely busy is not blamed.
-    let busy = Evidence { proxy: threads(1.0, 0.8, 0.0), machine_busy: 0.8, ..evidence };
-    assert_eq!(judge(&busy).limit, Limit::Api, "the requests are in the API as far as is known");
+    for (number, change) in missing.into_iter().enumerate() {
+        assert_eq!(with(change), Unknown, "fact {number}");
+    }
 }
 
 #[test]
-fn a_machine_at_rest_is_not_taken_by_others_and_a_full_one_is_said_to_be_full() {
-    let resting = Evidence { stolen: 0.2, machine_busy: 0.3, direct: once(1.0), ..idle(run(20, 500.0)) };
-    check("a limiter on a host that takes a little", &resting, Limit::Api, &["Nobody ran out of CPU"]);
-    // Asked straight, what stands behind the server is a stranger like any other.
-    let behind = Evidence {
-        proxy: None,
-        machine_busy: 1.0,
-        direct: once(53.0),
-        api: threads(1.0, 0.02, 0.0),
-        generator: threads(1.0, 0.01, 0.0),
-        ..idle(run(8, 37.0))
-    };
-    let says =
-        ["The machine was full", "Other processes used 98 % of this machine meanwhile, for this server"];
-    let verdict = check("a proxy in front of it", &behind, Limit::Api, &says);
-    assert!(!verdict.text().contains("the API works on that many"), "{}", verdict.text());
+fn what_makes_the_figures_less_than_they_seem_is_said() {
+    let doubts = |evidence: Evidence| judge(&evidence).doubts;
+    assert_eq!(doubts(idle()), [""; 0]);
+    let failing = doubts(Evidence { top: Run { error_share: 0.2, ..run(32, 400.0) }, ..idle() });
+    assert!(failing[0].contains("20 % of the requests failed"), "{failing:?}");
+    let strangers = doubts(Evidence { machine_busy: 0.9, ..idle() });
+    assert!(strangers[0].contains("78 % of this machine went to other processes"), "{strangers:?}");
+    let shared = doubts(one_thread());
+    assert!(shared[0].contains("22 % of the full machine went to the generator"), "{shared:?}");
 }
 
 #[test]
-fn what_weakens_a_verdict_is_said() {
-    let top = Run { error_share: 0.2, ..run(64, 158.0) };
-    let errors = judge(&Evidence { direct: once(200.0), ..idle(top) });
-    assert!(errors.doubts[0].contains("20 % of the requests failed"), "{errors:?}");
-    let top = Run { latency: 0.1, ..run(64, 158.0) };
-    let little = judge(&Evidence { direct: once(100.0), ..idle(top) });
-    assert!(
-        little.doubts[0].contains("is 16 requests at once (Little's law), but there was room for 64"),
-        "{little:?}"
-    );
-    let strangers = judge(&Evidence { machine_busy: 0.9, direct: once(200.0), ..idle(run(64, 158.0)) });
-    assert!(strangers.doubts[0].contains("Other processes used"), "{strangers:?}");
+fn what_the_api_gives_alone_is_compared_where_it_tells() {
+    let said = |evidence: Evidence| judge(&evidence).text();
+    let passes = said(Evidence { api_rate: Some(410.0), ..idle() });
+    assert!(passes.contains("The proxy passes on 98 % of the 410 answers per second"), "{passes}");
+    let less = said(Evidence { api_rate: Some(90_000.0), ..one_thread() });
+    assert!(less.contains("90,000 answers per second without the proxy and 40,000 through it"), "{less}");
 }
 
 #[test]
-fn no_figures_at_all_are_no_panic() {
-    let verdict = judge(&Evidence::default());
-    assert!(!verdict.text().contains("NaN") && !verdict.text().contains("inf"), "{}", verdict.text());
-    let verdict = judge(&Evidence {
-        origin_share: 1.0,
-        fewer: Some(Run::default()),
-        direct: Some(Once::default()),
-        ..Evidence::default()
-    });
-    assert!(!verdict.text().contains("NaN") && !verdict.text().contains("inf"), "{}", verdict.text());
+fn no_figures_at_all_are_no_panic_and_no_name() {
+    let nothing = Evidence::default();
+    let zeros =
+        Evidence { origin_share: 1.0, fewer: Some(Run::default()), direct: Some(Once::default()), ..idle() };
+    for evidence in [nothing, Evidence { top: Run::default(), ..zeros }] {
+        let verdict = judge(&evidence);
+        let text = verdict.text();
+        assert_eq!(verdict.limit, Unknown, "{text}");
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
 }
 
 fn step(name: &str, rate: f64) -> ClimbedStep {

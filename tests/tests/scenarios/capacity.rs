@@ -68,7 +68,9 @@ fn a_second_server_that_waits_doubles_the_throughput_and_the_api_is_the_limit() 
     assert_eq!(json["schema"], "millstream.capacity/1");
     assert_eq!((&json["is_simulated"], &row["name"]), (&Value::Bool(true), &Value::from("40 ms")));
     assert!(text.contains("Simulated: the servers are embedded and only sleep"), "{text}");
-    assert_eq!(row["verdict"]["limit"], "api", "{text}");
+    // Scenarios run beside each other: where those have the cores, that is said, and no name.
+    let is_crowded = text.contains("Unknown: other processes used");
+    assert_eq!(row["verdict"]["limit"], if is_crowded { "unknown" } else { "api" }, "{text}");
     // Two servers, eight at once each, 25 times a second.
     let together = row["together"]["run"]["rate"].as_f64().expect("a rate");
     assert!(together <= 440.0, "{together}");
@@ -115,7 +117,12 @@ fn two_servers_of_the_users_are_measured_as_they_are() {
     let row = &json["rows"][0];
     assert!(!text.contains("Simulated"), "{text}");
     assert_eq!(row["alone"].as_array().map(Vec::len), Some(2));
-    assert_eq!(row["verdict"]["limit"], "api", "{text}");
+    // They take all comers, so that more would be answered.
+    assert_eq!(row["verdict"]["limit"], "unknown", "{text}");
+    assert!(
+        text.contains("Unknown: no limit was reached") || text.contains("Unknown: other processes"),
+        "{text}"
+    );
     // All are asked for the same by the same name, alone and behind the proxy.
     for origin in [&one, &two] {
         let requests = origin.requests();

@@ -58,6 +58,7 @@ impl Watch {
             origin_share: 1.0,
             api: found.of(SERVER),
             generator: found.of(GENERATOR),
+            floor: outcome.generator.limits.clone(),
             machine_busy: found.machine_busy,
             stolen: found.stolen,
             cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),

@@ -7,6 +7,7 @@ use crate::drive::cost::{self, Share};
 use crate::drive::{RunShared, is_open};
 use crate::outcome::Http2Outcome;
 use crate::pace::Pace;
+use crate::party::own_thread_waited;
 use crate::tally::Tally;
 
 /// The share of the measured time that a request waits at least on a connection that counts as silent.
@@ -61,7 +62,7 @@ impl Worker {
             by_url: self.by_url,
             http2: self.http2,
             cpu: since(cost::thread_cpu(), cpu),
-            waited: since(cost::thread_waited(), waited),
+            waited: since(own_thread_waited(), waited),
             ended: ended.max(run.begin),
             is_out_of_ports: self.is_out_of_ports,
             is_interrupted,
