@@ -19,6 +19,7 @@ pub mod tally;
 pub mod by_url;
 pub mod target;
 pub mod replay;
+pub mod content;
 pub mod exchange;
 pub mod multiplex;
 pub mod stream;
