@@ -5,7 +5,6 @@
 //! tell. Nothing is measured here. Next: `verdict/once` is the single request beside the load, `verdict/facts` what is known of
 //! each party and of the way, `verdict/judge` the three rules, `verdict/climb` the ladder's words.
 
-mod wording;
 mod once;
 mod facts;
 mod judge;
@@ -13,6 +12,7 @@ mod climb;
 #[cfg(test)]
 mod tests;
 
+use crate::report::quantity::prose as wording;
 pub use climb::{About, ClimbedStep, climb};
 pub use judge::judge;
 pub use once::Once;

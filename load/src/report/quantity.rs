@@ -3,6 +3,8 @@
 //!
 //! Decimal points only, no locale. Never more digits than were measured: three are significant.
 
+pub mod prose;
+
 use millstream_wire::date::{self, Civil};
 use std::time::Duration;
 
@@ -15,24 +17,28 @@ const THOUSANDS: &Units = &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")];
 const BYTES: &Units =
     &[(1.0, "B"), (1024.0, "KB"), (1_048_576.0, "MB"), (1_073_741_824.0, "GB"), (1_099_511_627_776.0, "TB")];
 
-/// A value in its unit. What would be rounded up into the next unit is told in that.
-fn in_unit(value: f64, units: &Units) -> (f64, &'static str) {
+/// A value in its unit. What would be rounded up into the next unit, with so many decimals, is told in that.
+fn in_unit(value: f64, units: &Units, decimals: i32) -> (f64, &'static str) {
     let value = if value.is_finite() { value.max(0.0) } else { 0.0 };
-    let fits = |pair: &&Units| value / pair[0].0 + 0.005 < pair[1].0 / pair[0].0;
+    let fits = |pair: &&Units| value / pair[0].0 + 0.5 / 10f64.powi(decimals) < pair[1].0 / pair[0].0;
     let (size, name) = units.windows(2).find(fits).map_or(units[units.len() - 1], |pair| pair[0]);
     (value / size, name)
 }
 
-/// With three significant digits at the most and no zeros behind the point.
-fn short(value: f64) -> String {
-    let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+/// With so many decimals, without zeros at the end.
+fn trimmed(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     if decimals == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
+/// With three significant digits at the most.
+fn short(value: f64) -> String {
+    trimmed(value, if value < 9.995 { 2 } else { usize::from(value < 99.95) })
+}
+
 /// A duration in microseconds: `0us`, `250us`, `1.23ms`, `2.50s`, `1.20m`.
 pub fn duration(microseconds: f64) -> String {
-    let (value, unit) = in_unit(microseconds, TIME);
+    let (value, unit) = in_unit(microseconds, TIME, 2);
     if unit == "us" && value.fract() == 0.0 { format!("{value:.0}us") } else { format!("{value:.2}{unit}") }
 }
 
@@ -43,25 +49,25 @@ pub fn took(time: Duration) -> String {
 
 /// A span in seconds as a name or in a sentence: `10s`, `2.5s`, `5m`, `1.5h`, `62.5ms`.
 pub fn span(seconds: f64) -> String {
-    let (value, unit) = in_unit(seconds * 1e6, TIME);
+    let (value, unit) = in_unit(seconds * 1e6, TIME, 2);
     if value == 0.0 { "0s".to_owned() } else { short(value) + unit }
 }
 
 /// A number with a unit prefix of thousands: `12.00`, `45.60k`, `1.20M`.
 pub fn scaled(value: f64) -> String {
-    let (value, unit) = in_unit(value, THOUSANDS);
+    let (value, unit) = in_unit(value, THOUSANDS, 2);
     format!("{value:.2}{unit}")
 }
 
 /// The same beside an axis: `12`, `45.6k`.
 pub(super) fn tick(value: f64) -> String {
-    let (value, unit) = in_unit(value, THOUSANDS);
+    let (value, unit) = in_unit(value, THOUSANDS, 2);
     short(value) + unit
 }
 
 /// Bytes, with prefixes of 1,024: `512B`, `1.20KB`, `3.40GB`.
 pub fn bytes(value: f64) -> String {
-    let (value, unit) = in_unit(value.round(), BYTES);
+    let (value, unit) = in_unit(value.round(), BYTES, 2);
     if unit == "B" { format!("{value:.0}B") } else { format!("{value:.2}{unit}") }
 }
 
