@@ -6,17 +6,20 @@ use super::end::{self, End};
 use super::output::Output;
 use super::stop;
 use crate::cli::Ladder;
+use millstream_conf::load::{self, Options};
 use millstream_load::correctness::Keeps;
 use millstream_load::ladder::climb::{ClimbError, Order, Sight, climb};
-use millstream_load::ladder::result::{Climbed, Measure};
+use millstream_load::ladder::result::Climbed;
 use millstream_load::ladder::stand::Programs;
-use millstream_load::ladder::{page, table};
+use millstream_load::ladder::{page, table, worth};
 use millstream_load::party;
 use millstream_load::peer::{self, Party};
 use millstream_load::progress::Live;
 use millstream_load::report;
+use millstream_load::step::running::{self, Running};
 use millstream_load::step::{self, MICRO, STEPS, Step, StepSetting};
 use millstream_load::target::{Ask, Permission, Url};
+use millstream_net::clock;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -43,22 +46,16 @@ fn measured(ladder: &Ladder) -> Result<ExitCode, End> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How to have what was the fastest, where there is something to be had.
+/// How to have what is recommended, where it is something cached that anybody may share.
 fn next(ladder: &Ladder, climbed: &Climbed) -> Option<String> {
     let url = ladder.url.as_deref().filter(|_| climbed.caching.keeps != Keeps::No)?;
-    let rate = |measure: &Measure| measure.counted().map_or(0.0, |figures| figures.rate.median);
-    // Over TLS it needs a certificate that is one's own.
-    let own = climbed.measures.iter().filter(|measure| {
-        measure.party == Some(Party::Millstream) && measure.step.is_cached() && !measure.step.is_tls()
-    });
-    let best = own.filter(|measure| rate(measure) > 0.0).max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
-    // What gains nothing nobody wants, and what knows its users apart `serve` leaves to a configuration of one's own.
-    let alone = climbed.measure(Step::Alone, None).map_or(0.0, rate);
+    let step = worth::recommended(climbed)?;
+    // What knows its users apart `serve` leaves to a configuration of one's own.
     let names_users =
         |name: &str| ["authorization", "cookie"].iter().any(|field| name.eq_ignore_ascii_case(field));
-    if rate(best) <= alone
-        || ladder.header.iter().any(|(name, _)| names_users(name))
+    if ladder.header.iter().any(|(name, _)| names_users(name))
         || !ladder.body.is_empty()
+        || !climbed.personal.is_empty()
     {
         return None;
     }
@@ -71,8 +68,24 @@ fn next(ladder: &Ladder, climbed: &Climbed) -> Option<String> {
     Some(format!(
         "\nTo have it:\n\n    millstream serve http://{origin}{microcache}\n    millstream ladder {url}{valid} --print {} > nginx.conf    \
          # this step's own configuration\n",
-        best.step.name()
+        step.name()
     ))
+}
+
+/// What the file that `--config` names has of the steps.
+fn running(ladder: &Ladder) -> Result<Option<Running>, String> {
+    let (Some(file), Some(url)) = (&ladder.config, &ladder.url) else { return Ok(None) };
+    let name = file.display().to_string();
+    let prefix = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let main_file = std::path::absolute(file).map_err(|error| format!("{name}: {error}"))?;
+    // As a check of the same file would: what it lacks here is said by `-t`, and what nginx alone knows does not matter.
+    let loaded =
+        load::load(&Options { main_file, prefix: prefix.to_owned(), lenient: true, ..Options::default() });
+    let configuration = loaded
+        .configuration
+        .ok_or_else(|| format!("{name} is not read without errors: millstream -t -c {name} says which"))?;
+    let url = Url::parse(url)?;
+    running::running(&name, &configuration, &url).map(Some)
 }
 
 /// What the flags ask for.
@@ -96,12 +109,20 @@ fn order(ladder: &Ladder) -> Result<Order, String> {
         programs: programs(&peers)?,
         parties: std::iter::once(Party::Millstream).chain(peers).collect(),
         rounds: ladder.rounds,
+        seed: ladder.seed.unwrap_or_else(seed),
+        running: running(ladder)?,
         each: ladder.duration,
         limit: LIMIT,
         connections: ladder.connections,
         fallback: ladder.valid.clone(),
         own_api: None,
     })
+}
+
+/// Another order each time.
+pub(super) fn seed() -> u64 {
+    // JSON's readers know whole numbers up to 2^53.
+    u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0)
 }
 
 /// This program, and those of the peers.

@@ -46,6 +46,7 @@ pub(super) fn ask_as_strangers(
         // With what is left of it: bodies are not compared any more, so nothing can change once again.
         gone_through(known, &all, ask, may, stop)?;
     }
+    known.personal = known.strangers.iter().filter_map(|(telling, _)| telling.unnamed(&known.own)).collect();
     if known.standard.how == How::StatusAndLength {
         known.notes.push(ONLY_WORDS.to_owned());
     }

@@ -16,6 +16,7 @@ use crate::correctness::{How, Keeps};
 use crate::party::{self, Whose};
 use crate::peer::{self, Party};
 use crate::report::{CLOSES, quantity};
+use crate::step::running::Running;
 use crate::step::{MICRO, Step, StepSetting};
 use crate::stop::{self, CutShort};
 use crate::target::{Ask, Permission};
@@ -35,8 +36,12 @@ pub struct Order {
     pub steps: Vec<Step>,
     /// Who takes part.
     pub parties: Vec<Party>,
-    /// How often each step is measured; `None`: as often as fits into `limit`, three times at the most.
+    /// How often each step is measured; `None`: as often as fits into `limit`, four to six times.
     pub rounds: Option<u32>,
+    /// What the order within each round comes of.
+    pub seed: u64,
+    /// What the user's own configuration has of the steps.
+    pub running: Option<Running>,
     /// How long each time; `None`: so long that the whole stays within `limit`.
     pub each: Option<Duration>,
     /// What the whole may take, where `each` or `rounds` is not given.
@@ -51,6 +56,9 @@ pub struct Order {
     /// Threads of this process that are the API, by the beginning of their names; `None`: it is another process.
     pub own_api: Option<&'static str>,
 }
+
+/// Each step warms up for so long at least: connections are open and what is cached is stored.
+const WARM_UP: Duration = Duration::from_millis(100);
 
 /// The least connections' worth of waiting that a request is given.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -115,11 +123,11 @@ fn bench<'a>(
 ) -> Result<(Bench<'a>, Course), ClimbError> {
     let alone = known.alone();
     let connections = order.connections.unwrap_or_else(|| course::connections(alone));
-    let warm_up = (alone * 3 / 2).clamp(Duration::from_millis(200), Duration::from_secs(3));
+    let warm_up = (alone * 3 / 2).clamp(WARM_UP, Duration::from_secs(3));
     // As many as wait when an uncached step ends, two at a time.
     let around = Around { before: warm_up + Once::span(alone), queue: alone * connections / 2 };
     let fallback = fallback(order, &known);
-    let wish = course::Wish { rounds: order.rounds, each: order.each, limit: order.limit };
+    let wish = course::Wish { rounds: order.rounds, each: order.each, limit: order.limit, seed: order.seed };
     let course = course::lay_out(pairs, wish, around, &|step| course::is_brief(step, fallback.as_deref()));
     let threads = (cores::usable() as u32).clamp(1, 2).min(connections);
     watch(Sight::Said(&announced(&course, connections, threads)));
@@ -151,6 +159,7 @@ fn plain(order: &Order, bench: &Bench<'_>, rounds: u32, measures: Vec<Measure>) 
         is_simulated: order.own_api.is_some(),
         began_unix_milliseconds: 0,
         rounds,
+        seed: order.seed,
         cut_short: None,
         connections: bench.connections,
         threads: bench.threads,
@@ -162,6 +171,8 @@ fn plain(order: &Order, bench: &Bench<'_>, rounds: u32, measures: Vec<Measure>) 
         compared_words: known.standard.words.clone(),
         caching: known.caching.clone(),
         fallback: bench.fallback.clone(),
+        running: order.running.clone(),
+        personal: known.personal.clone(),
         measures,
         verdict: Vec::new(),
         notes: Vec::new(),
@@ -350,7 +361,11 @@ fn notes(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
         notes.push("Without the API alone, times are those of each party's own first step here.".to_owned());
     }
     if climbed.rounds > 1 {
-        notes.push("What reached the API is counted over all rounds.".to_owned());
+        notes.push(
+            "What reached the API is counted over all rounds: requests of clients, without what a proxy fetches anew in the \
+             background."
+                .to_owned(),
+        );
     }
     notes.push(climbed.compared_words.clone());
     // Of what cannot be kept the verdict speaks.

@@ -55,12 +55,16 @@ pub(super) struct Known {
     pub address: SocketAddr,
     /// Its first answer.
     pub own: Direct,
+    /// Its second.
+    pub again: Direct,
     pub standard: Standard,
     pub caching: Caching,
     /// Single requests, timed.
     pub samples: Vec<Once>,
     /// Strangers whom it answers differently, and their requests.
     pub strangers: Vec<(Telling, Target)>,
+    /// Whose answers are others' too, and why they are not to be cached, a sentence each.
+    pub personal: Vec<String>,
     /// What is to be said of all that.
     pub notes: Vec<String>,
 }
@@ -99,7 +103,7 @@ pub(super) fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Know
     };
     let mut notes = Vec::new();
     let address = first.address;
-    let (own, again) = (seen(first), seen(second.clone()));
+    let (own, again) = (seen(first), seen(second));
     let mut standard = correctness::standard(&own, &again)?;
     if ask.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"))
         && standard.how == How::Body
@@ -114,7 +118,18 @@ pub(super) fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Know
         notes.push(format!("The API answers {}{to}: is that the page that you mean?", own.status));
     }
     let caching = correctness::caching(&own, method, &ask.fields, Now::read());
-    Ok(Known { target, address, own, standard, caching, samples, strangers: Vec::new(), notes })
+    Ok(Known {
+        target,
+        address,
+        own,
+        again,
+        standard,
+        caching,
+        samples,
+        strangers: Vec::new(),
+        personal: Vec::new(),
+        notes,
+    })
 }
 
 impl Known {

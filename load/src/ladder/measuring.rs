@@ -4,7 +4,7 @@ use super::course::{Turn, Windows, breadth, is_brief};
 use super::direct::{self, ClimbError, Known};
 use super::result::{Measure, Round};
 use super::stand::{Certificate, Programs, Stand, StandError};
-use crate::correctness::{How, mixed_up, stream};
+use crate::correctness::{Direct, How, changed, mixed_up, stream};
 use crate::drive;
 use crate::http2_request::Http2Request;
 use crate::party::{Meter, Metered, Whose, time_wait_of_late};
@@ -141,7 +141,9 @@ impl Bench<'_> {
                 Ok(answer) => {
                     through.push(Once::of(&answer));
                     let given = direct::seen(answer);
-                    measure.wrong = measure.wrong.take().or_else(|| self.other_page(&given));
+                    if measure.wrong.is_none() {
+                        measure.wrong = self.other_page(&given)?;
+                    }
                 }
                 Err(ProbeError::Stopped) => return Err(ClimbError::Stopped),
                 Err(error) => {
@@ -166,19 +168,23 @@ impl Bench<'_> {
         Target { addresses: vec![stand.address], expect: self.known.standard.expect.clone(), ..target }
     }
 
-    /// Why a single answer is not the API's; the load looks at all others.
-    fn other_page(&self, given: &crate::correctness::Direct) -> Option<String> {
-        let own = &self.known.own;
-        if self.known.standard.how == How::Body && given.body != own.body && given.status == own.status {
-            return Some(format!(
-                "it gives another body than the API's own ({} bytes instead of {})",
-                given.body.len(),
-                own.body.len()
-            ));
+    /// Why a single answer is not the API's; the load looks at the statuses and bodies of all others.
+    fn other_page(&self, given: &Direct) -> Result<Option<String>, ClimbError> {
+        let Known { own, again, standard, .. } = &self.known;
+        if standard.how == How::Body && given.body != own.body && given.status == own.status {
+            let (theirs, ours) = (given.body.len(), own.body.len());
+            return Ok(Some(format!(
+                "it gives another body than the API's own ({theirs} bytes instead of {ours})"
+            )));
         }
-        let expected = self.known.own.status;
-        (!self.known.standard.expect.allows(given.status))
-            .then(|| format!("it answers {} where the API answers {expected}", given.status))
+        if !standard.expect.allows(given.status) {
+            return Ok(Some(format!("it answers {} where the API answers {}", given.status, own.status)));
+        }
+        let Some(field) = changed([own, again], given) else { return Ok(None) };
+        // A time that is in it changes by itself, which the API is asked about.
+        let now = self.known.once_more(self.timeout, self.stop)?.map(direct::seen);
+        let is_steady = now.is_some_and(|now| changed([own, again], &now).is_none());
+        Ok(is_steady.then(|| format!("it gives another {field} than the API's own")))
     }
 
     /// Why it is wrong that not every answer came from the API: of a stream each client is to have his own.
