@@ -8,7 +8,7 @@ use super::stop;
 use crate::cli::Ladder;
 use millstream_conf::load::{self, Options};
 use millstream_load::correctness::Keeps;
-use millstream_load::ladder::climb::{ClimbError, Order, Sight, climb};
+use millstream_load::ladder::climb::{Order, Sight, climb};
 use millstream_load::ladder::result::Climbed;
 use millstream_load::ladder::stand::Programs;
 use millstream_load::ladder::{page, table, worth};
@@ -19,6 +19,7 @@ use millstream_load::report;
 use millstream_load::step::running::{self, Running};
 use millstream_load::step::{self, MICRO, STEPS, Step, StepSetting};
 use millstream_load::target::{Ask, Permission, Url};
+use millstream_load::unmeasured::Unmeasured;
 use millstream_net::clock;
 use std::path::Path;
 use std::process::ExitCode;
@@ -158,8 +159,8 @@ pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
         Sight::Goes(progress) => live.show(progress),
     });
     let climbed = climbed.map_err(|error| match error {
-        ClimbError::Because(why) => End::Wrong(why),
-        ClimbError::Stopped => End::STOPPED,
+        Unmeasured::Because(why) => End::Wrong(why),
+        Unmeasured::Stopped => End::STOPPED,
     })?;
     end::tell_unoptimised();
     Ok(climbed)

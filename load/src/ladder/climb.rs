@@ -5,7 +5,6 @@
 
 use super::asking;
 use super::course::{self, Around, Course, Turn, Windows};
-pub use super::direct::ClimbError;
 use super::direct::{self, Known};
 pub use super::measuring::Sight;
 use super::measuring::{Bench, Seen};
@@ -20,6 +19,7 @@ use crate::step::running::Running;
 use crate::step::{MICRO, Step, StepSetting};
 use crate::stop::{self, CutShort};
 use crate::target::{Ask, Permission};
+use crate::unmeasured::Unmeasured;
 use crate::verdict::{self, Evidence, Once};
 use millstream_net::{clock, cores};
 use std::path::Path;
@@ -72,7 +72,7 @@ pub fn climb(
     order: &Order,
     stop: &stop::Stop,
     watch: &mut dyn FnMut(Sight<'_>),
-) -> Result<Climbed, ClimbError> {
+) -> Result<Climbed, Unmeasured> {
     let began = clock::wall().unix_milliseconds();
     let mut known = direct::know(&order.ask, order.may, stop)?;
     asking::ask_as_strangers(&mut known, &order.ask, order.may, stop)?;
@@ -86,7 +86,7 @@ pub fn climb(
     let mut taken = Taken { seen: measures.iter().map(|_| Vec::new()).collect(), whole: 0 };
     let cut_short = match rounds(&mut bench, &course.stops, &mut measures, &mut taken, watch) {
         Ok(()) => None,
-        Err(ClimbError::Stopped) if taken.seen.iter().any(|seen| !seen.is_empty()) => {
+        Err(Unmeasured::Stopped) if taken.seen.iter().any(|seen| !seen.is_empty()) => {
             Some(CutShort { measured: taken.whole, of: course.stops.len() as u32 })
         }
         Err(error) => return Err(error),
@@ -120,7 +120,7 @@ fn bench<'a>(
     pairs: &[(Step, Option<Party>)],
     stop: &'a stop::Stop,
     watch: &mut dyn FnMut(Sight<'_>),
-) -> Result<(Bench<'a>, Course), ClimbError> {
+) -> Result<(Bench<'a>, Course), Unmeasured> {
     let alone = known.alone();
     let connections = order.connections.unwrap_or_else(|| course::connections(alone));
     let warm_up = (alone * 3 / 2).clamp(WARM_UP, Duration::from_secs(3));
@@ -246,7 +246,7 @@ fn rounds(
     measures: &mut [Measure],
     taken: &mut Taken,
     watch: &mut dyn FnMut(Sight<'_>),
-) -> Result<(), ClimbError> {
+) -> Result<(), Unmeasured> {
     for (place, stop) in stops.iter().enumerate() {
         let Some(at) = measures.iter().position(|m| m.step == stop.step && m.party == stop.party) else {
             continue;
@@ -270,13 +270,13 @@ fn rounds(
             seen = bench.measure(stop, &mut measures[at], watch)?;
         }
         if bench.stop.is_asked() {
-            return Err(ClimbError::Stopped);
+            return Err(Unmeasured::Stopped);
         }
         if let Some(seen) = &seen
             && stop.step == Step::Alone
             && seen.round.outcome.counts.answers == 0
         {
-            return Err(ClimbError::Because(format!(
+            return Err(Unmeasured::Because(format!(
                 "the API alone gave not one right answer on {} connections ({}), so there is nothing to compare with",
                 bench.connections,
                 told(&seen.round.outcome.counts.errors)

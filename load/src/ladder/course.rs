@@ -32,14 +32,12 @@ pub fn pairs(steps: &[Step], parties: &[Party]) -> Vec<(Step, Option<Party>)> {
     steps.iter().flat_map(of_step).collect()
 }
 
-/// Every measurement, in order, of the pairs that can be measured; the order within a round is shuffled (Fisher and Yates 1938).
+/// Every measurement, in order, of the pairs that can be measured; the order within a round is by chance.
 fn course(pairs: &[(Step, Option<Party>)], rounds: u32, seed: u64) -> Vec<Turn> {
     let (mut random, mut stops) = (Random(seed), Vec::with_capacity(pairs.len() * rounds as usize));
     let mut order = pairs.to_vec();
     for round in 0..rounds {
-        for place in (1..order.len()).rev() {
-            order.swap(place, random.below(place as u64 + 1) as usize);
-        }
+        random.shuffle(&mut order);
         if order.len() > 1 && order[0].0 == Step::Alone {
             let other = 1 + random.below(order.len() as u64 - 1) as usize;
             order.swap(0, other);

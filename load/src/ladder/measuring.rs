@@ -1,7 +1,7 @@
 //! One measurement: a step put up, looked at once, loaded, and asked as strangers would.
 
 use super::course::{Turn, Windows, breadth, is_brief};
-use super::direct::{self, ClimbError, Known};
+use super::direct::{self, Known};
 use super::result::{Measure, Round};
 use super::stand::{Certificate, Programs, Stand, StandError};
 use crate::correctness::{Direct, How, changed, mixed_up, stream};
@@ -14,6 +14,7 @@ use crate::probe::{self, ProbeError};
 use crate::progress::Progress;
 use crate::step::{Step, StepSetting};
 use crate::stop;
+use crate::unmeasured::Unmeasured;
 use crate::verdict::Once;
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,7 +99,7 @@ impl Bench<'_> {
         stop: &Turn,
         measure: &mut Measure,
         watch: &mut dyn FnMut(Sight<'_>),
-    ) -> Result<Option<Seen>, ClimbError> {
+    ) -> Result<Option<Seen>, Unmeasured> {
         self.settle()?;
         let Some(party) = stop.party else {
             let target = self.known.target.clone();
@@ -122,7 +123,7 @@ impl Bench<'_> {
         let (programs, certificate) = (&self.programs, &self.certificate);
         let stand = match Stand::put_up(party, stop.step, &setting, programs, certificate, self.stop) {
             Ok(stand) => stand,
-            Err(StandError::Stopped) => return Err(ClimbError::Stopped),
+            Err(StandError::Stopped) => return Err(Unmeasured::Stopped),
             // Without this program there is no ladder; without a peer there is one without it.
             Err(StandError::Failed(why)) if party == Party::Millstream => return Err(why.into()),
             Err(StandError::Cannot(why)) => {
@@ -145,7 +146,7 @@ impl Bench<'_> {
                         measure.wrong = self.other_page(&given)?;
                     }
                 }
-                Err(ProbeError::Stopped) => return Err(ClimbError::Stopped),
+                Err(ProbeError::Stopped) => return Err(Unmeasured::Stopped),
                 Err(error) => {
                     measure.wrong = Some(format!("it gives no answer: {error}"));
                     break;
@@ -169,7 +170,7 @@ impl Bench<'_> {
     }
 
     /// Why a single answer is not the API's; the load looks at the statuses and bodies of all others.
-    fn other_page(&self, given: &Direct) -> Result<Option<String>, ClimbError> {
+    fn other_page(&self, given: &Direct) -> Result<Option<String>, Unmeasured> {
         let Known { own, again, standard, .. } = &self.known;
         if standard.how == How::Body && given.body != own.body && given.status == own.status {
             let (theirs, ours) = (given.body.len(), own.body.len());
@@ -196,7 +197,7 @@ impl Bench<'_> {
     }
 
     /// Asks as each stranger whom the API answers differently, and as the user just before; why what came is wrong.
-    fn as_strangers(&self, stand: &Stand, step: Step) -> Result<Option<String>, ClimbError> {
+    fn as_strangers(&self, stand: &Stand, step: Step) -> Result<Option<String>, Unmeasured> {
         let known = &self.known;
         let once = |target: &Target| {
             let target = match of_step(target, step) {
@@ -204,7 +205,7 @@ impl Bench<'_> {
                 Err(why) => return Ok(Err(why.to_owned())),
             };
             match probe::once_unless(self.stop, &target, self.timeout, direct::LARGEST) {
-                Err(ProbeError::Stopped) => Err(ClimbError::Stopped),
+                Err(ProbeError::Stopped) => Err(Unmeasured::Stopped),
                 told => Ok(told.map(direct::seen).map_err(|error| error.to_string())),
             }
         };
@@ -226,14 +227,14 @@ impl Bench<'_> {
     /// Whether the API gives another body than before, also when nobody else asks any more.
     ///
     /// # Errors
-    /// [`ClimbError::Stopped`].
-    pub(super) fn has_changed(&self) -> Result<bool, ClimbError> {
+    /// [`Unmeasured::Stopped`].
+    pub(super) fn has_changed(&self) -> Result<bool, Unmeasured> {
         self.settle()?;
         self.known.has_changed(self.timeout, self.stop)
     }
 
     /// Waits until the API has answered whom the step before left waiting: a request of its own stands behind them.
-    fn settle(&self) -> Result<(), ClimbError> {
+    fn settle(&self) -> Result<(), Unmeasured> {
         let quick = self.known.alone() * 3 + Duration::from_millis(20);
         for _ in 0..SETTLING {
             if self.known.once_more(self.timeout, self.stop)?.is_none_or(|answer| answer.total < quick) {
@@ -249,7 +250,7 @@ impl Bench<'_> {
         target: &Target,
         stand: Option<&Stand>,
         watch: &mut dyn FnMut(Sight<'_>),
-    ) -> Result<Seen, ClimbError> {
+    ) -> Result<Seen, Unmeasured> {
         let target = Target { expect: self.known.standard.expect.clone(), ..target.clone() };
         let breadth = breadth(step, self.connections, self.threads);
         let plan = Plan {
