@@ -82,7 +82,7 @@ pub struct Demo {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub workers: u32,
     /// How long the whole takes
-    #[arg(short = 'd', long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    #[arg(short = 'd', long, value_name = "TIME", default_value = "45s", value_parser = duration)]
     pub duration: Duration,
 }
 

@@ -8,13 +8,14 @@ use super::output::Output;
 use crate::cli::Demo;
 use millstream_load::ladder::chance::FEWEST;
 use millstream_load::ladder::climb::Order;
+use millstream_load::ladder::course::Wish;
 use millstream_load::origin::{self, DemoOptions};
 use millstream_load::peer::Party;
 use millstream_load::step::STEPS;
 use millstream_load::target::{Ask, Permission};
 use std::process::ExitCode;
 
-/// Rounds: the fewest that tell anything, in about half a minute.
+/// Rounds: the fewest that tell anything, in three quarters of a minute.
 const ROUNDS: u32 = FEWEST;
 
 /// How the API's threads are named, which tells its CPU from that of the load.
@@ -46,11 +47,8 @@ fn climbed(demo: &Demo) -> Result<ExitCode, End> {
         may: Permission::default(),
         steps: STEPS.iter().map(|entry| entry.step).collect(),
         parties: vec![Party::Millstream],
-        rounds: Some(ROUNDS),
-        seed: seed(),
+        wish: Wish { rounds: Some(ROUNDS), each: None, limit: demo.duration, seed: seed() },
         running: None,
-        each: None,
-        limit: demo.duration,
         connections: None,
         fallback: None,
         programs: programs(&[])?,

@@ -9,6 +9,7 @@ use crate::cli::Ladder;
 use millstream_conf::load::{self, Options};
 use millstream_load::correctness::Keeps;
 use millstream_load::ladder::climb::{Order, Sight, climb};
+use millstream_load::ladder::course::Wish;
 use millstream_load::ladder::result::Climbed;
 use millstream_load::ladder::stand::Programs;
 use millstream_load::ladder::{page, table, worth};
@@ -109,11 +110,13 @@ fn order(ladder: &Ladder) -> Result<Order, String> {
         steps,
         programs: programs(&peers)?,
         parties: std::iter::once(Party::Millstream).chain(peers).collect(),
-        rounds: ladder.rounds,
-        seed: ladder.seed.unwrap_or_else(seed),
+        wish: Wish {
+            rounds: ladder.rounds,
+            each: ladder.duration,
+            limit: LIMIT,
+            seed: ladder.seed.unwrap_or_else(seed),
+        },
         running: running(ladder)?,
-        each: ladder.duration,
-        limit: LIMIT,
         connections: ladder.connections,
         fallback: ladder.valid.clone(),
         own_api: None,
@@ -177,7 +180,15 @@ pub(super) fn tell(climbed: &Climbed, output: &mut Output) -> Result<(), End> {
 fn print(ladder: &Ladder, name: &str) -> Result<ExitCode, End> {
     let step = step::find(name)?;
     let origin = match &ladder.url {
-        Some(url) => host_and_port(url)?,
+        Some(url) => match Url::parse(url).map_err(|why| format!("\"{url}\": {why}"))? {
+            url if url.is_https => {
+                return Err(End::Wrong(
+                    "write http://host:port/path: no step speaks TLS to the API".to_owned(),
+                ));
+            }
+            url if url.host.contains(':') => format!("[{}]:{}", url.host, url.port),
+            url => format!("{}:{}", url.host, url.port),
+        },
         None => "127.0.0.1:8000".to_owned(),
     };
     let port = if step.is_tls() { 8443 } else { 8080 };
@@ -202,32 +213,4 @@ fn print(ladder: &Ladder, name: &str) -> Result<ExitCode, End> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Where a URL leads, as `server` names it.
-fn host_and_port(url: &str) -> Result<String, String> {
-    let rest =
-        url.strip_prefix("http://").ok_or_else(|| format!("\"{url}\": write http://host:port/path"))?;
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || ".-_:[]".contains(letter);
-    if host.is_empty() || !host.chars().all(is_plain) {
-        return Err(format!("\"{url}\": write http://host:port/path"));
-    }
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    Ok(if has_port { host.to_owned() } else { format!("{host}:80") })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_names_host_and_port() {
-        let found = |url: &str| host_and_port(url);
-        assert_eq!(found("http://127.0.0.1:8000/a?b"), Ok("127.0.0.1:8000".to_owned()));
-        assert_eq!(found("http://api.example"), Ok("api.example:80".to_owned()));
-        assert_eq!(found("http://[::1]/"), Ok("[::1]:80".to_owned()));
-        assert!(found("https://api.example/").is_err());
-        assert!(found("http://a;b/").is_err(), "nothing but a host gets into a configuration");
-    }
 }

@@ -4,13 +4,13 @@
 //! stopped or panics. Next: `stand`, `measuring`, `result`.
 
 use super::asking;
-use super::course::{self, Around, Course, Turn, Windows};
+use super::course::{self, Around, Course, Turn, Windows, Wish};
 use super::direct::{self, Known};
 pub use super::measuring::Sight;
 use super::measuring::{Bench, Seen};
 use super::result::{Climbed, Measure, Round, compare, figures, wrong};
 use super::stand::{Certificate, Programs};
-use super::worth;
+use super::{trouble, worth};
 use crate::correctness::{How, Keeps};
 use crate::party::{self, Whose};
 use crate::peer::{self, Party};
@@ -36,16 +36,10 @@ pub struct Order {
     pub steps: Vec<Step>,
     /// Who takes part.
     pub parties: Vec<Party>,
-    /// How often each step is measured; `None`: as often as fits into `limit`, four to six times.
-    pub rounds: Option<u32>,
-    /// What the order within each round comes of.
-    pub seed: u64,
+    /// How often, how long, and in which order.
+    pub wish: Wish,
     /// What the user's own configuration has of the steps.
     pub running: Option<Running>,
-    /// How long each time; `None`: so long that the whole stays within `limit`.
-    pub each: Option<Duration>,
-    /// What the whole may take, where `each` or `rounds` is not given.
-    pub limit: Duration,
     /// Connections; `None`: by how slow the API is.
     pub connections: Option<u32>,
     /// For how long an answer is kept that says nothing, in the steps that go by the API's headers; `None`: as the
@@ -127,8 +121,8 @@ fn bench<'a>(
     // As many as wait when an uncached step ends, two at a time.
     let around = Around { before: warm_up + Once::span(alone), queue: alone * connections / 2 };
     let fallback = fallback(order, &known);
-    let wish = course::Wish { rounds: order.rounds, each: order.each, limit: order.limit, seed: order.seed };
-    let course = course::lay_out(pairs, wish, around, &|step| course::is_brief(step, fallback.as_deref()));
+    let course =
+        course::lay_out(pairs, order.wish, around, &|step| course::is_brief(step, fallback.as_deref()));
     let threads = (cores::usable() as u32).clamp(1, 2).min(connections);
     watch(Sight::Said(&announced(&course, connections, threads)));
     let bench = Bench {
@@ -159,7 +153,7 @@ fn plain(order: &Order, bench: &Bench<'_>, rounds: u32, measures: Vec<Measure>) 
         is_simulated: order.own_api.is_some(),
         began_unix_milliseconds: 0,
         rounds,
-        seed: order.seed,
+        seed: order.wish.seed,
         cut_short: None,
         connections: bench.connections,
         threads: bench.threads,
@@ -279,24 +273,13 @@ fn rounds(
             return Err(Unmeasured::Because(format!(
                 "the API alone gave not one right answer on {} connections ({}), so there is nothing to compare with",
                 bench.connections,
-                told(&seen.round.outcome.counts.errors)
+                trouble::told(&seen.round.outcome.counts.errors)
             )));
         }
         taken.seen[at].extend(seen);
         taken.whole += 1;
     }
     Ok(())
-}
-
-/// The kinds of errors that there were.
-fn told(errors: &crate::outcome::Errors) -> String {
-    let kinds: Vec<String> = errors
-        .kinds()
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(kind, count)| format!("{kind}: {count}"))
-        .collect();
-    if kinds.is_empty() { "none came in time".to_owned() } else { kinds.join(", ") }
 }
 
 /// What limits at this program's best step.

@@ -72,7 +72,7 @@ const VARNISH: f64 = 1.2;
 
 /// A measurement is no shorter than this, and no longer unless asked for: more rounds tell more than longer ones, whose noise is mostly
 /// that of the machine from one to the next. Who used which CPU is looked at every 250 ms, and is to be seen twice.
-const SHORTEST: f64 = 0.35;
+const SHORTEST: f64 = 0.45;
 const LONGEST: f64 = 3.0;
 
 /// Shorter ones are taken only where fewer rounds do not fit either.
@@ -130,9 +130,9 @@ pub struct Course {
 /// What the user asked for; the rest is chosen so that the whole stays within `limit` as far as the fewest and shortest allow.
 #[derive(Debug, Clone, Copy)]
 pub struct Wish {
-    /// How often each step is measured.
+    /// How often each step is measured; `None`: as often as fits into `limit`, four to six times.
     pub rounds: Option<u32>,
-    /// How long each time.
+    /// How long each time; `None`: so long that the whole stays within `limit`.
     pub each: Option<Duration>,
     /// What the whole may take.
     pub limit: Duration,

@@ -462,7 +462,7 @@ fn the_default_ladder_stays_within_two_minutes_and_others_are_given_four_rounds(
     let is_able = |(step, party): &(Step, Option<Party>)| {
         party.is_none_or(|party| peer::launch(party, *step, &setting, Path::new("/")).is_ok())
     };
-    for (parties, queue, rounds, most) in [(1, 0, 6, 105), (1, 1, 5, 105), (2, 0, 4, 105), (4, 0, 4, 200)] {
+    for (parties, queue, rounds, most) in [(1, 0, 6, 105), (1, 1, 5, 105), (2, 0, 4, 120), (4, 0, 4, 215)] {
         for fallback in [None, Some("1s"), Some("1d")] {
             let around = Around { before: Duration::from_millis(120), queue: Duration::from_secs(queue) };
             let mut pairs = pairs(&steps, &Party::ALL[..parties]);

@@ -43,10 +43,10 @@ pub(super) fn breaks(climbed: &Climbed) -> Option<String> {
     }
     let kinds = told(&figures.errors);
     let what = match &alone.wrong {
-        Some(why) if kinds.is_empty() => {
+        Some(why) if errors == 0 => {
             format!("its answers differ from those that it gives to a single request: {why}")
         }
-        _ => format!("{} of the requests got no correct answer ({})", percent(share), kinds.join(", ")),
+        _ => format!("{} of the requests got no correct answer ({})", percent(share), kinds),
     };
     let again = if figures.errors.body > 0 { " and after it" } else { "" };
     Some(format!(
@@ -59,7 +59,7 @@ pub(super) fn breaks(climbed: &Climbed) -> Option<String> {
 }
 
 /// What went wrong, in words.
-fn told(errors: &Errors) -> Vec<String> {
+pub(super) fn told(errors: &Errors) -> String {
     let others = [
         (errors.connect + errors.tls, "without a connection"),
         (errors.timeout, "without an answer in time"),
@@ -68,7 +68,8 @@ fn told(errors: &Errors) -> Vec<String> {
     ];
     let others = others.iter().filter(|(count, _)| *count > 0);
     let others = others.map(|(count, what)| format!("{} {what}", quantity::count(*count)));
-    wrong(errors).into_iter().chain(others).collect()
+    let all: Vec<String> = wrong(errors).into_iter().chain(others).collect();
+    if all.is_empty() { "all requests were still under way at the end".to_owned() } else { all.join(", ") }
 }
 
 /// Rounds of one and the same step that have little in common: of most steps, or of the API alone, which all factors are of.
@@ -113,11 +114,7 @@ fn withheld(climbed: &Climbed) -> Vec<String> {
 fn unanswered(climbed: &Climbed) -> impl Iterator<Item = String> {
     let none = climbed.measures.iter().filter_map(|measure| Some((measure, measure.counted()?)));
     none.filter(|(_, figures)| figures.answers == 0).map(|(measure, figures)| {
-        let errors = told(&figures.errors);
-        let why = match errors.is_empty() {
-            true => "all requests were still under way at the end".to_owned(),
-            false => errors.join(", "),
-        };
+        let why = told(&figures.errors);
         format!(
             "{} gave no answer: {why}. Measure for longer (-d), or with fewer connections (-c).",
             named(measure)

@@ -224,7 +224,7 @@ fn kind(compared: &Compared, times: f64, is_service: bool, saves: bool) -> usize
                 3
             }
         }
-        () if brings_little => 2,
+        () if brings_little && !is_service => 2,
         () => 5,
     }
 }
