@@ -19,7 +19,7 @@ pub use article::{ARTICLE, Published};
 pub use configuration::{Front, configuration};
 pub use measure::{Measured, Moment, measure};
 pub use sentence::{Gain, gain, sentence};
-pub use subject::{CapacityError, Subject, sleeping};
+pub use subject::{Subject, sleeping};
 pub use table::{page, table};
 
 use crate::sizing::Pool;
@@ -47,8 +47,10 @@ pub struct Setting {
     pub duration: Duration,
     /// How long each run warms up before.
     pub warm_up: Duration,
-    /// How often each is measured, in turn; the median counts.
+    /// How often each is measured; the median counts.
     pub rounds: u32,
+    /// What the order within each round comes of.
+    pub seed: u64,
     /// `worker_processes` of the proxy.
     pub workers: String,
     /// Fields that each request carries.
@@ -73,6 +75,9 @@ pub struct Capacity {
     /// Where the user stopped it; `None`: it is whole.
     #[serde(default)]
     pub cut_short: Option<CutShort>,
+    /// What the order within each round came of.
+    #[serde(default)]
+    pub seed: u64,
     /// A row for each number of connections, or each service time.
     pub rows: Vec<CapacityRow>,
 }
@@ -109,7 +114,7 @@ pub struct CapacityRow {
 pub struct Alone {
     /// Its URL.
     pub url: String,
-    /// Its figures under load: those of the median round.
+    /// Its figures under load: those of the round nearest to the median, at the median rate.
     pub run: Run,
     /// Over all rounds.
     pub rounds: Rounds,
@@ -120,13 +125,16 @@ pub struct Alone {
 }
 
 /// What the rounds say beside their median.
-#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Rounds {
-    /// The lowest rate of all.
+    /// The rate of each, in order.
+    #[serde(default)]
+    pub rates: Vec<f64>,
+    /// The lowest of them.
     pub low: f64,
     /// The highest.
     pub high: f64,
-    /// The median latency of the median round, microseconds.
+    /// The median latency of the round nearest to the median, microseconds.
     pub p50: u64,
     /// Its 99th percentile.
     pub p99: u64,
@@ -135,7 +143,7 @@ pub struct Rounds {
 /// All servers behind the proxy.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Together {
-    /// Their figures under load: those of the median round.
+    /// Their figures under load: those of the round nearest to the median, at the median rate.
     pub run: Run,
     /// Over all rounds.
     pub rounds: Rounds,
@@ -178,9 +186,14 @@ impl CapacityRow {
         self.alone.iter().map(|alone| alone.run.rate).fold(0.0, f64::max)
     }
 
-    /// Whether the servers differ so much that round robin, which gives each as many requests, goes at the slowest's pace.
+    /// Whether the servers differ so much, and by more than chance, that round robin, which gives each as many requests, goes at the
+    /// slowest's pace.
     pub fn is_uneven(&self) -> bool {
-        self.alone.len() > 1 && self.fastest() > UNEVEN * self.slowest()
+        let by_rate = |one: &&Alone, other: &&Alone| one.run.rate.total_cmp(&other.run.rate);
+        let ends = self.alone.iter().min_by(by_rate).zip(self.alone.iter().max_by(by_rate));
+        let differ =
+            |(slow, fast): (&Alone, &Alone)| sentence::differ(&slow.rounds, &fast.rounds, self.alone.len());
+        self.fastest() > UNEVEN * self.slowest() && ends.is_some_and(differ)
     }
 
     /// What the servers can give in turns: the sum, or the slowest's pace for each where they are uneven.

@@ -13,6 +13,7 @@ mod tests;
 pub use caching::{Caching, Keeps, caching, stream};
 pub use marks::Marks;
 pub use strangers::{Apart, Stranger, Telling, Who, mixed_up, strangers, tell_apart};
+pub use telling_fields::changed;
 
 use crate::plan::Expect;
 use std::sync::Arc;

@@ -28,6 +28,7 @@ pub mod drive;
 pub mod find_max;
 pub mod compare;
 pub mod origin;
+pub mod unmeasured;
 pub mod step;
 pub mod peer;
 pub mod correctness;

@@ -118,6 +118,13 @@ impl Random {
         self.bits() % bound
     }
 
+    /// Puts values into an order by chance (Fisher and Yates 1938).
+    pub(crate) fn shuffle<Value>(&mut self, values: &mut [Value]) {
+        for place in (1..values.len()).rev() {
+            values.swap(place, self.below(place as u64 + 1) as usize);
+        }
+    }
+
     /// Exponentially distributed with mean 1.
     fn exponential(&mut self) -> f64 {
         // 53 bits are what an f64 holds; never 0, whose logarithm is no number.

@@ -6,6 +6,7 @@
 
 pub mod quantity;
 pub mod paragraph;
+pub mod aligned;
 pub mod text;
 pub mod json;
 mod axis;

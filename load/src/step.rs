@@ -4,6 +4,7 @@
 //! nginx.conf of it that runs, and that `--print` shows. Next: `peer` for those that speak another language.
 
 pub mod nginx;
+pub mod running;
 #[cfg(test)]
 mod tests;
 
@@ -223,6 +224,11 @@ impl Step {
     /// Whether clients speak HTTP/2.
     pub fn is_http2(self) -> bool {
         self.features().is_some_and(|features| features.http2)
+    }
+
+    /// Whether it adds to what is served and is no attempt at speed (a log, TLS, HTTP/2): a loss is then its price.
+    pub fn is_service(self) -> bool {
+        matches!(self, Step::Log | Step::Tls | Step::Http2)
     }
 
     /// Whether answers are stored in it.

@@ -3,17 +3,15 @@
 //! Four may be the limit: the API, the proxy, the way between them, and the generator itself, which other tools never name.
 //! A name is given where the facts show it and exclude the others; everything else is unknown, with the reason and what would
 //! tell. Nothing is measured here. Next: `verdict/once` is the single request beside the load, `verdict/facts` what is known of
-//! each party and of the way, `verdict/judge` the three rules, `verdict/climb` the ladder's words.
+//! each party and of the way, `verdict/judge` the three rules.
 
 mod once;
 mod facts;
 mod judge;
-mod climb;
 #[cfg(test)]
 mod tests;
 
 use crate::report::quantity::prose as wording;
-pub use climb::{About, ClimbedStep, climb};
 pub use judge::judge;
 pub use once::Once;
 pub use wording::{count, duration, factor, percent, volume};

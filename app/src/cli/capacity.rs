@@ -27,14 +27,17 @@ pub struct Capacity {
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads: Option<u32>,
     /// How long each run is measured
-    #[arg(short = 'd', long, value_name = "TIME", default_value = "2s", value_parser = time_or_none)]
+    #[arg(short = 'd', long, value_name = "TIME", default_value = "1200ms", value_parser = time_or_none)]
     pub duration: Duration,
     /// How long each run warms up before
-    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = time_or_none)]
+    #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = time_or_none)]
     pub warm_up: Duration,
-    /// How often each is measured, in turn; the median counts
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
+    /// How often each is measured, in an order by chance; the median counts, and fewer than 4 tell nothing
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
     pub rounds: u32,
+    /// The order in which everything is measured, for a run that is to be repeated (without it another one each time; --json tells it)
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
     /// Worker threads of the proxy: a number or auto
     #[arg(long, value_name = "N", default_value = "auto", value_parser = workers)]
     pub workers: String,

@@ -31,12 +31,18 @@ pub struct Ladder {
     /// Connections held open at once (without it as many as fit how slow the API is, 50 at the most)
     #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub connections: Option<u32>,
-    /// How often each step is measured; the result is the median (without it 3 times, or 2 where more would take longer than two minutes)
+    /// How often each step is measured; the result is the median (without it 6 times, or 4 where more would take longer than two minutes; fewer than 4 tell nothing)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: Option<u32>,
     /// How long each time, such as 2s or 500ms (without it so long that the whole stays within two minutes)
     #[arg(short = 'd', long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
+    /// The order in which the steps are measured, for a run that is to be repeated (without it another one each time; --json tells it)
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Your own nginx.conf: the steps that it has are marked, and what is recommended is the best beyond them
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// Which steps, by name or number: microcache,lock or 1-5
     #[arg(long, value_name = "STEPS")]
     pub steps: Option<String>,
@@ -76,7 +82,7 @@ pub struct Demo {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub workers: u32,
     /// How long the whole takes
-    #[arg(short = 'd', long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    #[arg(short = 'd', long, value_name = "TIME", default_value = "45s", value_parser = duration)]
     pub duration: Duration,
 }
 

@@ -4,14 +4,16 @@
 //! ends with the command, with Ctrl-C too.
 
 use super::end::{self, End};
+use super::ladder::seed;
 use super::output::Output;
 use super::stop;
 use crate::cli::Capacity as Flags;
-use millstream_load::capacity::{self, Capacity, CapacityError, Measured, Moment, Setting, Subject};
+use millstream_load::capacity::{self, Capacity, Measured, Moment, Setting, Subject};
 use millstream_load::party;
 use millstream_load::progress::Live;
 use millstream_load::report::{json, steps};
 use millstream_load::stop::{CutShort, Stop};
+use millstream_load::unmeasured::Unmeasured;
 use millstream_net::cores;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -31,8 +33,8 @@ fn carry_out(flags: &Flags) -> Result<ExitCode, End> {
     let stop = stop::on_signals(stop::THIRD)?;
     party::clear_away();
     let measured = measured(flags, &stop).map_err(|error| match error {
-        CapacityError::Stopped => End::STOPPED,
-        error => End::Wrong(error.to_string()),
+        Unmeasured::Stopped => End::STOPPED,
+        Unmeasured::Because(why) => End::Wrong(why),
     })?;
     end::tell_unoptimised();
     output.put(&capacity::table(&measured));
@@ -41,7 +43,7 @@ fn carry_out(flags: &Flags) -> Result<ExitCode, End> {
     if measured.cut_short.is_some() { Err(End::STOPPED) } else { Ok(ExitCode::SUCCESS) }
 }
 
-fn measured(flags: &Flags, stop: &Stop) -> Result<Capacity, CapacityError> {
+fn measured(flags: &Flags, stop: &Stop) -> Result<Capacity, Unmeasured> {
     let services: Vec<Option<Duration>> = match flags.sleep.is_empty() {
         true => vec![None],
         false => flags.sleep.iter().copied().map(Some).collect(),
@@ -57,11 +59,12 @@ fn measured(flags: &Flags, stop: &Stop) -> Result<Capacity, CapacityError> {
         cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
         workers: flags.workers.clone(),
         cut_short: None,
+        seed: flags.seed.unwrap_or_else(seed),
         rows: Vec::new(),
     };
     let (mut runs, mut done) = (0, 0);
     for &(connections, service) in &cases {
-        let is_stopped = match case(flags, connections, service, stop) {
+        let is_stopped = match case(flags, connections, service, all.seed, stop) {
             Ok((urls, measured)) => {
                 all.urls = urls;
                 all.rows.push(measured.row);
@@ -70,7 +73,7 @@ fn measured(flags: &Flags, stop: &Stop) -> Result<Capacity, CapacityError> {
                 measured.cut_short.is_some()
             }
             // What stands above is whole.
-            Err(CapacityError::Stopped) if !all.rows.is_empty() => true,
+            Err(Unmeasured::Stopped) if !all.rows.is_empty() => true,
             Err(error) => return Err(error),
         };
         if is_stopped {
@@ -86,9 +89,10 @@ fn case(
     flags: &Flags,
     connections: u32,
     service: Option<Duration>,
+    seed: u64,
     stop: &Stop,
-) -> Result<(Vec<String>, Measured), CapacityError> {
-    let setting = setting(flags, connections)?;
+) -> Result<(Vec<String>, Measured), Unmeasured> {
+    let setting = setting(flags, connections, seed)?;
     let Some(service) = service else {
         let name = format!("{connections} connections");
         let subject = Subject { name, urls: flags.urls.clone(), service: None };
@@ -100,13 +104,14 @@ fn case(
     Ok((subject.urls, measured))
 }
 
-fn setting(flags: &Flags, connections: u32) -> Result<Setting, CapacityError> {
+fn setting(flags: &Flags, connections: u32, seed: u64) -> Result<Setting, Unmeasured> {
     Ok(Setting {
         connections,
         threads: flags.threads.unwrap_or(cores::usable().min(THREADS) as u32),
         duration: flags.duration,
         warm_up: flags.warm_up,
         rounds: flags.rounds,
+        seed,
         workers: flags.workers.clone(),
         fields: flags.header.clone(),
         public: flags.yes,
@@ -115,7 +120,7 @@ fn setting(flags: &Flags, connections: u32) -> Result<Setting, CapacityError> {
 }
 
 /// One row, its runs shown as they go on.
-fn row(subject: &Subject, setting: &Setting, quiet: bool, stop: &Stop) -> Result<Measured, CapacityError> {
+fn row(subject: &Subject, setting: &Setting, quiet: bool, stop: &Stop) -> Result<Measured, Unmeasured> {
     let mut live = (!quiet).then(Live::to_stderr);
     let mut label = String::new();
     capacity::measure(subject, setting, stop, &mut |moment: &Moment<'_>| {

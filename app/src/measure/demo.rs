@@ -3,18 +3,20 @@
 //! The API is `millstream_load::origin`, in this process; what it lacks to be real is said wherever its figures stand.
 
 use super::end::{self, End};
-use super::ladder::{carry_out, programs, tell};
+use super::ladder::{carry_out, programs, seed, tell};
 use super::output::Output;
 use crate::cli::Demo;
+use millstream_load::ladder::chance::FEWEST;
 use millstream_load::ladder::climb::Order;
+use millstream_load::ladder::course::Wish;
 use millstream_load::origin::{self, DemoOptions};
 use millstream_load::peer::Party;
 use millstream_load::step::STEPS;
 use millstream_load::target::{Ask, Permission};
 use std::process::ExitCode;
 
-/// Rounds: the median of two is their mean, and thirty seconds are not more.
-const ROUNDS: u32 = 2;
+/// Rounds: the fewest that tell anything, in three quarters of a minute.
+const ROUNDS: u32 = FEWEST;
 
 /// How the API's threads are named, which tells its CPU from that of the load.
 const THREADS: &str = "demo ";
@@ -45,9 +47,8 @@ fn climbed(demo: &Demo) -> Result<ExitCode, End> {
         may: Permission::default(),
         steps: STEPS.iter().map(|entry| entry.step).collect(),
         parties: vec![Party::Millstream],
-        rounds: Some(ROUNDS),
-        each: None,
-        limit: demo.duration,
+        wish: Wish { rounds: Some(ROUNDS), each: None, limit: demo.duration, seed: seed() },
+        running: None,
         connections: None,
         fallback: None,
         programs: programs(&[])?,

@@ -6,17 +6,22 @@ use super::end::{self, End};
 use super::output::Output;
 use super::stop;
 use crate::cli::Ladder;
+use millstream_conf::load::{self, Options};
 use millstream_load::correctness::Keeps;
-use millstream_load::ladder::climb::{ClimbError, Order, Sight, climb};
-use millstream_load::ladder::result::{Climbed, Measure};
+use millstream_load::ladder::climb::{Order, Sight, climb};
+use millstream_load::ladder::course::Wish;
+use millstream_load::ladder::result::Climbed;
 use millstream_load::ladder::stand::Programs;
-use millstream_load::ladder::{page, table};
+use millstream_load::ladder::{page, table, worth};
 use millstream_load::party;
 use millstream_load::peer::{self, Party};
 use millstream_load::progress::Live;
 use millstream_load::report;
+use millstream_load::step::running::{self, Running};
 use millstream_load::step::{self, MICRO, STEPS, Step, StepSetting};
 use millstream_load::target::{Ask, Permission, Url};
+use millstream_load::unmeasured::Unmeasured;
+use millstream_net::clock;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -43,22 +48,16 @@ fn measured(ladder: &Ladder) -> Result<ExitCode, End> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How to have what was the fastest, where there is something to be had.
+/// How to have what is recommended, where it is something cached that anybody may share.
 fn next(ladder: &Ladder, climbed: &Climbed) -> Option<String> {
     let url = ladder.url.as_deref().filter(|_| climbed.caching.keeps != Keeps::No)?;
-    let rate = |measure: &Measure| measure.counted().map_or(0.0, |figures| figures.rate.median);
-    // Over TLS it needs a certificate that is one's own.
-    let own = climbed.measures.iter().filter(|measure| {
-        measure.party == Some(Party::Millstream) && measure.step.is_cached() && !measure.step.is_tls()
-    });
-    let best = own.filter(|measure| rate(measure) > 0.0).max_by(|a, b| rate(a).total_cmp(&rate(b)))?;
-    // What gains nothing nobody wants, and what knows its users apart `serve` leaves to a configuration of one's own.
-    let alone = climbed.measure(Step::Alone, None).map_or(0.0, rate);
+    let step = worth::recommended(climbed)?;
+    // What knows its users apart `serve` leaves to a configuration of one's own.
     let names_users =
         |name: &str| ["authorization", "cookie"].iter().any(|field| name.eq_ignore_ascii_case(field));
-    if rate(best) <= alone
-        || ladder.header.iter().any(|(name, _)| names_users(name))
+    if ladder.header.iter().any(|(name, _)| names_users(name))
         || !ladder.body.is_empty()
+        || !climbed.personal.is_empty()
     {
         return None;
     }
@@ -71,8 +70,24 @@ fn next(ladder: &Ladder, climbed: &Climbed) -> Option<String> {
     Some(format!(
         "\nTo have it:\n\n    millstream serve http://{origin}{microcache}\n    millstream ladder {url}{valid} --print {} > nginx.conf    \
          # this step's own configuration\n",
-        best.step.name()
+        step.name()
     ))
+}
+
+/// What the file that `--config` names has of the steps.
+fn running(ladder: &Ladder) -> Result<Option<Running>, String> {
+    let (Some(file), Some(url)) = (&ladder.config, &ladder.url) else { return Ok(None) };
+    let name = file.display().to_string();
+    let prefix = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let main_file = std::path::absolute(file).map_err(|error| format!("{name}: {error}"))?;
+    // As a check of the same file would: what it lacks here is said by `-t`, and what nginx alone knows does not matter.
+    let loaded =
+        load::load(&Options { main_file, prefix: prefix.to_owned(), lenient: true, ..Options::default() });
+    let configuration = loaded
+        .configuration
+        .ok_or_else(|| format!("{name} is not read without errors: millstream -t -c {name} says which"))?;
+    let url = Url::parse(url)?;
+    running::running(&name, &configuration, &url).map(Some)
 }
 
 /// What the flags ask for.
@@ -95,13 +110,23 @@ fn order(ladder: &Ladder) -> Result<Order, String> {
         steps,
         programs: programs(&peers)?,
         parties: std::iter::once(Party::Millstream).chain(peers).collect(),
-        rounds: ladder.rounds,
-        each: ladder.duration,
-        limit: LIMIT,
+        wish: Wish {
+            rounds: ladder.rounds,
+            each: ladder.duration,
+            limit: LIMIT,
+            seed: ladder.seed.unwrap_or_else(seed),
+        },
+        running: running(ladder)?,
         connections: ladder.connections,
         fallback: ladder.valid.clone(),
         own_api: None,
     })
+}
+
+/// Another order each time.
+pub(super) fn seed() -> u64 {
+    // JSON's readers know whole numbers up to 2^53.
+    u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0)
 }
 
 /// This program, and those of the peers.
@@ -137,8 +162,8 @@ pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
         Sight::Goes(progress) => live.show(progress),
     });
     let climbed = climbed.map_err(|error| match error {
-        ClimbError::Because(why) => End::Wrong(why),
-        ClimbError::Stopped => End::STOPPED,
+        Unmeasured::Because(why) => End::Wrong(why),
+        Unmeasured::Stopped => End::STOPPED,
     })?;
     end::tell_unoptimised();
     Ok(climbed)
@@ -155,7 +180,15 @@ pub(super) fn tell(climbed: &Climbed, output: &mut Output) -> Result<(), End> {
 fn print(ladder: &Ladder, name: &str) -> Result<ExitCode, End> {
     let step = step::find(name)?;
     let origin = match &ladder.url {
-        Some(url) => host_and_port(url)?,
+        Some(url) => match Url::parse(url).map_err(|why| format!("\"{url}\": {why}"))? {
+            url if url.is_https => {
+                return Err(End::Wrong(
+                    "write http://host:port/path: no step speaks TLS to the API".to_owned(),
+                ));
+            }
+            url if url.host.contains(':') => format!("[{}]:{}", url.host, url.port),
+            url => format!("{}:{}", url.host, url.port),
+        },
         None => "127.0.0.1:8000".to_owned(),
     };
     let port = if step.is_tls() { 8443 } else { 8080 };
@@ -180,32 +213,4 @@ fn print(ladder: &Ladder, name: &str) -> Result<ExitCode, End> {
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Where a URL leads, as `server` names it.
-fn host_and_port(url: &str) -> Result<String, String> {
-    let rest =
-        url.strip_prefix("http://").ok_or_else(|| format!("\"{url}\": write http://host:port/path"))?;
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || ".-_:[]".contains(letter);
-    if host.is_empty() || !host.chars().all(is_plain) {
-        return Err(format!("\"{url}\": write http://host:port/path"));
-    }
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    Ok(if has_port { host.to_owned() } else { format!("{host}:80") })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_url_names_host_and_port() {
-        let found = |url: &str| host_and_port(url);
-        assert_eq!(found("http://127.0.0.1:8000/a?b"), Ok("127.0.0.1:8000".to_owned()));
-        assert_eq!(found("http://api.example"), Ok("api.example:80".to_owned()));
-        assert_eq!(found("http://[::1]/"), Ok("[::1]:80".to_owned()));
-        assert!(found("https://api.example/").is_err());
-        assert!(found("http://a;b/").is_err(), "nothing but a host gets into a configuration");
-    }
 }

@@ -1,16 +1,20 @@
 //! Runs everything of one row: the servers alone, the proxy alone, all together, in turn and over again.
 
 use super::configuration::{CEILING, Front, PASSING, configuration};
-use super::subject::{API, CapacityError, GENERATOR, PATIENCE, Server, Servers, Subject, ask};
+use super::subject::{API, GENERATOR, PATIENCE, Server, Servers, Subject, ask};
 use super::{Alone, Below, CapacityRow, Rounds, Setting, Together, sentence};
 use crate::drive;
 use crate::outcome::Outcome;
+use crate::pace::Random;
 use crate::party::{Meter, Metered, Place, Process, Spent, Whose, free_address, link_speed, time_wait};
 use crate::plan::{Plan, Target};
 use crate::progress::Progress;
+use crate::rank::median;
 use crate::sizing::Pool;
+
 use crate::stop::{CutShort, Stop};
-use crate::verdict::{Evidence, Limit, Once, Run, Verdict, judge};
+use crate::unmeasured::Unmeasured;
+use crate::verdict::{Evidence, Limit, Once, Run, judge};
 use millstream_net::cores;
 use std::net::SocketAddr;
 use std::process::Command;
@@ -52,13 +56,13 @@ pub struct Measured {
 /// Measures one row. Blocks; ends early once the user wants to stop. Every process that is started ends with it.
 ///
 /// # Errors
-/// See [`CapacityError`]; [`CapacityError::Stopped`] where not everything had been measured once yet.
+/// See [`Unmeasured`]; [`Unmeasured::Stopped`] where not everything had been measured once yet.
 pub fn measure(
     subject: &Subject,
     setting: &Setting,
     stop: &Stop,
     watch: &mut dyn FnMut(&Moment<'_>),
-) -> Result<Measured, CapacityError> {
+) -> Result<Measured, Unmeasured> {
     let servers = Servers::find(subject, setting, stop)?;
     let count = servers.all.len() as u32;
     let connections = setting.connections.saturating_mul(count);
@@ -80,9 +84,9 @@ pub fn measure(
     let mut taken = AllRounds::default();
     let mut ended = taken.rounds(&mut bench, &servers, &behind, connections, (&proxy, address));
     drop(proxy);
-    if taken.together.is_empty() {
+    if !taken.is_whole() {
         ended?;
-        return Err(CapacityError::Stopped);
+        return Err(Unmeasured::Stopped);
     }
     let mut row = taken.row(subject, setting, &servers, through);
     if ended.is_ok() && row.pool.in_use >= WORTH_SHOWING {
@@ -95,7 +99,7 @@ pub fn measure(
     row.sentence = sentence(&row);
     let cut_short = match ended {
         Ok(()) => None,
-        Err(CapacityError::Stopped) => Some(CutShort { measured: bench.done, of: runs }),
+        Err(Unmeasured::Stopped) => Some(CutShort { measured: bench.done, of: runs }),
         Err(error) => return Err(error),
     };
     Ok(Measured { row, cut_short, runs })
@@ -107,7 +111,7 @@ fn start(
     setting: &Setting,
     stop: &Stop,
     text: impl FnOnce(SocketAddr) -> String,
-) -> Result<(Process, SocketAddr), CapacityError> {
+) -> Result<(Process, SocketAddr), Unmeasured> {
     let address = free_address()?;
     let place = Place::new()?;
     place.write("nginx.conf", &text(address))?;
@@ -153,7 +157,7 @@ impl Measuring<'_> {
         target: &Target,
         connections: u32,
         look: &mut dyn FnMut(&Progress),
-    ) -> Result<Outcome, CapacityError> {
+    ) -> Result<Outcome, Unmeasured> {
         let threads = self.setting.threads.clamp(1, connections.max(1));
         let mut plan = Plan::closed(target.clone(), connections, threads, self.setting.duration);
         plan.warm_up = self.setting.warm_up;
@@ -165,16 +169,16 @@ impl Measuring<'_> {
             look(progress);
         })?;
         if self.stop.is_asked() {
-            return Err(CapacityError::Stopped);
+            return Err(Unmeasured::Stopped);
         }
         self.done += 1;
         if outcome.counts.answers == 0 {
-            return Err(CapacityError::Failing(label));
+            return Err(format!("{label} gave no right answer under load").into());
         }
         Ok(outcome)
     }
 
-    fn alone(&mut self, server: &Server) -> Result<Outcome, CapacityError> {
+    fn alone(&mut self, server: &Server) -> Result<Outcome, Unmeasured> {
         self.run(&format!("{} alone", server.url), &server.target, self.setting.connections, &mut |_| ())
     }
 
@@ -185,7 +189,7 @@ impl Measuring<'_> {
         target: &Target,
         connections: u32,
         proxy: &Process,
-    ) -> Result<Below, CapacityError> {
+    ) -> Result<Below, Unmeasured> {
         let found = self.together("with few kept connections", servers, target, connections, proxy)?;
         Ok(Below {
             keepalive: TOO_LITTLE,
@@ -202,7 +206,7 @@ impl Measuring<'_> {
         target: &Target,
         connections: u32,
         proxy: &Process,
-    ) -> Result<Behind, CapacityError> {
+    ) -> Result<Behind, Unmeasured> {
         let mut parties = servers.processes();
         parties.push((PROXY.to_owned(), Whose::Tree(proxy.id())));
         let mut meter = Meter::new(parties);
@@ -223,7 +227,7 @@ struct AllRounds {
 }
 
 impl AllRounds {
-    /// Everything once in each round; what an error ends keeps what there is.
+    /// Everything once in each round, in an order by chance; what an error ends keeps what there is.
     fn rounds(
         &mut self,
         bench: &mut Measuring<'_>,
@@ -231,52 +235,65 @@ impl AllRounds {
         behind: &Target,
         connections: u32,
         (proxy, address): (&Process, SocketAddr),
-    ) -> Result<(), CapacityError> {
+    ) -> Result<(), Unmeasured> {
         self.alone.resize_with(servers.all.len(), Vec::new);
+        let mut random = Random(bench.setting.seed);
+        let count = servers.all.len();
+        let mut order: Vec<usize> = (0..count + 3).collect();
         for _ in 0..bench.setting.rounds.max(1) {
-            for (place, server) in servers.all.iter().enumerate() {
-                self.alone[place].push(bench.alone(server)?);
+            random.shuffle(&mut order);
+            for &turn in &order {
+                let mut rate = |what: &str, path| {
+                    let target = servers.behind(address, Some(path), bench.setting)?;
+                    Ok::<_, Unmeasured>(bench.run(what, &target, connections, &mut |_| ())?.rate())
+                };
+                match turn {
+                    turn if turn < count => self.alone[turn].push(bench.alone(&servers.all[turn])?),
+                    turn if turn == count => self.ceiling.push(rate("the proxy by itself", CEILING)?),
+                    turn if turn == count + 1 => {
+                        self.passing.push(rate("the proxy in front of nothing", PASSING)?)
+                    }
+                    _ => {
+                        let what = "all behind the proxy";
+                        self.together.push(bench.together(what, servers, behind, connections, proxy)?);
+                    }
+                }
             }
-            let mut rate = |what: &str, path| {
-                let target = servers.behind(address, Some(path), bench.setting)?;
-                Ok::<_, CapacityError>(bench.run(what, &target, connections, &mut |_| ())?.rate())
-            };
-            self.ceiling.push(rate("the proxy by itself", CEILING)?);
-            self.passing.push(rate("the proxy in front of nothing", PASSING)?);
-            let together = bench.together("all behind the proxy", servers, behind, connections, proxy)?;
-            self.together.push(together);
         }
         Ok(())
     }
 
+    /// Whether everything was measured at least once.
+    fn is_whole(&self) -> bool {
+        let all = self.alone.iter().map(Vec::len).chain([
+            self.ceiling.len(),
+            self.passing.len(),
+            self.together.len(),
+        ]);
+        all.min() > Some(0)
+    }
+
     /// The row, from the median round of each; its sentence comes when all is known.
-    fn row(mut self, subject: &Subject, setting: &Setting, servers: &Servers, through: Once) -> CapacityRow {
-        let all: Vec<&Outcome> = self.together.iter().map(|behind| &behind.outcome).collect();
-        let rounds = over(&all);
+    fn row(self, subject: &Subject, setting: &Setting, servers: &Servers, through: Once) -> CapacityRow {
+        let rates = |outcomes: &[Outcome]| outcomes.iter().map(Outcome::rate).collect::<Vec<_>>();
+        let all: Vec<f64> = self.together.iter().map(|behind| behind.outcome.rate()).collect();
         let alone: Vec<Alone> = servers
             .all
             .iter()
-            .zip(&mut self.alone)
+            .zip(&self.alone)
             .filter_map(|(server, outcomes)| {
-                let outcome = median(outcomes, Outcome::rate)?;
-                let (run, is_floor) = (Run::of(outcome), outcome.generator.limits.is_some());
-                let rounds = over(&outcomes.iter().collect::<Vec<_>>());
+                let rates = rates(outcomes);
+                let outcome = outcomes.get(nearest(&rates))?;
+                let run = Run { rate: median(rates.clone()), ..Run::of(outcome) };
+                let (is_floor, rounds) = (outcome.generator.limits.is_some(), over(rates, outcome));
                 Some(Alone { url: server.url.clone(), run, rounds, once: server.once, is_floor })
             })
             .collect();
         let sum = alone.iter().map(|alone| alone.run.rate).sum();
-        let (run, verdict, machine_busy, opened_per_second, time_wait) =
-            match median(&mut self.together, |behind| behind.outcome.rate()) {
-                Some(behind) => {
-                    let evidence = evidence(behind, servers, through, sum);
-                    let busy = behind.found.machine_busy;
-                    (evidence.top, judge(&evidence), busy, behind.opened(), behind.time_wait)
-                }
-                None => {
-                    let verdict = Verdict { limit: Limit::Unknown, why: Vec::new(), doubts: Vec::new() };
-                    (Run::default(), verdict, 0.0, 0.0, 0)
-                }
-            };
+        // Of everything there is one round at least, or there is no row.
+        let behind = &self.together[nearest(&all)];
+        let evidence = evidence(behind, servers, through, sum);
+        let (run, verdict) = (Run { rate: median(all.clone()), ..evidence.top }, judge(&evidence));
         // Where the servers are not what a request waits for, most of its time is not theirs.
         let once = servers.once().map_or(run.latency, |once| once.total);
         let response = if verdict.limit == Limit::Api { run.latency } else { once.min(run.latency) };
@@ -285,10 +302,17 @@ impl AllRounds {
             connections: setting.connections,
             service_seconds: subject.service.map(|service| service.as_secs_f64()),
             alone,
-            ceiling: median(&mut self.ceiling, |rate| *rate).copied().unwrap_or(0.0),
-            passing: median(&mut self.passing, |rate| *rate).copied().unwrap_or(0.0),
+            ceiling: median(self.ceiling),
+            passing: median(self.passing),
             pool: Pool::needed(run.rate, response),
-            together: Together { run, rounds, once: through, machine_busy, opened_per_second, time_wait },
+            together: Together {
+                run,
+                rounds: over(all, &behind.outcome),
+                once: through,
+                machine_busy: behind.found.machine_busy,
+                opened_per_second: behind.opened(),
+                time_wait: behind.time_wait,
+            },
             below: None,
             verdict,
             sentence: String::new(),
@@ -296,26 +320,22 @@ impl AllRounds {
     }
 }
 
-/// The rounds of one measurement.
-fn over(outcomes: &[&Outcome]) -> Rounds {
-    let mut sorted = outcomes.to_vec();
-    let Some(middle) = median(&mut sorted, |outcome| outcome.rate()).copied() else {
-        return Rounds::default();
-    };
-    let rates = outcomes.iter().map(|outcome| outcome.rate());
+/// The rounds of one measurement, for which one of them stands.
+fn over(rates: Vec<f64>, middle: &Outcome) -> Rounds {
     Rounds {
-        low: rates.clone().fold(f64::INFINITY, f64::min),
-        high: rates.fold(0.0, f64::max),
+        low: rates.iter().copied().fold(f64::INFINITY, f64::min),
+        high: rates.iter().copied().fold(0.0, f64::max),
+        rates,
         p50: middle.latency.percentile(50.0),
         p99: middle.latency.percentile(99.0),
     }
 }
 
-/// The one in the middle, of an even number the lower of the two there: what is told was reached in half of the rounds at
-/// least. `None` of none.
-pub(super) fn median<T>(values: &mut [T], of: impl Fn(&T) -> f64) -> Option<&T> {
-    values.sort_by(|one, other| of(one).total_cmp(&of(other)));
-    values.get(values.len().saturating_sub(1) / 2)
+/// The place of the round that is nearest to the median.
+fn nearest(rates: &[f64]) -> usize {
+    let middle = median(rates.to_vec());
+    let away = |place: &usize| (rates[*place] - middle).abs();
+    (0..rates.len()).min_by(|one, other| away(one).total_cmp(&away(other))).unwrap_or(0)
 }
 
 /// What the verdict on a run behind the proxy rests on.

@@ -1,6 +1,7 @@
 //! What further servers brought, in one sentence with its reason. Pure.
 
 use super::{CapacityRow, Rounds};
+use crate::rank::{self, FALSE_CLAIMS};
 use crate::verdict::{Limit, count, duration, percent};
 
 /// From this share of the sum on it is what all servers give together.
@@ -21,19 +22,32 @@ pub enum Gain {
     Whole,
     /// Less than that, but something.
     Some,
-    /// As much as the best of them alone.
+    /// As much as the best of them alone, as far as the rounds tell.
     Nothing,
     /// Less than the best of them alone.
     Loss,
-    /// More or less than the best of them alone, but by no more than the rounds differ among themselves.
+    /// More or less than the best of them alone, but by no more than chance makes of it.
     Unclear,
+    /// There were too few rounds to tell.
+    TooFew,
+}
+
+/// Whether the rounds of the fastest of some servers and others differ by more than chance.
+///
+/// The fastest is chosen by its rounds, so that one of several may look faster by chance: that all together are less is asked of each server,
+/// that they are more of one alone, and of twenty measurements one at the most is to be told falsely (Bonferroni).
+pub(super) fn differ(one: &Rounds, other: &Rounds, servers: usize) -> bool {
+    rank::probability(&one.rates, &other.rates) * (servers + 1) as f64 / 2.0 <= FALSE_CLAIMS
 }
 
 /// What it is for a row.
 pub fn gain(row: &CapacityRow) -> Gain {
     let (sum, best) = (row.sum(), row.fastest());
-    let measured = row.together.run.rate;
-    if overlaps(row) {
+    let (measured, together) = (row.together.run.rate, &row.together.rounds);
+    if !rank::can_tell(together.rates.len(), together.rates.len()) {
+        return Gain::TooFew;
+    }
+    if !differ(best_alone(row), together, row.alone.len()) {
         let is_small = row.alone.len() == 1 || (measured - best).abs() <= NOTHING * best;
         return if is_small { Gain::Nothing } else { Gain::Unclear };
     }
@@ -97,6 +111,12 @@ pub fn sentence(row: &CapacityRow) -> String {
             format!("{who} {} nothing, because {}.", if servers > 2 { "gain" } else { "gains" }, because(row))
         }
         Gain::Unclear => unclear(&who, row),
+        Gain::TooFew => format!(
+            "{who}: too few rounds to tell, {} measured and 4 needed (--rounds 4). Together {} per second, the best alone {}.",
+            row.together.rounds.rates.len(),
+            count(measured),
+            count(best)
+        ),
         Gain::Loss => format!(
             "{who} {} {share} against {}, because {}.",
             if servers > 2 { "lose" } else { "loses" },
@@ -107,22 +127,16 @@ pub fn sentence(row: &CapacityRow) -> String {
 }
 
 /// The rounds of the fastest server alone.
-fn best_alone(row: &CapacityRow) -> Rounds {
+fn best_alone(row: &CapacityRow) -> &Rounds {
     let best = row.alone.iter().max_by(|one, other| one.run.rate.total_cmp(&other.run.rate));
-    best.map_or_else(Rounds::default, |best| best.rounds)
-}
-
-/// Whether the rounds of the fastest server alone and of all behind the proxy overlap: a difference may then be chance.
-fn overlaps(row: &CapacityRow) -> bool {
-    let (alone, through) = (best_alone(row), row.together.rounds);
-    alone.low <= through.high && through.low <= alone.high && alone.low < alone.high
+    best.map_or(&row.together.rounds, |best| &best.rounds)
 }
 
 /// What is said where that hides a difference.
 fn unclear(who: &str, row: &CapacityRow) -> String {
-    let (alone, through) = (best_alone(row), row.together.rounds);
+    let (alone, through) = (best_alone(row), &row.together.rounds);
     format!(
-        "{who}: the result is inconclusive, because the rounds overlap: the best server alone gives {} to {} per \
+        "{who}: these rounds do not tell: the best server alone gives {} to {} per \
          second, all together {} to {} (--rounds and --duration make it clearer).",
         count(alone.low),
         count(alone.high),

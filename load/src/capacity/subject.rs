@@ -2,15 +2,16 @@
 
 use super::{SERVERS, Setting};
 use crate::origin::{self, DemoOptions, DemoOrigin, Work};
-use crate::party::{PartyError, Whose, listener};
-use crate::plan::{PlanError, Target};
+use crate::party::{Whose, listener};
+use crate::plan::Target;
 use crate::probe::{self, ProbeError, Reply};
 use crate::stop::Stop;
 use crate::target::{Ask, Permission, TargetError, resolve};
+use crate::unmeasured::Unmeasured;
 use crate::verdict::{Once, duration};
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
-use std::{fmt, io};
 
 /// How long a single request may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -28,98 +29,6 @@ pub struct Subject {
     pub urls: Vec<String>,
     /// The service time of embedded servers; `None`: they are the user's.
     pub service: Option<Duration>,
-}
-
-/// Why there is nothing to tell.
-#[derive(Debug)]
-pub enum CapacityError {
-    /// No server was named, or too many.
-    Servers(usize),
-    /// A URL that cannot be asked.
-    Target(TargetError),
-    /// A server that the proxy would have to speak TLS to.
-    Tls(String),
-    /// The servers are asked for different things.
-    Paths(String, String),
-    /// One server by two names.
-    Same(String, String, SocketAddr),
-    /// A server that gives no answer.
-    Silent(String, ProbeError),
-    /// A server that answers an error.
-    Status(String, u16),
-    /// A server all of whose answers under load were errors.
-    Failing(String),
-    /// The load makes no sense.
-    Plan(PlanError),
-    /// A process that does not take part.
-    Process(PartyError),
-    /// The system refused a directory, a file or a port.
-    System(io::Error),
-    /// The user ended it.
-    Stopped,
-}
-
-impl fmt::Display for CapacityError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CapacityError::Servers(0) => write!(out, "name the servers: http://host:port/path each"),
-            CapacityError::Servers(count) => {
-                write!(out, "{count} servers are too many: {SERVERS} at the most")
-            }
-            CapacityError::Target(error) => error.fmt(out),
-            CapacityError::Tls(url) => {
-                write!(
-                    out,
-                    "\"{url}\": TLS is not spoken to the servers behind the proxy; write http://host:port/path"
-                )
-            }
-            CapacityError::Paths(one, other) => write!(
-                out,
-                "\"{one}\" and \"{other}\" ask for different things: a proxy passes the same path to every server"
-            ),
-            CapacityError::Same(one, other, address) => {
-                write!(out, "\"{one}\" and \"{other}\" are one server, {address}: name another")
-            }
-            CapacityError::Silent(url, error) => write!(out, "{url}: {error}"),
-            CapacityError::Status(url, status) => {
-                write!(out, "{url} answers {status}: only what works can be measured")
-            }
-            CapacityError::Failing(what) => write!(out, "{what} gave no right answer under load"),
-            CapacityError::Plan(error) => error.fmt(out),
-            CapacityError::Process(error) => error.fmt(out),
-            CapacityError::System(error) => write!(out, "the system refuses: {error}"),
-            CapacityError::Stopped => out.write_str("stopped"),
-        }
-    }
-}
-
-impl std::error::Error for CapacityError {}
-
-impl From<PartyError> for CapacityError {
-    fn from(error: PartyError) -> Self {
-        match error {
-            PartyError::Stopped => CapacityError::Stopped,
-            error => CapacityError::Process(error),
-        }
-    }
-}
-
-impl From<io::Error> for CapacityError {
-    fn from(error: io::Error) -> Self {
-        CapacityError::System(error)
-    }
-}
-
-impl From<PlanError> for CapacityError {
-    fn from(error: PlanError) -> Self {
-        CapacityError::Plan(error)
-    }
-}
-
-impl From<TargetError> for CapacityError {
-    fn from(error: TargetError) -> Self {
-        CapacityError::Target(error)
-    }
 }
 
 /// Embedded servers that each work on `workers` requests at once and sleep for `service`, and the subject that they are.
@@ -146,7 +55,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Asks at the target's addresses; from the first answer on, at the one that answered, which the proxy gets too.
-    fn find(url: &str, mut target: Target, stop: &Stop) -> Result<Server, CapacityError> {
+    fn find(url: &str, mut target: Target, stop: &Stop) -> Result<Server, Unmeasured> {
         let address = answer(url, &target, stop)?.address;
         target.addresses = vec![address];
         let once = ask(url, &target, stop)?;
@@ -167,9 +76,11 @@ pub(super) struct Servers {
 
 impl Servers {
     /// Finds them and asks each a few times.
-    pub(super) fn find(subject: &Subject, setting: &Setting, stop: &Stop) -> Result<Servers, CapacityError> {
-        if subject.urls.is_empty() || subject.urls.len() > SERVERS {
-            return Err(CapacityError::Servers(subject.urls.len()));
+    pub(super) fn find(subject: &Subject, setting: &Setting, stop: &Stop) -> Result<Servers, Unmeasured> {
+        match subject.urls.len() {
+            0 => return Err("name the servers: http://host:port/path each".to_owned().into()),
+            1..=SERVERS => {}
+            count => return Err(format!("{count} servers are too many: {SERVERS} at the most").into()),
         }
         let first = &subject.urls[0];
         let (host, path) = parts(first);
@@ -177,14 +88,21 @@ impl Servers {
         for url in &subject.urls {
             let target = target(url, &setting.fields, setting.public)?;
             if target.tls.is_some() {
-                return Err(CapacityError::Tls(url.clone()));
+                return Err(format!(
+                    "\"{url}\": TLS is not spoken to the servers behind the proxy; write http://host:port/path"
+                )
+                .into());
             }
             if parts(url).1 != path {
-                return Err(CapacityError::Paths(first.clone(), url.clone()));
+                return Err(format!(
+                    "\"{first}\" and \"{url}\" ask for different things: a proxy passes the same path to every server"
+                )
+                .into());
             }
             let found = Server::find(url, target, stop)?;
             if let Some(same) = all.iter().find(|server| server.address == found.address) {
-                return Err(CapacityError::Same(same.url.clone(), url.clone(), found.address));
+                let (one, address) = (&same.url, found.address);
+                return Err(format!("\"{one}\" and \"{url}\" are one server, {address}: name another").into());
             }
             all.push(found);
         }
@@ -198,7 +116,7 @@ impl Servers {
         proxy: SocketAddr,
         path: Option<&str>,
         setting: &Setting,
-    ) -> Result<Target, CapacityError> {
+    ) -> Result<Target, Unmeasured> {
         let mut fields = setting.fields.clone();
         if !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
             fields.push(("Host".to_owned(), self.host.clone()));
@@ -261,24 +179,24 @@ fn target(url: &str, fields: &[(String, String)], public: bool) -> Result<Target
 }
 
 /// A single request.
-fn answer(url: &str, target: &Target, stop: &Stop) -> Result<Reply, CapacityError> {
+fn answer(url: &str, target: &Target, stop: &Stop) -> Result<Reply, Unmeasured> {
     let answer = probe::once_unless(stop, target, PATIENCE, LARGEST).map_err(|error| match error {
-        ProbeError::Stopped => CapacityError::Stopped,
-        error => CapacityError::Silent(url.to_owned(), error),
+        ProbeError::Stopped => Unmeasured::Stopped,
+        error => Unmeasured::Because(format!("{url}: {error}")),
     })?;
     if answer.status >= 400 {
-        return Err(CapacityError::Status(url.to_owned(), answer.status));
+        return Err(format!("{url} answers {}: only what works can be measured", answer.status).into());
     }
     Ok(answer)
 }
 
 /// A few single requests.
-pub(super) fn ask(url: &str, target: &Target, stop: &Stop) -> Result<Once, CapacityError> {
+pub(super) fn ask(url: &str, target: &Target, stop: &Stop) -> Result<Once, Unmeasured> {
     let mut samples = Vec::new();
     while !Once::are_enough(&samples) {
         samples.push(Once::of(&answer(url, target, stop)?));
     }
-    Once::of_several(&samples).ok_or_else(|| CapacityError::Failing(url.to_owned()))
+    Once::of_several(&samples).ok_or_else(|| format!("{url} gave no answer").into())
 }
 
 #[cfg(test)]

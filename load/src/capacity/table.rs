@@ -1,6 +1,7 @@
 //! The table as text, and as a page.
 
 use super::{Alone, Capacity, CapacityRow, Published, Rounds};
+use crate::report::aligned::aligned;
 use crate::report::paragraph::wrapped;
 use crate::report::quantity;
 use crate::report::steps::{self, MeasuredParty, Page};
@@ -30,8 +31,14 @@ pub fn table(capacity: &Capacity) -> String {
         }
     }
     let mut out = capacity.cut_short.map_or_else(String::new, |cut| format!("{}\n\n", cut.words()));
+    // The answer first.
+    for row in &capacity.rows {
+        let name = if capacity.rows.len() > 1 { format!("{}: ", row.name) } else { String::new() };
+        out.push_str(&wrapped(&format!("{name}{}", row.sentence), 0));
+    }
+    out.push('\n');
     out.push_str(&opening(capacity));
-    out.push_str(&aligned(&lines));
+    out.push_str(&aligned(&lines, 1));
     out.push_str(&ceilings(capacity));
     for row in &capacity.rows {
         out.push_str(&format!("\n{}\n", row.name));
@@ -110,9 +117,9 @@ fn cells(row: &CapacityRow) -> Vec<String> {
     ]
 }
 
-/// What is to be said of a row: what came of it, what limits, and the pool.
+/// What is to be said of a row besides its sentence: what limits, and the pool.
 fn paragraphs(row: &CapacityRow) -> Vec<String> {
-    let mut all = vec![row.sentence.clone(), row.verdict.text()];
+    let mut all = vec![row.verdict.text()];
     all.extend(different(row));
     if row.closes() {
         all.push(closes(row));
@@ -191,31 +198,6 @@ fn below(row: &CapacityRow) -> String {
     text
 }
 
-/// Columns as wide as their widest cell, the first to the left, the others to the right.
-fn aligned(lines: &[Vec<String>]) -> String {
-    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut out = String::new();
-    for line in lines {
-        let cells: Vec<String> = line
-            .iter()
-            .zip(&widths)
-            .enumerate()
-            .map(
-                |(column, (cell, &width))| {
-                    if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-                },
-            )
-            .collect();
-        out.push_str(cells.join("  ").trim_end());
-        out.push('\n');
-    }
-    out
-}
-
 /// The same for a browser: `report::steps::html` makes it.
 pub fn page(capacity: &Capacity) -> Page {
     let mut warnings: Vec<String> = capacity.cut_short.map(|cut| cut.words()).into_iter().collect();
@@ -234,7 +216,7 @@ pub fn page(capacity: &Capacity) -> Page {
 }
 
 fn page_row(row: &CapacityRow) -> steps::Row {
-    let measure = |party: &str, rate: f64, rounds: Rounds| MeasuredParty {
+    let measure = |party: &str, rate: f64, rounds: &Rounds| MeasuredParty {
         party: party.to_owned(),
         rate,
         low: rounds.low,
@@ -244,8 +226,8 @@ fn page_row(row: &CapacityRow) -> steps::Row {
         ..MeasuredParty::default()
     };
     let together = &row.together;
-    let mut measures = vec![measure("together", together.run.rate, together.rounds)];
-    measures.extend(row.alone.iter().map(|alone| measure(&alone.url, alone.run.rate, alone.rounds)));
+    let mut measures = vec![measure("together", together.run.rate, &together.rounds)];
+    measures.extend(row.alone.iter().map(|alone| measure(&alone.url, alone.run.rate, &alone.rounds)));
     steps::Row {
         name: row.name.clone(),
         // It stands in the verdict.

@@ -1,11 +1,28 @@
 //! The table and its sentences from given figures; nothing is run here (the scenarios of `tests` do that).
 
 use super::*;
+use crate::report::samples::Noise;
 use crate::verdict::Limit;
 
 fn run(connections: u32, rate: f64) -> Run {
     let latency = f64::from(connections) / rate;
     Run { connections, rate, latency, first_byte: latency, ..Run::default() }
+}
+
+/// Five rounds about a rate, a fiftieth to each side at the most.
+fn five(rate: f64) -> Rounds {
+    of_rates(&[0.98, 0.99, 1.0, 1.01, 1.02].map(|part| rate * part))
+}
+
+fn of_rates(rates: &[f64]) -> Rounds {
+    let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    Rounds {
+        rates: rates.to_vec(),
+        low,
+        high: rates.iter().copied().fold(0.0, f64::max),
+        p50: 1_000,
+        p99: 9_000,
+    }
 }
 
 /// A row from rates: each alone, what the proxy passes on, and together.
@@ -21,7 +38,7 @@ fn row(alone: &[f64], passing: f64, together: f64, limit: Limit) -> CapacityRow 
             .map(|&rate| Alone {
                 url: "http://127.0.0.1:8000/".into(),
                 run: run(connections, rate),
-                rounds: Rounds::default(),
+                rounds: five(rate),
                 once: Once::default(),
                 is_floor: false,
             })
@@ -30,7 +47,7 @@ fn row(alone: &[f64], passing: f64, together: f64, limit: Limit) -> CapacityRow 
         passing,
         together: Together {
             run: run(all, together),
-            rounds: Rounds { low: together, high: together, p50: 1_000, p99: 9_000 },
+            rounds: five(together),
             once: Once::default(),
             machine_busy: 0.3,
             opened_per_second: 0.0,
@@ -53,6 +70,7 @@ fn of_own_servers(row: CapacityRow) -> Capacity {
         cores: 2,
         workers: "auto".into(),
         cut_short: None,
+        seed: 0,
         rows: vec![row],
     }
 }
@@ -135,35 +153,56 @@ fn whatever_limits_what_is_said_of_one_more_server_agrees_with_it() {
 }
 
 #[test]
-fn servers_are_compared_with_regard_to_what_chance_makes_of_the_rounds() {
-    let noisy = |alone: (f64, f64), together: f64, low: f64, high: f64| {
-        let mut row = row(&[1_000.0, 900.0], 9_000.0, together, Limit::Api);
-        row.alone[0].rounds = Rounds { low: alone.0, high: alone.1, p50: 1, p99: 1 };
-        row.together.rounds = Rounds { low, high, ..row.together.rounds };
+fn servers_are_compared_by_the_rank_test_over_rounds() {
+    let of = |alone: &[f64], together: &[f64]| {
+        let (best, all) = (crate::rank::median(alone.to_vec()), crate::rank::median(together.to_vec()));
+        let mut row = row(&[best, 0.9 * best], 9_000.0, all, Limit::Api);
+        (row.alone[0].rounds, row.together.rounds) = (of_rates(alone), of_rates(together));
         row.sentence = sentence(&row);
         row
     };
+    let noisy = [800.0, 900.0, 1_000.0, 1_150.0, 1_300.0];
     check(
-        &noisy((800.0, 1_300.0), 1_200.0, 900.0, 1_250.0),
+        &of(&noisy, &[900.0, 1_180.0, 1_200.0, 1_220.0, 1_250.0]),
         Gain::Unclear,
         &[
-            "A second server: the result is inconclusive",
+            "A second server: these rounds do not tell",
             "800 to 1,300 per second",
             "all together 900 to 1,250",
         ],
     );
-    check(&noisy((800.0, 1_300.0), 850.0, 700.0, 900.0), Gain::Unclear, &["the result is inconclusive"]);
-    check(&noisy((950.0, 1_050.0), 1_020.0, 960.0, 1_040.0), Gain::Nothing, &["gains nothing"]);
-    check(&noisy((950.0, 1_050.0), 1_300.0, 1_250.0, 1_350.0), Gain::Some, &["gains 30 %"]);
-    check(&noisy((950.0, 1_050.0), 700.0, 650.0, 750.0), Gain::Loss, &["loses 30 %"]);
+    check(&of(&noisy, &[700.0, 820.0, 850.0, 880.0, 905.0]), Gain::Unclear, &["these rounds do not tell"]);
+    let quiet = [970.0, 990.0, 1_000.0, 1_010.0, 1_030.0];
+    check(&of(&quiet, &[980.0, 1_000.0, 1_020.0, 1_025.0, 1_040.0]), Gain::Nothing, &["gains nothing"]);
+    check(&of(&quiet, &[1_250.0, 1_280.0, 1_300.0, 1_320.0, 1_350.0]), Gain::Some, &["gains 30 %"]);
+    check(&of(&quiet, &[650.0, 680.0, 700.0, 720.0, 750.0]), Gain::Loss, &["loses 30 %"]);
+    // Three rounds a side have an overlap by chance too often, whatever they say.
+    let few = of(&quiet[..3], &[1_950.0, 1_960.0, 1_970.0]);
+    check(&few, Gain::TooFew, &["too few rounds to tell, 3 measured and 4 needed"]);
+    let mut uneven = row(&[130.0, 2_600.0], 40_000.0, 250.0, Limit::Api);
+    assert!(uneven.is_uneven());
+    uneven.alone[0].rounds = of_rates(&[20.0, 130.0, 4_000.0]);
+    assert!(!uneven.is_uneven());
 }
 
 #[test]
-fn the_median_of_two_rounds_is_not_the_faster() {
-    for (rounds, expected) in [(vec![7.0], 7.0), (vec![9.0, 5.0], 5.0), (vec![9.0, 5.0, 7.0], 7.0)] {
-        assert_eq!(super::measure::median(&mut rounds.clone(), |rate| *rate), Some(&expected), "{rounds:?}");
+fn servers_that_are_alike_gain_or_lose_in_one_of_twenty_measurements_at_the_most() {
+    for (servers, rounds) in [(1, 4), (2, 4), (2, 5), (4, 5)] {
+        for between in [0.05, 0.10, 0.25] {
+            let (mut noise, mut falsely) = (Noise(servers as u64 + rounds as u64), 0);
+            for _ in 0..10_000 {
+                let mut rates = || {
+                    of_rates(&(0..rounds).map(|_| 1e3 * (between * noise.normal()).exp()).collect::<Vec<_>>())
+                };
+                let alone: Vec<Rounds> = (0..servers).map(|_| rates()).collect();
+                let of = |rounds: &Rounds| crate::rank::median(rounds.rates.clone());
+                let best = alone.iter().max_by(|one, other| of(one).total_cmp(&of(other))).expect("one");
+                falsely += usize::from(super::sentence::differ(best, &rates(), servers));
+            }
+            // Three deviations above one in twenty.
+            assert!(falsely <= 566, "{servers} servers, {rounds} rounds, ±{between}: {falsely}");
+        }
     }
-    assert_eq!(super::measure::median(&mut Vec::<f64>::new(), |rate| *rate), None);
 }
 
 #[test]
@@ -208,6 +247,7 @@ fn the_table_has_the_articles_column_where_its_rows_are_and_says_that_it_is_simu
         cores: 2,
         workers: "auto".into(),
         cut_short: None,
+        seed: 0,
         rows: vec![first],
     };
     let text = table(&capacity);
@@ -271,8 +311,8 @@ fn one_server_hinders_nobody_and_a_proxy_makes_none_faster() {
     check(&row(&[300.0], 40_000.0, 180.0, Limit::Api), Gain::Loss, &["107 ms without it", "178 ms through"]);
     check(&row(&[300.0], 40_000.0, 400.0, Limit::Api), Gain::Some, &["33 % more", "asks it differently"]);
     let mut noisy = row(&[300.0], 40_000.0, 180.0, Limit::Api);
-    noisy.alone[0].rounds = Rounds { low: 150.0, high: 320.0, ..Rounds::default() };
-    assert_eq!(gain(&noisy), Gain::Nothing, "the rounds overlap");
+    noisy.alone[0].rounds = of_rates(&[150.0, 170.0, 180.0, 290.0, 320.0]);
+    assert_eq!(gain(&noisy), Gain::Nothing, "that may be chance");
 }
 
 #[test]

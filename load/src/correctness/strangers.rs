@@ -28,6 +28,39 @@ pub struct Telling {
     pub marks: Marks,
 }
 
+impl Telling {
+    /// Why the API's answers are not to be cached as they are: it answers by the field and does not name it in `Vary` (RFC 9110 §12.5.5);
+    /// `None`: it does.
+    pub fn unnamed(&self, own: &Direct) -> Option<String> {
+        let field = &self.stranger.field;
+        let names = |value: &str| {
+            value.split(',').any(|name| name.trim() == "*" || name.trim().eq_ignore_ascii_case(field))
+        };
+        if own.all("vary").chain(self.answer.all("vary")).any(names) {
+            return None;
+        }
+        let by = match self.marks.fields.as_slice() {
+            [] => field.clone(),
+            fields => format!("{field} ({} differs)", fields.join(", ")),
+        };
+        let is_of_users = USERS.iter().any(|name| name.eq_ignore_ascii_case(field));
+        Some(if is_of_users {
+            format!(
+                "The API's answers are personal and not to be cached as they are: it answers each user differently by {by} and \
+                 says neither \"Cache-Control: private\" nor \"Vary: {field}\"."
+            )
+        } else {
+            format!(
+                "The API's answers are not to be cached as they are: it answers by {by} and does not say so, and a cache would give \
+                 one client what another one got. What would help is \"Vary: {field}\"."
+            )
+        })
+    }
+}
+
+/// Fields that say who asks.
+const USERS: [&str; 3] = ["Cookie", "Authorization", "X-Api-Key"];
+
 /// Whose request is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {

@@ -6,19 +6,34 @@
 use super::Direct;
 
 /// What clients and caches act on.
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 17] = [
     "Access-Control-Allow-Origin",
     "Access-Control-Allow-Credentials",
+    "Access-Control-Allow-Headers",
+    "Access-Control-Allow-Methods",
     "Access-Control-Expose-Headers",
+    "Access-Control-Max-Age",
     "Cache-Control",
+    "CDN-Cache-Control",
     "Content-Disposition",
     "Content-Language",
     "Content-Type",
+    "Expires",
     "Link",
     "Location",
     "Set-Cookie",
+    "Vary",
     "WWW-Authenticate",
 ];
+
+/// Those among them that a proxy may make its own: it names itself in the one and its compression in the other.
+const OF_PROXIES: [&str; 2] = ["Location", "Vary"];
+
+/// The first field that the API gives twice alike and a step gives otherwise.
+pub fn changed(own: [&Direct; 2], given: &Direct) -> Option<&'static str> {
+    let is_changed = |name: &&str| is_same(name, own[0], own[1]) && !is_same(name, own[0], given);
+    FIELDS.iter().copied().filter(|name| !OF_PROXIES.contains(name)).find(is_changed)
+}
 
 /// Whether two answers differ in none of them.
 pub(super) fn agree(one: &Direct, other: &Direct) -> bool {

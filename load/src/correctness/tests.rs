@@ -233,6 +233,42 @@ fn header_fields_tell_strangers_apart_as_bodies_do() {
     assert_eq!(found, Some(Apart::No));
 }
 
+#[test]
+fn answers_that_differ_and_do_not_say_so_are_not_to_be_cached_with_the_reason() {
+    let own = answer(200, &[("Vary", "Accept-Encoding, X-Tenant")], "same");
+    let telling = |field: &str, fields: Vec<&'static str>, answer: Direct| Telling {
+        stranger: Stranger { field: field.to_owned(), fields: Vec::new() },
+        answer,
+        marks: Marks::of_fields(fields),
+    };
+    let cors =
+        telling("Origin", vec!["Access-Control-Allow-Origin"], own.clone()).unnamed(&own).expect("unnamed");
+    assert!(cors.contains("answers by Origin (Access-Control-Allow-Origin differs)"), "{cors}");
+    assert!(cors.ends_with("What would help is \"Vary: Origin\"."), "{cors}");
+    let personal = telling("Cookie", Vec::new(), own.clone()).unnamed(&own).expect("unnamed");
+    assert!(
+        personal.starts_with("The API's answers are personal and not to be cached as they are"),
+        "{personal}"
+    );
+    assert_eq!(telling("x-tenant", Vec::new(), own.clone()).unnamed(&own), None);
+    let says = answer(200, &[("Vary", "Origin")], "same");
+    assert_eq!(telling("Origin", Vec::new(), says).unnamed(&own), None, "the stranger's answer says so");
+}
+
+#[test]
+fn a_step_that_changes_a_field_that_the_api_does_not_change_is_told_by_it() {
+    let own =
+        answer(200, &[("Access-Control-Allow-Origin", "*"), ("Expires", "1"), ("Set-Cookie", "a=1")], "x");
+    let again =
+        answer(200, &[("Access-Control-Allow-Origin", "*"), ("Expires", "2"), ("Set-Cookie", "a=2")], "x");
+    let given = |fields: &[(&str, &str)]| changed([&own, &again], &answer(200, fields, "x"));
+    assert_eq!(given(&[("Access-Control-Allow-Origin", "*"), ("Expires", "3"), ("Set-Cookie", "a=3")]), None);
+    assert_eq!(given(&[("Set-Cookie", "a=3")]), Some("Access-Control-Allow-Origin"));
+    assert_eq!(given(&[("Access-Control-Allow-Origin", "*")]), Some("Set-Cookie"));
+    let more = [("Access-Control-Allow-Origin", "*"), ("Set-Cookie", "a=1"), ("Vary", "Accept-Encoding")];
+    assert_eq!(given(&more), None, "compression is the proxy's own");
+}
+
 fn told_body(told: &Telling) -> String {
     String::from_utf8_lossy(&told.answer.body).into_owned()
 }

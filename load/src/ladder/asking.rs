@@ -3,12 +3,13 @@
 //! Bounded in time: where the API is slow, the strangers that are left over are named. Next: `correctness::strangers`, which
 //! judges; `measuring`, which asks each step the same.
 
-use super::direct::{self, ClimbError, Known};
+use super::direct::{self, Known};
 use crate::correctness::{self, Apart, How, Keeps, Stranger, Telling, Who};
 use crate::plan::Target;
 use crate::probe::{self, ProbeError};
 use crate::stop::Stop;
 use crate::target::{self, Ask, Permission};
+use crate::unmeasured::Unmeasured;
 use millstream_net::clock;
 use std::time::Duration;
 
@@ -30,13 +31,13 @@ const ONLY_WORDS: &str = "Whether the API answers other clients differently was 
 /// Asks as each stranger, and keeps those whom the API answers differently.
 ///
 /// # Errors
-/// [`ClimbError::Stopped`].
+/// [`Unmeasured::Stopped`].
 pub(super) fn ask_as_strangers(
     known: &mut Known,
     ask: &Ask,
     may: Permission,
     stop: &Stop,
-) -> Result<(), ClimbError> {
+) -> Result<(), Unmeasured> {
     if known.caching.keeps == Keeps::No {
         return Ok(());
     }
@@ -46,6 +47,7 @@ pub(super) fn ask_as_strangers(
         // With what is left of it: bodies are not compared any more, so nothing can change once again.
         gone_through(known, &all, ask, may, stop)?;
     }
+    known.personal = known.strangers.iter().filter_map(|(telling, _)| telling.unnamed(&known.own)).collect();
     if known.standard.how == How::StatusAndLength {
         known.notes.push(ONLY_WORDS.to_owned());
     }
@@ -59,7 +61,7 @@ fn gone_through(
     ask: &Ask,
     may: Permission,
     stop: &Stop,
-) -> Result<bool, ClimbError> {
+) -> Result<bool, Unmeasured> {
     let requests = if known.standard.how == How::Body { OF_BODY } else { OF_WORDS };
     let each = known.alone() * requests;
     let (began, mut left_out) = (clock::now(), Vec::new());
@@ -97,8 +99,8 @@ fn gone_through(
 /// anew, for other things must tell now.
 ///
 /// # Errors
-/// [`ClimbError::Stopped`].
-pub(super) fn loosen(known: &mut Known, stop: &Stop) -> Result<(), ClimbError> {
+/// [`Unmeasured::Stopped`].
+pub(super) fn loosen(known: &mut Known, stop: &Stop) -> Result<(), Unmeasured> {
     known.standard = correctness::loose(&known.own, &known.own, CHANGED);
     for (telling, target) in std::mem::take(&mut known.strangers) {
         if let Some(Apart::Yes(answer, marks)) = apart(known, &target, stop)? {
@@ -112,7 +114,7 @@ pub(super) fn loosen(known: &mut Known, stop: &Stop) -> Result<(), ClimbError> {
 }
 
 /// Whether a stranger gets another answer than the user.
-fn apart(known: &Known, stranger: &Target, stop: &Stop) -> Result<Option<Apart>, ClimbError> {
+fn apart(known: &Known, stranger: &Target, stop: &Stop) -> Result<Option<Apart>, Unmeasured> {
     let mut is_stopped = false;
     let found = correctness::tell_apart(&known.standard, &known.own, &mut |who| {
         let target = match who {
@@ -123,5 +125,5 @@ fn apart(known: &Known, stranger: &Target, stop: &Stop) -> Result<Option<Apart>,
         is_stopped |= matches!(told, Err(ProbeError::Stopped));
         told.ok().map(direct::seen)
     });
-    if is_stopped { Err(ClimbError::Stopped) } else { Ok(found) }
+    if is_stopped { Err(Unmeasured::Stopped) } else { Ok(found) }
 }

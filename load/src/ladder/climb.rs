@@ -4,21 +4,22 @@
 //! stopped or panics. Next: `stand`, `measuring`, `result`.
 
 use super::asking;
-use super::course::{self, Around, Course, Turn, Windows};
-pub use super::direct::ClimbError;
+use super::course::{self, Around, Course, Turn, Windows, Wish};
 use super::direct::{self, Known};
 pub use super::measuring::Sight;
 use super::measuring::{Bench, Seen};
 use super::result::{Climbed, Measure, Round, compare, figures, wrong};
 use super::stand::{Certificate, Programs};
-use super::worth;
+use super::{trouble, worth};
 use crate::correctness::{How, Keeps};
 use crate::party::{self, Whose};
 use crate::peer::{self, Party};
 use crate::report::{CLOSES, quantity};
+use crate::step::running::Running;
 use crate::step::{MICRO, Step, StepSetting};
 use crate::stop::{self, CutShort};
 use crate::target::{Ask, Permission};
+use crate::unmeasured::Unmeasured;
 use crate::verdict::{self, Evidence, Once};
 use millstream_net::{clock, cores};
 use std::path::Path;
@@ -35,12 +36,10 @@ pub struct Order {
     pub steps: Vec<Step>,
     /// Who takes part.
     pub parties: Vec<Party>,
-    /// How often each step is measured; `None`: as often as fits into `limit`, three times at the most.
-    pub rounds: Option<u32>,
-    /// How long each time; `None`: so long that the whole stays within `limit`.
-    pub each: Option<Duration>,
-    /// What the whole may take, where `each` or `rounds` is not given.
-    pub limit: Duration,
+    /// How often, how long, and in which order.
+    pub wish: Wish,
+    /// What the user's own configuration has of the steps.
+    pub running: Option<Running>,
     /// Connections; `None`: by how slow the API is.
     pub connections: Option<u32>,
     /// For how long an answer is kept that says nothing, in the steps that go by the API's headers; `None`: as the
@@ -51,6 +50,9 @@ pub struct Order {
     /// Threads of this process that are the API, by the beginning of their names; `None`: it is another process.
     pub own_api: Option<&'static str>,
 }
+
+/// Each step warms up for so long at least: connections are open and what is cached is stored.
+const WARM_UP: Duration = Duration::from_millis(100);
 
 /// The least connections' worth of waiting that a request is given.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -64,7 +66,7 @@ pub fn climb(
     order: &Order,
     stop: &stop::Stop,
     watch: &mut dyn FnMut(Sight<'_>),
-) -> Result<Climbed, ClimbError> {
+) -> Result<Climbed, Unmeasured> {
     let began = clock::wall().unix_milliseconds();
     let mut known = direct::know(&order.ask, order.may, stop)?;
     asking::ask_as_strangers(&mut known, &order.ask, order.may, stop)?;
@@ -78,7 +80,7 @@ pub fn climb(
     let mut taken = Taken { seen: measures.iter().map(|_| Vec::new()).collect(), whole: 0 };
     let cut_short = match rounds(&mut bench, &course.stops, &mut measures, &mut taken, watch) {
         Ok(()) => None,
-        Err(ClimbError::Stopped) if taken.seen.iter().any(|seen| !seen.is_empty()) => {
+        Err(Unmeasured::Stopped) if taken.seen.iter().any(|seen| !seen.is_empty()) => {
             Some(CutShort { measured: taken.whole, of: course.stops.len() as u32 })
         }
         Err(error) => return Err(error),
@@ -112,15 +114,15 @@ fn bench<'a>(
     pairs: &[(Step, Option<Party>)],
     stop: &'a stop::Stop,
     watch: &mut dyn FnMut(Sight<'_>),
-) -> Result<(Bench<'a>, Course), ClimbError> {
+) -> Result<(Bench<'a>, Course), Unmeasured> {
     let alone = known.alone();
     let connections = order.connections.unwrap_or_else(|| course::connections(alone));
-    let warm_up = (alone * 3 / 2).clamp(Duration::from_millis(200), Duration::from_secs(3));
+    let warm_up = (alone * 3 / 2).clamp(WARM_UP, Duration::from_secs(3));
     // As many as wait when an uncached step ends, two at a time.
     let around = Around { before: warm_up + Once::span(alone), queue: alone * connections / 2 };
     let fallback = fallback(order, &known);
-    let wish = course::Wish { rounds: order.rounds, each: order.each, limit: order.limit };
-    let course = course::lay_out(pairs, wish, around, &|step| course::is_brief(step, fallback.as_deref()));
+    let course =
+        course::lay_out(pairs, order.wish, around, &|step| course::is_brief(step, fallback.as_deref()));
     let threads = (cores::usable() as u32).clamp(1, 2).min(connections);
     watch(Sight::Said(&announced(&course, connections, threads)));
     let bench = Bench {
@@ -151,6 +153,7 @@ fn plain(order: &Order, bench: &Bench<'_>, rounds: u32, measures: Vec<Measure>) 
         is_simulated: order.own_api.is_some(),
         began_unix_milliseconds: 0,
         rounds,
+        seed: order.wish.seed,
         cut_short: None,
         connections: bench.connections,
         threads: bench.threads,
@@ -162,6 +165,8 @@ fn plain(order: &Order, bench: &Bench<'_>, rounds: u32, measures: Vec<Measure>) 
         compared_words: known.standard.words.clone(),
         caching: known.caching.clone(),
         fallback: bench.fallback.clone(),
+        running: order.running.clone(),
+        personal: known.personal.clone(),
         measures,
         verdict: Vec::new(),
         notes: Vec::new(),
@@ -235,7 +240,7 @@ fn rounds(
     measures: &mut [Measure],
     taken: &mut Taken,
     watch: &mut dyn FnMut(Sight<'_>),
-) -> Result<(), ClimbError> {
+) -> Result<(), Unmeasured> {
     for (place, stop) in stops.iter().enumerate() {
         let Some(at) = measures.iter().position(|m| m.step == stop.step && m.party == stop.party) else {
             continue;
@@ -259,33 +264,22 @@ fn rounds(
             seen = bench.measure(stop, &mut measures[at], watch)?;
         }
         if bench.stop.is_asked() {
-            return Err(ClimbError::Stopped);
+            return Err(Unmeasured::Stopped);
         }
         if let Some(seen) = &seen
             && stop.step == Step::Alone
             && seen.round.outcome.counts.answers == 0
         {
-            return Err(ClimbError::Because(format!(
+            return Err(Unmeasured::Because(format!(
                 "the API alone gave not one right answer on {} connections ({}), so there is nothing to compare with",
                 bench.connections,
-                told(&seen.round.outcome.counts.errors)
+                trouble::told(&seen.round.outcome.counts.errors)
             )));
         }
         taken.seen[at].extend(seen);
         taken.whole += 1;
     }
     Ok(())
-}
-
-/// The kinds of errors that there were.
-fn told(errors: &crate::outcome::Errors) -> String {
-    let kinds: Vec<String> = errors
-        .kinds()
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(kind, count)| format!("{kind}: {count}"))
-        .collect();
-    if kinds.is_empty() { "none came in time".to_owned() } else { kinds.join(", ") }
 }
 
 /// What limits at this program's best step.
@@ -350,7 +344,11 @@ fn notes(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
         notes.push("Without the API alone, times are those of each party's own first step here.".to_owned());
     }
     if climbed.rounds > 1 {
-        notes.push("What reached the API is counted over all rounds.".to_owned());
+        notes.push(
+            "What reached the API is counted over all rounds: requests of clients, without what a proxy fetches anew in the \
+             background."
+                .to_owned(),
+        );
     }
     notes.push(climbed.compared_words.clone());
     // Of what cannot be kept the verdict speaks.

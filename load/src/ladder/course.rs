@@ -1,8 +1,10 @@
 //! In which order the steps are climbed, and for how long each is measured.
 //!
-//! Pure. Rounds go through all steps again and again, so that a machine that slows down on the way slows everybody down;
-//! within a step the parties take turns at being first.
+//! Pure. Rounds go through all steps again and again, each in an order of its own by chance, so that neither what came before nor a machine
+//! that slows down falls on the same step each time. The API alone is never the first: whatever is cold then would be the API's.
 
+use super::chance::FEWEST;
+use crate::pace::Random;
 use crate::peer::Party;
 use crate::report::quantity;
 use crate::step::{self, Step};
@@ -30,15 +32,17 @@ pub fn pairs(steps: &[Step], parties: &[Party]) -> Vec<(Step, Option<Party>)> {
     steps.iter().flat_map(of_step).collect()
 }
 
-/// Every measurement, in order, of the pairs that can be measured.
-fn course(pairs: &[(Step, Option<Party>)], rounds: u32) -> Vec<Turn> {
-    let mut stops = Vec::with_capacity(pairs.len() * rounds as usize);
+/// Every measurement, in order, of the pairs that can be measured; the order within a round is by chance.
+fn course(pairs: &[(Step, Option<Party>)], rounds: u32, seed: u64) -> Vec<Turn> {
+    let (mut random, mut stops) = (Random(seed), Vec::with_capacity(pairs.len() * rounds as usize));
+    let mut order = pairs.to_vec();
     for round in 0..rounds {
-        for of_step in pairs.chunk_by(|one, other| one.0 == other.0) {
-            let first = round as usize % of_step.len();
-            let turns = of_step.iter().cycle().skip(first).take(of_step.len());
-            stops.extend(turns.map(|&(step, party)| Turn { round, step, party }));
+        random.shuffle(&mut order);
+        if order.len() > 1 && order[0].0 == Step::Alone {
+            let other = 1 + random.below(order.len() as u64 - 1) as usize;
+            order.swap(0, other);
         }
+        stops.extend(order.iter().map(|&(step, party)| Turn { round, step, party }));
     }
     stops
 }
@@ -60,22 +64,27 @@ impl Around {
     }
 }
 
-/// Starting and ending a proxy.
-const START: f64 = 0.15;
+/// Starting and ending a proxy (40 to 120 ms as measured on two cores).
+const START: f64 = 0.12;
 
 /// What Varnish takes besides: it compiles its configuration.
 const VARNISH: f64 = 1.2;
 
-/// A measurement is no shorter than this, and no longer unless asked for.
-const SHORTEST: f64 = 0.5;
+/// A measurement is no shorter than this, and no longer unless asked for: more rounds tell more than longer ones, whose noise is mostly
+/// that of the machine from one to the next. Who used which CPU is looked at every 250 ms, and is to be seen twice.
+const SHORTEST: f64 = 0.45;
 const LONGEST: f64 = 3.0;
+
+/// Shorter ones are taken only where fewer rounds do not fit either.
+const USUAL: f64 = 0.5;
 
 /// Where answers are kept for a second, a shorter one would see hits alone: warmed up a little before it begins, an answer
 /// ends within it once, and once a second is what it costs.
 const LIFETIME: f64 = 1.2;
 
-/// How often each step is measured where nobody says: the first of these that fits.
-const ROUNDS: [u32; 2] = [3, 2];
+/// How often each step is measured where nobody says: the first of these that fits. Six tell most, with five a best one can still be told
+/// of all steps (`chance`), and fewer than four tell nothing.
+const ROUNDS: [u32; 3] = [6, 5, FEWEST];
 
 /// How long measurements are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,15 +127,17 @@ pub struct Course {
     pub rounds: u32,
 }
 
-/// What the user asked for; the rest is chosen so that the whole stays within `limit` as far as the shortest allows.
+/// What the user asked for; the rest is chosen so that the whole stays within `limit` as far as the fewest and shortest allow.
 #[derive(Debug, Clone, Copy)]
 pub struct Wish {
-    /// How often each step is measured.
+    /// How often each step is measured; `None`: as often as fits into `limit`, four to six times.
     pub rounds: Option<u32>,
-    /// How long each time.
+    /// How long each time; `None`: so long that the whole stays within `limit`.
     pub each: Option<Duration>,
     /// What the whole may take.
     pub limit: Duration,
+    /// What the order comes of.
+    pub seed: u64,
 }
 
 /// Lays the course out.
@@ -136,47 +147,48 @@ pub fn lay_out(
     around: Around,
     is_brief: &dyn Fn(Step) -> bool,
 ) -> Course {
-    let of_rounds = |rounds: u32| {
-        let stops = course(pairs, rounds);
-        let windows = wish.each.map_or_else(|| windows(&stops, wish.limit, around, is_brief), Windows::asked);
-        let whole = stops
-            .iter()
-            .map(|stop| around.seconds(stop) + windows.of(stop.step, is_brief).as_secs_f64())
-            .sum();
-        Course { stops, windows, whole: Duration::from_secs_f64(whole), rounds }
+    let of_rounds = |(rounds, shortest): (u32, f64)| {
+        let stops = course(pairs, rounds, wish.seed);
+        let windows = || windows(&stops, wish.limit, shortest, around, is_brief);
+        let windows = wish.each.map_or_else(windows, Windows::asked);
+        let each = |stop: &Turn| around.seconds(stop) + windows.of(stop.step, is_brief).as_secs_f64();
+        let whole = Duration::from_secs_f64(stops.iter().map(each).sum());
+        Course { stops, windows, whole, rounds }
     };
-    let rounds = wish.rounds.map_or(ROUNDS.to_vec(), |rounds| vec![rounds]);
-    let mut courses = rounds.into_iter().map(of_rounds).peekable();
-    while let Some(course) = courses.next() {
-        if course.whole <= wish.limit || courses.peek().is_none() {
-            return course;
-        }
-    }
-    of_rounds(1)
+    let least = wish.rounds.unwrap_or(FEWEST);
+    let usual = wish.rounds.map_or(ROUNDS.to_vec(), |rounds| vec![rounds]);
+    let usual = usual.into_iter().map(|rounds| of_rounds((rounds, USUAL)));
+    usual
+        .into_iter()
+        .find(|course| course.whole <= wish.limit)
+        .unwrap_or_else(|| of_rounds((least, SHORTEST)))
 }
 
 /// How long each measurement is.
-fn windows(stops: &[Turn], limit: Duration, around: Around, is_brief: &dyn Fn(Step) -> bool) -> Windows {
+fn windows(
+    stops: &[Turn],
+    limit: Duration,
+    shortest: f64,
+    around: Around,
+    is_brief: &dyn Fn(Step) -> bool,
+) -> Windows {
     let overhead: f64 = stops.iter().map(|stop| around.seconds(stop)).sum();
     let left = limit.as_secs_f64() - overhead;
     let brief = stops.iter().filter(|stop| is_brief(stop.step)).count() as f64;
     let others = stops.len() as f64 - brief;
     let all = left / stops.len().max(1) as f64;
     let usual = if all < LIFETIME { (left - brief * LIFETIME) / others.max(1.0) } else { all };
-    // A tenth of a second is as fine as anybody wants to read it.
-    let rounded = |seconds: f64| Duration::from_millis(((seconds * 10.0).floor() * 100.0) as u64);
-    let usual = usual.clamp(SHORTEST, LONGEST);
+    // A twentieth of a second is as fine as anybody wants to read it.
+    let rounded = |seconds: f64| Duration::from_millis(((seconds * 20.0 + 1e-9).floor() * 50.0) as u64);
+    let usual = usual.clamp(shortest, LONGEST);
     Windows { usual: rounded(usual), brief: rounded(usual.max(LIFETIME)) }
 }
 
 /// Connections where the user names none: what wrk's users take, and fewer in front of an API so slow that more would only
 /// queue for longer than a measurement lasts.
 pub fn connections(alone: Duration) -> u32 {
-    const USUAL: f64 = 50.0;
-    const FEWEST: f64 = 8.0;
-    // So many that the queue of a single worker is two seconds long.
-    let queued = 2.0 / alone.as_secs_f64().max(1e-6);
-    queued.clamp(FEWEST, USUAL) as u32
+    // So many that the queue of a single worker is two seconds long; eight at the least, and fifty as most tools take.
+    (2.0 / alone.as_secs_f64().max(1e-6)).clamp(8.0, 50.0) as u32
 }
 
 /// The most streams of one connection: about as many requests as a page sends at once.

@@ -8,6 +8,7 @@ use crate::probe::{self, ProbeError, Reply};
 use crate::step::{self, MICRO};
 use crate::stop::Stop;
 use crate::target::{self, Ask, Permission};
+use crate::unmeasured::Unmeasured;
 use crate::verdict::Once;
 use millstream_cache::Now;
 use std::net::SocketAddr;
@@ -22,30 +23,6 @@ pub(super) const LARGEST: usize = 64 << 20;
 /// How often it is asked whether its body is another one now: it may be one of two.
 const AGAIN: usize = 5;
 
-/// Why there is no result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ClimbError {
-    /// In one sentence.
-    Because(String),
-    /// The user stopped it before anything was measured.
-    Stopped,
-}
-
-impl From<String> for ClimbError {
-    fn from(sentence: String) -> Self {
-        ClimbError::Because(sentence)
-    }
-}
-
-impl From<ProbeError> for ClimbError {
-    fn from(error: ProbeError) -> Self {
-        match error {
-            ProbeError::Stopped => ClimbError::Stopped,
-            error => ClimbError::Because(error.to_string()),
-        }
-    }
-}
-
 /// What is known of the API before the climb.
 #[derive(Debug)]
 pub(super) struct Known {
@@ -55,12 +32,16 @@ pub(super) struct Known {
     pub address: SocketAddr,
     /// Its first answer.
     pub own: Direct,
+    /// Its second.
+    pub again: Direct,
     pub standard: Standard,
     pub caching: Caching,
     /// Single requests, timed.
     pub samples: Vec<Once>,
     /// Strangers whom it answers differently, and their requests.
     pub strangers: Vec<(Telling, Target)>,
+    /// Whose answers are others' too, and why they are not to be cached, a sentence each.
+    pub personal: Vec<String>,
     /// What is to be said of all that.
     pub notes: Vec<String>,
 }
@@ -69,10 +50,10 @@ pub(super) struct Known {
 ///
 /// # Errors
 /// One sentence: it is not there, answers with an error, or cannot be put behind a proxy. Or the user wants to stop.
-pub(super) fn know(ask: &Ask, may: Permission, stop: &Stop) -> Result<Known, ClimbError> {
+pub(super) fn know(ask: &Ask, may: Permission, stop: &Stop) -> Result<Known, Unmeasured> {
     let target = target::resolve(ask, may).map_err(|error| error.to_string())?;
     if target.tls.is_some() {
-        return Err(ClimbError::Because(format!(
+        return Err(Unmeasured::Because(format!(
             "\"{}\": the proxies of the ladder speak plain HTTP to the API; give the address where it does",
             ask.url
         )));
@@ -81,7 +62,7 @@ pub(super) fn know(ask: &Ask, may: Permission, stop: &Stop) -> Result<Known, Cli
 }
 
 /// Asks the API at its addresses; from its first answer on, at the one that answered.
-pub(super) fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Known, ClimbError> {
+pub(super) fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Known, Unmeasured> {
     let first = probe::once_unless(stop, &target, PATIENCE, LARGEST)?;
     // RFC 8305 §5: an address that refuses is passed over, by the load and by the proxies as well.
     target.addresses = vec![first.address];
@@ -99,7 +80,7 @@ pub(super) fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Know
     };
     let mut notes = Vec::new();
     let address = first.address;
-    let (own, again) = (seen(first), seen(second.clone()));
+    let (own, again) = (seen(first), seen(second));
     let mut standard = correctness::standard(&own, &again)?;
     if ask.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"))
         && standard.how == How::Body
@@ -114,7 +95,18 @@ pub(super) fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Know
         notes.push(format!("The API answers {}{to}: is that the page that you mean?", own.status));
     }
     let caching = correctness::caching(&own, method, &ask.fields, Now::read());
-    Ok(Known { target, address, own, standard, caching, samples, strangers: Vec::new(), notes })
+    Ok(Known {
+        target,
+        address,
+        own,
+        again,
+        standard,
+        caching,
+        samples,
+        strangers: Vec::new(),
+        personal: Vec::new(),
+        notes,
+    })
 }
 
 impl Known {
@@ -139,10 +131,10 @@ impl Known {
     /// Once more without a proxy, which waits until whoever asked before has been answered; `None`: no answer.
     ///
     /// # Errors
-    /// [`ClimbError::Stopped`].
-    pub(super) fn once_more(&self, within: Duration, stop: &Stop) -> Result<Option<Reply>, ClimbError> {
+    /// [`Unmeasured::Stopped`].
+    pub(super) fn once_more(&self, within: Duration, stop: &Stop) -> Result<Option<Reply>, Unmeasured> {
         match probe::once_unless(stop, &self.target, within, LARGEST) {
-            Err(ProbeError::Stopped) => Err(ClimbError::Stopped),
+            Err(ProbeError::Stopped) => Err(Unmeasured::Stopped),
             told => Ok(told.ok()),
         }
     }
@@ -150,8 +142,8 @@ impl Known {
     /// Whether it now answers with another body than before, if only now and then.
     ///
     /// # Errors
-    /// [`ClimbError::Stopped`].
-    pub(super) fn has_changed(&self, within: Duration, stop: &Stop) -> Result<bool, ClimbError> {
+    /// [`Unmeasured::Stopped`].
+    pub(super) fn has_changed(&self, within: Duration, stop: &Stop) -> Result<bool, Unmeasured> {
         for _ in 0..AGAIN {
             let now = self.once_more(within, stop)?;
             if now.is_some_and(|answer| answer.status == self.own.status && answer.body != self.own.body) {

@@ -1,10 +1,10 @@
 //! One measurement: a step put up, looked at once, loaded, and asked as strangers would.
 
 use super::course::{Turn, Windows, breadth, is_brief};
-use super::direct::{self, ClimbError, Known};
+use super::direct::{self, Known};
 use super::result::{Measure, Round};
 use super::stand::{Certificate, Programs, Stand, StandError};
-use crate::correctness::{How, mixed_up, stream};
+use crate::correctness::{Direct, How, changed, mixed_up, stream};
 use crate::drive;
 use crate::http2_request::Http2Request;
 use crate::party::{Meter, Metered, Whose, time_wait_of_late};
@@ -14,6 +14,7 @@ use crate::probe::{self, ProbeError};
 use crate::progress::Progress;
 use crate::step::{Step, StepSetting};
 use crate::stop;
+use crate::unmeasured::Unmeasured;
 use crate::verdict::Once;
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,7 +99,7 @@ impl Bench<'_> {
         stop: &Turn,
         measure: &mut Measure,
         watch: &mut dyn FnMut(Sight<'_>),
-    ) -> Result<Option<Seen>, ClimbError> {
+    ) -> Result<Option<Seen>, Unmeasured> {
         self.settle()?;
         let Some(party) = stop.party else {
             let target = self.known.target.clone();
@@ -122,7 +123,7 @@ impl Bench<'_> {
         let (programs, certificate) = (&self.programs, &self.certificate);
         let stand = match Stand::put_up(party, stop.step, &setting, programs, certificate, self.stop) {
             Ok(stand) => stand,
-            Err(StandError::Stopped) => return Err(ClimbError::Stopped),
+            Err(StandError::Stopped) => return Err(Unmeasured::Stopped),
             // Without this program there is no ladder; without a peer there is one without it.
             Err(StandError::Failed(why)) if party == Party::Millstream => return Err(why.into()),
             Err(StandError::Cannot(why)) => {
@@ -141,9 +142,11 @@ impl Bench<'_> {
                 Ok(answer) => {
                     through.push(Once::of(&answer));
                     let given = direct::seen(answer);
-                    measure.wrong = measure.wrong.take().or_else(|| self.other_page(&given));
+                    if measure.wrong.is_none() {
+                        measure.wrong = self.other_page(&given)?;
+                    }
                 }
-                Err(ProbeError::Stopped) => return Err(ClimbError::Stopped),
+                Err(ProbeError::Stopped) => return Err(Unmeasured::Stopped),
                 Err(error) => {
                     measure.wrong = Some(format!("it gives no answer: {error}"));
                     break;
@@ -166,19 +169,23 @@ impl Bench<'_> {
         Target { addresses: vec![stand.address], expect: self.known.standard.expect.clone(), ..target }
     }
 
-    /// Why a single answer is not the API's; the load looks at all others.
-    fn other_page(&self, given: &crate::correctness::Direct) -> Option<String> {
-        let own = &self.known.own;
-        if self.known.standard.how == How::Body && given.body != own.body && given.status == own.status {
-            return Some(format!(
-                "it gives another body than the API's own ({} bytes instead of {})",
-                given.body.len(),
-                own.body.len()
-            ));
+    /// Why a single answer is not the API's; the load looks at the statuses and bodies of all others.
+    fn other_page(&self, given: &Direct) -> Result<Option<String>, Unmeasured> {
+        let Known { own, again, standard, .. } = &self.known;
+        if standard.how == How::Body && given.body != own.body && given.status == own.status {
+            let (theirs, ours) = (given.body.len(), own.body.len());
+            return Ok(Some(format!(
+                "it gives another body than the API's own ({theirs} bytes instead of {ours})"
+            )));
         }
-        let expected = self.known.own.status;
-        (!self.known.standard.expect.allows(given.status))
-            .then(|| format!("it answers {} where the API answers {expected}", given.status))
+        if !standard.expect.allows(given.status) {
+            return Ok(Some(format!("it answers {} where the API answers {}", given.status, own.status)));
+        }
+        let Some(field) = changed([own, again], given) else { return Ok(None) };
+        // A time that is in it changes by itself, which the API is asked about.
+        let now = self.known.once_more(self.timeout, self.stop)?.map(direct::seen);
+        let is_steady = now.is_some_and(|now| changed([own, again], &now).is_none());
+        Ok(is_steady.then(|| format!("it gives another {field} than the API's own")))
     }
 
     /// Why it is wrong that not every answer came from the API: of a stream each client is to have his own.
@@ -190,7 +197,7 @@ impl Bench<'_> {
     }
 
     /// Asks as each stranger whom the API answers differently, and as the user just before; why what came is wrong.
-    fn as_strangers(&self, stand: &Stand, step: Step) -> Result<Option<String>, ClimbError> {
+    fn as_strangers(&self, stand: &Stand, step: Step) -> Result<Option<String>, Unmeasured> {
         let known = &self.known;
         let once = |target: &Target| {
             let target = match of_step(target, step) {
@@ -198,7 +205,7 @@ impl Bench<'_> {
                 Err(why) => return Ok(Err(why.to_owned())),
             };
             match probe::once_unless(self.stop, &target, self.timeout, direct::LARGEST) {
-                Err(ProbeError::Stopped) => Err(ClimbError::Stopped),
+                Err(ProbeError::Stopped) => Err(Unmeasured::Stopped),
                 told => Ok(told.map(direct::seen).map_err(|error| error.to_string())),
             }
         };
@@ -220,14 +227,14 @@ impl Bench<'_> {
     /// Whether the API gives another body than before, also when nobody else asks any more.
     ///
     /// # Errors
-    /// [`ClimbError::Stopped`].
-    pub(super) fn has_changed(&self) -> Result<bool, ClimbError> {
+    /// [`Unmeasured::Stopped`].
+    pub(super) fn has_changed(&self) -> Result<bool, Unmeasured> {
         self.settle()?;
         self.known.has_changed(self.timeout, self.stop)
     }
 
     /// Waits until the API has answered whom the step before left waiting: a request of its own stands behind them.
-    fn settle(&self) -> Result<(), ClimbError> {
+    fn settle(&self) -> Result<(), Unmeasured> {
         let quick = self.known.alone() * 3 + Duration::from_millis(20);
         for _ in 0..SETTLING {
             if self.known.once_more(self.timeout, self.stop)?.is_none_or(|answer| answer.total < quick) {
@@ -243,7 +250,7 @@ impl Bench<'_> {
         target: &Target,
         stand: Option<&Stand>,
         watch: &mut dyn FnMut(Sight<'_>),
-    ) -> Result<Seen, ClimbError> {
+    ) -> Result<Seen, Unmeasured> {
         let target = Target { expect: self.known.standard.expect.clone(), ..target.clone() };
         let breadth = breadth(step, self.connections, self.threads);
         let plan = Plan {

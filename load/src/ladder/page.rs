@@ -14,7 +14,9 @@ pub fn page(climbed: &Climbed) -> Page {
     for measure in &climbed.measures {
         if rows.last().is_none_or(|(step, _)| *step != measure.step) {
             let entry = measure.step.entry();
-            let row = Row { name: entry.title.to_owned(), what: entry.what.to_owned(), ..Row::default() };
+            let mark = climbed.mark(measure).map_or_else(String::new, |mark| format!(" ({mark})"));
+            let row =
+                Row { name: format!("{}{mark}", entry.title), what: entry.what.to_owned(), ..Row::default() };
             rows.push((measure.step, row));
         }
         if let Some((_, row)) = rows.last_mut() {

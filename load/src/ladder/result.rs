@@ -10,7 +10,9 @@ use crate::peer::Party;
 use crate::rank::median;
 use crate::report::{json, quantity};
 use crate::step::Step;
+use crate::step::running::Running;
 use crate::stop::CutShort;
+use crate::tally::add_errors;
 use serde::{Deserialize, Serialize};
 
 /// A whole climb.
@@ -24,6 +26,9 @@ pub struct Climbed {
     pub began_unix_milliseconds: u64,
     /// How often each step was measured; the least, where it was cut short.
     pub rounds: u32,
+    /// What the order within each round came of: the same seed gives the same order (`--seed`).
+    #[serde(default)]
+    pub seed: u64,
     /// Where the user stopped it; `None`: it is whole.
     #[serde(default)]
     pub cut_short: Option<CutShort>,
@@ -47,6 +52,12 @@ pub struct Climbed {
     pub caching: Caching,
     /// How long an answer was kept that says nothing, in the steps that go by the API's headers; `None`: it says so itself.
     pub fallback: Option<String>,
+    /// What the user's own configuration has of the steps; `None`: it was not named.
+    #[serde(default)]
+    pub running: Option<Running>,
+    /// Whose answers are others' too, and why they are not to be cached as they are, a sentence each.
+    #[serde(default)]
+    pub personal: Vec<String>,
     /// Every step of every party, in the order of the table.
     pub measures: Vec<Measure>,
     /// What limits, what was gained, what was not.
@@ -77,6 +88,9 @@ pub struct Measure {
 pub struct Figures {
     /// Right answers per second.
     pub rate: Spread,
+    /// The same of each round, in order.
+    #[serde(default)]
+    pub rates: Vec<f64>,
     /// Rounds that these figures are of.
     #[serde(default)]
     pub rounds: u32,
@@ -165,12 +179,15 @@ pub fn figures(rounds: &[Round]) -> Option<Figures> {
             rounds.iter().map(|round| Some(value(round)? * 1e6 / whole(round).max(1) as f64)).collect();
         known.map(median)
     };
+    let mut all_errors = Errors::default();
+    rounds.iter().for_each(|round| add_errors(&mut all_errors, &round.outcome.counts.errors));
     Some(Figures {
         rate: Spread {
             median: median(rates.clone()),
             least: rates.iter().copied().fold(f64::MAX, f64::min),
             most: rates.iter().copied().fold(0.0, f64::max),
         },
+        rates,
         rounds: rounds.len() as u32,
         seconds: each(&|round| round.outcome.seconds),
         connections: first.connections,
@@ -180,7 +197,7 @@ pub fn figures(rounds: &[Round]) -> Option<Figures> {
         p99: each(&|round| round.outcome.latency.percentile(99.0) as f64) as u64,
         first_byte_p50: each(&|round| round.outcome.first_byte.percentile(50.0) as f64) as u64,
         answers,
-        errors: rounds.iter().fold(Errors::default(), |all, round| add(all, &round.outcome.counts.errors)),
+        errors: all_errors,
         bytes_read: sum(&|round| round.outcome.counts.bytes_read),
         mean_body: bodies as f64 / sum(&whole).max(1) as f64,
         reached: rounds.iter().map(|round| round.reached).sum(),
@@ -216,31 +233,22 @@ pub fn wrong(errors: &Errors) -> Option<String> {
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-/// Sets every factor: times the API alone, or, where that was not measured, times the party's own first step.
+/// Sets every factor: times the API alone, or, where that was not measured, times the party's own first step. Right answers are what
+/// the API alone is worth, also where it gave others beside them.
 pub fn compare(measures: &mut [Measure]) {
-    let counted = |measure: &Measure| match (&measure.wrong, &measure.figures) {
-        (None, Some(figures)) if figures.answers > 0 => Some(figures.rate.median),
-        _ => None,
+    let rate = |measure: &Measure| {
+        measure.counted().filter(|figures| figures.answers > 0).map(|figures| figures.rate.median)
     };
-    // Right answers are what the API alone is worth, also where it gave others beside them.
     let alone = measures.iter().find(|measure| measure.step == Step::Alone);
     let alone = alone.map(|alone| alone.figures.as_ref().filter(|_| alone.is_base()).map(|f| f.rate.median));
-    let firsts: Vec<(Option<Party>, Option<f64>)> = measures
-        .iter()
-        .filter(|measure| measure.cannot.is_none())
-        .map(|measure| (measure.party, counted(measure)))
-        .collect();
+    let able = measures.iter().filter(|measure| measure.cannot.is_none());
+    let firsts: Vec<_> = able.map(|measure| (measure.party, rate(measure))).collect();
     for measure in measures {
-        let base = match alone {
-            Some(rate) => rate,
-            None => firsts.iter().find(|(party, _)| *party == measure.party).and_then(|(_, rate)| *rate),
-        };
-        let own = counted(measure);
+        let first = || firsts.iter().find(|(party, _)| *party == measure.party).and_then(|(_, rate)| *rate);
+        let base = alone.unwrap_or_else(first).filter(|base| *base > 0.0);
+        let times = rate(measure).zip(base).map(|(own, base)| own / base);
         if let Some(figures) = &mut measure.figures {
-            figures.times = match (own, base) {
-                (Some(own), Some(base)) if base > 0.0 => Some(own / base),
-                _ => None,
-            };
+            figures.times = times;
         }
     }
 }
@@ -249,6 +257,11 @@ impl Figures {
     /// How the requests at once were spread.
     pub fn breadth(&self) -> Breadth {
         Breadth { connections: self.connections, streams: self.streams }
+    }
+
+    /// Seconds of all rounds together.
+    pub fn whole_seconds(&self) -> f64 {
+        (self.seconds * f64::from(self.rounds)).max(f64::MIN_POSITIVE)
     }
 
     /// Requests that reached the API, per answer; `None`: unknown.
@@ -307,6 +320,23 @@ impl Climbed {
         format!("{} connection{s}{shared}", quantity::count(u64::from(self.connections)))
     }
 
+    /// The step at which the user's own configuration stands.
+    pub fn here(&self) -> Option<Step> {
+        self.running.as_ref().map(|running| running.at)
+    }
+
+    /// Whether that configuration has a step.
+    pub fn has(&self, step: Step) -> bool {
+        self.running.as_ref().is_some_and(|running| running.has.contains(&step))
+    }
+
+    /// What stands beside a step of this program that the configuration has.
+    pub fn mark(&self, measure: &Measure) -> Option<&'static str> {
+        let is_own = measure.party == Some(Party::Millstream);
+        let mark = if self.here() == Some(measure.step) { "you are here" } else { "you have it" };
+        (is_own && self.has(measure.step)).then_some(mark)
+    }
+
     /// As JSON for people and programs.
     pub fn json(&self) -> String {
         json::write_versioned(JSON, self)
@@ -315,20 +345,5 @@ impl Climbed {
     /// The measure of a step and party.
     pub fn measure(&self, step: Step, party: Option<Party>) -> Option<&Measure> {
         self.measures.iter().find(|measure| measure.step == step && measure.party == party)
-    }
-}
-
-fn add(all: Errors, more: &Errors) -> Errors {
-    Errors {
-        connect: all.connect + more.connect,
-        tls: all.tls + more.tls,
-        timeout: all.timeout + more.timeout,
-        closed: all.closed + more.closed,
-        short_body: all.short_body + more.short_body,
-        malformed: all.malformed + more.malformed,
-        refused: all.refused + more.refused,
-        reset: all.reset + more.reset,
-        status: all.status + more.status,
-        body: all.body + more.body,
     }
 }

@@ -1,19 +1,19 @@
-//! The result as text for a terminal: one line per step and party, then the sentences.
+//! The result as text for a terminal: the answer, one line per step and party, then the other sentences.
 //!
 //! Pure. Columns that nobody has anything to say in are left out. Next: `report::steps` for the page.
 
 use super::result::{Climbed, Figures, Measure};
+use crate::report::aligned::aligned;
 use crate::report::paragraph::wrapped;
 use crate::report::quantity;
-use std::fmt::Write;
 
 /// The whole text.
 pub fn text(climbed: &Climbed) -> String {
-    let mut out = String::new();
-    // Writing to a String cannot fail.
-    _ = writeln!(
-        out,
-        "{}: {} in one go, {}, {}, {} threads, {} cores\n",
+    let mut out = climbed.cut_short.map_or_else(String::new, |cut| format!("{}\n\n", cut.words()));
+    let (answer, others) = climbed.verdict.split_at(climbed.verdict.len().min(1));
+    out.extend(answer.iter().map(|answer| wrapped(answer, 0) + "\n"));
+    out += &format!(
+        "{}: {} in one go, {}, {}, {} threads, {} cores\n\n",
         climbed.url,
         quantity::duration(climbed.alone_milliseconds * 1000.0),
         climbed.rounds_told(),
@@ -21,106 +21,74 @@ pub fn text(climbed: &Climbed) -> String {
         climbed.threads,
         climbed.cores
     );
-    if let Some(cut) = climbed.cut_short {
-        _ = writeln!(out, "{}\n", cut.words());
-    }
-    table(&mut out, climbed);
-    for paragraphs in [&climbed.verdict, &climbed.notes] {
-        if !paragraphs.is_empty() {
-            out.push('\n');
-        }
-        for paragraph in paragraphs {
-            out.push_str(&wrapped(paragraph, 0));
-        }
+    out += &table(climbed);
+    out.extend(floors(climbed).map(|words| format!("\n{}", wrapped(&words, 0))));
+    for paragraphs in [others, &climbed.notes] {
+        out.extend((!paragraphs.is_empty()).then_some('\n'));
+        out.extend(paragraphs.iter().map(|paragraph| wrapped(paragraph, 0)));
     }
     out
 }
 
-/// A column: its heading, whether it stands to the right, and a cell's text.
-type Column = (&'static str, bool, fn(&Measure, Option<&Figures>) -> String);
+/// A column: its heading, and a cell's text. The first two stand to the left.
+type Column = (&'static str, fn(&Measure, Option<&Figures>) -> String);
 
 const COLUMNS: [Column; 13] = [
-    ("step", false, |measure, _| measure.step.entry().title.to_owned()),
-    ("", false, |measure, _| measure.party.map_or(String::new(), |party| party.name().to_owned())),
-    ("requests/s", true, |_, figures| cell(figures, |f| quantity::rate(f.rate.median))),
-    ("spread", true, |_, figures| cell(figures, spread)),
-    ("times", true, |measure, figures| match (&measure.wrong, figures) {
+    ("step", |measure, _| measure.step.entry().title.to_owned()),
+    ("", |measure, _| measure.party.map_or(String::new(), |party| party.name().to_owned())),
+    ("requests/s", |_, figures| cell(figures, |f| quantity::rate(f.rate.median))),
+    ("spread", |_, figures| cell(figures, spread)),
+    ("times", |measure, figures| match (&measure.wrong, figures) {
         (Some(_), _) => "wrong".to_owned(),
         (None, figures) => cell(figures, |f| f.times.map_or(String::new(), quantity::factor)),
     }),
-    ("p50", true, |_, figures| cell(figures, |f| quantity::duration(f.p50 as f64))),
-    ("p99", true, |_, figures| cell(figures, |f| quantity::duration(f.p99 as f64))),
-    ("errors", true, |_, figures| cell(figures, |f| quantity::count(f.errors.total()))),
-    ("to the API", true, |_, figures| cell(figures, |f| f.reached.map_or(String::new(), quantity::count))),
-    ("CPU µs proxy", true, |_, figures| cell(figures, |f| microseconds(f.cpu.proxy))),
-    ("API", true, |_, figures| cell(figures, |f| microseconds(f.cpu.origin))),
-    ("load", true, |_, figures| cell(figures, |f| microseconds(Some(f.cpu.generator)))),
-    ("TIME_WAIT", true, |_, figures| cell(figures, |f| f.time_wait.map_or(String::new(), quantity::count))),
+    ("p50", |_, figures| cell(figures, |f| quantity::duration(f.p50 as f64))),
+    ("p99", |_, figures| cell(figures, |f| quantity::duration(f.p99 as f64))),
+    ("errors", |_, figures| cell(figures, |f| quantity::count(f.errors.total()))),
+    ("to the API", |_, figures| cell(figures, |f| f.reached.map_or(String::new(), quantity::count))),
+    ("CPU µs proxy", |_, figures| cell(figures, |f| microseconds(f.cpu.proxy))),
+    ("API", |_, figures| cell(figures, |f| microseconds(f.cpu.origin))),
+    ("load", |_, figures| cell(figures, |f| microseconds(Some(f.cpu.generator)))),
+    ("TIME_WAIT", |_, figures| cell(figures, |f| f.time_wait.map_or(String::new(), quantity::count))),
 ];
 
-fn table(out: &mut String, climbed: &Climbed) {
-    let rows: Vec<Vec<String>> = climbed
-        .measures
-        .iter()
-        .map(|measure| COLUMNS.iter().map(|column| (column.2)(measure, measure.figures.as_ref())).collect())
-        .collect();
-    let used: Vec<usize> =
-        (0..COLUMNS.len()).filter(|&place| rows.iter().any(|row| !row[place].is_empty())).collect();
-    let width = |place: usize| {
-        let widest = rows.iter().map(|row| row[place].chars().count()).max().unwrap_or(0);
-        widest.max(COLUMNS[place].0.chars().count())
+fn table(climbed: &Climbed) -> String {
+    let cells = |measure: &Measure| -> Vec<String> {
+        COLUMNS.iter().map(|column| column.1(measure, measure.figures.as_ref())).collect()
     };
-    let widths: Vec<usize> = used.iter().map(|&place| width(place)).collect();
-    let line = |out: &mut String, cells: &dyn Fn(usize) -> String| {
-        let mut text = String::new();
-        for (&place, &width) in used.iter().zip(&widths) {
-            let cell = cells(place);
-            let gap = " ".repeat(width.saturating_sub(cell.chars().count()));
-            let (before, after) = if COLUMNS[place].1 { (gap, String::new()) } else { (String::new(), gap) };
-            _ = write!(text, "{before}{cell}{after}  ");
-        }
-        _ = writeln!(out, "{}", text.trim_end());
-    };
-    line(out, &|place| COLUMNS[place].0.to_owned());
+    let rows: Vec<Vec<String>> = climbed.measures.iter().map(cells).collect();
+    let is_used = |place: &usize| rows.iter().any(|row| !row[*place].is_empty());
+    let used: Vec<usize> = (0..COLUMNS.len()).filter(is_used).collect();
+    let mut lines = vec![used.iter().map(|&place| COLUMNS[place].0.to_owned()).collect::<Vec<_>>()];
     for (measure, row) in climbed.measures.iter().zip(&rows) {
-        match &measure.cannot {
-            Some(why) => {
-                let party = measure.party.map_or("", crate::peer::Party::name);
-                _ = writeln!(out, "{:<1$}  cannot: {party} {why}", row[0], widths[0]);
-            }
-            None if measure.figures.is_none() => {
-                let party = measure.party.map_or("", crate::peer::Party::name);
-                _ = writeln!(out, "{:<1$}  not measured {party}", row[0], widths[0]);
-            }
-            None => line(out, &|place| row[place].clone()),
+        let party = measure.party.map_or("", crate::peer::Party::name);
+        let mut line = match &measure.cannot {
+            Some(why) => vec![row[0].clone(), format!("cannot: {party} {why}")],
+            None if measure.figures.is_none() => vec![row[0].clone(), format!("not measured {party}")],
+            None => used.iter().map(|&place| row[place].clone()).collect(),
+        };
+        if let Some(mark) = climbed.mark(measure) {
+            line[0] = format!("{} ({mark})", line[0]);
         }
+        lines.push(line);
     }
-    floors(out, climbed);
+    aligned(&lines, 1 + usize::from(used.get(1) == Some(&1)))
 }
 
-/// What the marks of the table mean.
-fn floors(out: &mut String, climbed: &Climbed) {
-    let floors: Vec<(&Measure, &String)> = climbed
+/// What stands at the figures that the generator limits.
+fn floors(climbed: &Climbed) -> Option<String> {
+    let floors = climbed
         .measures
         .iter()
-        .filter_map(|measure| Some((measure, measure.figures.as_ref()?.floor.as_ref()?)))
-        .collect();
-    if let Some((_, why)) = floors.first() {
-        let titles: Vec<&str> = floors.iter().map(|(measure, _)| measure.step.entry().title).collect();
-        let mut titles = titles;
-        titles.dedup();
-        out.push('\n');
-        out.push_str(&wrapped(
-            &format!(
-                "These figures are floors, because the generator could do no more: {} ({why}).",
-                titles.join(
-                    ", \
-             "
-                )
-            ),
-            0,
-        ));
-    }
+        .filter_map(|measure| Some((measure, measure.figures.as_ref()?.floor.as_ref()?)));
+    let floors: Vec<(&Measure, &String)> = floors.collect();
+    let (_, why) = floors.first()?;
+    let mut titles: Vec<&str> = floors.iter().map(|(measure, _)| measure.step.entry().title).collect();
+    titles.dedup();
+    Some(format!(
+        "These figures are floors, because the generator could do no more: {} ({why}).",
+        titles.join(", ")
+    ))
 }
 
 fn cell(figures: Option<&Figures>, text: impl Fn(&Figures) -> String) -> String {

@@ -2,7 +2,9 @@
 
 use super::nginx::{Dialect, text};
 use super::*;
+use crate::target::Url;
 use millstream_conf::diagnostics::Severity;
+use std::path::Path;
 
 fn setting() -> StepSetting<'static> {
     StepSetting { port: 8080, origin: "127.0.0.1:8000", fallback: None, workers: "auto", puts_aside: false }
@@ -93,6 +95,36 @@ fn a_step_differs_from_the_one_before_only_in_what_it_adds() {
     assert_eq!(changed(Step::Proxied, Step::KeepAlive), 5);
     assert_eq!(changed(Step::Tls, Step::Http2), 1, "one directive");
     assert!(changed(Step::Microcache, Step::Lock) <= 3);
+}
+
+#[test]
+fn a_configuration_has_the_steps_whose_news_it_has() {
+    let of = |text: &str, url: &str| {
+        let loaded = millstream_conf::load::load_text("nginx.conf", text, Path::new("."));
+        let configuration = loaded.configuration.unwrap_or_else(|| panic!("{:?}", loaded.diagnostics));
+        running::running("nginx.conf", &configuration, &Url::parse(url).expect("a URL"))
+    };
+    let names = |steps: &[Step]| steps.iter().map(|step| step.name()).collect::<Vec<_>>().join(" ");
+    let api = "http://127.0.0.1:8000/page?x";
+    for (step, at, has) in [
+        (Step::Proxied, "proxied", "proxied"),
+        (Step::KeepAlive, "keepalive", "proxied keepalive"),
+        (Step::Quiet, "quiet", "proxied keepalive quiet"),
+        (Step::Lock, "headers", "proxied keepalive microcache lock headers"),
+        (Step::Memory, "memory", "proxied keepalive microcache lock headers memory"),
+    ] {
+        let found = of(&ours(step), api).expect("it passes requests on");
+        assert_eq!((found.at.name(), names(&found.has).as_str()), (at, has), "{}", step.name());
+    }
+    // Of several locations the one that leads to the API, and of those the one with the longest path.
+    let text = "events {} http { proxy_cache_path memory keys_zone=a:1m; access_log off; server { listen 127.0.0.1:80;
+        location / { proxy_pass http://127.0.0.1:9; proxy_cache a; proxy_cache_valid 1s; }
+        location /page { proxy_pass http://127.0.0.1:8000; proxy_http_version 1.0; proxy_set_header Connection close; }
+        location /page/more { proxy_pass http://127.0.0.1:8000; proxy_cache a; } } }";
+    assert_eq!(of(text, api).map(|found| found.at), Ok(Step::Quiet));
+    assert_eq!(of(text, "http://127.0.0.1:9/").map(|found| found.at), Ok(Step::Memory));
+    let none = of("events {} http { server { listen 127.0.0.1:80; return 204; } }", api);
+    assert!(none.is_err_and(|why| why.contains("has no proxy_pass")));
 }
 
 #[test]

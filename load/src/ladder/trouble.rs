@@ -1,0 +1,160 @@
+//! What is wrong with a climb, in sentences: an API that breaks or waits, a machine that is busy, steps whose answers do not count.
+//!
+//! Pure, out of the figures alone. Next: `worth`, which says the rest.
+
+use super::result::{Climbed, Measure, wrong};
+use crate::outcome::Errors;
+use crate::rank::median;
+use crate::report::quantity;
+use crate::step::Step;
+use crate::verdict::{count, duration, factor, percent};
+
+/// From this share of failed requests on, an API is said to break under its load.
+const BREAKS: f64 = 0.01;
+/// From this half of a spread on, by the median of all steps, a machine is too restless for small differences.
+const RESTLESS: f64 = 0.25;
+/// An answer that takes so many times as long as a single one has waited.
+const WAITED: f64 = 10.0;
+/// Below so many requests at once that it works on, an API does nothing for most of the time.
+const IDLE: f64 = 0.6;
+/// The same where its CPU cannot be seen, and a share of the cores that still leaves some to everybody.
+const SURELY_IDLE: f64 = 0.25;
+const CORES_IDLE: f64 = 0.5;
+/// Microseconds that a delayed acknowledgement takes on Linux (its shortest is 40 ms), with what comes on top.
+const DELAYED: std::ops::RangeInclusive<u64> = 38_000..=60_000;
+
+/// All but [`breaks`], which is said before everything else.
+pub(super) fn sentences(climbed: &Climbed) -> Vec<String> {
+    let mut out: Vec<String> = restless(climbed).into_iter().collect();
+    out.extend(withheld(climbed));
+    out.extend(unanswered(climbed));
+    out.extend(waits(climbed));
+    out
+}
+
+/// An API that fails under its load, alone: nothing that stands in front of it says more.
+pub(super) fn breaks(climbed: &Climbed) -> Option<String> {
+    let alone = climbed.measure(Step::Alone, None)?;
+    let figures = alone.figures.as_ref()?;
+    let errors = figures.errors.total();
+    let share = errors as f64 / (figures.answers + errors).max(1) as f64;
+    if share < BREAKS && alone.wrong.is_none() {
+        return None;
+    }
+    let kinds = told(&figures.errors);
+    let what = match &alone.wrong {
+        Some(why) if errors == 0 => {
+            format!("its answers differ from those that it gives to a single request: {why}")
+        }
+        _ => format!("{} of the requests got no correct answer ({})", percent(share), kinds),
+    };
+    let again = if figures.errors.body > 0 { " and after it" } else { "" };
+    Some(format!(
+        "The API breaks under this load, with nothing in front of it: on {} connections {what}, and it gives {} correct answers per \
+         second. It answered the few single requests before the load{again} correctly. Look at that first; -c sets the number of \
+         connections.",
+        climbed.connections,
+        count(figures.rate.median)
+    ))
+}
+
+/// What went wrong, in words.
+pub(super) fn told(errors: &Errors) -> String {
+    let others = [
+        (errors.connect + errors.tls, "without a connection"),
+        (errors.timeout, "without an answer in time"),
+        (errors.closed, "closed before an answer"),
+        (errors.refused + errors.reset, "whose stream the proxy reset"),
+    ];
+    let others = others.iter().filter(|(count, _)| *count > 0);
+    let others = others.map(|(count, what)| format!("{} {what}", quantity::count(*count)));
+    let all: Vec<String> = wrong(errors).into_iter().chain(others).collect();
+    if all.is_empty() { "all requests were still under way at the end".to_owned() } else { all.join(", ") }
+}
+
+/// Rounds of one and the same step that have little in common: of most steps, or of the API alone, which all factors are of.
+fn restless(climbed: &Climbed) -> Option<String> {
+    let half = |measure: &Measure| measure.counted().filter(|f| f.rounds > 1).and_then(|f| f.rate.half());
+    let middle = median(climbed.measures.iter().filter_map(half).collect());
+    if middle > RESTLESS {
+        return Some(format!(
+            "The rounds of a step typically differ by ±{}: this machine was busy with other things. Measure again when it is quiet, \
+             or with more rounds (--rounds).",
+            percent(middle)
+        ));
+    }
+    let alone = climbed.measure(Step::Alone, None).and_then(half).filter(|half| *half > RESTLESS)?;
+    Some(format!(
+        "The API alone differs by ±{} from round to round, and every factor is relative to it: more rounds (--rounds) or longer ones \
+         (--duration) make the factors more certain.",
+        percent(alone)
+    ))
+}
+
+/// Steps with wrong answers. Of the API alone more is said, and where it fails, what passes its answers on fails with it.
+fn withheld(climbed: &Climbed) -> Vec<String> {
+    let fails = climbed.measure(Step::Alone, None).is_some_and(|alone| alone.wrong.is_some());
+    let wrong =
+        climbed.measures.iter().filter(|measure| measure.step != Step::Alone && measure.wrong.is_some());
+    let (passing, others): (Vec<&Measure>, Vec<&Measure>) =
+        wrong.partition(|measure| fails && !measure.step.is_cached());
+    let names: Vec<String> = passing.into_iter().map(named).collect();
+    let passing = (!names.is_empty()).then(|| {
+        format!(
+            "These steps are not counted, because they pass on the API's answers, errors included: {}.",
+            names.join(", ")
+        )
+    });
+    let one =
+        |measure: &Measure| Some(format!("{} is not counted: {}.", named(measure), measure.wrong.as_ref()?));
+    passing.into_iter().chain(others.into_iter().filter_map(one)).collect()
+}
+
+/// Steps without a single answer.
+fn unanswered(climbed: &Climbed) -> impl Iterator<Item = String> {
+    let none = climbed.measures.iter().filter_map(|measure| Some((measure, measure.counted()?)));
+    none.filter(|(_, figures)| figures.answers == 0).map(|(measure, figures)| {
+        let why = told(&figures.errors);
+        format!(
+            "{} gave no answer: {why}. Measure for longer (-d), or with fewer connections (-c).",
+            named(measure)
+        )
+    })
+}
+
+/// An API that takes much longer under load than alone and has nothing to do meanwhile: the factors are those of a wait.
+fn waits(climbed: &Climbed) -> Option<String> {
+    let figures = climbed.measure(Step::Alone, None)?.counted()?;
+    let (rate, once) = (figures.rate.median, climbed.alone_milliseconds / 1000.0);
+    let at_once = rate * once;
+    let cores = figures.cpu.origin.map(|origin| (origin + figures.cpu.generator) * rate / 1e6);
+    let is_idle = match cores {
+        Some(used) => at_once < IDLE && used < CORES_IDLE * f64::from(climbed.cores.max(1)),
+        None => at_once < SURELY_IDLE,
+    };
+    if !is_idle || once <= 0.0 || (figures.p50 as f64) < WAITED * once * 1e6 {
+        return None;
+    }
+    let why = if DELAYED.contains(&figures.p50) {
+        "That is the time that Nagle's algorithm and a delayed acknowledgement take when head and body are written one after the \
+         other on a reused connection: TCP_NODELAY, or one write for both, gains as much without any proxy"
+    } else {
+        "It waits for something that shows only under load: a lock, a limit, a pool that is too small"
+    };
+    Some(format!(
+        "One request takes {}, but on {} connections half of the API's own answers take {} or more, although it works on {} requests \
+         at once (Little's law) and nobody is out of CPU. {why}. The factors below measure mostly this wait.",
+        duration(once),
+        climbed.connections,
+        duration(figures.p50 as f64 / 1e6),
+        factor(at_once),
+    ))
+}
+
+fn named(measure: &Measure) -> String {
+    let title = measure.step.entry().title;
+    match measure.party {
+        Some(party) => format!("\"{title}\" with {}", party.name()),
+        None => format!("\"{title}\""),
+    }
+}

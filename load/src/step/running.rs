@@ -1,0 +1,129 @@
+//! Which steps of the ladder a configuration has already.
+//!
+//! Reads the typed configuration and nothing else. Of several locations that pass requests on, the one counts that passes them to the
+//! API, and of those the one with the longest path that the request's begins with. Next: `ladder::worth`, which recommends what is beyond.
+
+use super::{Cache, Features, Log, STEPS, Step};
+use crate::target::Url;
+use millstream_conf::model::{
+    Configuration, Handler, Http, HttpVersion, KeepaliveSize, Location, LocationMatch, LogPlace, Pass,
+    PassTarget, PeerAddress, Server,
+};
+use std::path::Path;
+
+/// What a configuration has of the ladder.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Running {
+    /// The file, as the user wrote it.
+    pub file: String,
+    /// The steps whose news it has.
+    pub has: Vec<Step>,
+    /// The highest of them that is an attempt at speed.
+    pub at: Step,
+}
+
+/// Where a directory is in memory on Linux.
+const IN_MEMORY: &str = "/dev/shm";
+
+/// What `file` has for the API at this URL.
+///
+/// # Errors
+/// One sentence: it passes no request on.
+pub fn running(file: &str, configuration: &Configuration, api: &Url) -> Result<Running, String> {
+    let http = &configuration.http;
+    let path = api.target.split('?').next().unwrap_or_default();
+    let all = http
+        .servers
+        .iter()
+        .flat_map(|server| http.locations_of(server).into_iter().map(move |id| (server, http.location(id))));
+    let passing = all.filter_map(|(server, location)| Some((server, location, pass(location)?)));
+    let suits = |(_, location, pass): &(&Server, &Location, &Pass)| {
+        let length = match &location.matches {
+            LocationMatch::Exact(own) if own == path => path.len() + 1,
+            LocationMatch::Prefix { path: own, .. } if path.starts_with(own.as_str()) => own.len(),
+            _ => 0,
+        };
+        (leads_to(http, pass, api), length)
+    };
+    let best = passing
+        .max_by_key(suits)
+        .ok_or_else(|| format!("{file} passes no request on: it has no proxy_pass"))?;
+    let features = features(http, best);
+    let has: Vec<Step> =
+        STEPS.iter().map(|entry| entry.step).filter(|step| is_had(*step, features)).collect();
+    let at = has.iter().copied().filter(|step| !step.is_service()).max().unwrap_or(Step::Proxied);
+    Ok(Running { file: file.to_owned(), has, at })
+}
+
+fn pass(location: &Location) -> Option<&Pass> {
+    match &location.settings.content {
+        Handler::Pass(pass) => pass.http().map(|_| &**pass),
+        _ => None,
+    }
+}
+
+fn leads_to(http: &Http, pass: &Pass, api: &Url) -> bool {
+    let PassTarget::Upstream(id) = &pass.target else { return false };
+    http.upstream(*id).servers.iter().any(|server| match &server.address {
+        PeerAddress::Tcp(address) => address.port() == api.port && address.ip().to_string() == api.host,
+        PeerAddress::Name(name) => name.port == api.port && name.host == api.host,
+        PeerAddress::Unix(_) => false,
+    })
+}
+
+fn features(http: &Http, (server, location, pass): (&Server, &Location, &Pass)) -> Features {
+    let keeps = match &pass.target {
+        PassTarget::Upstream(id) => !matches!(http.upstream(*id).keepalive.size, KeepaliveSize::Fixed(0)),
+        PassTarget::Variables(_) => true,
+    };
+    let spoken = pass.http();
+    let closes = spoken.is_some_and(|spoken| spoken.http_version == HttpVersion::Http10);
+    let logs = &location.settings.logs.access;
+    let is_buffered = logs.iter().all(|log| match &log.place {
+        LogPlace::File(id) => http.log_files[id.0 as usize].buffer.is_some(),
+        LogPlace::Named(_) => false,
+    });
+    let listeners = || {
+        http.listeners
+            .iter()
+            .filter(|listener| listener.servers.iter().any(|id| std::ptr::eq(http.server(*id), server)))
+    };
+    Features {
+        keep_alive: keeps && !closes,
+        gzip: location.settings.gzip.enabled,
+        log: match () {
+            () if logs.is_empty() => Log::Off,
+            () if is_buffered => Log::Buffered,
+            () => Log::Plain,
+        },
+        cache: pass.cache.as_ref().map(|cache| Cache {
+            in_memory: http
+                .cache_zone(cache.zone)
+                .path
+                .as_deref()
+                .is_none_or(|path| path.starts_with(Path::new(IN_MEMORY))),
+            lock: cache.lock,
+            micro: pass.exchange.ignore_headers.cache_control,
+        }),
+        tls: listeners().any(|listener| listener.ssl),
+        http2: listeners().any(|listener| listener.ssl && listener.http2),
+    }
+}
+
+/// Whether what is new in a step is there.
+fn is_had(step: Step, features: Features) -> bool {
+    let cache = |is: fn(Cache) -> bool| features.cache.is_some_and(is);
+    match step {
+        Step::Alone => false,
+        Step::Proxied => true,
+        Step::KeepAlive => features.keep_alive,
+        Step::Quiet => !features.gzip && features.log == Log::Off,
+        Step::Microcache => cache(|_| true),
+        Step::Lock => cache(|cache| cache.lock),
+        Step::Headers => cache(|cache| !cache.micro),
+        Step::Memory => cache(|cache| cache.in_memory),
+        Step::Log => features.log == Log::Buffered,
+        Step::Tls => features.tls,
+        Step::Http2 => features.http2,
+    }
+}
