@@ -318,17 +318,7 @@ impl Climbed {
     }
 }
 
-fn add(all: Errors, more: &Errors) -> Errors {
-    Errors {
-        connect: all.connect + more.connect,
-        tls: all.tls + more.tls,
-        timeout: all.timeout + more.timeout,
-        closed: all.closed + more.closed,
-        short_body: all.short_body + more.short_body,
-        malformed: all.malformed + more.malformed,
-        refused: all.refused + more.refused,
-        reset: all.reset + more.reset,
-        status: all.status + more.status,
-        body: all.body + more.body,
-    }
+fn add(mut all: Errors, more: &Errors) -> Errors {
+    all.add(more);
+    all
 }

@@ -154,12 +154,14 @@ pub(crate) fn searched() -> Outcome {
         answered: rate * 0.998,
         p99,
         error_share: 0.0,
+        is_further: false,
         miss: miss.map(str::to_owned),
     };
     let search = SearchOutcome {
         p99: Some(50_000),
         errors: 0.001,
         found: "5,000 requests a second hold; at 5,100 only 87 % were answered in time".to_owned(),
+        confirmed: None,
         trials: vec![
             tried(4_000.0, 2_100, None),
             tried(5_100.0, 431_000, Some("only 87 % were answered in time")),
@@ -181,6 +183,7 @@ pub(crate) fn failing() -> Outcome {
         malformed: 5,
         refused: 0,
         reset: 0,
+        redirect: 0,
         status: 60,
         body: 7,
     };

@@ -13,6 +13,7 @@ use super::CLOSES;
 use super::paragraph::wrapped;
 use super::quantity::{bytes, count, duration, percent, percentile, rate, scaled, span};
 use crate::histogram;
+pub use crate::outcome::error_meaning;
 use crate::outcome::{KEPT_UP, Latency, OfUrl, Outcome};
 use crate::plan::{Arrivals, Mode, OPEN_CONNECTIONS, Plan};
 use millstream_net::terminal;
@@ -87,23 +88,6 @@ pub fn loop_sentence(mode: Mode) -> String {
                 Arrivals::Poisson => "Poisson arrivals",
             }
         ),
-    }
-}
-
-/// What a kind of error means, by its name in [`crate::outcome::Errors::kinds`].
-pub fn error_meaning(kind: &str) -> &'static str {
-    match kind {
-        "connect" => "no connection: refused, unreachable, or too slow",
-        "tls" => "the TLS handshake failed",
-        "timeout" => "no whole answer in time; each counts in the latency with its timeout",
-        "closed" => "closed or reset before an answer began",
-        "short body" => "the body was shorter than announced",
-        "malformed" => "what came is not HTTP",
-        "refused" => "the server refused the stream (REFUSED_STREAM), or one connection after the other",
-        "reset" => "the server ended the stream (RST_STREAM)",
-        "status" => "a whole answer with a status that was not expected",
-        "body" => "a whole answer with a body that was not expected",
-        _ => "",
     }
 }
 

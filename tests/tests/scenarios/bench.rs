@@ -347,3 +347,35 @@ fn figures_that_nobody_could_read_are_an_error() {
         assert!(complained.contains("standard output cannot be written"), "{complained}");
     }
 }
+
+#[test]
+fn the_highest_rate_of_a_server_with_a_limit_is_found_and_confirmed() {
+    let prefix = Prefix::new();
+    let site = "error_log @DIR@/error.log; pid @DIR@/nginx.pid; events {} http { access_log off;
+        limit_req_zone $server_port zone=all:1m rate=400r/s;
+        server { listen 127.0.0.1:@PORT@; location / { root @DIR@; limit_req zone=all burst=5 nodelay; } } }";
+    prefix.write("within", "within the limit");
+    let server = Server::start_in(prefix, site, &[]);
+    let json = server.prefix().join("found.json");
+    let url = format!("http://127.0.0.1:{}/within", server.port());
+    let (status, told, complained) = bench(&[
+        "-q",
+        "--find-max",
+        "-d",
+        "400ms",
+        "-c",
+        "50",
+        "-t",
+        "1",
+        "--json",
+        &json.display().to_string(),
+        &url,
+    ]);
+    assert_eq!(status, 0, "{told}{complained}");
+    let run: serde_json::Value =
+        serde_json::from_str(&server.prefix().read("found.json")).expect("it is JSON");
+    let (rate, confirmed) = (run["mode"]["open"]["rate"].as_f64(), &run["search"]["confirmed"]);
+    assert!(rate.is_some_and(|rate| (380.0..=420.0).contains(&rate)), "{told}");
+    assert!(confirmed["of"] == 15 && confirmed["held"].as_u64() >= Some(14), "{confirmed}");
+    assert!(told.contains(" of 15 further trials; at "), "{told}");
+}
