@@ -3,10 +3,12 @@
 //! Plain data with serde; the JSON of `millstream bench` is this. Durations are seconds as `f64` unless a name says
 //! otherwise; latencies are microseconds in the histogram. Nothing here measures. Next: `drive` makes it, `report` shows it.
 
+mod demand;
 mod errors;
 mod http2;
 mod latency;
 
+pub use demand::{Cause, Judged, Kept, NotReached, ScheduleOutcome, StageOutcome};
 pub use errors::{Errors, Failure, error_meaning};
 pub use http2::Http2Outcome;
 pub use latency::{Latency, PERCENTILES};
@@ -63,6 +65,12 @@ pub struct Outcome {
     pub service: Latency,
     /// From when it was really sent to the first byte of its answer, interim ones (RFC 9110 §15.2) not counted.
     pub first_byte: Latency,
+    /// When requests were due, where that was not at one rate; `null`: it was, or nothing was due.
+    #[serde(default)]
+    pub schedule: Option<ScheduleOutcome>,
+    /// Bounds that were to be kept (`--fail`), and what became of them.
+    #[serde(default)]
+    pub thresholds: Vec<Judged>,
     /// The search that this run was the best trial of (`--find-max`); `null` of a run by itself.
     #[serde(default)]
     pub search: Option<SearchOutcome>,
@@ -149,6 +157,10 @@ pub struct Counts {
     /// They are among `requests` each time that they went out.
     #[serde(default)]
     pub resent: u64,
+    /// Redirects, followed or one too many. Each was a request of its own, and its answer is among `statuses`; the latency is that of
+    /// the whole way.
+    #[serde(default)]
+    pub redirects: u64,
     /// Answers by status, expected or not.
     pub statuses: BTreeMap<u16, u64>,
     /// What went wrong.

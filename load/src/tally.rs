@@ -169,6 +169,7 @@ impl Tally {
         counts.unfinished += more.unfinished;
         counts.surplus += more.surplus;
         counts.resent += more.resent;
+        counts.redirects += more.redirects;
         counts.silent += more.silent;
         counts.ran_out |= more.ran_out;
         counts.errors.add(&more.errors);

@@ -66,12 +66,9 @@ pub(crate) fn closed() -> Outcome {
         seconds: 10.0,
         interrupted: false,
         limit: None,
+        schedule: None,
+        thresholds: Vec::new(),
         counts: Counts {
-            unfinished: 0,
-            ran_out: false,
-            surplus: 0,
-            silent: 0,
-            resent: 0,
             requests: answers + 200,
             answers,
             bytes_read: answers * 1_420,
@@ -79,7 +76,7 @@ pub(crate) fn closed() -> Outcome {
             bytes_written: answers * 96,
             connections: 200,
             statuses: [(200, answers)].into(),
-            errors: Errors::default(),
+            ..Counts::default()
         },
         service: Latency::of(&latency),
         first_byte: Latency::of(&latency),
@@ -229,6 +226,7 @@ pub(crate) fn plan() -> Plan {
         url: "http://127.0.0.1:8080/".to_owned(),
         addresses: vec![([127, 0, 0, 1], 8080).into()],
         tls: None,
+        way: Default::default(),
         request: (*b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").into(),
         http2: None,
         is_head: false,
@@ -246,6 +244,7 @@ pub(crate) fn plan() -> Plan {
         keep_alive: true,
         pipeline: 1,
         timeout: Duration::from_secs(2),
-        verify: true,
+        schedule: None,
+        redirects: 0,
     }
 }

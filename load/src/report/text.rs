@@ -5,8 +5,10 @@
 //! Plain text, no colours: it is pasted into tickets. Next: `json` for programs, `html` for the picture.
 
 mod by_url;
+mod demand;
 mod http2;
 
+pub use demand::sentence;
 pub(super) use http2::fewer_streams;
 
 use super::CLOSES;
@@ -14,8 +16,8 @@ use super::paragraph::wrapped;
 use super::quantity::{bytes, count, duration, percent, percentile, rate, scaled, span};
 use crate::histogram;
 pub use crate::outcome::error_meaning;
-use crate::outcome::{KEPT_UP, Latency, OfUrl, Outcome};
-use crate::plan::{Arrivals, Mode, OPEN_CONNECTIONS, Plan};
+use crate::outcome::{Latency, OfUrl, Outcome};
+use crate::plan::{Arrivals, Mode, Plan};
 use millstream_net::terminal;
 use std::fmt::Write as _;
 
@@ -41,10 +43,7 @@ pub fn running(plan: &Plan) -> String {
     };
     let streams = plan.is_http2().then_some(plan.pipeline);
     let mut text = heading(&length, &urls, plan.threads, (plan.connections, streams), plan.mode);
-    if !plan.warm_up.is_zero() {
-        let _ =
-            writeln!(text, "  the first {} are a warm-up and not counted", span(plan.warm_up.as_secs_f64()));
-    }
+    demand::announced(&mut text, plan);
     text
 }
 
@@ -55,11 +54,13 @@ pub fn results(outcome: &Outcome) -> String {
     distribution(&mut text, outcome);
     totals(&mut text, outcome);
     errors(&mut text, outcome);
+    demand::stages(&mut text, outcome);
     by_url::lines(&mut text, &outcome.by_url);
     let _ = writeln!(text, "Requests/sec: {:>10.2}{}", outcome.rate(), floor_mark(outcome));
     let _ =
         writeln!(text, "Transfer/sec: {:>10}", bytes(per_second(outcome.counts.bytes_read, outcome.seconds)));
     generator(&mut text, outcome);
+    demand::thresholds(&mut text, outcome);
     text
 }
 
@@ -238,16 +239,8 @@ fn totals(text: &mut String, outcome: &Outcome) {
         duration(outcome.seconds * 1e6),
         bytes(counts.bytes_read as f64)
     );
-    if let Mode::Open { rate: wanted, .. } = outcome.mode
-        && outcome.kept_up() < KEPT_UP
-    {
-        let whose = not_reached(outcome);
-        let _ = writeln!(
-            text,
-            "  NOT REACHED: {} requests/s were asked for, {} answered: {whose}",
-            rate(wanted),
-            rate(outcome.rate())
-        );
+    if let Some(found) = outcome.not_reached() {
+        demand::not_reached(text, outcome, found);
     }
     if outcome.interrupted {
         let _ =
@@ -271,32 +264,6 @@ fn totals(text: &mut String, outcome: &Outcome) {
     connections(text, outcome);
 }
 
-/// Why a rate was not reached.
-fn not_reached(outcome: &Outcome) -> String {
-    let (counts, most) = (&outcome.counts, outcome.connections);
-    if outcome.generator.limits.is_some() {
-        return "the generator is at its limit, see below".to_owned();
-    }
-    let failed = counts.errors.connect + counts.errors.tls + counts.errors.closed;
-    if failed > counts.answers {
-        return "connections fail, see below".to_owned();
-    }
-    if !counts.ran_out || most >= OPEN_CONNECTIONS {
-        return "the server does not keep up".to_owned();
-    }
-    let carried = f64::from(most) * f64::from(outcome.pipeline) / (outcome.service.mean / 1e6);
-    let busy = format!("all {} connections were busy", count(u64::from(most)));
-    if outcome.service.is_empty() {
-        return busy + ", which -c bounds";
-    }
-    format!(
-        "{busy}, and they carry {1} a second at {0} per answer; more connections (-c) show whether the server can do \
-         more",
-        duration(outcome.service.mean),
-        rate(carried)
-    )
-}
-
 /// How many there were, and what became of them.
 fn connections(text: &mut String, outcome: &Outcome) {
     let counts = &outcome.counts;
@@ -306,6 +273,9 @@ fn connections(text: &mut String, outcome: &Outcome) {
         (true, false) => "",
     };
     let _ = writeln!(text, "  Connections opened: {}{how}", count(counts.connections));
+    if counts.redirects > 0 {
+        let _ = writeln!(text, "  Redirects: {}, each a request of its own", count(counts.redirects));
+    }
     if outcome.is_closed_on() {
         let _ = writeln!(text, "  {CLOSES}");
     }

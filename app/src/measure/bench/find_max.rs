@@ -48,7 +48,8 @@ pub(super) fn search(
     let found = found.map_err(|error| error.to_string())?;
     let is_stopped = stop.load(std::sync::atomic::Ordering::Relaxed);
     match found {
-        Found { best: Some(best), confirmed, failed, tried } => {
+        Found { best: Some(mut best), confirmed, failed, tried } => {
+            best.outcome.thresholds = flags.fail.iter().map(|bound| bound.judge(&best.outcome)).collect();
             let found = conclusion(&best, confirmed, failed.as_ref(), is_stopped);
             output.put(&format!("\n{found}\n\n"));
             output.put(&report::text::report(&best.outcome));
