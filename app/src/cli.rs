@@ -13,7 +13,7 @@ mod top;
 #[cfg(test)]
 mod tests;
 
-pub use bench::{ArrivalsOption, Bench, BenchVerb, Compare, JudgedBy, Load};
+pub use bench::{ArrivalsOption, Bench, BenchVerb, Compare, DataOrder, JudgedBy, Load};
 pub use capacity::Capacity;
 pub use domain::Domains;
 pub use import::Import;

@@ -73,7 +73,8 @@ impl Generator {
         let mut command = Command::new(load.program(self));
         match self {
             Generator::Millstream => {
-                command.args(["bench", "-q", "--json", "-"]);
+                // All CPU time of the process is told, so all answers are counted, as the others do.
+                command.args(["bench", "-q", "--warm-up", "0", "--json", "-"]);
                 command.arg(format!("-t{THREADS}")).arg(format!("-c{connections}"));
                 command.arg(format!("-d{seconds}s"));
                 if let Some(streams) = streams {

@@ -13,9 +13,6 @@ use crate::embedded::{GOOD, start};
 use crate::epoll::Respond;
 use crate::{Options, Programs, ours};
 
-/// Connections of the closed loop, and the most of an open one: as many as are due in the stall.
-const CONNECTIONS: u32 = 10;
-const MOST: u32 = 300;
 /// How long is measured, in seconds; the stall, and when it begins after the first request.
 const MEASURED: f64 = 5.0;
 const STALL: f64 = 1.0;
@@ -32,7 +29,7 @@ const BESIDE: f64 = 100.0;
 const LOOPS: [(&str, &[&str], Option<f64>); 3] = [
     ("open loop", &["--rate=200"], Some(STALL)),
     ("open loop, --timeout 300ms", &["--rate=200", "--timeout=300ms"], Some(TIMEOUT)),
-    ("closed loop", &[], None),
+    ("closed loop", &["-c10"], None),
 ];
 
 /// Answers at once, but for the stall.
@@ -95,9 +92,8 @@ fn beside(name: &str, computed: &[f64], measured: &[f64]) -> Option<String> {
 
 /// Latency at the percentiles in milliseconds, and the line about the loop.
 fn measure(millstream: &Path, port: u16, loop_flags: &[&str]) -> Result<(Vec<f64>, String), String> {
-    let connections = format!("-c{}", if loop_flags.is_empty() { CONNECTIONS } else { MOST });
     let measured = format!("-d{MEASURED}s");
-    let flags = [&[connections.as_str(), measured.as_str()], loop_flags].concat();
+    let flags = [&[measured.as_str(), "--warm-up=0"], loop_flags].concat();
     let told = ours::bench(millstream, &flags, port)?;
     let said = told
         .text

@@ -8,6 +8,7 @@ use crate::histogram;
 use crate::outcome::OfUrl;
 use crate::plan::Plan;
 use hdrhistogram::Histogram;
+use std::collections::HashMap;
 
 /// URLs with a row of their own, at the most.
 pub const ROWS: usize = 50;
@@ -19,20 +20,22 @@ const DIGITS: u8 = 2;
 /// One thread's figures; without rows where there is only one URL.
 #[derive(Debug, Clone)]
 pub(crate) struct ByUrl {
-    /// Of each target its row, or [`OTHERS`].
+    /// Of each target its row, or [`OTHERS`]: those of one URL share one.
     row_of: Vec<u8>,
+    /// Each with a target that has its URL; the last without one is of all others.
     rows: Vec<UrlRow>,
 }
 
 #[derive(Debug, Clone)]
 struct UrlRow {
+    place: Option<usize>,
     errors: u64,
     latency: Histogram<u64>,
 }
 
 impl UrlRow {
-    fn empty() -> UrlRow {
-        UrlRow { errors: 0, latency: histogram::of_digits(DIGITS) }
+    fn empty(place: Option<usize>) -> UrlRow {
+        UrlRow { place, errors: 0, latency: histogram::of_digits(DIGITS) }
     }
 
     fn told(&self, url: Option<String>) -> OfUrl {
@@ -51,15 +54,19 @@ impl UrlRow {
 impl ByUrl {
     /// Empty rows for a plan.
     pub(crate) fn of(plan: &Plan) -> ByUrl {
-        let count = plan.targets.len();
-        if count < 2 {
+        let (group_of, firsts) = groups(plan);
+        if firsts.len() < 2 {
             return ByUrl { row_of: Vec::new(), rows: Vec::new() };
         }
-        let mut row_of = vec![OTHERS; count];
-        let own = most_asked(plan);
-        own.iter().zip(0..).for_each(|(place, row)| row_of[*place] = row);
-        let others = usize::from(own.len() < count);
-        ByUrl { row_of, rows: vec![UrlRow::empty(); own.len() + others] }
+        let mut row_of_group = vec![OTHERS; firsts.len()];
+        let own = most_asked(plan, &group_of, firsts.len());
+        own.iter().zip(0..).for_each(|(group, row)| row_of_group[*group] = row);
+        let others = (own.len() < firsts.len()).then_some(None);
+        let places = own.iter().map(|group| Some(firsts[*group])).chain(others);
+        ByUrl {
+            rows: places.map(UrlRow::empty).collect(),
+            row_of: group_of.into_iter().map(|group| row_of_group[group]).collect(),
+        }
     }
 
     /// An answer as expected, so many nanoseconds after it was due.
@@ -105,10 +112,8 @@ impl ByUrl {
 
     /// The rows, those first in which the requests spent most time together, that of the others last.
     pub(crate) fn found(&self, plan: &Plan) -> Vec<OfUrl> {
-        let own = plan.targets.iter().zip(&self.row_of).filter(|(_, row)| **row != OTHERS);
-        let own = own.map(|(target, row)| (Some(target.url.clone()), &self.rows[usize::from(*row)]));
-        let others = self.rows.last().filter(|_| self.row_of.contains(&OTHERS)).map(|row| (None, row));
-        let mut found: Vec<OfUrl> = own.chain(others).map(|(url, row)| row.told(url)).collect();
+        let url = |row: &UrlRow| row.place.map(|place| plan.targets[place].url.clone());
+        let mut found: Vec<OfUrl> = self.rows.iter().map(|row| row.told(url(row))).collect();
         let spent = |row: &OfUrl| row.mean * row.answers as f64;
         found.sort_by(|one, other| {
             one.url.is_none().cmp(&other.url.is_none()).then(spent(other).total_cmp(&spent(one)))
@@ -117,15 +122,27 @@ impl ByUrl {
     }
 }
 
-/// Places of the targets that are asked for most, [`ROWS`] at the most.
-fn most_asked(plan: &Plan) -> Vec<usize> {
-    let mut asked = vec![0u64; plan.targets.len()];
-    plan.order.iter().for_each(|place| asked[*place as usize] += 1);
-    let mut places: Vec<usize> = (0..asked.len()).collect();
+/// Of each target the number of its URL, and of each URL the first target.
+fn groups(plan: &Plan) -> (Vec<usize>, Vec<usize>) {
+    let (mut known, mut firsts) = (HashMap::new(), Vec::new());
+    let group_of = plan.targets.iter().enumerate().map(|(place, target)| {
+        *known.entry(target.url.as_str()).or_insert_with(|| {
+            firsts.push(place);
+            firsts.len() - 1
+        })
+    });
+    (group_of.collect(), firsts)
+}
+
+/// The URLs that are asked for most, [`ROWS`] at the most.
+fn most_asked(plan: &Plan, group_of: &[usize], groups: usize) -> Vec<usize> {
+    let mut asked = vec![0u64; groups];
+    plan.order.iter().for_each(|place| asked[group_of[*place as usize]] += 1);
+    let mut most: Vec<usize> = (0..groups).collect();
     // Stable: of those asked for as often the first ones.
-    places.sort_by_key(|place| std::cmp::Reverse(asked[*place]));
-    places.truncate(ROWS);
-    places
+    most.sort_by_key(|group| std::cmp::Reverse(asked[*group]));
+    most.truncate(ROWS);
+    most
 }
 
 #[cfg(test)]

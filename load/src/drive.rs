@@ -14,7 +14,7 @@ mod tests;
 pub use crate::progress::Progress;
 
 use crate::by_url::ByUrl;
-use crate::outcome::{Generator, Http2Outcome, Latency, Outcome};
+use crate::outcome::{Generator, Http2Outcome, Latency, Outcome, ScheduleOutcome};
 use crate::party::Cores;
 use crate::plan::{Mode, OPEN_CONNECTIONS, Plan, PlanError};
 use crate::stream;
@@ -22,6 +22,7 @@ use crate::tally::{Board, TICK, Tally};
 use cost::Share;
 use millstream_net::{clock, cores, limits};
 use rustls::ClientConfig;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -83,8 +84,9 @@ pub fn most_connections(threads: u32) -> u32 {
 pub fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progress)) -> Result<Outcome, PlanError> {
     check(plan)?;
     let tls = if plan.targets.iter().any(|target| target.tls.is_some()) {
+        let verify = plan.targets.iter().any(|target| target.tls.is_some() && !target.way.insecure);
         Some(
-            stream::client_configuration(plan.verify, plan.is_http2())
+            stream::client_configuration(verify, plan.is_http2())
                 .map_err(|error| PlanError(error.to_string()))?,
         )
     } else {
@@ -213,9 +215,10 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
     let latency = Latency::with_unfinished(tally.latency(), tally.waiting());
     generator.limits =
         cost::limits(plan.mode, &generator, latency.percentile(99.0), &shares, is_out_of_ports);
+    let slices = run.board.slices(measured);
     let before = u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0);
     Outcome {
-        urls: plan.targets.iter().map(|target| target.url.clone()).collect(),
+        urls: urls(plan),
         mode: plan.mode,
         connections: plan.connections,
         threads: plan.threads,
@@ -234,9 +237,18 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
         first_byte: Latency::of(tally.first_byte()),
         search: None,
         by_url: by_url.found(plan),
-        slices: run.board.slices(measured),
+        schedule: plan.schedule.as_ref().map(|schedule| ScheduleOutcome::of(schedule, &slices)),
+        thresholds: Vec::new(),
+        slices,
         generator,
     }
+}
+
+/// Each URL once, as they first come.
+fn urls(plan: &Plan) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let urls = plan.targets.iter().map(|target| &target.url);
+    urls.filter(|url| seen.insert(*url)).cloned().collect()
 }
 
 /// Whether requests start by a schedule.

@@ -8,9 +8,11 @@
 mod tests;
 
 use crate::content::Content;
+use crate::target::is_redirect;
 use millstream_wire::Method;
 use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h1::head::{HeadLimits, Progress, ResponseHead};
+use std::sync::Arc;
 
 /// How large an answer's head may be. More than servers send; less than would hurt.
 pub const HEAD: HeadLimits = HeadLimits { line: 64 * 1024, total: 128 * 1024, fields: 1000 };
@@ -67,6 +69,8 @@ pub struct Heads {
     last: Vec<u8>,
     last_is_head: bool,
     meaning: Option<Meaning>,
+    /// Where it leads, if it is a redirect.
+    location: Option<Arc<str>>,
 }
 
 /// The side of a connection that answers come in on.
@@ -79,6 +83,8 @@ pub struct Reader {
     body: u64,
     /// See [`Reader::passed_interim`].
     passed_interim: bool,
+    /// Where the answer leads, if it is a redirect.
+    location: Option<Arc<str>>,
 }
 
 #[derive(Debug, Default)]
@@ -147,7 +153,7 @@ impl Reader {
     /// Forgets what came: for a new connection.
     pub fn clear(&mut self) {
         self.state = State::Head;
-        self.passed_interim = false;
+        (self.passed_interim, self.location) = (false, None);
     }
 
     /// Whether a part of an answer has come, and its end has not.
@@ -160,6 +166,11 @@ impl Reader {
     #[inline]
     pub fn passed_interim(&mut self) -> bool {
         std::mem::take(&mut self.passed_interim)
+    }
+
+    /// Where the answer that ended last leads; none where it is no redirect, or does not say.
+    pub fn take_location(&mut self) -> Option<Arc<str>> {
+        self.location.take()
     }
 
     /// How many bytes of a head were read, all or up to its end, and what it says if it is whole. Interim answers are
@@ -176,11 +187,18 @@ impl Reader {
                 && heads.last_is_head == is_head
                 && bytes.starts_with(&heads.last)
             {
+                if heads.location.is_some() {
+                    self.location.clone_from(&heads.location);
+                }
                 return Ok((heads.last.len(), Some(meaning)));
             }
             heads.head.clear();
             return match heads.head.parse(bytes, &HEAD).map_err(|_| Malformed)? {
-                Progress::Complete => heads.learn(bytes, is_head),
+                Progress::Complete => {
+                    let learned = heads.learn(bytes, is_head);
+                    self.location.clone_from(&heads.location);
+                    learned
+                }
                 Progress::Partial => {
                     let head = std::mem::take(&mut heads.head);
                     self.state = State::Partial(Box::new(Partial { bytes: bytes.to_vec(), head }));
@@ -199,6 +217,7 @@ impl Reader {
             Progress::Complete => {
                 let length = partial.head.length - before;
                 let meaning = meaning(&partial.head, &partial.bytes, is_head)?;
+                self.location = location(&partial.head, &partial.bytes);
                 self.state = State::Head;
                 Ok((length, meaning))
             }
@@ -255,11 +274,22 @@ impl Heads {
         let length = self.head.length;
         let meaning = meaning(&self.head, bytes, is_head)?;
         self.meaning = meaning;
+        self.location = location(&self.head, bytes);
         self.last_is_head = is_head;
         self.last.clear();
         self.last.extend_from_slice(&bytes[..length]);
         Ok((length, meaning))
     }
+}
+
+/// Where a redirect leads.
+fn location(head: &ResponseHead, bytes: &[u8]) -> Option<Arc<str>> {
+    if !is_redirect(head.status) {
+        return None;
+    }
+    let fields = head.view(bytes);
+    let mut locations = fields.iter().filter(|(_, name, _)| name.eq_ignore_ascii_case(b"location"));
+    locations.next().map(|(_, _, value)| String::from_utf8_lossy(value).trim().into())
 }
 
 /// What a whole head says; `None` for an interim one.

@@ -3,11 +3,16 @@
 //! Plain data with serde; the JSON of `millstream bench` is this. Durations are seconds as `f64` unless a name says
 //! otherwise; latencies are microseconds in the histogram. Nothing here measures. Next: `drive` makes it, `report` shows it.
 
+mod demand;
+mod errors;
 mod http2;
+mod latency;
 
+pub use demand::{Cause, Judged, Kept, NotReached, ScheduleOutcome, StageOutcome};
+pub use errors::{Errors, Failure, error_meaning};
 pub use http2::Http2Outcome;
+pub use latency::{Latency, PERCENTILES};
 
-use crate::histogram;
 use crate::plan::Mode;
 use std::collections::BTreeMap;
 
@@ -16,12 +21,6 @@ pub const KEPT_UP: f64 = 0.99;
 
 /// The share of answers after each of which a connection had to be opened, for the server to be one that closes them.
 const CLOSED_ON: f64 = 0.9;
-
-/// By how much a percentile may be longer than it says and still be told as known.
-const LITTLE: f64 = 1.05;
-
-/// The percentiles that are told.
-pub const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99];
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -66,6 +65,12 @@ pub struct Outcome {
     pub service: Latency,
     /// From when it was really sent to the first byte of its answer, interim ones (RFC 9110 §15.2) not counted.
     pub first_byte: Latency,
+    /// When requests were due, where that was not at one rate; `null`: it was, or nothing was due.
+    #[serde(default)]
+    pub schedule: Option<ScheduleOutcome>,
+    /// Bounds that were to be kept (`--fail`), and what became of them.
+    #[serde(default)]
+    pub thresholds: Vec<Judged>,
     /// The search that this run was the best trial of (`--find-max`); `null` of a run by itself.
     #[serde(default)]
     pub search: Option<SearchOutcome>,
@@ -87,8 +92,22 @@ pub struct SearchOutcome {
     pub errors: f64,
     /// What was found, in a sentence.
     pub found: String,
+    /// How often the rate held of its further trials; `null`: the search ended before they were done.
+    #[serde(default)]
+    pub confirmed: Option<Confirmed>,
     /// Each rate that was tried, in order.
     pub trials: Vec<Tried>,
+}
+
+/// Further trials of a rate that had held. The trial that a search ends with was chosen because it held, so it counts for nothing.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+pub struct Confirmed {
+    /// So many held.
+    pub held: u32,
+    /// Of so many.
+    pub of: u32,
 }
 
 /// One rate that was tried.
@@ -102,6 +121,9 @@ pub struct Tried {
     pub p99: u64,
     /// The share of errors, 0 to 1.
     pub error_share: f64,
+    /// Whether it was a further trial of a rate that had held.
+    #[serde(default)]
+    pub is_further: bool,
     /// Why it did not hold; `null`: it did.
     pub miss: Option<String>,
 }
@@ -135,6 +157,10 @@ pub struct Counts {
     /// They are among `requests` each time that they went out.
     #[serde(default)]
     pub resent: u64,
+    /// Redirects, followed or one too many. Each was a request of its own, and its answer is among `statuses`; the latency is that of
+    /// the whole way.
+    #[serde(default)]
+    pub redirects: u64,
     /// Answers by status, expected or not.
     pub statuses: BTreeMap<u16, u64>,
     /// What went wrong.
@@ -172,156 +198,6 @@ impl Counts {
     /// Whole answers, expected or not.
     pub fn whole(&self) -> u64 {
         self.answers + self.errors.status + self.errors.body
-    }
-}
-
-/// What went wrong, each kind apart. A request counts once.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
-pub struct Errors {
-    /// No connection: refused, unreachable, or not in time.
-    pub connect: u64,
-    /// TLS could not be agreed on.
-    pub tls: u64,
-    /// No whole answer in time; each is in the latency with the time that it was given.
-    pub timeout: u64,
-    /// The connection was closed or reset before an answer began.
-    pub closed: u64,
-    /// The body was shorter than announced.
-    pub short_body: u64,
-    /// What came is not HTTP.
-    pub malformed: u64,
-    /// HTTP/2: the server refused the stream before it did anything for it (REFUSED_STREAM), or connection after connection.
-    #[serde(default)]
-    pub refused: u64,
-    /// HTTP/2: the server ended the stream for another reason (RST_STREAM).
-    #[serde(default)]
-    pub reset: u64,
-    /// A whole answer with a status that was not expected.
-    pub status: u64,
-    /// A whole answer with a body that was not expected.
-    pub body: u64,
-}
-
-impl Errors {
-    /// Each kind with its count, in the order of a request's life.
-    pub fn kinds(&self) -> [(&'static str, u64); 10] {
-        [
-            ("connect", self.connect),
-            ("tls", self.tls),
-            ("timeout", self.timeout),
-            ("closed", self.closed),
-            ("short body", self.short_body),
-            ("malformed", self.malformed),
-            ("refused", self.refused),
-            ("reset", self.reset),
-            ("status", self.status),
-            ("body", self.body),
-        ]
-    }
-
-    /// All kinds together.
-    pub fn total(&self) -> u64 {
-        self.connect
-            + self.tls
-            + self.timeout
-            + self.closed
-            + self.short_body
-            + self.malformed
-            + self.refused
-            + self.reset
-            + self.status
-            + self.body
-    }
-}
-
-/// A distribution of durations, in microseconds, three significant digits.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-pub struct Latency {
-    /// The mean.
-    pub mean: f64,
-    /// The standard deviation.
-    pub deviation: f64,
-    /// The least.
-    pub min: u64,
-    /// The most.
-    pub max: u64,
-    /// `[percent, microseconds]` for 50, 75, 90, 99, 99.9 and 99.99.
-    pub percentiles: Vec<(f64, u64)>,
-    /// Up to this percentile all is known: were the requests that had no answer in time, or when the run ended, never answered,
-    /// it would be longer by a twentieth at the most. One above it is at least what it says. 100 where every request had its answer;
-    /// below that the mean and the most are at least what they say, too.
-    #[serde(default = "all")]
-    pub known_to: f64,
-    /// The whole histogram: HdrHistogram's V2 encoding, deflated, in Base64, as its other tools read it.
-    pub histogram: String,
-}
-
-/// [`Latency::known_to`] where every request had its answer, as files have it that do not say.
-fn all() -> f64 {
-    100.0
-}
-
-/// The highest percentile of those told up to which all are known, see [`Latency::known_to`]; 0: none is.
-fn known_to(histogram: &hdrhistogram::Histogram<u64>, unfinished: &hdrhistogram::Histogram<u64>) -> f64 {
-    let mut answers = histogram.clone();
-    if unfinished.is_empty() || answers.subtract(unfinished).is_err() {
-        return all();
-    }
-    let is_known = |percent: f64| {
-        let rank = (percent / 100.0 * histogram.len() as f64).ceil();
-        let share = rank / answers.len() as f64;
-        let least = histogram.value_at_percentile(percent) as f64;
-        share <= 1.0 && answers.value_at_quantile(share) as f64 <= least * LITTLE
-    };
-    PERCENTILES.into_iter().take_while(|percent| is_known(*percent)).last().unwrap_or(0.0)
-}
-
-/// With so few digits behind the point that a text of it, read again, is the same number.
-fn thousandths(value: f64) -> f64 {
-    (value * 1e3).round() / 1e3
-}
-
-impl Latency {
-    /// What a histogram of microseconds comes to. An empty one is all zeros.
-    pub fn of(histogram: &hdrhistogram::Histogram<u64>) -> Self {
-        Self::with_unfinished(histogram, &histogram::empty())
-    }
-
-    /// The same where these of the histogram's durations are of requests that had no answer yet.
-    pub fn with_unfinished(
-        histogram: &hdrhistogram::Histogram<u64>,
-        unfinished: &hdrhistogram::Histogram<u64>,
-    ) -> Self {
-        let is_empty = histogram.is_empty();
-        let value = |percent: f64| {
-            if is_empty { 0 } else { histogram.value_at_percentile(percent).min(histogram.max()) }
-        };
-        Latency {
-            mean: if is_empty { 0.0 } else { thousandths(histogram.mean()) },
-            deviation: if is_empty { 0.0 } else { thousandths(histogram.stdev()) },
-            min: if is_empty { 0 } else { histogram.min() },
-            max: histogram.max(),
-            percentiles: PERCENTILES.iter().map(|&percent| (percent, value(percent))).collect(),
-            known_to: known_to(histogram, unfinished),
-            histogram: histogram::encode(histogram),
-        }
-    }
-
-    /// Whether nothing was measured: its zeros are then no figures.
-    pub fn is_empty(&self) -> bool {
-        self.max == 0
-    }
-
-    /// Whether a percentile is a figure; else it is at least what it says. The most is the percentile 100.
-    pub fn is_known(&self, percent: f64) -> bool {
-        percent <= self.known_to
-    }
-
-    /// A percentile out of the list; 0 where it is not in it.
-    pub fn percentile(&self, percent: f64) -> u64 {
-        self.percentiles.iter().find(|(name, _)| (name - percent).abs() < 1e-9).map_or(0, |(_, value)| *value)
     }
 }
 
@@ -440,33 +316,5 @@ impl Outcome {
     fn share(&self, part: u64) -> f64 {
         let all = self.due();
         if all == 0 { 0.0 } else { part as f64 / all as f64 }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(values: impl Iterator<Item = u64>) -> hdrhistogram::Histogram<u64> {
-        let mut histogram = histogram::empty();
-        values.for_each(|value| histogram.saturating_record(value));
-        histogram
-    }
-
-    #[test]
-    fn a_percentile_is_known_where_what_had_no_answer_cannot_change_it_by_much() {
-        let known_to = |answers: &hdrhistogram::Histogram<u64>, waiting: &hdrhistogram::Histogram<u64>| {
-            let mut both = answers.clone();
-            both.add(waiting).expect("both have the same bounds");
-            Latency::with_unfinished(&both, waiting).known_to
-        };
-        let answers = of((1..=10_000).map(|number| 1_000 + number / 10));
-        assert_eq!(known_to(&answers, &of([].into_iter())), 100.0);
-        assert_eq!(known_to(&answers, &of([1].into_iter())), 99.99, "one on its way says nothing");
-        // A stall at the end: what waits has waited for long, and only what lies above it is not known.
-        assert_eq!(known_to(&answers, &of((1..=1_000).map(|number| 10_000 + number))), 90.0);
-        // A queue that grows: as many wait as have waited, from nothing on.
-        assert_eq!(known_to(&of((1..=1_000).map(|n| n * 100)), &of((1..=500).map(|n| n * 200))), 0.0);
-        assert_eq!(known_to(&of([].into_iter()), &of([5].into_iter())), 0.0);
     }
 }

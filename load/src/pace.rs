@@ -6,37 +6,141 @@
 #[cfg(test)]
 mod tests;
 
-use crate::plan::Arrivals;
+use crate::plan::{Arrivals, RateStage};
+use std::sync::Arc;
 
 /// From so many on requests are told of in so many parts: finer than the digits of a histogram.
 const PARTS: u64 = 65_536;
 
+/// How the number of requests that should have started grows with time.
+#[derive(Debug, Clone)]
+enum Growth {
+    /// In a straight line: nanoseconds between two requests.
+    Rate(f64),
+    /// In parabolas, one a stage.
+    Stages(Vec<Ramp>),
+    /// Each where it is, nanoseconds from the start, in order.
+    Moments(Arc<[u64]>),
+}
+
+/// A stage whose rate goes in a straight line.
+#[derive(Debug, Clone, Copy)]
+struct Ramp {
+    /// Nanoseconds from the start of the run.
+    start: f64,
+    length: f64,
+    /// Requests before it.
+    before: f64,
+    /// Requests per nanosecond at its start, and by how much that grows in a nanosecond.
+    rate: f64,
+    growth: f64,
+}
+
+impl Ramp {
+    /// Requests until so many nanoseconds after its start.
+    fn requests(&self, time: f64) -> f64 {
+        let time = time.min(self.length);
+        self.before + self.rate * time + self.growth * time * time / 2.0
+    }
+
+    /// When so many requests are reached: `growth/2 t² + rate t = requests` solved without the difference of two large numbers.
+    fn at(&self, requests: f64) -> f64 {
+        let more = (requests - self.before).max(0.0);
+        let root = (self.rate * self.rate + 2.0 * self.growth * more).max(0.0).sqrt();
+        let time = if more == 0.0 { 0.0 } else { 2.0 * more / (self.rate + root) };
+        self.start + time.min(self.length)
+    }
+}
+
+impl Growth {
+    /// The part `share` of the requests of all stages.
+    fn of(stages: &[RateStage], share: f64) -> Growth {
+        let (mut start, mut before, mut rate) = (0.0, 0.0, 0.0);
+        let mut ramps = Vec::new();
+        for stage in stages {
+            let (length, to) = (stage.duration.as_nanos() as f64, stage.rate * share / 1e9);
+            if length > 0.0 {
+                let ramp = Ramp { start, length, before, rate, growth: (to - rate) / length };
+                before = ramp.requests(length);
+                start += length;
+                ramps.push(ramp);
+            }
+            rate = to;
+        }
+        Growth::Stages(ramps)
+    }
+
+    /// When the request with so many before it should start; never: infinite.
+    fn at(&self, before: f64) -> f64 {
+        match self {
+            Growth::Rate(step) => before * step,
+            Growth::Stages(ramps) => {
+                let next = ramps.partition_point(|ramp| ramp.requests(ramp.length) <= before);
+                ramps.get(next).map_or(f64::INFINITY, |ramp| ramp.at(before))
+            }
+            Growth::Moments(moments) => moments.get(before as usize).map_or(f64::INFINITY, |at| *at as f64),
+        }
+    }
+
+    /// How many should have started before a moment, about.
+    fn until(&self, moment: f64) -> f64 {
+        match self {
+            Growth::Rate(step) => moment / step,
+            Growth::Stages(ramps) => {
+                let place = ramps.partition_point(|ramp| ramp.start <= moment);
+                place.checked_sub(1).map_or(0.0, |place| ramps[place].requests(moment - ramps[place].start))
+            }
+            Growth::Moments(moments) => moments.partition_point(|at| (*at as f64) < moment) as f64,
+        }
+    }
+}
+
 /// The due moments of one stream of requests, in order.
 #[derive(Debug, Clone)]
 pub struct Pace {
-    /// Nanoseconds between two requests, in the mean.
-    step: f64,
+    growth: Growth,
+    /// Requests before the next one; not whole where it is shifted or random.
+    before: f64,
     /// When the next one should start.
     due: f64,
-    /// How many were before it.
-    count: u64,
-    /// When the first should start; equal distances are multiples from here, so that nothing adds up.
-    first: f64,
     random: Option<Random>,
+    /// Where the first stands; equal distances are multiples from here, so that nothing adds up.
+    phase: f64,
+    count: u64,
 }
 
 impl Pace {
     /// A stream with `rate` requests per second, above 0. `phase`, 0 to below 1, is the part of a step that passes
     /// before the first of equal distances; `seed` makes the others repeatable.
     pub fn new(rate: f64, arrivals: Arrivals, phase: f64, seed: u64) -> Pace {
-        let step = 1e9 / rate;
-        let mut pace = Pace { step, due: phase * step, count: 0, first: phase * step, random: None };
-        if arrivals == Arrivals::Poisson {
-            let mut random = Random(seed);
-            pace.due = random.exponential() * step;
-            pace.random = Some(random);
-        }
+        Pace::of(Growth::Rate(1e9 / rate), arrivals, phase, seed)
+    }
+
+    /// The part `share`, above 0 to 1, of what the stages ask for.
+    pub fn staged(stages: &[RateStage], share: f64, arrivals: Arrivals, phase: f64, seed: u64) -> Pace {
+        Pace::of(Growth::of(stages, share), arrivals, phase, seed)
+    }
+
+    /// At these moments, nanoseconds, in order.
+    pub fn at(moments: Arc<[u64]>) -> Pace {
+        Pace::of(Growth::Moments(moments), Arrivals::Constant, 0.0, 0)
+    }
+
+    fn of(growth: Growth, arrivals: Arrivals, phase: f64, seed: u64) -> Pace {
+        let random = (arrivals == Arrivals::Poisson).then_some(Random(seed));
+        let mut pace = Pace { growth, before: 0.0, due: 0.0, random, phase, count: 0 };
+        pace.move_to(0.0);
         pace
+    }
+
+    /// The next one stands behind `before` others. Random distances are exponential in what should have started, which is
+    /// Poisson's process at every rate.
+    fn move_to(&mut self, before: f64) {
+        self.before = match &mut self.random {
+            Some(random) => before + random.exponential(),
+            None => self.phase + self.count as f64,
+        };
+        self.due = self.growth.at(self.before);
     }
 
     /// When the next request should start, in nanoseconds.
@@ -47,10 +151,7 @@ impl Pace {
     /// That request is taken.
     pub fn advance(&mut self) {
         self.count += 1;
-        match &mut self.random {
-            Some(random) => self.due += random.exponential() * self.step,
-            None => self.due = self.first + self.count as f64 * self.step,
-        }
+        self.move_to(self.before);
     }
 
     /// Passes over what should start before this moment.
@@ -58,14 +159,9 @@ impl Pace {
         if self.due() >= moment {
             return;
         }
-        match &mut self.random {
-            // Arrivals without memory: how long the wait has been so far says nothing of the rest.
-            Some(random) => self.due = moment as f64 + random.exponential() * self.step,
-            None => {
-                self.count += self.left_until(moment);
-                self.due = self.first + self.count as f64 * self.step;
-            }
-        }
+        self.count += self.left_until(moment);
+        // Arrivals without memory: how long the wait has been so far says nothing of the rest.
+        self.move_to(self.growth.until(moment as f64));
     }
 
     /// Tells of each request that should start before `end`, `most` of them at the most: when, and how many together. Each
@@ -82,9 +178,8 @@ impl Pace {
             }
             return told;
         }
-        let length = left as f64 * self.step / PARTS as f64;
         for part in 0..PARTS {
-            let middle = self.due + (part as f64 + 0.5) * length;
+            let middle = self.growth.at(self.before + (part as f64 + 0.5) * left as f64 / PARTS as f64);
             let until = (u128::from(left) * u128::from(part + 1) / u128::from(PARTS)) as u64;
             tell((middle as u64).min(end), until - told);
             told = until;
@@ -94,8 +189,20 @@ impl Pace {
 
     /// How many more should start before `end`: exact for equal distances, the mean for others.
     pub fn left_until(&self, end: u64) -> u64 {
-        let left = end as f64 - self.due;
-        if left <= 0.0 { 0 } else { (left / self.step).ceil() as u64 }
+        if self.due >= end as f64 {
+            return 0;
+        }
+        let mut left = (self.growth.until(end as f64) - self.before).ceil().max(1.0);
+        if self.random.is_none() {
+            // Dividing and multiplying may differ by a hair.
+            while left > 1.0 && self.growth.at(self.before + left - 1.0) >= end as f64 {
+                left -= 1.0;
+            }
+            while self.growth.at(self.before + left) < end as f64 {
+                left += 1.0;
+            }
+        }
+        left as u64
     }
 }
 

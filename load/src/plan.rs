@@ -5,6 +5,7 @@
 
 use crate::http2_request::Http2Request;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,8 +52,10 @@ pub struct Plan {
     pub pipeline: u32,
     /// From the moment when a request is sent to its last byte; connecting has as long again.
     pub timeout: Duration,
-    /// Whether a server's certificate must be one that the system trusts.
-    pub verify: bool,
+    /// Open loop: when requests should start, where that is not at one rate; that of `mode` is then their mean.
+    pub schedule: Option<Schedule>,
+    /// Redirects of one request that are followed; 0: a redirect is an answer like any other.
+    pub redirects: u32,
 }
 
 impl Plan {
@@ -71,7 +74,8 @@ impl Plan {
             keep_alive: true,
             pipeline: 1,
             timeout: Duration::from_secs(2),
-            verify: false,
+            schedule: None,
+            redirects: 0,
         }
     }
 
@@ -88,7 +92,29 @@ impl Plan {
         {
             return wrong(format!("a rate of {rate} requests per second; between 0 and {RATE} is possible"));
         }
-        Ok(())
+        if self.redirects > 0 && (self.pipeline > 1 || self.is_http2()) {
+            return wrong("redirects are followed over HTTP/1.1 and without pipelining");
+        }
+        self.check_schedule()
+    }
+
+    fn check_schedule(&self) -> Result<(), PlanError> {
+        match &self.schedule {
+            None => Ok(()),
+            Some(_) if self.mode == Mode::Closed => wrong("a schedule is for an open loop"),
+            Some(_) if !self.warm_up.is_zero() => {
+                wrong("a schedule has no warm-up: make it a stage of its own")
+            }
+            Some(Schedule::Log { moments, .. }) if moments.len() != self.order.len() => {
+                wrong("a log needs a moment for each of its requests")
+            }
+            Some(Schedule::Stages(stages))
+                if stages.iter().any(|stage| !(0.0..=RATE).contains(&stage.rate)) =>
+            {
+                wrong(format!("the rate of a stage; between 0 and {RATE} is possible"))
+            }
+            Some(_) => Ok(()),
+        }
     }
 
     fn check_targets(&self) -> Result<(), PlanError> {
@@ -188,7 +214,7 @@ impl Plan {
         {
             let same = origins.iter_mut().find(|places| {
                 let first = &self.targets[places[0] as usize];
-                first.addresses == target.addresses && first.tls == target.tls
+                first.addresses == target.addresses && first.tls == target.tls && first.way == target.way
             });
             match same {
                 Some(places) => places.push(place),
@@ -228,6 +254,63 @@ pub enum Arrivals {
     Poisson,
 }
 
+/// When the requests of an open loop should start, where that is not at one rate.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Schedule {
+    /// One after the other.
+    Stages(Vec<RateStage>),
+    /// As in a log.
+    Log {
+        /// When each of the plan's order should start, nanoseconds from the start, in order.
+        moments: Arc<[u64]>,
+        /// How many times as fast as in the log.
+        speed: f64,
+    },
+}
+
+/// A stretch over which the rate goes in a straight line from that of the stage before, at first from 0, to its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateStage {
+    /// How long that takes; nothing: the rate jumps.
+    pub duration: Duration,
+    /// Requests per second at its end.
+    pub rate: f64,
+}
+
+impl Schedule {
+    /// How long it lasts.
+    pub fn duration(&self) -> Duration {
+        match self {
+            Schedule::Stages(stages) => stages.iter().map(|stage| stage.duration).sum(),
+            // The last request is due before the end.
+            Schedule::Log { moments, .. } => Duration::from_nanos(moments.last().map_or(0, |last| last + 1)),
+        }
+    }
+
+    /// Requests in all.
+    pub fn requests(&self) -> f64 {
+        match self {
+            Schedule::Stages(stages) => {
+                let before = std::iter::once(0.0).chain(stages.iter().map(|stage| stage.rate));
+                let each = before
+                    .zip(stages)
+                    .map(|(before, stage)| (before + stage.rate) / 2.0 * stage.duration.as_secs_f64());
+                each.sum()
+            }
+            Schedule::Log { moments, .. } => moments.len() as f64,
+        }
+    }
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Way {
+    /// By a socket in the file system, whatever the addresses are.
+    pub unix_socket: Option<Arc<Path>>,
+    /// Its certificate may be anybody's.
+    pub insecure: bool,
+}
+
 /// One thing to ask for.
 #[derive(Debug, Clone)]
 pub struct Target {
@@ -237,6 +320,8 @@ pub struct Target {
     pub addresses: Vec<SocketAddr>,
     /// The name for TLS; `None`: plain.
     pub tls: Option<String>,
+    /// How its server is reached.
+    pub way: Way,
     /// The whole request as it goes out, head and body.
     pub request: Arc<[u8]>,
     /// The same request as HTTP/2 sends it; `None`: HTTP/1.1 is spoken.

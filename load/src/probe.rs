@@ -11,7 +11,7 @@ pub use failure::ProbeError;
 
 use crate::content::Content;
 use crate::exchange::HEAD;
-use crate::plan::Target;
+use crate::plan::{Target, Way};
 use crate::stop::{self, Stop, Woken};
 use crate::stream::{Stream, client_configuration};
 use millstream_net::clock;
@@ -20,7 +20,7 @@ use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h1::head::{Progress, ResponseHead};
 use rustix::event::PollFlags;
 use rustls::pki_types::ServerName;
-use rustls::{AlertDescription, InvalidMessage};
+use rustls::{AlertDescription, CertificateError, InvalidMessage};
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -127,7 +127,8 @@ fn says_tls(answer: &Reply) -> bool {
 
 /// Whether a handshake comes to an end here.
 fn speaks_tls(target: &Target, address: SocketAddr, bounds: Allowance<'_>) -> bool {
-    let target = Target { tls: Some(address.ip().to_string()), http2: None, ..target.clone() };
+    let way = Way { insecure: true, ..target.way.clone() };
+    let target = Target { tls: Some(address.ip().to_string()), way, http2: None, ..target.clone() };
     Peer::connect(&target, address, bounds).is_ok()
 }
 
@@ -186,20 +187,21 @@ impl<'a> Peer<'a> {
             ErrorKind::TimedOut | ErrorKind::WouldBlock => ProbeError::ConnectTimeout(address, limit),
             _ => ProbeError::Unreachable(address, words(&error)),
         };
-        let stream = Stream::connect(&address).map_err(failed)?;
+        let stream = Stream::connect(&address, &target.way).map_err(failed)?;
         let mut peer = Peer { address, stream, deadline, limit, stop: bounds.stop };
         peer.wait(PollFlags::OUT).and_then(|()| peer.stream.connected()).map_err(failed)?;
         if let Some(name) = &target.tls {
-            peer.begin_tls(name, target.http2.is_some())?;
+            peer.begin_tls(name, target.http2.is_some(), !target.way.insecure)?;
         }
         Ok(peer)
     }
 
-    fn begin_tls(&mut self, name: &str, http2: bool) -> Result<(), ProbeError> {
+    fn begin_tls(&mut self, name: &str, http2: bool, verify: bool) -> Result<(), ProbeError> {
         let address = self.address;
         let failed = |error: &dyn fmt::Display| ProbeError::Tls(address, error.to_string());
         let name = ServerName::try_from(name.to_owned()).map_err(|error| failed(&error))?;
-        let configuration = client_configuration(false, http2).map_err(|error| failed(&error))?;
+        let configuration = client_configuration(verify, http2)
+            .map_err(|error| ProbeError::Untrusted(address, error.to_string()))?;
         self.stream.begin_tls(&configuration, &name).map_err(|error| failed(&error))?;
         // What a handshake sends is small and fits, so that it waits for the server alone.
         while !self.stream.shake_hands().map_err(|error| self.no_tls(&error, http2))? {
@@ -223,6 +225,9 @@ impl<'a> Peer<'a> {
             }
             Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => {
                 ProbeError::Tls(self.address, "the server does not offer HTTP/1.1".to_owned())
+            }
+            Some(rustls::Error::InvalidCertificate(why)) => {
+                ProbeError::Untrusted(self.address, untrusted(why))
             }
             Some(error) => ProbeError::Tls(self.address, error.to_string()),
             None if is_late(error) => {
@@ -269,6 +274,22 @@ impl<'a> Peer<'a> {
                 read => return read,
             }
         }
+    }
+}
+
+/// Why a certificate is not trusted, in words.
+fn untrusted(why: &CertificateError) -> String {
+    match why {
+        CertificateError::UnknownIssuer => "nobody that this system trusts issued it".to_owned(),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".to_owned(),
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "it is for another name".to_owned()
+        }
+        // webpki's word for a certificate of an authority, which most self-signed ones are, in a server's place.
+        CertificateError::Other(why) if why.to_string().contains("CaUsedAsEndEntity") => {
+            "it is self-signed".to_owned()
+        }
+        other => other.to_string(),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The format is nginx's `combined` or `common`, or any other in which the first quoted part is the request line. What is
 //! no such line, or another method, is skipped and counted. So a replay has the popularity and the order of real
-//! traffic; its pace is the plan's. Next: `target`, which makes targets of them.
+//! traffic, and its pace where that is asked for; else that is the plan's. Next: `target`, which makes targets of them.
 
 #[cfg(test)]
 mod tests;
@@ -42,17 +42,19 @@ pub struct Replay {
     pub requests: Vec<(Request, Vec<u16>)>,
     /// Places in `requests`, as the lines came.
     pub order: Vec<u32>,
+    /// When each was logged, seconds since 1970, where that was asked for.
+    pub times: Vec<i64>,
     /// Lines that are not replayed.
     pub skipped: u64,
     /// Whether there were more than [`LINES`].
     pub is_cut: bool,
 }
 
-/// Reads a log to its end, or to the bound of lines.
+/// Reads a log to its end, or to the bound of lines. `is_timed`: lines that do not say when they were written are skipped.
 ///
 /// # Errors
 /// The log cannot be read, is compressed, or is no text of lines.
-pub fn read(mut log: impl BufRead) -> io::Result<Replay> {
+pub fn read(mut log: impl BufRead, is_timed: bool) -> io::Result<Replay> {
     let mut replay = Replay::default();
     let mut places: HashMap<Request, u32> = HashMap::new();
     let mut line = Vec::new();
@@ -73,7 +75,8 @@ pub fn read(mut log: impl BufRead) -> io::Result<Replay> {
         if !is_whole {
             skip_line(&mut log)?;
         }
-        let Some((request, status)) = request(&line).filter(|_| is_whole) else {
+        let time = if is_timed { time(&line) } else { Some(0) };
+        let (Some((request, status)), Some(time)) = (request(&line).filter(|_| is_whole), time) else {
             replay.skipped += 1;
             continue;
         };
@@ -91,6 +94,9 @@ pub fn read(mut log: impl BufRead) -> io::Result<Replay> {
             }
         };
         replay.order.push(place);
+        if is_timed {
+            replay.times.push(time);
+        }
         let refused = status.filter(|status| (400..500).contains(status) && !OF_THE_HOUR.contains(status));
         if let (Some(status), Some((_, statuses))) = (refused, replay.requests.get_mut(place as usize))
             && !statuses.contains(&status)
@@ -99,6 +105,45 @@ pub fn read(mut log: impl BufRead) -> io::Result<Replay> {
         }
     }
     Ok(replay)
+}
+
+impl Replay {
+    /// When each of `order` should start, nanoseconds from the first, `speed` times as fast as in the log. A log knows seconds:
+    /// the requests of one are spread over it evenly. Lines are written when answers end, so one may be older than the line
+    /// before it; it then counts as of the same second, as the order is kept.
+    pub fn moments(&self, speed: f64) -> Vec<u64> {
+        let mut moments = Vec::with_capacity(self.times.len());
+        let (mut left, first) = (self.times.as_slice(), self.times.first().copied().unwrap_or(0));
+        while let Some(second) = left.first().copied() {
+            let second = second.max(first);
+            let count = left.iter().take_while(|time| **time <= second).count();
+            let start = (second - first) as f64;
+            let each = (0..count).map(|place| (start + place as f64 / count as f64) / speed * 1e9);
+            moments.extend(each.map(|moment| moment as u64));
+            left = &left[count..];
+        }
+        moments
+    }
+}
+
+/// `… [21/Nov/2026:10:00:00 +0100] …` → seconds since 1970.
+fn time(line: &[u8]) -> Option<i64> {
+    let begin = line.iter().position(|byte| *byte == b'[')? + 1;
+    let text = std::str::from_utf8(line.get(begin..begin + 26)?).ok()?;
+    let part = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok().filter(|part| *part >= 0);
+    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let month = MONTHS.find(text.get(3..6)?).filter(|place| place % 3 == 0)? as i64 / 3 + 1;
+    let (day, year) = (part(0, 2)?, part(7, 11)?);
+    // Days since 1970 in years that begin with March, so that the leap day is the last (the proleptic Gregorian calendar).
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
+    let clock = part(12, 14)? * 3600 + part(15, 17)? * 60 + part(18, 20)?;
+    let sign = match text.as_bytes()[21] {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    Some(days * 86_400 + clock - sign * (part(22, 24)? * 3600 + part(24, 26)? * 60))
 }
 
 /// Passes over what is left of a line.

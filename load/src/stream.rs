@@ -7,8 +7,11 @@ mod tls;
 
 pub use tls::{Anybody, NoTrust, client_configuration};
 
+use crate::plan::Way;
 use rustix::io::Errno;
-use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
+use rustix::net::{
+    self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
+};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use std::io::{self, ErrorKind, Read, Write};
@@ -27,12 +30,20 @@ impl Stream {
     ///
     /// # Errors
     /// No socket could be had, or the connection was refused at once.
-    pub fn connect(address: &SocketAddr) -> io::Result<Stream> {
-        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    pub fn connect(address: &SocketAddr, way: &Way) -> io::Result<Stream> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
-        sockopt::set_tcp_nodelay(&socket, true)?;
-        match net::connect(&socket, address) {
+        let open = |family| net::socket_with(family, SocketType::STREAM, flags, None);
+        let (socket, begun) = if let Some(path) = &way.unix_socket {
+            let socket = open(AddressFamily::UNIX)?;
+            let begun = net::connect(&socket, &SocketAddrUnix::new(&**path)?);
+            (socket, begun)
+        } else {
+            let socket = open(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
+            sockopt::set_tcp_nodelay(&socket, true)?;
+            let begun = net::connect(&socket, address);
+            (socket, begun)
+        };
+        match begun {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(Stream { socket, tls: None }),
             Err(error) => Err(error.into()),
         }

@@ -10,6 +10,7 @@ mod tests;
 pub use board::Board;
 
 use crate::histogram;
+pub use crate::outcome::Failure;
 use crate::outcome::{Counts, Errors};
 use hdrhistogram::Histogram;
 use std::time::Duration;
@@ -21,49 +22,6 @@ pub const TICK: Duration = Duration::from_millis(100);
 #[inline]
 fn record(into: &mut Histogram<u64>, nanoseconds: u64) {
     into.saturating_record((nanoseconds / 1_000).max(1));
-}
-
-/// What can go wrong with a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
-    /// See [`Errors::connect`].
-    Connect,
-    /// See [`Errors::tls`].
-    Tls,
-    /// See [`Errors::timeout`].
-    Timeout,
-    /// See [`Errors::closed`].
-    Closed,
-    /// See [`Errors::short_body`].
-    ShortBody,
-    /// See [`Errors::malformed`].
-    Malformed,
-    /// See [`Errors::refused`].
-    Refused,
-    /// See [`Errors::reset`].
-    Reset,
-    /// See [`Errors::status`].
-    Status,
-    /// See [`Errors::body`].
-    Body,
-}
-
-impl Failure {
-    /// Where it is counted.
-    fn place(self, errors: &mut Errors) -> &mut u64 {
-        match self {
-            Failure::Connect => &mut errors.connect,
-            Failure::Tls => &mut errors.tls,
-            Failure::Timeout => &mut errors.timeout,
-            Failure::Closed => &mut errors.closed,
-            Failure::ShortBody => &mut errors.short_body,
-            Failure::Malformed => &mut errors.malformed,
-            Failure::Refused => &mut errors.refused,
-            Failure::Reset => &mut errors.reset,
-            Failure::Status => &mut errors.status,
-            Failure::Body => &mut errors.body,
-        }
-    }
 }
 
 /// The moments of one answered request, in nanoseconds from the start of the run.
@@ -94,7 +52,7 @@ impl Tick {
 
     pub(crate) fn add(&mut self, other: &Tick) {
         self.answers += other.answers;
-        add_errors(&mut self.errors, &other.errors);
+        self.errors.add(&other.errors);
         _ = self.latency.add(&other.latency);
     }
 
@@ -103,19 +61,6 @@ impl Tick {
         self.errors = Errors::default();
         self.latency.reset();
     }
-}
-
-pub(crate) fn add_errors(into: &mut Errors, from: &Errors) {
-    into.connect += from.connect;
-    into.tls += from.tls;
-    into.timeout += from.timeout;
-    into.closed += from.closed;
-    into.short_body += from.short_body;
-    into.malformed += from.malformed;
-    into.refused += from.refused;
-    into.reset += from.reset;
-    into.status += from.status;
-    into.body += from.body;
 }
 
 /// One thread's figures of the measured time.
@@ -172,7 +117,7 @@ impl Tally {
 
     /// A request that came to nothing good.
     pub fn failed(&mut self, how: Failure) {
-        *how.place(&mut self.tick.errors) += 1;
+        self.tick.errors.count(how);
     }
 
     /// A request that was not waited for any longer after so long, in nanoseconds: its answer would have taken longer still.
@@ -199,7 +144,7 @@ impl Tally {
     pub(crate) fn flush(&mut self, board: &Board, number: i64) {
         if number >= 0 {
             self.counts.answers += self.tick.answers;
-            add_errors(&mut self.counts.errors, &self.tick.errors);
+            self.counts.errors.add(&self.tick.errors);
             _ = self.latency.add(&self.tick.latency);
         }
         board.take(&self.tick, number);
@@ -224,9 +169,10 @@ impl Tally {
         counts.unfinished += more.unfinished;
         counts.surplus += more.surplus;
         counts.resent += more.resent;
+        counts.redirects += more.redirects;
         counts.silent += more.silent;
         counts.ran_out |= more.ran_out;
-        add_errors(&mut counts.errors, &more.errors);
+        counts.errors.add(&more.errors);
         for (count, more) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *count += more;
         }

@@ -3,14 +3,16 @@
 //! Nothing is loaded that the user has not named, and an address of the public internet not without a second word.
 //! Next: `probe`, `drive`.
 
+mod redirect;
 mod url;
 #[cfg(test)]
 mod tests;
 
+pub use redirect::{RedirectError, is_redirect, redirected};
 pub use url::Url;
 
 use crate::http2_request::Http2Request;
-use crate::plan::{Expect, Target};
+use crate::plan::{Expect, Target, Way};
 use millstream_net::resolve;
 use millstream_wire::h1::encode;
 use millstream_wire::{Version, octets};
@@ -19,6 +21,9 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
+
+/// In place of an address where there is none.
+pub const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
 /// The longest wait for the system's resolver.
 const RESOLVING: Duration = Duration::from_secs(10);
@@ -40,6 +45,57 @@ pub struct Ask {
     pub http2: bool,
     /// Statuses from 400 on that an answer may have, see [`Expect::also`].
     pub also: Vec<u16>,
+    /// How the server is reached.
+    pub way: Way,
+    /// Hosts and ports in whose place others are connected to; the first that fits counts.
+    pub connect_to: Vec<ConnectTo>,
+}
+
+/// Another host and port to connect to, as curl's `--connect-to`: the request, and the name for TLS, stay the URL's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectTo {
+    /// The host and port of URLs that this is about; none: any.
+    pub from: (Option<String>, Option<u16>),
+    /// What is connected to; none: what the URL says.
+    pub to: (Option<String>, Option<u16>),
+}
+
+impl ConnectTo {
+    /// `HOST1:PORT1:HOST2:PORT2`, each of which may be empty; an IPv6 address stands in brackets.
+    ///
+    /// # Errors
+    /// What is wrong, and in which column.
+    pub fn parse(text: &str) -> Result<ConnectTo, String> {
+        let mut rest = text;
+        let mut part = |name: &str, is_last: bool| {
+            let column = text.len() - rest.len() + 1;
+            let end = if rest.starts_with('[') { rest.find(']').map_or(0, |end| end + 1) } else { 0 };
+            let end = rest[end..].find(':').map_or(rest.len(), |colon| end + colon);
+            let found = rest[..end].trim_start_matches('[').trim_end_matches(']');
+            let is_ended = end == rest.len();
+            rest = rest.get(end + 1..).unwrap_or_default();
+            match is_ended == is_last {
+                true => Ok((found.to_owned(), column)),
+                false => Err(format!("column {column}: {name} ends wrongly; write HOST1:PORT1:HOST2:PORT2")),
+            }
+        };
+        let host = |(text, _): (String, usize)| (!text.is_empty()).then_some(text);
+        let port = |(text, column): (String, usize)| match text.parse::<u16>() {
+            _ if text.is_empty() => Ok(None),
+            Ok(port) if port > 0 => Ok(Some(port)),
+            _ => Err(format!("column {column}: \"{text}\" is no port between 1 and 65535")),
+        };
+        let from = (host(part("HOST1", false)?), port(part("PORT1", false)?)?);
+        Ok(ConnectTo { from, to: (host(part("HOST2", false)?), port(part("PORT2", true)?)?) })
+    }
+
+    /// Where to connect to instead, if this is about that host and port.
+    fn of(&self, host: &str, port: u16) -> Option<(String, u16)> {
+        let (from_host, from_port) = &self.from;
+        let fits = from_host.as_ref().is_none_or(|from| from.eq_ignore_ascii_case(host))
+            && from_port.is_none_or(|from| from == port);
+        fits.then(|| (self.to.0.clone().unwrap_or_else(|| host.to_owned()), self.to.1.unwrap_or(port)))
+    }
 }
 
 /// What the user has allowed.
@@ -117,24 +173,28 @@ fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target,
     } else {
         None
     };
-    let name = (url.host.clone(), url.port);
+    let other = ask.connect_to.iter().find_map(|other| other.of(&url.host, url.port));
+    let name = other.unwrap_or_else(|| (url.host.clone(), url.port));
     let addresses = match known.get(&name) {
+        // A socket in the file system has no address; all that needs one sees none.
+        _ if ask.way.unix_socket.is_some() => vec![NO_ADDRESS],
         Some(addresses) => addresses.clone(),
         None => {
-            let found = addresses(&url)?;
-            known.insert(name, found.clone());
+            let found = addresses(&name.0, name.1)?;
+            known.insert(name.clone(), found.clone());
             found
         }
     };
     if let Some(public) = addresses.iter().map(SocketAddr::ip).find(|ip| is_public(*ip))
         && !may.public
     {
-        return Err(TargetError::Public(url.host, public));
+        return Err(TargetError::Public(name.0, public));
     }
     Ok(Target {
         url: ask.url.clone(),
         addresses,
         tls: url.is_https.then(|| url.host.clone()),
+        way: ask.way.clone(),
         request,
         http2,
         is_head: ask.method == "HEAD",
@@ -142,19 +202,19 @@ fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target,
     })
 }
 
-fn addresses(url: &Url) -> Result<Vec<SocketAddr>, TargetError> {
-    if let Ok(ip) = url.host.parse::<IpAddr>() {
-        return Ok(vec![SocketAddr::new(ip, url.port)]);
+fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, TargetError> {
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(ip, port)]);
     }
-    let name = millstream_conf::model::HostPort { host: url.host.clone(), port: url.port };
+    let name = millstream_conf::model::HostPort { host: host.to_owned(), port };
     let (tell, told) = mpsc::sync_channel(1);
     // The system's resolver takes as long as it likes; a thread of its own can be left behind with it.
     std::thread::spawn(move || _ = tell.send(resolve::resolve_blocking(&name)));
     match told.recv_timeout(RESOLVING) {
         Ok(Ok(addresses)) => Ok(addresses),
-        Ok(Err(error)) => Err(TargetError::NoSuchHost(url.host.clone(), without_number(&error.to_string()))),
+        Ok(Err(error)) => Err(TargetError::NoSuchHost(host.to_owned(), without_number(&error.to_string()))),
         Err(_) => Err(TargetError::NoSuchHost(
-            url.host.clone(),
+            host.to_owned(),
             "the resolver gave no answer in ten seconds".to_owned(),
         )),
     }

@@ -1,7 +1,10 @@
 //! The flags of `millstream bench`: `ab`'s and `wrk`'s letters where they have one.
 
-use super::value::{count, field, rate, share, time, time_or_none};
+use super::value::{count, field, rate, share, stage, time, time_or_none};
 use clap::{Args, Subcommand, ValueEnum};
+use millstream_load::plan::RateStage;
+use millstream_load::target::ConnectTo;
+use millstream_load::threshold::Threshold;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,7 +15,7 @@ use std::time::Duration;
     after_help = "A closed loop (the default, as wrk and ab) sends the next request when the answer is there: the server sets \
                   the pace.\nAn open loop (--rate, as wrk2) sends when a request is due, and latency counts from then: \
                   a server that stalls shows it.\n\nExit status: 0 measured, 1 wrong use or nothing could be measured, \
-                  2 every answer was an error."
+                  2 every answer was an error, 6 a --fail came true or cannot be judged."
 )]
 pub struct Bench {
     #[command(subcommand)]
@@ -89,9 +92,6 @@ pub struct Load {
     /// How many requests: 10k, 2m
     #[arg(short = 'n', long, value_name = "N", value_parser = count)]
     pub requests: Option<u64>,
-    /// Use connections again; that is the default, the letter is ab's
-    #[arg(short = 'k', long, conflicts_with = "no_keep_alive")]
-    pub keep_alive: bool,
     /// A new connection for each request
     #[arg(long)]
     pub no_keep_alive: bool,
@@ -117,15 +117,21 @@ pub struct Load {
     /// An open loop: so many requests a second, whatever the server does
     #[arg(long, value_name = "N", value_parser = rate, conflicts_with = "find_max")]
     pub rate: Option<f64>,
+    /// An open loop in stages, TIME:RATE each: the rate goes in a straight line from that of the stage before, at first from 0, to
+    /// RATE (as k6's ramping-arrival-rate); 0s:RATE jumps. Such as 10s:100,30s:1k
+    #[arg(long, value_name = "STAGES", value_parser = stage, value_delimiter = ',',
+          conflicts_with_all = ["rate", "find_max", "duration", "requests", "warm_up"])]
+    pub stages: Vec<RateStage>,
     /// How the requests of an open loop are spread (default: constant)
     #[arg(long, value_name = "HOW")]
     pub arrivals: Option<ArrivalsOption>,
     /// The same as --arrivals poisson
     #[arg(long, conflicts_with = "arrivals")]
     pub poisson: bool,
-    /// Send for so long before anything is counted
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = time_or_none)]
-    pub warm_up: Duration,
+    /// Send for so long before anything is counted; 0 counts from the first request (default: a tenth of the time, at most 1s; none
+    /// with -n, --stages or --speed)
+    #[arg(long, value_name = "TIME", value_parser = time_or_none)]
+    pub warm_up: Option<Duration>,
     /// How long an answer may take, and a connection
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub timeout: Duration,
@@ -139,7 +145,37 @@ pub struct Load {
     /// no path then (-: standard input); a request that had a 4xx in the log may have it again
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Search for the highest rate that holds: 99 % of what was due had its answer when the trial ended, but for what is always
+    /// With --log: ask at the log's own moments, so many times as fast: an open loop
+    #[arg(long, value_name = "FACTOR", value_parser = rate, requires = "log",
+          conflicts_with_all = ["rate", "find_max", "stages", "requests", "warm_up"])]
+    pub speed: Option<f64>,
+    /// A file of values, CSV with names in its first line or JSON lines (.jsonl): {{name}} in the URL, in fields and in the body
+    /// becomes the value of a row, each row in its turn; up to 200,000 rows and 64 MB
+    #[arg(long, value_name = "FILE", conflicts_with = "log")]
+    pub data_file: Option<PathBuf>,
+    /// In which order its rows are taken
+    #[arg(long, value_name = "HOW", default_value = "sequence", requires = "data_file")]
+    pub data_order: DataOrder,
+    /// Follow redirects to the same server; the latency is that of the whole way
+    #[arg(short = 'L', long)]
+    pub location: bool,
+    /// With --location: so many redirects of one request at the most
+    #[arg(long, value_name = "N", default_value_t = 50, requires = "location")]
+    pub max_redirs: u32,
+    /// Connect to HOST2:PORT2 in place of a URL's HOST1:PORT1, each of which may be empty; as curl's
+    #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = ConnectTo::parse)]
+    pub connect_to: Vec<ConnectTo>,
+    /// Connect to this socket in the file system
+    #[arg(long, value_name = "PATH", conflicts_with = "connect_to")]
+    pub unix_socket: Option<PathBuf>,
+    /// Take any certificate; without it, it must be one that the system trusts (SSL_CERT_FILE names another list)
+    #[arg(short = 'k', long)]
+    pub insecure: bool,
+    /// The run has failed where this holds, and the exit status is 6: p99>50ms, mean>20ms, errors>1%, errors>10, rate<500. May be
+    /// given several times
+    #[arg(long, value_name = "BOUND")]
+    pub fail: Vec<Threshold>,
+    /// Search for the highest rate that holds and confirm it by 15 further trials: 99 % of what was due had its answer when the trial ended, but for what is always
     /// on its way; -d is the length of each trial (default 5s)
     #[arg(long, conflicts_with = "requests")]
     pub find_max: bool,
@@ -155,9 +191,12 @@ pub struct Load {
     /// Write a page with pictures to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// A server's certificate must be one that the system trusts
-    #[arg(long)]
-    pub verify: bool,
+    /// Write all latencies as a log of HdrHistogram (V2), or where the file ends in .hgrm as its percentiles
+    #[arg(long, value_name = "FILE")]
+    pub export_hdr: Option<PathBuf>,
+    /// Write the figures in Prometheus's text format
+    #[arg(long, value_name = "FILE")]
+    pub export_prometheus: Option<PathBuf>,
     /// No progress on standard error
     #[arg(short = 'q', long)]
     pub quiet: bool,
@@ -173,4 +212,13 @@ pub enum ArrivalsOption {
     Constant,
     /// As many independent clients would come
     Poisson,
+}
+
+/// In which order the rows of a data file are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DataOrder {
+    /// As they stand in the file, each thread from another place on
+    Sequence,
+    /// Each once in an order that looks random, and again; the same order in each run
+    Random,
 }

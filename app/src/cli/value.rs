@@ -1,6 +1,7 @@
 //! The values of flags that the measuring verbs share: counts, rates, times, shares and field lines, each with its bounds.
 
 use millstream_conf::value;
+use millstream_load::plan::RateStage;
 use std::time::Duration;
 
 /// `10`, `10k`, `2m`, `1g`: thousands, millions, thousands of millions.
@@ -63,6 +64,14 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
     })
 }
 
+/// `30s:1k`: a time, and the rate at its end, which may be 0.
+pub(super) fn stage(text: &str) -> Result<RateStage, String> {
+    let wrong = || "write a time and a rate such as 30s:1k".to_owned();
+    let (length, rate) = text.split_once(':').ok_or_else(wrong)?;
+    let rate = scaled(rate).filter(|rate| *rate >= 0.0).ok_or_else(wrong)?;
+    Ok(RateStage { duration: time_or_none(length)?, rate })
+}
+
 /// `0.1%`, or `0.001`.
 pub(super) fn share(text: &str) -> Result<f64, String> {
     let (number, whole) = match text.strip_suffix('%') {
@@ -116,6 +125,15 @@ mod tests {
         assert_eq!((share("0.1%"), share("0.5"), share("0")), (Ok(0.001), Ok(0.5), Ok(0.0)));
         for wrong in ["101%", "2", "nan", "%"] {
             assert!(share(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_stage_is_a_time_and_a_rate() {
+        let stage = |text: &str| stage(text).map(|stage| (stage.duration.as_millis(), stage.rate));
+        assert_eq!((stage("30s:1k"), stage("0s:0")), (Ok((30_000, 1_000.0)), Ok((0, 0.0))));
+        for wrong in ["", "30s", ":1", "30s:", "30s:-1", "soon:1", "1:2:3"] {
+            assert!(stage(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -1,7 +1,8 @@
 //! `millstream bench`: loads what the user names, and says what came of it.
 //!
 //! Flags become a plan (`plan`), the plan an outcome, the outcome text, JSON and a page. Before the load each server is
-//! asked once (`first`), so that a mistake ends in a sentence. Exit status: 0 measured, 1 nothing could be, 2 every answer an error.
+//! asked once (`first`), so that a mistake ends in a sentence. Exit status: 0 measured, 1 nothing could be, 2 every answer an error,
+//! 6 a bound was not kept.
 
 mod plan;
 mod first;
@@ -15,15 +16,17 @@ use super::stop;
 use crate::cli::{Bench, BenchVerb, Load};
 use first::Single;
 use limit::Watch;
-use millstream_load::outcome::Outcome;
+use millstream_load::outcome::{Kept, Outcome};
 use millstream_load::plan::Plan;
 use millstream_load::progress::Live;
 use millstream_load::stop::Stop;
-use millstream_load::{drive, report};
+use millstream_load::{drive, export, report};
 use std::process::ExitCode;
 
 /// Every answer was an error.
 const ALL_ERRORS: u8 = 2;
+/// A bound was not kept, or it is not known whether it was. 3 to 5 are `compare`'s.
+const MISSED: u8 = 6;
 
 /// The whole command.
 pub fn run(bench: &Bench) -> ExitCode {
@@ -37,6 +40,8 @@ fn load(flags: &Load) -> Result<ExitCode, End> {
     let mut plan = plan::plan(flags)?;
     drive::check(&plan).map_err(|error| error.to_string())?;
     let mut output = Output::open(flags.json.as_deref(), flags.html.as_deref())?;
+    output.export(flags.export_hdr.as_deref())?;
+    output.export(flags.export_prometheus.as_deref())?;
     let stop = stop::on_signals(stop::SECOND)?;
     let single = first::ask(&mut plan, flags.same_body, &stop)?;
     let measured = if flags.find_max {
@@ -46,6 +51,12 @@ fn load(flags: &Load) -> Result<ExitCode, End> {
     };
     let outcome = measured.ok_or(End::Stopped(" before anything was measured"))?;
     output.write(|| report::json::write(&outcome), || report::html::html(&outcome))?;
+    let hdr = flags.export_hdr.as_ref().map(|file| match file.extension() {
+        Some(ending) if ending == "hgrm" => export::percentiles(&outcome),
+        _ => export::interval_log(&outcome),
+    });
+    let prometheus = flags.export_prometheus.as_ref().map(|_| export::prometheus(&outcome));
+    output.write_exports(hdr.into_iter().chain(prometheus))?;
     ended(&outcome)
 }
 
@@ -75,12 +86,19 @@ fn once(
     if outcome.seconds <= 0.0 {
         return Ok(None);
     }
+    outcome.thresholds = flags.fail.iter().map(|bound| bound.judge(&outcome)).collect();
     output.put(&report::text::results(&outcome));
     Ok(Some(outcome))
 }
 
 /// Whether there was anything but errors.
 fn ended(outcome: &Outcome) -> Result<ExitCode, End> {
+    let missed = outcome.thresholds.iter().filter(|judged| judged.verdict != Kept::Passed);
+    let missed: Vec<String> = missed.map(report::text::sentence).collect();
+    if outcome.counts.answers > 0 && !missed.is_empty() {
+        missed.iter().for_each(|sentence| end::tell(sentence));
+        return Ok(ExitCode::from(MISSED));
+    }
     if outcome.counts.answers > 0 {
         return Ok(ExitCode::SUCCESS);
     }

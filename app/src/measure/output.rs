@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 pub(super) struct Output {
     json: Option<Place>,
     html: Option<Place>,
+    /// What other tools read.
+    exports: Vec<Place>,
     /// Why text for the user was lost, the first time that it was.
     lost: OnceCell<io::Error>,
 }
@@ -38,7 +40,7 @@ impl Output {
     /// A file cannot be written, or both reports are to be on standard output.
     pub(super) fn open(json: Option<&Path>, html: Option<&Path>) -> Result<Output, End> {
         let (json, html) = (json.map(Place::open).transpose()?, html.map(Place::open).transpose()?);
-        let output = Output { json, html, lost: OnceCell::new() };
+        let output = Output { json, html, exports: Vec::new(), lost: OnceCell::new() };
         match (&output.json, &output.html) {
             (Some(Place::Standard), Some(Place::Standard)) => {
                 Err("standard output takes one report: JSON or the page".to_owned().into())
@@ -47,13 +49,37 @@ impl Output {
         }
     }
 
+    /// One more file, where one is named.
+    ///
+    /// # Errors
+    /// It cannot be written, or is to be on standard output with another.
+    pub(super) fn export(&mut self, path: Option<&Path>) -> Result<(), End> {
+        let Some(path) = path else { return Ok(()) };
+        if path == "-" && self.takes_standard_output() {
+            return Err("standard output takes one report".to_owned().into());
+        }
+        self.exports.push(Place::open(path)?);
+        Ok(())
+    }
+
+    /// Writes them, in the order in which they were named.
+    ///
+    /// # Errors
+    /// The first that cannot be written.
+    pub(super) fn write_exports(&mut self, texts: impl Iterator<Item = String>) -> Result<(), End> {
+        self.exports.iter_mut().zip(texts).try_for_each(|(place, text)| place.write(&text))
+    }
+
+    fn takes_standard_output(&self) -> bool {
+        let places = [&self.json, &self.html].into_iter().flatten().chain(&self.exports);
+        places.into_iter().any(|place| matches!(place, Place::Standard))
+    }
+
     /// Text for the user: on standard output, or on standard error where a report takes the other. That it was lost is said
     /// by [`Output::write`] or [`Output::end`].
     pub(super) fn put(&self, text: &str) {
         let text = terminal::visible(text);
-        let is_taken =
-            [&self.json, &self.html].into_iter().flatten().any(|place| matches!(place, Place::Standard));
-        let put = if is_taken {
+        let put = if self.takes_standard_output() {
             io::stderr().write_all(text.as_bytes())
         } else {
             to_standard_output(text.as_bytes())

@@ -8,9 +8,10 @@
 
 use crate::exchange::Reader;
 use crate::multiplex::Multiplex;
-use crate::plan::Plan;
+use crate::plan::{Plan, Target};
 use crate::stream::Stream;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +43,19 @@ pub(super) struct Sent {
     pub(super) first_byte: u64,
 }
 
+/// What a redirect asks for.
+#[derive(Debug)]
+pub(super) struct Hop {
+    pub(super) target: Target,
+    /// The place of the first target in the plan.
+    pub(super) place: u32,
+    /// How many redirects led here.
+    pub(super) count: u32,
+    /// When the first request should have started, and when it was sent.
+    pub(super) due: u64,
+    pub(super) sent: u64,
+}
+
 /// See the module.
 pub(super) struct Connection {
     /// Its lane in the worker.
@@ -69,6 +83,8 @@ pub(super) struct Connection {
     pub(super) is_answered: bool,
     /// HTTP/2: connections in its place that the server ended without an answer, one after the other.
     pub(super) fruitless: u32,
+    /// In place of the plan's target, where a redirect is followed: of the request on its way, or next to be sent.
+    pub(super) hop: Option<Arc<Hop>>,
     /// Requests on their way, oldest first.
     pub(super) sent: VecDeque<Sent>,
     /// How many of them, the newest, have not gone out whole.
@@ -93,6 +109,7 @@ impl Connection {
             reader: Reader::default(),
             http2: None,
             is_answered: false,
+            hop: None,
             fruitless: 0,
             sent: VecDeque::new(),
             unsent: 0,
@@ -100,7 +117,19 @@ impl Connection {
         }
     }
 
-    /// Closes the socket and forgets what belonged to it; closing takes it out of epoll too.
+    /// The hop that is to be sent next, if any.
+    #[inline]
+    pub(super) fn next_hop(&self) -> Option<&Hop> {
+        self.hop.as_deref().filter(|_| self.sent.is_empty())
+    }
+
+    /// What the request on its way asks for, a place in the plan.
+    #[inline]
+    pub(super) fn target<'a>(hop: Option<&'a Hop>, plan: &'a Plan, place: u32) -> &'a Target {
+        hop.map_or_else(|| &plan.targets[place as usize], |hop| &hop.target)
+    }
+
+    /// Closes the socket and forgets what belonged to it but the hop, which goes on elsewhere; closing takes it out of epoll too.
     pub(super) fn reset(&mut self) {
         self.stream = None;
         self.stage = Stage::Unopened;

@@ -3,14 +3,14 @@
 //! Never touches a socket. Next: `worker`.
 
 use crate::pace::Pace;
-use crate::plan::{Mode, Plan};
+use crate::plan::{Mode, Plan, Schedule, Way};
 use rustls::pki_types::ServerName;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// See the module.
 pub(super) struct Lane {
-    /// Places of targets in the plan, in the order in which they are asked for; never empty.
+    /// Places of targets in the plan, in the order in which they are asked for; empty only where nothing is ever due.
     order: Vec<u32>,
     next: usize,
     pub(super) addresses: Vec<SocketAddr>,
@@ -18,6 +18,8 @@ pub(super) struct Lane {
     pub(super) address: u32,
     /// The server's name, where TLS is spoken to it.
     pub(super) name: Option<ServerName<'static>>,
+    /// How it is reached.
+    pub(super) way: Way,
     /// Open loop: when requests should start.
     pub(super) pace: Option<Pace>,
     /// Open loop: connections with room for a request, longest free first; each with its generation.
@@ -31,31 +33,46 @@ pub(super) struct Lane {
 impl Lane {
     /// The lane for one server: `part` of the `parts` threads that talk to it.
     pub(super) fn new(plan: &Plan, places: &[u32], part: u32, parts: u32, seed: u64) -> Lane {
-        let order: Vec<u32> = if plan.order.is_empty() {
-            places.to_vec()
-        } else {
+        let mut order: Vec<u32> = places.to_vec();
+        // Of a log with its own timing each thread has its part of the lines.
+        let mut own_moments = None;
+        if !plan.order.is_empty() {
             // A log has more lines, and more distinct ones, than can be compared with each other.
             let mut is_own = vec![false; plan.targets.len()];
             places.iter().for_each(|place| is_own[*place as usize] = true);
-            plan.order.iter().copied().filter(|place| is_own[*place as usize]).collect()
-        };
+            let lines = (0..plan.order.len()).filter(|line| is_own[plan.order[*line] as usize]);
+            if let Some(Schedule::Log { moments, .. }) = &plan.schedule {
+                let lines: Vec<usize> = lines.skip(part as usize).step_by(parts as usize).collect();
+                order = lines.iter().map(|line| plan.order[*line]).collect();
+                own_moments = Some(lines.iter().map(|line| moments[*line]).collect());
+            } else {
+                order = lines.map(|line| plan.order[line]).collect();
+            }
+        }
         let whole = if plan.order.is_empty() { plan.targets.len() } else { plan.order.len() };
-        let pace = match plan.mode {
-            Mode::Closed => None,
-            Mode::Open { rate, arrivals } => {
-                let own = rate * order.len() as f64 / whole as f64 / f64::from(parts);
-                Some(Pace::new(own, arrivals, f64::from(part) / f64::from(parts), seed))
+        let share = order.len() as f64 / whole as f64 / f64::from(parts);
+        let phase = f64::from(part) / f64::from(parts);
+        let pace = match (plan.mode, &plan.schedule) {
+            (Mode::Closed, _) => None,
+            (Mode::Open { rate, arrivals }, None) => Some(Pace::new(rate * share, arrivals, phase, seed)),
+            (Mode::Open { arrivals, .. }, Some(Schedule::Stages(stages))) => {
+                Some(Pace::staged(stages, share, arrivals, phase, seed))
+            }
+            (Mode::Open { .. }, Some(Schedule::Log { .. })) => {
+                Some(Pace::at(own_moments.unwrap_or_default()))
             }
         };
         let first = &plan.targets[places[0] as usize];
         // Threads begin at different places, so that they do not all ask for the same at once.
-        let next = order.len() * part as usize / parts as usize;
+        let is_timed = matches!(plan.schedule, Some(Schedule::Log { .. }));
+        let next = if is_timed { 0 } else { order.len() * part as usize / parts as usize };
         Lane {
             order,
             next,
             addresses: first.addresses.clone(),
             address: 0,
             name: first.tls.as_ref().and_then(|name| ServerName::try_from(name.clone()).ok()),
+            way: first.way.clone(),
             pace,
             free: VecDeque::new(),
             unopened: VecDeque::new(),

@@ -9,7 +9,7 @@ use crate::drive;
 use crate::http2_request::Http2Request;
 use crate::party::{Meter, Metered, Whose, time_wait_of_late};
 use crate::peer::Party;
-use crate::plan::{Plan, Target};
+use crate::plan::{Plan, Target, Way};
 use crate::probe::{self, ProbeError};
 use crate::progress::Progress;
 use crate::step::{Step, StepSetting};
@@ -89,7 +89,9 @@ fn of_step(target: &Target, step: Step) -> Result<Target, &'static str> {
         true => Some(Arc::new(Http2Request::of(&target.request, step.is_tls())?)),
         false => None,
     };
-    Ok(Target { tls: step.is_tls().then(|| "localhost".to_owned()), http2, ..target.clone() })
+    // The proxy's certificate was made for it just now.
+    let way = Way { insecure: true, ..Way::default() };
+    Ok(Target { tls: step.is_tls().then(|| "localhost".to_owned()), way, http2, ..target.clone() })
 }
 
 impl Bench<'_> {
@@ -257,7 +259,6 @@ impl Bench<'_> {
             pipeline: breadth.streams,
             warm_up: self.warm_up,
             timeout: self.timeout,
-            verify: false,
             ..Plan::closed(
                 target,
                 breadth.connections,

@@ -12,7 +12,6 @@ use crate::report::{json, quantity};
 use crate::step::Step;
 use crate::step::running::Running;
 use crate::stop::CutShort;
-use crate::tally::add_errors;
 use serde::{Deserialize, Serialize};
 
 /// A whole climb.
@@ -180,7 +179,7 @@ pub fn figures(rounds: &[Round]) -> Option<Figures> {
         known.map(median)
     };
     let mut all_errors = Errors::default();
-    rounds.iter().for_each(|round| add_errors(&mut all_errors, &round.outcome.counts.errors));
+    rounds.iter().for_each(|round| all_errors.add(&round.outcome.counts.errors));
     Some(Figures {
         rate: Spread {
             median: median(rates.clone()),

@@ -38,6 +38,8 @@ fn round(answers: u64, errors: Errors) -> Round {
         tls: false,
         began_unix_milliseconds: 0,
         warm_up: 0.0,
+        schedule: None,
+        thresholds: Vec::new(),
         seconds: 2.0,
         interrupted: false,
         counts,

@@ -104,3 +104,46 @@ fn what_lies_before_a_moment_is_passed_over_at_once() {
     let mean = waits.iter().sum::<f64>() / waits.len() as f64;
     assert!((mean - 1.0).abs() < 0.1, "arrivals without memory: {mean}");
 }
+
+fn stage(seconds: u64, rate: f64) -> RateStage {
+    RateStage { duration: std::time::Duration::from_secs(seconds), rate }
+}
+
+#[test]
+fn a_stage_ramps_from_the_rate_before_it_and_a_jump_takes_no_time() {
+    // 0 to 100 in 10 s: 500. A jump to 1,000, held for 2 s: 2,000. Down to 0 in 4 s: 2,000.
+    let stages = [stage(10, 100.0), stage(0, 1_000.0), stage(2, 1_000.0), stage(4, 0.0)];
+    let mut all: Vec<u64> = (0..3)
+        .flat_map(|part| {
+            let pace = Pace::staged(&stages, 1.0 / 3.0, Arrivals::Constant, f64::from(part) / 3.0, 0);
+            assert_eq!(pace.left_until(16 * SECOND), dues(pace.clone(), 16 * SECOND).len() as u64);
+            dues(pace, u64::MAX)
+        })
+        .collect();
+    all.sort_unstable();
+    let within =
+        |from: u64, to: u64| all.iter().filter(|due| (from * SECOND..to * SECOND).contains(due)).count();
+    let found = [within(0, 5), within(5, 10), within(10, 11), within(11, 12), within(12, 16)];
+    for (found, expected) in found.into_iter().zip([125, 375, 1_000, 1_000, 2_000]) {
+        assert!(found.abs_diff(expected) <= 2, "{found} of {expected}");
+    }
+    assert!(all.last().is_some_and(|last| *last < 16 * SECOND));
+    let random = Pace::staged(&stages, 1.0, Arrivals::Poisson, 0.0, 1);
+    // 4,500 ± 67 are Poisson's.
+    assert!(dues(random, u64::MAX).len().abs_diff(4_500) < 300);
+}
+
+#[test]
+fn what_a_stage_asked_for_before_a_moment_is_passed_over() {
+    let mut pace = Pace::staged(&[stage(10, 100.0)], 1.0, Arrivals::Constant, 0.0, 0);
+    pace.skip_to(5 * SECOND);
+    assert!(pace.due() >= 5 * SECOND && pace.due() < 5 * SECOND + SECOND / 25, "{}", pace.due());
+    assert!(pace.left_until(10 * SECOND).abs_diff(375) <= 1);
+}
+
+#[test]
+fn moments_of_a_log_are_kept_and_end() {
+    let pace = Pace::at([5, 5, 900].into());
+    assert_eq!((pace.left_until(6), pace.left_until(1_000)), (2, 3));
+    assert_eq!(dues(pace, u64::MAX), [5, 5, 900]);
+}

@@ -7,6 +7,7 @@ fn target(port: u16) -> Target {
         url: format!("http://127.0.0.1:{port}/"),
         addresses: vec![SocketAddr::from(([127, 0, 0, 1], port))],
         tls: None,
+        way: Way::default(),
         request: Arc::from(&b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"[..]),
         http2: None,
         is_head: false,

@@ -1,5 +1,7 @@
 //! Why a single request had no answer, in words that say what to do.
 
+use crate::plan::Target;
+use crate::target::NO_ADDRESS;
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,6 +21,8 @@ pub enum ProbeError {
     TlsServer(SocketAddr),
     /// TLS could not be agreed on, in rustls's words.
     Tls(SocketAddr, String),
+    /// The server's certificate is not trusted, and why.
+    Untrusted(SocketAddr, String),
     /// The server closed the connection without an answer.
     Closed(SocketAddr),
     /// No answer began in time.
@@ -51,6 +55,10 @@ impl fmt::Display for ProbeError {
             E::PlainServer(at) => write!(out, "{at} does not speak TLS: write http:// instead of https://"),
             E::TlsServer(at) => write!(out, "{at} speaks TLS: write https:// instead of http://"),
             E::Tls(at, why) => write!(out, "no TLS could be agreed on with {at}: {why}"),
+            E::Untrusted(at, why) => write!(
+                out,
+                "the certificate of {at} is not trusted: {why}; name its issuer's in SSL_CERT_FILE, or say --insecure (-k)"
+            ),
             E::Closed(at) => write!(out, "{at} closed the connection without an answer"),
             E::Silent(at, limit) => write!(out, "{at} gave no answer within {limit:?}"),
             E::Unfinished(at, limit, bytes) => {
@@ -75,3 +83,14 @@ impl fmt::Display for ProbeError {
 }
 
 impl std::error::Error for ProbeError {}
+
+impl ProbeError {
+    /// In words, where the target is reached by a socket in the file system with its name.
+    pub fn told_of(&self, target: &Target) -> String {
+        let words = self.to_string();
+        match &target.way.unix_socket {
+            Some(path) => words.replace(&NO_ADDRESS.to_string(), &format!("unix:{}", path.display())),
+            None => words,
+        }
+    }
+}

@@ -4,7 +4,7 @@
 //! the types by `cargo xtask docs`. A file that is read may be anything: what is wrong with it is said in one sentence.
 
 use super::text::per_second;
-use crate::outcome::Outcome;
+use crate::outcome::{NotReached, Outcome};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -54,6 +54,8 @@ struct Document<'a> {
     /// Open loop: the share of requests due that were not late at the end, 0 to 1; what the rate and the latency put on its way
     /// is not late. Below 0.99 the rate was not reached. 1 in a closed loop.
     kept_up: f64,
+    /// Open loop: that the rate was not reached, and why; `null`: it was, or there was none.
+    not_reached: Option<NotReached>,
     #[serde(flatten)]
     outcome: &'a Outcome,
 }
@@ -78,6 +80,7 @@ pub fn write(outcome: &Outcome) -> String {
         error_share: outcome.error_share(),
         lost_share: outcome.lost_share(),
         kept_up: outcome.kept_up(),
+        not_reached: outcome.not_reached(),
         outcome,
     };
     write_versioned(BENCH, &document)

@@ -66,12 +66,9 @@ pub(crate) fn closed() -> Outcome {
         seconds: 10.0,
         interrupted: false,
         limit: None,
+        schedule: None,
+        thresholds: Vec::new(),
         counts: Counts {
-            unfinished: 0,
-            ran_out: false,
-            surplus: 0,
-            silent: 0,
-            resent: 0,
             requests: answers + 200,
             answers,
             bytes_read: answers * 1_420,
@@ -79,7 +76,7 @@ pub(crate) fn closed() -> Outcome {
             bytes_written: answers * 96,
             connections: 200,
             statuses: [(200, answers)].into(),
-            errors: Errors::default(),
+            ..Counts::default()
         },
         service: Latency::of(&latency),
         first_byte: Latency::of(&latency),
@@ -154,12 +151,14 @@ pub(crate) fn searched() -> Outcome {
         answered: rate * 0.998,
         p99,
         error_share: 0.0,
+        is_further: false,
         miss: miss.map(str::to_owned),
     };
     let search = SearchOutcome {
         p99: Some(50_000),
         errors: 0.001,
         found: "5,000 requests a second hold; at 5,100 only 87 % were answered in time".to_owned(),
+        confirmed: None,
         trials: vec![
             tried(4_000.0, 2_100, None),
             tried(5_100.0, 431_000, Some("only 87 % were answered in time")),
@@ -181,6 +180,7 @@ pub(crate) fn failing() -> Outcome {
         malformed: 5,
         refused: 0,
         reset: 0,
+        redirect: 0,
         status: 60,
         body: 7,
     };
@@ -226,6 +226,7 @@ pub(crate) fn plan() -> Plan {
         url: "http://127.0.0.1:8080/".to_owned(),
         addresses: vec![([127, 0, 0, 1], 8080).into()],
         tls: None,
+        way: Default::default(),
         request: (*b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").into(),
         http2: None,
         is_head: false,
@@ -243,6 +244,7 @@ pub(crate) fn plan() -> Plan {
         keep_alive: true,
         pipeline: 1,
         timeout: Duration::from_secs(2),
-        verify: true,
+        schedule: None,
+        redirects: 0,
     }
 }

@@ -3,12 +3,17 @@
 //!
 //! Plain text, no colours: it is pasted into tickets. Next: `json` for programs, `html` for the picture.
 
+mod demand;
+
+pub use demand::sentence;
+
 use super::CLOSES;
 use super::paragraph::wrapped;
 use super::quantity::{bytes, count, duration, percent, percentile, plural, rate, scaled, span};
 use crate::histogram;
-use crate::outcome::{KEPT_UP, Latency, OfUrl, Outcome};
-use crate::plan::{Arrivals, Mode, OPEN_CONNECTIONS, Plan};
+pub use crate::outcome::error_meaning;
+use crate::outcome::{Latency, OfUrl, Outcome};
+use crate::plan::{Arrivals, Mode, Plan};
 use millstream_net::terminal;
 
 /// The most URLs that are named one by one, and the most that have a line of figures.
@@ -32,18 +37,17 @@ pub fn running(plan: &Plan) -> String {
         (None, None) => "test".to_owned(),
     };
     let streams = plan.is_http2().then_some(plan.pipeline);
-    let mut text = heading(&length, &urls, plan.threads, (plan.connections, streams), plan.mode);
-    if !plan.warm_up.is_zero() {
-        let warm_up = span(plan.warm_up.as_secs_f64());
-        text.push_str(&format!("  the first {warm_up} are a warm-up and not counted\n"));
-    }
-    text
+    heading(&length, &urls, plan.threads, (plan.connections, streams), plan.mode)
+        + &demand::announced(plan)
+        + "\n"
 }
 
 /// What a run came to, without the heading that [`running`] printed when it began.
 pub fn results(outcome: &Outcome) -> String {
     let mut lines = vec![answer(outcome)];
-    for part in [statistics, distribution, totals, connections, errors, by_url, rates, generator] {
+    let parts =
+        [statistics, distribution, totals, connections, errors, demand::stages, by_url, rates, generator];
+    for part in parts.into_iter().chain([demand::thresholds as fn(&Outcome) -> Vec<String>]) {
         lines.extend(part(outcome));
     }
     let mut text = lines.join("\n") + "\n";
@@ -75,23 +79,6 @@ pub fn loop_sentence(mode: Mode) -> String {
         "open loop at {} requests/s ({arrivals}); latency counts from when a request was due, so a stall shows in full",
         rate(wanted)
     )
-}
-
-/// What a kind of error means, by its name in [`crate::outcome::Errors::kinds`].
-pub fn error_meaning(kind: &str) -> &'static str {
-    match kind {
-        "connect" => "no connection: refused, unreachable, or too slow",
-        "tls" => "the TLS handshake failed",
-        "timeout" => "no whole answer in time; each counts in the latency with its timeout",
-        "closed" => "closed or reset before an answer began",
-        "short body" => "the body was shorter than announced",
-        "malformed" => "what came is not HTTP",
-        "refused" => "the server refused the stream (REFUSED_STREAM), or one connection after the other",
-        "reset" => "the server ended the stream (RST_STREAM)",
-        "status" => "a whole answer with a status that was not expected",
-        "body" => "a whole answer with a body that was not expected",
-        _ => "",
-    }
 }
 
 /// `value` per second of a run; 0 for a run without a duration.
@@ -139,44 +126,15 @@ fn answer(outcome: &Outcome) -> String {
         0 => format!("No answers in {}", duration(outcome.seconds * 1e6)),
         _ => format!("{at_least}{rate_told} requests/s, p50 {p50}, p99 {p99}"),
     };
-    if let Mode::Open { rate: wanted, .. } = outcome.mode
-        && outcome.kept_up() < KEPT_UP
-    {
-        let wanted = rate(wanted);
-        line.push_str(&format!(
-            ". NOT REACHED: {wanted} requests/s were asked for: {}",
-            not_reached(outcome)
-        ));
+    if let Some(found) = outcome.not_reached() {
+        let (asked, why) = (rate(found.asked), demand::not_reached(outcome, found.cause));
+        line.push_str(&format!(". NOT REACHED: {asked} requests/s were asked for: {why}"));
     }
     if let Some(limits) = limits {
         let limits = printable(limits);
         line.push_str(&format!(". {name}: {}. {}", limits.trim_end_matches('.'), limits_mean(outcome.mode)));
     }
     line
-}
-
-/// Why a rate was not reached.
-fn not_reached(outcome: &Outcome) -> String {
-    let (counts, most) = (&outcome.counts, outcome.connections);
-    if outcome.generator.limits.is_some() {
-        return "the generator is at its limit".to_owned();
-    }
-    if counts.errors.connect + counts.errors.tls + counts.errors.closed > counts.answers {
-        return "connections fail, see below".to_owned();
-    }
-    if !counts.ran_out || most >= OPEN_CONNECTIONS {
-        return "the server does not keep up".to_owned();
-    }
-    let busy = format!("all {} connections were busy", count(u64::from(most)));
-    if outcome.service.is_empty() {
-        return busy + ", which -c bounds";
-    }
-    let carried = f64::from(most) * f64::from(outcome.pipeline) / (outcome.service.mean / 1e6);
-    format!(
-        "{busy}, and they carry {} a second at {} per answer; more connections (-c) show whether the server can do more",
-        rate(carried),
-        duration(outcome.service.mean)
-    )
 }
 
 /// What it means that the generator was the limit: of a closed loop for the rate, of an open one for the latencies.
@@ -312,6 +270,10 @@ fn connections(outcome: &Outcome) -> Vec<String> {
         (true, false) => "",
     };
     let mut said = vec![format!("Connections opened: {}{how}", count(counts.connections))];
+    let redirects = counts.redirects;
+    said.extend(
+        (redirects > 0).then(|| format!("Redirects: {}, each a request of its own", count(redirects))),
+    );
     said.extend(outcome.is_closed_on().then(|| CLOSES.to_owned()));
     said.extend((counts.silent > 0).then(|| format!("Kept waiting: {}", kept_waiting(outcome))));
     if let Some(http2) = &outcome.http2 {

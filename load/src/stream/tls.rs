@@ -1,7 +1,7 @@
 //! The client's TLS: one protocol alone is offered, HTTP/1.1 or HTTP/2; each connection makes a full handshake as a new client does.
 //!
-//! Whether a certificate is trusted is the user's to ask for: what is measured is most often one's own server with a
-//! certificate of its own.
+//! A certificate must be one that the system trusts, unless the user says otherwise: what is measured may be one's own server
+//! with a certificate of its own.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier};

@@ -2,7 +2,7 @@
 //!
 //! It is bounded whatever the run: a dozen ticks for the view, at most [`SLICES`] slices that grow longer as the run does.
 
-use super::{Tick, add_errors};
+use super::Tick;
 use crate::outcome::{Errors, Slice};
 use crate::progress::Progress;
 use hdrhistogram::Histogram;
@@ -89,7 +89,7 @@ impl Board {
         // A thread that is late with its last tick of the warm-up is too late for it.
         if (number >= 0) == state.is_measuring {
             state.answers += tick.answers;
-            add_errors(&mut state.errors, &tick.errors);
+            state.errors.add(&tick.errors);
         }
         let Ok(number) = usize::try_from(number) else { return };
         while number / state.fold >= SLICES {

@@ -16,7 +16,7 @@ fn bench(arguments: &[&str]) -> (i32, String, String) {
 
 /// The JSON of a run over HTTP/2 that measured something.
 fn measured(arguments: &[&str]) -> Value {
-    let (status, told, complained) = bench(&[&["-q", "--http2", "--json", "-"], arguments].concat());
+    let (status, told, complained) = bench(&[&["-q", "-k", "--http2", "--json", "-"], arguments].concat());
     assert_eq!(status, 0, "{told}{complained}");
     serde_json::from_str(&told).expect("it is JSON")
 }

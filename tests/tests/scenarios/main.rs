@@ -100,6 +100,8 @@ mod explain;
 mod ladder;
 mod bench;
 mod bench_http2;
+mod bench_inputs;
+mod bench_demands;
 mod safety;
 mod stampede;
 mod capacity;

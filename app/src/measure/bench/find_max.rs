@@ -4,8 +4,8 @@ use super::plan;
 use crate::cli::Load;
 use crate::measure::end::End;
 use crate::measure::output::Output;
-use millstream_load::find_max::{self, Found, Goal, SearchSight, Trial};
-use millstream_load::outcome::{Outcome, SearchOutcome};
+use millstream_load::find_max::{self, Found, Goal, Miss, SearchSight, Trial};
+use millstream_load::outcome::{Confirmed, Outcome, SearchOutcome};
 use millstream_load::plan::Plan;
 use millstream_load::progress::Live;
 use millstream_load::report::{self, quantity};
@@ -48,12 +48,18 @@ pub(super) fn search(
     let found = found.map_err(|error| error.to_string())?;
     let is_stopped = stop.load(std::sync::atomic::Ordering::Relaxed);
     match found {
-        Found { best: Some(best), failed, tried } => {
-            let found = conclusion(&best, failed.as_ref(), is_stopped);
+        Found { best: Some(mut best), confirmed, failed, tried } => {
+            best.outcome.thresholds = flags.fail.iter().map(|bound| bound.judge(&best.outcome)).collect();
+            let found = conclusion(&best, confirmed, failed.as_ref(), is_stopped);
             output.put(&format!("\n{found}\n\n"));
             output.put(&report::text::report(&best.outcome));
-            let search =
-                SearchOutcome { p99: goal.p99_microseconds(), errors: goal.errors, found, trials: tried };
+            let search = SearchOutcome {
+                p99: goal.p99_microseconds(),
+                errors: goal.errors,
+                found,
+                confirmed,
+                trials: tried,
+            };
             Ok(Some(Outcome { search: Some(search), ..best.outcome }))
         }
         Found { best: None, failed: Some((rate, miss)), .. } if !is_stopped => {
@@ -75,24 +81,29 @@ fn words(goal: Goal) -> String {
 fn line(trial: &Trial) -> String {
     let rate = quantity::rate(trial.rate);
     let p99 = quantity::duration(trial.outcome.latency.percentile(99.0) as f64);
+    let again = if trial.is_further { " again" } else { "" };
     match &trial.miss {
-        None => format!("{rate:>12}/s  held            p99 {p99}\n"),
+        None => format!("{rate:>12}/s  {:<14}  p99 {p99}\n", format!("held{again}")),
         Some(miss) => format!("{rate:>12}/s  did not hold    {miss}\n"),
     }
 }
 
-fn conclusion(best: &Trial, failed: Option<&(f64, find_max::Miss)>, is_stopped: bool) -> String {
+/// What was found, how often it held, and what lies above.
+fn conclusion(
+    best: &Trial,
+    confirmed: Option<Confirmed>,
+    failed: Option<&(f64, Miss)>,
+    is_stopped: bool,
+) -> String {
     let rate = quantity::rate(best.rate);
-    match failed {
-        Some((above, find_max::Miss::Generator(why))) => {
-            format!("At least {rate} requests a second hold; at {} {why}", quantity::rate(*above))
-        }
-        Some((above, miss)) => {
-            format!("{rate} requests a second hold; at {} {miss}", quantity::rate(*above))
-        }
-        None if is_stopped => format!("At least {rate} requests a second hold: the search was stopped"),
-        None => {
-            format!("At least {rate} requests a second hold: no trial failed, and there are no more trials")
-        }
-    }
+    let Some(Confirmed { held, of }) = confirmed else {
+        let why = if is_stopped { "the search was stopped" } else { "there are no more trials" };
+        return format!("{rate} requests a second held once, which is not confirmed: {why}");
+    };
+    let above = match failed {
+        Some((above, miss)) => format!("; at {} {miss}", quantity::rate(*above)),
+        None => "; no trial above it failed".to_owned(),
+    };
+    let at_least = if matches!(failed, Some((_, Miss::Generator(_))) | None) { "At least " } else { "" };
+    format!("{at_least}{rate} requests a second hold, in {held} of {of} further trials{above}")
 }

@@ -9,6 +9,7 @@ use millstream_load::plan::{Mode, Plan, Target};
 use millstream_load::probe::{self, ProbeError, Reply};
 use millstream_load::report::quantity;
 use millstream_load::stop::Stop;
+use millstream_load::target;
 use millstream_load::verdict::Once;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -42,7 +43,7 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Singl
         let mut answering = None;
         for place in &places[..asked] {
             let target = &mut plan.targets[*place as usize];
-            let (address, answer) = once(target, plan.timeout.min(FIRST_ANSWER), stop)?;
+            let (address, answer) = once(target, plan.timeout.min(FIRST_ANSWER), plan.redirects, stop)?;
             answering.get_or_insert(address);
             samples.extend(answer.as_ref().map(Once::of));
             if same_body {
@@ -102,22 +103,43 @@ fn is_harmless(plan: &Plan, target: &Target) -> bool {
     is_safe && plan.requests.is_none() && plan.mode == Mode::Closed
 }
 
-/// Asks for one target: who answered, and what; no answer where it is fine but too long to be kept.
-fn once(target: &Target, timeout: Duration, stop: &Stop) -> Result<(SocketAddr, Option<Reply>), End> {
-    match probe::once_unless(stop, target, timeout, ENDLESS) {
-        Ok(answer) => {
-            if !target.expect.allows(answer.status) {
-                end::tell(&format!(
-                    "{} answers with status {}, which counts as an error",
-                    target.url, answer.status
-                ));
-            }
-            Ok((answer.address, Some(answer)))
+/// Asks for one target, and for what it redirects to: who answered, and what; no answer where it is fine but too long to be kept.
+fn once(
+    target: &Target,
+    timeout: Duration,
+    redirects: u32,
+    stop: &Stop,
+) -> Result<(SocketAddr, Option<Reply>), End> {
+    let (mut asked, mut hops) = (target.clone(), 0);
+    loop {
+        let answer = match probe::once_unless(stop, &asked, timeout, ENDLESS) {
+            Ok(answer) => answer,
+            // It says how long it is, so it has an end.
+            Err(ProbeError::Large(address, _)) => return Ok((address, None)),
+            Err(ProbeError::Stopped) => return Err(STOPPED),
+            Err(error) => return Err(error.told_of(&asked).into()),
+        };
+        if hops < redirects
+            && target::is_redirect(answer.status)
+            && let Some(location) = answer.field("location")
+        {
+            let next = target::redirected(&asked, answer.status, location);
+            asked = next.map_err(|why| format!("{} cannot be followed: {why}", asked.url))?;
+            hops += 1;
+            continue;
         }
-        // It says how long it is, so it has an end.
-        Err(ProbeError::Large(address, _)) => Ok((address, None)),
-        Err(ProbeError::Stopped) => Err(STOPPED),
-        Err(error) => Err(error.to_string().into()),
+        if !target.expect.allows(answer.status) {
+            end::tell(&format!(
+                "{} answers with status {}, which counts as an error",
+                asked.url, answer.status
+            ));
+        }
+        if redirects > 0 && target::is_redirect(answer.status) {
+            return Err(
+                format!("{} redirects more than {redirects} times, see --max-redirs", target.url).into()
+            );
+        }
+        return Ok((answer.address, Some(answer)));
     }
 }
 

@@ -35,7 +35,11 @@ impl Watch {
         let mut parties = vec![(GENERATOR.to_owned(), Whose::Process(std::process::id()))];
         let listener = party::listener(address).filter(|listener| !listener.is_relay());
         parties.extend(listener.map(|listener| (SERVER.to_owned(), Whose::Tree(listener.id))));
-        Some(Watch { meter: Meter::new(parties), direct, is_local: address.ip().is_loopback() })
+        Some(Watch {
+            meter: Meter::new(parties),
+            direct,
+            is_local: address.ip().is_loopback() || target.way.unix_socket.is_some(),
+        })
     }
 
     /// Looks, now and then.

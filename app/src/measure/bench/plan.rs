@@ -1,11 +1,12 @@
 //! From the flags of `bench` to a plan.
 
-use crate::cli::{ArrivalsOption, Load};
+use crate::cli::{ArrivalsOption, DataOrder, Load};
 use crate::measure::end;
 use millstream_load::drive;
-use millstream_load::plan::{Arrivals, Expect, Mode, Plan, Target};
+use millstream_load::plan::{Arrivals, Expect, Mode, Plan, Schedule, Target, Way};
 use millstream_load::replay::{self, Request};
 use millstream_load::report::quantity;
+use millstream_load::rows::{Rows, RowsError, RowsFormat, Template};
 use millstream_load::target::{self, Ask, Permission, Url};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -18,6 +19,8 @@ const BODY: u64 = 256 << 20;
 const CONNECTIONS: u64 = 10;
 /// How long is measured where nothing is said.
 const DURATION: Duration = Duration::from_secs(10);
+/// The longest warm-up where nothing is said.
+const WARM_UP: Duration = Duration::from_secs(1);
 /// The length of a trial of --find-max where nothing is said.
 const TRIAL: Duration = Duration::from_secs(5);
 
@@ -26,17 +29,17 @@ const TRIAL: Duration = Duration::from_secs(5);
 /// # Errors
 /// One sentence about the first thing that cannot be.
 pub fn plan(flags: &Load) -> Result<Plan, String> {
-    let is_open = flags.rate.is_some() || flags.find_max;
+    let is_open = flags.rate.is_some() || flags.find_max || !flags.stages.is_empty() || flags.speed.is_some();
     if !is_open && (flags.poisson || flags.arrivals.is_some()) {
         return Err("how requests are spread is for an open loop: give --rate, or --find-max".to_owned());
     }
-    let (asks, order) = match &flags.log {
-        Some(file) => replayed(flags, file)?,
-        None => {
-            let body = body(flags)?;
-            let method = method(flags)?;
+    let (asks, order, moments) = match (&flags.log, &flags.data_file) {
+        (Some(file), _) => replayed(flags, file)?,
+        (None, Some(file)) => with_rows(flags, file)?,
+        (None, None) => {
+            let (body, method) = (body(flags)?, method(flags)?);
             let ask = |url: &String| Ask { body: body.clone(), ..ask(flags, url.clone(), method.clone()) };
-            (flags.urls.iter().map(ask).collect(), Vec::new())
+            (flags.urls.iter().map(ask).collect(), Vec::new(), None)
         }
     };
     let targets =
@@ -53,25 +56,53 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
         None if is_open && streams == 1 => most_connections(flags).min(narrow(most)),
         None => narrow(CONNECTIONS.min(most)),
     };
-    let default_duration = match (flags.find_max, flags.requests) {
-        (true, _) => Some(TRIAL),
-        (false, None) => Some(DURATION),
-        (false, Some(_)) => None,
+    let schedule = match (moments, flags.speed) {
+        (Some(moments), Some(speed)) => Some(Schedule::Log { moments: moments.into(), speed }),
+        _ if flags.stages.is_empty() => None,
+        _ => Some(Schedule::Stages(flags.stages.clone())),
     };
+    let duration = duration(flags, schedule.as_ref());
     Ok(Plan {
         targets: targets.into_iter().map(expect).collect(),
         order,
         connections,
         threads: flags.threads.map_or_else(|| threads(connections), narrow),
-        mode: flags.rate.map_or(Mode::Closed, |rate| Mode::Open { rate, arrivals: arrivals(flags) }),
-        duration: flags.duration.or(default_duration),
+        mode: mode(flags, schedule.as_ref())?,
+        warm_up: flags.warm_up.unwrap_or_else(|| warm_up(duration.filter(|_| schedule.is_none()))),
+        duration,
         requests: flags.requests,
-        warm_up: flags.warm_up,
         keep_alive: !flags.no_keep_alive,
         pipeline: if flags.http2 { narrow(streams) } else { narrow(flags.pipeline) },
         timeout: flags.timeout,
-        verify: flags.verify,
+        schedule,
+        redirects: if flags.location { flags.max_redirs } else { 0 },
     })
+}
+
+/// How long is measured; `None`: until the requests are done.
+fn duration(flags: &Load, schedule: Option<&Schedule>) -> Option<Duration> {
+    match (schedule, flags.find_max, flags.requests) {
+        (Some(schedule), ..) => Some(flags.duration.unwrap_or(Duration::MAX).min(schedule.duration())),
+        (None, true, _) => Some(flags.duration.unwrap_or(TRIAL)),
+        (None, false, None) => Some(flags.duration.unwrap_or(DURATION)),
+        (None, false, Some(_)) => flags.duration,
+    }
+}
+
+/// What sets the pace. That of a schedule is the mean.
+fn mode(flags: &Load, schedule: Option<&Schedule>) -> Result<Mode, String> {
+    let mean = schedule.map(|schedule| schedule.requests() / schedule.duration().as_secs_f64());
+    if mean.is_some_and(|mean| !(mean > 0.0 && mean.is_finite())) {
+        return Err("nothing is ever due: no stage has a rate and a length, or the log has one moment only"
+            .to_owned());
+    }
+    Ok(mean.or(flags.rate).map_or(Mode::Closed, |rate| Mode::Open { rate, arrivals: arrivals(flags) }))
+}
+
+/// What is not counted where nothing is said: opening connections, and a server that wakes. Of a number of requests nothing, as
+/// it is a number that somebody counts.
+fn warm_up(duration: Option<Duration>) -> Duration {
+    duration.map_or(Duration::ZERO, |duration| (duration / 10).min(WARM_UP))
 }
 
 /// Whether `-m` says this of the streams: no method is a number.
@@ -133,6 +164,8 @@ fn ask(flags: &Load, url: String, method: String) -> Ask {
         fields: flags.header.clone(),
         keep_alive: !flags.no_keep_alive,
         http2: flags.http2,
+        way: Way { unix_socket: flags.unix_socket.as_deref().map(Into::into), insecure: flags.insecure },
+        connect_to: flags.connect_to.clone(),
         ..Ask::default()
     }
 }
@@ -168,8 +201,48 @@ fn opened(file: &Path) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::new(File::open(file)?)))
 }
 
+/// The URLs, fields and the body with each row of a file.
+fn with_rows(flags: &Load, file: &Path) -> Result<Asked, String> {
+    let name = file.display().to_string();
+    let is_json = file.extension().is_some_and(|ending| ending == "jsonl" || ending == "ndjson");
+    let format = if is_json { RowsFormat::JsonLines } else { RowsFormat::Csv };
+    let opened = opened(file).map_err(|error| format!("{name} cannot be read: {error}"))?;
+    let told = |error: RowsError| error.to_string();
+    let rows = Rows::read(&name, format, opened).map_err(told)?;
+    let template = |what: &str, text: &str| Template::parse(what, text, &rows).map_err(told);
+    let urls = flags.urls.iter().map(|url| template("the URL", url)).collect::<Result<Vec<_>, _>>()?;
+    let fields = flags.header.iter().map(|(name, value)| {
+        template(&format!("the field {name}"), value).map(|value| (name.clone(), value))
+    });
+    let fields = fields.collect::<Result<Vec<_>, _>>()?;
+    let body =
+        String::from_utf8(body(flags)?).map_err(|_| "a body with {{name}} has to be UTF-8".to_owned())?;
+    let body = template("the body", &body)?;
+    let method = method(flags)?;
+    let mut asks = Vec::with_capacity(rows.len() * urls.len());
+    for row in 0..rows.len() {
+        asks.extend(urls.iter().map(|url| Ask {
+            fields: fields.iter().map(|(name, value)| (name.clone(), value.text(&rows, row))).collect(),
+            body: body.text(&rows, row).into_bytes(),
+            ..ask(flags, url.url(&rows, row), method.clone())
+        }));
+    }
+    let size: usize = asks.iter().map(|ask| ask.url.len() + ask.body.len()).sum();
+    if size as u64 > BODY {
+        return Err(format!(
+            "{name} makes requests of more than {} MB in all, the most that is held",
+            BODY >> 20
+        ));
+    }
+    let order = if flags.data_order == DataOrder::Random { Rows::shuffled(asks.len()) } else { Vec::new() };
+    Ok((asks, order, None))
+}
+
+/// What is asked for, in which order, and when.
+type Asked = (Vec<Ask>, Vec<u32>, Option<Vec<u64>>);
+
 /// What the log asks for, at the server of the one URL.
-fn replayed(flags: &Load, file: &Path) -> Result<(Vec<Ask>, Vec<u32>), String> {
+fn replayed(flags: &Load, file: &Path) -> Result<Asked, String> {
     let [base] = flags.urls.as_slice() else {
         return Err("a log is replayed against one server: give one URL with --log".to_owned());
     };
@@ -182,10 +255,13 @@ fn replayed(flags: &Load, file: &Path) -> Result<(Vec<Ask>, Vec<u32>), String> {
         return Err(format!("a log has its own paths: give {scheme}://{} without one", url.authority));
     }
     let name = if file == "-" { "standard input".to_owned() } else { file.display().to_string() };
-    let replay =
-        opened(file).and_then(replay::read).map_err(|error| format!("{name} cannot be read: {error}"))?;
+    let replay = opened(file)
+        .and_then(|log| replay::read(log, flags.speed.is_some()))
+        .map_err(|error| format!("{name} cannot be read: {error}"))?;
+    let moments = flags.speed.map(|speed| replay.moments(speed));
     if replay.order.is_empty() {
-        return Err(format!("{name} has no GET or HEAD request to replay"));
+        let timed = if moments.is_some() { " with its time in [brackets]" } else { "" };
+        return Err(format!("{name} has no GET or HEAD request{timed} to replay"));
     }
     end::tell(&format!(
         "replaying {} requests of the log, {} of them distinct; skipping {} lines",
@@ -210,5 +286,5 @@ fn replayed(flags: &Load, file: &Path) -> Result<(Vec<Ask>, Vec<u32>), String> {
             Ask { also, ..ask(flags, url, method.to_owned()) }
         })
         .collect();
-    Ok((asks, replay.order))
+    Ok((asks, replay.order, moments))
 }

@@ -34,7 +34,8 @@ fn answering_tls(bytes: &'static [u8], closes: bool) -> SocketAddr {
 }
 
 fn secure(address: SocketAddr) -> Target {
-    let ask = Ask { url: format!("https://{address}/"), keep_alive: true, ..Ask::default() };
+    let way = Way { insecure: true, ..Way::default() };
+    let ask = Ask { url: format!("https://{address}/"), keep_alive: true, way, ..Ask::default() };
     resolve(&ask, Permission::default()).expect("an address of this machine")
 }
 
@@ -63,7 +64,8 @@ fn tls_that_cannot_be_agreed_on_is_counted_as_such() {
     let plain = answering(FINE, false);
     let (errors, all) = errors_of(&Plan { timeout: Duration::from_millis(300), ..counted(secure(plain), 4) });
     assert_eq!((errors.tls, all), (4, 4));
-    let untrusted = Plan { verify: true, ..counted(secure(answering_tls(FINE, false)), 4) };
+    let untrusted = Target { way: Way::default(), ..secure(answering_tls(FINE, false)) };
+    let untrusted = counted(untrusted, 4);
     // Without a list of trusted certificates on this machine the run does not start, which is as good.
     if let Ok(outcome) = run(&untrusted, &AtomicBool::new(false), &mut |_| {}) {
         assert_eq!((outcome.counts.errors.tls, outcome.counts.answers), (4, 0));

@@ -17,6 +17,10 @@ impl Worker {
     /// other is free for: a server that serves one connection after the other would wait for each that stands idle. Only for
     /// pipelining all are opened at once, because room on an open one does not mean that it is free.
     pub(super) fn start(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
+        if let Some(hop) = self.connections[number].next_hop() {
+            self.connections[number].claim = Some(hop.due);
+            return self.open(run, number, now);
+        }
         if run.plan.keep_alive && (!is_open(run.plan) || run.plan.pipeline > 1) {
             return self.open(run, number, now);
         }
@@ -37,7 +41,7 @@ impl Worker {
             connection.address = lane.address;
         }
         let address = &lane.addresses[connection.address as usize % lane.addresses.len()];
-        let opened = Stream::connect(address).and_then(|stream| {
+        let opened = Stream::connect(address, &lane.way).and_then(|stream| {
             let mark = u64::from(connection.generation) << 32 | number as u64;
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
             epoll::add(&self.epoll, &stream, EventData::new_u64(mark), flags)?;
@@ -161,6 +165,7 @@ impl Worker {
             return self.open(run, number, now);
         }
         (lane.address, connection.passed) = (connection.address, 0);
+        connection.hop = None;
         connection.stage = Stage::Paused(now + PAUSE);
         self.next_look = self.next_look.min(now + PAUSE);
         let missed = match claim {

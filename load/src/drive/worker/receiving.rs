@@ -1,12 +1,14 @@
 //! Answers on their way in: reading, settling, and what an ended connection means.
 
 use super::Worker;
-use crate::drive::connection::Sent;
+use crate::drive::connection::{Connection, Hop, Sent};
 use crate::drive::{RunShared, is_open};
 use crate::exchange::{Answer, Awaited, End};
 use crate::plan::Target;
 use crate::tally::{Failure, Moments};
+use crate::target::{is_redirect, redirected};
 use std::io::ErrorKind;
+use std::sync::Arc;
 
 /// Reads of one connection in one turn; a body without an end must not starve the others.
 const READS: usize = 16;
@@ -51,10 +53,14 @@ impl Worker {
     /// The connection has room again: the next request, or a place among the free.
     #[inline]
     pub(super) fn go_on(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
-        if !is_open(run.plan) {
+        if !is_open(run.plan) && self.connections[number].next_hop().is_none() {
             return self.fill(run, number, now);
         }
         let connection = &mut self.connections[number];
+        if let Some(hop) = connection.next_hop() {
+            let due = hop.due;
+            return self.send_one(run, number, due, now);
+        }
         if !connection.is_listed && connection.has_room(run.plan) {
             connection.free_since = now;
             let lane = connection.lane as usize;
@@ -80,7 +86,9 @@ impl Worker {
                 self.start(run, number, now);
                 return false;
             };
-            let target = &run.plan.targets[oldest.target as usize];
+            // Nobody holds it but this request.
+            let hop = connection.hop.clone();
+            let target = Connection::target(hop.as_deref(), run.plan, oldest.target);
             match connection.reader.read(&self.buffer[at..length], awaited(target), &mut self.heads) {
                 Ok((read, None)) => {
                     at += read;
@@ -101,7 +109,15 @@ impl Worker {
                     // An answer to a request that is still being sent ends the connection (RFC 9112 §9.3).
                     let is_early = connection.unsent as usize > connection.sent.len();
                     let goes_on = answer.is_persistent && run.plan.keep_alive && !is_early;
-                    self.settle(run, target, sent, answer, now);
+                    if !self.follow(run, number, sent, answer) {
+                        self.settle(
+                            run,
+                            target,
+                            Sent { sent: hop.as_ref().map_or(sent.sent, |hop| hop.sent), ..sent },
+                            answer,
+                            now,
+                        );
+                    }
                     if !goes_on {
                         self.close(run, number);
                         self.start(run, number, now);
@@ -149,6 +165,34 @@ impl Worker {
         self.finished();
     }
 
+    /// A redirect that is followed, or cannot be: then the request has failed. `false`: it is an answer like any other.
+    fn follow(&mut self, run: &RunShared<'_>, number: usize, sent: Sent, answer: Answer) -> bool {
+        let connection = &mut self.connections[number];
+        let hop = connection.hop.take();
+        if run.plan.redirects == 0 || !is_redirect(answer.status) {
+            return false;
+        }
+        let Some(location) = connection.reader.take_location() else { return false };
+        let count = hop.as_ref().map_or(0, |hop| hop.count) + 1;
+        let from = Connection::target(hop.as_deref(), run.plan, sent.target);
+        let to =
+            if count > run.plan.redirects { None } else { redirected(from, answer.status, &location).ok() };
+        let counts = self.counts(run, sent.due);
+        if counts {
+            self.tally.arrived(answer.status, answer.body);
+            self.tally.counts.redirects += 1;
+        }
+        match to {
+            None => _ = self.fail_sent(run, sent, Failure::Redirect),
+            Some(target) => {
+                let first_sent = hop.map_or(sent.sent, |hop| hop.sent);
+                let hop = Hop { target, place: sent.target, count, due: sent.due, sent: first_sent };
+                self.connections[number].hop = Some(Arc::new(hop));
+            }
+        }
+        true
+    }
+
     /// A request on its way came to nothing good; whether that counts.
     pub(super) fn fail_sent(&mut self, run: &RunShared<'_>, sent: Sent, how: Failure) -> bool {
         let counts = self.fail(run, sent.due, how);
@@ -187,12 +231,15 @@ impl Worker {
             }
             return;
         };
-        let target = &run.plan.targets[oldest.target as usize];
+        let hop = connection.hop.clone();
+        let target = Connection::target(hop.as_deref(), run.plan, oldest.target);
         match connection.reader.end(awaited(target)) {
             End::BeforeAnswer => self.lose(run, number, Failure::Closed),
             End::Answered(answer) if is_orderly => {
                 connection.sent.pop_front();
-                self.settle(run, target, oldest, answer, now);
+                if !self.follow(run, number, oldest, answer) {
+                    self.settle(run, target, oldest, answer, now);
+                }
                 self.close(run, number);
             }
             End::Answered(_) | End::ShortBody => self.lose(run, number, Failure::ShortBody),
@@ -219,6 +266,7 @@ impl Worker {
             self.fail_sent(run, sent, how);
             how = Failure::Closed;
         }
+        self.connections[number].hop = None;
         self.connections[number].reset();
     }
 }

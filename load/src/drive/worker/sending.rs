@@ -5,8 +5,6 @@
 use super::{BUFFER, Worker};
 use crate::drive::connection::{Connection, Sent, Stage};
 use crate::drive::{RunShared, is_open};
-use crate::plan::Plan;
-use std::collections::VecDeque;
 use std::io::ErrorKind;
 
 impl Worker {
@@ -124,7 +122,11 @@ impl Worker {
     #[inline]
     pub(super) fn send_one(&mut self, run: &RunShared<'_>, number: usize, due: u64, now: u64) {
         let connection = &mut self.connections[number];
-        let target = self.lanes[connection.lane as usize].target();
+        let hop = connection.hop.clone();
+        let target = match &hop {
+            None => self.lanes[connection.lane as usize].target(),
+            Some(hop) => hop.place,
+        };
         connection.sent.push_back(Sent { target, due, sent: now, first_byte: 0 });
         connection.is_used = true;
         if let Some(streams) = &mut connection.http2 {
@@ -144,7 +146,7 @@ impl Worker {
         if connection.unsent > 1 {
             // It goes out behind the others.
         } else if let Some(stream) = &mut connection.stream {
-            let request = &*run.plan.targets[target as usize].request;
+            let request = &*Connection::target(hop.as_deref(), run.plan, target).request;
             match stream.send(request) {
                 Ok(count) if count == request.len() => {
                     connection.unsent = 0;
@@ -183,6 +185,7 @@ impl Worker {
         }
         loop {
             let connection = &mut self.connections[number];
+            let gone_out = connection.gone_out();
             let Some(stream) = &mut connection.stream else { return false };
             let sent = if connection.unsent == 0 {
                 // TLS may hold the end of a request that it has taken.
@@ -191,13 +194,10 @@ impl Worker {
                     Err(error) => Err(error),
                 }
             } else {
-                stream.send(unsent(
-                    &connection.sent,
-                    connection.unsent,
-                    connection.unsent_from,
-                    run.plan,
-                    &mut self.gathered,
-                ))
+                let hop = connection.hop.as_deref();
+                let request = |sent: &Sent| &*Connection::target(hop, run.plan, sent.target).request;
+                let requests = connection.sent.iter().skip(gone_out).map(request);
+                stream.send(unsent(requests, connection.unsent_from, &mut self.gathered))
             };
             match sent {
                 Ok(count) => self.gone_out(run, number, count),
@@ -217,7 +217,8 @@ impl Worker {
         self.tally.counts.bytes_written += count as u64;
         let mut from = self.connections[number].unsent_from + count;
         while let Some(oldest) = oldest_unsent(&self.connections[number]) {
-            let length = run.plan.targets[oldest.target as usize].request.len();
+            let hop = self.connections[number].hop.as_deref();
+            let length = Connection::target(hop, run.plan, oldest.target).request.len();
             if from < length {
                 break;
             }
@@ -234,19 +235,16 @@ fn oldest_unsent(connection: &Connection) -> Option<Sent> {
     if connection.unsent == 0 { None } else { connection.sent.get(connection.gone_out()).copied() }
 }
 
-/// What is to be sent next: what is left of the oldest of the `unsent` newest requests, from this byte on, and where that
-/// is little, as many of the next as fit a buffer.
+/// What is to be sent next of these requests: what is left of the oldest, from this byte on, and where that is little, as many
+/// of the next as fit a buffer.
 fn unsent<'a>(
-    sent: &VecDeque<Sent>,
-    unsent: u32,
+    mut requests: impl Iterator<Item = &'a [u8]>,
     from: usize,
-    plan: &'a Plan,
     gathered: &'a mut Vec<u8>,
 ) -> &'a [u8] {
-    let request = |sent: &Sent| &*plan.targets[sent.target as usize].request;
-    let mut requests = sent.iter().skip(sent.len() - unsent as usize).map(request);
     let first = requests.next().map_or(&[][..], |first| &first[from..]);
-    if unsent == 1 || first.len() >= BUFFER {
+    let mut requests = requests.peekable();
+    if requests.peek().is_none() || first.len() >= BUFFER {
         return first;
     }
     gathered.clear();

@@ -1,0 +1,80 @@
+//! What can go wrong with a request: one table, out of which the counters, their names and their meanings come.
+
+/// The table: field, name in a report, meaning, [`Failure`].
+macro_rules! kinds {
+    ($($(#[$about:meta])* $field:ident, $failure:ident, $name:literal, $meaning:literal;)*) => {
+        /// What went wrong, each kind apart. A request counts once.
+        #[derive(
+            Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+        )]
+        pub struct Errors {
+            $($(#[$about])* pub $field: u64,)*
+        }
+
+        /// One thing that went wrong with a request.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Failure {
+            $(#[doc = concat!("See [`Errors::", stringify!($field), "`].")] $failure,)*
+        }
+
+        impl Errors {
+            /// Each kind with its count, in the order of a request's life.
+            pub fn kinds(&self) -> Vec<(&'static str, u64)> {
+                vec![$(($name, self.$field)),*]
+            }
+
+            /// All kinds together.
+            pub fn total(&self) -> u64 {
+                [$(self.$field),*].iter().sum()
+            }
+
+            /// Another of this kind.
+            pub fn count(&mut self, failure: Failure) {
+                match failure {
+                    $(Failure::$failure => self.$field += 1,)*
+                }
+            }
+
+            /// Adds others.
+            pub fn add(&mut self, other: &Errors) {
+                $(self.$field += other.$field;)*
+            }
+        }
+
+        /// What a kind means, by its name.
+        pub fn error_meaning(kind: &str) -> &'static str {
+            match kind {
+                $($name => $meaning,)*
+                _ => "",
+            }
+        }
+    };
+}
+
+kinds! {
+    /// No connection: refused, unreachable, or not in time.
+    connect, Connect, "connect", "no connection: refused, unreachable, or too slow";
+    /// TLS could not be agreed on.
+    tls, Tls, "tls", "the TLS handshake failed";
+    /// No whole answer in time; each is in the latency with the time that it was given.
+    timeout, Timeout, "timeout", "no whole answer in time; each counts in the latency with its timeout";
+    /// The connection was closed or reset before an answer began.
+    closed, Closed, "closed", "closed or reset before an answer began";
+    /// The body was shorter than announced.
+    short_body, ShortBody, "short body", "the body was shorter than announced";
+    /// What came is not HTTP.
+    malformed, Malformed, "malformed", "what came is not HTTP";
+    /// HTTP/2: the server refused the stream before it did anything for it (REFUSED_STREAM), or connection after connection.
+    #[serde(default)]
+    refused, Refused, "refused", "the server refused the stream (REFUSED_STREAM), or one connection after the other";
+    /// HTTP/2: the server ended the stream for another reason (RST_STREAM).
+    #[serde(default)]
+    reset, Reset, "reset", "the server ended the stream (RST_STREAM)";
+    /// A redirect that could not be followed: one too many, or to another server.
+    #[serde(default)]
+    redirect, Redirect, "redirect", "a redirect that is one too many, or leads to another server";
+    /// A whole answer with a status that was not expected.
+    status, Status, "status", "a whole answer with a status that was not expected";
+    /// A whole answer with a body that was not expected.
+    body, Body, "body", "a whole answer with a body that was not expected";
+}

@@ -1,0 +1,126 @@
+//! A distribution of durations as a report has it, and up to where it is known.
+
+use crate::histogram;
+
+/// By how much a percentile may be longer than it says and still be told as known.
+const LITTLE: f64 = 1.05;
+
+/// The percentiles that are told.
+pub const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99];
+
+/// A distribution of durations, in microseconds, three significant digits.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+pub struct Latency {
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation.
+    pub deviation: f64,
+    /// The least.
+    pub min: u64,
+    /// The most.
+    pub max: u64,
+    /// `[percent, microseconds]` for 50, 75, 90, 99, 99.9 and 99.99.
+    pub percentiles: Vec<(f64, u64)>,
+    /// Up to this percentile all is known: were the requests that had no answer in time, or when the run ended, never answered,
+    /// it would be longer by a twentieth at the most. One above it is at least what it says. 100 where every request had its answer;
+    /// below that the mean and the most are at least what they say, too.
+    #[serde(default = "all")]
+    pub known_to: f64,
+    /// The whole histogram: HdrHistogram's V2 encoding, deflated, in Base64, as its other tools read it.
+    pub histogram: String,
+}
+
+/// [`Latency::known_to`] where every request had its answer, as files have it that do not say.
+fn all() -> f64 {
+    100.0
+}
+
+/// The highest percentile of those told up to which all are known, see [`Latency::known_to`]; 0: none is.
+fn known_to(histogram: &hdrhistogram::Histogram<u64>, unfinished: &hdrhistogram::Histogram<u64>) -> f64 {
+    let mut answers = histogram.clone();
+    if unfinished.is_empty() || answers.subtract(unfinished).is_err() {
+        return all();
+    }
+    let is_known = |percent: f64| {
+        let rank = (percent / 100.0 * histogram.len() as f64).ceil();
+        let share = rank / answers.len() as f64;
+        let least = histogram.value_at_percentile(percent) as f64;
+        share <= 1.0 && answers.value_at_quantile(share) as f64 <= least * LITTLE
+    };
+    PERCENTILES.into_iter().take_while(|percent| is_known(*percent)).last().unwrap_or(0.0)
+}
+
+/// With so few digits behind the point that a text of it, read again, is the same number.
+fn thousandths(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+impl Latency {
+    /// What a histogram of microseconds comes to. An empty one is all zeros.
+    pub fn of(histogram: &hdrhistogram::Histogram<u64>) -> Self {
+        Self::with_unfinished(histogram, &histogram::empty())
+    }
+
+    /// The same where these of the histogram's durations are of requests that had no answer yet.
+    pub fn with_unfinished(
+        histogram: &hdrhistogram::Histogram<u64>,
+        unfinished: &hdrhistogram::Histogram<u64>,
+    ) -> Self {
+        let is_empty = histogram.is_empty();
+        let value = |percent: f64| {
+            if is_empty { 0 } else { histogram.value_at_percentile(percent).min(histogram.max()) }
+        };
+        Latency {
+            mean: if is_empty { 0.0 } else { thousandths(histogram.mean()) },
+            deviation: if is_empty { 0.0 } else { thousandths(histogram.stdev()) },
+            min: if is_empty { 0 } else { histogram.min() },
+            max: histogram.max(),
+            percentiles: PERCENTILES.iter().map(|&percent| (percent, value(percent))).collect(),
+            known_to: known_to(histogram, unfinished),
+            histogram: histogram::encode(histogram),
+        }
+    }
+
+    /// Whether nothing was measured: its zeros are then no figures.
+    pub fn is_empty(&self) -> bool {
+        self.max == 0
+    }
+
+    /// Whether a percentile is a figure; else it is at least what it says. The most is the percentile 100.
+    pub fn is_known(&self, percent: f64) -> bool {
+        percent <= self.known_to
+    }
+
+    /// A percentile out of the list; 0 where it is not in it.
+    pub fn percentile(&self, percent: f64) -> u64 {
+        self.percentiles.iter().find(|(name, _)| (name - percent).abs() < 1e-9).map_or(0, |(_, value)| *value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl Iterator<Item = u64>) -> hdrhistogram::Histogram<u64> {
+        let mut histogram = histogram::empty();
+        values.for_each(|value| histogram.saturating_record(value));
+        histogram
+    }
+
+    #[test]
+    fn a_percentile_is_known_where_what_had_no_answer_cannot_change_it_by_much() {
+        let known_to = |answers: &hdrhistogram::Histogram<u64>, waiting: &hdrhistogram::Histogram<u64>| {
+            let mut both = answers.clone();
+            both.add(waiting).expect("both have the same bounds");
+            Latency::with_unfinished(&both, waiting).known_to
+        };
+        let answers = of((1..=10_000).map(|number| 1_000 + number / 10));
+        assert_eq!(known_to(&answers, &of([].into_iter())), 100.0);
+        assert_eq!(known_to(&answers, &of([1].into_iter())), 99.99, "one on its way says nothing");
+        // A stall at the end: what waits has waited for long, and only what lies above it is not known.
+        assert_eq!(known_to(&answers, &of((1..=1_000).map(|number| 10_000 + number))), 90.0);
+        // A queue that grows: as many wait as have waited, from nothing on.
+        assert_eq!(known_to(&of((1..=1_000).map(|n| n * 100)), &of((1..=500).map(|n| n * 200))), 0.0);
+        assert_eq!(known_to(&of([].into_iter()), &of([5].into_iter())), 0.0);
+    }
+}

@@ -1,0 +1,187 @@
+//! What a redirect asks for: the request that follows one, as curl's `--location` makes it.
+//!
+//! 301, 302 and 303 make a GET of what is none (303 leaves HEAD as it is); 307 and 308 change nothing but the target
+//! (RFC 9110 §15.4). Never leaves the server: another one would get the fields that were meant for this one, and has no
+//! connections. Next: `drive::worker`, which sends it.
+
+use super::Url;
+use crate::plan::Target;
+use std::fmt;
+
+/// Why a redirect is not followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RedirectError {
+    /// It leads to another server; the URL.
+    Elsewhere(String),
+    /// What it leads to is no URL.
+    BadUrl(String),
+}
+
+impl fmt::Display for RedirectError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RedirectError::Elsewhere(url) => {
+                write!(out, "it redirects to {url}, another server: load that URL instead")
+            }
+            RedirectError::BadUrl(url) => write!(out, "it redirects to \"{url}\", which is no URL"),
+        }
+    }
+}
+
+impl std::error::Error for RedirectError {}
+
+/// Whether a status is a redirect that can be followed.
+pub fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
+}
+
+/// The target that a redirect of `from` leads to; `location` is its field's value.
+///
+/// # Errors
+/// See [`RedirectError`].
+pub fn redirected(from: &Target, status: u16, location: &str) -> Result<Target, RedirectError> {
+    let bad = || RedirectError::BadUrl(location.to_owned());
+    let base = Url::parse(&from.url).map_err(|_| bad())?;
+    let scheme = if base.is_https { "https" } else { "http" };
+    let url = absolute(&base, scheme, location);
+    let to = Url::parse(&url).map_err(|_| bad())?;
+    if (to.is_https, to.port) != (base.is_https, base.port) || !to.host.eq_ignore_ascii_case(&base.host) {
+        return Err(RedirectError::Elsewhere(url));
+    }
+    let request = request(from, status, &to.target).ok_or_else(bad)?;
+    let is_head = from.is_head;
+    Ok(Target { url, request: request.into(), is_head, ..from.clone() })
+}
+
+/// RFC 3986 §5.2, as far as a Location needs it.
+fn absolute(base: &Url, scheme: &str, location: &str) -> String {
+    let authority = &base.authority;
+    let path = base.target.split('?').next().unwrap_or("/");
+    match location {
+        _ if location.contains("://") => location.to_owned(),
+        _ if location.starts_with("//") => format!("{scheme}:{location}"),
+        _ if location.starts_with('/') => format!("{scheme}://{authority}{}", without_dots(location)),
+        _ if location.is_empty() || location.starts_with(['?', '#']) => {
+            format!("{scheme}://{authority}{path}{location}")
+        }
+        _ => {
+            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            format!("{scheme}://{authority}{}", without_dots(&format!("{folder}/{location}")))
+        }
+    }
+}
+
+/// RFC 3986 §5.2.4: `.` and `..` mean what they mean in a path.
+fn without_dots(target: &str) -> String {
+    let end = target.find(['?', '#']).unwrap_or(target.len());
+    let (path, rest) = target.split_at(end);
+    let mut out: Vec<&str> = Vec::new();
+    let mut parts = path.split('/').skip(1).peekable();
+    while let Some(part) = parts.next() {
+        let is_last = parts.peek().is_none();
+        match part {
+            "." | ".." => {
+                if part == ".." {
+                    out.pop();
+                }
+                if is_last {
+                    out.push("");
+                }
+            }
+            part => out.push(part),
+        }
+    }
+    format!("/{}{rest}", out.join("/"))
+}
+
+/// The request with another target and, where the redirect says so, as a GET without a body.
+fn request(from: &Target, status: u16, target: &str) -> Option<Vec<u8>> {
+    let end = from.request.windows(4).position(|bytes| bytes == b"\r\n\r\n")? + 4;
+    let (head, body) = from.request.split_at(end);
+    let head = std::str::from_utf8(head).ok()?;
+    let mut lines = head.split_terminator("\r\n");
+    let method = lines.next()?.split(' ').next()?;
+    let becomes_get = match status {
+        301 | 302 => method == "POST",
+        303 => method != "HEAD",
+        _ => false,
+    };
+    let mut out = format!("{} {target} HTTP/1.1\r\n", if becomes_get { "GET" } else { method });
+    let of_a_body = |line: &str| {
+        let name = line.split(':').next().unwrap_or_default();
+        ["content-length", "content-type"].iter().any(|field| name.eq_ignore_ascii_case(field))
+    };
+    for line in lines.filter(|line| !(becomes_get && of_a_body(line))) {
+        out.push_str(line);
+        out.push_str("\r\n");
+    }
+    let mut out = out.into_bytes();
+    if !becomes_get {
+        out.extend_from_slice(body);
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::{Ask, Permission, resolve};
+
+    fn from(method: &str, body: &str) -> Target {
+        let ask = Ask {
+            url: "http://127.0.0.1:81/a/b/c?d".into(),
+            method: method.into(),
+            body: body.into(),
+            fields: vec![("Content-Type".into(), "text/plain".into()), ("X-A".into(), "1".into())],
+            keep_alive: true,
+            ..Ask::default()
+        };
+        resolve(&ask, Permission::default()).expect("an address of this machine")
+    }
+
+    #[test]
+    fn a_location_is_taken_relative_to_the_url() {
+        for (location, url) in [
+            ("/x", "http://127.0.0.1:81/x"),
+            ("x?y", "http://127.0.0.1:81/a/b/x?y"),
+            ("../x", "http://127.0.0.1:81/a/x"),
+            ("../../../x/.", "http://127.0.0.1:81/x/"),
+            ("?z", "http://127.0.0.1:81/a/b/c?z"),
+            ("//127.0.0.1:81/x", "http://127.0.0.1:81/x"),
+            ("http://127.0.0.1:81", "http://127.0.0.1:81"),
+        ] {
+            assert_eq!(
+                redirected(&from("GET", ""), 302, location).map(|to| to.url),
+                Ok(url.to_owned()),
+                "{location}"
+            );
+        }
+        for (location, words) in [
+            ("https://127.0.0.1:81/x", "another server"),
+            ("http://127.0.0.1/x", "another server"),
+            ("//other.example/x", "another server"),
+            ("/x y", "no URL"),
+            ("http://", "no URL"),
+        ] {
+            let said = redirected(&from("GET", ""), 302, location).expect_err(location).to_string();
+            assert!(said.contains(words), "{location}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_post_becomes_a_get_where_curl_makes_one_of_it() {
+        let sent = |method, status| {
+            let to =
+                redirected(&from(method, "hello"), status, "/x").unwrap_or_else(|error| panic!("{error}"));
+            String::from_utf8(to.request.to_vec()).expect("ASCII")
+        };
+        let get = "GET /x HTTP/1.1\r\nHost: 127.0.0.1:81\r\nX-A: 1\r\n\r\n";
+        for status in [301, 302, 303] {
+            assert_eq!(sent("POST", status), get);
+        }
+        let post = "POST /x HTTP/1.1\r\nHost: 127.0.0.1:81\r\nContent-Type: text/plain\r\nX-A: 1\r\nContent-Length: 5\r\n\r\nhello";
+        assert_eq!((sent("POST", 307), sent("POST", 308)), (post.to_owned(), post.to_owned()));
+        assert!(sent("PUT", 301).starts_with("PUT /x ") && sent("PUT", 303).starts_with("GET /x "));
+        assert!(sent("HEAD", 303).starts_with("HEAD /x "));
+    }
+}
