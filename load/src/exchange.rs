@@ -7,16 +7,13 @@
 #[cfg(test)]
 mod tests;
 
+use crate::content::Content;
 use millstream_wire::Method;
-use millstream_wire::h1::chunked::{Decoder, Event};
 use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h1::head::{HeadLimits, Progress, ResponseHead};
 
 /// How large an answer's head may be. More than servers send; less than would hurt.
 pub const HEAD: HeadLimits = HeadLimits { line: 64 * 1024, total: 128 * 1024, fields: 1000 };
-
-/// Bytes of trailers behind a chunked body.
-const TRAILERS: usize = 64 * 1024;
 
 /// What came is not an HTTP/1 answer; the connection is of no use any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,11 +88,8 @@ enum State {
     Head,
     /// The beginning of one is.
     Partial(Box<Partial>),
-    /// So many bytes of the body are still to come.
-    Length(u64),
-    Chunked(Box<Decoder>),
-    /// Up to the end of the connection.
-    Close,
+    /// The end of its body is still to come.
+    Body(Content),
 }
 
 #[derive(Debug, Default)]
@@ -143,8 +137,10 @@ impl Reader {
     pub fn end(&mut self, awaited: Awaited<'_>) -> End {
         match std::mem::take(&mut self.state) {
             State::Head | State::Partial(_) => End::BeforeAnswer,
-            State::Length(_) | State::Chunked(_) => End::ShortBody,
-            State::Close => End::Answered(Answer { is_persistent: false, ..self.whole(awaited) }),
+            State::Body(Content::Close) => {
+                End::Answered(Answer { is_persistent: false, ..self.whole(awaited) })
+            }
+            State::Body(_) => End::ShortBody,
         }
     }
 
@@ -214,32 +210,16 @@ impl Reader {
     fn begin(&mut self, meaning: Meaning) -> bool {
         (self.status, self.is_persistent) = (meaning.status, meaning.is_persistent);
         (self.body, self.is_body_right) = (0, true);
-        self.state = match meaning.framing {
-            Framing::None | Framing::Length(0) => return true,
-            Framing::Length(length) => State::Length(length),
-            Framing::Chunked => State::Chunked(Box::new(Decoder::new(TRAILERS))),
-            Framing::Close => State::Close,
-        };
+        let Some(content) = Content::of(meaning.framing) else { return true };
+        self.state = State::Body(content);
         false
     }
 
     /// Reads of the body; how many bytes, and whether it ends there.
     #[inline]
     fn content(&mut self, bytes: &[u8], awaited: Awaited<'_>) -> Result<(usize, bool), Malformed> {
-        let (consumed, data, is_whole) = match &mut self.state {
-            State::Length(left) => {
-                let length = usize::try_from(*left).map_or(bytes.len(), |left| left.min(bytes.len()));
-                *left -= length as u64;
-                (length, &bytes[..length], *left == 0)
-            }
-            State::Close => (bytes.len(), bytes, false),
-            State::Chunked(decoder) => match decoder.decode(bytes).map_err(|_| Malformed)? {
-                (consumed, Event::Data(data)) => (consumed, data, false),
-                (consumed, Event::More) => (consumed, &bytes[..0], false),
-                (consumed, Event::End) => (consumed, &bytes[..0], true),
-            },
-            State::Head | State::Partial(_) => (0, &bytes[..0], false),
-        };
+        let State::Body(content) = &mut self.state else { return Ok((0, false)) };
+        let (consumed, data, is_whole) = content.read(bytes).map_err(|_| Malformed)?;
         if let Some(expected) = awaited.body
             && self.is_body_right
         {

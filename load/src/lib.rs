@@ -3,9 +3,9 @@
 //! Floor 5, a stranger to `server`: it talks HTTP over sockets as everybody else does. `plan` says what is to be done and
 //! `outcome` what came of it; all else stands between the two or reads the second. Modules stand lowest floor first.
 
+pub mod stop;
 #[cfg(test)]
 mod timed;
-pub mod stop;
 pub mod http2_request;
 pub mod plan;
 pub mod histogram;
@@ -19,6 +19,7 @@ pub mod tally;
 pub mod by_url;
 pub mod target;
 pub mod replay;
+pub mod content;
 pub mod exchange;
 pub mod multiplex;
 pub mod stream;

@@ -9,13 +9,13 @@ mod tests;
 
 pub use failure::ProbeError;
 
+use crate::content::Content;
 use crate::exchange::HEAD;
 use crate::plan::Target;
 use crate::stop::{self, Stop, Woken};
 use crate::stream::{Stream, client_configuration};
 use millstream_net::clock;
 use millstream_wire::Method;
-use millstream_wire::h1::chunked::{Decoder, Event};
 use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h1::head::{Progress, ResponseHead};
 use rustix::event::PollFlags;
@@ -26,8 +26,6 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Bytes of trailers behind a chunked body.
-const TRAILERS: usize = 64 * 1024;
 /// Bytes read at a time.
 const BUFFER: usize = 64 * 1024;
 
@@ -160,17 +158,18 @@ fn ask(target: &Target, address: SocketAddr, bounds: Allowance<'_>) -> Result<Re
     // A server may answer and close before it has read all: the answer says more than the failed write.
     _ = peer.send(&target.request);
     let mut reading = Reading { body: Vec::new(), most: bounds.most, address };
-    let (head, bytes, first_byte) = reading.head(&mut peer)?;
+    let (head, mut bytes, first_byte) = reading.head(&mut peer)?;
     let fields = head.view(&bytes);
     let method = if target.is_head { Method::Head } else { Method::Get };
     let framing = framing::response(method, head.version, head.status, fields)
         .map_err(|error| ProbeError::NotHttp(address, error.what().to_owned()))?;
-    reading.content(&mut peer, framing, &bytes[head.length..])?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let fields = fields.iter().map(|(_, name, value)| (text(name), text(value))).collect();
+    reading.content(&mut peer, framing, bytes.split_off(head.length))?;
     Ok(Reply {
         address,
         status: head.status,
-        fields: fields.iter().map(|(_, name, value)| (text(name), text(value))).collect(),
+        fields,
         body: reading.body,
         connect: sent - begun,
         first_byte: first_byte - sent,
@@ -322,72 +321,46 @@ impl Reading {
     }
 
     /// The body, of which `bytes` have come with the head.
-    fn content(&mut self, peer: &mut Peer<'_>, framing: Framing, bytes: &[u8]) -> Result<(), ProbeError> {
-        let mut content = match framing {
-            Framing::None => return Ok(()),
-            Framing::Length(length) if length > self.most as u64 => {
-                return Err(ProbeError::Large(self.address, length));
-            }
-            Framing::Length(length) => Content::Length(length),
-            Framing::Chunked => Content::Chunked(Box::new(Decoder::new(TRAILERS))),
-            Framing::Close => Content::Close,
-        };
-        if self.take(&mut content, bytes)? {
-            return Ok(());
+    fn content(
+        &mut self,
+        peer: &mut Peer<'_>,
+        framing: Framing,
+        mut bytes: Vec<u8>,
+    ) -> Result<(), ProbeError> {
+        let address = self.address;
+        let Some(mut content) = Content::of(framing) else { return Ok(()) };
+        if let Framing::Length(length) = framing
+            && length > self.most as u64
+        {
+            return Err(ProbeError::Large(address, length));
         }
-        let mut buffer = vec![0; BUFFER];
         loop {
+            let mut at = 0;
+            while at < bytes.len() {
+                let read = content.read(&bytes[at..]);
+                let (length, data, is_whole) =
+                    read.map_err(|error| ProbeError::NotHttp(address, error.what().to_owned()))?;
+                self.body.extend_from_slice(data);
+                at += length;
+                if self.body.len() > self.most {
+                    return Err(ProbeError::Endless(address, self.most));
+                }
+                if is_whole {
+                    return Ok(());
+                }
+            }
             let came = self.body.len() as u64;
-            match peer.receive(&mut buffer) {
+            bytes.resize(BUFFER, 0);
+            match peer.receive(&mut bytes) {
                 Ok(0) if matches!(content, Content::Close) => return Ok(()),
-                Ok(0) => return Err(ProbeError::ShortBody(self.address, came)),
-                Ok(length) if self.take(&mut content, &buffer[..length])? => return Ok(()),
-                Ok(_) => {}
+                Ok(length @ 1..) => bytes.truncate(length),
                 Err(error) if is_late(&error) => {
-                    return Err(ProbeError::Unfinished(self.address, peer.limit, came));
+                    return Err(ProbeError::Unfinished(address, peer.limit, came));
                 }
-                Err(_) => return Err(ProbeError::ShortBody(self.address, came)),
+                _ => return Err(ProbeError::ShortBody(address, came)),
             }
         }
     }
-
-    /// Takes bytes of the body; whether it is whole.
-    fn take(&mut self, content: &mut Content, mut bytes: &[u8]) -> Result<bool, ProbeError> {
-        let is_whole = match content {
-            Content::Length(left) => {
-                let length = usize::try_from(*left).map_or(bytes.len(), |left| left.min(bytes.len()));
-                *left -= length as u64;
-                self.body.extend_from_slice(&bytes[..length]);
-                *left == 0
-            }
-            Content::Close => {
-                self.body.extend_from_slice(bytes);
-                false
-            }
-            Content::Chunked(decoder) => loop {
-                let (consumed, event) = decoder
-                    .decode(bytes)
-                    .map_err(|error| ProbeError::NotHttp(self.address, error.what().to_owned()))?;
-                match event {
-                    Event::Data(data) => self.body.extend_from_slice(data),
-                    Event::More => break false,
-                    Event::End => break true,
-                }
-                bytes = &bytes[consumed..];
-            },
-        };
-        if self.body.len() > self.most {
-            Err(ProbeError::Endless(self.address, self.most))
-        } else {
-            Ok(is_whole)
-        }
-    }
-}
-
-enum Content {
-    Length(u64),
-    Chunked(Box<Decoder>),
-    Close,
 }
 
 fn is_late(error: &io::Error) -> bool {

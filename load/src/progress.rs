@@ -27,10 +27,10 @@ pub struct Progress {
     pub errors: Errors,
     /// Answers per second in the last second.
     pub rate: f64,
-    /// The median latency of the last second, microseconds.
-    pub p50: u64,
-    /// Its 99th percentile, microseconds.
-    pub p99: u64,
+    /// The median latency of the last second.
+    pub p50: Duration,
+    /// Its 99th percentile.
+    pub p99: Duration,
 }
 
 impl Progress {
@@ -162,12 +162,11 @@ fn line(label: &str, progress: &Progress) -> String {
         let _ = write!(text, " of {}", quantity::span(of.as_secs_f64()));
     }
     let _ = write!(text, "   {}/s", quantity::scaled(progress.rate));
-    if progress.p99 > 0 {
-        let (p50, p99) = (quantity::duration(progress.p50 as f64), quantity::duration(progress.p99 as f64));
-        let _ = write!(text, "   p50 {p50}   p99 {p99}");
+    if !progress.p99.is_zero() {
+        let _ =
+            write!(text, "   p50 {}   p99 {}", quantity::took(progress.p50), quantity::took(progress.p99));
     }
-    let errors = progress.errors.total();
-    let _ = write!(text, "   {} error{}", quantity::count(errors), if errors == 1 { "" } else { "s" });
+    let _ = write!(text, "   {}", quantity::plural(progress.errors.total(), "error"));
     if let Some((kind, _)) =
         progress.errors.kinds().into_iter().filter(|(_, count)| *count > 0).max_by_key(|(_, count)| *count)
     {

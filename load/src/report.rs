@@ -1,8 +1,8 @@
 //! An outcome for its readers: text for a terminal, JSON for a program, a page for a browser.
 //!
 //! Pure functions of values that are there; nothing here measures, and nothing but `json::read_file` touches a file.
-//! `quantity` writes numbers, `axis` and `drawing` are what `plot` and `bars` draw with, `page` is what they stand on:
-//! `html` for one outcome, `steps` with `measures` for several measurements beside each other.
+//! `quantity` writes numbers, `page` is what pictures and tables stand on, `plot` draws curves over an `axis`: `html` for one
+//! outcome, `steps` for several measurements beside each other.
 
 pub mod quantity;
 pub mod paragraph;
@@ -10,11 +10,8 @@ pub mod aligned;
 pub mod text;
 pub mod json;
 mod axis;
-mod drawing;
-mod plot;
 mod page;
-mod measures;
-mod bars;
+mod plot;
 pub mod html;
 pub mod steps;
 

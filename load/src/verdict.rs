@@ -5,16 +5,15 @@
 //! tell. Nothing is measured here. Next: `verdict/once` is the single request beside the load, `verdict/facts` what is known of
 //! each party and of the way, `verdict/judge` the three rules.
 
-mod wording;
 mod once;
 mod facts;
 mod judge;
 #[cfg(test)]
 mod tests;
 
+pub use crate::report::quantity::prose::{count, duration, factor, percent, volume};
 pub use judge::judge;
 pub use once::Once;
-pub use wording::{count, duration, factor, percent, volume};
 
 use crate::outcome::Outcome;
 use crate::party::Spent;

@@ -127,7 +127,16 @@ mod tests {
         };
         let text =
             |x: u32, size: u32| format!("<text x=\"{x}\" y=\"50\" font-size=\"{size}\">some words</text>");
+        let label = |left: u32| format!("<span style=\"position:absolute;left:{left}px\">some words</span>");
+        let labels = |two: u32| {
+            let (one, two) = (label(10), label(two));
+            format!(
+                "<figure><div role=\"img\" aria-label=\"a\" style=\"position:relative;height:30px\">{one}{two}</div></figure>"
+            )
+        };
         let pages = [
+            ("labels", labels(200)),
+            ("labels over each other", labels(40)),
             ("sound", page(&text(10, 12))),
             ("over each other", page(&format!("{}{}", text(10, 12), text(30, 12)))),
             ("small", page(&text(10, 6))),
@@ -136,7 +145,7 @@ mod tests {
             ("script", "<script>undefinedFunction()</script>".to_owned()),
         ];
         let Inspection { findings, complaints } = browser.inspect(&pages, &[400]);
-        let expected = ["over each other", "small", "outside", "wide"];
+        let expected = ["labels over each other", "over each other", "small", "outside", "wide"];
         assert_eq!(findings.len(), expected.len(), "{findings:#?}");
         for (finding, name) in findings.iter().zip(expected) {
             assert!(finding.starts_with(&format!("{name}, 400 pixels wide: ")), "{finding}");

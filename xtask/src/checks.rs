@@ -5,33 +5,44 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use crate::tools::{folder, is_there, with_tools};
+use crate::tools::{Ended, folder, is_there, with_tools};
 use crate::{conformance, deny, tidy, tree};
 
 /// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 15;
 
+/// A check; the error is what is wrong.
+type Check = fn() -> Result<Ended, String>;
+
+/// All checks but the tests, the quickest first.
+const CHECKS: [(&str, Check); 8] = [
+    ("formatting", || cargo(&["fmt", "--all", "--check", "--", "-l"], &[]).map(passed)),
+    ("clippy", || {
+        let words =
+            ["clippy", "--workspace", "--all-targets", "--keep-going", "--quiet", "--", "-D", "warnings"];
+        cargo(&words, &[]).map(passed)
+    }),
+    ("tidy", || tidy::run().map(passed)),
+    ("documentation", || {
+        let words = ["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
+        cargo(&words, &[("RUSTDOCFLAGS", "-D warnings")]).map(passed)
+    }),
+    ("licences and sources", deny::run),
+    ("fuzzing", fuzz),
+    ("loom", || loom().map(passed)),
+    ("HTTP cache tests", conformance::as_check),
+];
+
 /// Runs everything; the error names what failed.
 pub(crate) fn run() -> Result<(), String> {
     let mut failed = Vec::new();
-    step("formatting", &mut failed, || cargo(&["fmt", "--all", "--check", "--", "-l"], &[]));
-    step("clippy", &mut failed, || {
-        cargo(
-            &["clippy", "--workspace", "--all-targets", "--keep-going", "--quiet", "--", "-D", "warnings"],
-            &[],
-        )
-    });
-    step("tidy", &mut failed, tidy::run);
-    step("documentation", &mut failed, || {
-        cargo(
-            &["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"],
-            &[("RUSTDOCFLAGS", "-D warnings")],
-        )
-    });
-    step("licences and sources", &mut failed, deny::run);
-    step("fuzzing", &mut failed, fuzz);
-    step("loom", &mut failed, loom);
-    step("HTTP cache tests", &mut failed, conformance::as_check);
+    for (name, check) in CHECKS {
+        eprintln!("==> {name}");
+        let began = Instant::now();
+        let (ended, seconds) = (check(), began.elapsed().as_secs_f32());
+        eprintln!("    {}", summary(name, &ended, seconds));
+        failed.extend(ended.is_err().then_some(name));
+    }
     // The scenarios wait more than they work, so more of them than cores run at a time.
     eprintln!("==> tests");
     if let Err(message) = cargo(&["test", "--workspace", "--no-fail-fast"], &[("RUST_TEST_THREADS", "6")]) {
@@ -41,21 +52,29 @@ pub(crate) fn run() -> Result<(), String> {
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }
 
+/// The last line of a check, behind what it said if it failed. What was not looked at has not passed.
+fn summary(name: &str, ended: &Result<Ended, String>, seconds: f32) -> String {
+    match ended {
+        Ok(Ended::Passed) => format!("{name}: passed in {seconds:.0} s"),
+        Ok(Ended::Skipped(why)) => format!("{name}: SKIPPED: {why}"),
+        Err(message) => format!("{message}\n    {name}: FAILED after {seconds:.0} s"),
+    }
+}
+
+fn passed((): ()) -> Ended {
+    Ended::Passed
+}
+
+/// For a check that is run by itself: a line where it was skipped.
+pub(crate) fn tell(ended: Ended) {
+    if let Ended::Skipped(why) = ended {
+        eprintln!("SKIPPED: {why}");
+    }
+}
+
 /// The line for a key under loom: every order in which threads may take its locks. Some ten seconds, and as long to build.
 pub(crate) fn loom() -> Result<(), String> {
     cargo(&["test", "-p", "millstream-cache", "--features", "loom", "--test", "loom", "--quiet"], &[])
-}
-
-fn step(name: &'static str, failed: &mut Vec<&'static str>, check: impl FnOnce() -> Result<(), String>) {
-    eprintln!("==> {name}");
-    let began = Instant::now();
-    match check() {
-        Ok(()) => eprintln!("    {name}: passed in {:.0} s", began.elapsed().as_secs_f32()),
-        Err(message) => {
-            eprintln!("{message}\n    {name}: FAILED after {:.0} s", began.elapsed().as_secs_f32());
-            failed.push(name);
-        }
-    }
 }
 
 fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
@@ -69,19 +88,17 @@ fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String>
 }
 
 /// A short run of every target under `fuzz/`. Without a nightly toolchain or `cargo-fuzz` it is skipped, out loud.
-pub(crate) fn fuzz() -> Result<(), String> {
+pub(crate) fn fuzz() -> Result<Ended, String> {
+    let skipped = |why: &str| Ok(Ended::Skipped(why.to_owned()));
     let folder = tree::root().join("fuzz");
     if !folder.join("Cargo.toml").exists() {
-        eprintln!("    SKIPPED: there is no fuzz/Cargo.toml");
-        return Ok(());
+        return skipped("there is no fuzz/Cargo.toml");
     }
     if !is_there(&mut nightly(&["--version"])) {
-        eprintln!("    SKIPPED: no nightly toolchain; rustup toolchain install nightly --profile minimal");
-        return Ok(());
+        return skipped("no nightly toolchain; rustup toolchain install nightly --profile minimal");
     }
     if !is_there(&mut nightly(&["fuzz", "--version"])) && !install_cargo_fuzz() {
-        eprintln!("    SKIPPED: cargo-fuzz cannot be installed here; cargo install cargo-fuzz");
-        return Ok(());
+        return skipped("cargo-fuzz cannot be installed here; cargo install cargo-fuzz");
     }
     let list = nightly(&["fuzz", "list"]).output().map_err(|error| error.to_string())?;
     let built = nightly(&["fuzz", "build"]).output().map_err(|error| error.to_string())?;
@@ -101,7 +118,7 @@ pub(crate) fn fuzz() -> Result<(), String> {
             findings.push(format!("{target}:\n{}", tail(&output.stderr)));
         }
     }
-    if findings.is_empty() { Ok(()) } else { Err(findings.join("\n")) }
+    if findings.is_empty() { Ok(Ended::Passed) } else { Err(findings.join("\n")) }
 }
 
 fn start_fuzzing(target: &str) -> Result<Child, String> {
@@ -136,4 +153,17 @@ fn install_cargo_fuzz() -> bool {
     let mut install = nightly(&["install", "--locked", "--quiet", "cargo-fuzz", "--root"]);
     install.arg(folder()).status().is_ok_and(|status| status.success())
         && is_there(&mut nightly(&["fuzz", "--version"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ended, summary};
+
+    #[test]
+    fn what_was_skipped_has_not_passed() {
+        let told = summary("fuzzing", &Ok(Ended::Skipped("no nightly toolchain".to_owned())), 0.0);
+        assert_eq!(told, "fuzzing: SKIPPED: no nightly toolchain");
+        assert_eq!(summary("tidy", &Ok(Ended::Passed), 2.4), "tidy: passed in 2 s");
+        assert_eq!(summary("tidy", &Err("why".to_owned()), 2.4), "why\n    tidy: FAILED after 2 s");
+    }
 }

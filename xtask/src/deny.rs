@@ -5,7 +5,8 @@
 
 use std::process::{Command, Stdio};
 
-use crate::{tools, tree};
+use crate::tools::{self, Ended};
+use crate::tree;
 
 /// What cargo-deny says where it cannot have the database.
 const UNREACHABLE: &str = "failed to fetch advisory database";
@@ -14,20 +15,18 @@ const UNREACHABLE: &str = "failed to fetch advisory database";
 ///
 /// # Errors
 /// A licence, a source or a crate that may not be there, or an advisory.
-pub(crate) fn run() -> Result<(), String> {
+pub(crate) fn run() -> Result<Ended, String> {
     if !tools::is_there(cargo_deny().arg("--version")) {
-        eprintln!("    SKIPPED: there is no cargo-deny: cargo install --locked cargo-deny");
-        return Ok(());
+        return Ok(Ended::Skipped("there is no cargo-deny: cargo install --locked cargo-deny".to_owned()));
     }
     said(cargo_deny().args(["check", "licenses", "bans", "sources"]))?;
     match said(cargo_deny().args(["check", "advisories"])) {
-        Ok(()) => eprintln!("    no advisory is against what is in Cargo.lock"),
+        Ok(()) => Ok(Ended::Passed),
         Err(message) if message.contains(UNREACHABLE) => {
-            eprintln!("    SKIPPED: advisories: their database cannot be reached from here");
+            Ok(Ended::Skipped("advisories: their database cannot be reached from here".to_owned()))
         }
-        Err(message) => return Err(message),
+        Err(message) => Err(message),
     }
-    Ok(())
 }
 
 fn cargo_deny() -> Command {

@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     };
     let result = match command {
         "test" => checks::run(),
-        "fuzz" => checks::fuzz(),
+        "fuzz" => checks::fuzz().map(checks::tell),
         "loom" => checks::loom(),
         "conformance" => conformance::run(rest),
         "tidy" => tidy::run(),
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
             _ => package::run(rest),
         },
         "chart" => chart::run(rest),
-        "deny" => deny::run(),
+        "deny" => deny::run().map(checks::tell),
         "bench" => millstream_bench::run(rest),
         "instructions" => instructions::run(rest),
         _ => Err(USAGE.to_owned()),

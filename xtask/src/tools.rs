@@ -3,6 +3,14 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+/// How a check ended that found nothing wrong.
+pub(crate) enum Ended {
+    /// It looked at all there is.
+    Passed,
+    /// It, or the part of it that is named, did not look, and why.
+    Skipped(String),
+}
+
 /// Where tools are installed that the user has not: inside `target/`, not among the user's own.
 pub(crate) fn folder() -> PathBuf {
     millstream_tests::target_directory().join("tools")

@@ -221,8 +221,8 @@ fn page_row(row: &CapacityRow) -> steps::Row {
         rate,
         low: rounds.low,
         high: rounds.high,
-        p50: rounds.p50,
-        p99: rounds.p99,
+        p50: Duration::from_micros(rounds.p50),
+        p99: Duration::from_micros(rounds.p99),
         ..MeasuredParty::default()
     };
     let together = &row.together;

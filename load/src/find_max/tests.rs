@@ -3,7 +3,7 @@
 use super::*;
 use crate::pace::Random;
 use crate::target::{Ask, Permission, resolve};
-use crate::timed::{in_time, timed};
+use crate::timed::{in_time, timed, work_on};
 use millstream_net::clock;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -85,8 +85,7 @@ fn token_bucket(rate: f64) -> SocketAddr {
             std::thread::spawn(move || {
                 let mut buffer = [0; 1024];
                 while stream.read(&mut buffer).is_ok_and(|length| length > 0) {
-                    let (_never, nothing) = std::sync::mpsc::channel::<()>();
-                    _ = nothing.recv_timeout(until_token(&mut bucket.lock().expect("nobody panics"), rate));
+                    work_on(&stream, until_token(&mut bucket.lock().expect("nobody panics"), rate));
                     if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").is_err() {
                         return;
                     }

@@ -6,6 +6,7 @@ use super::result::{Climbed, Figures, Measure};
 use crate::report::quantity;
 use crate::report::steps::{self, Page, Row};
 use crate::step::Step;
+use std::time::Duration;
 
 /// The page's content.
 pub fn page(climbed: &Climbed) -> Page {
@@ -57,21 +58,22 @@ fn shown(measure: &Measure) -> steps::MeasuredParty {
         let cannot = named.cannot.or_else(|| Some("was not measured".to_owned()));
         return steps::MeasuredParty { cannot, ..named };
     };
+    let time = |microseconds: f64| Duration::from_secs_f64(microseconds / 1e6);
     let Figures { rate, times, p50, p99, errors, reached, cpu, time_wait, .. } = figures;
     steps::MeasuredParty {
         rate: rate.median,
         low: rate.least,
         high: rate.most,
         factor: *times,
-        p50: *p50,
-        p99: *p99,
+        p50: Duration::from_micros(*p50),
+        p99: Duration::from_micros(*p99),
         origin_requests: *reached,
         bytes: Some(figures.bytes_read),
         errors: errors.total(),
         floor: figures.floor.clone(),
-        cpu_proxy: cpu.proxy,
-        cpu_origin: cpu.origin,
-        cpu_generator: Some(cpu.generator),
+        cpu_proxy: cpu.proxy.map(time),
+        cpu_origin: cpu.origin.map(time),
+        cpu_generator: Some(time(cpu.generator)),
         time_wait: *time_wait,
         ..named
     }

@@ -4,8 +4,8 @@
 
 use super::pages::{Pages, Resource};
 use super::work::Workers;
+use crate::content::Content;
 use millstream_net::clock;
-use millstream_wire::h1::chunked::{Decoder, Event};
 use millstream_wire::h1::encode;
 use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h1::head::{HeadLimits, Progress, RequestHead};
@@ -142,49 +142,24 @@ impl Input {
         if expects_continue && self.bytes.is_empty() {
             self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
         }
-        match framing {
-            Framing::Length(length) => self.skip(length),
-            Framing::Chunked => self.skip_chunks(),
-            // A request never lasts until the connection ends (RFC 9112 §6.3).
-            Framing::None | Framing::Close => Ok(()),
-        }
-    }
-
-    fn skip(&mut self, mut left: u64) -> Result<(), Leaving> {
-        loop {
-            let now = usize::try_from(left).unwrap_or(usize::MAX).min(self.bytes.len());
-            self.bytes.drain(..now);
-            left -= now as u64;
-            if left == 0 {
-                return Ok(());
-            }
-            self.read()?;
-        }
-    }
-
-    fn skip_chunks(&mut self) -> Result<(), Leaving> {
-        let mut decoder = Decoder::new(LIMITS.total);
+        let mut content = Content::of(framing);
         let mut total = 0;
-        loop {
-            let (consumed, event) =
-                decoder.decode(&self.bytes).map_err(|error| Leaving::Status(error.status()))?;
-            let (data, is_end, is_starved) = match event {
-                Event::Data(data) => (data.len() as u64, false, false),
-                Event::More => (0, false, true),
-                Event::End => (0, true, false),
-            };
+        while let Some(left) = &mut content {
+            let (consumed, data, is_whole) =
+                left.read(&self.bytes).map_err(|error| Leaving::Status(error.status()))?;
+            total += data.len() as u64;
             self.bytes.drain(..consumed);
-            total += data;
             if total > LARGEST_BODY {
                 return Err(Leaving::Status(413));
             }
-            if is_end {
+            if is_whole {
                 return Ok(());
             }
-            if is_starved {
+            if self.bytes.is_empty() {
                 self.read()?;
             }
         }
+        Ok(())
     }
 }
 

@@ -35,51 +35,27 @@ enum Filling {
     Fixed,
 }
 
+/// What anybody may keep for ten seconds.
+const PUBLIC: &str = "public, max-age=10";
+
 /// The paths. `/private` is cacheable but for its cookie, which no shared cache may hand to somebody else.
 static PAGES: [Resource; 6] = [
+    Resource::new("/", 1, PUBLIC, Filling::Json),
+    Resource::new("/list", 1, PUBLIC, Filling::Fixed),
+    Resource::new("/slow", 10, PUBLIC, Filling::Json),
+    Resource::new("/page", 1, "public, max-age=60", Filling::Html),
     Resource {
-        path: "/",
-        times: 1,
-        cache_control: "public, max-age=10",
-        set_cookie: None,
-        content: Filling::Json,
-    },
-    Resource {
-        path: "/list",
-        times: 1,
-        cache_control: "public, max-age=10",
-        set_cookie: None,
-        content: Filling::Fixed,
-    },
-    Resource {
-        path: "/slow",
-        times: 10,
-        cache_control: "public, max-age=10",
-        set_cookie: None,
-        content: Filling::Json,
-    },
-    Resource {
-        path: "/page",
-        times: 1,
-        cache_control: "public, max-age=60",
-        set_cookie: None,
-        content: Filling::Html,
-    },
-    Resource {
-        path: "/private",
-        times: 1,
-        cache_control: "max-age=10",
         set_cookie: Some("session=4f1c; Path=/; HttpOnly"),
-        content: Filling::Json,
+        ..Resource::new("/private", 1, "max-age=10", Filling::Json)
     },
-    Resource {
-        path: "/uncacheable",
-        times: 1,
-        cache_control: "no-store",
-        set_cookie: None,
-        content: Filling::Json,
-    },
+    Resource::new("/uncacheable", 1, "no-store", Filling::Json),
 ];
+
+impl Resource {
+    const fn new(path: &'static str, times: u32, cache_control: &'static str, content: Filling) -> Resource {
+        Resource { path, times, cache_control, set_cookie: None, content }
+    }
+}
 
 /// The bodies, made once.
 #[derive(Debug)]

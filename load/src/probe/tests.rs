@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::target::{Ask, Permission, resolve};
+use crate::timed::work_on;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
@@ -51,9 +52,8 @@ fn an_answer_comes_back_whole() {
 #[test]
 fn the_first_byte_is_none_of_an_interim_answer() {
     let say = |mut socket: TcpStream| {
-        let (_never, nothing) = std::sync::mpsc::channel::<()>();
         _ = socket.write_all(b"HTTP/1.1 103 Early Hints\r\n\r\n");
-        _ = nothing.recv_timeout(Duration::from_millis(50));
+        work_on(&socket, Duration::from_millis(50));
         _ = socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     };
     let (_, told) = probe_with(say, 5, Duration::from_secs(10));

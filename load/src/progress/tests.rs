@@ -8,8 +8,8 @@ fn at(milliseconds: u64) -> Progress {
         of: Some(Duration::from_secs(10)),
         answers: 91_234,
         rate: 91_234.0,
-        p50: 1_100,
-        p99: 2_900,
+        p50: Duration::from_micros(1_100),
+        p99: Duration::from_micros(2_900),
         ..Progress::default()
     }
 }

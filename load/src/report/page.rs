@@ -1,54 +1,64 @@
 //! The page that pictures and tables stand on: one file, no script, nothing fetched from anywhere.
 //!
-//! Its policy forbids everything but its own style, so that a page somebody is sent can be opened without a thought.
+//! Its policy forbids everything but its own style, so that a page somebody is sent can be opened without a thought. All text
+//! of users passes [`escape`]: what takes `&str` here escapes it, what takes or gives a `String` of HTML says so.
 
-use super::drawing::escape;
-use std::fmt::Write as _;
-
-/// Light and dark by the reader's system; three widths of picture of which one is shown.
+/// Light and dark by the reader's system; what is laid out otherwise in a narrow window.
 const STYLE: &str = include_str!("page.css");
 
-/// A whole page. `title` is text, `body` is HTML.
-pub(super) fn page(title: &str, body: &str) -> String {
-    let title = escape(title);
+/// Text that can stand between tags and in quoted attributes.
+pub(super) fn escape(text: &str) -> String {
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    escaped.replace('"', "&quot;").replace('\'', "&#39;")
+}
+
+/// A whole page: its heading with a line below, and `body`, which is HTML.
+pub(super) fn page(title: &str, heading: &str, soft: &str, body: &str) -> String {
+    let [title, heading, soft] = [title, heading, soft].map(escape);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <header><h1>{heading}</h1><p class=\"soft\">{soft}</p></header>{body}\n\
          <footer class=\"soft\">Made by Millstream {}. The page is whole: no script, nothing is fetched.</footer>\n</body>\n</html>\n",
         env!("CARGO_PKG_VERSION")
     )
 }
 
+/// Paragraphs of text.
+pub(super) fn paragraphs<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    texts.into_iter().map(|text| format!("<p>{}</p>", escape(text))).collect()
+}
+
+/// A paragraph of text that must not be overlooked.
+pub(super) fn warning(text: &str) -> String {
+    format!("<p class=\"warning\" role=\"note\">{}</p>", escape(text))
+}
+
 /// A table whose first column names its rows. All cells are text; the other columns are numbers and stand to the right,
-/// but for those in `words`.
+/// but for those in `words`. Nothing without rows.
 pub(super) fn table(caption: &str, head: &[&str], rows: &[Vec<String>], words: &[usize]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
     let class = |column: usize| if column == 0 || words.contains(&column) { " class=\"words\"" } else { "" };
+    let cell = |(column, cell): (usize, &String)| {
+        let (tag, scope) = if column == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
+        format!("<{tag}{scope}{}>{}</{tag}>", class(column), escape(cell))
+    };
+    let row =
+        |row: &Vec<String>| format!("<tr>{}</tr>", row.iter().enumerate().map(cell).collect::<String>());
+    let name =
+        |(column, name): (usize, &&str)| format!("<th scope=\"col\"{}>{}</th>", class(column), escape(name));
+    let (head, rows): (String, String) =
+        (head.iter().enumerate().map(name).collect(), rows.iter().map(row).collect());
     let caption = escape(caption);
     // A wide table scrolls by itself; whoever has no pointer reaches it by the keyboard.
-    let mut html = format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table><caption>{caption}</caption><thead><tr>"
-    );
-    for (column, name) in head.iter().enumerate() {
-        let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class(column), escape(name));
-    }
-    html.push_str("</tr></thead><tbody>");
-    for row in rows {
-        html.push_str("<tr>");
-        for (column, cell) in row.iter().enumerate() {
-            let cell = escape(cell);
-            let _ = if column == 0 {
-                write!(html, "<th scope=\"row\" class=\"words\">{cell}</th>")
-            } else {
-                write!(html, "<td{}>{cell}</td>", class(column))
-            };
-        }
-        html.push_str("</tr>");
-    }
-    html.push_str("</tbody></table></div>");
-    html
+    format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table><caption>{caption}</caption>\
+         <thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
 }
 
 /// What is folded away until it is asked for. `summary` is text, `body` is HTML.
@@ -58,21 +68,40 @@ pub(super) fn folded(summary: &str, body: &str) -> String {
 
 /// The figures that matter, large: name, value, and a remark that may be empty.
 pub(super) fn tiles(tiles: &[(&str, String, String)]) -> String {
-    let mut html = String::from("<dl class=\"tiles\">");
-    for (name, value, remark) in tiles {
-        let _ = write!(
-            html,
-            "<div><dt>{}</dt><dd>{}</dd><dd class=\"soft\">{}</dd></div>",
-            escape(name),
-            escape(value),
-            escape(remark)
-        );
-    }
-    html.push_str("</dl>");
-    html
+    let tile = |(name, value, remark): &(&str, String, String)| {
+        let [name, value, remark] = [name, value.as_str(), remark].map(escape);
+        format!("<div><dt>{name}</dt><dd>{value}</dd><dd class=\"soft\">{remark}</dd></div>")
+    };
+    format!("<dl class=\"tiles\">{}</dl>", tiles.iter().map(tile).collect::<String>())
 }
 
-/// A paragraph of text that must not be overlooked.
-pub(super) fn warning(text: &str) -> String {
-    format!("<p class=\"warning\" role=\"note\">{}</p>", escape(text))
+/// A picture with its caption and its legend (class and name of each colour). `picture` is HTML, and so is what stands `below`.
+/// Who does not see the picture is told the description.
+pub(super) fn figure(
+    (id, caption): (&str, &str),
+    legend: &[(&str, &str)],
+    (class, picture): (&str, &str),
+    description: &str,
+    below: &str,
+) -> String {
+    let entry = |(class, name): &(&str, &str)| {
+        let line = "<svg viewBox=\"0 0 28 8\"><path d=\"M0 4H28\"/></svg>";
+        format!("<li class=\"{class}\">{line}{}</li>", escape(name))
+    };
+    let legend: String = legend.iter().map(entry).collect();
+    let [caption, description] = [caption, description].map(escape);
+    format!(
+        "<figure id=\"{id}\"><figcaption>{caption}</figcaption><ul class=\"legend\" aria-hidden=\"true\">{legend}</ul>\
+         <div class=\"{class}\" role=\"img\" aria-label=\"{caption}: {description}\">{picture}</div>{below}</figure>"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn nothing_that_a_user_writes_is_markup() {
+        assert_eq!(escape("<a b='c'>\"&"), "&lt;a b=&#39;c&#39;&gt;&quot;&amp;");
+    }
 }

@@ -1,26 +1,22 @@
-//! Curves over two axes, as a figure of a page: caption, legend, and the same picture for three widths of window.
+//! Curves over two axes, as a figure of a page.
 //!
-//! A picture that is merely scaled has unreadable ticks on a telephone; so each width is drawn for itself and the page's
-//! style shows the fitting one. Next: `html`.
+//! The curves are one SVG that is stretched to the room there is, the labels beside it are text of the page: so one picture
+//! is readable in a window of any width, and the page's style alone says what its colours are. Next: `html`.
 
 use super::axis::{AxisTick, fitting};
-use super::drawing::{Anchor, Drawing, escape, width_of};
-use std::fmt::Write as _;
+use super::page::{escape, figure};
 
-/// Class, width and height of each picture; `page` decides which is shown.
-pub(super) const SIZES: [(&str, f64, f64); 3] =
-    [("narrow", 350.0, 240.0), ("middling", 660.0, 270.0), ("wide", 960.0, 300.0)];
-
-/// The baseline of a label below its tick.
-const UNDER_TICK: f64 = 18.0;
+/// Pixels of the axis in a window where all labels are shown, and in a telephone's.
+const WIDE: f64 = 560.0;
+const NARROW: f64 = 270.0;
 
 /// A curve.
 pub(super) struct Curve {
     /// For the legend.
     pub(super) name: &'static str,
-    /// Its colour and dashes: `first`, `second`, `third` or `error`.
+    /// Its colour and dashes: `first`, `second` or `error`.
     pub(super) class: &'static str,
-    /// From 0 to 1 both, the second upwards; a gap begins a new list.
+    /// From 0 to 1 both, the second upwards.
     pub(super) points: Vec<(f64, f64)>,
 }
 
@@ -32,7 +28,7 @@ pub(super) struct Plot<'a> {
     pub(super) caption: &'a str,
     /// In words, what the picture shows.
     pub(super) description: &'a str,
-    /// Below.
+    /// Below, those that matter most first.
     pub(super) across: Vec<AxisTick>,
     /// On the left.
     pub(super) upwards: Vec<AxisTick>,
@@ -42,45 +38,44 @@ pub(super) struct Plot<'a> {
 impl Plot<'_> {
     /// The figure, with `below` (a table, a sentence) as its end.
     pub(super) fn figure(&self, below: &str) -> String {
-        let mut html =
-            format!("<figure id=\"{}\"><figcaption>{}</figcaption>", self.id, escape(self.caption));
-        html.push_str("<ul class=\"legend\" aria-hidden=\"true\">");
-        for Curve { name, class, .. } in &self.curves {
-            let _ = write!(
-                html,
-                "<li><svg class=\"swatch\" viewBox=\"0 0 28 8\"><path class=\"{class}\" d=\"M0 4L28 4\"/></svg>{}</li>",
-                escape(name)
-            );
-        }
-        html.push_str("</ul>");
-        for (class, width, height) in SIZES {
-            html.push_str(&self.picture(class, width, height));
-        }
-        let _ = write!(html, "<p class=\"soft\">{}</p>{below}</figure>", escape(self.description));
-        html
+        let (wide, narrow) = (fitting(&self.across, WIDE), fitting(&self.across, NARROW));
+        let class = |tick: &AxisTick| if narrow.contains(&tick) { "label" } else { "label wide" };
+        let up = |tick: &AxisTick| label("label", "bottom", tick);
+        let (up, across): (String, String) = (
+            self.upwards.iter().map(up).collect(),
+            wide.iter().map(|tick| label(class(tick), "left", tick)).collect(),
+        );
+        let lines = self.upwards.iter().map(|tick| format!("M0 {}H1000", 1000.0 - per_mille(tick.place)));
+        let columns = wide.iter().map(|tick| format!("M{} 0V1000", per_mille(tick.place)));
+        let grid: String = lines.chain(columns).collect();
+        let curves: String = self.curves.iter().map(Curve::path).collect();
+        let picture = format!(
+            "<div class=\"up\">{up}</div><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\"><path class=\"grid\" \
+             d=\"{grid}\"/>{curves}</svg><div class=\"across\">{across}</div>"
+        );
+        let legend: Vec<(&str, &str)> = self.curves.iter().map(|curve| (curve.class, curve.name)).collect();
+        let below = format!("<p class=\"soft\">{}</p>{below}", escape(self.description));
+        figure((self.id, self.caption), &legend, ("plot", &picture), self.description, &below)
     }
+}
 
-    fn picture(&self, class: &str, width: f64, height: f64) -> String {
-        let labels = self.upwards.iter().map(|tick| width_of(&tick.label)).fold(0.0, f64::max);
-        let last = self.across.iter().map(|tick| width_of(&tick.label)).fold(0.0, f64::max);
-        let (left, right, top, bottom) = (labels + 10.0, last / 2.0 + 2.0, 10.0, 28.0);
-        let (inside, tall) = (width - left - right, height - top - bottom);
-        let x = |place: f64| left + place * inside;
-        let y = |place: f64| top + (1.0 - place) * tall;
-        let mut drawing = Drawing::new(width, height);
-        for tick in &self.upwards {
-            drawing.line((left, y(tick.place)), (left + inside, y(tick.place)), "grid");
-            drawing.text((left - 8.0, y(tick.place) + 4.0), "tick", Anchor::End, &tick.label);
-        }
-        for tick in fitting(self.across.clone(), inside, width_of) {
-            drawing.line((x(tick.place), top), (x(tick.place), top + tall), "grid");
-            drawing.text((x(tick.place), top + tall + UNDER_TICK), "tick", Anchor::Middle, &tick.label);
-        }
-        drawing.line((left, top + tall), (left + inside, top + tall), "axis");
-        for curve in &self.curves {
-            let points: Vec<(f64, f64)> = curve.points.iter().map(|point| (x(point.0), y(point.1))).collect();
-            drawing.curve(&points, curve.class);
-        }
-        drawing.finish(&format!("{}-{class}", self.id), class, self.caption, self.description)
+impl Curve {
+    /// A line through the points; of a single one a dot, which is a line without a length.
+    fn path(&self) -> String {
+        let points = self.points.iter().map(|(x, y)| format!("{} {}", per_mille(*x), 1000.0 - per_mille(*y)));
+        let path = points.collect::<Vec<_>>().join("L");
+        let dot = if self.points.len() == 1 { " dot" } else { "" };
+        let end = if dot.is_empty() { "" } else { "h0" };
+        format!("<path class=\"{}{dot}\" d=\"M{path}{end}\"/>", self.class)
     }
+}
+
+fn label(class: &str, side: &str, tick: &AxisTick) -> String {
+    let (place, text) = (tick.place * 100.0, escape(&tick.label));
+    format!("<span class=\"{class}\" style=\"{side}:{place:.1}%\">{text}</span>")
+}
+
+/// To a tenth of a thousandth, which is less than a pixel.
+fn per_mille(place: f64) -> f64 {
+    (place * 10_000.0).round() / 10.0
 }

@@ -1,71 +1,87 @@
-//! Numbers as people read them, in the shapes that `wrk` made usual: `1.23ms`, `45.60k`, `1.20GB`.
+//! Numbers as people read them, in the shapes that `wrk` made usual: `1.23ms`, `45.60k`, `1.20GB`. Every text of this crate has
+//! its numbers from here: tables with two decimals each, so that columns align, sentences without the zeros at the end.
 //!
 //! Decimal points only, no locale. Never more digits than were measured: three are significant.
 
-/// A duration in microseconds: `0us`, `250us`, `1.23ms`, `2.50s`, `1.20m`.
-pub fn duration(microseconds: f64) -> String {
-    let value = if microseconds.is_finite() { microseconds.max(0.0) } else { 0.0 };
-    // The bounds lie where the smaller unit would round up to the next one.
-    match value {
-        _ if value < 999.5 && value.fract() == 0.0 => format!("{value:.0}us"),
-        _ if value < 999.995 => format!("{value:.2}us"),
-        _ if value < 999_995.0 => format!("{:.2}ms", value / 1e3),
-        _ if value < 59_995_000.0 => format!("{:.2}s", value / 1e6),
-        _ if value < 3_599_700_000.0 => format!("{:.2}m", value / 6e7),
-        _ => format!("{:.2}h", value / 3.6e9),
-    }
+pub mod prose;
+
+use millstream_wire::date::{self, Civil};
+use std::time::Duration;
+
+/// Units of a quantity with the size of each, the smallest first; a value is told in the first whose next one it does not reach.
+type Units = [(f64, &'static str)];
+
+const TIME: &Units = &[(1.0, "us"), (1e3, "ms"), (1e6, "s"), (6e7, "m"), (3.6e9, "h")];
+const THOUSANDS: &Units = &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")];
+/// As `wrk` has them.
+const BYTES: &Units =
+    &[(1.0, "B"), (1024.0, "KB"), (1_048_576.0, "MB"), (1_073_741_824.0, "GB"), (1_099_511_627_776.0, "TB")];
+
+/// A value in its unit. What would be rounded up into the next unit, with so many decimals, is told in that.
+fn in_unit(value: f64, units: &Units, decimals: i32) -> (f64, &'static str) {
+    let value = if value.is_finite() { value.max(0.0) } else { 0.0 };
+    let fits = |pair: &&Units| value / pair[0].0 + 0.5 / 10f64.powi(decimals) < pair[1].0 / pair[0].0;
+    let (size, name) = units.windows(2).find(fits).map_or(units[units.len() - 1], |pair| pair[0]);
+    (value / size, name)
 }
 
-/// A span of a run in seconds: `10s`, `2.5s`, `5m`, `1.5h`; short, because it names and does not measure.
+/// With so many decimals, without zeros at the end.
+fn trimmed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    if decimals == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
+}
+
+/// With three significant digits at the most.
+fn short(value: f64) -> String {
+    trimmed(value, if value < 9.995 { 2 } else { usize::from(value < 99.95) })
+}
+
+/// A duration in microseconds: `0us`, `250us`, `1.23ms`, `2.50s`, `1.20m`.
+pub fn duration(microseconds: f64) -> String {
+    let (value, unit) = in_unit(microseconds, TIME, 2);
+    if unit == "us" && value.fract() == 0.0 { format!("{value:.0}us") } else { format!("{value:.2}{unit}") }
+}
+
+/// The same of a [`Duration`].
+pub fn took(time: Duration) -> String {
+    duration(time.as_nanos() as f64 / 1e3)
+}
+
+/// A span in seconds as a name or in a sentence: `10s`, `2.5s`, `5m`, `1.5h`, `62.5ms`.
 pub fn span(seconds: f64) -> String {
-    let shortest = |value: f64, unit: &str| {
-        let text = format!("{value:.2}");
-        format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
-    };
-    match seconds {
-        _ if seconds < 60.0 => shortest(seconds, "s"),
-        _ if seconds < 3600.0 => shortest(seconds / 60.0, "m"),
-        _ => shortest(seconds / 3600.0, "h"),
-    }
+    let (value, unit) = in_unit(seconds * 1e6, TIME, 2);
+    if value == 0.0 { "0s".to_owned() } else { short(value) + unit }
 }
 
 /// A number with a unit prefix of thousands: `12.00`, `45.60k`, `1.20M`.
 pub fn scaled(value: f64) -> String {
-    match value {
-        _ if value < 999.995 => format!("{value:.2}"),
-        _ if value < 999_995.0 => format!("{:.2}k", value / 1e3),
-        _ if value < 999_995_000.0 => format!("{:.2}M", value / 1e6),
-        _ => format!("{:.2}G", value / 1e9),
-    }
+    let (value, unit) = in_unit(value, THOUSANDS, 2);
+    format!("{value:.2}{unit}")
 }
 
-/// Bytes, with prefixes of 1,024 as `wrk` has them: `512B`, `1.20KB`, `3.40GB`.
+/// The same beside an axis: `12`, `45.6k`.
+pub(super) fn tick(value: f64) -> String {
+    let (value, unit) = in_unit(value, THOUSANDS, 2);
+    short(value) + unit
+}
+
+/// Bytes, with prefixes of 1,024: `512B`, `1.20KB`, `3.40GB`.
 pub fn bytes(value: f64) -> String {
-    const STEP: f64 = 1024.0;
-    if value < 1023.5 {
-        return format!("{value:.0}B");
-    }
-    let mut rest = value;
-    for unit in ["KB", "MB", "GB"] {
-        rest /= STEP;
-        if rest < 1023.995 {
-            return format!("{rest:.2}{unit}");
-        }
-    }
-    format!("{:.2}TB", rest / STEP)
+    let (value, unit) = in_unit(value.round(), BYTES, 2);
+    if unit == "B" { format!("{value:.0}B") } else { format!("{value:.2}{unit}") }
 }
 
 /// A whole number with its thousands apart: `1,234,567`.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap_or("")).collect();
+    groups.join(",")
+}
+
+/// `one` or `many` after its number: `1 connection`, `12 connections`.
+pub fn plural(value: u64, one: &str) -> String {
+    format!("{} {one}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
 /// A rate per second, thousands apart, with a tenth where it is small: `91,234`, `12.5`.
@@ -74,7 +90,7 @@ pub fn rate(value: f64) -> String {
     if value < 99.95 { format!("{value:.1}") } else { count(value.round() as u64) }
 }
 
-/// A share of 1 in percent, with as many digits as a small one needs: `0 %`, `0.0013 %`, `12 %`, `100 %`.
+/// A share of 1 in percent, with as many digits as a small one needs: `0 %`, `0.0013 %`, `12.5 %`, `100 %`.
 pub fn percent(share: f64) -> String {
     let value = share * 100.0;
     match value {
@@ -102,23 +118,9 @@ pub fn factor(value: f64) -> String {
 
 /// When, in UTC: `2026-11-21 17:30:05 UTC`, from milliseconds since 1970.
 pub fn moment(unix_milliseconds: u64) -> String {
-    let seconds = unix_milliseconds / 1000;
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // The civil calendar in eras of 400 years that begin on 1 March, so that the leap day is the last of its year.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC",
-        second / 3600,
-        second / 60 % 60,
-        second % 60
-    )
+    let Civil { year, month, day, hour, minute, second, .. } =
+        date::civil((unix_milliseconds / 1000).try_into().unwrap_or(i64::MAX), 0);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
 #[cfg(test)]
@@ -149,10 +151,13 @@ mod tests {
     #[test]
     fn numbers_are_written_as_people_read_them() {
         assert_eq!(
-            [span(10.0), span(2.5), span(0.1), span(300.0), span(5400.0)],
-            ["10s", "2.5s", "0.1s", "5m", "1.5h"]
+            [span(0.0), span(10.0), span(2.5), span(0.1), span(300.0), span(5400.0)],
+            ["0s", "10s", "2.5s", "100ms", "5m", "1.5h"]
         );
-        assert_eq!([scaled(12.0), scaled(45_600.0), scaled(999_999.0)], ["12.00", "45.60k", "1.00M"]);
+        assert_eq!(
+            [scaled(12.0), scaled(45_600.0), scaled(999_999.0), tick(45_600.0)],
+            ["12.00", "45.60k", "1.00M", "45.6k"]
+        );
         assert_eq!(
             [bytes(512.0), bytes(1023.9), bytes(1.2 * 1048576.0), bytes(5e12)],
             ["512B", "1.00KB", "1.20MB", "4.55TB"]

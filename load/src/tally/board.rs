@@ -114,8 +114,10 @@ impl Board {
             ticks += 1;
         }
         let seconds = f64::from(ticks) * super::TICK.as_secs_f64();
-        let at =
-            |quantile| if view.latency.is_empty() { 0 } else { view.latency.value_at_quantile(quantile) };
+        let value = |quantile| {
+            if view.latency.is_empty() { 0 } else { view.latency.value_at_quantile(quantile) }
+        };
+        let at = |quantile| Duration::from_micros(value(quantile));
         Progress {
             answers: state.answers,
             errors: state.errors,

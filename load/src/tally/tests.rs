@@ -45,7 +45,7 @@ fn what_was_counted_while_warming_up_is_shown_and_not_kept() {
         (1, 1, 10.0),
         "tick -1 is the view"
     );
-    assert_eq!(progress.p50 / 1000, 5);
+    assert_eq!(progress.p50.as_millis(), 5);
 }
 
 #[test]

@@ -12,17 +12,23 @@ function inspect(frame) {
     if (element.scrollWidth > element.clientWidth + SLACK && element.clientWidth > 0) say("cut off", element);
   }
   for (const figure of page.querySelectorAll("figure")) {
-    const shown = [...figure.querySelectorAll(":scope > svg")].filter(svg => svg.getBoundingClientRect().width > 0);
+    const shown = [...figure.querySelectorAll(":scope > svg, [role=img]")].filter(isShown);
     if (shown.length !== 1) say(`${shown.length} pictures shown`, figure);
-    for (const svg of shown) picture(svg, view, say);
+    for (const picture of shown) look(picture, view, say);
   }
 }
 
-function picture(svg, view, say) {
-  if (!svg.querySelector("title") || !svg.querySelector("desc")) say("no title or description", svg);
-  const frame = svg.getBoundingClientRect();
-  const scale = frame.width / svg.viewBox.baseVal.width;
-  const texts = [...svg.querySelectorAll("text")].map(text => [text, text.getBoundingClientRect()]);
+const isShown = element => element.getBoundingClientRect().width > 0;
+
+function look(picture, view, say) {
+  const isNamed = picture.ariaLabel || (picture.querySelector("title") && picture.querySelector("desc"));
+  if (!isNamed) say("no title or description", picture);
+  const frame = picture.getBoundingClientRect();
+  const scale = picture.viewBox ? frame.width / picture.viewBox.baseVal.width : 1;
+  // What has words of its own, be it SVG's text or the page's.
+  const texts = [...picture.querySelectorAll("*")]
+    .filter(element => !element.children.length && element.textContent.trim() && isShown(element))
+    .map(text => [text, text.getBoundingClientRect()]);
   // Letters do not fill the height of their line.
   const meet = (a, b, leading) =>
     a.left < b.right - SLACK && b.left < a.right - SLACK && a.top < b.bottom - leading && b.top < a.bottom - leading;
@@ -34,7 +40,7 @@ function picture(svg, view, say) {
     for (const [other, there] of texts.slice(number + 1)) {
       if (meet(place, there, 3)) say(`runs into "${other.textContent}"`, text);
     }
-    for (const bar of svg.querySelectorAll("rect")) {
+    for (const bar of picture.querySelectorAll("rect, .bar")) {
       if (meet(place, bar.getBoundingClientRect(), 4)) say("on a bar", text);
     }
   });

@@ -1,7 +1,7 @@
 //! Open loops: the rate that was asked for, and latency from when requests should have started.
 
 use super::*;
-use crate::timed::{in_time, timed};
+use crate::timed::{in_time, timed, work_on};
 
 fn open(address: SocketAddr, rate: f64, duration: Duration) -> Plan {
     let mode = Mode::Open { rate, arrivals: Arrivals::Constant };
@@ -25,9 +25,7 @@ fn waiting_for_a_connection_is_latency_and_no_lag_of_the_generator() {
         // Two connections, each taken for 50 ms: 40 answers a second, of 80 that should be.
         let address = serve(|mut stream| {
             while request(&mut stream).is_some() {
-                let (sender, receiver) = std::sync::mpsc::channel::<()>();
-                _ = receiver.recv_timeout(Duration::from_millis(50));
-                drop(sender);
+                work_on(&stream, Duration::from_millis(50));
                 _ = stream.write_all(FINE);
             }
         });
@@ -118,8 +116,7 @@ fn stalling() -> SocketAddr {
         while request(&mut stream).is_some() {
             let passed = clock::now() - *began.get_or_init(clock::now);
             if passed >= STALLS_AT && passed < STALLS_AT + STALL {
-                let (_never, nothing) = std::sync::mpsc::channel::<()>();
-                _ = nothing.recv_timeout(STALLS_AT + STALL - passed);
+                work_on(&stream, STALLS_AT + STALL - passed);
             }
             if stream.write_all(FINE).is_err() {
                 return;
@@ -155,8 +152,7 @@ fn a_stall_of_a_second_shows_in_an_open_loop_as_computed_and_not_in_a_closed_one
 fn slow(each: Duration) -> SocketAddr {
     serve(move |mut stream| {
         while request(&mut stream).is_some() {
-            let (_never, nothing) = std::sync::mpsc::channel::<()>();
-            _ = nothing.recv_timeout(each);
+            work_on(&stream, each);
             if stream.write_all(FINE).is_err() {
                 return;
             }

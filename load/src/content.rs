@@ -1,0 +1,53 @@
+//! The body of a message of HTTP/1 as its bytes come, cut anywhere, for whoever reads one: pure, and kept by nobody.
+
+use millstream_wire::h1::chunked::{ChunkedError, Decoder, Event};
+use millstream_wire::h1::framing::Framing;
+
+/// Bytes of trailers behind a chunked body.
+const TRAILERS: usize = 64 * 1024;
+
+/// What is still to come of a body.
+#[derive(Debug)]
+pub enum Content {
+    /// So many bytes.
+    Length(u64),
+    /// Chunks.
+    Chunked(Box<Decoder>),
+    /// All up to the end of the connection.
+    Close,
+}
+
+impl Content {
+    /// Of a message that is framed so; `None` where there is no body.
+    #[inline]
+    pub fn of(framing: Framing) -> Option<Content> {
+        match framing {
+            Framing::None | Framing::Length(0) => None,
+            Framing::Length(length) => Some(Content::Length(length)),
+            Framing::Chunked => Some(Content::Chunked(Box::new(Decoder::new(TRAILERS)))),
+            Framing::Close => Some(Content::Close),
+        }
+    }
+
+    /// How many bytes are read, those of them that are the body's, and whether it ends there. Less than all are read where it ends or
+    /// where the body is not in one piece.
+    ///
+    /// # Errors
+    /// The chunks are none.
+    #[inline]
+    pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, &'a [u8], bool), ChunkedError> {
+        match self {
+            Content::Length(left) => {
+                let length = usize::try_from(*left).map_or(bytes.len(), |left| left.min(bytes.len()));
+                *left -= length as u64;
+                Ok((length, &bytes[..length], *left == 0))
+            }
+            Content::Close => Ok((bytes.len(), bytes, false)),
+            Content::Chunked(decoder) => Ok(match decoder.decode(bytes)? {
+                (consumed, Event::Data(data)) => (consumed, data, false),
+                (consumed, Event::More) => (consumed, &bytes[..0], false),
+                (consumed, Event::End) => (consumed, &bytes[..0], true),
+            }),
+        }
+    }
+}
