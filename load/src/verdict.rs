@@ -11,10 +11,9 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
-use crate::report::quantity::prose as wording;
+pub use crate::report::quantity::prose::{count, duration, factor, percent, volume};
 pub use judge::judge;
 pub use once::Once;
-pub use wording::{count, duration, factor, percent, volume};
 
 use crate::outcome::Outcome;
 use crate::party::Spent;
