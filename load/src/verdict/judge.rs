@@ -8,8 +8,8 @@
 
 use super::facts::{Facts, MOST, Watched};
 use super::once::LONGER;
-use super::wording::{count, duration, percent, volume};
 use super::{Evidence, Limit, Verdict};
+use super::{count, duration, percent, volume};
 use crate::outcome::ALWAYS;
 
 /// The least that counts as more: as in [`ALWAYS`], a tenth.
