@@ -1,7 +1,7 @@
 //! Runs everything of one row: the servers alone, the proxy alone, all together, in turn and over again.
 
 use super::configuration::{CEILING, Front, PASSING, configuration};
-use super::subject::{API, GENERATOR, PATIENCE, Server, Servers, Subject, ask};
+use super::subject::{API, GENERATOR, PATIENCE, Server, Servers, Subject, answer, ask};
 use super::{Alone, Below, CapacityRow, Rounds, Setting, Together, sentence};
 use crate::drive;
 use crate::outcome::Outcome;
@@ -179,6 +179,8 @@ impl Measuring<'_> {
     }
 
     fn alone(&mut self, server: &Server) -> Result<Outcome, Unmeasured> {
+        // A request of its own stands behind whatever the run before left at it: a worker may wait on a connection that the proxy keeps.
+        answer(&server.url, &server.target, self.stop)?;
         self.run(&format!("{} alone", server.url), &server.target, self.setting.connections, &mut |_| ())
     }
 

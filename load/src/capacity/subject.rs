@@ -179,7 +179,7 @@ fn target(url: &str, fields: &[(String, String)], public: bool) -> Result<Target
 }
 
 /// A single request.
-fn answer(url: &str, target: &Target, stop: &Stop) -> Result<Reply, Unmeasured> {
+pub(super) fn answer(url: &str, target: &Target, stop: &Stop) -> Result<Reply, Unmeasured> {
     let answer = probe::once_unless(stop, target, PATIENCE, LARGEST).map_err(|error| match error {
         ProbeError::Stopped => Unmeasured::Stopped,
         error => Unmeasured::Because(format!("{url}: {error}")),

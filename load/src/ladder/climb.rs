@@ -54,6 +54,9 @@ pub struct Order {
 /// Each step warms up for so long at least: connections are open and what is cached is stored.
 const WARM_UP: Duration = Duration::from_millis(100);
 
+/// Seconds between the first look at the processes and the last, from which on what they waited for is told by more than a moment.
+const LOOKED_AT: f64 = 0.5;
+
 /// The least connections' worth of waiting that a request is given.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -300,9 +303,9 @@ fn limit(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
     let Some(round) = rounds.iter().min_by(|one, other| away(one).total_cmp(&away(other))) else {
         return Vec::new();
     };
-    if round.found.seconds <= 0.0 {
+    if round.found.seconds < LOOKED_AT {
         return vec![
-            "The runs were too short to tell what limits: with --duration 1s it is told.".to_owned(),
+            "The runs were too short to tell what limits; \"ladder --duration 1s\" tells it.".to_owned(),
         ];
     }
     let alone = climbed.measure(Step::Alone, None).and_then(Measure::counted);

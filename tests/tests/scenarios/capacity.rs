@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 /// Short runs, as many as can tell anything.
-const SHORT: [&str; 6] = ["--rounds", "4", "--duration", "500ms", "--warm-up", "100ms"];
+const SHORT: [&str; 6] = ["--rounds", "4", "--duration", "1s", "--warm-up", "200ms"];
 
 fn capacity(arguments: &[&str]) -> Output {
     let mut command = Command::new(binary());
