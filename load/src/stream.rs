@@ -5,7 +5,7 @@
 
 mod tls;
 
-pub use tls::{Anybody, NoTrust, client_configuration};
+pub use tls::{NoTrust, client_configuration};
 
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};

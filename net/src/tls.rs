@@ -28,6 +28,7 @@ mod session_cache;
 mod kept_pairs;
 mod evaluated;
 mod acceptor;
+mod anybody;
 mod connector;
 
 #[cfg(test)]
@@ -35,6 +36,8 @@ mod tests;
 
 pub use crate::stream::{Offered, TlsInfo};
 pub use acceptor::{HandshakeError, TlsAcceptor};
+pub use anybody::Anybody;
+pub use authorities::system_authorities;
 pub use certificate_issuer::CertificateIssuer;
 pub use challenges::{Challenges, OpenChallenge};
 pub use clients::Clients;
