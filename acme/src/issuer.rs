@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::setup::{IssuerSetup, Wanted, lock};
 use crate::state::{KnownAccount, StateLock};
 use crate::transport::Transport;
-use aws_lc_rs::rand;
+use crate::waiting::{chance, pause};
 use millstream_conf::model::{AccountKey, KeyKind, Level};
 use millstream_net::clock;
 use millstream_net::resolver::Resolver;
@@ -91,20 +91,6 @@ impl Course {
     }
 }
 
-async fn pause(wait: Duration) {
-    let mut moment = Deadline::new();
-    moment.set(clock::now() + wait);
-    moment.passed().await;
-}
-
-/// A number from 0 up to 1.
-fn chance() -> f64 {
-    let mut bytes = [0; 4];
-    // Without random bytes there is no key either.
-    _ = rand::fill(&mut bytes);
-    f64::from(u32::from_be_bytes(bytes)) / (f64::from(u32::MAX) + 1.0)
-}
-
 impl Issuer {
     fn tell(&self, level: Level, what: std::fmt::Arguments<'_>) {
         let name = &self.setup.settings.name;
@@ -133,7 +119,10 @@ impl Issuer {
             }
             pause(LOCK_WAIT).await;
             // What that process gets is used meanwhile.
-            self.setup.wanted.iter().for_each(|wanted| wanted.restore(state));
+            let taken = self.setup.wanted.iter().filter(|wanted| wanted.restore(state));
+            if taken.count() > 0 {
+                self.around.borrow().renewed.notify_one();
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod waiting;
 mod failure;
 mod key;
 mod jws;

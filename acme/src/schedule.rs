@@ -12,11 +12,29 @@ const SPARE: i64 = 5;
 /// Part of its life by which that is earlier at the most, so that not all come at once.
 const SPREAD: i64 = 30;
 
-/// The first rest after a failure, and how each grows beyond the one before: of those in an hour no authority's limit on failures (five, at
-/// Let's Encrypt) takes offence.
-const FIRST_REST: Duration = Duration::from_secs(5);
-const GROWTH: u32 = 8;
-const LONGEST_REST: Duration = Duration::from_secs(24 * 60 * 60);
+/// After failures with an authority: of those in an hour none's limit on them (five, at Let's Encrypt) takes offence.
+const RESTS: Rests =
+    Rests { first: Duration::from_secs(5), growth: 8, longest: Duration::from_secs(24 * 60 * 60) };
+
+/// How long to rest after failures: more after each, a fifth more or less by chance.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rests {
+    /// After the first.
+    pub(crate) first: Duration,
+    /// How many times longer each is than the one before.
+    pub(crate) growth: u32,
+    /// None grows beyond it.
+    pub(crate) longest: Duration,
+}
+
+impl Rests {
+    /// After one more, of which there were so many before.
+    pub(crate) fn after(self, failures: u32, chance: f64) -> Duration {
+        let grown = self.growth.checked_pow(failures);
+        let grown = grown.map_or(self.longest, |grown| self.first.saturating_mul(grown));
+        grown.min(self.longest).mul_f64(0.8 + 0.4 * chance)
+    }
+}
 
 /// When a certificate is renewed, by its life alone.
 pub(crate) fn renewal((since, until): (i64, i64), chance: f64) -> i64 {
@@ -36,11 +54,7 @@ pub(crate) fn rest(retry: Retry, failures: u32, chance: f64) -> Option<Duration>
     match retry {
         Retry::Never => None,
         Retry::After(rest) => Some(rest.mul_f64(1.0 + 0.1 * chance)),
-        Retry::Later => {
-            let grown =
-                GROWTH.checked_pow(failures).map_or(LONGEST_REST, |grown| FIRST_REST.saturating_mul(grown));
-            Some(grown.min(LONGEST_REST).mul_f64(0.8 + 0.4 * chance))
-        }
+        Retry::Later => Some(RESTS.after(failures, chance)),
     }
 }
 
@@ -74,6 +88,6 @@ mod tests {
         let seconds = |failures| rest(Retry::Later, failures, 0.5).expect("there is one").as_secs();
         assert_eq!([0, 1, 2, 3, 4, 5, 100].map(seconds), [5, 40, 320, 2560, 20_480, 86_400, 86_400]);
         assert_eq!(rest(Retry::Never, 0, 0.5), None);
-        assert_eq!(rest(Retry::After(LONGEST_REST), 9, 0.0), Some(LONGEST_REST));
+        assert_eq!(rest(Retry::After(RESTS.longest), 9, 0.0), Some(RESTS.longest));
     }
 }

@@ -108,15 +108,16 @@ impl Wanted {
         }
     }
 
-    /// Takes what the directory has, where that still holds and nothing is there yet.
-    pub(crate) fn restore(&self, state: &StateDirectory) {
+    /// Takes what the directory has, where that still holds and is newer than what is there; whether it is.
+    pub(crate) fn restore(&self, state: &StateDirectory) -> bool {
         let mut held = lock(&self.held);
         let kept = state.certificate(&self.name).and_then(Issuance::read);
         let holds = kept.filter(|kept| kept.validity.1 > clock::wall().seconds);
         let newer = holds.filter(|kept| held.as_ref().is_none_or(|held| held.validity.1 < kept.validity.1));
-        if let Some(kept) = newer.filter(|kept| self.issued.put(&kept.pem).is_ok()) {
-            *held = Some(kept);
-        }
+        let taken = newer.filter(|kept| self.issued.put(&kept.pem).is_ok());
+        let is_taken = taken.is_some();
+        *held = taken.or(held.take());
+        is_taken
     }
 }
 
@@ -161,7 +162,7 @@ impl IssuerSetup {
             }
         };
         if let Some(state) = &state {
-            wanted.iter().for_each(|wanted| wanted.restore(state));
+            wanted.iter().for_each(|wanted| _ = wanted.restore(state));
         }
         let settings = AcmeIssuer { span: Span::default(), resolver: None, ..issuer.clone() };
         Some(IssuerSetup { settings, index, tls, state, account_key, wanted })

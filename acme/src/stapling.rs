@@ -1,17 +1,17 @@
 //! What is stapled to certificates: responders are asked in the background, and what they say is in use while it holds.
 //!
 //! One task does it for each certificate, whichever servers have it; a handshake never waits for it. It is asked for anew ahead of its end, and what has ended
-//! is sent no more. Before: `ocsp`, which judges; next: `millstream`'s `app/src/stapling.rs`, the thread.
+//! is sent no more. Before: `ocsp`, which judges; next: `pace`, which decides when, and `millstream`'s `app/src/stapling.rs`, the thread.
 
 use crate::failure::AcmeFailure;
 use crate::ocsp::{OcspFailure, OcspQuestion, responder};
 use crate::transport::{self, Question};
+use crate::waiting::{chance, pause};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use millstream_conf::model::{Level, Stapling, WebUrl};
 use millstream_net::clock;
 use millstream_net::resolver::Resolver;
-use millstream_net::timer::Deadline;
 use millstream_net::tls::{CertificateDer, CertificateIssuer, Leaf, ServerTls};
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_wire::Method;
@@ -21,12 +21,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Between two questions at the least, and after some that failed, in seconds; as nginx.
-const LEAST_REST: i64 = 5 * 60;
-/// After the first that failed, doubled with each that follows: at a start a responder's name may not be known yet.
-const FIRST_RETRY: i64 = 10;
-/// And at the most, so that a revocation is heard of within it.
-const LONGEST_REST: i64 = 60 * 60;
+mod pace;
+
+use pace::Pace;
+
 /// Bytes of an answer; it goes with every handshake.
 const MOST_RESPONSE: usize = 16 * 1024;
 
@@ -112,48 +110,30 @@ impl Stapled {
 
 /// Asks in time, without end.
 pub async fn run(asked: Rc<Asked>, stapled: Rc<RefCell<Stapled>>) {
-    let mut told: Option<String> = None;
-    let mut failures: u32 = 0;
+    let mut pace = Pace::default();
     loop {
         let answer = ask(&asked, &stapled).await;
         let now = clock::wall().seconds;
         let next = match answer {
             Ok((response, until)) => {
                 // Without an end it holds until the next one is there (RFC 6960 §2.4).
-                failures = 0;
                 stapled.borrow_mut().said = Some((response, until.unwrap_or(i64::MAX)));
                 stapled.borrow().publish(&asked);
-                if told.take().is_some() {
-                    tell(&asked, &stapled, Level::Notice, "the OCSP responder answers again");
-                }
-                now + until.map_or(LONGEST_REST, |until| rest(until - now))
+                pace.answered(until.map(|until| until - now))
             }
             Err(failure) => {
                 // What was said before holds on, unless this is the better word.
                 if failure.is_the_answer() && stapled.borrow_mut().said.take().is_some() {
                     stapled.borrow().publish(&asked);
                 }
-                let why = failure.to_string();
-                if told.as_ref() != Some(&why) {
-                    tell(&asked, &stapled, Level::Error, &why);
-                    told = Some(why);
-                }
-                failures = failures.saturating_add(1);
-                now + retry(failures)
+                pace.failed(&failure.to_string(), failure.is_lasting(), chance())
             }
         };
-        wait(&asked, &stapled, next).await;
+        if let Some((level, what)) = next.told {
+            tell(&asked, &stapled, level, &what);
+        }
+        wait(&asked, &stapled, now + next.rest).await;
     }
-}
-
-/// How long until it is asked for again what holds for so many seconds more.
-fn rest(holds: i64) -> i64 {
-    (holds - LEAST_REST).clamp(LEAST_REST, LONGEST_REST)
-}
-
-/// How long until it is asked for again what has failed so often in a row.
-fn retry(failures: u32) -> i64 {
-    FIRST_RETRY.saturating_mul(2_i64.saturating_pow(failures.saturating_sub(1))).min(LEAST_REST)
 }
 
 /// Waits until then; what ends meanwhile is sent no more.
@@ -169,10 +149,7 @@ async fn wait(asked: &Asked, stapled: &RefCell<Stapled>, next: i64) {
         if next <= now {
             return;
         }
-        let seconds = u64::try_from(next.min(end) - now).unwrap_or(0);
-        let mut moment = Deadline::new();
-        moment.set(clock::now() + Duration::from_secs(seconds));
-        moment.passed().await;
+        pause(Duration::from_secs(u64::try_from(next.min(end) - now).unwrap_or(0))).await;
     }
 }
 
@@ -194,6 +171,11 @@ impl StaplingFailure {
     /// Whether the authority itself said that the certificate is not good.
     fn is_the_answer(&self) -> bool {
         matches!(self, StaplingFailure::Judged(OcspFailure::Revoked | OcspFailure::Unknown))
+    }
+
+    /// Whether it will be the same in a minute. A certificate that was just issued may be unknown for a while.
+    fn is_lasting(&self) -> bool {
+        matches!(self, StaplingFailure::Judged(OcspFailure::Revoked))
     }
 }
 
@@ -255,25 +237,6 @@ mod tests {
             [("/", "/%2B%2F8%3D"), ("/ocsp", "/ocsp/%2B%2F8%3D"), ("/a/", "/a/%2B%2F8%3D")]
         {
             assert_eq!(target(path, &[0xfb, 0xff]), expected);
-        }
-    }
-
-    #[test]
-    fn what_has_failed_is_asked_for_sooner_at_first() {
-        for (failures, expected) in
-            [(1, 10), (2, 20), (5, 160), (6, 300), (40, 300), (64, 300), (u32::MAX, 300)]
-        {
-            assert_eq!(retry(failures), expected, "{failures}");
-        }
-    }
-
-    #[test]
-    fn an_answer_is_renewed_ahead_of_its_end_and_within_the_hour() {
-        let minute = 60;
-        for (holds, expected) in [(7 * 24 * 60, 60), (70, 60), (30, 25), (10, 5), (6, 5), (1, 5), (-1, 5)]
-            .map(|(h, e)| (h * minute, e * minute))
-        {
-            assert_eq!(rest(holds), expected, "{holds}");
         }
     }
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use millstream_load::stream::Anybody;
+use millstream_net::tls::Anybody;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::cpu_time;
 use millstream_tests::workspace;
@@ -146,7 +146,7 @@ impl Shaker {
         let mut configuration = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[row.version])?
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+            .with_custom_certificate_verifier(Arc::new(Anybody::of(&provider)))
             .with_no_client_auth();
         configuration.resumption = match row.resumes {
             true => Resumption::store(Arc::new(ClientSessionMemoryCache::new(4))),

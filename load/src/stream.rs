@@ -5,7 +5,7 @@
 
 mod tls;
 
-pub use tls::{Anybody, NoTrust, client_configuration};
+pub use tls::{NoTrust, client_configuration};
 
 use crate::plan::Way;
 use rustix::io::Errno;

@@ -28,6 +28,7 @@ mod session_cache;
 mod kept_pairs;
 mod evaluated;
 mod acceptor;
+mod anybody;
 mod connector;
 
 #[cfg(test)]
@@ -35,6 +36,8 @@ mod tests;
 
 pub use crate::stream::{Offered, TlsInfo};
 pub use acceptor::{HandshakeError, TlsAcceptor};
+pub use anybody::Anybody;
+pub use authorities::system_authorities;
 pub use certificate_issuer::CertificateIssuer;
 pub use challenges::{Challenges, OpenChallenge};
 pub use clients::Clients;
@@ -46,6 +49,7 @@ pub use unverified::Unverified;
 
 use certificates::Certificates;
 use evaluated::Evaluated;
+use issued::IssuedHere;
 use kept_pairs::KeptPairs;
 use millstream_conf::model::{ClientCertificates, PemSource, Tls, TlsGroup, TlsVersion};
 use rustls::crypto::aws_lc_rs::kx_group;
@@ -161,7 +165,7 @@ pub struct ServerTls {
     /// Its certificates, where they are known at a handshake alone.
     evaluated: Option<Evaluated>,
     /// What is issued to it.
-    issued: Option<Arc<Issued>>,
+    issued: Option<Arc<IssuedHere>>,
     /// Whether it has a certificate besides, or one that is known at a handshake.
     has_others: bool,
 }
@@ -209,6 +213,7 @@ impl ServerTls {
             (certificates, context)
         };
         let certificates = Arc::new(certificates);
+        let issued = issued.clone().map(IssuedHere::new);
         let has_others = !tls.certificates.iter().all(is_issued);
         let evaluated = is_evaluated.then(|| Evaluated {
             pairs: tls.certificates.iter().filter(|pair| !is_issued(pair)).cloned().collect(),
@@ -259,7 +264,7 @@ impl ServerTls {
 
     /// Whether its only certificate has not been issued yet.
     fn is_waiting(&self) -> bool {
-        !self.has_others && self.issued.as_ref().is_some_and(|issued| issued.is_empty())
+        !self.has_others && self.issued.as_ref().is_some_and(|here| here.issued.is_empty())
     }
 
     /// The certificates in use that were read of files, or issued.

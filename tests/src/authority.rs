@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::name_server::NameServer;
 use crate::prefix::Prefix;
 use crate::process::Running;
+use crate::responder::Responder;
 use crate::{made, ports, target_directory, wait, workspace};
 
 const MODULE: &str = "github.com/letsencrypt/pebble/v2/cmd/pebble";
@@ -28,10 +29,10 @@ pub struct AuthorityPlan<'a> {
     pub validity: u32,
     /// Id and key of the one account that it knows elsewhere, where it takes no others.
     pub external_account: Option<(&'a str, &'a str)>,
-    /// Where its certificates say that somebody tells whether they are revoked; nobody does by itself.
-    pub responder_port: Option<u16>,
     /// Its faults, as environment.
     pub faults: &'a [(&'a str, &'a str)],
+    /// Whether its certificates name a responder.
+    pub names_responder: bool,
 }
 
 /// An authority that runs.
@@ -40,6 +41,8 @@ pub struct Authority {
     management: u16,
     folder: Prefix,
     names: NameServer,
+    /// The one that its certificates name, where they do.
+    pub responder: Option<Responder>,
     process: Option<Running>,
     faults: Vec<(String, String)>,
 }
@@ -50,6 +53,7 @@ impl Authority {
         program()?;
         let folder = Prefix::with_certificate("localhost");
         let (port, management) = (ports::free(), ports::free());
+        let responder = plan.names_responder.then(|| Responder::new(folder.path()));
         let keys = plan.external_account.map(|(id, key)| json!({ id: key })).unwrap_or_default();
         let configuration = json!({ "pebble": {
             "listenAddress": format!("127.0.0.1:{port}"),
@@ -61,17 +65,17 @@ impl Authority {
             "externalAccountBindingRequired": plan.external_account.is_some(),
             "externalAccountMACKeys": keys,
             "retryAfter": { "authz": 1, "order": 1 },
-            // It hands out no other keys than RSA's.
-            "keyAlgorithm": if plan.responder_port.is_some() { "rsa" } else { "ecdsa" },
-            "ocspResponderURL": plan.responder_port.map(|port| format!("http://127.0.0.1:{port}/")).unwrap_or_default(),
+            // It gives away no other key than one of RSA.
+            "keyAlgorithm": if plan.names_responder { "rsa" } else { "ecdsa" },
+            "ocspResponderURL": responder.as_ref().map(Responder::url).unwrap_or_default(),
             // Of several it chooses by chance where none is asked for.
             "profiles": { "default": { "description": "for tests", "validityPeriod": plan.validity } },
         }});
         folder.write("pebble.json", &configuration.to_string());
         let faults =
             plan.faults.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let mut authority =
-            Authority { port, management, folder, names: NameServer::start(), process: None, faults };
+        let names = NameServer::start();
+        let mut authority = Authority { port, management, folder, names, responder, process: None, faults };
         authority.begin();
         Some(authority)
     }
@@ -89,6 +93,12 @@ impl Authority {
         self.process = Some(Running::start(&mut command).expect("it runs"));
         let listens = |port| TcpStream::connect(("127.0.0.1", port)).is_ok();
         wait::until("the authority listens", || listens(self.port) && listens(self.management));
+        if self.responder.is_some() {
+            // In its name the responder speaks.
+            for (path, file) in [("intermediates", "ca.pem"), ("intermediate-keys", "ca.key")] {
+                self.folder.write(file, &self.manage(&format!("{path}/0")));
+            }
+        }
     }
 
     /// Ends it.
@@ -118,17 +128,13 @@ impl Authority {
 
     /// A file with one of the roots that its certificates lead up to; others than the first only where its faults say so.
     pub fn root(&self, number: usize) -> String {
-        let pem = self.managed(&format!("roots/{number}"));
+        let pem = self.manage(&format!("roots/{number}"));
         self.folder.write(&format!("root-{number}.pem"), &pem).display().to_string()
     }
 
-    /// The certificate that it issues with, and its key, as PEM; of one that names a responder.
-    pub fn intermediate(&self) -> (String, String) {
-        (self.managed("intermediates/0"), self.managed("intermediate-keys/0"))
-    }
-
-    fn managed(&self, what: &str) -> String {
-        let url = format!("https://127.0.0.1:{}/{what}", self.management);
+    /// What its interface for tests has there.
+    fn manage(&self, path: &str) -> String {
+        let url = format!("https://127.0.0.1:{}/{path}", self.management);
         let told = Command::new("curl").args(["-ks", "--fail", &url]).output().expect("curl is there");
         assert!(told.status.success(), "{url}");
         String::from_utf8(told.stdout).expect("it is PEM")

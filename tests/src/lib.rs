@@ -25,6 +25,7 @@ pub mod made;
 pub mod gunicorn;
 pub mod go;
 pub mod nginx_clients;
+pub mod responder;
 pub mod authority;
 pub mod signed;
 pub mod http2_clients;

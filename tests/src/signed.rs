@@ -1,15 +1,14 @@
 //! A certificate authority of OpenSSL's in a directory, with what it issued and its OCSP responder.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use crate::process::Running;
-use crate::{ports, wait};
+use crate::responder::{Responder, Signing, Word, openssl, respond};
 
 /// An authority whose files stand in a directory: `ca.pem`, and for each name `NAME.pem` (with the authority's behind it) and `NAME.key`.
 pub struct SigningAuthority {
     folder: PathBuf,
-    responder_port: u16,
+    /// The one that its certificates name.
+    pub responder: Responder,
     issued: u32,
 }
 
@@ -17,42 +16,37 @@ impl SigningAuthority {
     /// A new one, in that directory.
     pub fn new(folder: &Path) -> SigningAuthority {
         let authority =
-            SigningAuthority { folder: folder.to_path_buf(), responder_port: ports::free(), issued: 0 };
-        let mut arguments = vec!["req", "-x509", "-nodes", "-days", "30", "-subj", "/O=Tests/CN=authority"];
+            SigningAuthority { folder: folder.to_path_buf(), responder: Responder::new(folder), issued: 0 };
+        authority.stand_alone("ca");
+        authority
+    }
+
+    /// Makes a certificate that no authority but itself has signed.
+    pub fn stand_alone(&self, name: &str) {
+        let (key, certificate, subject) =
+            (format!("{name}.key"), format!("{name}.pem"), format!("/O=Tests/CN={name}"));
+        let mut arguments = vec!["req", "-x509", "-nodes", "-days", "30", "-subj", &subject];
         arguments.extend(EC);
-        arguments.extend(["-keyout", "ca.key", "-out", "ca.pem"]);
-        authority.openssl(&arguments);
-        authority.write("index", "");
-        authority
-    }
-
-    /// One of which somebody else has the certificate and key, as PEM, and names this port as its responder's.
-    pub fn with(folder: &Path, (certificate, key): (&str, &str), responder_port: u16) -> SigningAuthority {
-        let authority = SigningAuthority { folder: folder.to_path_buf(), responder_port, issued: 0 };
-        authority.write("ca.pem", certificate);
-        authority.write("ca.key", key);
-        authority.write("index", "");
-        authority
-    }
-
-    /// It has issued a certificate with this serial number, in hexadecimal digits.
-    pub fn has_issued(&self, serial: &str) {
-        // OpenSSL takes no index with a subject twice.
-        let line = format!("V\t490101000000Z\t\t{serial}\tunknown\t/CN={serial}\n");
-        self.write("index", &(self.read("index") + &line));
+        arguments.extend(["-keyout", &key, "-out", &certificate]);
+        self.openssl(&arguments);
     }
 
     /// Issues a certificate for `localhost` and 127.0.0.1 whose key is of that kind (`rsa` or `ec`); it names the responder of this authority.
     pub fn issue(&mut self, name: &str, kind: &str) {
-        self.issued += 1;
-        let serial = format!("{:02X}", 16 + self.issued);
-        let extensions = format!(
-            "basicConstraints=critical,CA:false\nkeyUsage=critical,digitalSignature\nextendedKeyUsage=serverAuth\n\
-             subjectAltName=DNS:localhost,IP:127.0.0.1\n\
-             authorityInfoAccess=OCSP;URI:http://127.0.0.1:{}/\n",
-            self.responder_port
+        let url = self.responder.url();
+        self.issue_with(
+            name,
+            kind,
+            &format!("extendedKeyUsage=serverAuth\nauthorityInfoAccess=OCSP;URI:{url}\n"),
         );
-        self.write("extensions", &extensions);
+    }
+
+    /// The same, which says this of itself in OpenSSL's words.
+    pub fn issue_with(&mut self, name: &str, kind: &str, extensions: &str) {
+        self.issued += 1;
+        let always = "basicConstraints=critical,CA:false\nkeyUsage=critical,digitalSignature\n\
+                      subjectAltName=DNS:localhost,IP:127.0.0.1\n";
+        self.write("extensions", &format!("{always}{extensions}"));
         let (key, request) = (format!("{name}.key"), format!("{name}.csr"));
         let (alone, whole) = (format!("{name}.alone"), format!("{name}.pem"));
         let mut arguments =
@@ -62,87 +56,28 @@ impl SigningAuthority {
             _ => arguments.extend(EC),
         }
         self.openssl(&arguments);
-        let serial_number = format!("0x{serial}");
-        self.openssl(&[
-            "x509",
-            "-req",
-            "-in",
-            &request,
-            "-CA",
-            "ca.pem",
-            "-CAkey",
-            "ca.key",
-            "-days",
-            "20",
-            "-extfile",
-            "extensions",
-            "-set_serial",
-            &serial_number,
-            "-sha256",
-            "-out",
-            &alone,
-        ]);
+        let number = (16 + self.issued).to_string();
+        let mut arguments = vec!["x509", "-req", "-in", &request, "-CA", "ca.pem", "-CAkey", "ca.key"];
+        arguments.extend(["-days", "20", "-extfile", "extensions", "-set_serial", &number, "-sha256"]);
+        arguments.extend(["-out", &alone]);
+        self.openssl(&arguments);
         self.write(&whole, &(self.read(&alone) + &self.read("ca.pem")));
-        self.has_issued(&serial);
     }
 
-    /// All that was issued is revoked from now on, for a responder that is started after this.
-    pub fn revoke_all(&self) {
-        self.write(
-            "index",
-            &self.read("index").replace("V\t490101000000Z\t\t", "R\t490101000000Z\t260101000000Z\t"),
-        );
+    /// What is said in answer to a question; both in DER.
+    pub fn respond(&self, question: &[u8], word: Word, signing: &Signing<'_>) -> Vec<u8> {
+        respond(&self.folder, question, word, signing)
     }
 
-    /// Starts the responder that the certificates name.
-    pub fn respond(&self) -> Running {
-        let port = self.responder_port.to_string();
-        let output =
-            std::fs::File::create(self.folder.join("responder.log")).expect("own directory is writable");
-        let responder = Running::start(
-            Command::new("openssl")
-                .args(["ocsp", "-port", &port, "-index", "index", "-CA", "ca.pem", "-rsigner", "ca.pem"])
-                .args(["-rkey", "ca.key", "-ndays", "7"])
-                .current_dir(&self.folder)
-                .stdin(Stdio::null())
-                .stdout(output.try_clone().expect("an open file"))
-                .stderr(output),
-        )
-        .expect("openssl is installed");
-        // A connection that asks nothing would keep it busy for good.
-        wait::until("the responder listens", || self.read("responder.log").contains("waiting"));
-        responder
-    }
-
-    /// Writes what the authority says of a certificate into a file.
-    pub fn answer(&self, name: &str, file: &str) {
-        let certificate = format!("{name}.alone");
-        self.openssl(&[
-            "ocsp",
-            "-index",
-            "index",
-            "-CA",
-            "ca.pem",
-            "-issuer",
-            "ca.pem",
-            "-cert",
-            &certificate,
-            "-rsigner",
-            "ca.pem",
-            "-rkey",
-            "ca.key",
-            "-ndays",
-            "7",
-            "-respout",
-            file,
-            "-noverify",
-        ]);
+    /// OpenSSL's question about a certificate, in DER.
+    pub fn question(&self, name: &str) -> Vec<u8> {
+        let (certificate, file) = (format!("{name}.pem"), format!("{name}.question"));
+        self.openssl(&["ocsp", "-issuer", "ca.pem", "-cert", &certificate, "-no_nonce", "-reqout", &file]);
+        std::fs::read(self.folder.join(file)).expect("it was written")
     }
 
     fn openssl(&self, arguments: &[&str]) {
-        let done = Command::new("openssl").args(arguments).current_dir(&self.folder).output();
-        let done = done.expect("openssl is installed");
-        assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+        openssl(&self.folder, arguments);
     }
 
     fn write(&self, name: &str, text: &str) {

@@ -275,7 +275,7 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| l.tls.rejects = r.flag(&d.args[0]).map(|rejects| (rejects, d.span)))),
     once("ssl_stapling", HTTP_SERVER, (1, 1), "on | off", "off",
         "Whether what the authority says of the certificate goes with every handshake (OCSP stapling, RFC 6066 §8). It is that of `ssl_stapling_file`, or else the \
-        responder that stands in the certificate is asked in the background; what it says is checked, sent along while it holds, and asked for anew in time.",
+        responder that stands in the certificate is asked in the background; what it says is checked, sent along while it holds, and asked for anew in time; likewise of `$acme_certificate`, each time one is issued.",
         Apply::Level(|l, d, r| l.tls.stapling = r.flag(&d.args[0]))),
     once("ssl_stapling_file", HTTP_SERVER, (1, 1), "file", "",
         "A file with what the authority says of the certificate (an OCSP response in DER), in place of asking it. Of several certificates those have it that it speaks of.",

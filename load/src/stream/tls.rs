@@ -3,23 +3,16 @@
 //! A certificate must be one that the system trusts, unless the user says otherwise: what is measured may be one's own server
 //! with a certificate of its own.
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use millstream_net::tls::{Anybody, system_authorities};
+use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, RootCertStore};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Where distributions keep the certificates that the system trusts.
-const BUNDLES: [&str; 4] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/cert.pem",
-    "/etc/ssl/ca-bundle.pem",
-];
 
 /// Nothing says which certificates to trust.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +34,7 @@ impl std::error::Error for NoTrust {}
 pub fn client_configuration(verify: bool, http2: bool) -> Result<Arc<ClientConfig>, NoTrust> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> =
-        if verify { trusted(&provider)? } else { Arc::new(Anybody(Arc::clone(&provider))) };
+        if verify { trusted(&provider)? } else { Arc::new(Anybody::of(&provider)) };
     let mut configuration = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| NoTrust(error.to_string()))?
@@ -55,7 +48,7 @@ pub fn client_configuration(verify: bool, http2: bool) -> Result<Arc<ClientConfi
 
 fn trusted(provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, NoTrust> {
     let named = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
-    let file = named.or_else(|| BUNDLES.iter().map(PathBuf::from).find(|file| file.exists()));
+    let file = named.or_else(|| system_authorities().map(PathBuf::from));
     let Some(file) = file else {
         return Err(NoTrust(
             "no list of trusted certificates was found: name one in SSL_CERT_FILE".to_owned(),
@@ -70,46 +63,4 @@ fn trusted(provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, 
     WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
         .build()
         .map_err(|error| unreadable(&error))
-}
-
-/// Takes every certificate; that its key signed the handshake is checked all the same.
-#[derive(Debug)]
-pub struct Anybody(
-    /// What checks the signature.
-    pub Arc<CryptoProvider>,
-);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _certificate: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }

@@ -20,6 +20,19 @@ use webpki::{
 };
 use x509_parser::prelude::{FromDer, X509Certificate};
 
+/// Where systems keep the authorities that they trust.
+const SYSTEM_AUTHORITIES: [&str; 4] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// The file of the authorities that this system trusts, where there is one.
+pub fn system_authorities() -> Option<&'static Path> {
+    SYSTEM_AUTHORITIES.into_iter().map(Path::new).find(|path| path.exists())
+}
+
 /// Authorities that are known.
 #[derive(Debug)]
 pub(super) struct Authorities {

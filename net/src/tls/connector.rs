@@ -3,7 +3,8 @@
 //! A certificate is verified only where the configuration asks for it, as in nginx. No timeout of its own: the caller holds the
 //! deadline and drops the future. Before: `pem` and `ciphers`, which the clients' side shares.
 
-use super::authorities::Authorities;
+use super::anybody::Anybody;
+use super::authorities::{Authorities, system_authorities};
 use super::usage::Purpose;
 use super::{TlsError, acceptor, ciphers, key_log, pem, versions};
 use crate::certificate::Certificate;
@@ -19,14 +20,6 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::sync::Arc;
 use webpki::EndEntityCert;
-
-/// Where systems keep the authorities that they trust.
-const SYSTEM_AUTHORITIES: [&str; 4] = [
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-];
 
 /// Speaks TLS to upstream servers, with one memory of sessions for all of them.
 #[derive(Debug, Clone)]
@@ -79,11 +72,10 @@ impl TlsConnector {
     /// # Errors
     /// What is wrong with the authorities.
     pub fn own(trusted: Option<&Path>, verifies: bool) -> Result<Self, TlsError> {
-        let system = || SYSTEM_AUTHORITIES.into_iter().map(Path::new).find(|path| path.exists());
         TlsConnector::new(&UpstreamTls {
             sends_name: true,
             verifies,
-            trusted: trusted.or_else(system).filter(|_| verifies).map(Path::to_owned),
+            trusted: trusted.or(system_authorities()).filter(|_| verifies).map(Path::to_owned),
             revoked: None,
             depth: 8,
             certificate: None,
@@ -137,7 +129,7 @@ fn verifier(
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
     if !settings.verifies {
-        return Ok(Arc::new(Anybody(provider.clone())));
+        return Ok(Arc::new(Anybody::of(provider)));
     }
     let mut authorities = Authorities::new(settings.depth, provider.signature_verification_algorithms);
     if let Some(trusted) = &settings.trusted {
@@ -216,46 +208,6 @@ fn is_named(common: &str, name: &str) -> bool {
                 && !is_address
                 && rest(name).is_some_and(|rest| rest.eq_ignore_ascii_case(domain))
         })
-}
-
-/// `proxy_ssl_verify off`: whoever answers is the server. Its signatures are not looked at either: they would only show that
-/// it has the key of a certificate that anybody can make.
-#[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Anybody {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
 }
 
 #[cfg(test)]

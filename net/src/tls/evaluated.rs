@@ -3,7 +3,7 @@
 //! What was read is kept in [`super::kept_pairs`]. Before: `certificates`. Next: `acceptor`, which knows what the variables come to.
 
 use super::certificates::Certificates;
-use super::issued::{Issued, resolver};
+use super::issued::{IssuedHere, resolver};
 use super::kept_pairs::KeptPairs;
 use super::pem::pair;
 use super::stamp::Stamp;
@@ -23,7 +23,7 @@ pub(super) struct Evaluated {
     pub(super) provider: Arc<CryptoProvider>,
     pub(super) kept: Mutex<KeptPairs>,
     /// What an authority issues beside these.
-    pub(super) issued: Option<Arc<Issued>>,
+    pub(super) issued: Option<Arc<IssuedHere>>,
 }
 
 impl fmt::Debug for Evaluated {

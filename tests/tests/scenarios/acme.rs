@@ -38,7 +38,7 @@ impl Ports {
             tls_port: self.tls,
             validity: 3600,
             external_account: None,
-            responder_port: None,
+            names_responder: false,
             faults: &[],
         }
     }

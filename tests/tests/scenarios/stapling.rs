@@ -1,8 +1,9 @@
-//! What authorities say of certificates: OpenSSL's responder is asked, or a file has it, and OpenSSL's client looks at what comes with a handshake.
+//! What authorities say of certificates: a responder is asked, or a file has it, made by OpenSSL, whose client looks at what comes with a handshake.
 
 use std::process::{Command, Stdio};
 
 use millstream_tests::prefix::Prefix;
+use millstream_tests::responder::{WEEK, Word};
 use millstream_tests::server::Server;
 use millstream_tests::signed::SigningAuthority;
 use millstream_tests::wait;
@@ -48,8 +49,8 @@ fn what_the_responder_says_of_each_certificate_is_stapled_and_outlives_a_reload_
     let server = Server::start_in(prefix, SITE, &on);
     server.says("ssl_stapling: ");
     assert!(has_none(&shake(server.port(), "ec")));
-    let responder = authority.respond();
-    // A failure is tried again after a while; another configuration asks at once only about what is new in it.
+    authority.responder.say(Some(Word::Good));
+    // A failure is tried again after minutes; another configuration asks at once only about what is new in it.
     server.rewrite(SITE, &[("STAPLING", "")]);
     server.signal(Signal::HUP);
     server.says("configuration 2 is in force");
@@ -58,7 +59,7 @@ fn what_the_responder_says_of_each_certificate_is_stapled_and_outlives_a_reload_
     for kind in ["ec", "rsa"] {
         wait::until("what the responder says is stapled", || is_good(&shake(server.port(), kind)));
     }
-    drop(responder);
+    authority.responder.say(None);
     server.signal(Signal::HUP);
     server.says("configuration 4 is in force");
     for kind in ["ec", "rsa"] {
@@ -73,23 +74,28 @@ fn what_the_responder_says_of_each_certificate_is_stapled_and_outlives_a_reload_
 #[test]
 fn a_certificate_that_the_responder_calls_revoked_has_nothing_stapled_and_is_told() {
     let (prefix, authority) = prepared();
-    authority.revoke_all();
-    let _responder = authority.respond();
+    authority.responder.say(Some(Word::Revoked));
     let server = Server::start_in(prefix, SITE, &[("STAPLING", "ssl_stapling on;")]);
-    server.says("the certificate status is \"revoked\", responder http://127.0.0.1:");
+    server.says(
+        "the certificate status is \"revoked\"; it is asked again in 300 s, responder http://127.0.0.1:",
+    );
     assert!(has_none(&shake(server.port(), "ec")));
 }
 
 #[test]
 fn a_file_is_stapled_to_the_certificate_that_it_speaks_of_and_read_again() {
     let (prefix, authority) = prepared();
-    authority.answer("one", "said.der");
     let file = prefix.join("said.der");
+    let say = |name: &str| {
+        let said = authority.respond(&authority.question(name), Word::Good, &WEEK);
+        std::fs::write(&file, said).expect("own directory is writable");
+    };
+    say("one");
     let stapling = format!("ssl_stapling on; ssl_stapling_file {};", file.display());
     let server = Server::start_in(prefix, SITE, &[("STAPLING", &stapling)]);
     assert!(is_good(&shake(server.port(), "ec")));
     assert!(has_none(&shake(server.port(), "rsa")));
-    authority.answer("two", "said.der");
+    say("two");
     wait::until("the file is read again", || is_good(&shake(server.port(), "rsa")));
 }
 
