@@ -371,26 +371,28 @@ fn the_highest_rate_of_a_server_with_a_limit_is_found_and_confirmed() {
     let server = Server::start_in(prefix, site, &[]);
     let json = server.prefix().join("found.json");
     let url = format!("http://127.0.0.1:{}/within", server.port());
-    let (status, told, complained) = bench(&[
-        "-q",
-        "--find-max",
-        "-d",
-        "800ms",
-        "-c",
-        "50",
-        "-t",
-        "1",
-        "--json",
-        &json.display().to_string(),
-        &url,
-    ]);
-    assert_eq!(status, 0, "{told}{complained}");
-    let run: serde_json::Value =
-        serde_json::from_str(&server.prefix().read("found.json")).expect("it is JSON");
-    let (rate, confirmed) = (run["mode"]["open"]["rate"].as_f64(), &run["search"]["confirmed"]);
-    // A generator that waits for a core finds less, and says that it was the limit.
-    let least = if told.contains("the generator") { 0.0 } else { 380.0 };
-    assert!(rate.is_some_and(|rate| (least..=420.0).contains(&rate)), "{told}");
-    assert!(confirmed["of"] == 15 && confirmed["held"].as_u64() >= Some(14), "{confirmed}");
-    assert!(told.contains(" of 15 further trials; at "), "{told}");
+    let file = json.display().to_string();
+    let mut all = String::new();
+    // A machine that has no core for a generator confirms less than there is, or nothing; then it is tried again.
+    for _ in 0..3 {
+        let (status, told, complained) =
+            bench(&["-q", "--find-max", "-d", "800ms", "-c", "50", "-t", "1", "--json", &file, &url]);
+        assert_eq!(status, 0, "{told}{complained}");
+        let run: serde_json::Value =
+            serde_json::from_str(&server.prefix().read("found.json")).expect("it is JSON");
+        let rate = run["mode"]["open"]["rate"].as_f64().expect("a rate");
+        let confirmed = &run["search"]["confirmed"];
+        if confirmed.is_null() {
+            assert!(told.contains("which is not confirmed"), "{told}");
+        } else {
+            assert!(confirmed["of"] == 15 && confirmed["held"].as_u64() >= Some(14), "{confirmed}");
+            assert!(told.contains(" of 15 further trials"), "{told}");
+            assert!(rate <= 420.0, "nothing makes a ceiling higher: {told}");
+            if rate >= 380.0 {
+                return;
+            }
+        }
+        all.push_str(&told);
+    }
+    panic!("{all}");
 }

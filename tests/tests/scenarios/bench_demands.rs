@@ -66,7 +66,7 @@ fn a_warm_up_is_the_default_and_is_said() {
     let origin = Origin::fixed(200, &[], b"ok");
     let url = format!("http://{}/", origin.address());
     let (_, told, _) = bench(&["-d", "1s", "-c", "1", &url]);
-    assert!(told.contains("the first 0.1s are a warm-up and not counted"), "{told}");
+    assert!(told.contains("the first 100ms are a warm-up and not counted"), "{told}");
     let (_, run, said) = measured(&["-d", "1s", "-c", "1", "--warm-up", "0", &url]);
     assert_eq!(run["warm_up"], 0.0);
     assert!(said.contains("no warm-up: "), "{said}");
