@@ -107,12 +107,12 @@ fn two_servers_of_the_users_are_measured_as_they_are() {
     assert_gains(&text);
     assert!(!text.contains("Simulated"), "{text}");
     assert_eq!(row["alone"].as_array().map(Vec::len), Some(2));
-    // They take all comers, so that more would be answered.
-    assert_eq!(row["verdict"]["limit"], "unknown", "{text}");
-    assert!(
-        text.contains("Unknown: no limit was reached") || text.contains("Unknown: other processes"),
-        "{text}"
-    );
+    // They take all comers, so that more would be answered; but this process, which they are, runs other tests meanwhile.
+    let is_unknown =
+        text.contains("Unknown: no limit was reached") || text.contains("Unknown: other processes");
+    let is_busy = text.contains("The API is the limit. It had work ");
+    let limit = &row["verdict"]["limit"];
+    assert!(limit == "unknown" && is_unknown || limit == "api" && is_busy, "{text}");
     // All are asked for the same by the same name, alone and behind the proxy.
     for origin in [&one, &two] {
         let requests = origin.requests();
