@@ -219,20 +219,24 @@ fn with_rows(flags: &Load, file: &Path) -> Result<Asked, String> {
         String::from_utf8(body(flags)?).map_err(|_| "a body with {{name}} has to be UTF-8".to_owned())?;
     let body = template("the body", &body)?;
     let method = method(flags)?;
-    let mut asks = Vec::with_capacity(rows.len() * urls.len());
+    let (mut asks, mut size) = (Vec::new(), 0);
     for row in 0..rows.len() {
-        asks.extend(urls.iter().map(|url| Ask {
-            fields: fields.iter().map(|(name, value)| (name.clone(), value.text(&rows, row))).collect(),
-            body: body.text(&rows, row).into_bytes(),
-            ..ask(flags, url.url(&rows, row), method.clone())
-        }));
-    }
-    let size: usize = asks.iter().map(|ask| ask.url.len() + ask.body.len()).sum();
-    if size as u64 > BODY {
-        return Err(format!(
-            "{name} makes requests of more than {} MB in all, the most that is held",
-            BODY >> 20
-        ));
+        for url in &urls {
+            let ask = Ask {
+                fields: fields.iter().map(|(name, value)| (name.clone(), value.text(&rows, row))).collect(),
+                body: body.text(&rows, row).into_bytes(),
+                ..ask(flags, url.url(&rows, row), method.clone())
+            };
+            size += ask.url.len() + ask.body.len();
+            // Before more of them are held.
+            if size as u64 > BODY {
+                return Err(format!(
+                    "{name} makes requests of more than {} MB in all, the most that is held",
+                    BODY >> 20
+                ));
+            }
+            asks.push(ask);
+        }
     }
     let order = if flags.data_order == DataOrder::Random { Rows::shuffled(asks.len()) } else { Vec::new() };
     Ok((asks, order, None))
