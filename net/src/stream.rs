@@ -233,6 +233,15 @@ impl Stream {
         }
     }
 
+    /// Writes the parts as far as the kernel takes them at once, without waiting; gives how much. 0 also where it fails, which the next
+    /// write tells, and where it is not the kernel that writes.
+    pub fn write_now(&self, parts: &[IoSlice<'_>]) -> usize {
+        match self {
+            Stream::Tcp(socket, _) => plain::send_now(socket, parts),
+            Stream::Unix(_) | Stream::Tls(_) => 0,
+        }
+    }
+
     /// Acknowledges at once what was received, where the kernel would wait for something to send along (TCP_QUICKACK).
     /// For a moment in which the peer is known to wait; the kernel falls back to its own judgement by itself.
     pub fn acknowledge_now(&self) {

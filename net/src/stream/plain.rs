@@ -1,12 +1,13 @@
-//! The two system calls of a plain TCP connection, made without the C library.
+//! The system calls of a plain TCP connection, made without the C library.
 //!
 //! Its `recv` and `send` are points at which a thread may be cancelled, and pay for that on every call; every request
 //! makes both. As the runtime's own calls do, a short count tells it that the socket has no more for now, so that the next
 //! poll waits for the kernel's word and does not ask it in vain.
 
 use rustix::buffer::spare_capacity;
+use rustix::io::writev;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use std::io;
+use std::io::{self, IoSlice};
 use std::task::{Context, Poll, ready};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
@@ -46,6 +47,13 @@ pub(super) fn poll_send(
             return Poll::Ready(outcome);
         }
     }
+}
+
+/// Sends the parts as far as the socket takes them at once; 0 also where that fails, which the next send tells.
+pub(super) fn send_now(socket: &TcpStream, parts: &[IoSlice<'_>]) -> usize {
+    let all = parts.iter().map(|part| part.len()).sum();
+    let sent = attempt(socket, Interest::WRITABLE, all, || writev(socket, parts));
+    sent.and_then(Result::ok).unwrap_or(0)
 }
 
 /// Makes a call that may move `all` bytes. `None`: the socket was not ready, and the runtime now knows.

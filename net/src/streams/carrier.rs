@@ -5,6 +5,7 @@
 
 use super::turns::Turns;
 use crate::buffers;
+use millstream_wire::h2::frame::HEAD_LENGTH;
 use millstream_wire::h2::hpack::encoder;
 use millstream_wire::h2::priority::Priority;
 use millstream_wire::h2::settings::{DEFAULT_WINDOW, PeerSettings};
@@ -116,18 +117,39 @@ impl Carrier {
     /// Frames head and body of an answer in one step, where there is room for all of it, nobody waits, and nothing was written on its
     /// stream yet. `most`: octets of one frame.
     pub fn whole(&self, stream: u32, block: &[u8], body: &[u8], most: u32) -> bool {
-        {
-            let state = self.state.borrow();
-            let window = state.peer.initial_window_size as usize;
-            if !state.turns.is_empty() || body.len() > state.room().min(window) {
-                return false;
-            }
+        if !self.takes_whole(body) {
+            return false;
         }
         self.head(stream, block, body.is_empty());
         if !body.is_empty() {
             self.state.borrow_mut().frame_data((stream, most), &[IoSlice::new(body)], body.len(), true);
         }
         true
+    }
+
+    /// As [`Carrier::whole`], for a body that is worth no copy: `send` is given all that is framed, this answer included, and says how much
+    /// of it the socket took. Only the rest is copied. All that was taken of what is framed must have been written.
+    pub fn whole_through(
+        &self,
+        stream: u32,
+        block: &[u8],
+        body: &[u8],
+        most: u32,
+        send: impl FnOnce(&[IoSlice<'_>]) -> usize,
+    ) -> bool {
+        if !self.takes_whole(body) {
+            return false;
+        }
+        self.head(stream, block, false);
+        self.state.borrow_mut().send_data((stream, most), body, send);
+        true
+    }
+
+    /// Whether all of a body may be framed now.
+    fn takes_whole(&self, body: &[u8]) -> bool {
+        let state = self.state.borrow();
+        let window = state.peer.initial_window_size as usize;
+        state.turns.is_empty() && body.len() <= state.room().min(window)
     }
 
     /// How much of a stream's body may be framed now; 0 where it waits for its turn.
@@ -292,6 +314,18 @@ impl CarrierState {
         0
     }
 
+    /// Octets of one frame's body, where the peer takes no larger one than it said, and nobody wants one larger than `chunk`.
+    fn largest(&self, chunk: u32) -> usize {
+        self.peer.max_frame_size.min(chunk) as usize
+    }
+
+    /// So many octets of bodies go out.
+    fn spend(&mut self, count: usize) {
+        // No more is framed than there is room for, which the window bounds.
+        _ = self.window.consume(count as u32);
+        self.moved += count as u64;
+    }
+
     /// Frames the first `count` octets of the parts, with no more than `chunk` in one frame.
     fn frame_data(
         &mut self,
@@ -300,10 +334,8 @@ impl CarrierState {
         count: usize,
         is_last: bool,
     ) {
-        // No more is framed than there is room for, which the window bounds.
-        _ = self.window.consume(count as u32);
-        self.moved += count as u64;
-        let most = self.peer.max_frame_size.min(chunk) as usize;
+        self.spend(count);
+        let most = self.largest(chunk);
         let mut left = count;
         let mut parts = parts.iter().map(|part| &**part).filter(|part| !part.is_empty());
         let mut part = parts.next().unwrap_or_default();
@@ -322,6 +354,37 @@ impl CarrierState {
                 }
             }
         }
+    }
+
+    /// Hands what is framed and a stream's whole body to `send`, and frames what that leaves.
+    fn send_data(
+        &mut self,
+        (stream, chunk): (u32, u32),
+        body: &[u8],
+        send: impl FnOnce(&[IoSlice<'_>]) -> usize,
+    ) {
+        self.spend(body.len());
+        let pieces = body.chunks(self.largest(chunk));
+        let mut frames = std::mem::take(self.frames());
+        let framed = frames.len();
+        for (number, piece) in pieces.clone().enumerate() {
+            write::data_head(&mut frames, stream, piece.len() as u32, number + 1 == pieces.len());
+        }
+        // The first head goes with what is framed before it.
+        let (first, heads) = frames.split_at(framed + HEAD_LENGTH);
+        let heads = std::iter::once(first).chain(heads.chunks(HEAD_LENGTH));
+        let parts: Vec<IoSlice<'_>> =
+            heads.zip(pieces).flat_map(|(head, piece)| [head, piece].map(IoSlice::new)).collect();
+        let mut sent = send(&parts);
+        self.moved += sent as u64;
+        self.frames = buffers::take();
+        for part in &parts {
+            let of_part = sent.min(part.len());
+            self.frames.extend_from_slice(&part[of_part..]);
+            sent -= of_part;
+        }
+        drop(parts);
+        buffers::give(frames);
     }
 
     /// Gives the client back what it may send, once that is worth a frame and not too much is held.

@@ -86,6 +86,35 @@ fn a_whole_answer_is_framed_at_once_where_all_of_it_may_be() {
 }
 
 #[test]
+fn a_whole_answer_that_is_sent_at_once_is_the_same_however_much_the_socket_takes() {
+    let body: Vec<u8> = (0..40_000u32).map(|number| number as u8).collect();
+    let ready = || {
+        let carrier = carrier(1 << 20);
+        assert_eq!(carrier.widen(1 << 20), Ok(()));
+        carrier.frame(|out| out.extend_from_slice(b"framed before"));
+        carrier
+    };
+    let carrier = ready();
+    assert!(carrier.whole(1, b"\x88", &body, 16_384));
+    let mut expected = Vec::new();
+    carrier.take(&mut expected);
+    for taken in [0, 1, 13, 22, 23, 24, 16_406, 16_407, 39_999, expected.len() - 1, expected.len()] {
+        let (carrier, mut sent) = (ready(), Vec::new());
+        let send = |parts: &[IoSlice<'_>]| {
+            sent = parts.iter().flat_map(|part| part.iter().copied()).collect();
+            sent.truncate(taken);
+            taken
+        };
+        assert!(carrier.whole_through(1, b"\x88", &body, 16_384, send));
+        let mut rest = Vec::new();
+        carrier.take(&mut rest);
+        assert_eq!([sent, rest].concat(), expected, "{taken}");
+    }
+    let never = |_: &[IoSlice<'_>]| unreachable!();
+    assert!(!ready().whole_through(1, b"\x88", &[0; ROOM + 1], 16_384, never), "there is no room for it");
+}
+
+#[test]
 fn the_urgent_come_first_and_the_incremental_share() {
     let carrier = carrier(1 << 20);
     assert_eq!(carrier.widen(1 << 20), Ok(()));

@@ -65,6 +65,8 @@ struct Http2Connection {
     /// What is being written, as far as `written`.
     output: Vec<u8>,
     written: usize,
+    /// Octets of bodies that went past it in this turn.
+    sent_now: usize,
     writing: Deadline,
     waiting: Deadline,
     preamble: Preamble,
@@ -150,6 +152,7 @@ impl Http2Connection {
             input: came,
             output: Vec::new(),
             written: 0,
+            sent_now: 0,
             writing: Deadline::new(),
             waiting: Deadline::new(),
             preamble: Preamble::Preface(0),
@@ -208,6 +211,7 @@ impl Http2Connection {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Fate> {
+        self.sent_now = 0;
         for _ in 0..ROUNDS {
             if let Err(end) = self.take_frames() {
                 return Poll::Ready(end);

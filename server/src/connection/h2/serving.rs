@@ -30,6 +30,11 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
+/// Octets of a body from which on a system call of its own is cheaper than a copy.
+const WORTH_A_WRITE: usize = 32 * 1024;
+/// Octets of bodies that go to the socket at once in one turn of the connection; others have their turn then.
+const MOST_NOW: usize = 512 * 1024;
+
 /// A request that is being answered.
 pub(super) type Serving = Pin<Box<dyn Future<Output = Served>>>;
 
@@ -96,10 +101,25 @@ impl Http2Connection {
         listener.http2 || request.server().settings.http2.enabled
     }
 
+    /// Whether a body is better given to the socket at once than copied behind what others have framed.
+    fn sends_now(&self, body: &[u8]) -> bool {
+        let is_written = self.written == self.output.len();
+        body.len() >= WORTH_A_WRITE && is_written && self.sent_now < MOST_NOW && self.socket.takes_files()
+    }
+
     /// Frames a whole answer, where the client takes all of it now and as fast as can be.
     fn answer_whole(&mut self, id: u32, request: &mut Request, block: &[u8], body: &[u8]) -> bool {
         let chunk = request.location().settings.send.http2_chunk;
-        if Pace::of(request).is_some() || !self.carrier.whole(id, block, body, chunk) {
+        let is_framed = match () {
+            () if Pace::of(request).is_some() => false,
+            () if self.sends_now(body) => {
+                self.sent_now += body.len();
+                let socket = &self.socket;
+                self.carrier.whole_through(id, block, body, chunk, |parts| socket.write_now(parts))
+            }
+            () => self.carrier.whole(id, block, body, chunk),
+        };
+        if !is_framed {
             return false;
         }
         request.sent.bytes += (block.len() + body.len()) as u64;

@@ -98,6 +98,26 @@ fn five_megabytes_come_whole_from_a_file_the_cache_and_an_api() {
 }
 
 #[test]
+fn many_answers_of_some_size_at_once_come_whole_however_slowly_they_are_taken() {
+    if is_nginx() {
+        return;
+    }
+    let body = large()[..60_000].to_vec();
+    let expected = body.clone();
+    let origin = Origin::start(move |_| answer(200, &[("Content-Type", "text/plain")], &body));
+    let server = start(&origin, "60s");
+    assert_eq!(Frames::connect(server.port()).whole("/cached/a").status, 200);
+    let mut frames = Frames::connect(server.port());
+    let streams: Vec<u32> = (0..120).map(|_| frames.get("/cached/a")).collect();
+    // Nobody reads: seven megabytes are more than the kernel takes, so that some of it waits, and some waits for its turn.
+    let (answered, mut others) = (streams.len(), Frames::connect(server.port()));
+    assert!(others.whole("/cached/a").body == expected, "somebody else is answered meanwhile");
+    frames.until("all have come", |now| streams.iter().all(|stream| now.has_ended(*stream)));
+    let whole = streams.iter().filter(|stream| frames.so_far(**stream).body == expected);
+    assert_eq!(whole.count(), answered);
+}
+
+#[test]
 fn answers_without_a_body_with_a_part_of_one_packed_or_trailed_are_as_over_http1() {
     if is_nginx() {
         return;
