@@ -23,11 +23,11 @@ use crate::worker::{self, Handle, Order};
 use crate::{logs, names, panic_log, serve_url};
 use millstream_conf::load::{Loaded, Options, load};
 use millstream_conf::model::{Configuration, Level, LogTarget, Main};
-use millstream_load::origin::{self, DemoOptions};
 use millstream_net::daemon;
 use millstream_net::listener::{Listening, OpenError};
 use millstream_net::privileges::Account;
 use millstream_net::{blocking, clock, privileges, systemd};
+use millstream_origin::DemoOptions;
 use millstream_server::generation::Shared;
 use millstream_telemetry::log_writer::{self, LogWriter};
 use millstream_telemetry::metrics::Registry;
@@ -68,7 +68,7 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
     let mut urls = serve.urls.clone();
     let mut demo = None;
     if urls.is_empty() {
-        match origin::start(&DemoOptions::default()) {
+        match millstream_origin::start(&DemoOptions::default()) {
             Ok(started) => {
                 urls.push(format!("http://{}", started.address));
                 demo = Some(started);

@@ -17,14 +17,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use millstream_load::drive;
-use millstream_load::party::{Meter, Metered};
+use millstream_load::party::Meter;
 use millstream_load::plan::{Plan, Target};
 use millstream_load::probe;
 use millstream_load::target::{Ask, Permission, resolve};
 use millstream_load::verdict::{Evidence, Limit, Once, Run, Verdict, judge};
 
 use crate::{Options, Programs};
-use cases::{Stage, VerdictCase};
+use cases::VerdictCase;
 
 /// What the cases are built of.
 pub struct Servers {
@@ -158,32 +158,14 @@ fn once(case: &VerdictCase, servers: &Servers) -> Result<Verdict, String> {
         runs.join().map_err(|_| "the load panicked".to_owned())?
     })?;
     let evidence = Evidence {
-        top: Run::of(&top),
         fewer: Some(Run::of(&fewer)),
         direct,
         through: Some(through),
-        floor: top.generator.limits.clone(),
-        ..stage.evidence(&meter.found())
+        origin_share: stage.origin_share,
+        link: stage.link,
+        ..Evidence::of(&top, &meter.found(), !stage.is_elsewhere)
     };
     Ok(judge(&evidence))
-}
-
-impl Stage {
-    /// What was seen of the parties.
-    fn evidence(&self, found: &Metered) -> Evidence {
-        Evidence {
-            origin_share: self.origin_share,
-            proxy: found.of("proxy"),
-            api: found.of("api"),
-            generator: found.of("generator"),
-            machine_busy: found.machine_busy,
-            stolen: found.stolen,
-            cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32),
-            is_here: !self.is_elsewhere,
-            link: self.link,
-            ..Evidence::default()
-        }
-    }
 }
 
 fn target(url: &str) -> Result<Target, String> {
@@ -192,13 +174,12 @@ fn target(url: &str) -> Result<Target, String> {
 }
 
 fn single(target: &Target) -> Result<Once, String> {
-    let mut samples = Vec::new();
-    while !Once::are_enough(&samples) {
+    Once::ask(|| {
         let answer = probe::once(target, PATIENCE, LARGEST).map_err(|error| error.to_string())?;
-        if answer.status != 200 {
-            return Err(format!("{} answers {}", target.url, answer.status));
+        if answer.status == 200 {
+            Ok(answer)
+        } else {
+            Err(format!("{} answers {}", target.url, answer.status))
         }
-        samples.push(Once::of(&answer));
-    }
-    Once::of_several(&samples).ok_or_else(|| "no single request".to_owned())
+    })
 }

@@ -17,7 +17,7 @@ mod tests;
 
 pub use article::{ARTICLE, Published};
 pub use configuration::{Front, configuration};
-pub use measure::{Measured, Moment, measure};
+pub use measure::{Measured, measure};
 pub use sentence::{Gain, gain, sentence};
 pub use subject::{Subject, sleeping};
 pub use table::{page, table};
@@ -62,7 +62,7 @@ pub struct Setting {
 }
 
 /// The whole table.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Capacity {
     /// Whether the servers are embedded and only sleep, so that nothing of it is about the user's.
     pub is_simulated: bool,
@@ -73,17 +73,15 @@ pub struct Capacity {
     /// `worker_processes` of the proxy.
     pub workers: String,
     /// Where the user stopped it; `None`: it is whole.
-    #[serde(default)]
     pub cut_short: Option<CutShort>,
     /// What the order within each round came of.
-    #[serde(default)]
     pub seed: u64,
     /// A row for each number of connections, or each service time.
     pub rows: Vec<CapacityRow>,
 }
 
 /// One row.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct CapacityRow {
     /// What is different in it: `64 connections`, `200 ms`.
     pub name: String,
@@ -110,7 +108,7 @@ pub struct CapacityRow {
 }
 
 /// A server alone.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Alone {
     /// Its URL.
     pub url: String,
@@ -125,10 +123,9 @@ pub struct Alone {
 }
 
 /// What the rounds say beside their median.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub struct Rounds {
     /// The rate of each, in order.
-    #[serde(default)]
     pub rates: Vec<f64>,
     /// The lowest of them.
     pub low: f64,
@@ -141,7 +138,7 @@ pub struct Rounds {
 }
 
 /// All servers behind the proxy.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Together {
     /// Their figures under load: those of the round nearest to the median, at the median rate.
     pub run: Run,
@@ -158,7 +155,7 @@ pub struct Together {
 }
 
 /// What happens with too few kept connections.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Below {
     /// `keepalive` of the upstream, for each worker.
     pub keepalive: u32,
@@ -176,24 +173,29 @@ impl CapacityRow {
         self.alone.iter().map(|alone| alone.run.rate).sum()
     }
 
+    /// The server with the lowest rate alone, and the one with the highest.
+    pub fn ends(&self) -> Option<(&Alone, &Alone)> {
+        let by_rate = |one: &&Alone, other: &&Alone| one.run.rate.total_cmp(&other.run.rate);
+        self.alone.iter().min_by(by_rate).zip(self.alone.iter().max_by(by_rate))
+    }
+
     /// The slowest server's rate alone.
     pub fn slowest(&self) -> f64 {
-        self.alone.iter().map(|alone| alone.run.rate).fold(f64::INFINITY, f64::min)
+        self.ends().map_or(0.0, |(slow, _)| slow.run.rate)
     }
 
     /// The fastest server's rate alone.
     pub fn fastest(&self) -> f64 {
-        self.alone.iter().map(|alone| alone.run.rate).fold(0.0, f64::max)
+        self.ends().map_or(0.0, |(_, fast)| fast.run.rate)
     }
 
     /// Whether the servers differ so much, and by more than chance, that round robin, which gives each as many requests, goes at the
     /// slowest's pace.
     pub fn is_uneven(&self) -> bool {
-        let by_rate = |one: &&Alone, other: &&Alone| one.run.rate.total_cmp(&other.run.rate);
-        let ends = self.alone.iter().min_by(by_rate).zip(self.alone.iter().max_by(by_rate));
-        let differ =
-            |(slow, fast): (&Alone, &Alone)| sentence::differ(&slow.rounds, &fast.rounds, self.alone.len());
-        self.fastest() > UNEVEN * self.slowest() && ends.is_some_and(differ)
+        self.ends().is_some_and(|(slow, fast)| {
+            let differ = || sentence::differ(&slow.rounds, &fast.rounds, self.alone.len());
+            fast.run.rate > UNEVEN * slow.run.rate && differ()
+        })
     }
 
     /// What the servers can give in turns: the sum, or the slowest's pace for each where they are uneven.

@@ -14,8 +14,8 @@ mod tests;
 pub use crate::progress::Progress;
 
 use crate::by_url::ByUrl;
+use crate::machine::Cores;
 use crate::outcome::{Generator, Http2Outcome, Latency, Outcome, ScheduleOutcome};
-use crate::party::Cores;
 use crate::plan::{Mode, OPEN_CONNECTIONS, Plan, PlanError};
 use crate::stream;
 use crate::tally::{Board, TICK, Tally};

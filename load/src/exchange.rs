@@ -7,9 +7,9 @@
 #[cfg(test)]
 mod tests;
 
-use crate::content::Content;
 use crate::target::is_redirect;
 use millstream_wire::Method;
+use millstream_wire::h1::content::Content;
 use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h1::head::{HeadLimits, Progress, ResponseHead};
 use std::sync::Arc;

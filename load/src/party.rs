@@ -9,23 +9,22 @@ mod place;
 mod process_table;
 mod throttle;
 mod account;
-mod machine;
 mod sockets;
 mod listening;
 mod meter;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use account::own_thread_waited;
-pub use account::{Account, Spent, Whose};
+pub use account::{Spent, Whose};
 pub use listening::{Listener, is_taken, listener};
-pub(crate) use machine::Cores;
-pub use machine::link_speed;
-pub use meter::{Meter, Metered};
+pub use meter::{API, GENERATOR, Meter, Metered, PROXY};
 pub use place::{Place, SHARED_MEMORY, clear_away};
-pub use sockets::{time_wait, time_wait_of_late};
+pub use sockets::time_wait_of_late;
+
+pub use crate::machine::link_speed;
 
 use crate::stop::{self, Stop, Woken};
+use crate::unmeasured::Unmeasured;
 use millstream_net::{child, clock};
 use rustix::event::PollFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
@@ -67,78 +66,13 @@ pub struct Process {
     place: Place,
 }
 
-/// Why a party does not take part.
-#[derive(Debug)]
-pub enum PartyError {
-    /// It could not be started.
-    Start {
-        /// Its name.
-        name: String,
-        /// Why.
-        error: io::Error,
-    },
-    /// It ended before it could be connected to.
-    Ended {
-        /// Its name.
-        name: String,
-        /// How it ended.
-        status: Option<ExitStatus>,
-        /// What it said at the end.
-        said: String,
-    },
-    /// Nobody answered in time.
-    Silent {
-        /// Its name.
-        name: String,
-        /// Where.
-        address: SocketAddr,
-        /// How long was waited.
-        waited: Duration,
-    },
-    /// Somebody else listens where it should.
-    Taken {
-        /// Its name.
-        name: String,
-        /// Where.
-        address: SocketAddr,
-        /// Who does.
-        by: String,
-    },
-    /// The user wanted to stop.
-    Stopped,
-}
-
-impl std::fmt::Display for PartyError {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            PartyError::Start { name, error } => write!(out, "{name} cannot be started: {error}"),
-            PartyError::Ended { name, status, said } => {
-                write!(out, "{name} ended before it answered")?;
-                if let Some(status) = status {
-                    write!(out, " ({status})")?;
-                }
-                if said.is_empty() { Ok(()) } else { write!(out, "; it said: {said}") }
-            }
-            PartyError::Silent { name, address, waited } => {
-                write!(out, "{name} does not answer on {address} within {} s", waited.as_secs())
-            }
-            PartyError::Taken { name, address, by } => {
-                write!(out, "{name} should listen on {address}, and {by} does")
-            }
-            PartyError::Stopped => out.write_str("stopped"),
-        }
-    }
-}
-
-impl std::error::Error for PartyError {}
-
 impl Process {
     /// Starts a command in a directory; what it prints goes to a file there.
     ///
     /// # Errors
-    /// [`PartyError::Start`].
-    pub fn start(name: &str, mut command: Command, place: Place) -> Result<Process, PartyError> {
-        let mut start = || {
+    /// It cannot be started.
+    pub fn start(name: &str, mut command: Command, place: Place) -> Result<Process, Unmeasured> {
+        let mut start = || -> io::Result<_> {
             let output =
                 File::options().create(true).append(true).read(true).open(place.path().join("output"))?;
             child::ends_with_parent(&mut command);
@@ -160,18 +94,8 @@ impl Process {
                 }
             }
         };
-        match start() {
-            Ok((child, end, output)) => Ok(Process {
-                name: name.to_owned(),
-                child,
-                end,
-                output,
-                is_waited_for: false,
-                stop: None,
-                place,
-            }),
-            Err(error) => Err(PartyError::Start { name: name.to_owned(), error }),
-        }
+        let (child, end, output) = start().map_err(|error| format!("{name} cannot be started: {error}"))?;
+        Ok(Process { name: name.to_owned(), child, end, output, is_waited_for: false, stop: None, place })
     }
 
     /// The same, no longer waited for once the user wants to stop, and ended without patience once he insists.
@@ -183,11 +107,6 @@ impl Process {
     /// Its process id, which is also its group's.
     pub fn id(&self) -> u32 {
         self.child.id()
-    }
-
-    /// Its name in reports.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     /// Its directory.
@@ -218,37 +137,37 @@ impl Process {
     /// that doubles from 1 ms to 50 ms.
     ///
     /// # Errors
-    /// It ended, nobody listens within `within`, or somebody else does.
-    pub fn wait_for(&mut self, address: SocketAddr, within: Duration) -> Result<(), PartyError> {
+    /// It ended, nobody listens within `within`, somebody else does, or the user wanted to stop.
+    pub fn wait_for(&mut self, address: SocketAddr, within: Duration) -> Result<(), Unmeasured> {
         let began = clock::now();
         let mut pause = Duration::from_millis(1);
-        loop {
-            if TcpStream::connect_timeout(&address, ATTEMPT).is_ok() {
-                return self.is_mine(address);
-            }
+        while TcpStream::connect_timeout(&address, ATTEMPT).is_err() {
             match self.wait_for_end(pause, self.stop.as_ref().map(Stop::asked)) {
-                Woken::Ready => {
-                    let (status, said) = (self.reap(), self.said());
-                    return Err(PartyError::Ended { name: self.name.clone(), status, said });
-                }
-                Woken::Stopped => return Err(PartyError::Stopped),
+                Woken::Ready => return Err(self.told_of_its_end().into()),
+                Woken::Stopped => return Err(Unmeasured::Stopped),
                 Woken::Late => {}
             }
             if clock::now().duration_since(began) >= within {
-                return Err(PartyError::Silent { name: self.name.clone(), address, waited: within });
+                let (name, seconds) = (&self.name, within.as_secs());
+                return Err(format!("{name} does not answer on {address} within {seconds} s").into());
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
-    }
-
-    /// Whether the listener of an address is one of its processes; where the system does not tell, it is believed.
-    fn is_mine(&self, address: SocketAddr) -> Result<(), PartyError> {
+        // Where the system does not tell whose the listener is, it is believed.
         let Some(found) = listener(address) else { return Ok(()) };
-        let mine = process_table::tree(self.id());
-        if found.processes.iter().any(|id| mine.contains(id)) {
+        let own = process_table::tree(self.id());
+        if found.processes.iter().any(|id| own.contains(id)) {
             return Ok(());
         }
-        Err(PartyError::Taken { name: self.name.clone(), address, by: found.to_string() })
+        Err(format!("{} should listen on {address}, and {found} does", self.name).into())
+    }
+
+    /// How it ended, and what it said.
+    fn told_of_its_end(&mut self) -> String {
+        let status = self.reap().map_or_else(String::new, |status| format!(" ({status})"));
+        let said = self.said();
+        let said = if said.is_empty() { said } else { format!("; it said: {said}") };
+        format!("{} ended before it answered{status}{said}", self.name)
     }
 
     /// Waits for its end, or for another event.

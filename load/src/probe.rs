@@ -9,13 +9,13 @@ mod tests;
 
 pub use failure::ProbeError;
 
-use crate::content::Content;
 use crate::exchange::HEAD;
 use crate::plan::{Target, Way};
 use crate::stop::{self, Stop, Woken};
 use crate::stream::{Stream, client_configuration};
 use millstream_net::clock;
 use millstream_wire::Method;
+use millstream_wire::h1::content::Content;
 use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h1::head::{Progress, ResponseHead};
 use rustix::event::PollFlags;

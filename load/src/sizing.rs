@@ -11,7 +11,7 @@ const LEAST_IDLE: f64 = 0.1;
 const MOST_IDLE: f64 = 0.3;
 
 /// What a load needs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct Pool {
     /// Requests at the API at once, on average: as many connections are in use.
     pub in_use: f64,

@@ -1,10 +1,9 @@
 //! Why a measurement of several parties came to nothing.
 
-use crate::party::PartyError;
 use crate::plan::PlanError;
 use crate::probe::ProbeError;
 use crate::target::TargetError;
-use std::io;
+use std::{fmt, io};
 
 /// Why there is no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +12,15 @@ pub enum Unmeasured {
     Because(String),
     /// The user stopped it before anything was measured.
     Stopped,
+}
+
+impl fmt::Display for Unmeasured {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Unmeasured::Because(sentence) => sentence,
+            Unmeasured::Stopped => "stopped",
+        })
+    }
 }
 
 impl From<String> for Unmeasured {
@@ -25,15 +33,6 @@ impl From<ProbeError> for Unmeasured {
     fn from(error: ProbeError) -> Self {
         match error {
             ProbeError::Stopped => Unmeasured::Stopped,
-            error => Unmeasured::Because(error.to_string()),
-        }
-    }
-}
-
-impl From<PartyError> for Unmeasured {
-    fn from(error: PartyError) -> Self {
-        match error {
-            PartyError::Stopped => Unmeasured::Stopped,
             error => Unmeasured::Because(error.to_string()),
         }
     }

@@ -16,11 +16,12 @@ pub use judge::judge;
 pub use once::Once;
 
 use crate::outcome::Outcome;
-use crate::party::Spent;
+use crate::party::{self, Metered, Spent};
 use crate::plan::Mode;
+use millstream_net::cores;
 
 /// Who may be the limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
     /// The API: its CPU, its workers, its locks, or what it waits for.
@@ -36,22 +37,33 @@ pub enum Limit {
 }
 
 impl Limit {
+    /// What it is called, and the sentence that a verdict on it begins with.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Limit::Api => ("API", "The API is the limit."),
+            Limit::Proxy => ("proxy", "The proxy is the limit."),
+            Limit::Network => ("network", "The network to the API is the limit."),
+            Limit::Generator => (
+                "load generator",
+                "The load generator is the limit: the figure is a floor, not what the servers can do.",
+            ),
+            Limit::Unknown => ("?", "Unknown:"),
+        }
+    }
+
     /// The sentence that a verdict begins with; where it is unknown, the reason goes on with it.
     pub fn sentence(self) -> &'static str {
-        match self {
-            Limit::Api => "The API is the limit.",
-            Limit::Proxy => "The proxy is the limit.",
-            Limit::Network => "The network to the API is the limit.",
-            Limit::Generator => {
-                "The load generator is the limit: the figure is a floor, not what the servers can do."
-            }
-            Limit::Unknown => "Unknown:",
-        }
+        self.words().1
+    }
+
+    /// The party within a sentence.
+    fn name(self) -> &'static str {
+        self.words().0
     }
 }
 
 /// Figures of one run under load.
-#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct Run {
     /// Requests on their way at once.
     pub connections: u32,
@@ -89,7 +101,7 @@ impl Run {
 }
 
 /// The facts that a verdict rests on. What is `None` is not known, and nothing is concluded from it.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
     /// The run that is judged, through the proxy where there is one.
     pub top: Run,
@@ -115,7 +127,6 @@ pub struct Evidence {
     /// The share of the machine's cores that was busy with whatever, 0 to 1.
     pub machine_busy: f64,
     /// The share of them that the hypervisor gave to other machines, 0 to 1.
-    #[serde(default)]
     pub stolen: f64,
     /// Cores of this machine.
     pub cores: u32,
@@ -125,8 +136,29 @@ pub struct Evidence {
     pub link: Option<f64>,
 }
 
+impl Evidence {
+    /// What one run showed, its parties watched under [`party::API`] and the names beside it; single requests and what the API gives alone
+    /// are left to be added.
+    pub fn of(outcome: &Outcome, found: &Metered, is_here: bool) -> Evidence {
+        Evidence {
+            top: Run::of(outcome),
+            origin_share: 1.0,
+            proxy: found.of(party::PROXY),
+            api: found.of(party::API),
+            generator: found.of(party::GENERATOR),
+            floor: outcome.generator.limits.clone(),
+            machine_busy: found.machine_busy,
+            stolen: found.stolen,
+            cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
+            is_here,
+            link: if is_here { None } else { party::link_speed() },
+            ..Evidence::default()
+        }
+    }
+}
+
 /// What limits, and how that is known.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Verdict {
     /// Who.
     pub limit: Limit,

@@ -86,8 +86,20 @@ fn trained() -> Result<PathBuf, String> {
     };
     let is_source = |file: &&tree::File| file.path.contains("/src/") && file.path.ends_with(".rs");
     let is_newer = |file: &&tree::File| made(&tree::root().join(&file.path)).is_ok_and(|at| at > moment);
-    let products =
-        ["app", "server", "load", "cache", "upstream", "traces", "acme", "net", "telemetry", "conf", "wire"];
+    let products = [
+        "app",
+        "server",
+        "load",
+        "cache",
+        "upstream",
+        "traces",
+        "acme",
+        "origin",
+        "net",
+        "telemetry",
+        "conf",
+        "wire",
+    ];
     let files = tree::files();
     let mut sources = files.iter().filter(|file| products.contains(&file.top())).filter(is_source);
     match sources.find(is_newer) {

@@ -4,11 +4,11 @@
 //! ends with the command, with Ctrl-C too.
 
 use super::end::{self, End};
-use super::ladder::seed;
+use super::ladder::{seed, show};
 use super::output::Output;
 use super::stop;
 use crate::cli::Capacity as Flags;
-use millstream_load::capacity::{self, Capacity, Measured, Moment, Setting, Subject};
+use millstream_load::capacity::{self, Capacity, Measured, Setting, Subject};
 use millstream_load::party;
 use millstream_load::progress::Live;
 use millstream_load::report::{json, steps};
@@ -32,10 +32,7 @@ fn carry_out(flags: &Flags) -> Result<ExitCode, End> {
     let mut output = Output::open(flags.json.as_deref(), flags.html.as_deref())?;
     let stop = stop::on_signals(stop::THIRD)?;
     party::clear_away();
-    let measured = measured(flags, &stop).map_err(|error| match error {
-        Unmeasured::Stopped => End::STOPPED,
-        Unmeasured::Because(why) => End::Wrong(why),
-    })?;
+    let measured = measured(flags, &stop)?;
     end::tell_unoptimised();
     output.put(&capacity::table(&measured));
     output
@@ -122,14 +119,9 @@ fn setting(flags: &Flags, connections: u32, seed: u64) -> Result<Setting, Unmeas
 /// One row, its runs shown as they go on.
 fn row(subject: &Subject, setting: &Setting, quiet: bool, stop: &Stop) -> Result<Measured, Unmeasured> {
     let mut live = (!quiet).then(Live::to_stderr);
-    let mut label = String::new();
-    capacity::measure(subject, setting, stop, &mut |moment: &Moment<'_>| {
-        let Some(live) = &mut live else { return };
-        let now = format!("{} of {}, {}", moment.done + 1, moment.of, moment.what);
-        if label != now {
-            live.label(&now);
-            label = now;
+    capacity::measure(subject, setting, stop, &mut |sight| {
+        if let Some(live) = &mut live {
+            show(live, sight);
         }
-        live.show(moment.progress);
     })
 }

@@ -1,6 +1,6 @@
 //! `millstream demo`: the ladder in front of a simulated API, for who has none at hand.
 //!
-//! The API is `millstream_load::origin`, in this process; what it lacks to be real is said wherever its figures stand.
+//! The API is `millstream_origin`, in this process; what it lacks to be real is said wherever its figures stand.
 
 use super::end::{self, End};
 use super::ladder::{carry_out, programs, seed, tell};
@@ -9,17 +9,14 @@ use crate::cli::Demo;
 use millstream_load::ladder::chance::FEWEST;
 use millstream_load::ladder::climb::Order;
 use millstream_load::ladder::course::Wish;
-use millstream_load::origin::{self, DemoOptions};
 use millstream_load::peer::Party;
 use millstream_load::step::STEPS;
 use millstream_load::target::{Ask, Permission};
+use millstream_origin::{DemoOptions, THREADS};
 use std::process::ExitCode;
 
 /// Rounds: the fewest that tell anything, in three quarters of a minute.
 const ROUNDS: u32 = FEWEST;
-
-/// How the API's threads are named, which tells its CPU from that of the load.
-const THREADS: &str = "demo ";
 
 /// The whole command.
 pub fn run(demo: &Demo) -> ExitCode {
@@ -33,8 +30,8 @@ fn climbed(demo: &Demo) -> Result<ExitCode, End> {
         workers: demo.workers as usize,
         ..DemoOptions::default()
     };
-    let api =
-        origin::start(&options).map_err(|error| format!("the simulated API cannot be started: {error}"))?;
+    let api = millstream_origin::start(&options)
+        .map_err(|error| format!("the simulated API cannot be started: {error}"))?;
     end::tell(&format!(
         "a simulated API (not a real one) answers on http://{}/list: {} workers, {} ms for each request.",
         api.address,

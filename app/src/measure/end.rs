@@ -1,5 +1,6 @@
 //! How a command that measures ends: with figures, in one sentence, or because the user stopped it, with figures or without.
 
+use millstream_load::unmeasured::Unmeasured;
 use millstream_net::terminal;
 use std::process::ExitCode;
 
@@ -18,6 +19,15 @@ pub(super) enum End {
 impl End {
     /// The user stopped a command that starts others.
     pub(super) const STOPPED: End = End::Stopped("; what was started for it has ended");
+}
+
+impl From<Unmeasured> for End {
+    fn from(error: Unmeasured) -> End {
+        match error {
+            Unmeasured::Because(why) => End::Wrong(why),
+            Unmeasured::Stopped => End::STOPPED,
+        }
+    }
 }
 
 impl From<String> for End {

@@ -20,8 +20,8 @@ use millstream_load::report;
 use millstream_load::step::running::{self, Running};
 use millstream_load::step::{self, MICRO, STEPS, Step, StepSetting};
 use millstream_load::target::{Ask, Permission, Url};
-use millstream_load::unmeasured::Unmeasured;
 use millstream_net::clock;
+use std::io::Stderr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -156,17 +156,18 @@ pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
     let stop = stop::on_signals(stop::THIRD)?;
     party::clear_away();
     let mut live = Live::to_stderr();
-    let climbed = climb(order, &stop, &mut |sight| match sight {
+    let climbed = climb(order, &stop, &mut |sight| show(&mut live, sight))?;
+    end::tell_unoptimised();
+    Ok(climbed)
+}
+
+/// How far a measurement is.
+pub(super) fn show(live: &mut Live<Stderr>, sight: Sight<'_>) {
+    match sight {
         Sight::Said(words) => live.say(words),
         Sight::Begins { number, of, what } => live.label(&format!("{number} of {of}, {what}")),
         Sight::Goes(progress) => live.show(progress),
-    });
-    let climbed = climbed.map_err(|error| match error {
-        Unmeasured::Because(why) => End::Wrong(why),
-        Unmeasured::Stopped => End::STOPPED,
-    })?;
-    end::tell_unoptimised();
-    Ok(climbed)
+    }
 }
 
 /// Text, and the reports that were asked for. Of a ladder that was cut short as well, which then ends as one.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use millstream_load::origin::{self, DemoOptions, DemoOrigin, Work};
-use millstream_load::party::{Meter, Place, Process, Whose, free_address};
+use millstream_load::party::{API, GENERATOR, Meter, PROXY, Place, Process, Whose, free_address};
 use millstream_load::verdict::Limit;
+use millstream_origin::{DemoOptions, DemoOrigin, THREADS, Work};
 use rustix::process::{Pid, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
@@ -109,14 +109,14 @@ impl Stage {
     /// What is watched.
     pub(super) fn meter(&self) -> Meter {
         let own = std::process::id();
-        let mut parties = vec![("proxy".to_owned(), Whose::Tree(self.proxy.id()))];
+        let mut parties = vec![(PROXY, Whose::Tree(self.proxy.id()))];
         parties.extend(match &self.api {
             _ if self.is_elsewhere => None,
-            Api::Own(party) => Some(("api".to_owned(), Whose::Tree(party.id()))),
-            Api::Embedded(_) => Some(("api".to_owned(), Whose::Threads(own, "demo ".to_owned()))),
+            Api::Own(party) => Some((API, Whose::Tree(party.id()))),
+            Api::Embedded(_) => Some((API, Whose::Threads(own, THREADS.to_owned()))),
             Api::None => None,
         });
-        parties.push(("generator".to_owned(), Whose::OtherThreads(own, "demo ".to_owned())));
+        parties.push((GENERATOR, Whose::OtherThreads(own, THREADS.to_owned())));
         Meter::new(parties)
     }
 
@@ -159,7 +159,7 @@ fn all_comers(servers: &Servers) -> Result<Stage, String> {
 fn embedded(servers: &Servers, workers: usize, milliseconds: u64, work: Work) -> Result<Stage, String> {
     let service_time = Duration::from_millis(milliseconds);
     let options = DemoOptions { workers, service_time, work, ..DemoOptions::default() };
-    let origin = origin::start(&options).map_err(text)?;
+    let origin = millstream_origin::start(&options).map_err(text)?;
     let (proxy, address) = proxy(servers, "auto", &passing(origin.address))?;
     let direct = Some(format!("http://{}/uncacheable", origin.address));
     Ok(Stage::new(format!("http://{address}/uncacheable"), direct, proxy, Api::Embedded(origin)))

@@ -1,21 +1,19 @@
 //! Runs everything of one row: the servers alone, the proxy alone, all together, in turn and over again.
 
 use super::configuration::{CEILING, Front, PASSING, configuration};
-use super::subject::{API, GENERATOR, PATIENCE, Server, Servers, Subject, answer, ask};
+use super::subject::{PATIENCE, Server, Servers, Subject, answer, ask};
 use super::{Alone, Below, CapacityRow, Rounds, Setting, Together, sentence};
 use crate::drive;
+use crate::ladder::climb::Sight;
 use crate::outcome::Outcome;
 use crate::pace::Random;
-use crate::party::{Meter, Metered, Place, Process, Spent, Whose, free_address, link_speed, time_wait};
+use crate::party::{Meter, Metered, PROXY, Place, Process, Whose, free_address, time_wait_of_late};
 use crate::plan::{Plan, Target};
-use crate::progress::Progress;
 use crate::rank::median;
 use crate::sizing::Pool;
-
 use crate::stop::{CutShort, Stop};
 use crate::unmeasured::Unmeasured;
 use crate::verdict::{Evidence, Limit, Once, Run, judge};
-use millstream_net::cores;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
@@ -26,21 +24,6 @@ const START: Duration = Duration::from_secs(15);
 const WORTH_SHOWING: f64 = 4.0;
 /// `keepalive` that is too little.
 const TOO_LITTLE: u32 = 1;
-/// The name under which the proxy is watched.
-const PROXY: &str = "proxy";
-
-/// How far it is.
-#[derive(Debug, Clone, Copy)]
-pub struct Moment<'a> {
-    /// What is being measured, in a few words.
-    pub what: &'a str,
-    /// How many runs came before it.
-    pub done: u32,
-    /// How many runs there will be.
-    pub of: u32,
-    /// How this run stands.
-    pub progress: &'a Progress,
-}
 
 /// What came of a subject.
 #[derive(Debug)]
@@ -61,38 +44,57 @@ pub fn measure(
     subject: &Subject,
     setting: &Setting,
     stop: &Stop,
-    watch: &mut dyn FnMut(&Moment<'_>),
+    watch: &mut dyn FnMut(Sight<'_>),
 ) -> Result<Measured, Unmeasured> {
     let servers = Servers::find(subject, setting, stop)?;
-    let count = servers.all.len() as u32;
-    let connections = setting.connections.saturating_mul(count);
-    let body = servers.once().map_or(0, |once| once.body_bytes as usize);
-    let names: Vec<String> = servers.all.iter().map(|server| server.address.to_string()).collect();
+    let addresses: Vec<SocketAddr> = servers.all.iter().map(|server| server.address).collect();
+    let connections = setting.connections.saturating_mul(addresses.len() as u32);
+    let body = servers.once().body_bytes as usize;
     let (_nothing, nothing) = start("the server that answers at once", setting, stop, |listen| {
         configuration(Front::Nothing, listen, &setting.workers, body)
     })?;
     let proxied = |keepalive| {
-        let front = Front::Proxy { servers: &names, nothing, keepalive };
+        let front = Front::Proxy { servers: &addresses, nothing, keepalive };
         start("the proxy", setting, stop, |listen| configuration(front, listen, &setting.workers, body))
     };
     let (proxy, address) = proxied(connections)?;
-    let behind = servers.behind(address, None, setting)?;
-    let through = ask(&behind.url, &behind, stop)?;
+    let behind = servers.behind(address);
+    let through = ask(&behind, stop)?;
+    let stretch = |what: &str, target, connections| Stretch {
+        what: what.to_owned(),
+        target,
+        connections,
+        watched: Vec::new(),
+        runs: Vec::new(),
+    };
+    let together = |target, proxy: &Process, what: &str| {
+        let mut watched = servers.processes();
+        watched.push((PROXY, Whose::Tree(proxy.id())));
+        Stretch { watched, ..stretch(what, target, connections) }
+    };
+    let alone = servers.all.iter().map(|server| {
+        stretch(&format!("{} alone", server.target.url), server.target.clone(), setting.connections)
+    });
+    let mut stretches: Vec<Stretch> = alone.collect();
+    for (what, path) in [("the proxy by itself", CEILING), ("the proxy in front of nothing", PASSING)] {
+        let target = setting.target(&format!("http://{address}{path}"), true)?;
+        stretches.push(stretch(what, target, connections));
+    }
+    stretches.push(together(behind, &proxy, "all behind the proxy"));
 
-    let runs = setting.rounds.max(1) * (count + 3) + 1;
-    let mut bench = Measuring { setting, stop, watch, name: &subject.name, done: 0, of: runs };
-    let mut taken = AllRounds::default();
-    let mut ended = taken.rounds(&mut bench, &servers, &behind, connections, (&proxy, address));
+    let runs = setting.rounds.max(1) * stretches.len() as u32 + 1;
+    let name = &subject.name;
+    let mut bench = Measuring { setting, stop, watch, name, addresses: &addresses, done: 0, of: runs };
+    let mut ended = bench.rounds(&mut stretches);
     drop(proxy);
-    if !taken.is_whole() {
+    let Some(mut row) = row(subject, setting, &servers, through, &stretches) else {
         ended?;
         return Err(Unmeasured::Stopped);
-    }
-    let mut row = taken.row(subject, setting, &servers, through);
+    };
     if ended.is_ok() && row.pool.in_use >= WORTH_SHOWING {
         ended = proxied(TOO_LITTLE).and_then(|(proxy, address)| {
-            let target = servers.behind(address, None, setting)?;
-            row.below = Some(bench.below(&servers, &target, connections, &proxy)?);
+            let stretch = together(servers.behind(address), &proxy, "with few kept connections");
+            row.below = Some(bench.run(&stretch)?.below());
             Ok(())
         });
     }
@@ -123,244 +125,159 @@ fn start(
     Ok((party, address))
 }
 
-/// What all runs have in common.
-struct Measuring<'a> {
-    setting: &'a Setting,
-    stop: &'a Stop,
-    watch: &'a mut dyn FnMut(&Moment<'_>),
-    name: &'a str,
-    done: u32,
-    of: u32,
+/// What is measured once in each round, and what came of it so far.
+struct Stretch {
+    what: String,
+    target: Target,
+    connections: u32,
+    watched: Vec<(&'static str, Whose)>,
+    runs: Vec<MeteredRun>,
 }
 
-/// A run behind the proxy.
-struct Behind {
+/// One run.
+struct MeteredRun {
     outcome: Outcome,
     found: Metered,
+    /// Connections to the servers that it left in TIME_WAIT.
     time_wait: u64,
 }
 
-impl Behind {
+impl MeteredRun {
     /// Connections that were opened per second beside the generator's. The kernel counts those of the whole machine, of
     /// which no more than one for each answer can be the proxy's.
     fn opened(&self) -> f64 {
         let own = self.outcome.counts.connections as f64 / self.outcome.seconds.max(f64::MIN_POSITIVE);
         (self.found.opened_per_second - own).clamp(0.0, self.outcome.rate())
     }
+
+    fn below(&self) -> Below {
+        Below {
+            keepalive: TOO_LITTLE,
+            rate: self.outcome.rate(),
+            opened_per_second: self.opened(),
+            time_wait: self.time_wait,
+        }
+    }
+}
+
+impl Stretch {
+    /// Its rounds, the figures of the one that is nearest to the median, and that one; `None` of none.
+    fn told(&self) -> Option<(Rounds, Run, &MeteredRun)> {
+        let rates: Vec<f64> = self.runs.iter().map(|run| run.outcome.rate()).collect();
+        let middle = median(rates.clone());
+        let away = |run: &&MeteredRun| (run.outcome.rate() - middle).abs();
+        let run = self.runs.iter().min_by(|one, other| away(one).total_cmp(&away(other)))?;
+        let rounds = Rounds {
+            low: rates.iter().copied().fold(f64::INFINITY, f64::min),
+            high: rates.iter().copied().fold(0.0, f64::max),
+            rates,
+            p50: run.outcome.latency.percentile(50.0),
+            p99: run.outcome.latency.percentile(99.0),
+        };
+        Some((rounds, Run { rate: middle, ..Run::of(&run.outcome) }, run))
+    }
+}
+
+/// What all runs have in common.
+struct Measuring<'a> {
+    setting: &'a Setting,
+    stop: &'a Stop,
+    watch: &'a mut dyn FnMut(Sight<'_>),
+    name: &'a str,
+    /// The servers'.
+    addresses: &'a [SocketAddr],
+    done: u32,
+    of: u32,
 }
 
 impl Measuring<'_> {
-    /// One run; `look` is called while it is measured.
-    fn run(
-        &mut self,
-        what: &str,
-        target: &Target,
-        connections: u32,
-        look: &mut dyn FnMut(&Progress),
-    ) -> Result<Outcome, Unmeasured> {
-        let threads = self.setting.threads.clamp(1, connections.max(1));
-        let mut plan = Plan::closed(target.clone(), connections, threads, self.setting.duration);
+    /// Everything once in each round, in an order by chance; what an error ends keeps what there is.
+    fn rounds(&mut self, stretches: &mut [Stretch]) -> Result<(), Unmeasured> {
+        let mut random = Random(self.setting.seed);
+        let mut order: Vec<usize> = (0..stretches.len()).collect();
+        for _ in 0..self.setting.rounds.max(1) {
+            random.shuffle(&mut order);
+            for &turn in &order {
+                let run = self.run(&stretches[turn])?;
+                stretches[turn].runs.push(run);
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, stretch: &Stretch) -> Result<MeteredRun, Unmeasured> {
+        // A request of its own stands behind whatever the run before left: a worker may wait on a connection that the proxy keeps.
+        answer(&stretch.target, self.stop)?;
+        let threads = self.setting.threads.clamp(1, stretch.connections.max(1));
+        let mut plan =
+            Plan::closed(stretch.target.clone(), stretch.connections, threads, self.setting.duration);
         plan.warm_up = self.setting.warm_up;
         plan.timeout = PATIENCE;
-        let (watch, done, of) = (&mut *self.watch, self.done, self.of);
-        let label = format!("{}: {what}", self.name);
+        let what = format!("{}: {}", self.name, stretch.what);
+        let (watch, mut meter) = (&mut *self.watch, Meter::new(stretch.watched.clone()));
+        watch(Sight::Begins { number: self.done as usize + 1, of: self.of as usize, what: &what });
         let outcome = drive::run(&plan, self.stop.flag(), &mut |progress| {
-            watch(&Moment { what: &label, done, of, progress });
-            look(progress);
+            watch(Sight::Goes(progress));
+            meter.watch(progress);
         })?;
         if self.stop.is_asked() {
             return Err(Unmeasured::Stopped);
         }
         self.done += 1;
         if outcome.counts.answers == 0 {
-            return Err(format!("{label} gave no right answer under load").into());
+            return Err(format!("{what} gave no right answer under load").into());
         }
-        Ok(outcome)
-    }
-
-    fn alone(&mut self, server: &Server) -> Result<Outcome, Unmeasured> {
-        // A request of its own stands behind whatever the run before left at it: a worker may wait on a connection that the proxy keeps.
-        answer(&server.url, &server.target, self.stop)?;
-        self.run(&format!("{} alone", server.url), &server.target, self.setting.connections, &mut |_| ())
-    }
-
-    /// With fewer kept connections than are needed.
-    fn below(
-        &mut self,
-        servers: &Servers,
-        target: &Target,
-        connections: u32,
-        proxy: &Process,
-    ) -> Result<Below, Unmeasured> {
-        let found = self.together("with few kept connections", servers, target, connections, proxy)?;
-        Ok(Below {
-            keepalive: TOO_LITTLE,
-            rate: found.outcome.rate(),
-            opened_per_second: found.opened(),
-            time_wait: found.time_wait,
-        })
-    }
-
-    fn together(
-        &mut self,
-        what: &str,
-        servers: &Servers,
-        target: &Target,
-        connections: u32,
-        proxy: &Process,
-    ) -> Result<Behind, Unmeasured> {
-        let mut parties = servers.processes();
-        parties.push((PROXY.to_owned(), Whose::Tree(proxy.id())));
-        let mut meter = Meter::new(parties);
-        let left = || servers.all.iter().map(|server| time_wait(server.address)).sum::<u64>();
-        let before = left();
-        let outcome = self.run(what, target, connections, &mut |progress| meter.watch(progress))?;
-        Ok(Behind { outcome, found: meter.found(), time_wait: left().saturating_sub(before) })
+        let seconds = self.setting.warm_up.as_secs_f64() + outcome.seconds;
+        let time_wait = time_wait_of_late(self.addresses, seconds);
+        Ok(MeteredRun { outcome, found: meter.found(), time_wait })
     }
 }
 
-/// What all rounds gave.
-#[derive(Default)]
-struct AllRounds {
-    alone: Vec<Vec<Outcome>>,
-    ceiling: Vec<f64>,
-    passing: Vec<f64>,
-    together: Vec<Behind>,
-}
-
-impl AllRounds {
-    /// Everything once in each round, in an order by chance; what an error ends keeps what there is.
-    fn rounds(
-        &mut self,
-        bench: &mut Measuring<'_>,
-        servers: &Servers,
-        behind: &Target,
-        connections: u32,
-        (proxy, address): (&Process, SocketAddr),
-    ) -> Result<(), Unmeasured> {
-        self.alone.resize_with(servers.all.len(), Vec::new);
-        let mut random = Random(bench.setting.seed);
-        let count = servers.all.len();
-        let mut order: Vec<usize> = (0..count + 3).collect();
-        for _ in 0..bench.setting.rounds.max(1) {
-            random.shuffle(&mut order);
-            for &turn in &order {
-                let mut rate = |what: &str, path| {
-                    let target = servers.behind(address, Some(path), bench.setting)?;
-                    Ok::<_, Unmeasured>(bench.run(what, &target, connections, &mut |_| ())?.rate())
-                };
-                match turn {
-                    turn if turn < count => self.alone[turn].push(bench.alone(&servers.all[turn])?),
-                    turn if turn == count => self.ceiling.push(rate("the proxy by itself", CEILING)?),
-                    turn if turn == count + 1 => {
-                        self.passing.push(rate("the proxy in front of nothing", PASSING)?)
-                    }
-                    _ => {
-                        let what = "all behind the proxy";
-                        self.together.push(bench.together(what, servers, behind, connections, proxy)?);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether everything was measured at least once.
-    fn is_whole(&self) -> bool {
-        let all = self.alone.iter().map(Vec::len).chain([
-            self.ceiling.len(),
-            self.passing.len(),
-            self.together.len(),
-        ]);
-        all.min() > Some(0)
-    }
-
-    /// The row, from the median round of each; its sentence comes when all is known.
-    fn row(self, subject: &Subject, setting: &Setting, servers: &Servers, through: Once) -> CapacityRow {
-        let rates = |outcomes: &[Outcome]| outcomes.iter().map(Outcome::rate).collect::<Vec<_>>();
-        let all: Vec<f64> = self.together.iter().map(|behind| behind.outcome.rate()).collect();
-        let alone: Vec<Alone> = servers
-            .all
-            .iter()
-            .zip(&self.alone)
-            .filter_map(|(server, outcomes)| {
-                let rates = rates(outcomes);
-                let outcome = outcomes.get(nearest(&rates))?;
-                let run = Run { rate: median(rates.clone()), ..Run::of(outcome) };
-                let (is_floor, rounds) = (outcome.generator.limits.is_some(), over(rates, outcome));
-                Some(Alone { url: server.url.clone(), run, rounds, once: server.once, is_floor })
-            })
-            .collect();
-        let sum = alone.iter().map(|alone| alone.run.rate).sum();
-        // Of everything there is one round at least, or there is no row.
-        let behind = &self.together[nearest(&all)];
-        let evidence = evidence(behind, servers, through, sum);
-        let (run, verdict) = (Run { rate: median(all.clone()), ..evidence.top }, judge(&evidence));
-        // Where the servers are not what a request waits for, most of its time is not theirs.
-        let once = servers.once().map_or(run.latency, |once| once.total);
-        let response = if verdict.limit == Limit::Api { run.latency } else { once.min(run.latency) };
-        CapacityRow {
-            name: subject.name.clone(),
-            connections: setting.connections,
-            service_seconds: subject.service.map(|service| service.as_secs_f64()),
-            alone,
-            ceiling: median(self.ceiling),
-            passing: median(self.passing),
-            pool: Pool::needed(run.rate, response),
-            together: Together {
-                run,
-                rounds: over(all, &behind.outcome),
-                once: through,
-                machine_busy: behind.found.machine_busy,
-                opened_per_second: behind.opened(),
-                time_wait: behind.time_wait,
-            },
-            below: None,
-            verdict,
-            sentence: String::new(),
-        }
-    }
-}
-
-/// The rounds of one measurement, for which one of them stands.
-fn over(rates: Vec<f64>, middle: &Outcome) -> Rounds {
-    Rounds {
-        low: rates.iter().copied().fold(f64::INFINITY, f64::min),
-        high: rates.iter().copied().fold(0.0, f64::max),
-        rates,
-        p50: middle.latency.percentile(50.0),
-        p99: middle.latency.percentile(99.0),
-    }
-}
-
-/// The place of the round that is nearest to the median.
-fn nearest(rates: &[f64]) -> usize {
-    let middle = median(rates.to_vec());
-    let away = |place: &usize| (rates[*place] - middle).abs();
-    (0..rates.len()).min_by(|one, other| away(one).total_cmp(&away(other))).unwrap_or(0)
-}
-
-/// What the verdict on a run behind the proxy rests on.
-fn evidence(behind: &Behind, servers: &Servers, through: Once, sum: f64) -> Evidence {
-    let of = |name: &'static str| {
-        let all = behind.found.parties.iter().filter(move |(other, _)| other == name);
-        all.map(|(_, spent)| *spent).reduce(Spent::with)
+/// The row, from the median round of each, but for its sentence, which comes when all is known; `None` where something was not measured once.
+/// The stretches are the servers alone, the proxy by itself, in front of nothing, and in front of all.
+fn row(
+    subject: &Subject,
+    setting: &Setting,
+    servers: &Servers,
+    through: Once,
+    stretches: &[Stretch],
+) -> Option<CapacityRow> {
+    let told = stretches.iter().map(Stretch::told).collect::<Option<Vec<_>>>()?;
+    let (alone, [(_, ceiling, _), (_, passing, _), (rounds, run, behind)]) = told.split_last_chunk()?;
+    let of_server = |(server, (rounds, run, middle)): (&Server, &(Rounds, Run, &MeteredRun))| Alone {
+        url: server.target.url.clone(),
+        run: *run,
+        rounds: rounds.clone(),
+        once: server.once,
+        is_floor: middle.outcome.generator.limits.is_some(),
     };
-    Evidence {
-        top: Run::of(&behind.outcome),
-        fewer: None,
-        direct: servers.once(),
+    let once = servers.once();
+    let verdict = judge(&Evidence {
+        direct: Some(once),
         through: Some(through),
-        api_rate: Some(sum),
-        origin_share: 1.0,
-        proxy: of(PROXY),
-        api: of(API),
-        generator: of(GENERATOR),
-        floor: behind.outcome.generator.limits.clone(),
-        machine_busy: behind.found.machine_busy,
-        stolen: behind.found.stolen,
-        cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
-        is_here: servers.are_local(),
-        link: if servers.are_local() { None } else { link_speed() },
-    }
+        api_rate: Some(alone.iter().map(|(_, run, _)| run.rate).sum()),
+        ..Evidence::of(&behind.outcome, &behind.found, servers.are_local())
+    });
+    // Where the servers are not what a request waits for, most of its time is not theirs.
+    let response = if verdict.limit == Limit::Api { run.latency } else { once.total.min(run.latency) };
+    Some(CapacityRow {
+        name: subject.name.clone(),
+        connections: setting.connections,
+        service_seconds: subject.service.map(|service| service.as_secs_f64()),
+        alone: servers.all.iter().zip(alone).map(of_server).collect(),
+        ceiling: ceiling.rate,
+        passing: passing.rate,
+        pool: Pool::needed(run.rate, response),
+        together: Together {
+            run: *run,
+            rounds: rounds.clone(),
+            once: through,
+            machine_busy: behind.found.machine_busy,
+            opened_per_second: behind.opened(),
+            time_wait: behind.time_wait,
+        },
+        below: None,
+        verdict,
+        sentence: String::new(),
+    })
 }

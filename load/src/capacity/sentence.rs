@@ -1,6 +1,7 @@
 //! What further servers brought, in one sentence with its reason. Pure.
 
 use super::{CapacityRow, Rounds};
+use crate::ladder::chance::of_several;
 use crate::rank::{self, FALSE_CLAIMS};
 use crate::verdict::{Limit, count, duration, percent};
 
@@ -37,28 +38,25 @@ pub enum Gain {
 /// The fastest is chosen by its rounds, so that one of several may look faster by chance: that all together are less is asked of each server,
 /// that they are more of one alone, and of twenty measurements one at the most is to be told falsely (Bonferroni).
 pub(super) fn differ(one: &Rounds, other: &Rounds, servers: usize) -> bool {
-    rank::probability(&one.rates, &other.rates) * (servers + 1) as f64 / 2.0 <= FALSE_CLAIMS
+    of_several(rank::probability(&one.rates, &other.rates), servers + 1) <= FALSE_CLAIMS
 }
 
 /// What it is for a row.
 pub fn gain(row: &CapacityRow) -> Gain {
-    let (sum, best) = (row.sum(), row.fastest());
+    let (sum, best, servers) = (row.sum(), row.fastest(), row.alone.len());
     let (measured, together) = (row.together.run.rate, &row.together.rounds);
     if !rank::can_tell(together.rates.len(), together.rates.len()) {
         return Gain::TooFew;
     }
-    if !differ(best_alone(row), together, row.alone.len()) {
-        let is_small = row.alone.len() == 1 || (measured - best).abs() <= NOTHING * best;
+    if row.ends().is_none_or(|(_, best)| !differ(&best.rounds, together, servers)) {
+        let is_small = servers == 1 || (measured - best).abs() <= NOTHING * best;
         return if is_small { Gain::Nothing } else { Gain::Unclear };
     }
-    if row.alone.len() > 1 && measured >= WHOLE * sum {
-        Gain::Whole
-    } else if measured > (1.0 + NOTHING) * best {
-        Gain::Some
-    } else if measured >= (1.0 - NOTHING) * best {
-        Gain::Nothing
-    } else {
-        Gain::Loss
+    match measured {
+        _ if servers > 1 && measured >= WHOLE * sum => Gain::Whole,
+        _ if measured > (1.0 + NOTHING) * best => Gain::Some,
+        _ if measured >= (1.0 - NOTHING) * best => Gain::Nothing,
+        _ => Gain::Loss,
     }
 }
 
@@ -66,88 +64,74 @@ pub fn gain(row: &CapacityRow) -> Gain {
 pub fn sentence(row: &CapacityRow) -> String {
     let (sum, best, measured) = (row.sum(), row.fastest(), row.together.run.rate);
     let servers = row.alone.len();
-    let who = match servers {
-        1 => "The proxy in front of one server".to_owned(),
-        2 => "A second server".to_owned(),
-        _ => format!("{servers} servers instead of one"),
+    let (who, s) = match servers {
+        1 => ("The proxy in front of one server".to_owned(), "s"),
+        2 => ("A second server".to_owned(), "s"),
+        _ => (format!("{servers} servers instead of one"), ""),
     };
     if best <= 0.0 || measured <= 0.0 {
         return format!("{who}: there were no correct answers, so nothing can be said.");
     }
     let share = percent((measured / best - 1.0).abs());
-    match gain(row) {
-        Gain::Whole if servers == 2 => {
-            format!(
-                "A second server doubles the throughput: both give {} per second together and {} alone. {}",
-                count(measured),
-                count(sum),
-                next(row)
-            )
-        }
-        Gain::Whole => format!(
-            "{who} give together what they give alone: {} per second of {}. {}",
+    let rates = |other: f64| format!("{} per second of {}", count(measured), count(other));
+    match (gain(row), servers) {
+        (Gain::Whole, 2) => format!(
+            "A second server doubles the throughput: both give {} per second together and {} alone. {}",
             count(measured),
             count(sum),
             next(row)
         ),
+        (Gain::Whole, _) => {
+            format!("{who} give together what they give alone: {}. {}", rates(sum), next(row))
+        }
         // It cannot be the proxy that makes the server answer more.
-        Gain::Some if servers == 1 => format!(
-            "{who} gives {share} more than asking it directly: {} per second of {}. The proxy asks it differently: \
-             over connections that it keeps, and at its own address.",
-            count(measured),
-            count(best)
+        (Gain::Some, 1) => format!(
+            "{who} gives {share} more than asking it directly: {}. The proxy asks it differently: over connections that it \
+             keeps, and at its own address.",
+            rates(best)
         ),
-        Gain::Some => format!(
-            "{who} {} {share} instead of {}, because {}.",
-            if servers > 2 { "gain" } else { "gains" },
-            percent(sum / best - 1.0),
-            because(row)
-        ),
+        (Gain::Some, _) => {
+            format!(
+                "{who} gain{s} {share} instead of {}, because {}.",
+                percent(sum / best - 1.0),
+                because(row)
+            )
+        }
         // The one server gives what it gives.
-        Gain::Nothing if servers == 1 => {
-            format!("{who} costs nothing: {} per second of {}.", count(measured), count(best))
+        (Gain::Nothing, 1) => format!("{who} costs nothing: {}.", rates(best)),
+        (Gain::Nothing, _) => format!("{who} gain{s} nothing, because {}.", because(row)),
+        (Gain::Unclear, _) => {
+            let alone = row.ends().map_or(&row.together.rounds, |(_, best)| &best.rounds);
+            let between = |rounds: &Rounds| format!("{} to {}", count(rounds.low), count(rounds.high));
+            format!(
+                "{who}: these rounds do not tell: the best server alone gives {} per second, all together {} (--rounds and \
+                 --duration make it clearer).",
+                between(alone),
+                between(&row.together.rounds)
+            )
         }
-        Gain::Nothing => {
-            format!("{who} {} nothing, because {}.", if servers > 2 { "gain" } else { "gains" }, because(row))
-        }
-        Gain::Unclear => unclear(&who, row),
-        Gain::TooFew => format!(
+        (Gain::TooFew, _) => format!(
             "{who}: too few rounds to tell, {} measured and 4 needed (--rounds 4). Together {} per second, the best alone {}.",
             row.together.rounds.rates.len(),
             count(measured),
             count(best)
         ),
-        Gain::Loss => format!(
-            "{who} {} {share} against {}, because {}.",
-            if servers > 2 { "lose" } else { "loses" },
+        (Gain::Loss, _) => format!(
+            "{who} lose{s} {share} against {}, because {}.",
             if servers == 1 { "asking it directly" } else { "one alone" },
             because(row)
         ),
     }
 }
 
-/// The rounds of the fastest server alone.
-fn best_alone(row: &CapacityRow) -> &Rounds {
-    let best = row.alone.iter().max_by(|one, other| one.run.rate.total_cmp(&other.run.rate));
-    best.map_or(&row.together.rounds, |best| &best.rounds)
-}
-
-/// What is said where that hides a difference.
-fn unclear(who: &str, row: &CapacityRow) -> String {
-    let (alone, through) = (best_alone(row), &row.together.rounds);
-    format!(
-        "{who}: these rounds do not tell: the best server alone gives {} to {} per \
-         second, all together {} to {} (--rounds and --duration make it clearer).",
-        count(alone.low),
-        count(alone.high),
-        count(through.low),
-        count(through.high)
-    )
+/// Whether the proxy passes on hardly more than was measured, from whatever servers.
+fn is_near_ceiling(row: &CapacityRow) -> bool {
+    row.passing > 0.0 && row.passing < NEAR_CEILING * row.together.run.rate
 }
 
 /// What one more would bring.
 fn next(row: &CapacityRow) -> String {
-    let measured = row.together.run.rate;
+    let passing = count(row.passing);
     match row.verdict.limit {
         _ if row.passing <= 0.0 => String::new(),
         Limit::Generator => {
@@ -158,23 +142,18 @@ fn next(row: &CapacityRow) -> String {
         Limit::Network => {
             "The network to the servers is the limit now, so one more would not help.".to_owned()
         }
-        Limit::Api if row.passing < NEAR_CEILING * measured => {
-            format!(
-                "No further server will help: the proxy passes on {} per second at most.",
-                count(row.passing)
-            )
+        Limit::Api if is_near_ceiling(row) => {
+            format!("No further server will help: the proxy passes on {passing} per second at most.")
         }
         Limit::Api => format!(
-            "The servers are still the limit, and the proxy could pass on {} per second: one more would help as much \
-             again.",
-            count(row.passing)
+            "The servers are still the limit, and the proxy could pass on {passing} per second: one more would help as much \
+             again."
         ),
     }
 }
 
 /// Why it is not the sum.
 fn because(row: &CapacityRow) -> String {
-    let measured = row.together.run.rate;
     let passes = format!("it passes on {} per second from a server that answers at once", count(row.passing));
     match row.verdict.limit {
         Limit::Proxy => format!("the proxy is the limit: {passes}"),
@@ -185,9 +164,7 @@ fn because(row: &CapacityRow) -> String {
         Limit::Unknown => format!("of something that is not known ({})", reason(row)),
         Limit::Network => "the network to the servers is the limit".to_owned(),
         // The servers are what the CPU goes to, but with the cheapest of servers the proxy could not do more either.
-        Limit::Api if row.passing > 0.0 && row.passing < NEAR_CEILING * measured => {
-            format!("the proxy is at its ceiling: {passes}")
-        }
+        Limit::Api if is_near_ceiling(row) => format!("the proxy is at its ceiling: {passes}"),
         Limit::Api => slower(row),
     }
 }
@@ -201,6 +178,7 @@ fn reason(row: &CapacityRow) -> &str {
 fn slower(row: &CapacityRow) -> String {
     let alone = row.alone.iter().map(|alone| alone.run.latency).fold(0.0, f64::max);
     let together = row.together.run.latency;
+    let took = [together, alone].map(duration);
     if row.is_uneven() {
         let (slowest, fastest) = (row.slowest(), row.fastest());
         return format!(
@@ -214,21 +192,17 @@ fn slower(row: &CapacityRow) -> String {
     if row.alone.len() == 1 {
         return format!(
             "an answer takes {} through the proxy and {} without it under the same load",
-            duration(together),
-            duration(alone)
+            took[0], took[1]
         );
     }
     if together > SLOWER * alone && alone > 0.0 {
         return format!(
             "the servers slow each other down: an answer takes {} when all are asked and {} from one alone, which is \
              typical of servers that share a machine or a database",
-            duration(together),
-            duration(alone)
+            took[0], took[1]
         );
     }
-    if row.together.machine_busy > FULL {
-        return "they share this machine with the proxy and the load generator, and all its cores were busy"
-            .to_owned();
-    }
-    "the servers give less together than each gives alone".to_owned()
+    let is_full = row.together.machine_busy > FULL;
+    let why = "they share this machine with the proxy and the load generator, and all its cores were busy";
+    (if is_full { why } else { "the servers give less together than each gives alone" }).to_owned()
 }

@@ -1,14 +1,15 @@
 //! The servers that are asked about: where they are, what they answer to a single request, and which processes they are.
 
 use super::{SERVERS, Setting};
-use crate::origin::{self, DemoOptions, DemoOrigin, Work};
-use crate::party::{Whose, listener};
+use crate::party::{API, GENERATOR, Listener, Whose, listener};
 use crate::plan::Target;
-use crate::probe::{self, ProbeError, Reply};
+use crate::probe::{self, Reply};
 use crate::stop::Stop;
-use crate::target::{Ask, Permission, TargetError, resolve};
+use crate::target::{Ask, Permission, TargetError, Url, resolve};
 use crate::unmeasured::Unmeasured;
 use crate::verdict::{Once, duration};
+use millstream_origin::{DemoOptions, DemoOrigin, THREADS, Work};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,8 +18,6 @@ use std::time::Duration;
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 /// The most bytes of an answer that are read for a single request.
 const LARGEST: usize = 64 << 20;
-/// What the threads of embedded servers are called.
-const EMBEDDED: &str = "demo ";
 
 /// What a row is about.
 #[derive(Debug, Clone)]
@@ -38,7 +37,7 @@ pub struct Subject {
 /// Those of opening ports and starting threads.
 pub fn sleeping(service: Duration, servers: usize, workers: usize) -> io::Result<(Subject, Vec<DemoOrigin>)> {
     let options = DemoOptions { workers, service_time: service, work: Work::Wait, ..DemoOptions::default() };
-    let origins = (0..servers).map(|_| origin::start(&options)).collect::<io::Result<Vec<_>>>()?;
+    let origins = (0..servers).map(|_| millstream_origin::start(&options)).collect::<io::Result<Vec<_>>>()?;
     let urls = origins.iter().map(|origin| format!("http://{}/uncacheable", origin.address)).collect();
     let name = if service.is_zero() { "0 ms".to_owned() } else { duration(service.as_secs_f64()) };
     Ok((Subject { name, urls, service: Some(service) }, origins))
@@ -47,7 +46,6 @@ pub fn sleeping(service: Duration, servers: usize, workers: usize) -> io::Result
 /// A server, found.
 #[derive(Debug)]
 pub(super) struct Server {
-    pub(super) url: String,
     pub(super) target: Target,
     pub(super) address: SocketAddr,
     pub(super) once: Once,
@@ -55,22 +53,18 @@ pub(super) struct Server {
 
 impl Server {
     /// Asks at the target's addresses; from the first answer on, at the one that answered, which the proxy gets too.
-    fn find(url: &str, mut target: Target, stop: &Stop) -> Result<Server, Unmeasured> {
-        let address = answer(url, &target, stop)?.address;
+    fn find(mut target: Target, stop: &Stop) -> Result<Server, Unmeasured> {
+        let address = answer(&target, stop)?.address;
         target.addresses = vec![address];
-        let once = ask(url, &target, stop)?;
-        Ok(Server { url: url.to_owned(), target, address, once })
+        let once = ask(&target, stop)?;
+        Ok(Server { target, address, once })
     }
 }
 
-/// All servers of a subject, each having answered.
+/// All servers of a subject, at least one, each having answered.
 #[derive(Debug)]
 pub(super) struct Servers {
     pub(super) all: Vec<Server>,
-    /// `Host` of the first, which all are asked by when they stand behind the proxy.
-    host: String,
-    /// Path and query.
-    path: String,
     is_embedded: bool,
 }
 
@@ -83,69 +77,52 @@ impl Servers {
             count => return Err(format!("{count} servers are too many: {SERVERS} at the most").into()),
         }
         let first = &subject.urls[0];
-        let (host, path) = parts(first);
+        let path = |url: &str| Url::parse(url).map(|url| url.target);
         let mut all: Vec<Server> = Vec::with_capacity(subject.urls.len());
         for url in &subject.urls {
-            let target = target(url, &setting.fields, setting.public)?;
+            let target = setting.target(url, setting.public)?;
             if target.tls.is_some() {
                 return Err(format!(
                     "\"{url}\": TLS is not spoken to the servers behind the proxy; write http://host:port/path"
                 )
                 .into());
             }
-            if parts(url).1 != path {
+            if path(url) != path(first) {
                 return Err(format!(
                     "\"{first}\" and \"{url}\" ask for different things: a proxy passes the same path to every server"
                 )
                 .into());
             }
-            let found = Server::find(url, target, stop)?;
+            let found = Server::find(target, stop)?;
             if let Some(same) = all.iter().find(|server| server.address == found.address) {
-                let (one, address) = (&same.url, found.address);
+                let (one, address) = (&same.target.url, found.address);
                 return Err(format!("\"{one}\" and \"{url}\" are one server, {address}: name another").into());
             }
             all.push(found);
         }
-        let (host, path) = (host.to_owned(), path.to_owned());
-        Ok(Servers { all, host, path, is_embedded: subject.service.is_some() })
+        Ok(Servers { all, is_embedded: subject.service.is_some() })
     }
 
-    /// The target of a path at the proxy, `None` for the servers' own; by the name that the first server has.
-    pub(super) fn behind(
-        &self,
-        proxy: SocketAddr,
-        path: Option<&str>,
-        setting: &Setting,
-    ) -> Result<Target, Unmeasured> {
-        let mut fields = setting.fields.clone();
-        if !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
-            fields.push(("Host".to_owned(), self.host.clone()));
-        }
-        let path = path.unwrap_or(&self.path);
-        Ok(target(&format!("http://{proxy}{path}"), &fields, true)?)
+    /// The proxy, asked for what the servers are asked for, by the name that the first has.
+    pub(super) fn behind(&self, proxy: SocketAddr) -> Target {
+        let first = &self.all[0].target;
+        Target { url: format!("{} behind the proxy", first.url), addresses: vec![proxy], ..first.clone() }
     }
 
     /// Their processes and the generator's, to be watched; no server where one of them cannot be seen.
-    pub(super) fn processes(&self) -> Vec<(String, Whose)> {
+    pub(super) fn processes(&self) -> Vec<(&'static str, Whose)> {
         let own = std::process::id();
         if self.is_embedded {
-            let embedded = EMBEDDED.to_owned();
             return vec![
-                (API.to_owned(), Whose::Threads(own, embedded.clone())),
-                (GENERATOR.to_owned(), Whose::OtherThreads(own, embedded)),
+                (API, Whose::Threads(own, THREADS.to_owned())),
+                (GENERATOR, Whose::OtherThreads(own, THREADS.to_owned())),
             ];
         }
-        let generator = (GENERATOR.to_owned(), Whose::Process(own));
-        let listeners = self.all.iter().map(|server| listener(server.address));
-        let Some(listeners) = listeners.collect::<Option<Vec<_>>>() else { return vec![generator] };
-        if listeners.iter().any(|found| found.is_relay()) {
-            return vec![generator];
-        }
-        let mut ids: Vec<u32> = listeners.iter().map(|found| found.id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let servers = ids.into_iter().map(|id| (API.to_owned(), Whose::Tree(id)));
-        servers.chain(std::iter::once(generator)).collect()
+        let seen = |server: &Server| listener(server.address).filter(|found| !found.is_relay());
+        let seen: Option<Vec<Listener>> = self.all.iter().map(seen).collect();
+        let ids: BTreeSet<u32> = seen.into_iter().flatten().map(|found| found.id).collect();
+        let servers = ids.into_iter().map(|id| (API, Whose::Tree(id)));
+        servers.chain([(GENERATOR, Whose::Process(own))]).collect()
     }
 
     /// Whether all of them are on this machine.
@@ -154,49 +131,38 @@ impl Servers {
     }
 
     /// What a single request takes: that of the slowest.
-    pub(super) fn once(&self) -> Option<Once> {
-        self.all.iter().map(|server| server.once).max_by(|one, other| one.total.total_cmp(&other.total))
+    pub(super) fn once(&self) -> Once {
+        let all = self.all.iter().map(|server| server.once);
+        all.max_by(|one, other| one.total.total_cmp(&other.total)).unwrap_or_default()
     }
 }
 
-/// The name under which all servers are watched.
-pub(super) const API: &str = "api";
-/// The generator's.
-pub(super) const GENERATOR: &str = "generator";
-
-/// Host and path of a URL that `resolve` has taken or will refuse.
-fn parts(url: &str) -> (&str, &str) {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let rest = rest.split_once('#').map_or(rest, |(rest, _)| rest);
-    let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (host, path) = rest.split_at(end);
-    (host, if path.is_empty() { "/" } else { path })
-}
-
-fn target(url: &str, fields: &[(String, String)], public: bool) -> Result<Target, TargetError> {
-    let ask = Ask { url: url.to_owned(), fields: fields.to_vec(), keep_alive: true, ..Ask::default() };
-    resolve(&ask, Permission { public })
+impl Setting {
+    /// What a URL asks for with the user's fields.
+    pub(super) fn target(&self, url: &str, public: bool) -> Result<Target, TargetError> {
+        let ask =
+            Ask { url: url.to_owned(), fields: self.fields.clone(), keep_alive: true, ..Ask::default() };
+        resolve(&ask, Permission { public })
+    }
 }
 
 /// A single request.
-pub(super) fn answer(url: &str, target: &Target, stop: &Stop) -> Result<Reply, Unmeasured> {
-    let answer = probe::once_unless(stop, target, PATIENCE, LARGEST).map_err(|error| match error {
-        ProbeError::Stopped => Unmeasured::Stopped,
-        error => Unmeasured::Because(format!("{url}: {error}")),
+pub(super) fn answer(target: &Target, stop: &Stop) -> Result<Reply, Unmeasured> {
+    let answer = probe::once_unless(stop, target, PATIENCE, LARGEST).map_err(|error| match error.into() {
+        Unmeasured::Because(why) => Unmeasured::Because(format!("{}: {why}", target.url)),
+        stopped => stopped,
     })?;
     if answer.status >= 400 {
-        return Err(format!("{url} answers {}: only what works can be measured", answer.status).into());
+        return Err(
+            format!("{} answers {}: only what works can be measured", target.url, answer.status).into()
+        );
     }
     Ok(answer)
 }
 
 /// A few single requests.
-pub(super) fn ask(url: &str, target: &Target, stop: &Stop) -> Result<Once, Unmeasured> {
-    let mut samples = Vec::new();
-    while !Once::are_enough(&samples) {
-        samples.push(Once::of(&answer(url, target, stop)?));
-    }
-    Once::of_several(&samples).ok_or_else(|| format!("{url} gave no answer").into())
+pub(super) fn ask(target: &Target, stop: &Stop) -> Result<Once, Unmeasured> {
+    Once::ask(|| answer(target, stop))
 }
 
 #[cfg(test)]
@@ -204,26 +170,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn host_and_path_are_told_apart() {
-        for (url, host, path) in [
-            ("http://a:1/b?c=/d", "a:1", "/b?c=/d"),
-            ("http://a", "a", "/"),
-            ("http://[::1]:80?x", "[::1]:80", "?x"),
-            ("http://a/b#c", "a", "/b"),
-        ] {
-            assert_eq!(parts(url), (host, path), "{url}");
-        }
-    }
-
-    #[test]
     fn the_address_that_answered_is_the_one_for_load_and_proxy() {
         let (subject, servers) = sleeping(Duration::ZERO, 1, 1).unwrap();
         let (url, address) = (&subject.urls[0], servers[0].address);
         let closed =
             std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).unwrap();
-        let mut target = target(url, &[], false).unwrap();
+        let ask = Ask { url: url.to_owned(), keep_alive: true, ..Ask::default() };
+        let mut target = resolve(&ask, Permission::default()).unwrap();
         target.addresses.insert(0, closed);
-        let found = Server::find(url, target, &Stop::new().unwrap()).unwrap();
+        let found = Server::find(target, &Stop::new().unwrap()).unwrap();
         assert_eq!((found.address, found.target.addresses.as_slice()), (address, &[address][..]));
     }
 }

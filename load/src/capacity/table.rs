@@ -1,19 +1,29 @@
 //! The table as text, and as a page.
 
-use super::{Alone, Capacity, CapacityRow, Published, Rounds};
+use super::{Alone, Below, Capacity, CapacityRow, Published, Rounds};
 use crate::report::aligned::aligned;
 use crate::report::paragraph::wrapped;
 use crate::report::quantity;
 use crate::report::steps::{self, MeasuredParty, Page};
 use crate::sizing::Pool;
-use crate::verdict::{count, duration};
+use crate::verdict::{count, duration, percent};
 use std::time::Duration;
 
-/// The columns that every row has.
-const HEADINGS: [&str; 7] =
-    ["", "each alone", "sum", "proxy's ceiling", "expected", "measured", "of expected"];
+/// A column: its heading, and its cell of a row.
+type CapacityColumn = (&'static str, fn(&CapacityRow) -> String);
+
+/// The columns that every table has.
+const COLUMNS: [CapacityColumn; 7] = [
+    ("", |row| row.name.clone()),
+    ("each alone", each_alone),
+    ("sum", |row| quantity::rate(row.sum())),
+    ("proxy's ceiling", |row| quantity::rate(row.passing)),
+    ("expected", |row| quantity::rate(row.expected())),
+    ("measured", |row| quantity::rate(row.together.run.rate)),
+    ("of expected", of_expected),
+];
 /// The article's, where a row is one of its.
-const PUBLISHED: &str = "the article";
+const PUBLISHED: CapacityColumn = ("the article", |row| published(row).map_or_else(String::new, article));
 /// Local ports that connections to one address can have by default on Linux.
 const PORTS: f64 = 28_232.0;
 /// Seconds that a closed connection stays in TIME_WAIT.
@@ -22,14 +32,10 @@ const TIME_WAIT: f64 = 60.0;
 /// The whole as text, every line ended.
 pub fn table(capacity: &Capacity) -> String {
     let is_published = capacity.is_simulated && capacity.rows.iter().any(|row| published(row).is_some());
-    let mut lines: Vec<Vec<String>> = vec![HEADINGS.iter().map(|&text| text.to_owned()).collect()];
-    lines.extend(capacity.rows.iter().map(cells));
-    if is_published {
-        lines[0].push(PUBLISHED.to_owned());
-        for (line, row) in lines[1..].iter_mut().zip(&capacity.rows) {
-            line.push(published(row).map_or_else(String::new, article));
-        }
-    }
+    let columns: Vec<CapacityColumn> = COLUMNS.into_iter().chain(is_published.then_some(PUBLISHED)).collect();
+    let heading = columns.iter().map(|(heading, _)| (*heading).to_owned()).collect();
+    let cells = |row| columns.iter().map(|(_, cell)| cell(row)).collect();
+    let lines: Vec<Vec<String>> = std::iter::once(heading).chain(capacity.rows.iter().map(cells)).collect();
     let mut out = capacity.cut_short.map_or_else(String::new, |cut| format!("{}\n\n", cut.words()));
     // The answer first.
     for row in &capacity.rows {
@@ -50,18 +56,16 @@ pub fn table(capacity: &Capacity) -> String {
 }
 
 fn opening(capacity: &Capacity) -> String {
-    let what = if capacity.is_simulated {
-        "Simulated: the servers are embedded and only sleep; nothing here says anything about your API.\n"
-            .to_owned()
-    } else {
-        String::new()
+    let what = match capacity.is_simulated {
+        true => {
+            "Simulated: the servers are embedded and only sleep; nothing here says anything about your API.\n"
+        }
+        false => "",
     };
     format!(
-        "{what}Requests per second of {} server{} alone and behind the proxy (worker_processes {}; {} cores, shared \
-         by all that \
-         runs here).\n\n",
-        capacity.urls.len(),
-        if capacity.urls.len() == 1 { "" } else { "s" },
+        "{what}Requests per second of {} alone and behind the proxy (worker_processes {}; {} cores, shared by all that runs \
+         here).\n\n",
+        quantity::plural(capacity.urls.len() as u64, "server"),
         capacity.workers,
         capacity.cores
     )
@@ -97,24 +101,15 @@ fn article(row: &Published) -> String {
     format!("{} of {}", count(row.together), count(one + other))
 }
 
-fn cells(row: &CapacityRow) -> Vec<String> {
+fn each_alone(row: &CapacityRow) -> String {
     let floor = |alone: &Alone| if alone.is_floor { "+" } else { "" };
-    let alone: Vec<String> =
-        row.alone.iter().map(|alone| format!("{}{}", quantity::rate(alone.run.rate), floor(alone))).collect();
-    let expected = row.expected();
-    vec![
-        row.name.clone(),
-        alone.join(" "),
-        quantity::rate(row.sum()),
-        quantity::rate(row.passing),
-        quantity::rate(expected),
-        quantity::rate(row.together.run.rate),
-        if expected > 0.0 {
-            format!("{:.0} %", row.together.run.rate / expected * 100.0)
-        } else {
-            String::new()
-        },
-    ]
+    let told = row.alone.iter().map(|alone| format!("{}{}", quantity::rate(alone.run.rate), floor(alone)));
+    told.collect::<Vec<_>>().join(" ")
+}
+
+fn of_expected(row: &CapacityRow) -> String {
+    let share = row.together.run.rate / row.expected();
+    if share.is_finite() { percent(share) } else { String::new() }
 }
 
 /// What is to be said of a row besides its sentence: what limits, and the pool.
@@ -125,7 +120,7 @@ fn paragraphs(row: &CapacityRow) -> Vec<String> {
         all.push(closes(row));
     } else {
         all.push(pool(row));
-        all.extend(row.below.as_ref().map(|_| below(row)));
+        all.extend(row.below.map(|below| fewer(row, below)));
     }
     all
 }
@@ -133,17 +128,17 @@ fn paragraphs(row: &CapacityRow) -> Vec<String> {
 /// Servers that give something else each are not the same API.
 fn different(row: &CapacityRow) -> Option<String> {
     const OTHER: f64 = 1.25;
-    let length = |alone: &&Alone| alone.once.body_bytes;
-    let shortest = row.alone.iter().min_by(|one, other| length(one).total_cmp(&length(other)))?;
-    let longest = row.alone.iter().max_by(|one, other| length(one).total_cmp(&length(other)))?;
-    (length(&longest) > OTHER * length(&shortest)).then(|| {
+    let length = |alone: &Alone| alone.once.body_bytes;
+    let by_length = |one: &&Alone, other: &&Alone| length(one).total_cmp(&length(other));
+    let (shortest, longest) = (row.alone.iter().min_by(by_length)?, row.alone.iter().max_by(by_length)?);
+    (length(longest) > OTHER * length(shortest)).then(|| {
         format!(
             "The servers give different answers: {} has {} bytes, {} has {}. Their rate together then says nothing \
              about a second server.",
             shortest.url,
-            quantity::count(length(&shortest) as u64),
+            count(length(shortest)),
             longest.url,
-            quantity::count(length(&longest) as u64)
+            count(length(longest))
         )
     })
 }
@@ -174,8 +169,8 @@ fn pool(row: &CapacityRow) -> String {
     )
 }
 
-fn below(row: &CapacityRow) -> String {
-    let Some(below) = row.below else { return String::new() };
+/// What came of fewer kept connections.
+fn fewer(row: &CapacityRow, below: Below) -> String {
     let mut text = format!(
         "With a lower keepalive of {} the proxy opened {} connections per second and left {} in TIME_WAIT after the \
          run (instead of {} and {}), at {} answers per second instead of {}.",

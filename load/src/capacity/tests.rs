@@ -273,7 +273,7 @@ fn the_table_has_the_articles_column_where_its_rows_are_and_says_that_it_is_simu
 
 #[test]
 fn the_proxys_configuration_names_every_server_and_both_ceilings() {
-    let servers = ["127.0.0.1:8001".to_owned(), "[::1]:8002".to_owned()];
+    let servers = ["127.0.0.1:8001", "[::1]:8002"].map(|address| address.parse().unwrap());
     let listen = "127.0.0.1:9000".parse().unwrap();
     let nothing = "127.0.0.1:9001".parse().unwrap();
     let text =

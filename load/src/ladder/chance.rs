@@ -100,7 +100,7 @@ pub fn rounds_for_best(steps: usize) -> u32 {
 }
 
 /// How often one of several comparisons finds the best of all worse by so much, where both ways of two are one alone.
-fn of_several(p: f64, comparisons: usize) -> f64 {
+pub(crate) fn of_several(p: f64, comparisons: usize) -> f64 {
     p * (comparisons as f64 / 2.0).max(1.0)
 }
 

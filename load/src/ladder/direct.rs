@@ -162,12 +162,13 @@ pub(super) fn seen(answer: Reply) -> Direct {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::origin::{self, DemoOptions};
+    use millstream_origin::DemoOptions;
     use std::net::TcpListener;
 
     #[test]
     fn the_address_that_answered_is_the_one_for_load_strangers_and_proxies() {
-        let api = origin::start(&DemoOptions { service_time: Duration::ZERO, ..DemoOptions::default() });
+        let api =
+            millstream_origin::start(&DemoOptions { service_time: Duration::ZERO, ..DemoOptions::default() });
         let api = api.expect("the embedded API starts");
         let closed = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
         let ask = Ask { url: format!("http://{}/list", api.address), keep_alive: true, ..Ask::default() };

@@ -7,7 +7,7 @@ use super::stand::{Certificate, Programs, Stand, StandError};
 use crate::correctness::{Direct, How, changed, mixed_up, stream};
 use crate::drive;
 use crate::http2_request::Http2Request;
-use crate::party::{Meter, Metered, Whose, time_wait_of_late};
+use crate::party::{API, GENERATOR, Meter, Metered, PROXY, Whose, time_wait_of_late};
 use crate::peer::Party;
 use crate::plan::{Plan, Target, Way};
 use crate::probe::{self, ProbeError};
@@ -266,9 +266,9 @@ impl Bench<'_> {
                 self.windows.of(step, &|step| is_brief(step, self.fallback.as_deref())),
             )
         };
-        let mut parties = vec![("generator".to_owned(), self.generator.clone())];
-        parties.extend(stand.map(|stand| ("proxy".to_owned(), Whose::Tree(stand.id()))));
-        parties.extend(self.api.clone().map(|api| ("api".to_owned(), api)));
+        let mut parties = vec![(GENERATOR, self.generator.clone())];
+        parties.extend(stand.map(|stand| (PROXY, Whose::Tree(stand.id()))));
+        parties.extend(self.api.clone().map(|api| (API, api)));
         let mut meter = Meter::new(parties);
         let mut reached_before = None;
         let outcome = drive::run(&plan, self.stop.flag(), &mut |progress| {
@@ -298,8 +298,8 @@ impl Bench<'_> {
         addresses.extend(stand.map(|stand| stand.address));
         let round = Round {
             reached,
-            proxy_seconds: whole("proxy"),
-            origin_seconds: whole("api"),
+            proxy_seconds: whole(PROXY),
+            origin_seconds: whole(API),
             time_wait: Some(time_wait_of_late(&addresses, self.warm_up.as_secs_f64() + outcome.seconds)),
             outcome,
         };

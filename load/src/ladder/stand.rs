@@ -3,11 +3,12 @@
 //! Each measurement gets a new one in a directory of its own, so that no step finds connections or answers of another.
 //! Dropped, the process is ended and the directory gone. Next: `climb`, which measures it; `peer` says how to start each.
 
-use crate::party::{PartyError, Place, Process, SHARED_MEMORY, free_address};
+use crate::party::{Place, Process, SHARED_MEMORY, free_address};
 use crate::peer::{self, Party, Reached};
 use crate::step::nginx::{CERTIFICATE, KEY};
 use crate::step::{Step, StepSetting};
 use crate::stop::Stop;
+use crate::unmeasured::Unmeasured;
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
@@ -75,11 +76,11 @@ pub enum StandError {
     Stopped,
 }
 
-impl From<PartyError> for StandError {
-    fn from(error: PartyError) -> Self {
+impl From<Unmeasured> for StandError {
+    fn from(error: Unmeasured) -> Self {
         match error {
-            PartyError::Stopped => StandError::Stopped,
-            error => StandError::Failed(error.to_string()),
+            Unmeasured::Stopped => StandError::Stopped,
+            Unmeasured::Because(why) => StandError::Failed(why),
         }
     }
 }

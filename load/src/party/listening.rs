@@ -4,7 +4,7 @@
 //! the server costs stays unknown.
 
 use super::process_table;
-use super::sockets::{self, LISTEN};
+use super::sockets::{self, LISTEN, Socket};
 use procfs::process::{FDTarget, Process};
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -57,14 +57,11 @@ pub fn is_taken(address: SocketAddr) -> bool {
 
 /// The sockets that listen on an address, or on all.
 fn listening(address: SocketAddr) -> HashSet<u64> {
-    let mut inodes = HashSet::new();
-    sockets::each(|socket| {
+    let is_there = |socket: &Socket| {
         let is_wild = socket.local.ip().is_unspecified() && socket.local.port() == address.port();
-        if socket.state == LISTEN && (is_wild || socket.local == address) {
-            inodes.insert(socket.inode);
-        }
-    });
-    inodes
+        socket.state == LISTEN && (is_wild || socket.local == address)
+    };
+    sockets::all().into_iter().filter(is_there).map(|socket| socket.inode).collect()
 }
 
 /// Whether a process has one of these sockets open.

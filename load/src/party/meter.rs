@@ -2,10 +2,17 @@
 //! gone from /proc.
 
 use super::account::{Account, Spent, Whose};
-use super::machine::{Cores, opened};
+use crate::machine::{Cores, opened};
 use crate::progress::Progress;
 use millstream_net::clock;
 use std::time::{Duration, Instant};
+
+/// The names under which parties are watched whose verdict is to be found.
+pub const API: &str = "api";
+/// The proxy in front of it.
+pub const PROXY: &str = "proxy";
+/// What makes the load.
+pub const GENERATOR: &str = "generator";
 
 /// Looks that follow faster are left out: looking costs CPU itself.
 const BETWEEN: Duration = Duration::from_millis(250);
@@ -16,9 +23,9 @@ const MOMENT: Duration = Duration::from_millis(60);
 /// Watches some parties from its first look to its last.
 #[derive(Debug)]
 pub struct Meter {
-    parties: Vec<(String, Whose)>,
-    first: Option<Glance>,
-    last: Option<Glance>,
+    parties: Vec<(&'static str, Whose)>,
+    /// The first and the last.
+    glances: Vec<Glance>,
 }
 
 #[derive(Debug)]
@@ -30,53 +37,48 @@ struct Glance {
 }
 
 /// What a meter found.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Metered {
     /// Seconds between the first look and the last.
     pub seconds: f64,
     /// By the names that were given.
-    pub parties: Vec<(String, Spent)>,
+    pub parties: Vec<(&'static str, Spent)>,
     /// The share of the time that the machine's cores were busy, with whatever, 0 to 1.
     pub machine_busy: f64,
     /// The share that the hypervisor gave to other machines meanwhile (steal), 0 to 1; it is in `machine_busy`.
-    #[serde(default)]
     pub stolen: f64,
     /// TCP connections that were begun from it per second, whoever began them.
     pub opened_per_second: f64,
 }
 
 impl Metered {
-    /// What a party spent; `None` where it was not watched.
+    /// What a party spent, or all of that name together; `None` where it was not watched.
     pub fn of(&self, name: &str) -> Option<Spent> {
-        self.parties.iter().find(|(other, _)| other == name).map(|(_, spent)| *spent)
+        let all = self.parties.iter().filter(|(other, _)| *other == name);
+        all.map(|(_, spent)| *spent).reduce(Spent::with)
     }
 }
 
 impl Meter {
     /// Watches these, each by a name; nothing is read yet.
-    pub fn new(parties: Vec<(String, Whose)>) -> Meter {
-        Meter { parties, first: None, last: None }
+    pub fn new(parties: Vec<(&'static str, Whose)>) -> Meter {
+        Meter { parties, glances: Vec::new() }
     }
 
     /// Looks at all of them, unless it has just done so. The first look is where the measurement begins: call it once the
     /// load runs evenly, then as often as you like, the last time before the load's threads end. [`Meter::watch`] does so.
     pub fn look(&mut self) {
         let now = clock::now();
-        let latest = self.last.as_ref().or(self.first.as_ref());
-        if latest.is_some_and(|sight| now.duration_since(sight.at) < BETWEEN) {
+        if self.glances.last().is_some_and(|latest| now.duration_since(latest.at) < BETWEEN) {
             return;
         }
-        let sight = Glance {
+        self.glances.truncate(1);
+        self.glances.push(Glance {
             at: now,
             accounts: self.parties.iter().map(|(_, whose)| Account::read(whose)).collect(),
             cores: Cores::read(),
             opened: opened(),
-        };
-        if self.first.is_none() {
-            self.first = Some(sight);
-        } else {
-            self.last = Some(sight);
-        }
+        });
     }
 
     /// Looks, if the run is being measured and goes on for a moment longer: what the load's threads used is gone with them.
@@ -89,12 +91,12 @@ impl Meter {
 
     /// What was spent between the first look and the last; nothing where there were not two.
     pub fn found(&self) -> Metered {
-        let (Some(first), Some(last)) = (&self.first, &self.last) else { return Metered::default() };
+        let [first, last] = self.glances.as_slice() else { return Metered::default() };
         let spent = last.accounts.iter().zip(&first.accounts).map(|(last, first)| last.since(first));
         let seconds = last.at.duration_since(first.at).as_secs_f64();
         Metered {
             seconds,
-            parties: self.parties.iter().map(|(name, _)| name.clone()).zip(spent).collect(),
+            parties: self.parties.iter().map(|(name, _)| *name).zip(spent).collect(),
             machine_busy: last.cores.busy_since(first.cores),
             stolen: last.cores.stolen_since(first.cores),
             opened_per_second: last.opened.saturating_sub(first.opened) as f64

@@ -4,11 +4,11 @@
 //! that opens a connection for every request runs out of them at some 28,000 a minute per address.
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// TCP_LISTEN and TCP_TIME_WAIT of the kernel.
 pub(super) const LISTEN: u8 = 0x0a;
-pub(super) const TIME_WAIT: u8 = 0x06;
+const TIME_WAIT: u8 = 0x06;
 
 /// One line of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,12 +21,11 @@ pub(super) struct Socket {
     pub(super) timer: u64,
 }
 
-/// Calls `each` for every socket of both tables.
-pub(super) fn each(mut each: impl FnMut(Socket)) {
-    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-        let text = fs::read_to_string(table).unwrap_or_default();
-        text.lines().filter_map(line).for_each(&mut each);
-    }
+/// Every socket of both tables.
+pub(super) fn all() -> Vec<Socket> {
+    let tables =
+        ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| fs::read_to_string(table).unwrap_or_default());
+    tables.iter().flat_map(|table| table.lines()).filter_map(line).collect()
 }
 
 /// `sl local remote state queues timers retransmits uid timeout inode …`; `None` for the heading.
@@ -45,28 +44,10 @@ fn address(text: &str) -> Option<SocketAddr> {
     let (ip, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
     let word = |at: usize| Some(u32::from_str_radix(ip.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
-    let ip = match ip.len() {
-        8 => IpAddr::V4(Ipv4Addr::from(word(0)?)),
-        32 => {
-            let mut bytes = [0; 16];
-            for (place, at) in bytes.chunks_exact_mut(4).zip([0, 8, 16, 24]) {
-                place.copy_from_slice(&word(at)?);
-            }
-            Ipv6Addr::from(bytes).to_canonical()
-        }
-        _ => return None,
-    };
-    Some(SocketAddr::new(ip, port))
-}
-
-/// Connections in TIME_WAIT with this address on either side.
-pub fn time_wait(address: SocketAddr) -> u64 {
-    let mut count = 0;
-    each(|socket| {
-        let meets = socket.local == address || socket.remote == address;
-        count += u64::from(socket.state == TIME_WAIT && meets);
-    });
-    count
+    let bytes = (0..ip.len()).step_by(8).map(word).collect::<Option<Vec<_>>>()?.concat();
+    let four = || <[u8; 4]>::try_from(&bytes[..]).map(|bytes| Ipv4Addr::from(bytes).into());
+    let sixteen = |_| <[u8; 16]>::try_from(&bytes[..]).map(|bytes| Ipv6Addr::from(bytes).to_canonical());
+    Some(SocketAddr::new(four().or_else(sixteen).ok()?, port))
 }
 
 /// Connections with one of these addresses on either side that went into TIME_WAIT within the last so many seconds, 60 at
@@ -74,11 +55,9 @@ pub fn time_wait(address: SocketAddr) -> u64 {
 pub fn time_wait_of_late(addresses: &[SocketAddr], seconds: f64) -> u64 {
     const MINUTE: u64 = 60 * 100;
     let latest = (seconds.clamp(0.0, 60.0) * 100.0) as u64;
-    let mut count = 0;
-    each(|socket| {
+    let is_of_late = |socket: &&Socket| {
         let meets = addresses.contains(&socket.local) || addresses.contains(&socket.remote);
-        let is_new = MINUTE.saturating_sub(socket.timer) <= latest;
-        count += u64::from(socket.state == TIME_WAIT && meets && is_new);
-    });
-    count
+        socket.state == TIME_WAIT && meets && MINUTE.saturating_sub(socket.timer) <= latest
+    };
+    all().iter().filter(is_of_late).count() as u64
 }

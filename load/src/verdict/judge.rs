@@ -17,7 +17,7 @@ const GAIN: f64 = 1.0 / ALWAYS;
 /// Of a hundred requests the 99th percentile is about one: where more fail, the figures are not those of answers alone.
 const FAILING: f64 = 0.01;
 
-/// What a rule found: who, or unknown, and how that is known.
+/// What a rule found: who, and how that is known; or unknown, why, and what would tell.
 type Ruling = (Limit, Vec<String>);
 
 /// The rules, in the order in which they are asked.
@@ -27,25 +27,15 @@ const RULES: [fn(&Facts<'_>) -> Option<Ruling>; 3] = [saturated, long_way, one_p
 pub fn judge(evidence: &Evidence) -> Verdict {
     let facts = Facts::of(evidence);
     let ruling = RULES.iter().find_map(|rule| rule(&facts));
-    let (limit, mut why) = ruling.unwrap_or_else(|| told(&facts, unknown(&facts)));
+    let (limit, mut why) = ruling.unwrap_or_else(|| no_rule(&facts));
+    why.extend(shares(&facts));
     why.extend(compared_with_alone(evidence, limit));
     Verdict { limit, why, doubts: doubts(&facts, limit) }
 }
 
 /// That it is unknown.
-fn told(facts: &Facts<'_>, (reason, tells): Reason) -> Ruling {
-    (Limit::Unknown, [reason, tells.to_owned()].into_iter().chain(shares(facts)).collect())
-}
-
-/// The party in a sentence.
-fn name(who: Limit) -> &'static str {
-    match who {
-        Limit::Api => "API",
-        Limit::Proxy => "proxy",
-        Limit::Generator => "load generator",
-        Limit::Network => "network",
-        Limit::Unknown => "?",
-    }
+fn unknown(reason: impl Into<String>, tells: &str) -> Ruling {
+    (Limit::Unknown, vec![reason.into(), tells.to_owned()])
 }
 
 /// Rule 1. Where parties share cores, several are at work most of the time, each because of the others: then it is the one
@@ -66,18 +56,18 @@ fn saturated(facts: &Facts<'_>) -> Option<Ruling> {
             && facts.gain_without(other) > MOST * facts.gain_without(&limit)
     };
     let rivals: Vec<Watched> = facts.parties().filter(is_rival).collect();
-    if link.is_some() || !rivals.is_empty() {
-        let parties: Vec<Watched> = std::iter::once(limit).chain(rivals).collect();
-        return Some(told(facts, several(&parties, link.as_deref())));
-    }
-    if facts.stolen > 1.0 - ALWAYS && !limit.is_held_back() {
-        return Some(told(facts, stolen(facts)));
-    }
+    let is_held_back = limit.is_held_back();
     // A generator that gets no core is the limit, whoever has it.
-    if limit.who != Limit::Generator && !limit.is_held_back() && facts.is_starved(&limit) {
-        return Some(told(facts, starved(facts, &limit)));
-    }
-    Some((limit.who, why_saturated(facts, &limit)))
+    let may_be_starved = limit.who != Limit::Generator && !is_held_back;
+    Some(if link.is_some() || !rivals.is_empty() {
+        several(&[vec![limit], rivals].concat(), link)
+    } else if facts.stolen > 1.0 - ALWAYS && !is_held_back {
+        stolen(facts)
+    } else if may_be_starved && facts.is_starved(&limit) {
+        starved(facts, &limit)
+    } else {
+        (limit.who, vec![why_saturated(facts, &limit)])
+    })
 }
 
 /// Whether a party is saturated; of the generator it has been decided already, and an API that is hardly asked may be busy with
@@ -98,7 +88,7 @@ fn long_way(facts: &Facts<'_>) -> Option<Ruling> {
         duration(facts.evidence.direct.map_or(0.0, |once| once.connect)),
         percent(share)
     );
-    Some((Limit::Network, std::iter::once(why).chain(shares(facts)).collect()))
+    Some((Limit::Network, vec![why]))
 }
 
 /// Rule 3.
@@ -114,7 +104,7 @@ fn one_place(facts: &Facts<'_>) -> Option<Ruling> {
             duration(through.least),
             percent(added)
         );
-        return Some((Limit::Proxy, std::iter::once(why).chain(shares(facts)).collect()));
+        return Some((Limit::Proxy, vec![why]));
     }
     let api = facts.api.filter(|_| facts.asks_api())?;
     if facts.in_api() <= MOST || facts.is_starved(&api) {
@@ -127,7 +117,7 @@ fn one_place(facts: &Facts<'_>) -> Option<Ruling> {
         percent(facts.in_api()),
         duration(run.latency)
     );
-    Some((Limit::Api, [waits, place].into_iter().chain(shares(facts)).collect()))
+    Some((Limit::Api, vec![waits, place]))
 }
 
 /// That more requests at once bring no more answers: as fewer have shown, or as single requests do.
@@ -155,14 +145,11 @@ fn brings_no_more(facts: &Facts<'_>) -> Option<String> {
     ))
 }
 
-/// Why it is unknown, and what would tell.
-type Reason = (String, &'static str);
-
 const QUIET: &str = "Run this again when the machine is quiet.";
 const MORE: &str = "More connections (-c) would bring more answers.";
 
 /// Where no rule has said anything.
-fn unknown(facts: &Facts<'_>) -> Reason {
+fn no_rule(facts: &Facts<'_>) -> Ruling {
     let (evidence, run) = (facts.evidence, &facts.evidence.top);
     let is_crowded = |share: &f64| *share > 1.0 - ALWAYS && evidence.machine_busy > MOST;
     let alone = evidence.direct.map_or(0.0, |once| once.mean);
@@ -174,25 +161,26 @@ fn unknown(facts: &Facts<'_>) -> Reason {
         let share = percent(share);
         let reason =
             format!("other processes used {share} of this machine, and no party was at work all the time.");
-        (reason, QUIET)
+        unknown(reason, QUIET)
     } else if !facts.asks_api() {
         let idle =
             "no limit was reached. Hardly any request reached the API, and everybody had CPU to spare.";
-        (idle.to_owned(), MORE)
+        unknown(idle, MORE)
     } else if facts.api.is_none() && run.latency > 0.0 {
-        (
-            unseen(facts),
-            "Run `millstream bench` on the API's machine, or watch it there with top, under this load.",
-        )
+        let tells =
+            "Run `millstream bench` on the API's machine, or watch it there with top, under this load.";
+        unknown(unseen(facts), tells)
     } else if facts.in_api() > MOST && (alone > 0.0 || evidence.fewer.is_some()) {
         let (under_load, alone) = (duration(run.latency), duration(alone));
-        (format!("no limit was reached. An answer takes {under_load} under load and {alone} alone."), MORE)
+        let reason =
+            format!("no limit was reached. An answer takes {under_load} under load and {alone} alone.");
+        unknown(reason, MORE)
     } else if facts.in_api() > MOST {
         let reason = "requests are in the API, but nothing shows whether more of them bring more answers.";
-        (reason.to_owned(), "Measure again with half as many connections (-c).")
+        unknown(reason, "Measure again with half as many connections (-c).")
     } else {
         let reason = "nobody was at work all the time, and no single place has most of a request's time.";
-        (reason.to_owned(), "More connections (-c) or a longer run (--duration) show who runs out first.")
+        unknown(reason, "More connections (-c) or a longer run (--duration) show who runs out first.")
     }
 }
 
@@ -213,40 +201,45 @@ fn unseen(facts: &Facts<'_>) -> String {
     format!("the API's CPU cannot be seen, because {whose}.{way}")
 }
 
-fn stolen(facts: &Facts<'_>) -> Reason {
+fn stolen(facts: &Facts<'_>) -> Ruling {
     let share = percent(facts.evidence.stolen);
-    (format!("the host of this virtual machine gave {share} of its CPU to other machines (steal)."), QUIET)
+    unknown(
+        format!("the host of this virtual machine gave {share} of its CPU to other machines (steal)."),
+        QUIET,
+    )
 }
 
-fn starved(facts: &Facts<'_>, party: &Watched) -> Reason {
+fn starved(facts: &Facts<'_>, party: &Watched) -> Ruling {
     let reason = format!(
         "other processes used {} of this machine, and the {} waited for a core {} of the time.",
         percent(facts.strangers_share().unwrap_or(0.0)),
-        name(party.who),
+        party.who.name(),
         percent(party.waited)
     );
-    (reason, QUIET)
+    unknown(reason, QUIET)
 }
 
 /// Several of which each may be the limit.
-fn several(parties: &[Watched], link: Option<&str>) -> Reason {
-    let names: Vec<String> = parties.iter().map(|party| format!("the {}", name(party.who))).collect();
+fn several(parties: &[Watched], link: Option<String>) -> Ruling {
+    let names: Vec<String> = parties.iter().map(|party| format!("the {}", party.who.name())).collect();
     let names = names.join(" and ");
     let had = match link {
         Some(link) => format!("{names} had work all the time, and the network was full. {link}"),
         None => format!("{names} each had work most of the time."),
     };
-    let tells = match parties.iter().any(|party| party.who == Limit::Generator) {
-        true => "Put the generator on another machine: then it is seen which of them is left.",
-        false => "Give each of them cores of its own: then it is seen which of them is left.",
+    let has_generator = parties.iter().any(|party| party.who == Limit::Generator);
+    let tells = if has_generator {
+        "Put the generator on another machine"
+    } else {
+        "Give each of them cores of its own"
     };
-    (had, tells)
+    unknown(had, &format!("{tells}: then it is seen which of them is left."))
 }
 
-fn why_saturated(facts: &Facts<'_>, limit: &Watched) -> Vec<String> {
+fn why_saturated(facts: &Facts<'_>, limit: &Watched) -> String {
     let run = &facts.evidence.top;
     if let (Limit::Generator, Some(floor)) = (limit.who, &facts.evidence.floor) {
-        return std::iter::once(because(floor)).chain(shares(facts)).collect();
+        return because(floor);
     }
     let wanted = match limit.held_back {
         Some(share) if limit.is_held_back() => {
@@ -260,8 +253,7 @@ fn why_saturated(facts: &Facts<'_>, limit: &Watched) -> Vec<String> {
     };
     let each = if run.rate > 0.0 { limit.used / run.rate * (1.0 - run.error_share) } else { 0.0 };
     let (used, cores, each) = (limit.used, facts.evidence.cores, duration(each));
-    let used = format!("{wanted}: it used {used:.2} cores of {cores}, which is {each} per answer.");
-    std::iter::once(used).chain(shares(facts)).collect()
+    format!("{wanted}: it used {used:.2} cores of {cores}, which is {each} per answer.")
 }
 
 /// The generator's own words.
@@ -272,8 +264,10 @@ fn because(floor: &str) -> String {
 /// What each had of this machine.
 fn shares(facts: &Facts<'_>) -> Option<String> {
     let cores = facts.cores();
-    let parts: Vec<String> =
-        facts.parties().map(|party| format!("{} {}", name(party.who), percent(party.used / cores))).collect();
+    let parts: Vec<String> = facts
+        .parties()
+        .map(|party| format!("{} {}", party.who.name(), percent(party.used / cores)))
+        .collect();
     (!parts.is_empty()).then(|| {
         let busy = percent(facts.evidence.machine_busy);
         format!("The machine was {busy} busy ({}).", parts.join(", "))

@@ -16,7 +16,7 @@ const QUEUED_LEAST: f64 = 0.05;
 
 /// What a single request takes, in seconds: of a few, one after the other, the one that took neither longer nor shorter than
 /// most. Others are the shortest of all, because only waiting for a core makes them longer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct Once {
     /// Opening the connection, one way there and back: the shortest of all.
     pub connect: f64,
@@ -44,6 +44,19 @@ impl Once {
             least: total,
             body_bytes: answer.body.len() as f64,
         }
+    }
+
+    /// That of a few single requests, one after the other.
+    ///
+    /// # Errors
+    /// The first that a request has.
+    pub fn ask<Error>(mut reply: impl FnMut() -> Result<Reply, Error>) -> Result<Once, Error> {
+        let first = Once::of(&reply()?);
+        let mut samples = vec![first];
+        while !Once::are_enough(&samples) {
+            samples.push(Once::of(&reply()?));
+        }
+        Ok(Once::of_several(&samples).unwrap_or(first))
     }
 
     /// That of some single requests; `None` of none.

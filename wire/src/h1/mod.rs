@@ -1,7 +1,7 @@
 //! HTTP/1 messages (RFC 9112): heads, what frames the content, chunked bodies, and writing them.
 //!
 //! A connection reads with [`head`], asks [`framing`] where the content ends, and takes chunked content apart with
-//! [`chunked`]; [`encode`] writes. Whatever two readers could understand differently is an error here.
+//! [`chunked`], or all of it with [`content`]; [`encode`] writes. Whatever two readers could understand differently is an error here.
 
 pub mod encode;
 pub mod limits;
@@ -12,3 +12,4 @@ pub mod target_form;
 pub mod head;
 pub mod framing;
 pub mod chunked;
+pub mod content;

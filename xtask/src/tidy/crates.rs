@@ -7,7 +7,7 @@ const FLOORS: &[&[&str]] = &[
     &["conf", "wire"],
     &["telemetry"],
     &["net"],
-    &["cache", "upstream", "traces", "acme"],
+    &["cache", "upstream", "traces", "acme", "origin"],
     &["server", "load"],
     &["app"],
 ];

@@ -5,14 +5,10 @@ use millstream_load::outcome::Outcome;
 use millstream_load::party::{self, Meter, Whose};
 use millstream_load::plan::{Mode, Plan};
 use millstream_load::progress::Progress;
-use millstream_load::verdict::{self, Evidence, Once, Run};
-use millstream_net::cores;
+use millstream_load::verdict::{self, Evidence, Once};
 
 /// What is said of a run that nobody could be watched in.
 const TOO_SHORT: &str = "The run was too short to show what limits it; -d 2s is long enough.";
-/// The names under which both are watched.
-const SERVER: &str = "server";
-const GENERATOR: &str = "generator";
 
 /// Watches a load.
 pub(super) struct Watch {
@@ -32,9 +28,9 @@ impl Watch {
         }
         let target = &plan.targets[*places.first()? as usize];
         let address = *target.addresses.first()?;
-        let mut parties = vec![(GENERATOR.to_owned(), Whose::Process(std::process::id()))];
+        let mut parties = vec![(party::GENERATOR, Whose::Process(std::process::id()))];
         let listener = party::listener(address).filter(|listener| !listener.is_relay());
-        parties.extend(listener.map(|listener| (SERVER.to_owned(), Whose::Tree(listener.id))));
+        parties.extend(listener.map(|listener| (party::API, Whose::Tree(listener.id))));
         Some(Watch {
             meter: Meter::new(parties),
             direct,
@@ -56,20 +52,7 @@ impl Watch {
         if found.seconds <= 0.0 {
             return Some(TOO_SHORT.to_owned());
         }
-        let evidence = Evidence {
-            top: Run::of(outcome),
-            direct: self.direct,
-            origin_share: 1.0,
-            api: found.of(SERVER),
-            generator: found.of(GENERATOR),
-            floor: outcome.generator.limits.clone(),
-            machine_busy: found.machine_busy,
-            stolen: found.stolen,
-            cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
-            is_here: self.is_local,
-            link: if self.is_local { None } else { party::link_speed() },
-            ..Evidence::default()
-        };
+        let evidence = Evidence { direct: self.direct, ..Evidence::of(outcome, &found, self.is_local) };
         Some(verdict::judge(&evidence).text())
     }
 }

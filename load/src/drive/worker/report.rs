@@ -5,9 +5,9 @@ use crate::by_url::ByUrl;
 use crate::drive::connection::{Connection, Stage};
 use crate::drive::cost::{self, Share};
 use crate::drive::{RunShared, is_open};
+use crate::machine::own_thread_waited;
 use crate::outcome::Http2Outcome;
 use crate::pace::Pace;
-use crate::party::own_thread_waited;
 use crate::tally::Tally;
 
 /// The share of the measured time that a request waits at least on a connection that counts as silent.

@@ -1,7 +1,7 @@
 //! The body of a message of HTTP/1 as its bytes come, cut anywhere, for whoever reads one: pure, and kept by nobody.
 
-use millstream_wire::h1::chunked::{ChunkedError, Decoder, Event};
-use millstream_wire::h1::framing::Framing;
+use super::chunked::{ChunkedError, Decoder, Event};
+use super::framing::Framing;
 
 /// Bytes of trailers behind a chunked body.
 const TRAILERS: usize = 64 * 1024;

@@ -1,6 +1,8 @@
-//! The machine that everybody shares: how busy its cores are, and what its fastest interface can carry.
+//! The machine that everybody shares: how busy its cores are, how long a thread waits for one, and what its fastest interface can
+//! carry.
 
-use procfs::{CurrentSI, KernelStats};
+use procfs::process::Schedstat;
+use procfs::{CurrentSI, FromRead, KernelStats};
 use std::fs;
 
 /// Units of CPU time since the start of the machine, all cores together.
@@ -19,7 +21,7 @@ impl Cores {
     }
 
     /// Guests are in `user` and `nice` already.
-    pub(super) fn of(stats: &KernelStats) -> Cores {
+    pub(crate) fn of(stats: &KernelStats) -> Cores {
         let total = &stats.total;
         let stolen = total.steal.unwrap_or(0);
         let interrupts = total.irq.unwrap_or(0) + total.softirq.unwrap_or(0);
@@ -33,7 +35,7 @@ impl Cores {
     }
 
     /// The share of the time that the hypervisor gave to other machines, 0 to 1.
-    pub(super) fn stolen_since(self, earlier: Cores) -> f64 {
+    pub(crate) fn stolen_since(self, earlier: Cores) -> f64 {
         self.share_since(earlier, |cores| cores.stolen)
     }
 
@@ -43,8 +45,13 @@ impl Cores {
     }
 }
 
+/// How long the calling thread has waited for a core so far, in nanoseconds; 0 where the kernel does not tell.
+pub(crate) fn own_thread_waited() -> u64 {
+    Schedstat::from_file("/proc/thread-self/schedstat").map_or(0, |spent| spent.run_delay)
+}
+
 /// TCP connections that were begun from here since the start of the machine, whoever began them.
-pub(super) fn opened() -> u64 {
+pub(crate) fn opened() -> u64 {
     procfs::net::snmp().map_or(0, |counters| counters.tcp_active_opens)
 }
 

@@ -1,8 +1,8 @@
 //! The embedded demo API: as slow as a real one behind Gunicorn, so that a user without one can see the difference.
 //!
-//! A pool of N workers each takes one request at a time and works on it for a set time; connections beyond that
-//! wait. Everything is bounded and on threads of its own, away from the proxy's loops; it is never part of serving.
-//! Next: `work` (the pool), `pages` (what it answers), `connection` (HTTP/1.1 for one client).
+//! Floor 4: HTTP over a socket, and the clock. A pool of N workers each takes one request at a time and works on it for a set time; connections
+//! beyond that wait. Everything is bounded and on threads of its own, away from the proxy's loops and from who measures; it is never part of
+//! serving. Next: `work` (the pool), `pages` (what it answers), `connection` (HTTP/1.1 for one client).
 
 mod work;
 mod pages;
@@ -11,13 +11,18 @@ mod connection;
 mod tests;
 
 use pages::Pages;
+use slab::Slab;
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use work::Workers;
 
 pub use work::Work;
+
+/// How the names of its threads begin, by which their CPU is told from that of a load in the same process.
+pub const THREADS: &str = "demo ";
 
 /// Clients served at once; further ones wait in the kernel's accept queue.
 pub const CONNECTIONS: usize = 256;
@@ -57,7 +62,7 @@ pub struct DemoOrigin {
     /// Where it listens, on 127.0.0.1 with a free port.
     pub address: SocketAddr,
     api: Arc<Api>,
-    acceptor: Mutex<Option<std::thread::JoinHandle<()>>>,
+    acceptor: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What the threads share.
@@ -70,10 +75,10 @@ struct Api {
     left: Condvar,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Clients {
-    /// One place per connection; what is needed to cut it.
-    places: Vec<Option<TcpStream>>,
+    /// What is needed to cut each connection.
+    open: Slab<TcpStream>,
     is_stopping: bool,
 }
 
@@ -84,17 +89,15 @@ struct Clients {
 pub fn start(options: &DemoOptions) -> io::Result<DemoOrigin> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
-    let places = std::iter::repeat_with(|| None).take(CONNECTIONS).collect();
     let api = Arc::new(Api {
         workers: Workers::new(options.workers, options.service_time, options.work),
         pages: Pages::new(options.body_bytes),
-        clients: Mutex::new(Clients { places, is_stopping: false }),
+        clients: Mutex::default(),
         left: Condvar::new(),
     });
-    let acceptor = std::thread::Builder::new().name("demo accept".into()).spawn({
-        let api = Arc::clone(&api);
-        move || api.accept(&listener)
-    })?;
+    let accepting = Arc::clone(&api);
+    let acceptor =
+        Builder::new().name(format!("{THREADS}accept")).spawn(move || accepting.accept(&listener))?;
     Ok(DemoOrigin { address, api, acceptor: Mutex::new(Some(acceptor)) })
 }
 
@@ -110,7 +113,7 @@ impl DemoOrigin {
         let Some(acceptor) = acceptor else { return };
         let mut clients = self.api.lock();
         clients.is_stopping = true;
-        for stream in clients.places.iter().flatten() {
+        for (_, stream) in &clients.open {
             // A client that is gone already is what is wanted.
             let _ = stream.shutdown(Shutdown::Both);
         }
@@ -121,7 +124,7 @@ impl DemoOrigin {
         if TcpStream::connect(self.address).is_ok() {
             let _ = acceptor.join();
         }
-        let is_busy = |clients: &mut Clients| clients.places.iter().any(Option::is_some);
+        let is_busy = |clients: &mut Clients| !clients.open.is_empty();
         let _ = self.api.left.wait_timeout_while(self.api.lock(), STOP_WAIT, is_busy);
     }
 }
@@ -139,45 +142,37 @@ impl Api {
 
     /// Accepts while there is a place, until stopped.
     fn accept(self: &Arc<Api>, listener: &TcpListener) {
-        while let Some(place) = self.free_place() {
+        let is_full = |clients: &mut Clients| !clients.is_stopping && clients.open.len() >= CONNECTIONS;
+        loop {
+            let clients = self.left.wait_while(self.lock(), is_full);
+            if clients.unwrap_or_else(PoisonError::into_inner).is_stopping {
+                return;
+            }
             let Ok((stream, _)) = listener.accept() else {
                 // Most likely there is no descriptor left; one that leaves makes room.
                 let _ = self.left.wait_timeout(self.lock(), ACCEPT_PAUSE);
                 continue;
             };
-            if let Err(error) = self.begin(place, stream) {
+            if let Err(error) = self.begin(stream) {
                 // Without a thread or a descriptor this client is closed; the next may find one.
                 eprintln!("demo API: {error}");
             }
         }
     }
 
-    /// Waits for a free place; `None` when stopping.
-    fn free_place(&self) -> Option<usize> {
-        let is_full =
-            |clients: &mut Clients| !clients.is_stopping && clients.places.iter().all(Option::is_some);
-        let clients = self.left.wait_while(self.lock(), is_full).unwrap_or_else(PoisonError::into_inner);
-        if clients.is_stopping {
-            return None;
-        }
-        clients.places.iter().position(Option::is_none)
-    }
-
     /// Gives a connection its thread.
-    fn begin(self: &Arc<Api>, place: usize, stream: TcpStream) -> io::Result<()> {
+    fn begin(self: &Arc<Api>, stream: TcpStream) -> io::Result<()> {
         let handle = stream.try_clone()?;
-        {
-            let mut clients = self.lock();
-            if clients.is_stopping {
-                return Ok(());
-            }
-            clients.places[place] = Some(handle);
+        let mut clients = self.lock();
+        if clients.is_stopping {
+            return Ok(());
         }
-        let guard = ConnectionPlace { api: Arc::clone(self), place };
-        std::thread::Builder::new().name("demo client".into()).stack_size(STACK).spawn(move || {
-            let place = guard;
+        let place = ConnectionPlace { api: Arc::clone(self), number: clients.open.insert(handle) };
+        drop(clients);
+        Builder::new().name(format!("{THREADS}client")).stack_size(STACK).spawn(move || {
+            let api = &place.api;
             // A client that breaks off or sends nonsense has had its answer, if one was due.
-            let _ = connection::serve(&place.api.workers, &place.api.pages, stream);
+            let _ = connection::serve(&api.workers, &api.pages, stream);
         })?;
         Ok(())
     }
@@ -186,12 +181,12 @@ impl Api {
 /// A connection's place, given back when its thread ends however that comes.
 struct ConnectionPlace {
     api: Arc<Api>,
-    place: usize,
+    number: usize,
 }
 
 impl Drop for ConnectionPlace {
     fn drop(&mut self) {
-        self.api.lock().places[self.place] = None;
+        self.api.lock().open.remove(self.number);
         self.api.left.notify_all();
     }
 }

@@ -30,12 +30,11 @@ pub(super) struct Workers {
     handed_over: Condvar,
     stopped: Condvar,
     service_time: Duration,
-    work: Work,
-    /// Rounds of hashing in a millisecond of an idle core.
-    rounds_per_millisecond: u64,
+    /// Rounds of hashing in a millisecond of an idle core; `None`: the time is waited for.
+    rounds_per_millisecond: Option<u64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct WorkState {
     /// Workers with nothing to do; none while anybody waits.
     free: usize,
@@ -53,19 +52,12 @@ struct Busy<'a>(&'a Workers);
 
 impl Workers {
     pub(super) fn new(workers: usize, service_time: Duration, work: Work) -> Self {
-        let state =
-            WorkState { free: workers.max(1), waiting: 0, handed_over: 0, served: 0, is_stopping: false };
-        let rounds_per_millisecond = match work {
-            Work::Cpu => calibrate(),
-            Work::Wait => 0,
-        };
         Workers {
-            state: Mutex::new(state),
+            state: Mutex::new(WorkState { free: workers.max(1), ..WorkState::default() }),
             handed_over: Condvar::new(),
             stopped: Condvar::new(),
             service_time,
-            work,
-            rounds_per_millisecond,
+            rounds_per_millisecond: (work == Work::Cpu).then(calibrate),
         }
     }
 
@@ -74,17 +66,14 @@ impl Workers {
     pub(super) fn work(&self, times: u32) -> Option<u64> {
         let busy = self.take()?;
         let time = self.service_time * times;
-        let went_on = match self.work {
-            Work::Cpu => self.hash(time),
-            Work::Wait => self.wait(time),
+        let went_on = match self.rounds_per_millisecond {
+            Some(rounds) => self.hash(time, rounds),
+            None => self.wait(time),
         };
         drop(busy);
-        if !went_on {
-            return None;
-        }
         let mut state = self.lock();
-        state.served += 1;
-        Some(state.served)
+        state.served += u64::from(went_on);
+        went_on.then_some(state.served)
     }
 
     pub(super) fn served(&self) -> u64 {
@@ -126,12 +115,11 @@ impl Workers {
 
     /// Hashes what takes the time on an idle core, so that sharing a core makes it slower as it would real work;
     /// false when stopped.
-    fn hash(&self, time: Duration) -> bool {
+    fn hash(&self, time: Duration, per_millisecond: u64) -> bool {
         let microseconds = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        let rounds = self.rounds_per_millisecond.saturating_mul(microseconds) / 1000;
-        let mut left = rounds.max(1);
+        let mut left = (per_millisecond.saturating_mul(microseconds) / 1000).max(1);
         while left > 0 && !self.lock().is_stopping {
-            let now = left.min(self.rounds_per_millisecond.max(1));
+            let now = left.min(per_millisecond);
             hash_rounds(now);
             left -= now;
         }
@@ -161,7 +149,7 @@ fn hash_rounds(rounds: u64) {
     black_box(hasher.finish());
 }
 
-/// Rounds in a millisecond: the best of a few tries, so that a busy moment does not make the API fast.
+/// Rounds in a millisecond, one at least: the best of a few tries, so that a busy moment does not make the API fast.
 fn calibrate() -> u64 {
     const ROUNDS: u64 = 64;
     let start = clock::now();
@@ -171,5 +159,5 @@ fn calibrate() -> u64 {
         hash_rounds(ROUNDS);
         best = best.min(clock::now().duration_since(before).max(Duration::from_nanos(1)));
     }
-    ROUNDS * 1_000_000 / best.as_nanos().max(1) as u64
+    (ROUNDS * 1_000_000 / best.as_nanos() as u64).max(1)
 }
