@@ -4,6 +4,7 @@
 //! [`described`] is the same line as data, for what is made of it: `man_page` and `completions`.
 
 mod value;
+mod bound;
 mod bench;
 mod capacity;
 mod domain;
@@ -13,7 +14,7 @@ mod top;
 #[cfg(test)]
 mod tests;
 
-pub use bench::{ArrivalsOption, Bench, BenchVerb, Compare, DataOrder, JudgedBy, Load};
+pub use bench::{ArrivalsOption, Bench, BenchVerb, Compare, DataOrder, Load};
 pub use capacity::Capacity;
 pub use domain::Domains;
 pub use import::Import;

@@ -3,12 +3,9 @@
 //! All latencies, none of them sampled: the log has the whole histograms, the text their counts below bounds.
 //! Next: `outcome`, whose figures these are.
 
-use crate::histogram;
 use crate::outcome::{Latency, Outcome};
-use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
-use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// Upper bounds of the buckets, seconds: those of Prometheus's clients, and finer ones below.
@@ -41,7 +38,7 @@ pub fn interval_log(outcome: &Outcome) -> String {
             (Some("service"), &outcome.service),
             (Some("first_byte"), &outcome.first_byte),
         ] {
-            _ = log.write_histogram(&decoded(latency), Duration::ZERO, length, tag.and_then(Tag::new));
+            _ = log.write_histogram(&latency.decoded(), Duration::ZERO, length, tag.and_then(Tag::new));
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
@@ -49,127 +46,82 @@ pub fn interval_log(outcome: &Outcome) -> String {
 
 /// The latency's percentiles as HdrHistogram's plotter and wrk2 have them (`.hgrm`), in milliseconds.
 pub fn percentiles(outcome: &Outcome) -> String {
-    let histogram = decoded(&outcome.latency);
+    let (latency, histogram) = (&outcome.latency, outcome.latency.decoded());
     let mut text = "       Value     Percentile TotalCount 1/(1-Percentile)\n\n".to_owned();
-    // Writing to a String cannot fail.
-    for step in histogram.iter_quantiles(STEPS_PER_HALF) {
+    text.extend(histogram.iter_quantiles(STEPS_PER_HALF).map(|step| {
         let (value, quantile) = (step.value_iterated_to() as f64 / MILLISECOND, step.quantile_iterated_to());
         let count = histogram.count_between(0, step.value_iterated_to());
-        _ = match quantile < 1.0 {
-            true => {
-                writeln!(text, "{value:>12.3} {quantile:>14.6} {count:>10} {:>14.2}", 1.0 / (1.0 - quantile))
-            }
-            false => writeln!(text, "{value:>12.3} {quantile:>14.6} {count:>10}"),
-        };
-    }
-    let latency = &outcome.latency;
-    _ = writeln!(
-        text,
-        "#[Mean    = {:>12.3}, StdDeviation   = {:>12.3}]\n#[Max     = {:>12.3}, Total count    = {:>12}]\n#[Buckets = {:>12}, SubBuckets     = {:>12}]",
-        latency.mean / MILLISECOND,
-        latency.deviation / MILLISECOND,
-        latency.max as f64 / MILLISECOND,
+        let last = if quantile < 1.0 { format!(" {:>14.2}", 1.0 / (1.0 - quantile)) } else { String::new() };
+        format!("{value:>12.3} {quantile:>14.6} {count:>10}{last}\n")
+    }));
+    let [mean, deviation, most] =
+        [latency.mean, latency.deviation, latency.max as f64].map(|microseconds| microseconds / MILLISECOND);
+    text + &format!(
+        "#[Mean    = {mean:>12.3}, StdDeviation   = {deviation:>12.3}]\n#[Max     = {most:>12.3}, Total count    = \
+         {:>12}]\n#[Buckets = {:>12}, SubBuckets     = {:>12}]\n",
         histogram.len(),
         histogram.buckets(),
         2048
-    );
-    text
-}
-
-fn decoded(latency: &Latency) -> Histogram<u64> {
-    // It was encoded by this program.
-    histogram::decode(&latency.histogram).unwrap_or_else(|_| histogram::empty())
+    )
 }
 
 /// The figures in Prometheus's text format, version 0.0.4.
 pub fn prometheus(outcome: &Outcome) -> String {
-    let mut text = String::new();
     let counts = &outcome.counts;
-    let statuses: Vec<(String, f64)> = counts
-        .statuses
-        .iter()
-        .map(|(status, count)| (format!("{{code=\"{status}\"}}"), *count as f64))
-        .collect();
-    family(&mut text, "responses_total", "counter", "Whole answers by status.", &statuses);
-    let errors: Vec<(String, f64)> = counts
-        .errors
-        .kinds()
-        .iter()
-        .map(|(kind, count)| (format!("{{kind=\"{}\"}}", kind.replace(' ', "_")), *count as f64))
-        .collect();
-    family(&mut text, "errors_total", "counter", "What went wrong, by kind.", &errors);
-    for (name, kind, about, value) in [
-        ("requests_total", "counter", "Requests that went out whole.", counts.requests as f64),
-        ("received_bytes_total", "counter", "Bytes read, heads included.", counts.bytes_read as f64),
-        ("sent_bytes_total", "counter", "Bytes written.", counts.bytes_written as f64),
-        ("connections_total", "counter", "Connections opened.", counts.connections as f64),
-        (
-            "unfinished_requests",
-            "gauge",
-            "Requests due that had no answer at the end.",
-            counts.unfinished as f64,
-        ),
-        ("run_seconds", "gauge", "How long was measured.", outcome.seconds),
-        ("requests_per_second", "gauge", "Answers as expected per second.", outcome.rate()),
-        ("error_ratio", "gauge", "The share of requests that ended in an error.", outcome.error_share()),
-        (
-            "generator_cpu_seconds_total",
-            "counter",
-            "CPU time of the generator.",
-            outcome.generator.cpu_seconds,
-        ),
-    ] {
-        family(&mut text, name, kind, about, &[(String::new(), value)]);
-    }
-    for (name, about, latency) in [
-        (
-            "request_duration_seconds",
-            "From when a request was due (open loop) or sent to its last byte.",
-            &outcome.latency,
-        ),
-        (
-            "request_service_duration_seconds",
-            "From when a request was sent to its last byte.",
-            &outcome.service,
-        ),
-        (
-            "request_first_byte_seconds",
-            "From when a request was sent to the first byte.",
-            &outcome.first_byte,
-        ),
-    ] {
-        distribution(&mut text, name, about, latency);
-    }
+    let statuses = counts.statuses.iter();
+    let statuses = statuses.map(|(status, count)| (format!("{{code=\"{status}\"}}"), *count as f64));
+    let errors = counts.errors.kinds().into_iter();
+    let errors =
+        errors.map(|(kind, count, _)| (format!("{{kind=\"{}\"}}", kind.replace(' ', "_")), count as f64));
+    let figures = [
+        ("requests_total", "Requests that went out whole.", counts.requests as f64),
+        ("received_bytes_total", "Bytes read, heads included.", counts.bytes_read as f64),
+        ("sent_bytes_total", "Bytes written.", counts.bytes_written as f64),
+        ("connections_total", "Connections opened.", counts.connections as f64),
+        ("unfinished_requests", "Requests due that had no answer at the end.", counts.unfinished as f64),
+        ("run_seconds", "How long was measured.", outcome.seconds),
+        ("requests_per_second", "Answers as expected per second.", outcome.rate()),
+        ("error_ratio", "The share of requests that ended in an error.", outcome.error_share()),
+        ("generator_cpu_seconds_total", "CPU time of the generator.", outcome.generator.cpu_seconds),
+    ];
+    let distributions = [
+        ("duration", "From when a request was due (open loop) or sent to its last byte.", &outcome.latency),
+        ("service_duration", "From when a request was sent to its last byte.", &outcome.service),
+        ("first_byte", "From when a request was sent to the first byte.", &outcome.first_byte),
+    ];
+    let mut text = family("responses_total", "counter", "Whole answers by status.", statuses);
+    text += &family("errors_total", "counter", "What went wrong, by kind.", errors);
+    text.extend(figures.map(|(name, about, value)| {
+        let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
+        family(name, kind, about, [(String::new(), value)])
+    }));
+    text.extend(distributions.map(|(what, about, latency)| {
+        family(&format!("request_{what}_seconds"), "histogram", about, buckets(latency))
+    }));
     text
 }
 
-fn family(text: &mut String, name: &str, kind: &str, about: &str, samples: &[(String, f64)]) {
-    // Writing to a String cannot fail.
-    _ = writeln!(text, "# HELP millstream_bench_{name} {about}\n# TYPE millstream_bench_{name} {kind}");
-    for (labels, value) in samples {
-        _ = writeln!(text, "millstream_bench_{name}{labels} {value}");
-    }
+fn family(name: &str, kind: &str, about: &str, samples: impl IntoIterator<Item = (String, f64)>) -> String {
+    let sample = |(labels, value)| format!("millstream_bench_{name}{labels} {value}\n");
+    let samples: String = samples.into_iter().map(sample).collect();
+    format!("# HELP millstream_bench_{name} {about}\n# TYPE millstream_bench_{name} {kind}\n{samples}")
 }
 
-fn distribution(text: &mut String, name: &str, about: &str, latency: &Latency) {
-    let histogram = decoded(latency);
-    let mut samples: Vec<(String, f64)> = BUCKETS
-        .iter()
-        .map(|bound| {
-            (format!("_bucket{{le=\"{bound}\"}}"), histogram.count_between(0, (bound * 1e6) as u64) as f64)
-        })
-        .collect();
+fn buckets(latency: &Latency) -> Vec<(String, f64)> {
+    let histogram = latency.decoded();
     let count = histogram.len() as f64;
-    samples.push(("_bucket{le=\"+Inf\"}".to_owned(), count));
-    samples.push(("_sum".to_owned(), latency.mean * count / 1e6));
-    samples.push(("_count".to_owned(), count));
-    family(text, name, "histogram", about, &samples);
+    let bucket = |bound: f64| {
+        (format!("_bucket{{le=\"{bound}\"}}"), histogram.count_between(0, (bound * 1e6) as u64) as f64)
+    };
+    let rest = [("_bucket{le=\"+Inf\"}", count), ("_sum", latency.mean * count / 1e6), ("_count", count)];
+    BUCKETS.map(bucket).into_iter().chain(rest.map(|(name, value)| (name.to_owned(), value))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::samples;
+    use hdrhistogram::Histogram;
     use hdrhistogram::serialization::Deserializer;
     use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
@@ -187,7 +139,7 @@ mod tests {
             let found: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).expect("V2");
             let tag = interval.tag().map(|tag| tag.as_str().to_owned());
             if tag.is_none() {
-                assert_eq!(found, decoded(&outcome.latency));
+                assert_eq!(found, outcome.latency.decoded());
             }
             tags.push(tag);
         }
@@ -200,7 +152,7 @@ mod tests {
         let text = percentiles(&outcome);
         let last = text.lines().rfind(|line| !line.starts_with('#')).expect("there is one");
         let words: Vec<&str> = last.split_ascii_whitespace().collect();
-        assert_eq!(words[1..], ["1.000000", &decoded(&outcome.latency).len().to_string()], "{text}");
+        assert_eq!(words[1..], ["1.000000", &outcome.latency.decoded().len().to_string()], "{text}");
         assert!(text.contains("#[Max     ="), "{text}");
     }
 
@@ -217,7 +169,7 @@ mod tests {
             .filter_map(|line| line.rsplit(' ').next()?.parse().ok())
             .collect();
         assert_eq!(buckets.len(), BUCKETS.len() + 1);
-        assert!(buckets.is_sorted() && buckets.last() == Some(&(decoded(&outcome.latency).len() as f64)));
+        assert!(buckets.is_sorted() && buckets.last() == Some(&(outcome.latency.decoded().len() as f64)));
         assert_eq!(text.matches("# TYPE millstream_bench_request_duration_seconds histogram").count(), 1);
     }
 }

@@ -11,47 +11,20 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub use goal::{Goal, Miss};
-pub use search::Search;
-
 use crate::drive;
-use crate::outcome::{Confirmed, Outcome, Tried};
+use crate::outcome::{Confirmed, Goal, Outcome, SearchOutcome, Tried};
 use crate::plan::{Arrivals, Mode, Plan, PlanError};
 use crate::probe;
 use crate::progress::Progress;
+use crate::report::quantity::Number;
+use goal::Miss;
+use search::search;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The most connections of the closed loop that the first guess comes from.
 const GUESSING: u32 = 64;
 /// Bytes of a body that are waited for between two trials.
 const BODY: usize = 1 << 20;
-
-/// One rate that was tried.
-#[derive(Debug, Clone)]
-pub struct Trial {
-    /// Requests per second.
-    pub rate: f64,
-    /// Why it did not hold; none: it did.
-    pub miss: Option<Miss>,
-    /// Whether it was a further trial of a rate that had held.
-    pub is_further: bool,
-    /// Its figures.
-    pub outcome: Outcome,
-}
-
-impl Trial {
-    /// Its figures in short.
-    fn told(&self) -> Tried {
-        Tried {
-            rate: self.rate,
-            answered: self.outcome.rate(),
-            p99: self.outcome.latency.percentile(99.0),
-            error_share: self.outcome.error_share(),
-            is_further: self.is_further,
-            miss: self.miss.as_ref().map(Miss::to_string),
-        }
-    }
-}
 
 /// What a search has to tell while it goes on.
 #[derive(Debug)]
@@ -61,20 +34,7 @@ pub enum SearchSight<'a> {
     /// How that run stands.
     Goes(&'a Progress),
     /// It is over.
-    Ended(&'a Trial),
-}
-
-/// What a search came to.
-#[derive(Debug, Clone)]
-pub struct Found {
-    /// The last trial that held at the rate that was found, or where none was confirmed at the highest that held; none: not even the lowest did.
-    pub best: Option<Trial>,
-    /// How often that rate held of its further trials; none: the search ended before it was confirmed.
-    pub confirmed: Option<Confirmed>,
-    /// The lowest rate above it that failed, and why; none: the search was stopped before one did.
-    pub failed: Option<(f64, Miss)>,
-    /// All that was tried, in order.
-    pub tried: Vec<Tried>,
+    Ended(&'a Tried),
 }
 
 /// Waits until a single request is answered, or for the length of a trial: a server that works in the order of arrival has
@@ -87,17 +47,19 @@ fn settle(plan: &Plan) {
     }
 }
 
-/// Searches. Each trial is the plan at one rate: its mode is replaced, its duration is that of a trial.
+/// Searches: the outcome of the best trial, with what was found; none where the user stopped before there was one. Each trial is the
+/// plan at one rate: its mode is replaced, its duration is that of a trial.
 ///
 /// # Errors
-/// The plan makes no sense, or nothing at all is answered.
+/// The plan makes no sense, nothing at all is answered, or no rate held.
 pub fn run(
     plan: &Plan,
     arrivals: Arrivals,
     goal: Goal,
     stop: &AtomicBool,
     watch: &mut dyn FnMut(SearchSight<'_>),
-) -> Result<Found, PlanError> {
+) -> Result<Option<Outcome>, PlanError> {
+    let is_stopped = || stop.load(Ordering::Relaxed);
     watch(SearchSight::Begins(None));
     // In a closed loop all connections would be busy all the time.
     let connections = plan.connections.min(GUESSING.max(plan.origins().len() as u32));
@@ -105,44 +67,89 @@ pub fn run(
     let mut guess = Plan { mode: Mode::Closed, connections, threads, ..plan.clone() };
     guess.duration = plan.duration.map(|duration| duration / 2);
     let guessed = drive::run(&guess, stop, &mut |progress| watch(SearchSight::Goes(progress)))?;
-    let mut tried = Vec::new();
-    // Of each rate the last trial that held, and those that did not.
-    let (mut held, mut missed) = (Vec::<Trial>::new(), Vec::new());
-    if guessed.rate() <= 0.0 && !stop.load(Ordering::Relaxed) {
+    if guessed.rate() <= 0.0 && !is_stopped() {
         return Err(PlanError("nothing is answered as expected, at any rate".to_owned()));
     }
-    let mut search = Search::new(guessed.rate());
-    while let Some(rate) = search.next().filter(|_| !stop.load(Ordering::Relaxed)) {
+    let mut trials = Vec::new();
+    // Of each rate the last trial that held, and those that did not.
+    let (mut held, mut missed) = (Vec::<(f64, Outcome)>::new(), Vec::<(f64, Miss)>::new());
+    let found = search(guessed.rate(), |rate, is_further| {
+        // Whatever the user stopped says nothing.
+        let go_on = || if is_stopped() { Err(None::<PlanError>) } else { Ok(()) };
+        go_on()?;
         watch(SearchSight::Begins(Some(rate)));
         settle(plan);
         let trial = Plan { mode: Mode::Open { rate, arrivals }, ..plan.clone() };
         let outcome = drive::run(&trial, stop, &mut |progress| watch(SearchSight::Goes(progress)))?;
-        if stop.load(Ordering::Relaxed) {
-            break;
-        }
-        let is_further = search.is_confirming();
-        let trial = Trial { rate, miss: goal.judge(&outcome), is_further, outcome };
-        watch(SearchSight::Ended(&trial));
-        search.tell(trial.miss.is_none());
-        tried.push(trial.told());
-        match &trial.miss {
+        go_on()?;
+        let miss = goal.judge(&outcome);
+        let tried = tried(rate, is_further, &outcome, miss.as_ref());
+        watch(SearchSight::Ended(&tried));
+        trials.push(tried);
+        let holds = miss.is_none();
+        match miss {
             None => {
-                held.retain(|other| other.rate != rate);
-                held.push(trial);
+                held.retain(|(other, _)| *other != rate);
+                held.push((rate, outcome));
             }
-            Some(miss) => missed.push((rate, miss.clone())),
+            Some(miss) => missed.push((rate, miss)),
         }
-    }
-    let (rate, confirmed) = search.found().unzip();
-    // The rate that is being confirmed has held, but is not above those that could not be.
-    let best = match rate {
-        Some(rate) => held.into_iter().find(|trial| trial.rate == rate),
-        None => held
-            .into_iter()
-            .filter(|trial| !missed.iter().any(|(rate, _)| *rate <= trial.rate))
-            .max_by(|a, b| a.rate.total_cmp(&b.rate)),
+        Ok(holds)
+    });
+    let (rate, confirmed) = match found {
+        Ok(found) => found.unzip(),
+        Err(None) => (None, None),
+        Err(Some(error)) => return Err(error),
     };
-    let above = |rate: f64| best.as_ref().is_none_or(|best| rate > best.rate);
+    // The rate that is being confirmed has held, but is not above those that could not be.
+    let is_best = |held: f64| match rate {
+        Some(rate) => held == rate,
+        None => missed.iter().all(|(missed, _)| *missed > held),
+    };
+    let best = held.into_iter().filter(|(held, _)| is_best(*held)).max_by(|a, b| a.0.total_cmp(&b.0));
+    let above = |rate: f64| best.as_ref().is_none_or(|(best, _)| rate > *best);
     let failed = missed.into_iter().filter(|(rate, _)| above(*rate)).min_by(|a, b| a.0.total_cmp(&b.0));
-    Ok(Found { best, confirmed, failed, tried })
+    match (best, failed) {
+        (Some((rate, outcome)), failed) => {
+            let found = conclusion(rate, confirmed, failed, is_stopped());
+            let search = Some(SearchOutcome { goal, found, confirmed, trials });
+            Ok(Some(Outcome { search, ..outcome }))
+        }
+        (None, Some((rate, Miss { why, .. }))) if !is_stopped() => {
+            Err(PlanError(format!("no rate held, not even {} requests/s: {why}", Number(rate))))
+        }
+        (None, _) => Ok(None),
+    }
+}
+
+/// A trial in short.
+fn tried(rate: f64, is_further: bool, outcome: &Outcome, miss: Option<&Miss>) -> Tried {
+    Tried {
+        rate,
+        answered: outcome.rate(),
+        p99: outcome.latency.percentile(99.0),
+        error_share: outcome.error_share(),
+        is_further,
+        miss: miss.map(|miss| miss.why.clone()),
+    }
+}
+
+/// What was found, how often it held, and what lies above.
+fn conclusion(
+    rate: f64,
+    confirmed: Option<Confirmed>,
+    failed: Option<(f64, Miss)>,
+    is_stopped: bool,
+) -> String {
+    let rate = Number(rate);
+    let Some(Confirmed { held, of }) = confirmed else {
+        let why = if is_stopped { "the search was stopped" } else { "there are no more trials" };
+        return format!("{rate} requests/s held once, which is not confirmed: {why}");
+    };
+    let at_least = if failed.as_ref().is_none_or(|(_, miss)| miss.is_generators) { "At least " } else { "" };
+    let above = match failed {
+        Some((above, miss)) => format!("; at {} {}", Number(above), miss.why),
+        None => "; no trial above it failed".to_owned(),
+    };
+    format!("{at_least}{rate} requests/s hold, in {held} of {of} further trials{above}")
 }

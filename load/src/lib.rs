@@ -12,6 +12,7 @@ pub mod histogram;
 pub mod rank;
 pub mod outcome;
 pub mod report;
+pub mod metric;
 pub mod threshold;
 pub mod export;
 pub mod progress;

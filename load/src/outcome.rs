@@ -9,11 +9,13 @@ mod http2;
 mod latency;
 
 pub use demand::{Cause, Judged, Kept, NotReached, ScheduleOutcome, StageOutcome};
-pub use errors::{Errors, Failure, error_meaning};
+pub use errors::{Errors, Failure};
 pub use http2::Http2Outcome;
 pub use latency::{Latency, PERCENTILES};
 
 use crate::plan::Mode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The share of the requests due that must be answered in time: a server that falls behind does so by more with every second.
@@ -23,7 +25,7 @@ pub const KEPT_UP: f64 = 0.99;
 const CLOSED_ON: f64 = 0.9;
 
 /// One run.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     /// What was asked for, as the user wrote it.
     pub urls: Vec<String>,
@@ -36,7 +38,6 @@ pub struct Outcome {
     /// Requests on their way on one connection at once: pipelined, or as streams of HTTP/2.
     pub pipeline: u32,
     /// What is to be said of HTTP/2; `null`: HTTP/1.1 was spoken.
-    #[serde(default)]
     pub http2: Option<Http2Outcome>,
     /// Whether connections were used again.
     pub keep_alive: bool,
@@ -55,7 +56,6 @@ pub struct Outcome {
     /// What was counted in that time.
     pub counts: Counts,
     /// What limited a closed loop, and how that is known, in sentences; `null` where it was not looked for.
-    #[serde(default)]
     pub limit: Option<String>,
     /// From when a request should have started (open loop) or was sent (closed loop; without keep-alive: its connection
     /// was begun) to its last byte. A request that was given up after the timeout is in it with the time that it had waited,
@@ -66,13 +66,11 @@ pub struct Outcome {
     /// From when it was really sent to the first byte of its answer, interim ones (RFC 9110 §15.2) not counted.
     pub first_byte: Latency,
     /// When requests were due, where that was not at one rate; `null`: it was, or nothing was due.
-    #[serde(default)]
     pub schedule: Option<ScheduleOutcome>,
     /// Bounds that were to be kept (`--fail`), and what became of them.
     #[serde(default)]
     pub thresholds: Vec<Judged>,
     /// The search that this run was the best trial of (`--find-max`); `null` of a run by itself.
-    #[serde(default)]
     pub search: Option<SearchOutcome>,
     /// Each URL apart, where there are several: those first that the most time was spent on.
     #[serde(default)]
@@ -83,26 +81,31 @@ pub struct Outcome {
     pub generator: Generator,
 }
 
-/// A search for the highest rate that holds.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-pub struct SearchOutcome {
+/// What must hold at a rate that is searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Goal {
     /// The most that the 99th percentile of latency was allowed to be, microseconds; `null`: anything.
     pub p99: Option<u64>,
     /// The most that the share of errors was allowed to be, 0 to 1.
     pub errors: f64,
+}
+
+/// A search for the highest rate that holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchOutcome {
+    /// What had to hold.
+    #[serde(flatten)]
+    pub goal: Goal,
     /// What was found, in a sentence.
     pub found: String,
     /// How often the rate held of its further trials; `null`: the search ended before they were done.
-    #[serde(default)]
     pub confirmed: Option<Confirmed>,
     /// Each rate that was tried, in order.
     pub trials: Vec<Tried>,
 }
 
 /// Further trials of a rate that had held. The trial that a search ends with was chosen because it held, so it counts for nothing.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Confirmed {
     /// So many held.
     pub held: u32,
@@ -111,7 +114,7 @@ pub struct Confirmed {
 }
 
 /// One rate that was tried.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tried {
     /// Requests per second that were asked for.
     pub rate: f64,
@@ -129,7 +132,7 @@ pub struct Tried {
 }
 
 /// Counters of the measured time.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Requests that went out whole. In a closed loop those that were on their way when measuring began are among them, as
     /// their answers are.
@@ -176,7 +179,7 @@ pub struct Counts {
 }
 
 /// What became of the requests for one URL, or of those for all that have no row of their own.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OfUrl {
     /// The URL as the user wrote it; `null`: all others.
     pub url: Option<String>,
@@ -202,9 +205,7 @@ impl Counts {
 }
 
 /// A slice of the run.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slice {
     /// Where it begins, in seconds from the start of measuring.
     pub at: f64,
@@ -226,7 +227,7 @@ pub struct Slice {
 }
 
 /// How the generator fared: whether its figure is a result, or only a floor.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
     /// CPU seconds of all its threads while measuring.
     pub cpu_seconds: f64,
@@ -272,7 +273,12 @@ impl Outcome {
 
     /// Answers as expected per second.
     pub fn rate(&self) -> f64 {
-        if self.seconds > 0.0 { self.counts.answers as f64 / self.seconds } else { 0.0 }
+        self.per_second(self.counts.answers)
+    }
+
+    /// So many in all per second; 0 for a run without a duration.
+    pub fn per_second(&self, number: u64) -> f64 {
+        if self.seconds > 0.0 { number as f64 / self.seconds } else { 0.0 }
     }
 
     /// The share of requests that ended in an error, 0 to 1; in an open loop of all that were due.
@@ -308,8 +314,7 @@ impl Outcome {
             (answers + slice.answers as f64, time + slice.answers as f64 * slice.mean)
         });
         let latency = if answers > 0.0 { time / answers / 1e6 } else { 0.0 };
-        let rate = if self.seconds > 0.0 { self.due() as f64 / self.seconds } else { 0.0 };
-        let mean = rate * latency;
+        let mean = self.per_second(self.due()) * latency;
         mean + 2.0 * mean.sqrt() + 1.0
     }
 

@@ -4,9 +4,9 @@
 //! switched in the terminal, so that a run that is ended by force leaves nothing to mend. Next: `drive`.
 
 use crate::outcome::Errors;
-use crate::report::quantity;
+use crate::report::quantity::{Quantity, Rate, plural, seconds};
+use crate::report::table::printable;
 use millstream_net::terminal;
-use std::fmt::Write as _;
 use std::io::Write;
 use std::time::Duration;
 
@@ -48,6 +48,8 @@ impl Progress {
 /// How it is shown.
 #[derive(Debug, Clone, Copy)]
 pub enum Style {
+    /// Not at all.
+    Quiet,
     /// One line, redrawn; the function says how many columns there are now.
     Redrawn(fn() -> Option<u16>),
     /// A line of its own each time so much of a stretch has passed.
@@ -64,8 +66,8 @@ pub struct Live<W: Write> {
     label: String,
     /// Whether a line stands in the terminal that has no end yet.
     is_drawn: bool,
-    /// The stretch's time at which the next plain line is due.
-    due: Duration,
+    /// Plain lines of this stretch.
+    lines: u32,
     was_warming: bool,
 }
 
@@ -78,25 +80,28 @@ impl Live<std::io::Stderr> {
         };
         Live::new(std::io::stderr(), style)
     }
+
+    /// The same, or nothing at all.
+    pub fn unless(is_quiet: bool) -> Self {
+        if is_quiet { Live::new(std::io::stderr(), Style::Quiet) } else { Live::to_stderr() }
+    }
 }
 
 impl<W: Write> Live<W> {
     /// A view that writes to `out`. What cannot be written is lost: nobody stops a run for its view.
     pub fn new(out: W, style: Style) -> Self {
-        let due = first(style);
-        Live { out, style, label: String::new(), is_drawn: false, due, was_warming: false }
+        Live { out, style, label: String::new(), is_drawn: false, lines: 0, was_warming: false }
     }
 
     /// What the next lines are about, such as a step's name; empty for nothing. A new stretch begins.
     pub fn label(&mut self, text: &str) {
-        self.label = terminal::visible(text).replace('\n', " ");
-        self.due = first(self.style);
+        (self.label, self.lines) = (printable(text), 0);
     }
 
     /// Shows how far it is.
     pub fn show(&mut self, progress: &Progress) {
         if std::mem::replace(&mut self.was_warming, progress.warming) != progress.warming {
-            self.due = first(self.style);
+            self.lines = 0;
         }
         match self.style {
             Style::Redrawn(columns) => {
@@ -104,33 +109,26 @@ impl<W: Write> Live<W> {
                 let columns = usize::from(columns().unwrap_or(80)).saturating_sub(1);
                 let line: String = line(&self.label, progress).chars().take(columns).collect();
                 self.is_drawn = true;
-                let _ = write!(self.out, "\r{line}\x1b[K");
+                _ = write!(self.out, "\r{line}\x1b[K");
             }
-            Style::Lines(every) => {
-                if progress.elapsed < self.due {
-                    return;
-                }
-                while self.due <= progress.elapsed && !every.is_zero() {
-                    self.due += every;
-                }
-                let _ = writeln!(self.out, "{}", line(&self.label, progress));
+            Style::Lines(every) if progress.elapsed >= every * self.lines.saturating_add(1) => {
+                self.lines = (progress.elapsed.as_nanos() / every.as_nanos().max(1)) as u32;
+                _ = writeln!(self.out, "{}", line(&self.label, progress));
             }
+            Style::Lines(_) | Style::Quiet => {}
         }
-        let _ = self.out.flush();
     }
 
     /// A line that stays, above what is redrawn.
     pub fn say(&mut self, text: &str) {
         self.clear();
-        let _ = writeln!(self.out, "{}", terminal::visible(text));
-        let _ = self.out.flush();
+        _ = writeln!(self.out, "{}", terminal::visible(text));
     }
 
     /// Takes the redrawn line away: what follows begins in an empty one.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.is_drawn) {
-            let _ = write!(self.out, "\r\x1b[K");
-            let _ = self.out.flush();
+            _ = write!(self.out, "\r\x1b[K");
         }
     }
 }
@@ -141,50 +139,23 @@ impl<W: Write> Drop for Live<W> {
     }
 }
 
-fn first(style: Style) -> Duration {
-    match style {
-        Style::Redrawn(_) => Duration::ZERO,
-        Style::Lines(every) => every,
-    }
-}
-
-/// `  4.2s of 10s   91.23k/s   p50 1.10ms   p99 2.90ms   3 errors   5.8s left`, most important first.
+/// `4.2s of 10s   91,234/s   p50 1.1ms   p99 2.9ms   3 errors (timeout)   6s left`, most important first.
 fn line(label: &str, progress: &Progress) -> String {
-    let mut text = String::new();
-    if !label.is_empty() {
-        let _ = write!(text, "{label}: ");
+    let Progress { elapsed, rate, p50, p99, errors, .. } = *progress;
+    let label = if label.is_empty() { String::new() } else { format!("{label}: ") };
+    let warming = if progress.warming { "warming up, " } else { "" };
+    let mut text = format!("{label}{warming}{:.1}s", elapsed.as_secs_f64());
+    text.extend(progress.of.map(|of| format!(" of {}", Quantity::from(of))));
+    text += &format!("   {}", Rate(rate));
+    if !p99.is_zero() {
+        text += &format!("   p50 {}   p99 {}", Quantity::from(p50), Quantity::from(p99));
     }
-    if progress.warming {
-        text.push_str("warming up, ");
-    }
-    let _ = write!(text, "{:.1}s", progress.elapsed.as_secs_f64());
-    if let Some(of) = progress.of {
-        let _ = write!(text, " of {}", quantity::span(of.as_secs_f64()));
-    }
-    let _ = write!(text, "   {}/s", quantity::scaled(progress.rate));
-    if !progress.p99.is_zero() {
-        let _ =
-            write!(text, "   p50 {}   p99 {}", quantity::took(progress.p50), quantity::took(progress.p99));
-    }
-    let _ = write!(text, "   {}", quantity::plural(progress.errors.total(), "error"));
-    if let Some((kind, _)) =
-        progress.errors.kinds().into_iter().filter(|(_, count)| *count > 0).max_by_key(|(_, count)| *count)
-    {
-        let _ = write!(text, " ({kind})");
-    }
-    if let Some(left) = progress.left() {
-        let _ = write!(text, "   {} left", coarse(left));
-    }
+    text += &format!("   {}", plural(errors.total(), "error"));
+    text.extend(errors.found().max_by_key(|(_, count, _)| *count).map(|(kind, ..)| format!(" ({kind})")));
+    // What is left is never known better than to the second.
+    let left = progress.left().map(|left| seconds(left.as_secs_f64().ceil()));
+    text.extend(left.map(|left| format!("   {left} left")));
     text
-}
-
-/// Whole seconds, and minutes from two on: what is left is never known better.
-fn coarse(left: Duration) -> String {
-    match left.as_secs_f64().ceil() as u64 {
-        seconds @ 0..120 => format!("{seconds}s"),
-        seconds @ 120..7200 => format!("{}m", seconds.div_ceil(60)),
-        seconds => format!("{}h", seconds.div_ceil(3600)),
-    }
 }
 
 #[cfg(test)]

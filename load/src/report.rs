@@ -1,19 +1,23 @@
 //! An outcome for its readers: text for a terminal, JSON for a program, a page for a browser.
 //!
 //! Pure functions of values that are there; nothing here measures, and nothing but `json::read_file` touches a file.
-//! `quantity` writes numbers, `page` is what pictures and tables stand on, `plot` draws curves over an `axis`: `html` for one
-//! outcome, `steps` for several measurements beside each other.
+//! `quantity` writes numbers, `table` rows of them; `run` is what there is to say of an outcome, which `text` and `html` show. `page` is what
+//! pictures stand on, `plot` draws curves over an `axis`; `steps` is several measurements beside each other.
 
 pub mod quantity;
 pub mod paragraph;
 pub mod aligned;
+mod page;
+pub mod table;
+pub(crate) mod run;
 pub mod text;
 pub mod json;
 mod axis;
-mod page;
 mod plot;
 pub mod html;
 pub mod steps;
+
+pub use run::sentence;
 
 /// What is said of a server that closes its connections.
 pub(crate) const CLOSES: &str = "The server closes its connections: nearly every request opened one (Gunicorn keeps them with \

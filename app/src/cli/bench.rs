@@ -1,7 +1,10 @@
 //! The flags of `millstream bench`: `ab`'s and `wrk`'s letters where they have one.
 
+use super::bound::{self, bound};
 use super::value::{count, field, rate, share, stage, time, time_or_none};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use millstream_load::metric::Metric;
 use millstream_load::plan::RateStage;
 use millstream_load::target::ConnectTo;
 use millstream_load::threshold::Threshold;
@@ -47,29 +50,17 @@ pub struct Compare {
     #[arg(long = "with", num_args = 1.., value_name = "FILE")]
     pub after: Vec<PathBuf>,
     /// What is judged; without it the rate, or in an open loop, which sets that itself, p99
-    #[arg(long, value_name = "WHAT")]
-    pub by: Option<JudgedBy>,
+    #[arg(long, value_name = "WHAT", value_parser = judged_by())]
+    pub by: Option<Metric>,
     /// Write the comparison as JSON: a file, or - for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }
 
-/// What a comparison is judged by.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum JudgedBy {
-    /// Answers as expected per second
-    Rate,
-    /// The median of latency
-    P50,
-    /// Its 75th percentile
-    P75,
-    /// Its 90th percentile
-    P90,
-    /// Its 99th percentile
-    P99,
-    /// Its 99.9th percentile
-    #[value(name = "p99.9")]
-    P999,
+/// The rate, or a percentile of latency.
+fn judged_by() -> impl TypedValueParser<Value = Metric> {
+    PossibleValuesParser::new(["rate", "p50", "p75", "p90", "p99", "p99.9"])
+        .map(|name| bound::latency(&name).unwrap_or(Metric::Rate))
 }
 
 /// The load.
@@ -173,7 +164,7 @@ pub struct Load {
     pub insecure: bool,
     /// The run has failed where this holds, and the exit status is 6: p99>50ms, mean>20ms, errors>1%, errors>10, rate<500. May be
     /// given several times
-    #[arg(long, value_name = "BOUND")]
+    #[arg(long, value_name = "BOUND", value_parser = bound)]
     pub fail: Vec<Threshold>,
     /// Search for the highest rate that holds and confirm it by 15 further trials: 99 % of what was due had its answer when the trial ended, but for what is always
     /// on its way; -d is the length of each trial (default 5s)

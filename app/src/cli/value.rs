@@ -17,20 +17,22 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "write requests a second such as 500, 2.5k".to_owned())
 }
 
-fn scaled(text: &str) -> Option<f64> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" => 1.0,
-        "k" => 1e3,
-        "m" => 1e6,
-        "g" => 1e9,
-        _ => return None,
-    };
-    digits
-        .parse::<f64>()
-        .ok()
-        .map(|number| number * unit)
-        .filter(|number| number.is_finite() && *number <= 1e15)
+/// A number of thousands (`k`), millions (`m`) or thousands of millions (`g`), or a plain one.
+pub(super) fn scaled(text: &str) -> Option<f64> {
+    const UNITS: [(&str, f64); 4] = [("", 1.0), ("k", 1e3), ("m", 1e6), ("g", 1e9)];
+    in_unit(&text.to_ascii_lowercase(), &UNITS).filter(|number| *number <= 1e15)
+}
+
+/// Digits with a point, and nothing else that Rust reads as a number.
+pub(super) fn number(text: &str) -> Option<f64> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    text.parse::<f64>().ok().filter(|_| is_plain)
+}
+
+fn in_unit(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    let (_, size) = units.iter().find(|(unit, _)| *unit == &text[digits.len()..])?;
+    number(digits).map(|number| number * size)
 }
 
 /// As in an nginx.conf: `200ms`, `2s`, `1m30s`; a number alone is seconds. A fraction of one unit too: `1.5s`.
@@ -41,19 +43,11 @@ pub(super) fn time_or_none(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "write a time such as 200ms, 30s or 5m".to_owned())
 }
 
-/// `1.5s`, `0.5m`; nginx has none, wrk's and oha's users write them.
+/// `1.5s`, `0.5m`, `20us`; nginx has none, wrk's and oha's users write them.
 fn fraction(text: &str) -> Option<Duration> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "ms" => 1e-3,
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
-    };
-    let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let number = digits.parse::<f64>().ok().filter(|_| is_plain)?;
-    Duration::try_from_secs_f64(number * unit).ok()
+    const UNITS: [(&str, f64); 7] =
+        [("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("", 1.0), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    Duration::try_from_secs_f64(in_unit(text, &UNITS)?).ok()
 }
 
 /// The same, above zero.
@@ -78,7 +72,7 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
         Some(number) => (number, 100.0),
         None => (text, 1.0),
     };
-    let share = number.parse::<f64>().ok().map(|number| number / whole);
+    let share = self::number(number).map(|number| number / whole);
     share
         .filter(|share| (0.0..=1.0).contains(share))
         .ok_or_else(|| "write a share such as 0.1% or 0.001".to_owned())

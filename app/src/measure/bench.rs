@@ -19,6 +19,7 @@ use limit::Watch;
 use millstream_load::outcome::{Kept, Outcome};
 use millstream_load::plan::Plan;
 use millstream_load::progress::Live;
+use millstream_load::report::quantity::seconds;
 use millstream_load::stop::Stop;
 use millstream_load::{drive, export, report};
 use std::process::ExitCode;
@@ -70,14 +71,12 @@ fn once(
 ) -> Result<Option<Outcome>, End> {
     output.put(&report::text::running(plan));
     let mut watch = Watch::of(plan, single.once);
-    let mut live = (!flags.quiet).then(Live::to_stderr);
+    let mut live = Live::unless(flags.quiet);
     let outcome = drive::run(plan, stop.flag(), &mut |progress| {
         if let Some(watch) = &mut watch {
             watch.look(progress);
         }
-        if let Some(live) = &mut live {
-            live.show(progress);
-        }
+        live.show(progress);
     });
     drop(live);
     let mut outcome = outcome.map_err(|error| error.to_string())?;
@@ -94,7 +93,7 @@ fn once(
 /// Whether there was anything but errors.
 fn ended(outcome: &Outcome) -> Result<ExitCode, End> {
     let missed = outcome.thresholds.iter().filter(|judged| judged.verdict != Kept::Passed);
-    let missed: Vec<String> = missed.map(report::text::sentence).collect();
+    let missed: Vec<String> = missed.map(report::sentence).collect();
     if outcome.counts.answers > 0 && !missed.is_empty() {
         missed.iter().for_each(|sentence| end::tell(sentence));
         return Ok(ExitCode::from(MISSED));
@@ -103,7 +102,7 @@ fn ended(outcome: &Outcome) -> Result<ExitCode, End> {
         return Ok(ExitCode::SUCCESS);
     }
     if outcome.counts.errors.total() == 0 {
-        let so_long = report::quantity::duration(outcome.seconds * 1e6);
+        let so_long = seconds(outcome.seconds);
         return Err(format!(
             "no answer came within {so_long}: measure for longer, or with fewer connections"
         )
@@ -116,13 +115,10 @@ fn ended(outcome: &Outcome) -> Result<ExitCode, End> {
 /// The errors in a few words, statuses by number.
 fn told(outcome: &Outcome) -> String {
     let counts = &outcome.counts;
-    let mut told: Vec<String> = Vec::new();
-    if counts.errors.status > 0 {
-        let statuses: Vec<String> =
-            counts.statuses.iter().map(|(status, count)| format!("status {status} {count} times")).collect();
-        told.push(statuses.join(", "));
-    }
-    let others = counts.errors.kinds().into_iter().filter(|(kind, count)| *kind != "status" && *count > 0);
-    told.extend(others.map(|(kind, count)| format!("{kind} {count} times")));
+    let statuses =
+        counts.statuses.iter().map(|(status, count)| format!("status {status} {count} times")).collect();
+    let mut told: Vec<String> = if counts.errors.status > 0 { statuses } else { Vec::new() };
+    let others = counts.errors.found().filter(|(kind, ..)| *kind != "status");
+    told.extend(others.map(|(kind, count, _)| format!("{kind} {count} times")));
     told.join(", ")
 }

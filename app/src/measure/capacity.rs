@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// The JSON that `--json` writes.
-const CAPACITY: json::Kind = json::Kind { name: "millstream.capacity", version: 1 };
+const CAPACITY: json::Kind = "millstream.capacity/1";
 /// The most threads of the generator that are taken without asking.
 const THREADS: usize = 4;
 

@@ -4,7 +4,9 @@ use super::{Alone, Below, Capacity, CapacityRow, Published, Rounds};
 use crate::report::aligned::aligned;
 use crate::report::paragraph::wrapped;
 use crate::report::quantity;
-use crate::report::steps::{self, MeasuredParty, Page};
+use crate::report::quantity::{Rate, Time};
+use crate::report::steps::{Bar, Page, Row};
+use crate::report::table::Table;
 use crate::sizing::Pool;
 use crate::verdict::{count, duration, percent};
 use std::time::Duration;
@@ -203,31 +205,41 @@ pub fn page(capacity: &Capacity) -> Page {
         title: "Does another server help?".to_owned(),
         subtitle: format!("{} alone, and all behind the proxy", capacity.urls.join(", ")),
         warnings,
-        row: steps::RowName::Case,
         rows: capacity.rows.iter().map(page_row).collect(),
+        tables: vec![page_table(capacity)],
         verdict: capacity.rows.iter().map(|row| format!("{}: {}", row.name, row.sentence)).collect(),
         notes: capacity.rows.iter().map(|row| format!("{}: {}", row.name, row.verdict.text())).collect(),
     }
 }
 
-fn page_row(row: &CapacityRow) -> steps::Row {
-    let measure = |party: &str, rate: f64, rounds: &Rounds| MeasuredParty {
+/// All together, then each alone: who, how many per second, and what the rounds say.
+fn measured(row: &CapacityRow) -> Vec<(&str, f64, &Rounds)> {
+    let together = ("together", row.together.run.rate, &row.together.rounds);
+    let alone = row.alone.iter().map(|alone| (alone.url.as_str(), alone.run.rate, &alone.rounds));
+    std::iter::once(together).chain(alone).collect()
+}
+
+fn page_row(row: &CapacityRow) -> Row {
+    let bar = |(party, rate, rounds): (&str, f64, &Rounds)| Bar {
         party: party.to_owned(),
-        rate,
-        low: rounds.low,
-        high: rounds.high,
-        p50: Duration::from_micros(rounds.p50),
-        p99: Duration::from_micros(rounds.p99),
-        ..MeasuredParty::default()
+        rates: Some([rate, rounds.low, rounds.high]),
+        told: Rate(rate).to_string(),
     };
-    let together = &row.together;
-    let mut measures = vec![measure("together", together.run.rate, &together.rounds)];
-    measures.extend(row.alone.iter().map(|alone| measure(&alone.url, alone.run.rate, &alone.rounds)));
-    steps::Row {
-        name: row.name.clone(),
-        // It stands in the verdict.
-        what: String::new(),
-        expected: Some(row.expected()),
-        measures,
+    let bars = measured(row).into_iter().map(bar).collect();
+    Row { name: row.name.clone(), expected: Some(row.expected()), bars }
+}
+
+fn page_table(capacity: &Capacity) -> Table {
+    let cells = |row: &CapacityRow, (party, rate, rounds): (&str, f64, &Rounds)| {
+        let [rate, low, high, expected] = [rate, rounds.low, rounds.high, row.expected()].map(quantity::rate);
+        let [p50, p99] = [rounds.p50, rounds.p99].map(|time| Time(time as f64).to_string());
+        vec![row.name.clone(), party.to_owned(), rate, format!("{low} – {high}"), expected, p50, p99]
+    };
+    let rows = capacity.rows.iter().flat_map(|row| measured(row).into_iter().map(move |of| cells(row, of)));
+    Table {
+        caption: "What each case brings".to_owned(),
+        head: vec!["by", "requests/s", "lowest – highest", "expected/s", "median", "99%"],
+        rows: rows.collect(),
+        words: &[1],
     }
 }

@@ -29,119 +29,62 @@ const LOWER: f64 = 0.985;
 /// Below so much of the first guess nothing is looked for.
 const LEAST: f64 = 0.001;
 
-/// A search; see the module.
-#[derive(Debug, Clone)]
-pub struct Search {
-    /// The highest that held; 0: none yet.
-    held: f64,
-    /// Those that failed, the lowest last; all are above `held`.
-    failed: Vec<f64>,
-    next: f64,
-    least: f64,
-    trials: u32,
-    stage: SearchStage,
+/// The highest rate that `holds`, and how often it did of its further trials; none: not even the lowest held, or the trials were used up.
+/// Begins a little below a guess, requests per second, above 0.
+///
+/// # Errors
+/// What ended a trial, which is told the rate and whether it is one of the further ones.
+pub(super) fn search<E>(
+    guess: f64,
+    mut holds: impl FnMut(f64, bool) -> Result<bool, E>,
+) -> Result<Option<(f64, Confirmed)>, E> {
+    let Some(mut rate) = highest(guess, |rate| holds(rate, false))? else { return Ok(None) };
+    let (mut trials, mut so_far) = (0, Confirmed::default());
+    while trials < CONFIRMING && rate >= guess * LEAST {
+        so_far = Confirmed { held: so_far.held + u32::from(holds(rate, true)?), of: so_far.of + 1 };
+        trials += 1;
+        if so_far.of - so_far.held > FURTHER - NEEDED {
+            (rate, so_far) = (round(rate * LOWER), Confirmed::default());
+        } else if so_far.of == FURTHER {
+            return Ok(Some((rate, so_far)));
+        }
+    }
+    Ok(None)
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SearchStage {
-    /// The rate is tried for the first time.
-    First,
-    /// It failed once. A stutter of the machine is no ceiling, so it is tried again.
-    Second,
-    /// The rate that held is tried further.
-    Confirming(Confirmed),
-    /// It was confirmed, or there is none.
-    Over(Option<Confirmed>),
-}
-
-impl Search {
-    /// Begins a little below a guess, requests per second, above 0.
-    pub fn new(guess: f64) -> Search {
-        Search {
-            held: 0.0,
-            failed: Vec::new(),
-            next: round(guess * 0.8),
-            least: guess * LEAST,
-            trials: 0,
-            stage: SearchStage::First,
+/// The highest rate that held once; none: not even the lowest did.
+fn highest<E>(guess: f64, mut holds: impl FnMut(f64) -> Result<bool, E>) -> Result<Option<f64>, E> {
+    // Those that failed, the lowest last, are above the highest that held; 0: none has yet.
+    let (mut held, mut failed) = (0.0, Vec::<f64>::new());
+    let (mut rate, mut trials) = (round(guess * 0.8), 0);
+    while rate >= guess * LEAST {
+        trials += 1;
+        // A stutter of the machine is no ceiling, so what failed once is tried again.
+        let mut is_held = holds(rate)?;
+        if !is_held {
+            trials += 1;
+            is_held = holds(rate)?;
         }
-    }
-
-    /// The rate to try; none: the search is over.
-    pub fn next(&self) -> Option<f64> {
-        (!matches!(self.stage, SearchStage::Over(_))).then_some(self.next)
-    }
-
-    /// Whether the rate is tried further, to confirm it.
-    pub fn is_confirming(&self) -> bool {
-        matches!(self.stage, SearchStage::Confirming(_))
-    }
-
-    /// The rate that was found and how often it held of its further trials; none: not even the lowest held, or the trials
-    /// were used up.
-    pub fn found(&self) -> Option<(f64, Confirmed)> {
-        match self.stage {
-            SearchStage::Over(Some(confirmed)) => Some((self.next, confirmed)),
-            _ => None,
-        }
-    }
-
-    /// Whether that rate held.
-    pub fn tell(&mut self, holds: bool) {
-        self.trials += 1;
-        match self.stage {
-            SearchStage::First if !holds => self.stage = SearchStage::Second,
-            SearchStage::First | SearchStage::Second => self.searched(holds),
-            SearchStage::Confirming(so_far) => self.confirmed(so_far, holds),
-            SearchStage::Over(_) => {}
-        }
-        if self.next < self.least {
-            self.stage = SearchStage::Over(None);
-        }
-    }
-
-    fn searched(&mut self, holds: bool) {
-        self.stage = SearchStage::First;
         // The one that ends the search is tried anew when the search has come close to it: it may have been bad luck that
         // everything since lies below.
-        let is_last = !holds && self.failed.last() == Some(&self.next);
-        if holds {
-            self.held = self.next;
-            self.failed.retain(|failed| *failed > self.held);
+        let is_last = !is_held && failed.last() == Some(&rate);
+        if is_held {
+            held = rate;
+            failed.retain(|failed| *failed > held);
         } else if !is_last {
-            self.failed.push(self.next);
+            failed.push(rate);
         }
-        if is_last || self.trials >= SEARCHING {
-            (self.next, self.trials) = (self.held, 0);
-            self.stage = if self.held > 0.0 {
-                SearchStage::Confirming(Confirmed::default())
-            } else {
-                SearchStage::Over(None)
-            };
-            return;
+        if is_last || trials >= SEARCHING {
+            return Ok(Some(held).filter(|held| *held > 0.0));
         }
-        self.next = match self.failed.last() {
-            None => round(self.held * 1.25),
-            Some(failed) if self.held == 0.0 => round(failed * 0.6),
-            Some(failed) if failed / self.held <= CLOSE => *failed,
-            Some(failed) => round((self.held * failed).sqrt()),
+        rate = match failed.last() {
+            None => round(held * 1.25),
+            Some(failed) if held == 0.0 => round(failed * 0.6),
+            Some(failed) if failed / held <= CLOSE => *failed,
+            Some(failed) => round((held * failed).sqrt()),
         };
     }
-
-    fn confirmed(&mut self, so_far: Confirmed, holds: bool) {
-        let now = Confirmed { held: so_far.held + u32::from(holds), of: so_far.of + 1 };
-        self.stage = if now.of - now.held > FURTHER - NEEDED {
-            self.next = round(self.next * LOWER);
-            SearchStage::Confirming(Confirmed::default())
-        } else if now.of == FURTHER {
-            return self.stage = SearchStage::Over(Some(now));
-        } else {
-            SearchStage::Confirming(now)
-        };
-        if self.trials >= CONFIRMING {
-            self.stage = SearchStage::Over(None);
-        }
-    }
+    Ok(None)
 }
 
 /// Four digits: nobody asks for 8123.4567 requests a second.

@@ -1,26 +1,23 @@
-//! The result as rows of a page.
+//! The result as a page: a bar for each step and party, and the figures of the text.
 //!
 //! Nothing is reckoned here; what a page looks like is `report::steps`'s to say.
 
-use super::result::{Climbed, Figures, Measure};
-use crate::report::quantity;
-use crate::report::steps::{self, Page, Row};
-use crate::step::Step;
-use std::time::Duration;
+use super::result::{Climbed, Measure};
+use super::table;
+use crate::report::quantity::{self, Bytes, Rate, Time};
+use crate::report::steps::{Bar, Page, Row};
+use crate::report::table::Table;
 
 /// The page's content.
 pub fn page(climbed: &Climbed) -> Page {
-    let mut rows: Vec<(Step, Row)> = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     for measure in &climbed.measures {
-        if rows.last().is_none_or(|(step, _)| *step != measure.step) {
-            let entry = measure.step.entry();
-            let mark = climbed.mark(measure).map_or_else(String::new, |mark| format!(" ({mark})"));
-            let row =
-                Row { name: format!("{}{mark}", entry.title), what: entry.what.to_owned(), ..Row::default() };
-            rows.push((measure.step, row));
+        let name = climbed.name(measure);
+        if measure.party.is_none() || rows.last().is_none_or(|row| row.name != name) {
+            rows.push(Row { name, ..Row::default() });
         }
-        if let Some((_, row)) = rows.last_mut() {
-            row.measures.push(shown(measure));
+        if let Some(row) = rows.last_mut() {
+            row.bars.push(bar(measure));
         }
     }
     let mut warnings: Vec<String> = climbed.cut_short.map(|cut| cut.words()).into_iter().collect();
@@ -37,44 +34,72 @@ pub fn page(climbed: &Climbed) -> Page {
             climbed.rounds_told(),
             climbed.connections_told(),
             climbed.cores,
-            quantity::duration(climbed.alone_milliseconds * 1000.0)
+            Time(climbed.alone_milliseconds * 1000.0)
         ),
         warnings,
-        row: steps::RowName::Step,
-        rows: rows.into_iter().map(|(_, row)| row).collect(),
         verdict: climbed.verdict.clone(),
+        rows,
+        tables: vec![figures(climbed), remarks(climbed), what(climbed)],
         notes: climbed.notes.clone(),
     }
 }
 
-fn shown(measure: &Measure) -> steps::MeasuredParty {
-    let named = steps::MeasuredParty {
-        party: measure.party.map_or("the API", |party| party.title()).to_owned(),
-        cannot: measure.cannot.clone(),
-        wrong: measure.wrong.clone(),
-        ..steps::MeasuredParty::default()
+fn party(measure: &Measure) -> String {
+    measure.party.map_or("the API", |party| party.title()).to_owned()
+}
+
+fn bar(measure: &Measure) -> Bar {
+    let (rates, told) = match &measure.figures {
+        _ if measure.wrong.is_some() => (None, "wrong answers".to_owned()),
+        None => (None, if measure.cannot.is_some() { "cannot" } else { "was not measured" }.to_owned()),
+        Some(figures) => {
+            let rate = &figures.rate;
+            let floor = if figures.floor.is_some() { "≥ " } else { "" };
+            let times =
+                figures.times.map_or_else(String::new, |times| format!(" · {}", quantity::factor(times)));
+            let told = format!("{floor}{}{times}", Rate(rate.median));
+            (Some([rate.median, rate.least, rate.most]), told)
+        }
     };
-    let Some(figures) = &measure.figures else {
-        let cannot = named.cannot.or_else(|| Some("was not measured".to_owned()));
-        return steps::MeasuredParty { cannot, ..named };
-    };
-    let time = |microseconds: f64| Duration::from_secs_f64(microseconds / 1e6);
-    let Figures { rate, times, p50, p99, errors, reached, cpu, time_wait, .. } = figures;
-    steps::MeasuredParty {
-        rate: rate.median,
-        low: rate.least,
-        high: rate.most,
-        factor: *times,
-        p50: Duration::from_micros(*p50),
-        p99: Duration::from_micros(*p99),
-        origin_requests: *reached,
-        bytes: Some(figures.bytes_read),
-        errors: errors.total(),
-        floor: figures.floor.clone(),
-        cpu_proxy: cpu.proxy.map(time),
-        cpu_origin: cpu.origin.map(time),
-        cpu_generator: Some(time(cpu.generator)),
-        time_wait: *time_wait,
-        ..named
+    Bar { party: party(measure), rates, told }
+}
+
+/// The table of the text, and the bytes that were read.
+fn figures(climbed: &Climbed) -> Table {
+    let mut table = table::table(climbed);
+    table.head.push("read");
+    for (row, measure) in table.rows.iter_mut().zip(&climbed.measures) {
+        let figures = measure.figures.as_ref().filter(|_| measure.cannot.is_none());
+        row.extend(figures.map(|figures| Bytes(figures.bytes_read as f64).to_string()));
     }
+    Table { caption: "What each step brings and takes".to_owned(), ..table }
+}
+
+fn remarks(climbed: &Climbed) -> Table {
+    let told = |measure: &Measure| {
+        let floor = measure.figures.as_ref().and_then(|figures| figures.floor.as_ref());
+        let remarks = [
+            ("wrong answers, so not counted: ", measure.wrong.as_ref()),
+            ("cannot: ", measure.cannot.as_ref()),
+            ("a floor, not a result: ", floor),
+        ];
+        let told = remarks.into_iter().filter_map(|(what, why)| Some(format!("{what}{}", why?)));
+        vec![climbed.name(measure), party(measure), told.collect::<Vec<_>>().join("; ")]
+    };
+    Table {
+        caption: "What is to be said of them".to_owned(),
+        head: vec!["by", "remark"],
+        rows: climbed.measures.iter().map(told).filter(|cells| !cells[2].is_empty()).collect(),
+        words: &[1, 2],
+    }
+}
+
+fn what(climbed: &Climbed) -> Table {
+    let mut rows: Vec<Vec<String>> = climbed
+        .measures
+        .iter()
+        .map(|measure| vec![climbed.name(measure), measure.step.entry().what.to_owned()])
+        .collect();
+    rows.dedup_by(|one, other| one[1] == other[1]);
+    Table { caption: "What each step is".to_owned(), head: vec!["what is different"], rows, words: &[1] }
 }

@@ -291,7 +291,7 @@ impl Measure {
 }
 
 /// What the JSON says of itself in its first field.
-pub const JSON: json::Kind = json::Kind { name: "millstream.ladder", version: 1 };
+pub const JSON: json::Kind = "millstream.ladder/1";
 
 impl Climbed {
     /// How often each step was measured and for how long: `3 rounds of 1.4s`, `2 rounds of 0.5s to 1.2s`.
@@ -334,6 +334,12 @@ impl Climbed {
         let is_own = measure.party == Some(Party::Millstream);
         let mark = if self.here() == Some(measure.step) { "you are here" } else { "you have it" };
         (is_own && self.has(measure.step)).then_some(mark)
+    }
+
+    /// A measured step's title, with its mark.
+    pub fn name(&self, measure: &Measure) -> String {
+        let mark = self.mark(measure).map_or_else(String::new, |mark| format!(" ({mark})"));
+        format!("{}{mark}", measure.step.entry().title)
     }
 
     /// As JSON for people and programs.

@@ -3,9 +3,9 @@
 //! Pure. Columns that nobody has anything to say in are left out. Next: `report::steps` for the page.
 
 use super::result::{Climbed, Figures, Measure};
-use crate::report::aligned::aligned;
 use crate::report::paragraph::wrapped;
 use crate::report::quantity;
+use crate::report::table::Table;
 
 /// The whole text.
 pub fn text(climbed: &Climbed) -> String {
@@ -21,7 +21,7 @@ pub fn text(climbed: &Climbed) -> String {
         climbed.threads,
         climbed.cores
     );
-    out += &table(climbed);
+    out += &table(climbed).text(0);
     out.extend(floors(climbed).map(|words| format!("\n{}", wrapped(&words, 0))));
     for paragraphs in [others, &climbed.notes] {
         out.extend((!paragraphs.is_empty()).then_some('\n'));
@@ -52,27 +52,30 @@ const COLUMNS: [Column; 13] = [
     ("TIME_WAIT", |_, figures| cell(figures, |f| f.time_wait.map_or(String::new(), quantity::count))),
 ];
 
-fn table(climbed: &Climbed) -> String {
+/// A row for each step and party.
+pub(super) fn table(climbed: &Climbed) -> Table {
     let cells = |measure: &Measure| -> Vec<String> {
         COLUMNS.iter().map(|column| column.1(measure, measure.figures.as_ref())).collect()
     };
     let rows: Vec<Vec<String>> = climbed.measures.iter().map(cells).collect();
     let is_used = |place: &usize| rows.iter().any(|row| !row[*place].is_empty());
-    let used: Vec<usize> = (0..COLUMNS.len()).filter(is_used).collect();
-    let mut lines = vec![used.iter().map(|&place| COLUMNS[place].0.to_owned()).collect::<Vec<_>>()];
-    for (measure, row) in climbed.measures.iter().zip(&rows) {
+    let used: Vec<usize> = (1..COLUMNS.len()).filter(is_used).collect();
+    let row = |(measure, row): (&Measure, &Vec<String>)| {
         let party = measure.party.map_or("", crate::peer::Party::name);
-        let mut line = match &measure.cannot {
-            Some(why) => vec![row[0].clone(), format!("cannot: {party} {why}")],
-            None if measure.figures.is_none() => vec![row[0].clone(), format!("not measured {party}")],
-            None => used.iter().map(|&place| row[place].clone()).collect(),
-        };
-        if let Some(mark) = climbed.mark(measure) {
-            line[0] = format!("{} ({mark})", line[0]);
+        let mut line = vec![climbed.name(measure)];
+        match &measure.cannot {
+            Some(why) => line.push(format!("cannot: {party} {why}")),
+            None if measure.figures.is_none() => line.push(format!("not measured {party}")),
+            None => line.extend(used.iter().map(|&place| row[place].clone())),
         }
-        lines.push(line);
+        line
+    };
+    Table {
+        caption: COLUMNS[0].0.to_owned(),
+        head: used.iter().map(|&place| COLUMNS[place].0).collect(),
+        rows: climbed.measures.iter().zip(&rows).map(row).collect(),
+        words: if used.first() == Some(&1) { &[1] } else { &[] },
     }
-    aligned(&lines, 1 + usize::from(used.get(1) == Some(&1)))
 }
 
 /// What stands at the figures that the generator limits.

@@ -2,9 +2,11 @@
 
 use super::{KEPT_UP, Outcome, Slice};
 use crate::plan::{Mode, OPEN_CONNECTIONS, Schedule};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// What kept an open loop from its rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// The generator was at its limit, see `generator.limits`.
@@ -18,7 +20,7 @@ pub enum Cause {
 }
 
 /// A rate that was not reached.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct NotReached {
     /// Requests per second that were asked for.
     pub asked: f64,
@@ -46,7 +48,7 @@ impl Outcome {
 }
 
 /// When requests were due, where that was not at one rate.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ScheduleOutcome {
     /// In stages.
@@ -59,7 +61,7 @@ pub enum ScheduleOutcome {
 }
 
 /// A stage of an open loop.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageOutcome {
     /// How long it was, seconds.
     pub seconds: f64,
@@ -101,7 +103,7 @@ impl ScheduleOutcome {
 }
 
 /// What became of a bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kept {
     /// The run kept it.
@@ -113,7 +115,7 @@ pub enum Kept {
 }
 
 /// A bound that was to be kept (`--fail`).
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
     /// As it was written: the run has failed where this holds.
     pub expression: String,

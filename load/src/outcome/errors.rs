@@ -1,12 +1,13 @@
 //! What can go wrong with a request: one table, out of which the counters, their names and their meanings come.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// The table: field, name in a report, meaning, [`Failure`].
 macro_rules! kinds {
     ($($(#[$about:meta])* $field:ident, $failure:ident, $name:literal, $meaning:literal;)*) => {
         /// What went wrong, each kind apart. A request counts once.
-        #[derive(
-            Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-        )]
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         pub struct Errors {
             $($(#[$about])* pub $field: u64,)*
         }
@@ -18,9 +19,14 @@ macro_rules! kinds {
         }
 
         impl Errors {
-            /// Each kind with its count, in the order of a request's life.
-            pub fn kinds(&self) -> Vec<(&'static str, u64)> {
-                vec![$(($name, self.$field)),*]
+            /// Each kind with its count and its meaning, in the order of a request's life.
+            pub fn kinds(&self) -> Vec<(&'static str, u64, &'static str)> {
+                vec![$(($name, self.$field, $meaning)),*]
+            }
+
+            /// Those that there were.
+            pub fn found(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> + use<> {
+                self.kinds().into_iter().filter(|(_, count, _)| *count > 0)
             }
 
             /// All kinds together.
@@ -38,14 +44,6 @@ macro_rules! kinds {
             /// Adds others.
             pub fn add(&mut self, other: &Errors) {
                 $(self.$field += other.$field;)*
-            }
-        }
-
-        /// What a kind means, by its name.
-        pub fn error_meaning(kind: &str) -> &'static str {
-            match kind {
-                $($name => $meaning,)*
-                _ => "",
             }
         }
     };

@@ -1,6 +1,9 @@
 //! A distribution of durations as a report has it, and up to where it is known.
 
 use crate::histogram;
+use hdrhistogram::Histogram;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// By how much a percentile may be longer than it says and still be told as known.
 const LITTLE: f64 = 1.05;
@@ -9,7 +12,7 @@ const LITTLE: f64 = 1.05;
 pub const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99];
 
 /// A distribution of durations, in microseconds, three significant digits.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// The mean.
     pub mean: f64,
@@ -36,7 +39,7 @@ fn all() -> f64 {
 }
 
 /// The highest percentile of those told up to which all are known, see [`Latency::known_to`]; 0: none is.
-fn known_to(histogram: &hdrhistogram::Histogram<u64>, unfinished: &hdrhistogram::Histogram<u64>) -> f64 {
+fn known_to(histogram: &Histogram<u64>, unfinished: &Histogram<u64>) -> f64 {
     let mut answers = histogram.clone();
     if unfinished.is_empty() || answers.subtract(unfinished).is_err() {
         return all();
@@ -50,6 +53,11 @@ fn known_to(histogram: &hdrhistogram::Histogram<u64>, unfinished: &hdrhistogram:
     PERCENTILES.into_iter().take_while(|percent| is_known(*percent)).last().unwrap_or(0.0)
 }
 
+/// A percentile of a histogram, no longer than the longest; 0 of none.
+fn value(histogram: &Histogram<u64>, percent: f64) -> u64 {
+    histogram.value_at_percentile(percent).min(histogram.max())
+}
+
 /// With so few digits behind the point that a text of it, read again, is the same number.
 fn thousandths(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
@@ -57,25 +65,18 @@ fn thousandths(value: f64) -> f64 {
 
 impl Latency {
     /// What a histogram of microseconds comes to. An empty one is all zeros.
-    pub fn of(histogram: &hdrhistogram::Histogram<u64>) -> Self {
+    pub fn of(histogram: &Histogram<u64>) -> Self {
         Self::with_unfinished(histogram, &histogram::empty())
     }
 
     /// The same where these of the histogram's durations are of requests that had no answer yet.
-    pub fn with_unfinished(
-        histogram: &hdrhistogram::Histogram<u64>,
-        unfinished: &hdrhistogram::Histogram<u64>,
-    ) -> Self {
-        let is_empty = histogram.is_empty();
-        let value = |percent: f64| {
-            if is_empty { 0 } else { histogram.value_at_percentile(percent).min(histogram.max()) }
-        };
+    pub fn with_unfinished(histogram: &Histogram<u64>, unfinished: &Histogram<u64>) -> Self {
         Latency {
-            mean: if is_empty { 0.0 } else { thousandths(histogram.mean()) },
-            deviation: if is_empty { 0.0 } else { thousandths(histogram.stdev()) },
-            min: if is_empty { 0 } else { histogram.min() },
+            mean: thousandths(histogram.mean()),
+            deviation: thousandths(histogram.stdev()),
+            min: histogram.min(),
             max: histogram.max(),
-            percentiles: PERCENTILES.iter().map(|&percent| (percent, value(percent))).collect(),
+            percentiles: PERCENTILES.map(|percent| (percent, value(histogram, percent))).into(),
             known_to: known_to(histogram, unfinished),
             histogram: histogram::encode(histogram),
         }
@@ -91,9 +92,19 @@ impl Latency {
         percent <= self.known_to
     }
 
-    /// A percentile out of the list; 0 where it is not in it.
+    /// A percentile: 100 is the longest, one that is not in the list comes from the histogram.
     pub fn percentile(&self, percent: f64) -> u64 {
-        self.percentiles.iter().find(|(name, _)| (name - percent).abs() < 1e-9).map_or(0, |(_, value)| *value)
+        let listed = self.percentiles.iter().find(|(name, _)| (name - percent).abs() < 1e-9);
+        match listed {
+            _ if percent >= 100.0 => self.max,
+            Some((_, value)) => *value,
+            None => value(&self.decoded(), percent),
+        }
+    }
+
+    /// The whole histogram; an empty one where a file has none that can be read.
+    pub fn decoded(&self) -> Histogram<u64> {
+        histogram::decode(&self.histogram).unwrap_or_else(|_| histogram::empty())
     }
 }
 
@@ -101,7 +112,7 @@ impl Latency {
 mod tests {
     use super::*;
 
-    fn of(values: impl Iterator<Item = u64>) -> hdrhistogram::Histogram<u64> {
+    fn of(values: impl Iterator<Item = u64>) -> Histogram<u64> {
         let mut histogram = histogram::empty();
         values.for_each(|value| histogram.saturating_record(value));
         histogram
@@ -109,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_percentile_is_known_where_what_had_no_answer_cannot_change_it_by_much() {
-        let known_to = |answers: &hdrhistogram::Histogram<u64>, waiting: &hdrhistogram::Histogram<u64>| {
+        let known_to = |answers: &Histogram<u64>, waiting: &Histogram<u64>| {
             let mut both = answers.clone();
             both.add(waiting).expect("both have the same bounds");
             Latency::with_unfinished(&both, waiting).known_to

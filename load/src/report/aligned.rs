@@ -3,6 +3,11 @@
 /// Lines of cells, each column as wide as its widest cell and two blanks apart, so many columns to the left and the others to the right. A
 /// line that is shorter than the first ends with a text that is as long as it likes.
 pub fn aligned(lines: &[Vec<String>], left: usize) -> String {
+    columns(lines, |column| column < left)
+}
+
+/// The same where the columns that stand to the left are anywhere.
+pub(super) fn columns(lines: &[Vec<String>], is_left: impl Fn(usize) -> bool) -> String {
     let columns = lines.first().map_or(0, Vec::len);
     let length = |line: &Vec<String>, column: usize| {
         let is_cell = line.len() == columns || column + 1 < line.len();
@@ -11,7 +16,7 @@ pub fn aligned(lines: &[Vec<String>], left: usize) -> String {
     let width = |column: usize| lines.iter().map(|line| length(line, column)).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let cell = |(column, (cell, &width)): (usize, (&String, &usize))| {
-        if column < left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        if is_left(column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
     };
     let line = |line: &Vec<String>| {
         let cells: Vec<String> = line.iter().zip(&widths).enumerate().map(cell).collect();

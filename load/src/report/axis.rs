@@ -2,7 +2,8 @@
 //!
 //! Pure numbers and short labels; knows no pixels but for [`fitting`]. Next: `plot`.
 
-use super::quantity;
+use super::quantity::seconds;
+use std::iter::successors;
 
 /// From here on the largest of an axis is so many times its smallest that equal distances would hide the small ones.
 const WIDE: f64 = 20.0;
@@ -42,9 +43,9 @@ impl Scale {
         if place.is_finite() { place.clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// Whether distances are ratios.
-    pub(super) fn is_logarithmic(self) -> bool {
-        self.least > 0.0
+    /// What is to be said where distances are ratios.
+    pub(super) fn remark(self) -> &'static str {
+        if self.least > 0.0 { "; upwards, equal distances are equal ratios" } else { "" }
     }
 
     /// Round values along the axis.
@@ -54,15 +55,14 @@ impl Scale {
             let step = rounded(most / UPWARDS, true);
             return (0..=(most / step + 1e-6) as u32).map(|number| f64::from(number) * step).collect();
         }
-        let powers = least.log10().floor() as i32..=most.log10().ceil() as i32;
-        let inside = |value: &f64| (least * 0.999..=most * 1.001).contains(value);
-        let of = |digits: &[f64]| -> Vec<f64> {
-            let steps =
-                powers.clone().flat_map(|power| digits.iter().map(move |digit| digit * 10f64.powi(power)));
-            steps.filter(inside).collect()
-        };
-        let all = of(&[1.0, 2.0, 5.0]);
-        if all.len() as f64 <= 2.0 * UPWARDS { all } else { of(&[1.0]) }
+        // From 1 to 2, from 2 to 5, from 5 to 10.
+        let steps = successors(Some(least), |value| Some(rounded(value * 1.5, true)));
+        let all: Vec<f64> = steps.take_while(|value| *value <= most * 1.001).collect();
+        let is_power = |value: &f64| (value.log10() - value.log10().round()).abs() < 1e-6;
+        match all.len() as f64 <= 2.0 * UPWARDS {
+            true => all,
+            false => all.into_iter().filter(is_power).collect(),
+        }
     }
 
     /// Ticks whose labels say the value.
@@ -112,7 +112,10 @@ pub(super) fn time_ticks(seconds: f64) -> Vec<AxisTick> {
     let numbers = (0..=number).step_by(2).chain((1..=number).step_by(2));
     let tick = |number| {
         let at = f64::from(number) * step;
-        AxisTick { place: if seconds > 0.0 { at / seconds } else { 0.0 }, label: quantity::span(at) }
+        AxisTick {
+            place: if seconds > 0.0 { at / seconds } else { 0.0 },
+            label: self::seconds(at).to_string(),
+        }
     };
     numbers.map(tick).collect()
 }
@@ -139,8 +142,7 @@ impl Percentiles {
     pub(super) fn ticks(self) -> Vec<AxisTick> {
         const NAMED: [f64; 9] = [99.0, 99.9, 50.0, 90.0, 99.99, 0.0, 99.999, 99.9999, 75.0];
         let there = NAMED.into_iter().filter(|percent| -(1.0 - percent / 100.0).log10() <= self.nines + 1e-9);
-        let tick =
-            |percent| AxisTick { place: self.place(percent / 100.0), label: quantity::percentile(percent) };
+        let tick = |percent| AxisTick { place: self.place(percent / 100.0), label: format!("{percent}%") };
         there.map(tick).collect()
     }
 }
@@ -182,8 +184,8 @@ mod tests {
         assert_eq!(scale.values(), [500.0, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4]);
         assert!((scale.place(5_000.0) - 0.5).abs() < 1e-9);
         assert_eq!(Scale { least: 1.0, most: 1e9 }.values().len(), 10);
-        assert!(!Scale::fitting([700.0, 3_000.0].into_iter()).is_logarithmic());
-        assert!(!Scale::fitting(std::iter::empty()).is_logarithmic());
+        assert_eq!(Scale::fitting([700.0, 3_000.0].into_iter()).remark(), "");
+        assert_eq!(Scale::fitting(std::iter::empty()).remark(), "");
     }
 
     /// The labels that have room, from the left.

@@ -36,43 +36,14 @@ pub(super) fn warning(text: &str) -> String {
     format!("<p class=\"warning\" role=\"note\">{}</p>", escape(text))
 }
 
-/// A table whose first column names its rows. All cells are text; the other columns are numbers and stand to the right,
-/// but for those in `words`. Nothing without rows.
-pub(super) fn table(caption: &str, head: &[&str], rows: &[Vec<String>], words: &[usize]) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let class = |column: usize| if column == 0 || words.contains(&column) { " class=\"words\"" } else { "" };
-    let cell = |(column, cell): (usize, &String)| {
-        let (tag, scope) = if column == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
-        format!("<{tag}{scope}{}>{}</{tag}>", class(column), escape(cell))
-    };
-    let row =
-        |row: &Vec<String>| format!("<tr>{}</tr>", row.iter().enumerate().map(cell).collect::<String>());
-    let name =
-        |(column, name): (usize, &&str)| format!("<th scope=\"col\"{}>{}</th>", class(column), escape(name));
-    let (head, rows): (String, String) =
-        (head.iter().enumerate().map(name).collect(), rows.iter().map(row).collect());
-    let caption = escape(caption);
-    // A wide table scrolls by itself; whoever has no pointer reaches it by the keyboard.
-    format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table><caption>{caption}</caption>\
-         <thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
+/// The heading of a part of the page.
+pub(super) fn section(heading: &str) -> String {
+    format!("<h2>{}</h2>", escape(heading))
 }
 
 /// What is folded away until it is asked for. `summary` is text, `body` is HTML.
 pub(super) fn folded(summary: &str, body: &str) -> String {
     format!("<details><summary>{}</summary>{body}</details>", escape(summary))
-}
-
-/// The figures that matter, large: name, value, and a remark that may be empty.
-pub(super) fn tiles(tiles: &[(&str, String, String)]) -> String {
-    let tile = |(name, value, remark): &(&str, String, String)| {
-        let [name, value, remark] = [name, value.as_str(), remark].map(escape);
-        format!("<div><dt>{name}</dt><dd>{value}</dd><dd class=\"soft\">{remark}</dd></div>")
-    };
-    format!("<dl class=\"tiles\">{}</dl>", tiles.iter().map(tile).collect::<String>())
 }
 
 /// A picture with its caption and its legend (class and name of each colour). `picture` is HTML, and so is what stands `below`.

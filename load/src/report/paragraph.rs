@@ -5,21 +5,16 @@ const COLUMNS: usize = 100;
 
 /// A paragraph in lines of at most a hundred columns, each with so many blanks before it and ended. A longer word stays whole.
 pub fn wrapped(paragraph: &str, indent: usize) -> String {
-    let mut out = String::new();
-    let mut width = 0;
+    let mut lines: Vec<String> = Vec::new();
     for word in paragraph.split_ascii_whitespace() {
-        let length = word.chars().count();
-        if width > 0 && width + 1 + length > COLUMNS {
-            out.push('\n');
-            width = 0;
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= COLUMNS => {
+                line.extend([" ", word]);
+            }
+            _ => lines.push(" ".repeat(indent) + word),
         }
-        let blanks = if width == 0 { indent } else { 1 };
-        out.extend(std::iter::repeat_n(' ', blanks));
-        out.push_str(word);
-        width += blanks + length;
     }
-    out.push('\n');
-    out
+    lines.join("\n") + "\n"
 }
 
 #[cfg(test)]

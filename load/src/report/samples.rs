@@ -1,7 +1,7 @@
 //! Outcomes for tests: made by a fixed recipe, so that pictures and texts of them stay the same.
 
 use crate::histogram;
-use crate::outcome::{Counts, Errors, Generator, Latency, OfUrl, Outcome, SearchOutcome, Slice, Tried};
+use crate::outcome::{Counts, Errors, Generator, Goal, Latency, OfUrl, Outcome, SearchOutcome, Slice, Tried};
 use crate::plan::{Arrivals, Expect, Mode, Plan, Target};
 use std::f64::consts::TAU;
 use std::time::Duration;
@@ -155,8 +155,7 @@ pub(crate) fn searched() -> Outcome {
         miss: miss.map(str::to_owned),
     };
     let search = SearchOutcome {
-        p99: Some(50_000),
-        errors: 0.001,
+        goal: Goal { p99: Some(50_000), errors: 0.001 },
         found: "5,000 requests a second hold; at 5,100 only 87 % were answered in time".to_owned(),
         confirmed: None,
         trials: vec![

@@ -1,69 +1,75 @@
 //! Pages as a whole: that no text becomes markup, that nothing is fetched.
 
 use super::samples;
-use super::steps::{MeasuredParty, Page, Row};
+use super::steps::{Bar, Page, Row};
+use super::table::Table;
 use super::{html, steps};
 use crate::outcome::{Outcome, SearchOutcome};
 use millstream_tests::browser::{Browser, Inspection};
 use proptest::prop_assert_eq;
 use proptest::test_runner::{Config, TestRunner};
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 /// A ladder as one would be measured, with a wrong step, one that a peer cannot do, and a floor.
 fn ladder() -> Page {
-    let measure = |party: &str, rate: f64, times: f64| MeasuredParty {
-        party: party.to_owned(),
-        rate,
-        low: rate * 0.94,
-        high: rate * 1.03,
-        factor: Some(times),
-        p50: Duration::from_secs_f64(200.0 / rate),
-        p99: Duration::from_secs_f64(500.0 / rate),
-        origin_requests: Some(if times > 10.0 { 12 } else { 10_000 }),
-        bytes: Some(12_345_678),
-        cpu_proxy: (times > 1.0).then_some(Duration::from_nanos(11_230)),
-        cpu_origin: Some(Duration::from_millis(1).div_f64(times)),
-        cpu_generator: Some(Duration::from_nanos(7_500)),
-        time_wait: Some(if times < 1.2 { 8_123 } else { 0 }),
-        ..MeasuredParty::default()
+    let bar = |party: &str, times: f64| {
+        let rate = times * 1_520.0;
+        let told = format!("{rate:.0}/s · ×{times}");
+        Bar { party: party.to_owned(), rates: Some([rate, rate * 0.94, rate * 1.03]), told }
     };
-    let row = |name: &str, what: &str, ours: f64, theirs: f64| Row {
+    let mut rows: Vec<Row> = [
+        ("the API alone", 1.0, 1.0),
+        ("proxied, no keep-alive", 0.9, 0.85),
+        ("keep-alive", 1.3, 1.25),
+        ("compression and log off", 1.34, 1.31),
+        ("microcache 1 s", 19.2, 17.9),
+        ("lock and stale", 21.0, 18.8),
+        ("as the API says", 23.1, 20.1),
+        ("in memory", 27.9, 21.3),
+        ("buffered access log", 27.0, 20.7),
+        ("over TLS", 17.4, 14.2),
+    ]
+    .map(|(name, ours, theirs)| Row {
         name: name.to_owned(),
-        what: what.to_owned(),
         expected: None,
-        measures: vec![
-            measure("Millstream", ours * 1_520.0, ours),
-            measure("nginx", theirs * 1_520.0, theirs),
-        ],
-    };
-    let mut rows = vec![
-        row("the API alone", "No proxy: what the API does by itself.", 1.0, 1.0),
-        row(
-            "proxied, no keep-alive",
-            "A new connection to the API for each request, as nginx did by default.",
-            0.9,
-            0.85,
-        ),
-        row("keep-alive", "Connections to the API are used again.", 1.3, 1.25),
-        row("compression and log off", "Nothing is compressed and nothing is logged.", 1.34, 1.31),
-        row("microcache 1 s", "Each answer is kept for one second.", 19.2, 17.9),
-        row("lock and stale", "One request fills, the others wait or get what is stale.", 21.0, 18.8),
-        row("as the API says", "Kept as long as the answers' own fields say.", 23.1, 20.1),
-        row("in memory", "The zone has no directory.", 27.9, 21.3),
-        row("buffered access log", "The log is written in blocks.", 27.0, 20.7),
-        row("over TLS", "The same, with clients over TLS 1.3.", 17.4, 14.2),
-    ];
-    rows[4].measures[1].wrong = Some("3 of 1,000 answers had another body than the API's own".to_owned());
-    rows[4].measures[1].factor = None;
-    rows[5].measures[1].cannot = Some("it has no such directive".to_owned());
-    rows[7].measures[0].floor = Some("the generator's busiest thread worked 98 % of the time".to_owned());
+        bars: vec![bar("Millstream", ours), bar("nginx", theirs)],
+    })
+    .into();
+    for (row, told) in [(4, "wrong answers"), (5, "cannot")] {
+        rows[row].bars[1] = Bar { party: "nginx".to_owned(), rates: None, told: told.to_owned() };
+    }
+    rows[7].bars[0].told.insert_str(0, "≥ ");
+    let mut figures: Vec<Vec<String>> = rows
+        .iter()
+        .flat_map(|row| {
+            row.bars
+                .iter()
+                .map(|bar| vec![row.name.clone(), bar.party.clone(), bar.told.clone(), "1.3ms".to_owned()])
+        })
+        .collect();
+    // A row that ends with words.
+    figures[11].truncate(3);
     Page {
         title: "The ladder on http://127.0.0.1:8000/api/items".to_owned(),
         subtitle: "10 steps, 3 rounds of 2s each, interleaved; 200 connections, closed loop; medians.".to_owned(),
         warnings: vec!["The origin is simulated: an embedded API with a pool of workers.".to_owned()],
-        row: steps::RowName::Step,
         rows,
+        tables: vec![
+            Table {
+                caption: "What each step brings".to_owned(),
+                head: vec!["by", "requests/s", "median"],
+                rows: figures,
+                words: &[1],
+            },
+            Table {
+                caption: "What is to be said of them".to_owned(),
+                head: vec!["by", "remark"],
+                rows: vec![["microcache 1 s", "nginx", "3 of 1,000 answers had another body than the API's own"]
+                    .map(str::to_owned)
+                    .into()],
+                words: &[1, 2],
+            },
+        ],
         verdict: vec![
             "The load generator is the limit at the top step: its busiest thread worked 98 % of the time, the proxy's 61 %."
                 .to_owned(),
@@ -77,15 +83,8 @@ fn ladder() -> Page {
 fn capacity() -> Page {
     let row = |name: &str, rate: f64, expected: Option<f64>| Row {
         name: name.to_owned(),
-        what: String::new(),
         expected,
-        measures: vec![MeasuredParty {
-            party: "Millstream".to_owned(),
-            rate,
-            low: rate,
-            high: rate,
-            ..MeasuredParty::default()
-        }],
+        bars: vec![Bar { party: "Millstream".to_owned(), rates: Some([rate; 3]), told: format!("{rate}/s") }],
     };
     Page {
         title: "Two APIs behind one proxy".to_owned(),
@@ -171,13 +170,13 @@ fn ladder_of(text: &str) -> Page {
     }
     for row in &mut page.rows {
         row.name = text.to_owned();
-        row.what = format!("what {text}");
-        row.measures.truncate(1);
-        row.measures[0].party = text.to_owned();
-        let measure = &mut row.measures[0];
-        for place in [&mut measure.floor, &mut measure.wrong, &mut measure.cannot] {
-            *place = place.as_ref().map(|_| text.to_owned());
+        for bar in &mut row.bars {
+            (bar.party, bar.told) = (text.to_owned(), text.to_owned());
         }
+    }
+    for table in &mut page.tables {
+        table.caption = text.to_owned();
+        table.rows.iter_mut().flatten().for_each(|cell| *cell = text.to_owned());
     }
     page
 }

@@ -82,7 +82,7 @@ fn what_failed_in_a_log_may_fail_again_and_nothing_else() {
     let url = format!("http://{}", origin.address());
     let (status, told, complained) = bench(&["-n", "100", "-c", "1", "--log", &log, &url]);
     assert_eq!(status, 0, "{complained}");
-    assert!(told.contains("Errors: 50 (50.0 %)"), "{told}");
+    assert!(told.contains("Errors: 50 (50 %)"), "{told}");
     assert!(complained.contains("1 of the distinct requests failed in the log too"), "{complained}");
     let (_, told, complained) = bench(&["-n", "100", "-c", "1", "--status", "200", "--log", &log, &url]);
     assert!(told.contains("Errors: 100 (100 %)") && !complained.contains("in the log too"), "{complained}");
@@ -208,7 +208,7 @@ fn with_same_body_another_body_than_the_first_is_an_error() {
     assert!(told.contains("Errors: none"), "{told}");
     let (status, told, _) = bench(&["-q", "-n", "40", "-c", "1", "--same-body", &changing]);
     assert_eq!(status, 0, "{told}");
-    assert!(told.contains("Errors: 10 (25.0 %)") && told.contains("body that was not expected"), "{told}");
+    assert!(told.contains("Errors: 10 (25 %)") && told.contains("body that was not expected"), "{told}");
     let (_, told, _) = bench(&["-q", "-n", "40", "-c", "1", &changing]);
     assert!(told.contains("Errors: none"), "nobody asked for it: {told}");
 }
@@ -279,7 +279,7 @@ fn a_rate_that_needs_more_connections_than_ten_gets_them_and_an_unreached_one_na
     assert!(told.contains("as many connections as needed, up to "), "{told}");
     let (status, told, complained) = bench(&["-q", "--rate", "80", "-d", "2s", "-c", "4", &url]);
     assert_eq!(status, 0, "{complained}");
-    assert!(told.contains("NOT REACHED: 80.0 requests/s were asked for"), "{told}");
+    assert!(told.contains("NOT REACHED: 80 requests/s were asked for"), "{told}");
     assert!(told.contains("all 4 connections were busy") && told.contains("(-c)"), "{told}");
 }
 
@@ -297,9 +297,9 @@ fn what_a_load_left_with_the_server_is_not_taken_for_a_single_request() {
     let (status, told, complained) = bench(&["-q", "-c", "4", "-d", "2500ms", &url]);
     assert_eq!((status, complained.as_str()), (0, ""));
     let words = told.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("The first single request took 1.0"), "{told}");
+    assert!(words.contains("The first single request took 1"), "{told}");
     assert!(words.contains("the server was still busy with what came before"), "{told}");
-    let single = words.split("ms under load and ").nth(1).and_then(|rest| rest.split(" ms").next());
+    let single = words.split("ms under load and ").nth(1).and_then(|rest| rest.split("ms").next());
     let is_short = single.and_then(|number| number.parse::<f64>().ok()).is_none_or(|number| number < 300.0);
     assert!(is_short, "{told}");
 }
@@ -340,7 +340,7 @@ fn few_requests_need_no_more_connections_and_each_url_has_its_line() {
     let (status, told, complained) = bench(&["-q", "-n", "4", &url("one"), &url("two")]);
     assert_eq!((status, complained.as_str()), (0, ""), "{told}");
     for path in ["one", "two"] {
-        let line = told.lines().find(|line| line.starts_with("   ") && line.ends_with(&url(path)));
+        let line = told.lines().find_map(|line| line.strip_prefix("    ")?.strip_prefix(&url(path)));
         let figures: Vec<&str> = line.unwrap_or_default().split_ascii_whitespace().take(2).collect();
         assert_eq!(figures, ["2", "0"], "{told}");
     }

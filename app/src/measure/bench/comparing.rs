@@ -2,10 +2,10 @@
 //!
 //! Exit status: 0 no difference was found, 3 the second side is better, 4 it is worse, 5 it cannot be told, 1 a file is none of `bench`.
 
-use crate::cli::{Compare, JudgedBy};
+use crate::cli::Compare;
 use crate::measure::end::End;
 use crate::measure::output::Output;
-use millstream_load::compare::{self, COMPARISON, Change, Quantity};
+use millstream_load::compare::{self, COMPARISON, Change};
 use millstream_load::report::json;
 use std::process::ExitCode;
 
@@ -17,8 +17,7 @@ pub fn compare(flags: &Compare) -> Result<ExitCode, End> {
         sides => sides,
     };
     let mut output = Output::open(flags.json.as_deref(), None)?;
-    let read = |files| compare::read(files).map_err(|error| error.to_string());
-    let comparison = compare::compare(&read(before)?, &read(after)?, flags.by.map(quantity));
+    let comparison = compare::compare(&compare::read(before)?, &compare::read(after)?, flags.by);
     output.put(&compare::text(&comparison));
     output.write(|| json::write_versioned(COMPARISON, &comparison), String::new)?;
     Ok(ExitCode::from(match comparison.verdict {
@@ -27,15 +26,4 @@ pub fn compare(flags: &Compare) -> Result<ExitCode, End> {
         Change::Worse => 4,
         Change::Unknown => 5,
     }))
-}
-
-fn quantity(by: JudgedBy) -> Quantity {
-    match by {
-        JudgedBy::Rate => Quantity::Rate,
-        JudgedBy::P50 => Quantity::Latency(50.0),
-        JudgedBy::P75 => Quantity::Latency(75.0),
-        JudgedBy::P90 => Quantity::Latency(90.0),
-        JudgedBy::P99 => Quantity::Latency(99.0),
-        JudgedBy::P999 => Quantity::Latency(99.9),
-    }
 }

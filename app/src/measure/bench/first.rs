@@ -7,7 +7,7 @@
 use crate::measure::end::{self, End};
 use millstream_load::plan::{Mode, Plan, Target};
 use millstream_load::probe::{self, ProbeError, Reply};
-use millstream_load::report::quantity;
+use millstream_load::report::quantity::seconds;
 use millstream_load::stop::Stop;
 use millstream_load::target;
 use millstream_load::verdict::Once;
@@ -92,8 +92,8 @@ fn note(passed_over: &[f64], samples: &[Once]) -> Option<String> {
         " The first single request took {} and later ones {}: the server was still busy with what came before, or \
          not awake \
          yet, so only the later ones count.",
-        quantity::duration(longest * 1e6),
-        quantity::duration(once.total * 1e6)
+        seconds(longest),
+        seconds(once.total)
     ))
 }
 

@@ -5,7 +5,7 @@ use crate::measure::end;
 use millstream_load::drive;
 use millstream_load::plan::{Arrivals, Expect, Mode, Plan, Schedule, Target, Way};
 use millstream_load::replay::{self, Request};
-use millstream_load::report::quantity;
+use millstream_load::report::quantity::plural;
 use millstream_load::rows::{Rows, RowsError, RowsFormat, Template};
 use millstream_load::target::{self, Ask, Permission, Url};
 use std::fs::File;
@@ -274,7 +274,7 @@ fn replayed(flags: &Load, file: &Path) -> Result<Asked, String> {
         replay.skipped
     ));
     if replay.is_cut {
-        end::tell(&format!("only the first {} lines of the log are used", quantity::count(replay::LINES)));
+        end::tell(&format!("only the first {} of the log are used", plural(replay::LINES, "line")));
     }
     let failing = replay.requests.iter().filter(|(_, statuses)| !statuses.is_empty()).count();
     if failing > 0 && flags.status.is_empty() {

@@ -1,11 +1,11 @@
 //! How a run went over time: rate, errors and latency as pictures, and the same in figures.
 
-use super::{row, scale_remark};
 use crate::outcome::{Outcome, Slice};
 use crate::report::axis::{Scale, ends, time_ticks};
-use crate::report::page::{folded, table};
+use crate::report::page::{folded, paragraphs, section};
 use crate::report::plot::{Curve, Plot};
-use crate::report::quantity::{count, duration, rate, span, tick};
+use crate::report::quantity::{Count, Number, Time, seconds};
+use crate::report::table::{Table, row};
 
 /// The most points of a curve over time: more than that, and neighbours are drawn as one.
 const POINTS: usize = 300;
@@ -30,65 +30,79 @@ fn merged(slices: &[Slice], most: usize) -> Vec<Slice> {
         .collect()
 }
 
+/// What is drawn of each slice; none where it has no such figure.
+type Figure = fn(&Slice) -> Option<f64>;
+
 /// The pictures, and their table.
 pub(super) fn over_time(outcome: &Outcome) -> String {
     let slices = merged(&outcome.slices, POINTS);
     let (Some(first), Some(last)) = (slices.first(), slices.last()) else {
-        return "<h2>Over time</h2><p>The run was too short to be told apart in time.</p>".to_owned();
+        return section("Over time") + &paragraphs(["The run was too short to be told apart in time."]);
     };
-    let (end, each) = (last.at + last.seconds, span(first.seconds));
+    let (end, each) = (last.at + last.seconds, seconds(first.seconds));
     let x = |slice: &Slice| ((slice.at + slice.seconds / 2.0) / end).clamp(0.0, 1.0);
-    let curve = |(name, class), scale: Scale, value: &dyn Fn(&Slice) -> Option<f64>| {
-        let points = slices.iter().filter_map(|slice| Some((x(slice), scale.place(value(slice)?))));
-        Curve { name, class, points: points.collect() }
+    let figure = |(id, caption),
+                  description: &str,
+                  scale: Scale,
+                  unit: fn(f64) -> String,
+                  lines: &[(_, _, Figure)],
+                  below: &str| {
+        let curve = |&(name, class, value): &(_, _, Figure)| {
+            let points = slices.iter().filter_map(|slice| Some((x(slice), scale.place(value(slice)?))));
+            Curve { name, class, points: points.collect() }
+        };
+        let curves = lines.iter().map(curve).collect();
+        Plot { id, caption, description, across: time_ticks(end), upwards: scale.ticks(unit), curves }
+            .figure(below)
     };
-    let figure = |(id, caption), description: &str, upwards, curves, below: &str| {
-        Plot { id, caption, description, across: time_ticks(end), upwards, curves }.figure(below)
-    };
-    let answers = |slice: &Slice| Some(slice.answers as f64 / slice.seconds);
-    let errors = |slice: &Slice| Some(slice.errors as f64 / slice.seconds);
+    let answers: Figure = |slice| Some(slice.answers as f64 / slice.seconds);
+    let errors: Figure = |slice| Some(slice.errors as f64 / slice.seconds);
+    let number = |value: f64| Number(value).to_string();
     let (least, most) = ends(slices.iter().filter_map(answers));
-    let scale = Scale::linear(most);
     let mut html = figure(
         ("rate", "Rate over time"),
-        &format!("Between {} and {} answers per second, in slices of {each}.", rate(least), rate(most)),
-        scale.ticks(tick),
-        vec![curve(("answers per second", "first"), scale, &answers)],
+        &format!("Between {} and {} answers per second, in slices of {each}.", Number(least), Number(most)),
+        Scale::linear(most),
+        number,
+        &[("answers per second", "first", answers)],
         "",
     );
     let (_, most) = ends(slices.iter().filter_map(errors));
     if most > 0.0 {
         // On a scale of their own: beside many answers a few would be a line at the bottom.
-        let scale = Scale::linear(most);
         html += &figure(
             ("errors", "Errors over time"),
-            &format!("At the most {} per second.", rate(most)),
-            scale.ticks(tick),
-            vec![curve(("errors per second", "error"), scale, &errors)],
+            &format!("At the most {} per second.", Number(most)),
+            Scale::linear(most),
+            number,
+            &[("errors per second", "error", errors)],
             "",
         );
     }
     // A slice in which nothing was answered has no latency; it is left out, not drawn as 0.
-    let p50 = |slice: &Slice| (slice.max > 0).then_some(slice.p50 as f64);
-    let p99 = |slice: &Slice| (slice.max > 0).then_some(slice.p99 as f64);
+    let p50: Figure = |slice| (slice.max > 0).then_some(slice.p50 as f64);
+    let p99: Figure = |slice| (slice.max > 0).then_some(slice.p99 as f64);
     let scale = Scale::fitting(slices.iter().filter_map(p50).chain(slices.iter().filter_map(p99)));
-    let latencies = figure(
+    html + &figure(
         ("latency", "Latency over time"),
-        &format!("Median and 99th percentile of each slice of {each}{}.", scale_remark(scale)),
-        scale.ticks(|value| span(value / 1e6)),
-        vec![curve(("median", "first"), scale, &p50), curve(("99th percentile", "second"), scale, &p99)],
-        &times(outcome),
-    );
-    html + &latencies
+        &format!("Median and 99th percentile of each slice of {each}{}.", scale.remark()),
+        scale,
+        |microseconds| Time(microseconds).to_string(),
+        &[("median", "first", p50), ("99th percentile", "second", p99)],
+        &folded("Both in figures", &times(outcome).html()),
+    )
 }
 
-fn times(outcome: &Outcome) -> String {
+fn times(outcome: &Outcome) -> Table {
     let cells = |slice: &Slice| {
-        let times = [slice.p50, slice.p99, slice.max].map(|microseconds| duration(microseconds as f64));
-        let counts = [rate(slice.answers as f64 / slice.seconds), count(slice.errors)];
-        row(&format!("{:.1}s", slice.at), counts.into_iter().chain(times))
+        let [p50, p99, longest] = [slice.p50, slice.p99, slice.max].map(|time| Time(time as f64));
+        let rate = Number(slice.answers as f64 / slice.seconds);
+        row(format!("{:.1}s", slice.at), [rate, Count(slice.errors), p50, p99, longest])
     };
-    let rows: Vec<Vec<String>> = merged(&outcome.slices, ROWS).iter().map(cells).collect();
-    let head = ["From", "Answers/s", "Errors", "Median", "99%", "Longest"];
-    folded("Both in figures", &table("Rate and latency over time", &head, &rows, &[]))
+    Table {
+        caption: "Rate and latency over time".to_owned(),
+        head: vec!["Answers/s", "Errors", "Median", "99%", "Longest"],
+        rows: merged(&outcome.slices, ROWS).iter().map(cells).collect(),
+        words: &[],
+    }
 }

@@ -1,0 +1,430 @@
+//! What there is to say of a run: the same facts, tables and doubts in a terminal and on a page.
+//!
+//! A fact is a name and words. Nothing here knows how either looks. Next: `text` and `html`, which show it; `compare`, which asks whether
+//! two runs have the same setup.
+
+use super::CLOSES;
+use super::quantity::{Bytes, Count, Number, Quantity, Rate, Share, Time, Unknown, moment, plural, seconds};
+use super::table::{Table, row};
+use crate::outcome::{
+    Cause, Http2Outcome, Judged, Kept, Latency, OfUrl, Outcome, ScheduleOutcome, StageOutcome,
+};
+use crate::plan::{Arrivals, Mode};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+/// A name, and what is to be said under it.
+pub(crate) type Fact = (&'static str, String);
+
+/// The most URLs that are told apart from other lists of so many; longer ones by their sum.
+const LISTED: usize = 20;
+/// From this share on errors are a matter of their own: a fast refusal makes a fast rate.
+const MANY_ERRORS: f64 = 0.01;
+/// Runs below so many seconds are too short for the kernel to say how busy the machine was: it counts in hundredths.
+const SHORTEST: f64 = 0.1;
+
+/// The first of them, and how many there are besides.
+pub(super) fn named(urls: &[String], most: usize) -> String {
+    let named = urls.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(" ");
+    match urls.len().saturating_sub(most) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+/// Which loop it was.
+fn loop_name(mode: Mode) -> String {
+    match mode {
+        Mode::Closed => "closed loop".to_owned(),
+        Mode::Open { rate, arrivals } => {
+            let arrivals = match arrivals {
+                Arrivals::Constant => "constant intervals",
+                Arrivals::Poisson => "Poisson arrivals",
+            };
+            format!("open loop at {} requests/s ({arrivals})", Number(rate))
+        }
+    }
+}
+
+/// Which loop it was, and what latency means in it.
+pub(super) fn loop_sentence(mode: Mode) -> String {
+    let means = match mode {
+        Mode::Closed => {
+            ": each request follows an answer; latency counts from sending, so a stall shows in few requests"
+        }
+        Mode::Open { .. } => "; latency counts from when a request was due, so a stall shows in full",
+    };
+    loop_name(mode) + means
+}
+
+/// How it was measured: runs that differ in any of this are not of one kind.
+pub(crate) fn setup(outcome: &Outcome) -> Vec<Fact> {
+    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
+    let count = |number: u32| Count(number.into()).to_string();
+    let mut urls = named(&outcome.urls, LISTED);
+    // Two long lists that differ further down must not look the same.
+    if let more @ [_, ..] = outcome.urls.get(LISTED..).unwrap_or_default() {
+        let bytes = more.iter().flat_map(|url| url.bytes());
+        let sum = bytes.fold(5381u32, |sum, byte| sum.wrapping_mul(33).wrapping_add(u32::from(byte)));
+        urls += &format!(" (checksum {sum:08x})");
+    }
+    vec![
+        ("URL", urls),
+        ("Loop", loop_name(outcome.mode)),
+        ("Number of connections", count(outcome.connections)),
+        ("Keep-alive", yes(outcome.keep_alive)),
+        ("Protocol", if outcome.http2.is_some() { "HTTP/2" } else { "HTTP/1.1" }.to_owned()),
+        ("Number of requests at once on a connection", count(outcome.pipeline)),
+        ("TLS", yes(outcome.tls)),
+        ("Number of generator threads", count(outcome.threads)),
+    ]
+}
+
+/// Facts, and whether each is one.
+type MaybeFacts<const N: usize> = [(bool, &'static str, String); N];
+
+fn those_that_are(
+    maybe: impl IntoIterator<Item = (bool, &'static str, String)>,
+) -> impl Iterator<Item = Fact> {
+    maybe.into_iter().filter(|(is_so, ..)| *is_so).map(|(_, name, words)| (name, words))
+}
+
+/// What was counted, and what was out of the ordinary.
+pub(super) fn facts(outcome: &Outcome) -> Vec<Fact> {
+    let maybe =
+        counted(outcome).into_iter().chain(connections(outcome)).chain(http2(outcome)).chain(lost(outcome));
+    let thresholds = outcome.thresholds.iter().map(kept);
+    those_that_are(maybe).chain(generator(outcome)).chain(thresholds).collect()
+}
+
+fn counted(outcome: &Outcome) -> MaybeFacts<3> {
+    let counts = &outcome.counts;
+    let [answers, requests, unfinished, due] =
+        [counts.answers, counts.requests, counts.unfinished, outcome.due()].map(Count);
+    let (under_way, took) = (under_way(outcome), seconds(outcome.seconds));
+    let [read, bodies, written] =
+        [counts.bytes_read, counts.bytes_body, counts.bytes_written].map(|bytes| Bytes(bytes as f64));
+    let each_second = Bytes(outcome.per_second(counts.bytes_read));
+    let share = Share(outcome.lost_share() - outcome.error_share());
+    let late = format!(
+        "{unfinished} of {due} requests due ({share}) had no answer at the end; each counts in the latency with its wait so far"
+    );
+    [
+        (true, "Requests", format!("{answers} answers to {requests} requests{under_way} in {took}")),
+        (
+            true,
+            "Bytes",
+            format!("{read} read ({each_second} a second), {bodies} in bodies; {written} written"),
+        ),
+        (counts.unfinished > 0, "Unfinished", late),
+    ]
+}
+
+fn connections(outcome: &Outcome) -> MaybeFacts<7> {
+    let counts = &outcome.counts;
+    let [opened, redirects, silent, resent, all] =
+        [counts.connections, counts.redirects, counts.silent, counts.resent, outcome.connections.into()]
+            .map(Count);
+    let how = match (outcome.keep_alive, outcome.warm_up > 0.0) {
+        (false, _) => " (one for each request: no keep-alive)",
+        (true, true) => " (in addition to those that the warm-up opened)",
+        (true, false) => "",
+    };
+    let why = match outcome.http2 {
+        Some(_) => "the server ended connections without an answer to them",
+        None => "the server closed connections after an earlier answer",
+    };
+    let waiting = format!(
+        "{silent} of {all} connections had no answer in all that time (the server accepted more than it serves at once); the \
+         latency does not include their wait"
+    );
+    let surplus = format!(
+        "{}, because more arrived than was asked for (a body longer than announced, a second answer)",
+        plural(counts.surplus, "connection")
+    );
+    [
+        (!counts.statuses.is_empty(), "Statuses", each(&counts.statuses)),
+        (true, "Connections opened", format!("{opened}{how}")),
+        (counts.redirects > 0, "Redirects", format!("{redirects}, each a request of its own")),
+        (outcome.is_closed_on(), "Connections closed", CLOSES.to_owned()),
+        (counts.silent > 0, "Kept waiting", waiting),
+        (counts.resent > 0, "Sent again", format!("{resent}, because {why}")),
+        (counts.surplus > 0, "Closed by the generator", surplus),
+    ]
+}
+
+fn http2(outcome: &Outcome) -> MaybeFacts<4> {
+    let Http2Outcome { allowed, going_away, resets, broken } = outcome.http2.clone().unwrap_or_default();
+    let (most, asked) = (allowed.unwrap_or_default(), outcome.pipeline);
+    let streams = format!(
+        "the server allows {most} of the {asked} asked for at once (SETTINGS_MAX_CONCURRENT_STREAMS)"
+    );
+    [
+        (allowed.is_some(), "Streams", streams),
+        (going_away > 0, "Connections that the server wanted to end (GOAWAY)", Count(going_away).to_string()),
+        (!resets.is_empty(), "Streams that the server ended", each(&resets)),
+        (
+            broken.is_some(),
+            "First broken rule of HTTP/2",
+            format!("the server sent {}", broken.unwrap_or_default()),
+        ),
+    ]
+}
+
+fn lost(outcome: &Outcome) -> MaybeFacts<3> {
+    let errors = outcome.counts.errors.total();
+    let (share, all) = (Share(outcome.error_share()), Share(outcome.lost_share()));
+    let both = format!("{all} of the requests due, errors and unfinished ones together");
+    [
+        (errors == 0, "Errors", "none".to_owned()),
+        (errors > 0, "Errors", format!("{} ({share})", Count(errors))),
+        (errors > 0 && outcome.counts.unfinished > 0, "Lost", both),
+    ]
+}
+
+/// What the generator used, and in an open loop how late it was.
+fn generator(outcome: &Outcome) -> impl Iterator<Item = Fact> + use<> {
+    let generator = &outcome.generator;
+    let cores_used = if outcome.seconds > 0.0 { generator.cpu_seconds / outcome.seconds } else { 0.0 };
+    let mut used = format!("{} of {} cores", Number(cores_used), generator.cores);
+    if outcome.counts.answers > 0 {
+        used += &format!(", {} CPU per answer", Time(generator.cpu_per_answer));
+    }
+    used += &format!(", busiest thread {}", Share(generator.busiest_thread));
+    if outcome.seconds >= SHORTEST {
+        used += &format!(", machine {} busy", Share(generator.machine_busy));
+    }
+    let lag = format!("{} at the 99th percentile", Time(generator.send_lag_p99 as f64));
+    let late = (outcome.mode != Mode::Closed).then_some(("Sent late by the generator itself", lag));
+    [("Generator", used)].into_iter().chain(late)
+}
+
+/// Each with its number.
+fn each(numbers: &BTreeMap<impl Display, u64>) -> String {
+    let each = numbers.iter().map(|(name, number)| format!("{name}: {}", Count(*number)));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// Why a closed loop has fewer answers than requests where nothing failed: the last ones had not come when it ended.
+fn under_way(outcome: &Outcome) -> String {
+    let (counts, errors) = (&outcome.counts, &outcome.counts.errors);
+    let ended = counts.answers + counts.resent + errors.total() - errors.connect - errors.tls;
+    let most = u64::from(outcome.connections) * u64::from(outcome.pipeline);
+    match counts.requests.saturating_sub(ended) {
+        left @ 1.. if outcome.mode == Mode::Closed && left <= most => {
+            format!(" ({} under way at the end)", Count(left))
+        }
+        _ => String::new(),
+    }
+}
+
+/// What became of a bound: `FAILED`, `p99>50ms: it was 60.2ms`.
+fn kept(judged: &Judged) -> Fact {
+    let (verdict, found) = match judged.verdict {
+        Kept::Passed => ("passed", "it was "),
+        Kept::Failed => ("FAILED", "it was "),
+        Kept::Unknown => ("UNKNOWN", "all that is known is: "),
+    };
+    (verdict, format!("{}: {found}{}", judged.expression, judged.found))
+}
+
+/// The same as a sentence.
+pub fn sentence(judged: &Judged) -> String {
+    let (verdict, words) = kept(judged);
+    format!("{verdict}: {words}")
+}
+
+/// What keeps the figures from being a result: a rate that was not reached, a generator that was the limit, an end before its time,
+/// many errors.
+pub(crate) fn doubts(outcome: &Outcome) -> Vec<Fact> {
+    let missed = outcome.not_reached().map(|missed| {
+        let (asked, why) = (Number(missed.asked), why_missed(outcome, missed.cause));
+        ("NOT REACHED", format!("{asked} requests/s were asked for: {why}"))
+    });
+    let limits = outcome.generator.limits.as_ref().map(|limits| {
+        let (name, means) = match outcome.mode {
+            Mode::Closed => {
+                ("FLOOR", "The server can do at least this; this run does not show how much more.")
+            }
+            Mode::Open { .. } => (
+                "CEILING",
+                "The latencies include the generator's own delay: the server's are no longer than these, and may be shorter.",
+            ),
+        };
+        (name, format!("{}. {means}", limits.trim_end_matches('.')))
+    });
+    let errors = outcome.error_share();
+    let early = "the run was ended early; all figures are of the time until then".to_owned();
+    let many = format!("{} of the requests failed; the figures are of what was left", Share(errors));
+    let others = those_that_are([
+        (outcome.interrupted, "INTERRUPTED", early),
+        (errors >= MANY_ERRORS, "ERRORS", many),
+    ]);
+    missed.into_iter().chain(limits).chain(others).collect()
+}
+
+fn why_missed(outcome: &Outcome, cause: Cause) -> String {
+    let busy = format!("all {} connections were busy", Count(outcome.connections.into()));
+    match cause {
+        Cause::Generator => "the generator is at its limit".to_owned(),
+        Cause::Connections => "connections fail, see below".to_owned(),
+        Cause::Server => "the server does not keep up".to_owned(),
+        Cause::Bound if outcome.service.is_empty() => busy + ", which -c bounds",
+        Cause::Bound => {
+            let each = outcome.service.mean;
+            let carried = f64::from(outcome.connections) * f64::from(outcome.pipeline) / (each / 1e6);
+            format!(
+                "{busy}, and they carry {} at {} per answer; more connections (-c) show whether the server can do more",
+                Rate(carried),
+                Time(each)
+            )
+        }
+    }
+}
+
+/// The answer: how many requests a second, and how fast.
+pub(super) fn answer(outcome: &Outcome) -> String {
+    let [p50, p99] = [50.0, 99.0].map(|percent| told(&outcome.latency, percent));
+    let is_floor = outcome.generator.limits.is_some() && outcome.mode == Mode::Closed;
+    let at_least = if is_floor { "At least " } else { "" };
+    match outcome.counts.answers {
+        0 => format!("No answers in {}", seconds(outcome.seconds)),
+        _ => format!("{at_least}{} requests/s, p50 {p50}, p99 {p99}", Number(outcome.rate())),
+    }
+}
+
+/// What was done: at what, when, how long and in which loop.
+pub(super) fn subject(outcome: &Outcome) -> String {
+    // In an open loop the number of connections is a bound.
+    let at_most = if outcome.mode == Mode::Closed { "" } else { "at most " };
+    format!(
+        "{}: {}, {} over {at_most}{}; {}",
+        named(&outcome.urls, 1),
+        moment(outcome.began_unix_milliseconds),
+        seconds(outcome.seconds),
+        plural(outcome.connections.into(), "connection"),
+        loop_sentence(outcome.mode)
+    )
+}
+
+/// A figure of a latency, microseconds; there is none where nothing was measured.
+fn if_any(is_any: bool, microseconds: f64) -> Quantity {
+    if is_any { Time(microseconds) } else { Unknown }
+}
+
+/// A percentile, and whether it is only known to be so long at least; 100 is the longest.
+pub(super) fn told(latency: &Latency, percent: f64) -> String {
+    let at_least = if latency.is_known(percent) { "" } else { "≥ " };
+    format!("{at_least}{}", if_any(!latency.is_empty(), latency.percentile(percent) as f64))
+}
+
+/// Means and what is around them, as `wrk` has them; of the rate by the slices of the run.
+pub(super) fn statistics(outcome: &Outcome) -> Table {
+    let latency = |name: &str, latency: &Latency| {
+        let time = |microseconds: f64| if_any(!latency.is_empty(), microseconds);
+        let [mean, deviation] = [latency.mean, latency.deviation].map(time);
+        let [most, least] = [latency.max, latency.min].map(|microseconds| time(microseconds as f64));
+        let within = within_deviation(latency).map_or(Unknown, Share);
+        row(name, [mean, deviation, most, within, least])
+    };
+    let mut rows = vec![latency("Latency", &outcome.latency)];
+    if outcome.mode != Mode::Closed {
+        rows.push(latency("From send", &outcome.service));
+    }
+    rows.push(latency("1st byte", &outcome.first_byte));
+    let slices = outcome.slices.iter().filter(|slice| slice.seconds > 0.0);
+    let rates: Vec<f64> = slices.map(|slice| slice.answers as f64 / slice.seconds).collect();
+    if let Some(most) = rates.iter().copied().reduce(f64::max) {
+        let least = rates.iter().copied().fold(most, f64::min);
+        let number = rates.len() as f64;
+        let mean = rates.iter().sum::<f64>() / number;
+        let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+        let deviation = (squares / (number - 1.0).max(1.0)).sqrt();
+        let within = rates.iter().filter(|rate| (*rate - mean).abs() <= deviation).count() as f64 / number;
+        rows.push(row(
+            "Req/Sec",
+            [Number(mean), Number(deviation), Number(most), Share(within), Number(least)],
+        ));
+    }
+    let head = vec!["Avg", "Stdev", "Max", "+/- Stdev", "Min"];
+    Table { caption: "Stats".to_owned(), head, rows, words: &[] }
+}
+
+/// The share of all values within one standard deviation of the mean; `None` where there is nothing.
+fn within_deviation(latency: &Latency) -> Option<f64> {
+    let histogram = latency.decoded();
+    let within = latency.mean - latency.deviation..=latency.mean + latency.deviation;
+    let steps = histogram.iter_recorded().filter(|step| within.contains(&(step.value_iterated_to() as f64)));
+    let within: u64 = steps.map(|step| step.count_since_last_iteration()).sum();
+    (!histogram.is_empty()).then(|| within as f64 / histogram.len() as f64)
+}
+
+/// Latency by percentile.
+pub(super) fn percentiles(outcome: &Outcome) -> Table {
+    let mut columns = vec![("Latency", &outcome.latency), ("1st byte", &outcome.first_byte)];
+    if outcome.mode != Mode::Closed {
+        columns[0].0 = "From due";
+        columns.insert(1, ("From send", &outcome.service));
+    }
+    let percents = outcome.latency.percentiles.iter().map(|(percent, _)| (format!("{percent}%"), *percent));
+    let cells = |(name, percent)| row(name, columns.iter().map(|(_, latency)| told(latency, percent)));
+    Table {
+        caption: "Latency Distribution".to_owned(),
+        rows: percents.chain([("max".to_owned(), 100.0)]).map(cells).collect(),
+        head: columns.iter().map(|(name, _)| *name).collect(),
+        words: &[],
+    }
+}
+
+/// What went wrong, each kind with its meaning.
+pub(super) fn errors(outcome: &Outcome) -> Table {
+    let kinds = outcome.counts.errors.found();
+    Table {
+        caption: "Errors by kind".to_owned(),
+        head: vec!["Requests", "Meaning"],
+        rows: kinds
+            .map(|(kind, number, meaning)| row(kind, [Count(number).to_string(), meaning.to_owned()]))
+            .collect(),
+        words: &[2],
+    }
+}
+
+/// Each stage with what came of it.
+pub(super) fn stages(outcome: &Outcome) -> Table {
+    let stages = match &outcome.schedule {
+        Some(ScheduleOutcome::Stages(stages)) => stages.as_slice(),
+        _ => &[],
+    };
+    let cells = |stage: &StageOutcome| {
+        let p99 = if_any(stage.p99 > 0, stage.p99 as f64);
+        row(Number(stage.rate), [seconds(stage.seconds), Number(stage.answered), Count(stage.errors), p99])
+    };
+    Table {
+        caption: "Stages, to requests/s".to_owned(),
+        head: vec!["Within", "Answered/s", "Errors", "99% at most"],
+        rows: stages.iter().map(cells).collect(),
+        words: &[],
+    }
+}
+
+/// What became of the requests for each URL, so many at the most by themselves, where there are several.
+pub(super) fn by_url(outcome: &Outcome, most: usize) -> Table {
+    let cells = |of: &OfUrl| {
+        let [p50, p99, longest] = [of.p50, of.p99, of.max].map(|time| if_any(of.answers > 0, time as f64));
+        let url = of.url.as_deref().unwrap_or("(all others)");
+        row(url, [Count(of.answers), Count(of.errors), p50, p99, longest])
+    };
+    let mut rows: Vec<Vec<String>> = outcome.by_url.iter().take(most).map(cells).collect();
+    if let left @ [_, ..] = outcome.by_url.get(most..).unwrap_or_default() {
+        let [answers, errors] =
+            [|of: &OfUrl| of.answers, |of: &OfUrl| of.errors].map(|part| Count(left.iter().map(part).sum()));
+        let name = format!("{} more, see --json or --html", left.len());
+        rows.push(row(name, [answers, errors, Unknown, Unknown, Unknown]));
+    }
+    Table {
+        caption: "By URL, slowest in total first".to_owned(),
+        head: vec!["Answers", "Errors", "Median", "99%", "Longest"],
+        rows,
+        words: &[],
+    }
+}
