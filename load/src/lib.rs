@@ -24,6 +24,7 @@ pub mod replay;
 pub mod rows;
 pub mod content;
 pub mod exchange;
+pub mod pipeline;
 pub mod multiplex;
 pub mod stream;
 pub mod probe;

@@ -5,7 +5,6 @@ use super::subject::{API, GENERATOR, PATIENCE, Server, Servers, Subject, answer,
 use super::{Alone, Below, CapacityRow, Rounds, Setting, Together, sentence};
 use crate::drive;
 use crate::outcome::Outcome;
-use crate::pace::Random;
 use crate::party::{Meter, Metered, Place, Process, Spent, Whose, free_address, link_speed, time_wait};
 use crate::plan::{Plan, Target};
 use crate::progress::Progress;
@@ -15,6 +14,7 @@ use crate::sizing::Pool;
 use crate::stop::{CutShort, Stop};
 use crate::unmeasured::Unmeasured;
 use crate::verdict::{Evidence, Limit, Once, Run, judge};
+use fastrand::Rng;
 use millstream_net::cores;
 use std::net::SocketAddr;
 use std::process::Command;
@@ -239,7 +239,7 @@ impl AllRounds {
         (proxy, address): (&Process, SocketAddr),
     ) -> Result<(), Unmeasured> {
         self.alone.resize_with(servers.all.len(), Vec::new);
-        let mut random = Random(bench.setting.seed);
+        let mut random = Rng::with_seed(bench.setting.seed);
         let count = servers.all.len();
         let mut order: Vec<usize> = (0..count + 3).collect();
         for _ in 0..bench.setting.rounds.max(1) {

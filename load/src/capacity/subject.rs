@@ -3,10 +3,10 @@
 use super::{SERVERS, Setting};
 use crate::origin::{self, DemoOptions, DemoOrigin, Work};
 use crate::party::{Whose, listener};
-use crate::plan::Target;
+use crate::plan::{PlanError, Target};
 use crate::probe::{self, ProbeError, Reply};
 use crate::stop::Stop;
-use crate::target::{Ask, Permission, TargetError, resolve};
+use crate::target::{Ask, Permission, resolve};
 use crate::unmeasured::Unmeasured;
 use crate::verdict::{Once, duration};
 use std::io;
@@ -173,7 +173,7 @@ fn parts(url: &str) -> (&str, &str) {
     (host, if path.is_empty() { "/" } else { path })
 }
 
-fn target(url: &str, fields: &[(String, String)], public: bool) -> Result<Target, TargetError> {
+fn target(url: &str, fields: &[(String, String)], public: bool) -> Result<Target, PlanError> {
     let ask = Ask { url: url.to_owned(), fields: fields.to_vec(), keep_alive: true, ..Ask::default() };
     resolve(&ask, Permission { public })
 }

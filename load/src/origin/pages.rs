@@ -3,7 +3,7 @@
 //! Bodies are made up of invented words, so that they compress like real text, and are the same in every run but
 //! for the number of the request, by which a cached answer is told from a new one; `/list` has none.
 
-use crate::pace::Random;
+use fastrand::Rng;
 use std::fmt::Write;
 
 /// Bytes of `/page`.
@@ -111,16 +111,16 @@ fn prose(bytes: usize) -> String {
         "qui", "ris", "sta", "tem", "ul", "ven", "wa", "xi", "zo",
     ];
     const WORDS: u64 = 2_000;
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut random = Rng::with_seed(0x9e37_79b9_7f4a_7c15);
     let vocabulary: Vec<String> = (0..WORDS)
-        .map(|_| (0..2 + random.below(3)).map(|_| SYLLABLES[random.below(24) as usize]).collect())
+        .map(|_| (0..2 + random.u64(..3)).map(|_| SYLLABLES[random.u64(..24) as usize]).collect())
         .collect();
     let mut text = String::with_capacity(bytes + 16);
     while text.len() < bytes {
         // The smaller of two draws leans towards the front of the vocabulary.
-        let word = random.below(WORDS).min(random.below(WORDS));
+        let word = random.u64(..WORDS).min(random.u64(..WORDS));
         text.push_str(&vocabulary[word as usize]);
-        text.push_str(if random.below(12) == 0 { ". " } else { " " });
+        text.push_str(if random.u64(..12) == 0 { ". " } else { " " });
     }
     text.truncate(bytes);
     text
