@@ -1,4 +1,4 @@
-//! Figures of each URL where several are asked for: which of them is slow, and which gives the errors.
+//! Counted of each URL where several are asked for: which of them is slow, and which gives the errors.
 //!
 //! Of a log with more distinct requests than [`ROWS`] the ones asked for most have rows of their own and the others share
 //! one, so that a thread's room has a bound (27 kB a row). What never got as far as a URL, such as a connection that was
@@ -7,7 +7,7 @@
 use crate::histogram;
 use crate::outcome::OfUrl;
 use crate::plan::Plan;
-use hdrhistogram::Histogram;
+use crate::tally::Counted;
 use std::collections::HashMap;
 
 /// URLs with a row of their own, at the most.
@@ -23,32 +23,7 @@ pub(crate) struct ByUrl {
     /// Of each target its row, or [`OTHERS`]: those of one URL share one.
     row_of: Vec<u8>,
     /// Each with a target that has its URL; the last without one is of all others.
-    rows: Vec<UrlRow>,
-}
-
-#[derive(Debug, Clone)]
-struct UrlRow {
-    place: Option<usize>,
-    errors: u64,
-    latency: Histogram<u64>,
-}
-
-impl UrlRow {
-    fn empty(place: Option<usize>) -> UrlRow {
-        UrlRow { place, errors: 0, latency: histogram::of_digits(DIGITS) }
-    }
-
-    fn told(&self, url: Option<String>) -> OfUrl {
-        OfUrl {
-            url,
-            answers: self.latency.len(),
-            errors: self.errors,
-            mean: if self.latency.is_empty() { 0.0 } else { self.latency.mean() },
-            p50: self.latency.value_at_quantile(0.5),
-            p99: self.latency.value_at_quantile(0.99),
-            max: self.latency.max(),
-        }
-    }
+    rows: Vec<(Option<usize>, Counted)>,
 }
 
 impl ByUrl {
@@ -64,56 +39,43 @@ impl ByUrl {
         let others = (own.len() < firsts.len()).then_some(None);
         let places = own.iter().map(|group| Some(firsts[*group])).chain(others);
         ByUrl {
-            rows: places.map(UrlRow::empty).collect(),
+            rows: places.map(|place| (place, Counted::of(histogram::of_digits(DIGITS)))).collect(),
             row_of: group_of.into_iter().map(|group| row_of_group[group]).collect(),
         }
     }
 
-    /// An answer as expected, so many nanoseconds after it was due.
+    /// The figures of a target's URL, if it has any.
     #[inline]
-    pub(crate) fn answered(&mut self, place: u32, nanoseconds: u64) {
-        if let Some(row) = self.row(place) {
-            row.latency.saturating_record((nanoseconds / 1_000).max(1));
-        }
-    }
-
-    /// A request that came to nothing good.
-    #[inline]
-    pub(crate) fn failed(&mut self, place: u32) {
-        if let Some(row) = self.row(place) {
-            row.errors += 1;
-        }
-    }
-
-    #[inline]
-    fn row(&mut self, place: u32) -> Option<&mut UrlRow> {
-        match *self.row_of.get(place as usize)? {
+    pub(crate) fn row(&mut self, place: u32) -> Option<&mut Counted> {
+        let row = match *self.row_of.get(place as usize)? {
             OTHERS => self.rows.last_mut(),
             row => self.rows.get_mut(usize::from(row)),
-        }
+        };
+        row.map(|(_, figures)| figures)
     }
 
     /// Forgets what was counted: measuring begins.
     pub(crate) fn clear(&mut self) {
-        for row in &mut self.rows {
-            row.errors = 0;
-            row.latency.reset();
-        }
+        self.rows.iter_mut().for_each(|(_, figures)| figures.clear());
     }
 
     /// Adds another thread's figures of the same plan.
     pub(crate) fn add(&mut self, other: &ByUrl) {
-        for (row, more) in self.rows.iter_mut().zip(&other.rows) {
-            row.errors += more.errors;
-            // Its bounds are the same.
-            _ = row.latency.add(&more.latency);
-        }
+        self.rows.iter_mut().zip(&other.rows).for_each(|((_, row), (_, more))| row.add(more));
     }
 
     /// The rows, those first in which the requests spent most time together, that of the others last.
     pub(crate) fn found(&self, plan: &Plan) -> Vec<OfUrl> {
-        let url = |row: &UrlRow| row.place.map(|place| plan.targets[place].url.clone());
-        let mut found: Vec<OfUrl> = self.rows.iter().map(|row| row.told(url(row))).collect();
+        let told = |(place, figures): &(Option<usize>, Counted)| OfUrl {
+            url: place.map(|place| plan.targets[place].url.clone()),
+            answers: figures.answers,
+            errors: figures.errors.total(),
+            mean: figures.latency.mean(),
+            p50: figures.quantile(0.5),
+            p99: figures.quantile(0.99),
+            max: figures.latency.max(),
+        };
+        let mut found: Vec<OfUrl> = self.rows.iter().map(told).collect();
         let spent = |row: &OfUrl| row.mean * row.answers as f64;
         found.sort_by(|one, other| {
             one.url.is_none().cmp(&other.url.is_none()).then(spent(other).total_cmp(&spent(one)))
@@ -148,6 +110,7 @@ fn most_asked(plan: &Plan, group_of: &[usize], groups: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::Failure;
     use crate::report::samples;
 
     fn plan(urls: usize, order: &[u32]) -> Plan {
@@ -159,12 +122,19 @@ mod tests {
         Plan { targets: (0..urls).map(target).collect(), order: order.to_vec(), ..plan }
     }
 
+    fn answered(by_url: &mut ByUrl, place: u32, nanoseconds: u64) {
+        by_url.row(place).expect("it has one").answered(nanoseconds);
+    }
+
+    fn failed(by_url: &mut ByUrl, place: u32) {
+        by_url.row(place).expect("it has one").errors.count(Failure::Status);
+    }
+
     #[test]
     fn a_single_url_has_no_row() {
         let plan = plan(1, &[]);
         let mut by_url = ByUrl::of(&plan);
-        by_url.answered(0, 5_000);
-        by_url.failed(0);
+        assert!(by_url.row(0).is_none());
         assert_eq!(by_url.found(&plan), []);
     }
 
@@ -172,12 +142,12 @@ mod tests {
     fn threads_add_up_and_what_took_most_time_comes_first() {
         let plan = plan(3, &[]);
         let (mut one, mut other) = (ByUrl::of(&plan), ByUrl::of(&plan));
-        (0..10).for_each(|_| one.answered(0, 1_000_000));
-        one.failed(1);
+        (0..10).for_each(|_| answered(&mut one, 0, 1_000_000));
+        failed(&mut one, 1);
         one.clear();
-        (0..4).for_each(|_| one.answered(0, 1_000_000));
-        (0..2).for_each(|_| other.answered(2, 9_000_000));
-        other.failed(2);
+        (0..4).for_each(|_| answered(&mut one, 0, 1_000_000));
+        (0..2).for_each(|_| answered(&mut other, 2, 9_000_000));
+        failed(&mut other, 2);
         one.add(&other);
         let found = one.found(&plan);
         let told: Vec<(&str, u64, u64, u64)> = found
@@ -200,7 +170,7 @@ mod tests {
         let order: Vec<u32> = (0..=last).chain([last, last]).collect();
         let plan = plan(ROWS + 10, &order);
         let mut by_url = ByUrl::of(&plan);
-        order.iter().for_each(|place| by_url.answered(*place, 2_000_000));
+        order.iter().for_each(|place| answered(&mut by_url, *place, 2_000_000));
         let found = by_url.found(&plan);
         assert_eq!(found.len(), ROWS + 1);
         assert_eq!(

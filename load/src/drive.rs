@@ -14,8 +14,11 @@ mod tests;
 pub use crate::progress::Progress;
 
 use crate::by_url::ByUrl;
+use crate::exchange::Exchange;
 use crate::machine::Cores;
+use crate::multiplex::Multiplex;
 use crate::outcome::{Generator, Http2Outcome, Latency, Outcome, ScheduleOutcome};
+use crate::pipeline::Pipeline;
 use crate::plan::{Mode, OPEN_CONNECTIONS, Plan, PlanError};
 use crate::stream;
 use crate::tally::{Board, TICK, Tally};
@@ -23,8 +26,9 @@ use cost::Share;
 use millstream_net::{clock, cores, limits};
 use rustls::ClientConfig;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use worker::{Report, Worker};
 
@@ -83,15 +87,9 @@ pub fn most_connections(threads: u32) -> u32 {
 /// The plan makes no sense here, or the system refuses what it needs; nothing has been sent then.
 pub fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progress)) -> Result<Outcome, PlanError> {
     check(plan)?;
-    let tls = if plan.targets.iter().any(|target| target.tls.is_some()) {
-        let verify = plan.targets.iter().any(|target| target.tls.is_some() && !target.way.insecure);
-        Some(
-            stream::client_configuration(verify, plan.is_http2())
-                .map_err(|error| PlanError(error.to_string()))?,
-        )
-    } else {
-        None
-    };
+    let secure = || plan.targets.iter().filter(|target| target.tls.is_some());
+    let verify = secure().any(|target| !target.way.insecure);
+    let tls = secure().next().map(|_| stream::client_configuration(verify, plan.is_http2())).transpose()?;
     let mut run = RunShared {
         plan,
         stop,
@@ -101,31 +99,31 @@ pub fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progress)) -> 
         end: plan.duration.map(|duration| nanoseconds(plan.warm_up + duration)),
         tls,
     };
-    let workers = (0..plan.threads)
-        .map(|thread| Worker::new(plan, thread))
+    match plan.is_http2() {
+        false => run_threads::<Pipeline>(&mut run, watch),
+        true => run_threads::<Multiplex>(&mut run, watch),
+    }
+}
+
+fn run_threads<Protocol: Exchange>(
+    run: &mut RunShared<'_>,
+    watch: &mut dyn FnMut(&Progress),
+) -> Result<Outcome, PlanError> {
+    let workers = (0..run.plan.threads)
+        .map(|thread| Worker::<Protocol>::new(run.plan, thread))
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| PlanError(format!("the system gives no epoll: {error}")))?;
     run.start = clock::now();
-    let run = &run;
-    let ends = &Ends { left: Mutex::new(workers.len()), ended: Condvar::new() };
-    let (reports, machine, own) = std::thread::scope(|scope| {
-        let threads: Vec<_> = workers
-            .into_iter()
-            .map(|worker| {
-                scope.spawn(move || {
-                    let _end = EndOf(ends);
-                    worker.run(run)
-                })
-            })
-            .collect();
-        let (machine, own) = look_on(run, ends, watch);
-        let reports: Vec<Report> = threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect();
-        (reports, machine, own)
-    });
-    Ok(outcome(run, &reports, machine, own))
+    let run = &*run;
+    let (tell, told) = mpsc::channel();
+    Ok(std::thread::scope(|scope| {
+        for worker in workers {
+            let tell = tell.clone();
+            scope.spawn(move || _ = tell.send(worker.run(run)));
+        }
+        drop(tell);
+        look_on(run, &told, watch)
+    }))
 }
 
 /// Raises the limit of open files where that is needed and allowed.
@@ -141,51 +139,34 @@ fn allow_files(plan: &Plan) -> Result<(), PlanError> {
     )))
 }
 
-/// How many threads still run.
-struct Ends {
-    left: Mutex<usize>,
-    ended: Condvar,
-}
-
-/// Counts its thread as ended when dropped, be it by a panic.
-struct EndOf<'a>(&'a Ends);
-
-impl Drop for EndOf<'_> {
-    fn drop(&mut self) {
-        *self.0.left.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.0.ended.notify_all();
-    }
-}
-
-/// Tells `watch` how things stand until all threads have ended; what the machine and this thread did meanwhile.
-fn look_on(run: &RunShared<'_>, ends: &Ends, watch: &mut dyn FnMut(&Progress)) -> (f64, u64) {
-    let mut machine = Cores::read();
-    let mut own = cost::thread_cpu();
-    let mut is_warming = run.begin > 0;
-    let mut left = ends.left.lock().unwrap_or_else(PoisonError::into_inner);
-    while *left > 0 {
+/// Tells `watch` how things stand until all threads have ended; what came of it.
+fn look_on(run: &RunShared<'_>, told: &Receiver<Report>, watch: &mut dyn FnMut(&Progress)) -> Outcome {
+    let (mut machine, mut own) = (Cores::read(), cost::thread_cpu());
+    let (mut reports, mut is_warming) = (Vec::new(), run.begin > 0);
+    loop {
         let to_begin = run.begin.saturating_sub(run.now());
         let wait = if is_warming { TICK.min(Duration::from_nanos(to_begin)) } else { TICK };
-        left = ends.ended.wait_timeout(left, wait).unwrap_or_else(PoisonError::into_inner).0;
+        match told.recv_timeout(wait) {
+            Ok(report) => reports.push(report),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return outcome(run, &reports, Cores::read().busy_since(machine), cost::thread_cpu() - own);
+            }
+        }
         let now = run.now();
         if is_warming && now >= run.begin {
             (is_warming, machine, own) = (false, Cores::read(), cost::thread_cpu());
         }
-        drop(left);
         let (since, of) =
             if is_warming { (0, Some(run.plan.warm_up)) } else { (run.begin, run.plan.duration) };
-        let elapsed = Duration::from_nanos(now.saturating_sub(since));
         watch(&Progress {
-            elapsed,
+            elapsed: Duration::from_nanos(now.saturating_sub(since)),
             of,
             most: run.plan.requests,
             warming: is_warming,
             ..run.board.progress()
         });
-        left = ends.left.lock().unwrap_or_else(PoisonError::into_inner);
     }
-    drop(left);
-    (Cores::read().busy_since(machine), cost::thread_cpu() - own)
 }
 
 fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -> Outcome {
@@ -200,7 +181,7 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
     let measured = seconds(ended.saturating_sub(run.begin));
     let counts = tally.counts();
     let cpu = seconds(reports.iter().map(|report| report.cpu).sum::<u64>() + own_cpu);
-    let shares: Vec<Share> = reports.iter().map(|report| report.share(run.begin)).collect();
+    let shares: Vec<Share> = reports.iter().map(|report| report.share).collect();
     let mut generator = Generator {
         cpu_seconds: cpu,
         cpu_per_answer: if counts.answers > 0 { cpu * 1e6 / counts.answers as f64 } else { 0.0 },
@@ -212,7 +193,7 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
         limits: None,
     };
     let is_out_of_ports = reports.iter().any(|report| report.is_out_of_ports);
-    let latency = Latency::with_unfinished(tally.latency(), tally.waiting());
+    let latency = Latency::with_unfinished(&tally.latency, &tally.waiting);
     generator.limits =
         cost::limits(plan.mode, &generator, latency.percentile(99.0), &shares, is_out_of_ports);
     let slices = run.board.slices(measured);
@@ -234,7 +215,7 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
         latency,
         counts,
         service: Latency::of(tally.service()),
-        first_byte: Latency::of(tally.first_byte()),
+        first_byte: Latency::of(&tally.first_byte),
         search: None,
         by_url: by_url.found(plan),
         schedule: plan.schedule.as_ref().map(|schedule| ScheduleOutcome::of(schedule, &slices)),

@@ -1,34 +1,24 @@
-//! Reads answers off a connection as their bytes come, cut anywhere: pure, no sockets, no clock.
+//! What a client's connection of HTTP/1 and one of HTTP/2 have in common: pure, no sockets, no clock.
 //!
-//! Heads, framing and chunks are `millstream-wire`'s to judge. An answer whose head is byte for byte the one before it
-//! means the same, so it is compared and not parsed again: nearly all answers of a load run are such. Never panics,
-//! whatever comes; never keeps a body. Next: `drive`, `probe`.
+//! ```text
+//!  open ──▶ unsent ──▶ (the socket)         (the socket) ──▶ read ──▶ Event
+//! ```
+//! Requests are known by their place: the oldest one without an answer is 0, so that whoever keeps a list of what it asked keeps
+//! the same order. Next: `pipeline` and `multiplex`, the two that there are; `probe` and `drive`, which use them.
 
-#[cfg(test)]
-mod tests;
-
-use crate::target::is_redirect;
-use millstream_wire::Method;
-use millstream_wire::h1::content::Content;
-use millstream_wire::h1::framing::{self, Framing};
-use millstream_wire::h1::head::{HeadLimits, Progress, ResponseHead};
+use crate::plan::Target;
+use millstream_wire::Fields;
+use millstream_wire::h1::head::HeadLimits;
+use millstream_wire::h2::error_code::ErrorCode;
 use std::sync::Arc;
 
 /// How large an answer's head may be. More than servers send; less than would hurt.
 pub const HEAD: HeadLimits = HeadLimits { line: 64 * 1024, total: 128 * 1024, fields: 1000 };
 
-/// What came is not an HTTP/1 answer; the connection is of no use any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Malformed;
+/// Whoever owns the requests of a connection: what the one at a place asks for.
+pub trait Asked<'a>: Fn(usize) -> &'a Target {}
 
-/// What an answer is read against.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Awaited<'a> {
-    /// The request was a HEAD.
-    pub is_head: bool,
-    /// What the body must be, transfer coding taken off.
-    pub body: Option<&'a [u8]>,
-}
+impl<'a, Of: Fn(usize) -> &'a Target> Asked<'a> for Of {}
 
 /// A whole answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,272 +27,178 @@ pub struct Answer {
     pub status: u16,
     /// Whether the connection can carry another.
     pub is_persistent: bool,
-    /// Whether its body is the awaited one; true where any will do.
+    /// Whether its body is the expected one; true where any will do.
     pub is_body_right: bool,
     /// Bytes of its body.
     pub body: u64,
+    /// When it began, interim ones not counted (RFC 9110 §15.2).
+    pub first_byte: u64,
 }
 
-/// Where a connection ended.
+/// What came of the bytes. A request that has an answer, or will have none, is gone, and those behind it move up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// Between answers, or within a head.
-    BeforeAnswer,
-    /// Within a body.
+pub enum Event {
+    /// HTTP/2: the server's first SETTINGS. Requests can be sent.
+    Greeted,
+    /// A whole answer to the request at this place.
+    Answered(usize, Answer),
+    /// HTTP/2: the stream at this place came to nothing good.
+    Failed(usize, Fault),
+    /// GOAWAY of HTTP/2: no more requests can be sent, and the newest ones will have no answer (RFC 9113 §6.8).
+    GoneAway {
+        /// How many.
+        unanswered: usize,
+        /// The server had not said so before.
+        is_first: bool,
+    },
+    /// HTTP/1: more came than was asked for, be it body, answer, or a farewell such as 408 (RFC 9112 §9.2).
+    Surplus,
+}
+
+/// Why a stream of HTTP/2 came to nothing good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The server ended it, for this reason.
+    Reset(ErrorCode),
+    /// What came is no answer: the server sent this.
+    Malformed(&'static str),
+    /// The body was shorter than announced.
     ShortBody,
-    /// Behind a body that goes on until the connection ends.
-    Answered(Answer),
 }
 
-/// What the head says.
+/// The server broke a rule of the connection, which is of no use any more; what it sent stands behind "the server sent ".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Meaning {
-    status: u16,
-    framing: Framing,
-    is_persistent: bool,
-}
+pub struct Broken(pub ErrorCode, pub &'static str);
 
-/// What connections of one thread share: room to parse in, and the head that came last.
-#[derive(Debug, Default)]
-pub struct Heads {
-    head: ResponseHead,
-    last: Vec<u8>,
-    last_is_head: bool,
-    meaning: Option<Meaning>,
-    /// Where it leads, if it is a redirect.
-    location: Option<Arc<str>>,
-}
+/// See the module.
+pub trait Exchange: Default + Send {
+    /// Whether the connection goes on when one of its requests is given up.
+    const HAS_STREAMS: bool;
+    /// What the connections of one thread share.
+    type Room: Default + Send;
 
-/// The side of a connection that answers come in on.
-#[derive(Debug, Default)]
-pub struct Reader {
-    state: State,
-    status: u16,
-    is_persistent: bool,
-    is_body_right: bool,
-    body: u64,
-    /// See [`Reader::passed_interim`].
-    passed_interim: bool,
-    /// Where the answer leads, if it is a redirect.
-    location: Option<Arc<str>>,
-}
-
-#[derive(Debug, Default)]
-enum State {
-    /// No byte of a head is kept.
-    #[default]
-    Head,
-    /// The beginning of one is.
-    Partial(Box<Partial>),
-    /// The end of its body is still to come.
-    Body(Content),
-}
-
-#[derive(Debug, Default)]
-struct Partial {
-    bytes: Vec<u8>,
-    head: ResponseHead,
-}
-
-impl Reader {
-    /// Reads on: how many bytes are consumed, and the answer that ends there. Without an answer all are consumed.
+    /// Whether requests can be sent yet.
+    fn is_greeted(&self) -> bool {
+        true
+    }
+    /// Whether another request may be on its way where this side wants so many at once.
+    fn has_room(&self, wanted: u32) -> bool;
+    /// How many the server allows at once.
+    fn allowed(&self) -> u32 {
+        u32::MAX
+    }
+    /// Another request, at the last place; `number` is that of its target.
+    fn open(&mut self, number: u32, target: &Target);
+    /// What is to be sent; empty: nothing at present.
+    fn unsent<'s, 'a: 's>(&'s mut self, asked: &impl Asked<'a>, room: &'s mut Self::Room) -> &'s [u8];
+    /// So many bytes of it were sent. Returns how many requests have gone out whole with them, the last of [`Exchange::gone_out`].
+    fn sent<'a>(&mut self, count: usize, asked: &impl Asked<'a>) -> usize;
+    /// Whether something waits that the socket did not take.
+    fn is_held_up(&self) -> bool;
+    /// How many requests, the oldest, have gone out whole.
+    fn gone_out(&self) -> usize;
+    /// Reads on, up to the next event: how many bytes are consumed, and the event that comes of them. Without one all are.
+    /// `now` is when they came.
     ///
     /// # Errors
-    /// The bytes are no answer.
-    #[inline]
-    pub fn read(
+    /// The connection is broken; what is to be said to the server is in [`Exchange::unsent`].
+    fn read<'a>(
         &mut self,
         bytes: &[u8],
-        awaited: Awaited<'_>,
-        heads: &mut Heads,
-    ) -> Result<(usize, Option<Answer>), Malformed> {
-        let mut at = 0;
-        while at < bytes.len() {
-            let rest = &bytes[at..];
-            if matches!(self.state, State::Head | State::Partial(_)) {
-                let (length, meaning) = self.head(rest, awaited.is_head, heads)?;
-                at += length;
-                match meaning {
-                    Some(meaning) if self.begin(meaning) => return Ok((at, Some(self.whole(awaited)))),
-                    Some(_) => {}
-                    // The head is whole and means nothing: an interim one.
-                    None => self.passed_interim |= matches!(self.state, State::Head),
-                }
-                continue;
-            }
-            let (length, is_whole) = self.content(rest, awaited)?;
-            at += length;
-            if is_whole {
-                return Ok((at, Some(self.whole(awaited))));
-            }
-        }
-        Ok((at, None))
+        asked: &impl Asked<'a>,
+        room: &mut Self::Room,
+        now: u64,
+    ) -> Result<(usize, Option<Event>), Broken>;
+    /// The connection ended in order: the answer to the oldest request that is whole with that.
+    fn end(&mut self) -> Option<Answer> {
+        None
     }
-
-    /// The connection has ended; what that means here.
-    pub fn end(&mut self, awaited: Awaited<'_>) -> End {
-        match std::mem::take(&mut self.state) {
-            State::Head | State::Partial(_) => End::BeforeAnswer,
-            State::Body(Content::Close) => {
-                End::Answered(Answer { is_persistent: false, ..self.whole(awaited) })
-            }
-            State::Body(_) => End::ShortBody,
-        }
-    }
-
-    /// Forgets what came: for a new connection.
-    pub fn clear(&mut self) {
-        self.state = State::Head;
-        (self.passed_interim, self.location) = (false, None);
-    }
-
-    /// Whether a part of an answer has come, and its end has not.
-    #[inline]
-    pub fn has_begun(&self) -> bool {
-        !matches!(self.state, State::Head)
-    }
-
-    /// Whether an interim answer ended since this was last asked: what came before was not the answer.
-    #[inline]
-    pub fn passed_interim(&mut self) -> bool {
-        std::mem::take(&mut self.passed_interim)
-    }
-
-    /// Where the answer that ended last leads; none where it is no redirect, or does not say.
-    pub fn take_location(&mut self) -> Option<Arc<str>> {
-        self.location.take()
-    }
-
-    /// How many bytes of a head were read, all or up to its end, and what it says if it is whole. Interim answers are
-    /// skipped (RFC 9110 §15.2).
-    #[inline]
-    fn head(
-        &mut self,
-        bytes: &[u8],
-        is_head: bool,
-        heads: &mut Heads,
-    ) -> Result<(usize, Option<Meaning>), Malformed> {
-        if matches!(self.state, State::Head) {
-            if let Some(meaning) = heads.meaning
-                && heads.last_is_head == is_head
-                && bytes.starts_with(&heads.last)
-            {
-                if heads.location.is_some() {
-                    self.location.clone_from(&heads.location);
-                }
-                return Ok((heads.last.len(), Some(meaning)));
-            }
-            heads.head.clear();
-            return match heads.head.parse(bytes, &HEAD).map_err(|_| Malformed)? {
-                Progress::Complete => {
-                    let learned = heads.learn(bytes, is_head);
-                    self.location.clone_from(&heads.location);
-                    learned
-                }
-                Progress::Partial => {
-                    let head = std::mem::take(&mut heads.head);
-                    self.state = State::Partial(Box::new(Partial { bytes: bytes.to_vec(), head }));
-                    Ok((bytes.len(), None))
-                }
-            };
-        }
-        let State::Partial(partial) = &mut self.state else { return Ok((0, None)) };
-        let before = partial.bytes.len();
-        // Room for the longest head and the byte that shows that it is too long.
-        let taken = bytes.len().min((HEAD.total + 1).saturating_sub(before));
-        partial.bytes.extend_from_slice(&bytes[..taken]);
-        match partial.head.parse(&partial.bytes, &HEAD).map_err(|_| Malformed)? {
-            Progress::Partial if partial.bytes.len() > HEAD.total => Err(Malformed),
-            Progress::Partial => Ok((taken, None)),
-            Progress::Complete => {
-                let length = partial.head.length - before;
-                let meaning = meaning(&partial.head, &partial.bytes, is_head)?;
-                self.location = location(&partial.head, &partial.bytes);
-                self.state = State::Head;
-                Ok((length, meaning))
-            }
-        }
-    }
-
-    /// Takes what a head says; whether the answer is whole with it.
-    #[inline]
-    fn begin(&mut self, meaning: Meaning) -> bool {
-        (self.status, self.is_persistent) = (meaning.status, meaning.is_persistent);
-        (self.body, self.is_body_right) = (0, true);
-        let Some(content) = Content::of(meaning.framing) else { return true };
-        self.state = State::Body(content);
+    /// Whether the answer at a place has a head, and its end has not come.
+    fn has_begun(&self, place: usize) -> bool;
+    /// Nobody waits for the answer at a place any longer. The places behind it move up.
+    fn cancel(&mut self, place: usize);
+    /// Whether it takes no new requests.
+    fn is_ending(&self) -> bool {
         false
     }
+    /// Where the answer that ended last leads; none where it is no redirect, or does not say.
+    fn take_location(&mut self) -> Option<Arc<str>> {
+        None
+    }
+    /// What is kept of answers, if anything is.
+    fn kept(&mut self) -> &mut Option<Box<Collected>>;
+}
 
-    /// Reads of the body; how many bytes, and whether it ends there.
+/// What a single question keeps of its answer.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// Its fields in order, bytes that are no UTF-8 replaced.
+    pub fields: Vec<(String, String)>,
+    /// The length that its head announces.
+    pub announced: Option<u64>,
+    /// Its body, transfer coding taken off, up to `most` bytes and one read more.
+    pub body: Vec<u8>,
+    /// See `body`.
+    pub most: usize,
+}
+
+impl Collected {
+    pub(crate) fn head(&mut self, fields: Fields<'_>, announced: Option<u64>) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        self.fields = fields.iter().map(|(_, name, value)| (text(name), text(value))).collect();
+        self.announced = announced;
+    }
+
+    pub(crate) fn data(&mut self, data: &[u8]) {
+        if self.body.len() <= self.most {
+            self.body.extend_from_slice(data);
+        }
+    }
+}
+
+/// An answer while it comes.
+#[derive(Debug, Default)]
+pub(crate) struct Coming {
+    /// 0: no head but interim ones has come.
+    pub(crate) status: u16,
+    /// 0: not yet.
+    pub(crate) first_byte: u64,
+    /// Bytes of the body so far.
+    pub(crate) body: u64,
+    /// The request was a HEAD.
+    pub(crate) is_head: bool,
+    /// What the body must be.
+    expected: Option<Arc<[u8]>>,
+    is_wrong: bool,
+}
+
+impl Coming {
+    /// Nothing yet, of the answer to this request.
     #[inline]
-    fn content(&mut self, bytes: &[u8], awaited: Awaited<'_>) -> Result<(usize, bool), Malformed> {
-        let State::Body(content) = &mut self.state else { return Ok((0, false)) };
-        let (consumed, data, is_whole) = content.read(bytes).map_err(|_| Malformed)?;
-        if let Some(expected) = awaited.body
-            && self.is_body_right
+    pub(crate) fn to(target: &Target) -> Coming {
+        Coming { is_head: target.is_head, expected: target.expect.body.clone(), ..Coming::default() }
+    }
+
+    /// More of the body.
+    #[inline]
+    pub(crate) fn data(&mut self, data: &[u8]) {
+        if let Some(expected) = &self.expected
+            && !self.is_wrong
         {
             let from = usize::try_from(self.body).unwrap_or(usize::MAX);
-            self.is_body_right =
-                from.checked_add(data.len()).and_then(|to| expected.get(from..to)) == Some(data);
+            let right = from.checked_add(data.len()).and_then(|to| expected.get(from..to));
+            self.is_wrong = right != Some(data);
         }
         self.body += data.len() as u64;
-        Ok((consumed, is_whole))
     }
 
-    /// The answer that ends here; the next one may follow.
+    /// Its end.
     #[inline]
-    fn whole(&mut self, awaited: Awaited<'_>) -> Answer {
-        self.state = State::Head;
+    pub(crate) fn whole(self, is_persistent: bool) -> Answer {
+        let Coming { status, first_byte, body, is_head, expected, is_wrong } = self;
         // An answer without a body on purpose (HEAD, 304) has none to be wrong.
-        let is_length_right = awaited.is_head
-            || self.status == 304
-            || awaited.body.is_none_or(|body| body.len() as u64 == self.body);
-        Answer {
-            status: self.status,
-            // Behind 101 another protocol begins.
-            is_persistent: self.is_persistent && self.status != 101,
-            is_body_right: self.is_body_right && is_length_right,
-            body: self.body,
-        }
+        let has_body = !is_head && status != 304;
+        let is_cut = has_body && expected.is_some_and(|expected| expected.len() as u64 != body);
+        Answer { status, is_persistent, is_body_right: !is_wrong && !is_cut, body, first_byte }
     }
-}
-
-impl Heads {
-    /// Remembers the head that was just parsed, at the start of these bytes.
-    fn learn(&mut self, bytes: &[u8], is_head: bool) -> Result<(usize, Option<Meaning>), Malformed> {
-        let length = self.head.length;
-        let meaning = meaning(&self.head, bytes, is_head)?;
-        self.meaning = meaning;
-        self.location = location(&self.head, bytes);
-        self.last_is_head = is_head;
-        self.last.clear();
-        self.last.extend_from_slice(&bytes[..length]);
-        Ok((length, meaning))
-    }
-}
-
-/// Where a redirect leads.
-fn location(head: &ResponseHead, bytes: &[u8]) -> Option<Arc<str>> {
-    if !is_redirect(head.status) {
-        return None;
-    }
-    let fields = head.view(bytes);
-    let mut locations = fields.iter().filter(|(_, name, _)| name.eq_ignore_ascii_case(b"location"));
-    locations.next().map(|(_, _, value)| String::from_utf8_lossy(value).trim().into())
-}
-
-/// What a whole head says; `None` for an interim one.
-fn meaning(head: &ResponseHead, bytes: &[u8], is_head: bool) -> Result<Option<Meaning>, Malformed> {
-    if head.is_interim() {
-        return Ok(None);
-    }
-    let method = if is_head { Method::Head } else { Method::Get };
-    let fields = head.view(bytes);
-    let framing = framing::response(method, head.version, head.status, fields).map_err(|_| Malformed)?;
-    Ok(Some(Meaning {
-        status: head.status,
-        framing,
-        is_persistent: framing::is_persistent(head.version, fields),
-    }))
 }

@@ -23,6 +23,7 @@ pub mod target;
 pub mod replay;
 pub mod rows;
 pub mod exchange;
+pub mod pipeline;
 pub mod multiplex;
 pub mod stream;
 pub mod probe;

@@ -12,10 +12,9 @@ mod receiving;
 #[cfg(test)]
 mod tests;
 
-pub use receiving::{Broken, Event};
-
-use crate::exchange::Awaited;
+use crate::exchange::{Asked, Broken, Collected, Coming, Event, Exchange};
 use crate::http2_request::Http2Request;
+use crate::plan::Target;
 use millstream_wire::Headers;
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::hpack::{HpackDecoder, encoder};
@@ -23,7 +22,6 @@ use millstream_wire::h2::settings::{self, PeerSettings};
 use millstream_wire::h2::window::{LARGEST, Window};
 use millstream_wire::h2::{PREFACE, write};
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// Octets that the server may send on a stream, and on the connection, before it is told that there is room for more: as large as
 /// h2load's, so that nobody waits for a window.
@@ -37,44 +35,13 @@ const TABLE: u32 = 4096;
 /// The highest number of a stream behind which a new connection is opened.
 const LAST_STREAM: u32 = LARGEST - 2;
 
-/// Whoever owns the requests of a connection, by their place.
-pub trait Asked {
-    /// The request.
-    fn request(&self, place: usize) -> &Http2Request;
-    /// What its answer is read against.
-    fn awaited(&self, place: usize) -> Awaited<'_>;
-}
-
-/// The same request in every place.
-pub struct AskedAlike<'a> {
-    /// The request.
-    pub request: Arc<Http2Request>,
-    /// What its answer is read against.
-    pub awaited: Awaited<'a>,
-}
-
-impl Asked for AskedAlike<'_> {
-    fn request(&self, _place: usize) -> &Http2Request {
-        &self.request
-    }
-
-    fn awaited(&self, _place: usize) -> Awaited<'_> {
-        self.awaited
-    }
-}
-
 /// A stream that is not at its end.
 #[derive(Debug)]
 struct OpenStream {
     number: u32,
-    /// 0: no head but interim ones has come.
-    status: u16,
+    coming: Coming,
     /// What the answer's Content-Length announces.
     announced: Option<u64>,
-    is_body_right: bool,
-    body: u64,
-    /// When the answer began.
-    first_byte: u64,
     /// Octets that came since its window was opened.
     received: u32,
     /// Octets of the request's body that went out.
@@ -103,6 +70,8 @@ pub struct Multiplex {
     next: u32,
     /// Streams whose requests are not whole.
     unsent: usize,
+    /// Streams, the newest, of which nobody was told that they have gone out.
+    fresh: usize,
     server: PeerSettings,
     /// The server's first SETTINGS have come.
     is_greeted: bool,
@@ -129,19 +98,12 @@ pub struct Multiplex {
     /// The block that came last, and what it says, where that depends on no table.
     last: Vec<u8>,
     last_meaning: Option<heads::HeadMeaning>,
-    /// Where bodies are collected, and how long that may become.
-    collected: Option<(Vec<u8>, usize)>,
+    kept_answer: Option<Box<Collected>>,
 }
 
+/// A new connection; what a client says first is to be sent.
 impl Default for Multiplex {
     fn default() -> Multiplex {
-        Multiplex::new()
-    }
-}
-
-impl Multiplex {
-    /// A new connection; what a client says first is in [`Multiplex::unsent`].
-    pub fn new() -> Multiplex {
         let mut out = PREFACE.to_vec();
         write::settings(&mut out, &[(settings::ENABLE_PUSH, 0), (settings::INITIAL_WINDOW_SIZE, WINDOW)]);
         write::window_update(&mut out, 0, WINDOW - settings::DEFAULT_WINDOW);
@@ -151,6 +113,7 @@ impl Multiplex {
             streams: VecDeque::new(),
             next: 1,
             unsent: 0,
+            fresh: 0,
             server: PeerSettings::default(),
             is_greeted: false,
             window: Window::new(settings::DEFAULT_WINDOW),
@@ -166,64 +129,43 @@ impl Multiplex {
             block: None,
             last: Vec::new(),
             last_meaning: None,
-            collected: None,
+            kept_answer: None,
         }
     }
+}
 
-    /// The same for a single question: the body is collected, up to so many bytes and one read more.
-    pub fn collecting(most: usize) -> Multiplex {
-        Multiplex { collected: Some((Vec::new(), most)), ..Multiplex::new() }
-    }
+impl Exchange for Multiplex {
+    const HAS_STREAMS: bool = true;
+    type Room = ();
 
-    /// The body that was collected, and the fields of the head that came last.
-    pub fn collected(self) -> (Headers, Vec<u8>) {
-        (self.fields, self.collected.map(|(body, _)| body).unwrap_or_default())
-    }
-
-    /// Whether more came than is to be collected.
-    pub fn is_overfull(&self) -> bool {
-        self.collected.as_ref().is_some_and(|(body, most)| body.len() > *most)
-    }
-
-    /// Whether the server has said its settings: then requests can be sent.
     #[inline]
-    pub fn is_greeted(&self) -> bool {
+    fn is_greeted(&self) -> bool {
         self.is_greeted
     }
 
-    /// Streams that may be open at once, by the server.
     #[inline]
-    pub fn allowed(&self) -> u32 {
-        self.server.max_concurrent_streams
-    }
-
-    /// Whether another stream may be opened where this side wants so many at once.
-    #[inline]
-    pub fn has_room(&self, wanted: u32) -> bool {
+    fn has_room(&self, wanted: u32) -> bool {
         self.is_greeted && !self.is_ending && self.streams.len() < wanted.min(self.allowed()) as usize
     }
 
-    /// Whether it takes no new streams.
-    pub fn is_ending(&self) -> bool {
-        self.is_ending
+    #[inline]
+    fn allowed(&self) -> u32 {
+        self.server.max_concurrent_streams
     }
 
-    /// Opens a stream for the request of a target, at the last place.
     #[inline]
-    pub fn open(&mut self, target: u32, request: &Http2Request) {
-        let number = self.next;
+    fn open(&mut self, number: u32, target: &Target) {
+        let (request, stream) = (request(target), self.next);
         self.next += 2;
-        self.is_ending |= number >= LAST_STREAM;
+        self.is_ending |= stream >= LAST_STREAM;
         let is_whole = request.body().is_empty();
-        self.head(target, request, number, is_whole);
+        self.head(number, request, stream, is_whole);
         self.unsent += usize::from(!is_whole);
+        self.fresh += 1;
         self.streams.push_back(OpenStream {
-            number,
-            status: 0,
+            number: stream,
+            coming: Coming::to(target),
             announced: None,
-            is_body_right: true,
-            body: 0,
-            first_byte: 0,
             received: 0,
             sent: 0,
             is_sent: is_whole,
@@ -231,6 +173,75 @@ impl Multiplex {
         });
     }
 
+    #[inline]
+    fn unsent<'s, 'a: 's>(&'s mut self, asked: &impl Asked<'a>, _room: &'s mut ()) -> &'s [u8] {
+        if self.unsent > 0 {
+            self.bodies(asked);
+        }
+        &self.out[self.out_from..]
+    }
+
+    #[inline]
+    fn sent<'a>(&mut self, count: usize, _asked: &impl Asked<'a>) -> usize {
+        self.out_from = (self.out_from + count).min(self.out.len());
+        if self.out_from == self.out.len() {
+            self.out.clear();
+            self.out_from = 0;
+        } else if self.out_from > GATHERED {
+            self.out.drain(..self.out_from);
+            self.out_from = 0;
+        }
+        std::mem::take(&mut self.fresh).min(self.streams.len())
+    }
+
+    fn is_held_up(&self) -> bool {
+        self.out_from < self.out.len()
+    }
+
+    #[inline]
+    fn gone_out(&self) -> usize {
+        self.streams.len()
+    }
+
+    #[inline]
+    fn read<'a>(
+        &mut self,
+        bytes: &[u8],
+        _asked: &impl Asked<'a>,
+        _room: &mut (),
+        now: u64,
+    ) -> Result<(usize, Option<Event>), Broken> {
+        self.frames(bytes, now).inspect_err(|Broken(code, what)| {
+            write::goaway(&mut self.out, 0, *code, what.as_bytes());
+        })
+    }
+
+    fn has_begun(&self, place: usize) -> bool {
+        self.streams.get(place).is_some_and(|stream| stream.coming.status != 0)
+    }
+
+    fn cancel(&mut self, place: usize) {
+        if let Some(stream) = self.remove(place) {
+            write::reset(&mut self.out, stream.number, ErrorCode::Cancel);
+        }
+    }
+
+    #[inline]
+    fn is_ending(&self) -> bool {
+        self.is_ending
+    }
+
+    fn kept(&mut self) -> &mut Option<Box<Collected>> {
+        &mut self.kept_answer
+    }
+}
+
+/// The request of a target as HTTP/2 sends it.
+fn request(target: &Target) -> &Http2Request {
+    target.http2.as_ref().expect("a plan is checked to speak HTTP/2 to every target or to none")
+}
+
+impl Multiplex {
     #[inline]
     fn head(&mut self, target: u32, request: &Http2Request, number: u32, is_whole: bool) {
         let block = match self.table {
@@ -254,13 +265,13 @@ impl Multiplex {
     }
 
     /// Puts of the requests' bodies into what is to be sent what the windows and the room there allow.
-    fn bodies(&mut self, asked: &impl Asked) {
+    fn bodies<'a>(&mut self, asked: &impl Asked<'a>) {
         for (place, stream) in self.streams.iter_mut().enumerate() {
             let waiting = self.out.len() - self.out_from;
             if self.unsent == 0 || waiting >= GATHERED || self.window.available() == 0 {
                 return;
             }
-            let body = asked.request(place).body();
+            let body = request(asked(place)).body();
             while !stream.is_sent && self.out.len() - self.out_from < GATHERED {
                 let rest = body.get(stream.sent..).unwrap_or_default();
                 let windows = self.window.available().min(stream.window.available());
@@ -280,45 +291,6 @@ impl Multiplex {
                 }
             }
         }
-    }
-
-    /// What is to be sent; empty: nothing at present.
-    #[inline]
-    pub fn unsent(&mut self, asked: &impl Asked) -> &[u8] {
-        if self.unsent > 0 {
-            self.bodies(asked);
-        }
-        &self.out[self.out_from..]
-    }
-
-    /// Whether something waits that the socket did not take.
-    pub fn is_held_up(&self) -> bool {
-        self.out_from < self.out.len()
-    }
-
-    /// So many octets of it were sent.
-    #[inline]
-    pub fn sent(&mut self, count: usize) {
-        self.out_from = (self.out_from + count).min(self.out.len());
-        if self.out_from == self.out.len() {
-            self.out.clear();
-            self.out_from = 0;
-        } else if self.out_from > GATHERED {
-            self.out.drain(..self.out_from);
-            self.out_from = 0;
-        }
-    }
-
-    /// Nobody waits for the answer to a request any longer: its stream ends. The places behind it move up.
-    pub fn cancel(&mut self, place: usize) {
-        if let Some(stream) = self.remove(place) {
-            write::reset(&mut self.out, stream.number, ErrorCode::Cancel);
-        }
-    }
-
-    /// Whether the answer at a place has begun.
-    pub fn has_begun(&self, place: usize) -> bool {
-        self.streams.get(place).is_some_and(|stream| stream.status != 0)
     }
 
     #[inline]

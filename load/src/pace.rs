@@ -7,6 +7,7 @@
 mod tests;
 
 use crate::plan::{Arrivals, RateStage};
+use fastrand::Rng;
 use std::sync::Arc;
 
 /// From so many on requests are told of in so many parts: finer than the digits of a histogram.
@@ -103,7 +104,7 @@ pub struct Pace {
     before: f64,
     /// When the next one should start.
     due: f64,
-    random: Option<Random>,
+    random: Option<Rng>,
     /// Where the first stands; equal distances are multiples from here, so that nothing adds up.
     phase: f64,
     count: u64,
@@ -127,7 +128,7 @@ impl Pace {
     }
 
     fn of(growth: Growth, arrivals: Arrivals, phase: f64, seed: u64) -> Pace {
-        let random = (arrivals == Arrivals::Poisson).then_some(Random(seed));
+        let random = (arrivals == Arrivals::Poisson).then(|| Rng::with_seed(seed));
         let mut pace = Pace { growth, before: 0.0, due: 0.0, random, phase, count: 0 };
         pace.move_to(0.0);
         pace
@@ -137,7 +138,8 @@ impl Pace {
     /// Poisson's process at every rate.
     fn move_to(&mut self, before: f64) {
         self.before = match &mut self.random {
-            Some(random) => before + random.exponential(),
+            // Exponentially distributed with mean 1; never of 0, whose logarithm is no number.
+            Some(random) => before - (1.0 - random.f64()).ln(),
             None => self.phase + self.count as f64,
         };
         self.due = self.growth.at(self.before);
@@ -203,39 +205,5 @@ impl Pace {
             }
         }
         left as u64
-    }
-}
-
-/// Numbers that look random and repeat with their seed (SplitMix64: an odd step, then a mixing of the bits).
-#[derive(Debug, Clone)]
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    /// The next 64 bits.
-    pub(crate) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below a bound that is far below 2^64.
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.bits() % bound
-    }
-
-    /// Puts values into an order by chance (Fisher and Yates 1938).
-    pub(crate) fn shuffle<Value>(&mut self, values: &mut [Value]) {
-        for place in (1..values.len()).rev() {
-            values.swap(place, self.below(place as u64 + 1) as usize);
-        }
-    }
-
-    /// Exponentially distributed with mean 1.
-    fn exponential(&mut self) -> f64 {
-        // 53 bits are what an f64 holds; never 0, whose logarithm is no number.
-        let uniform = ((self.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        -uniform.ln()
     }
 }

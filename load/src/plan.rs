@@ -87,50 +87,45 @@ impl Plan {
         self.check_targets()?;
         self.check_sizes()?;
         self.check_times()?;
-        if let Mode::Open { rate, .. } = self.mode
-            && !(rate > 0.0 && rate <= RATE)
-        {
-            return wrong(format!("a rate of {rate} requests per second; between 0 and {RATE} is possible"));
+        if let Mode::Open { rate, .. } = self.mode {
+            let is_possible = rate > 0.0 && rate <= RATE;
+            let what = format!("a rate of {rate} requests per second; between 0 and {RATE} is possible");
+            refuse(!is_possible, what)?;
         }
-        if self.redirects > 0 && (self.pipeline > 1 || self.is_http2()) {
-            return wrong("redirects are followed over HTTP/1.1 and without pipelining");
-        }
+        let is_in_turn = self.pipeline == 1 && !self.is_http2();
+        refuse(
+            self.redirects > 0 && !is_in_turn,
+            "redirects are followed over HTTP/1.1 and without pipelining",
+        )?;
         self.check_schedule()
     }
 
     fn check_schedule(&self) -> Result<(), PlanError> {
-        match &self.schedule {
-            None => Ok(()),
-            Some(_) if self.mode == Mode::Closed => wrong("a schedule is for an open loop"),
-            Some(_) if !self.warm_up.is_zero() => {
-                wrong("a schedule has no warm-up: make it a stage of its own")
+        let Some(schedule) = &self.schedule else { return Ok(()) };
+        refuse(self.mode == Mode::Closed, "a schedule is for an open loop")?;
+        refuse(!self.warm_up.is_zero(), "a schedule has no warm-up: make it a stage of its own")?;
+        match schedule {
+            Schedule::Log { moments, .. } => {
+                let is_whole = moments.len() == self.order.len();
+                refuse(!is_whole, "a log needs a moment for each of its requests")
             }
-            Some(Schedule::Log { moments, .. }) if moments.len() != self.order.len() => {
-                wrong("a log needs a moment for each of its requests")
+            Schedule::Stages(stages) => {
+                let are_possible = stages.iter().all(|stage| (0.0..=RATE).contains(&stage.rate));
+                refuse(!are_possible, format!("the rate of a stage; between 0 and {RATE} is possible"))
             }
-            Some(Schedule::Stages(stages))
-                if stages.iter().any(|stage| !(0.0..=RATE).contains(&stage.rate)) =>
-            {
-                wrong(format!("the rate of a stage; between 0 and {RATE} is possible"))
-            }
-            Some(_) => Ok(()),
         }
     }
 
     fn check_targets(&self) -> Result<(), PlanError> {
-        if self.targets.is_empty() {
-            return wrong("nothing to load: name a URL");
-        }
+        refuse(self.targets.is_empty(), "nothing to load: name a URL")?;
         if let Some(target) = self.targets.iter().find(|target| target.addresses.is_empty()) {
-            return wrong(format!("{} has no address", target.url));
+            refuse(true, format!("{} has no address", target.url))?;
         }
-        if self.targets.iter().any(|target| target.http2.is_some() != self.is_http2()) {
-            return wrong("one run speaks HTTP/1.1 or HTTP/2, and not both");
-        }
-        if let Some(place) = self.order.iter().find(|&&place| place as usize >= self.targets.len()) {
-            return wrong(format!("the order names target {place} of {}", self.targets.len()));
-        }
-        Ok(())
+        let is_mixed = self.targets.iter().any(|target| target.http2.is_some() != self.is_http2());
+        refuse(is_mixed, "one run speaks HTTP/1.1 or HTTP/2, and not both")?;
+        let nowhere = self.order.iter().find(|place| **place as usize >= self.targets.len());
+        let place = nowhere.copied().unwrap_or_default();
+        refuse(nowhere.is_some(), format!("the order names target {place} of {}", self.targets.len()))
     }
 
     /// Whether HTTP/2 is spoken.
@@ -139,65 +134,46 @@ impl Plan {
     }
 
     fn check_sizes(&self) -> Result<(), PlanError> {
-        let range = |what: &str, value: u32, most: u32| match value {
-            0 => wrong(format!("{what}: at least 1 is needed")),
-            _ if value > most => {
-                wrong(format!("{what}: {value} is more than {most}, the most that is possible"))
-            }
-            _ => Ok(()),
-        };
-        range("connections", self.connections, CONNECTIONS)?;
-        range("threads", self.threads, THREADS)?;
-        if self.is_http2() {
-            range("streams", self.pipeline, STREAMS)?;
+        let Plan { connections, threads, pipeline, .. } = *self;
+        let (kind, gerund, most) = if self.is_http2() {
+            ("streams", "streams need", STREAMS)
         } else {
-            range("pipeline", self.pipeline, PIPELINE)?;
+            ("pipeline", "pipelining needs", PIPELINE)
+        };
+        for (what, value, most) in
+            [("connections", connections, CONNECTIONS), ("threads", threads, THREADS), (kind, pipeline, most)]
+        {
+            refuse(value == 0, format!("{what}: at least 1 is needed"))?;
+            refuse(value > most, format!("{what}: {value} is more than {most}, the most that is possible"))?;
         }
-        if self.threads > self.connections {
-            return wrong(format!(
-                "{} threads need at least as many connections, not {}",
-                self.threads, self.connections
-            ));
+        for (needed, what) in [(threads, "threads"), (self.origins().len() as u32, "servers")] {
+            refuse(
+                needed > connections,
+                format!("{needed} {what} need at least as many connections, not {connections}"),
+            )?;
         }
-        let origins = self.origins().len();
-        if self.connections < origins as u32 {
-            return wrong(format!(
-                "{origins} servers need at least as many connections, not {}",
-                self.connections
-            ));
-        }
-        if self.pipeline > 1 && !self.keep_alive && self.is_http2() {
-            return wrong("streams need keep-alive: several requests on one connection");
-        }
-        if self.pipeline > 1 && !self.keep_alive {
-            return wrong("pipelining needs keep-alive: several requests on one connection");
-        }
-        match self.requests {
-            Some(0) => wrong("requests: at least 1 is needed"),
-            Some(requests) if requests < u64::from(self.connections) => wrong(format!(
-                "{requests} requests cannot keep {} connections busy: give at most as many connections as requests",
-                self.connections
-            )),
-            _ => Ok(()),
-        }
+        refuse(
+            pipeline > 1 && !self.keep_alive,
+            format!("{gerund} keep-alive: several requests on one connection"),
+        )?;
+        let Some(requests) = self.requests else { return Ok(()) };
+        refuse(requests == 0, "requests: at least 1 is needed")?;
+        refuse(
+            requests < u64::from(connections),
+            format!(
+                "{requests} requests cannot keep {connections} connections busy: give at most as many connections as requests"
+            ),
+        )
     }
 
     fn check_times(&self) -> Result<(), PlanError> {
-        match self.duration {
-            None if self.requests.is_none() => {
-                return wrong("no end: give a duration or a number of requests");
-            }
-            Some(Duration::ZERO) => return wrong("a duration of nothing measures nothing"),
-            Some(duration) if duration > LONGEST => return wrong("a run of more than a day"),
-            _ => {}
-        }
-        if self.warm_up > LONGEST {
-            return wrong("a warm-up of more than a day");
-        }
-        if self.timeout < SHORTEST_TIMEOUT || self.timeout > LONGEST {
-            return wrong("a timeout between a millisecond and a day is needed");
-        }
-        Ok(())
+        let is_endless = self.duration.is_none() && self.requests.is_none();
+        refuse(is_endless, "no end: give a duration or a number of requests")?;
+        refuse(self.duration == Some(Duration::ZERO), "a duration of nothing measures nothing")?;
+        refuse(self.duration > Some(LONGEST), "a run of more than a day")?;
+        refuse(self.warm_up > LONGEST, "a warm-up of more than a day")?;
+        let is_patience = (SHORTEST_TIMEOUT..=LONGEST).contains(&self.timeout);
+        refuse(!is_patience, "a timeout between a millisecond and a day is needed")
     }
 
     /// The servers that are talked to: for each the places of its targets that are ever asked for. A connection belongs
@@ -225,8 +201,8 @@ impl Plan {
     }
 }
 
-fn wrong(what: impl Into<String>) -> Result<(), PlanError> {
-    Err(PlanError(what.into()))
+fn refuse(is_wrong: bool, what: impl Into<String>) -> Result<(), PlanError> {
+    if is_wrong { Err(PlanError(what.into())) } else { Ok(()) }
 }
 
 /// What sets the pace.
@@ -355,17 +331,10 @@ impl Expect {
     }
 }
 
-/// Why a plan makes no sense, in words for the user.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why there is no plan, or why it makes no sense, in words for the user.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct PlanError(pub String);
-
-impl std::fmt::Display for PlanError {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for PlanError {}
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,10 @@
 #[cfg(test)]
 mod tests;
 
+use crate::target::push_byte;
+use millstream_wire::{date, octets};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::{self, BufRead, Read};
 
 /// Lines that are read at the most, those that are not replayed included.
@@ -17,7 +20,7 @@ pub const DISTINCT: usize = 1_000_000;
 /// The longest line; a longer one is skipped.
 const LINE: u64 = 64 * 1024;
 /// What has not ended after so many bytes more is no line.
-const ENDLESS: usize = 16 << 20;
+const ENDLESS: u64 = 16 << 20;
 
 /// How compressed files begin.
 const COMPRESSED: [&[u8]; 4] = [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh"];
@@ -72,25 +75,24 @@ pub fn read(mut log: impl BufRead, is_timed: bool) -> io::Result<Replay> {
             break;
         }
         let is_whole = line.ends_with(b"\n") || (line.len() as u64) < LINE;
-        if !is_whole {
-            skip_line(&mut log)?;
+        if !is_whole && log.by_ref().take(ENDLESS).skip_until(b'\n')? as u64 == ENDLESS {
+            return Err(invalid("it has a line that does not end, so it is no access log"));
         }
         let time = if is_timed { time(&line) } else { Some(0) };
         let (Some((request, status)), Some(time)) = (request(&line).filter(|_| is_whole), time) else {
             replay.skipped += 1;
             continue;
         };
-        let next = places.len();
-        let place = match places.get(&request) {
-            Some(place) => *place,
-            None if next >= DISTINCT => {
+        let next = places.len() as u32;
+        let place = match places.entry(request) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(_) if next as usize >= DISTINCT => {
                 replay.skipped += 1;
                 continue;
             }
-            None => {
-                replay.requests.push((request.clone(), Vec::new()));
-                places.insert(request, next as u32);
-                next as u32
+            Entry::Vacant(new) => {
+                replay.requests.push((new.key().clone(), Vec::new()));
+                *new.insert(next)
             }
         };
         replay.order.push(place);
@@ -129,40 +131,19 @@ impl Replay {
 /// `… [21/Nov/2026:10:00:00 +0100] …` → seconds since 1970.
 fn time(line: &[u8]) -> Option<i64> {
     let begin = line.iter().position(|byte| *byte == b'[')? + 1;
-    let text = std::str::from_utf8(line.get(begin..begin + 26)?).ok()?;
-    let part = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok().filter(|part| *part >= 0);
-    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    let month = MONTHS.find(text.get(3..6)?).filter(|place| place % 3 == 0)? as i64 / 3 + 1;
-    let (day, year) = (part(0, 2)?, part(7, 11)?);
-    // Days since 1970 in years that begin with March, so that the leap day is the last (the proleptic Gregorian calendar).
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1 - 719_468;
-    let clock = part(12, 14)? * 3600 + part(15, 17)? * 60 + part(18, 20)?;
-    let sign = match text.as_bytes()[21] {
-        b'+' => 1,
-        b'-' => -1,
-        _ => return None,
-    };
-    Some(days * 86_400 + clock - sign * (part(22, 24)? * 3600 + part(24, 26)? * 60))
-}
-
-/// Passes over what is left of a line.
-fn skip_line(log: &mut impl BufRead) -> io::Result<()> {
-    let mut passed = 0;
-    while passed < ENDLESS {
-        let bytes = log.fill_buf()?;
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        let end = bytes.iter().position(|byte| *byte == b'\n');
-        let length = end.map_or(bytes.len(), |end| end + 1);
-        log.consume(length);
-        passed += length;
-        if end.is_some() {
-            return Ok(());
-        }
+    let text = line.get(begin..begin + 26)?;
+    // The same as a date of HTTP; which day of the week it was does not matter.
+    let mut date = *b"Thu, 01 Jan 1970 00:00:00 GMT";
+    for (to, from) in [(5..7, 0..2), (8..11, 3..6), (12..16, 7..11), (17..25, 12..20)] {
+        date[to].copy_from_slice(&text[from]);
     }
-    Err(invalid("it has a line that does not end, so it is no access log"))
+    let number = |from: usize| octets::decimal(&text[from..from + 2]).map(|number| number as i64);
+    let offset = number(22)? * 3600 + number(24)? * 60;
+    match text[21] {
+        b'+' => Some(date::parse_http(&date)? - offset),
+        b'-' => Some(date::parse_http(&date)? + offset),
+        _ => None,
+    }
 }
 
 fn invalid(why: &str) -> io::Error {
@@ -208,10 +189,7 @@ fn sent(target: &[u8]) -> Option<String> {
             }
             _ => byte,
         };
-        match byte {
-            b'!'..=b'~' if !b"\"#<>\\^`{|}".contains(&byte) => out.push(char::from(byte)),
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
+        push_byte(&mut out, byte);
     }
     Some(out)
 }

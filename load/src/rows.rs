@@ -6,7 +6,9 @@
 #[cfg(test)]
 mod tests;
 
-use crate::pace::Random;
+use crate::plan::PlanError;
+use crate::target::push_byte;
+use fastrand::Rng;
 use serde_json::{Map, Value};
 use std::fmt;
 use std::io::BufRead;
@@ -15,18 +17,6 @@ use std::io::BufRead;
 pub const ROWS: usize = 200_000;
 /// The most bytes of a file. A row costs about a kilobyte and its request.
 pub const BYTES: u64 = 64 << 20;
-
-/// What is wrong, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RowsError(String);
-
-impl fmt::Display for RowsError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for RowsError {}
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,21 +40,19 @@ impl Rows {
     ///
     /// # Errors
     /// The first mistake, as `name:line:column: what`.
-    pub fn read(name: &str, format: RowsFormat, file: impl BufRead) -> Result<Rows, RowsError> {
+    pub fn read(name: &str, format: RowsFormat, file: impl BufRead) -> Result<Rows, PlanError> {
         let mut file = file.take(BYTES + 1);
         let rows = match format {
             RowsFormat::Csv => csv(name, &mut file),
             RowsFormat::JsonLines => json_lines(name, &mut file),
         };
         if file.limit() == 0 {
-            return Err(RowsError(format!(
-                "{name} is larger than {} MB, the most that is read",
-                BYTES >> 20
-            )));
+            let most = BYTES >> 20;
+            return Err(PlanError(format!("{name} is larger than {most} MB, the most that is read")));
         }
         let rows = rows?;
         match rows.rows.len() {
-            0 => Err(RowsError(format!("{name} has no row"))),
+            0 => Err(PlanError(format!("{name} has no row"))),
             count if count > ROWS => Err(too_many(name)),
             _ => Ok(rows),
         }
@@ -82,49 +70,41 @@ impl Rows {
 
     /// Places of as many as there are, each once, in an order that looks random and is the same each time.
     pub fn shuffled(count: usize) -> Vec<u32> {
-        let mut random = Random(count as u64);
         let mut order: Vec<u32> = (0..count as u32).collect();
-        for last in (1..order.len()).rev() {
-            order.swap(last, random.below(last as u64 + 1) as usize);
-        }
+        Rng::with_seed(count as u64).shuffle(&mut order);
         order
     }
 }
 
-fn too_many(name: &str) -> RowsError {
-    RowsError(format!("{name} has more than {ROWS} rows, the most that are read"))
+fn too_many(name: &str) -> PlanError {
+    PlanError(format!("{name} has more than {ROWS} rows, the most that are read"))
 }
 
-fn csv(name: &str, file: impl std::io::Read) -> Result<Rows, RowsError> {
+fn csv(name: &str, file: impl std::io::Read) -> Result<Rows, PlanError> {
     let mut reader = csv::Reader::from_reader(file);
     let told = |error: csv::Error| {
         let line = error.position().map_or(1, csv::Position::line);
-        let what = match error.kind() {
+        PlanError(match error.kind() {
             csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
                 // The first field that is too many, or that is missing.
                 let field = (*len).min(*expected_len) + 1;
-                return RowsError(format!(
+                format!(
                     "{name}:{line}: field {field}: the row has {len} fields and the first line {expected_len}"
-                ));
+                )
             }
             csv::ErrorKind::Utf8 { err, .. } => {
-                return RowsError(format!("{name}:{line}: field {}: that is no UTF-8", err.field() + 1));
+                format!("{name}:{line}: field {}: that is no UTF-8", err.field() + 1)
             }
-            csv::ErrorKind::Io(error) => error.to_string(),
-            _ => error.to_string(),
-        };
-        RowsError(format!("{name}:{line}: {what}"))
+            _ => format!("{name}:{line}: {error}"),
+        })
     };
     let names: Vec<String> =
         reader.headers().map_err(told)?.iter().map(|name| name.trim().to_owned()).collect();
     for (place, own) in names.iter().enumerate() {
         if own.is_empty() || names[..place].contains(own) {
-            let what = if own.is_empty() {
-                "the column has no name".to_owned()
-            } else {
-                format!("\"{own}\" is there already")
-            };
-            return Err(RowsError(format!("{name}:1: field {}: {what}", place + 1)));
+            let twice = format!("\"{own}\" is there already");
+            let what = if own.is_empty() { "the column has no name" } else { twice.as_str() };
+            return Err(PlanError(format!("{name}:1: field {}: {what}", place + 1)));
         }
     }
     let mut rows = Vec::new();
@@ -137,13 +117,13 @@ fn csv(name: &str, file: impl std::io::Read) -> Result<Rows, RowsError> {
     Ok(Rows { names, rows })
 }
 
-fn json_lines(name: &str, file: &mut impl BufRead) -> Result<Rows, RowsError> {
+fn json_lines(name: &str, file: &mut impl BufRead) -> Result<Rows, PlanError> {
     let (mut names, mut rows): (Vec<String>, Vec<Vec<String>>) = (Vec::new(), Vec::new());
     let mut line = String::new();
     for number in 1.. {
         line.clear();
         let at =
-            |column: usize, what: &dyn fmt::Display| RowsError(format!("{name}:{number}:{column}: {what}"));
+            |column: usize, what: &dyn fmt::Display| PlanError(format!("{name}:{number}:{column}: {what}"));
         if file.read_line(&mut line).map_err(|error| at(1, &error))? == 0 {
             break;
         }
@@ -186,11 +166,11 @@ impl Template {
     ///
     /// # Errors
     /// A name that the rows do not have, or that does not end, with its column.
-    pub fn parse(what: &str, text: &str, rows: &Rows) -> Result<Template, RowsError> {
+    pub fn parse(what: &str, text: &str, rows: &Rows) -> Result<Template, PlanError> {
         let (mut pieces, mut rest) = (Vec::new(), text);
         while let Some(begin) = rest.find("{{") {
             let column = text[..text.len() - rest.len() + begin].chars().count() + 1;
-            let at = |said: String| RowsError(format!("{what}, column {column}: {said}"));
+            let at = |said: String| PlanError(format!("{what}, column {column}: {said}"));
             let inside = &rest[begin + 2..];
             let end = inside.find("}}").ok_or_else(|| at("{{ has no }}".to_owned()))?;
             let name = inside[..end].trim();
@@ -212,14 +192,7 @@ impl Template {
 
     /// The same where it is a URL: what no URL may have in it is written in percent.
     pub fn url(&self, rows: &Rows, row: usize) -> String {
-        self.with(rows, row, |value, out| {
-            for byte in value.bytes() {
-                match byte {
-                    b'!'..=b'~' if !b"\"#<>\\^`{|}".contains(&byte) => out.push(char::from(byte)),
-                    _ => out.push_str(&format!("%{byte:02X}")),
-                }
-            }
-        })
+        self.with(rows, row, |value, out| value.bytes().for_each(|byte| push_byte(out, byte)))
     }
 
     fn with(&self, rows: &Rows, row: usize, write: impl Fn(&str, &mut String)) -> String {

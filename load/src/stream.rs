@@ -5,99 +5,86 @@
 
 mod tls;
 
-pub use tls::{NoTrust, client_configuration};
+pub use tls::client_configuration;
 
+use crate::exchange::{Asked, Exchange};
 use crate::plan::Way;
 use rustix::io::Errno;
-use rustix::net::{
-    self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
-};
+use rustix::net::{self, AddressFamily, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+
+/// What TLS begins with: the configuration, and the server's name.
+pub type Secure<'a> = (&'a Arc<ClientConfig>, &'a ServerName<'static>);
 
 /// A connection's socket and, where it has any, its TLS.
 pub struct Stream {
-    socket: OwnedFd,
+    /// One of the file system is read and written alike.
+    socket: TcpStream,
     tls: Option<Box<ClientConnection>>,
+    is_connected: bool,
+    is_open: bool,
 }
 
 impl Stream {
     /// Begins to connect; the socket is writable once that has ended, well or not.
     ///
     /// # Errors
-    /// No socket could be had, or the connection was refused at once.
-    pub fn connect(address: &SocketAddr, way: &Way) -> io::Result<Stream> {
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let open = |family| net::socket_with(family, SocketType::STREAM, flags, None);
-        let (socket, begun) = if let Some(path) = &way.unix_socket {
-            let socket = open(AddressFamily::UNIX)?;
-            let begun = net::connect(&socket, &SocketAddrUnix::new(&**path)?);
-            (socket, begun)
-        } else {
-            let socket = open(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
-            sockopt::set_tcp_nodelay(&socket, true)?;
-            let begun = net::connect(&socket, address);
-            (socket, begun)
+    /// No socket could be had, the connection was refused at once, or rustls refuses the configuration.
+    pub fn connect(address: &SocketAddr, way: &Way, secure: Option<Secure<'_>>) -> io::Result<Stream> {
+        let begin = |(with, name): Secure<'_>| ClientConnection::new(Arc::clone(with), name.clone());
+        let tls = secure.map(begin).transpose().map_err(io::Error::other)?.map(Box::new);
+        let to: SocketAddrAny = match &way.unix_socket {
+            Some(path) => SocketAddrUnix::new(&**path)?.into(),
+            None => (*address).into(),
         };
-        match begun {
-            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(Stream { socket, tls: None }),
-            Err(error) => Err(error.into()),
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = net::socket_with(to.address_family(), SocketType::STREAM, flags, None)?;
+        if to.address_family() != AddressFamily::UNIX {
+            sockopt::set_tcp_nodelay(&socket, true)?;
         }
-    }
-
-    /// How connecting ended.
-    ///
-    /// # Errors
-    /// Why there is no connection.
-    pub fn connected(&self) -> io::Result<()> {
-        match sockopt::socket_error(&self.socket)? {
-            Ok(()) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// TLS begins on the connected socket.
-    ///
-    /// # Errors
-    /// rustls refuses the configuration.
-    pub fn begin_tls(&mut self, with: &Arc<ClientConfig>, name: &ServerName<'static>) -> io::Result<()> {
-        let tls = ClientConnection::new(Arc::clone(with), name.clone()).map_err(io::Error::other)?;
-        self.tls = Some(Box::new(tls));
-        Ok(())
-    }
-
-    /// Goes on with the handshake; whether it is over.
-    ///
-    /// # Errors
-    /// TLS could not be agreed on, or the connection ended.
-    pub fn shake_hands(&mut self) -> io::Result<bool> {
-        let Some(tls) = &mut self.tls else { return Ok(true) };
-        while tls.is_handshaking() {
-            if tls.wants_write() {
-                match tls.write_tls(&mut Transport(self.socket.as_fd())) {
-                    Ok(_) => continue,
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-                    Err(error) => return Err(error),
-                }
+        match net::connect(&socket, &to) {
+            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {
+                Ok(Stream { socket: socket.into(), tls, is_connected: false, is_open: false })
             }
-            match tls.read_tls(&mut Transport(self.socket.as_fd())) {
-                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Goes on, first when the socket is writable, then with the handshake. It is over once the stream [is
+    /// open](Stream::is_open).
+    ///
+    /// # Errors
+    /// There is no connection, or it ended, or TLS could not be agreed on.
+    pub fn advance(&mut self) -> io::Result<()> {
+        if !self.is_connected {
+            self.socket.take_error()?.map_or(Ok(()), Err)?;
+            self.is_connected = true;
+        }
+        while let Some(tls) = self.tls.as_mut().filter(|tls| tls.is_handshaking()) {
+            match tls.complete_io(&mut self.socket) {
                 Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
             }
-            if let Err(error) = tls.process_new_packets() {
-                // The alert tells the server why; that it arrives is not promised.
-                _ = tls.write_tls(&mut Transport(self.socket.as_fd()));
-                return Err(io::Error::new(ErrorKind::InvalidData, error));
-            }
         }
-        self.flush()?;
-        Ok(true)
+        self.is_open = true;
+        self.flush()
+    }
+
+    /// Whether the socket is connected.
+    pub fn is_connected(&self) -> bool {
+        self.is_connected
+    }
+
+    /// Whether something can be sent: it is connected, and TLS is agreed on.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.is_open
     }
 
     /// Whether HTTP/2 was agreed on; plain connections have it by prior knowledge (RFC 9113 §3.3).
@@ -111,16 +98,14 @@ impl Stream {
     /// `WouldBlock` where nothing is there; `UnexpectedEof` where TLS ended without saying so.
     #[inline]
     pub fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let Some(tls) = &mut self.tls else {
-            return Ok(net::recv(&self.socket, into, RecvFlags::empty())?.0);
-        };
+        let Some(tls) = &mut self.tls else { return self.socket.read(into) };
         loop {
             match tls.reader().read(into) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 read => return read,
             }
             // A 0 here is the end of the socket, which the reader above turns into the right end or error.
-            tls.read_tls(&mut Transport(self.socket.as_fd()))?;
+            tls.read_tls(&mut self.socket)?;
             tls.process_new_packets().map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         }
     }
@@ -132,57 +117,63 @@ impl Stream {
     }
 
     /// Sends what fits; `WouldBlock` where nothing does.
-    ///
-    /// # Errors
-    /// The connection is no more.
     #[inline]
-    pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(tls) = &mut self.tls else {
-            return Ok(net::send(&self.socket, bytes, SendFlags::NOSIGNAL)?);
-        };
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(tls) = &mut self.tls else { return self.socket.write(bytes) };
         let taken = tls.writer().write(bytes)?;
         self.flush()?;
         if taken == 0 && !bytes.is_empty() { Err(ErrorKind::WouldBlock.into()) } else { Ok(taken) }
     }
 
-    /// Sends what TLS still holds; whether all is gone.
-    ///
-    /// # Errors
-    /// The connection is no more.
-    pub fn flush(&mut self) -> io::Result<bool> {
-        let Some(tls) = &mut self.tls else { return Ok(true) };
+    /// Sends what fits of what TLS still holds.
+    fn flush(&mut self) -> io::Result<()> {
+        let Some(tls) = &mut self.tls else { return Ok(()) };
         while tls.wants_write() {
-            match tls.write_tls(&mut Transport(self.socket.as_fd())) {
+            match tls.write_tls(&mut self.socket) {
                 Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
             }
         }
-        Ok(true)
+        Ok(())
+    }
+
+    /// Whether TLS holds what the socket did not take.
+    pub fn is_held_up(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
+    /// Sends what waits on a connection until the socket takes no more: how many bytes went out, and how many requests are
+    /// whole with them. An error is that the connection is no more; what went out before it is told, too.
+    #[inline]
+    pub fn send_all<'a, Protocol: Exchange>(
+        &mut self,
+        exchange: &mut Protocol,
+        asked: &impl Asked<'a>,
+        room: &mut Protocol::Room,
+    ) -> (usize, usize, io::Result<()>) {
+        let (mut written, mut whole) = (0, 0);
+        loop {
+            let bytes = exchange.unsent(asked, room);
+            if bytes.is_empty() {
+                // TLS may hold the end of what it has taken.
+                return (written, whole, self.flush());
+            }
+            match self.send(bytes) {
+                Ok(count) => {
+                    written += count;
+                    whole += exchange.sent(count, asked);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return (written, whole, Ok(())),
+                Err(error) => return (written, whole, Err(error)),
+            }
+        }
     }
 }
 
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-/// A socket as rustls wants it.
-struct Transport<'a>(BorrowedFd<'a>);
-
-impl Read for Transport<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        Ok(net::recv(self.0, into, RecvFlags::empty())?.0)
-    }
-}
-
-impl Write for Transport<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(net::send(self.0, bytes, SendFlags::NOSIGNAL)?)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -37,22 +37,31 @@ pub struct Moments {
     pub end: u64,
 }
 
-/// What one tick holds.
+/// Answers, errors and latencies: of a tick, of a slice, of a URL.
 #[derive(Debug, Clone)]
-pub(crate) struct Tick {
+pub(crate) struct Counted {
     pub(crate) answers: u64,
     pub(crate) errors: Errors,
     pub(crate) latency: Histogram<u64>,
 }
 
-impl Tick {
-    pub(crate) fn new() -> Tick {
-        Tick { answers: 0, errors: Errors::default(), latency: histogram::empty() }
+impl Counted {
+    /// None yet, for latencies as precise as this empty histogram's.
+    pub(crate) fn of(latency: Histogram<u64>) -> Counted {
+        Counted { answers: 0, errors: Errors::default(), latency }
     }
 
-    pub(crate) fn add(&mut self, other: &Tick) {
+    /// An answer as expected, so many nanoseconds after it was due.
+    #[inline]
+    pub(crate) fn answered(&mut self, nanoseconds: u64) {
+        self.answers += 1;
+        record(&mut self.latency, nanoseconds);
+    }
+
+    pub(crate) fn add(&mut self, other: &Counted) {
         self.answers += other.answers;
         self.errors.add(&other.errors);
+        // It has room for every value that the other has.
         _ = self.latency.add(&other.latency);
     }
 
@@ -60,6 +69,11 @@ impl Tick {
         self.answers = 0;
         self.errors = Errors::default();
         self.latency.reset();
+    }
+
+    /// A quantile of the latencies, microseconds; 0 where there are none.
+    pub(crate) fn quantile(&self, quantile: f64) -> u64 {
+        self.latency.value_at_quantile(quantile).min(self.latency.max())
     }
 }
 
@@ -70,14 +84,16 @@ pub struct Tally {
     pub counts: Counts,
     /// Answers by status, 0 to 999.
     statuses: Box<[u64; 1000]>,
-    latency: Histogram<u64>,
+    /// From when requests should have started to their last byte.
+    pub(crate) latency: Histogram<u64>,
     /// Open loop only: in a closed one with keep-alive it is the latency.
     service: Option<Histogram<u64>>,
-    first_byte: Histogram<u64>,
+    /// From when they were sent to the first byte of the answer.
+    pub(crate) first_byte: Histogram<u64>,
     send_lag: Histogram<u64>,
     /// Of the latency: requests that had no answer at the end, or in time.
-    waiting: Histogram<u64>,
-    tick: Tick,
+    pub(crate) waiting: Histogram<u64>,
+    tick: Counted,
 }
 
 impl Tally {
@@ -91,7 +107,7 @@ impl Tally {
             first_byte: histogram::empty(),
             send_lag: histogram::empty(),
             waiting: histogram::empty(),
-            tick: Tick::new(),
+            tick: Counted::of(histogram::empty()),
         }
     }
 
@@ -107,8 +123,7 @@ impl Tally {
     /// A whole answer as expected.
     #[inline]
     pub fn answered(&mut self, at: Moments) {
-        self.tick.answers += 1;
-        record(&mut self.tick.latency, at.end.saturating_sub(at.due));
+        self.tick.answered(at.end.saturating_sub(at.due));
         record(&mut self.first_byte, at.first_byte.saturating_sub(at.sent));
         if let Some(service) = &mut self.service {
             record(service, at.end.saturating_sub(at.sent));
@@ -196,28 +211,13 @@ impl Tally {
         counts
     }
 
-    /// From when requests should have started to their last byte.
-    pub(crate) fn latency(&self) -> &Histogram<u64> {
-        &self.latency
-    }
-
-    /// Of these, the waits of requests that had no answer at the end, or in time.
-    pub(crate) fn waiting(&self) -> &Histogram<u64> {
-        &self.waiting
-    }
-
     /// From when they were sent.
     pub(crate) fn service(&self) -> &Histogram<u64> {
         self.service.as_ref().unwrap_or(&self.latency)
     }
 
-    /// From when they were sent to the first byte of the answer.
-    pub(crate) fn first_byte(&self) -> &Histogram<u64> {
-        &self.first_byte
-    }
-
     /// Microseconds at the 99th percentile; 0 where nothing was sent by a schedule.
     pub(crate) fn send_lag_p99(&self) -> u64 {
-        if self.send_lag.is_empty() { 0 } else { self.send_lag.value_at_quantile(0.99) }
+        self.send_lag.value_at_quantile(0.99)
     }
 }

@@ -8,16 +8,16 @@ mod url;
 #[cfg(test)]
 mod tests;
 
-pub use redirect::{RedirectError, is_redirect, redirected};
+pub use redirect::{is_redirect, redirected};
 pub use url::Url;
+pub(crate) use url::push_byte;
 
 use crate::http2_request::Http2Request;
-use crate::plan::{Expect, Target, Way};
+use crate::plan::{Expect, PlanError, Target, Way};
 use millstream_net::resolve;
 use millstream_wire::h1::encode;
 use millstream_wire::{Version, octets};
 use std::collections::HashMap;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -66,27 +66,29 @@ impl ConnectTo {
     /// # Errors
     /// What is wrong, and in which column.
     pub fn parse(text: &str) -> Result<ConnectTo, String> {
-        let mut rest = text;
-        let mut part = |name: &str, is_last: bool| {
-            let column = text.len() - rest.len() + 1;
-            let end = if rest.starts_with('[') { rest.find(']').map_or(0, |end| end + 1) } else { 0 };
-            let end = rest[end..].find(':').map_or(rest.len(), |colon| end + colon);
-            let found = rest[..end].trim_start_matches('[').trim_end_matches(']');
-            let is_ended = end == rest.len();
-            rest = rest.get(end + 1..).unwrap_or_default();
-            match is_ended == is_last {
-                true => Ok((found.to_owned(), column)),
-                false => Err(format!("column {column}: {name} ends wrongly; write HOST1:PORT1:HOST2:PORT2")),
+        // A colon in brackets is of an address.
+        let mut is_inside = false;
+        let is_between = |letter: char| {
+            is_inside = letter == '[' || (is_inside && letter != ']');
+            letter == ':' && !is_inside
+        };
+        let parts: Vec<&str> = text.split(is_between).collect();
+        if parts.len() != 4 {
+            return Err(format!("it has {} of 4 parts; write HOST1:PORT1:HOST2:PORT2", parts.len()));
+        }
+        let host = |place: usize| {
+            let host = parts[place].trim_start_matches('[').trim_end_matches(']');
+            (!host.is_empty()).then(|| host.to_owned())
+        };
+        let port = |place: usize| match parts[place].parse::<u16>() {
+            _ if parts[place].is_empty() => Ok(None),
+            Ok(port) if port > 0 => Ok(Some(port)),
+            _ => {
+                let column = parts[..place].iter().map(|part| part.len() + 1).sum::<usize>() + 1;
+                Err(format!("column {column}: \"{}\" is no port between 1 and 65535", parts[place]))
             }
         };
-        let host = |(text, _): (String, usize)| (!text.is_empty()).then_some(text);
-        let port = |(text, column): (String, usize)| match text.parse::<u16>() {
-            _ if text.is_empty() => Ok(None),
-            Ok(port) if port > 0 => Ok(Some(port)),
-            _ => Err(format!("column {column}: \"{text}\" is no port between 1 and 65535")),
-        };
-        let from = (host(part("HOST1", false)?), port(part("PORT1", false)?)?);
-        Ok(ConnectTo { from, to: (host(part("HOST2", false)?), port(part("PORT2", true)?)?) })
+        Ok(ConnectTo { from: (host(0), port(1)?), to: (host(2), port(3)?) })
     }
 
     /// Where to connect to instead, if this is about that host and port.
@@ -105,50 +107,11 @@ pub struct Permission {
     pub public: bool,
 }
 
-/// Why there is no target.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TargetError {
-    /// The URL is none, and why.
-    BadUrl(String, &'static str),
-    /// The method is none, or one that a load cannot use.
-    BadMethod(String),
-    /// A field that must not be sent, and why.
-    BadField(String, &'static str),
-    /// The request cannot be one of HTTP/2, and why.
-    NotHttp2(String, &'static str),
-    /// The name has no address, and what the system said.
-    NoSuchHost(String, String),
-    /// The address is one of the public internet, and nobody allowed it.
-    Public(String, IpAddr),
-}
-
-impl fmt::Display for TargetError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TargetError::BadUrl(url, why) => write!(out, "\"{url}\" cannot be loaded: {why}"),
-            TargetError::BadMethod(method) => write!(out, "\"{method}\" is no method that can be loaded"),
-            TargetError::BadField(name, why) => write!(out, "the field \"{name}\" cannot be sent: {why}"),
-            TargetError::NotHttp2(url, why) => write!(out, "{url} cannot be asked for in HTTP/2: {why}"),
-            TargetError::NoSuchHost(host, why) => write!(out, "no such host: \"{host}\" ({why})"),
-            TargetError::Public(host, address) if *host == address.to_string() => write!(
-                out,
-                "{host} is an address of the public internet: load only what is yours, and say --yes"
-            ),
-            TargetError::Public(host, address) => write!(
-                out,
-                "{host} is {address}, an address of the public internet: load only what is yours, and say --yes"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for TargetError {}
-
 /// Makes a target. Blocks while the system resolves the name, at most ten seconds.
 ///
 /// # Errors
-/// See [`TargetError`]; nothing was connected to.
-pub fn resolve(ask: &Ask, may: Permission) -> Result<Target, TargetError> {
+/// What cannot be loaded, and why; nothing was connected to.
+pub fn resolve(ask: &Ask, may: Permission) -> Result<Target, PlanError> {
     one(ask, may, &mut KnownAddresses::new())
 }
 
@@ -156,7 +119,7 @@ pub fn resolve(ask: &Ask, may: Permission) -> Result<Target, TargetError> {
 ///
 /// # Errors
 /// The first that cannot be.
-pub fn resolve_all(asks: &[Ask], may: Permission) -> Result<Vec<Target>, TargetError> {
+pub fn resolve_all(asks: &[Ask], may: Permission) -> Result<Vec<Target>, PlanError> {
     let mut known = KnownAddresses::new();
     asks.iter().map(|ask| one(ask, may, &mut known)).collect()
 }
@@ -164,12 +127,14 @@ pub fn resolve_all(asks: &[Ask], may: Permission) -> Result<Vec<Target>, TargetE
 /// Addresses by host and port.
 type KnownAddresses = HashMap<(String, u16), Vec<SocketAddr>>;
 
-fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target, TargetError> {
-    let url = Url::parse(&ask.url).map_err(|why| TargetError::BadUrl(ask.url.clone(), why))?;
+fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target, PlanError> {
+    let url =
+        Url::parse(&ask.url).map_err(|why| PlanError(format!("\"{}\" cannot be loaded: {why}", ask.url)))?;
     let request: Arc<[u8]> = request(ask, &url)?.into();
     let http2 = if ask.http2 {
         let made = Http2Request::of(&request, url.is_https);
-        Some(Arc::new(made.map_err(|why| TargetError::NotHttp2(ask.url.clone(), why))?))
+        let told = |why| PlanError(format!("{} cannot be asked for in HTTP/2: {why}", ask.url));
+        Some(Arc::new(made.map_err(told)?))
     } else {
         None
     };
@@ -188,7 +153,11 @@ fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target,
     if let Some(public) = addresses.iter().map(SocketAddr::ip).find(|ip| is_public(*ip))
         && !may.public
     {
-        return Err(TargetError::Public(name.0, public));
+        let host = name.0;
+        let found = if host == public.to_string() { String::new() } else { format!("{public}, ") };
+        return Err(PlanError(format!(
+            "{host} is {found}an address of the public internet: load only what is yours, and say --yes"
+        )));
     }
     Ok(Target {
         url: ask.url.clone(),
@@ -202,7 +171,7 @@ fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target,
     })
 }
 
-fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, TargetError> {
+fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, PlanError> {
     if let Ok(ip) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, port)]);
     }
@@ -210,14 +179,12 @@ fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, TargetError> {
     let (tell, told) = mpsc::sync_channel(1);
     // The system's resolver takes as long as it likes; a thread of its own can be left behind with it.
     std::thread::spawn(move || _ = tell.send(resolve::resolve_blocking(&name)));
-    match told.recv_timeout(RESOLVING) {
-        Ok(Ok(addresses)) => Ok(addresses),
-        Ok(Err(error)) => Err(TargetError::NoSuchHost(host.to_owned(), without_number(&error.to_string()))),
-        Err(_) => Err(TargetError::NoSuchHost(
-            host.to_owned(),
-            "the resolver gave no answer in ten seconds".to_owned(),
-        )),
-    }
+    let why = match told.recv_timeout(RESOLVING) {
+        Ok(Ok(addresses)) => return Ok(addresses),
+        Ok(Err(error)) => without_number(&error.to_string()),
+        Err(_) => "the resolver gave no answer in ten seconds".to_owned(),
+    };
+    Err(PlanError(format!("no such host: \"{host}\" ({why})")))
 }
 
 /// The resolver's words without the library's in front of them.
@@ -226,17 +193,17 @@ fn without_number(said: &str) -> String {
 }
 
 /// The request as it goes out.
-fn request(ask: &Ask, url: &Url) -> Result<Vec<u8>, TargetError> {
+fn request(ask: &Ask, url: &Url) -> Result<Vec<u8>, PlanError> {
     let method = match (ask.method.as_str(), ask.body.is_empty()) {
         ("", true) => "GET",
         ("", false) => "POST",
         (method, _) => method,
     };
     if !octets::is_token(method.as_bytes()) || method == "CONNECT" {
-        return Err(TargetError::BadMethod(method.to_owned()));
+        return Err(PlanError(format!("\"{method}\" is no method that can be loaded")));
     }
     for (name, value) in &ask.fields {
-        let bad = |why| Err(TargetError::BadField(name.clone(), why));
+        let bad = |why| Err(PlanError(format!("the field \"{name}\" cannot be sent: {why}")));
         if name.is_empty() || !octets::is_token(name.as_bytes()) {
             return bad("that is no field name");
         }

@@ -2,7 +2,6 @@
 
 use crate::plan::PlanError;
 use crate::probe::ProbeError;
-use crate::target::TargetError;
 use std::{fmt, io};
 
 /// Why there is no result.
@@ -46,12 +45,6 @@ impl From<io::Error> for Unmeasured {
 
 impl From<PlanError> for Unmeasured {
     fn from(error: PlanError) -> Self {
-        Unmeasured::Because(error.to_string())
-    }
-}
-
-impl From<TargetError> for Unmeasured {
-    fn from(error: TargetError) -> Self {
         Unmeasured::Because(error.to_string())
     }
 }

@@ -6,7 +6,7 @@ use super::{Alone, Below, CapacityRow, Rounds, Setting, Together, sentence};
 use crate::drive;
 use crate::ladder::climb::Sight;
 use crate::outcome::Outcome;
-use crate::pace::Random;
+
 use crate::party::{Meter, Metered, PROXY, Place, Process, Whose, free_address, time_wait_of_late};
 use crate::plan::{Plan, Target};
 use crate::rank::median;
@@ -14,6 +14,7 @@ use crate::sizing::Pool;
 use crate::stop::{CutShort, Stop};
 use crate::unmeasured::Unmeasured;
 use crate::verdict::{Evidence, Limit, Once, Run, judge};
+use fastrand::Rng;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
@@ -193,7 +194,7 @@ struct Measuring<'a> {
 impl Measuring<'_> {
     /// Everything once in each round, in an order by chance; what an error ends keeps what there is.
     fn rounds(&mut self, stretches: &mut [Stretch]) -> Result<(), Unmeasured> {
-        let mut random = Random(self.setting.seed);
+        let mut random = Rng::with_seed(self.setting.seed);
         let mut order: Vec<usize> = (0..stretches.len()).collect();
         for _ in 0..self.setting.rounds.max(1) {
             random.shuffle(&mut order);

@@ -2,10 +2,10 @@
 
 use super::{SERVERS, Setting};
 use crate::party::{API, GENERATOR, Listener, Whose, listener};
-use crate::plan::Target;
+use crate::plan::{PlanError, Target};
 use crate::probe::{self, Reply};
 use crate::stop::Stop;
-use crate::target::{Ask, Permission, TargetError, Url, resolve};
+use crate::target::{Ask, Permission, Url, resolve};
 use crate::unmeasured::Unmeasured;
 use crate::verdict::{Once, duration};
 use millstream_origin::{DemoOptions, DemoOrigin, THREADS, Work};
@@ -139,7 +139,7 @@ impl Servers {
 
 impl Setting {
     /// What a URL asks for with the user's fields.
-    pub(super) fn target(&self, url: &str, public: bool) -> Result<Target, TargetError> {
+    pub(super) fn target(&self, url: &str, public: bool) -> Result<Target, PlanError> {
         let ask =
             Ask { url: url.to_owned(), fields: self.fields.clone(), keep_alive: true, ..Ask::default() };
         resolve(&ask, Permission { public })

@@ -1,29 +1,25 @@
 //! One connection of the load: where it stands, what is on its way on it, what of that has not gone out yet.
 //!
 //! ```text
-//!  Unopened ──▶ Connecting ──▶ Shaking (TLS) ──▶ Open ──▶ Unopened
-//!                   └───────────────┴─ failed ─▶ Paused ──┘
+//!  Unopened ──▶ Opening ──▶ Open ──▶ Unopened
+//!                  └─ failed ─▶ Paused ──┘
 //! ```
-//! Over HTTP/2 `Greeting` stands before `Open`: the server's settings are waited for. It decides nothing; `worker` moves it.
+//! What stands before `Open` is connecting, TLS, and over HTTP/2 the server's settings. It decides nothing; `worker` moves it.
 
-use crate::exchange::Reader;
-use crate::multiplex::Multiplex;
+use crate::exchange::{Asked, Exchange};
 use crate::plan::{Plan, Target};
 use crate::stream::Stream;
+use crate::tally::Failure;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// Where a connection stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Stage {
     /// There is none.
+    #[default]
     Unopened,
-    /// Since this moment.
-    Connecting(u64),
-    /// TLS is agreed on, since this moment.
-    Shaking(u64),
-    /// HTTP/2: the server's settings are waited for, since this moment.
-    Greeting(u64),
+    /// There will be one: since this moment it is connected to, TLS is agreed on, or the server's settings are waited for.
+    Opening(u64),
     /// Requests can be sent.
     Open,
     /// It failed and is tried again at this moment.
@@ -39,25 +35,21 @@ pub(super) struct Sent {
     pub(super) due: u64,
     /// When it was sent.
     pub(super) sent: u64,
-    /// The first byte of the answer; 0: none yet.
-    pub(super) first_byte: u64,
 }
 
 /// What a redirect asks for.
 #[derive(Debug)]
 pub(super) struct Hop {
     pub(super) target: Target,
-    /// The place of the first target in the plan.
-    pub(super) place: u32,
     /// How many redirects led here.
     pub(super) count: u32,
-    /// When the first request should have started, and when it was sent.
-    pub(super) due: u64,
-    pub(super) sent: u64,
+    /// The request that they led from.
+    pub(super) first: Sent,
 }
 
 /// See the module.
-pub(super) struct Connection {
+#[derive(Default)]
+pub(super) struct Connection<Protocol> {
     /// Its lane in the worker.
     pub(super) lane: u32,
     /// Which of the server's addresses is tried.
@@ -76,84 +68,51 @@ pub(super) struct Connection {
     pub(super) free_since: u64,
     /// The request that this connection is opened for should start then.
     pub(super) claim: Option<u64>,
-    pub(super) reader: Reader,
-    /// HTTP/2: its streams, those of `sent` in the same order.
-    pub(super) http2: Option<Box<Multiplex>>,
-    /// HTTP/2: whether an answer came on it.
+    pub(super) exchange: Protocol,
+    /// Whether an answer came on it.
     pub(super) is_answered: bool,
-    /// HTTP/2: connections in its place that the server ended without an answer, one after the other.
+    /// Connections in its place that the server ended without an answer though nothing was wrong, one after the other.
     pub(super) fruitless: u32,
     /// In place of the plan's target, where a redirect is followed: of the request on its way, or next to be sent.
-    pub(super) hop: Option<Arc<Hop>>,
+    pub(super) hop: Option<Box<Hop>>,
     /// Requests on their way, oldest first.
     pub(super) sent: VecDeque<Sent>,
-    /// How many of them, the newest, have not gone out whole.
-    pub(super) unsent: u32,
-    /// Bytes of the oldest of those that have gone out.
-    pub(super) unsent_from: usize,
 }
 
-impl Connection {
-    pub(super) fn new(lane: u32) -> Connection {
-        Connection {
-            lane,
-            address: 0,
-            passed: 0,
-            stage: Stage::Unopened,
-            stream: None,
-            generation: 0,
-            is_used: false,
-            is_listed: false,
-            free_since: 0,
-            claim: None,
-            reader: Reader::default(),
-            http2: None,
-            is_answered: false,
-            hop: None,
-            fruitless: 0,
-            sent: VecDeque::new(),
-            unsent: 0,
-            unsent_from: 0,
-        }
-    }
-
-    /// The hop that is to be sent next, if any.
+impl<Protocol: Exchange> Connection<Protocol> {
+    /// When the hop that is to be sent next should have started, if there is one.
     #[inline]
-    pub(super) fn next_hop(&self) -> Option<&Hop> {
-        self.hop.as_deref().filter(|_| self.sent.is_empty())
-    }
-
-    /// What the request on its way asks for, a place in the plan.
-    #[inline]
-    pub(super) fn target<'a>(hop: Option<&'a Hop>, plan: &'a Plan, place: u32) -> &'a Target {
-        hop.map_or_else(|| &plan.targets[place as usize], |hop| &hop.target)
+    pub(super) fn next_hop(&self) -> Option<u64> {
+        self.hop.as_deref().filter(|_| self.sent.is_empty()).map(|hop| hop.first.due)
     }
 
     /// Closes the socket and forgets what belonged to it but the hop, which goes on elsewhere; closing takes it out of epoll too.
     pub(super) fn reset(&mut self) {
-        self.stream = None;
-        self.stage = Stage::Unopened;
-        self.generation = self.generation.wrapping_add(1);
-        (self.is_used, self.is_listed) = (false, false);
-        self.claim = None;
-        self.reader.clear();
-        (self.http2, self.is_answered) = (None, false);
-        self.sent.clear();
-        (self.unsent, self.unsent_from) = (0, 0);
+        let mut sent = std::mem::take(&mut self.sent);
+        sent.clear();
+        *self = Connection {
+            lane: self.lane,
+            address: self.address,
+            passed: self.passed,
+            generation: self.generation.wrapping_add(1),
+            free_since: self.free_since,
+            fruitless: self.fruitless,
+            hop: self.hop.take(),
+            sent,
+            ..Connection::default()
+        };
+    }
+
+    /// What has failed if it is not opened.
+    pub(super) fn failure(&self) -> Failure {
+        let is_shaking = |stream: &Stream| stream.is_connected() && !stream.is_open();
+        if self.stream.as_ref().is_some_and(is_shaking) { Failure::Tls } else { Failure::Connect }
     }
 
     /// Whether another request can be on its way on it.
     #[inline]
     pub(super) fn has_room(&self, plan: &Plan) -> bool {
-        match &self.http2 {
-            None => self.sent.len() < plan.pipeline as usize,
-            Some(streams) => streams.has_room(plan.pipeline),
-        }
-    }
-
-    /// Requests that have gone out whole and have no answer yet.
-    pub(super) fn gone_out(&self) -> usize {
-        self.sent.len().saturating_sub(self.unsent as usize)
+        self.exchange.has_room(plan.pipeline)
     }
 
     /// When it must be looked at even if nothing happens on it.
@@ -161,10 +120,14 @@ impl Connection {
         match self.stage {
             Stage::Unopened => None,
             Stage::Paused(until) => Some(until),
-            Stage::Connecting(since) | Stage::Shaking(since) | Stage::Greeting(since) => {
-                Some(since + timeout)
-            }
+            Stage::Opening(since) => Some(since + timeout),
             Stage::Open => self.sent.front().map(|oldest| oldest.sent + timeout),
         }
     }
+}
+
+/// What the requests on their way on one connection ask for.
+#[inline]
+pub(super) fn asked<'a>(plan: &'a Plan, sent: &'a VecDeque<Sent>, hop: Option<&'a Hop>) -> impl Asked<'a> {
+    move |place| hop.map_or_else(|| &plan.targets[sent[place].target as usize], |hop| &hop.target)
 }

@@ -33,23 +33,18 @@ pub(super) struct Lane {
 impl Lane {
     /// The lane for one server: `part` of the `parts` threads that talk to it.
     pub(super) fn new(plan: &Plan, places: &[u32], part: u32, parts: u32, seed: u64) -> Lane {
-        let mut order: Vec<u32> = places.to_vec();
+        // A log has more lines, and more distinct ones, than can be compared with each other.
+        let mut is_own = vec![false; plan.targets.len()];
+        places.iter().for_each(|place| is_own[*place as usize] = true);
+        let lines = (0..plan.order.len()).filter(|line| is_own[plan.order[*line] as usize]);
+        let is_timed = matches!(plan.schedule, Some(Schedule::Log { .. }));
         // Of a log with its own timing each thread has its part of the lines.
-        let mut own_moments = None;
-        if !plan.order.is_empty() {
-            // A log has more lines, and more distinct ones, than can be compared with each other.
-            let mut is_own = vec![false; plan.targets.len()];
-            places.iter().for_each(|place| is_own[*place as usize] = true);
-            let lines = (0..plan.order.len()).filter(|line| is_own[plan.order[*line] as usize]);
-            if let Some(Schedule::Log { moments, .. }) = &plan.schedule {
-                let lines: Vec<usize> = lines.skip(part as usize).step_by(parts as usize).collect();
-                order = lines.iter().map(|line| plan.order[*line]).collect();
-                own_moments = Some(lines.iter().map(|line| moments[*line]).collect());
-            } else {
-                order = lines.map(|line| plan.order[line]).collect();
-            }
-        }
-        let whole = if plan.order.is_empty() { plan.targets.len() } else { plan.order.len() };
+        let (skipped, each) = if is_timed { (part as usize, parts as usize) } else { (0, 1) };
+        let lines: Vec<usize> = lines.skip(skipped).step_by(each).collect();
+        let (order, whole) = match plan.order.as_slice() {
+            [] => (places.to_vec(), plan.targets.len()),
+            all => (lines.iter().map(|line| all[*line]).collect(), all.len()),
+        };
         let share = order.len() as f64 / whole as f64 / f64::from(parts);
         let phase = f64::from(part) / f64::from(parts);
         let pace = match (plan.mode, &plan.schedule) {
@@ -58,13 +53,12 @@ impl Lane {
             (Mode::Open { arrivals, .. }, Some(Schedule::Stages(stages))) => {
                 Some(Pace::staged(stages, share, arrivals, phase, seed))
             }
-            (Mode::Open { .. }, Some(Schedule::Log { .. })) => {
-                Some(Pace::at(own_moments.unwrap_or_default()))
+            (Mode::Open { .. }, Some(Schedule::Log { moments, .. })) => {
+                Some(Pace::at(lines.iter().map(|line| moments[*line]).collect()))
             }
         };
         let first = &plan.targets[places[0] as usize];
         // Threads begin at different places, so that they do not all ask for the same at once.
-        let is_timed = matches!(plan.schedule, Some(Schedule::Log { .. }));
         let next = if is_timed { 0 } else { order.len() * part as usize / parts as usize };
         Lane {
             order,

@@ -8,7 +8,6 @@ mod opening;
 mod receiving;
 mod report;
 mod sending;
-mod streams;
 
 pub(super) use report::Report;
 
@@ -17,7 +16,7 @@ use super::cost;
 use super::lane::Lane;
 use super::{RunShared, is_open, nanoseconds};
 use crate::by_url::ByUrl;
-use crate::exchange::Heads;
+use crate::exchange::Exchange;
 use crate::machine::own_thread_waited;
 use crate::outcome::Http2Outcome;
 use crate::plan::Plan;
@@ -28,6 +27,7 @@ use rustix::io::Errno;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags};
 use rustix::time::{timerfd_create, timerfd_settime};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 512;
@@ -35,6 +35,8 @@ const EVENTS: usize = 512;
 const BUFFER: usize = 64 * 1024;
 /// Mark of the timer among the connections' numbers.
 const TIMER: u64 = u64::MAX;
+/// A number of requests that no run ends with.
+const UNCOUNTED: u64 = u64::MAX;
 /// Nanoseconds between two looks for what is overdue, at least.
 const LOOK: u64 = 1_000_000;
 /// Nanoseconds below which a wait is not worth a system call.
@@ -46,28 +48,27 @@ pub(super) fn has_service(plan: &Plan) -> bool {
 }
 
 /// See the module.
-pub(super) struct Worker {
+pub(super) struct Worker<Protocol: Exchange> {
     epoll: OwnedFd,
     /// Open loop: wakes for the next request to the microsecond, which epoll's own timeout does not.
     timer: Option<OwnedFd>,
     /// What the timer is set to.
     timer_at: u64,
     lanes: Vec<Lane>,
-    connections: Vec<Connection>,
-    heads: Heads,
+    connections: Vec<Connection<Protocol>>,
+    /// What they share.
+    room: Protocol::Room,
     tally: Tally,
     by_url: ByUrl,
     buffer: Box<[u8]>,
-    /// Room in which small requests are put together.
-    gathered: Vec<u8>,
     /// Connections that had more to read than one turn's worth.
     again: Vec<u32>,
-    /// Its share of the plan's requests.
-    share: Option<u64>,
-    /// Requests that may still be sent; none: any number.
-    to_send: Option<u64>,
-    /// Requests that have to come to an end; none: until the time is up.
-    to_finish: Option<u64>,
+    /// Its share of the plan's requests; [`UNCOUNTED`]: any number.
+    share: u64,
+    /// Requests that may still be sent.
+    to_send: u64,
+    /// Requests that have to come to an end, unless the time is up before.
+    to_finish: u64,
     is_measuring: bool,
     next_tick: u64,
     next_look: u64,
@@ -75,16 +76,15 @@ pub(super) struct Worker {
     /// CPU and waiting time when measuring began.
     cost_before: (u64, u64),
     is_out_of_ports: bool,
-    is_http2: bool,
-    /// HTTP/2: what is to be said of it.
+    /// What is to be said of HTTP/2.
     http2: Http2Outcome,
-    /// HTTP/2: connections with something to send.
+    /// Open loop: connections that were given requests, and may be given more before they are sent.
     unsent: Vec<u32>,
 }
 
-impl Worker {
+impl<Protocol: Exchange> Worker<Protocol> {
     /// The worker for one of the plan's threads; opens nothing but its epoll.
-    pub(super) fn new(plan: &Plan, thread: u32) -> Result<Worker, Errno> {
+    pub(super) fn new(plan: &Plan, thread: u32) -> Result<Worker<Protocol>, Errno> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let mut timer = None;
         if is_open(plan) {
@@ -95,7 +95,7 @@ impl Worker {
             timer = Some(made);
         }
         let (lanes, connections) = shares(plan, thread);
-        let requests = plan.requests.map(|all| {
+        let share = plan.requests.map_or(UNCOUNTED, |all| {
             let (each, rest) = (all / u64::from(plan.threads), all % u64::from(plan.threads));
             each + u64::from(u64::from(thread) < rest)
         });
@@ -106,22 +106,20 @@ impl Worker {
             timer_at: u64::MAX,
             lanes,
             connections,
-            heads: Heads::default(),
+            room: Protocol::Room::default(),
             tally: Tally::new(has_service(plan)),
             by_url: ByUrl::of(plan),
             buffer: vec![0; BUFFER].into_boxed_slice(),
-            gathered: Vec::new(),
             again: Vec::new(),
-            share: requests,
-            to_send: None,
-            to_finish: None,
+            share,
+            to_send: UNCOUNTED,
+            to_finish: UNCOUNTED,
             is_measuring: false,
             next_tick: warm_up % nanoseconds(TICK),
             next_look: 0,
             timeout: nanoseconds(plan.timeout),
             cost_before: (0, 0),
             is_out_of_ports: false,
-            is_http2: plan.is_http2(),
             http2: Http2Outcome::default(),
             unsent: Vec::new(),
         })
@@ -141,7 +139,7 @@ impl Worker {
             if now >= self.next_tick {
                 self.turn(run, now);
             }
-            let is_over = run.end.is_some_and(|end| now >= end) || self.to_finish == Some(0);
+            let is_over = run.end.is_some_and(|end| now >= end) || self.to_finish == 0;
             if is_over || run.is_stopped() {
                 return self.report(run, now, !is_over);
             }
@@ -170,14 +168,13 @@ impl Worker {
 
     /// How long to wait for an event: until the next tick, look or end, in an open loop until the next request is due.
     fn wait(&mut self, run: &RunShared<'_>) -> Timespec {
-        let none = Timespec { tv_sec: 0, tv_nsec: 0 };
         if !self.again.is_empty() {
-            return none;
+            return Timespec::default();
         }
         let now = run.now();
         if let Some(due) = self.next_due(run) {
             if due <= now + NO_WAIT {
-                return none;
+                return Timespec::default();
             }
             self.set_timer(due, now);
         }
@@ -190,7 +187,7 @@ impl Worker {
     /// When the next request is due that a connection is free for, and that may still be sent.
     fn next_due(&self, run: &RunShared<'_>) -> Option<u64> {
         let dues = self.lanes.iter().filter(|lane| lane.has_room()).filter_map(Lane::due);
-        dues.filter(|due| self.to_send != Some(0) || *due < run.begin).min()
+        dues.filter(|due| self.to_send != 0 || *due < run.begin).min()
     }
 
     fn set_timer(&mut self, due: u64, now: u64) {
@@ -198,14 +195,11 @@ impl Worker {
             return;
         }
         let Some(timer) = &self.timer else { return };
-        let after = due.saturating_sub(now).max(1);
-        let it_value = rustix::time::Timespec {
-            tv_sec: (after / 1_000_000_000) as i64,
-            tv_nsec: (after % 1_000_000_000) as i64,
-        };
-        let it_interval = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+        let after = Duration::from_nanos(due.saturating_sub(now).max(1));
+        let Ok(it_value) = Timespec::try_from(after) else { return };
+        let at = Itimerspec { it_interval: Timespec::default(), it_value };
         // It fails only for times that are none; the wait's own end bounds it then.
-        if timerfd_settime(timer, TimerfdTimerFlags::empty(), &Itimerspec { it_interval, it_value }).is_ok() {
+        if timerfd_settime(timer, TimerfdTimerFlags::empty(), &at).is_ok() {
             self.timer_at = due;
         }
     }
@@ -238,12 +232,12 @@ impl Worker {
             }
         } else {
             for one in &self.connections {
-                self.tally.counts.requests += one.gone_out() as u64;
+                self.tally.counts.requests += one.exchange.gone_out() as u64;
                 on_their_way += (one.sent.len() + usize::from(one.claim.is_some())) as u64;
             }
         }
         self.to_finish = self.share;
-        self.to_send = self.share.map(|share| share.saturating_sub(on_their_way));
+        self.to_send = self.share.saturating_sub(on_their_way);
         if self.next_tick <= run.begin {
             self.next_tick = run.begin + nanoseconds(TICK);
         }
@@ -253,37 +247,25 @@ impl Worker {
     fn look(&mut self, run: &RunShared<'_>, now: u64) {
         let mut next = now.saturating_add(self.timeout);
         for number in 0..self.connections.len() {
-            let connection = &self.connections[number];
+            let connection = &mut self.connections[number];
             let Some(deadline) = connection.deadline(self.timeout) else { continue };
             if deadline > now {
                 next = next.min(deadline);
                 continue;
             }
+            let claim = connection.claim;
             match connection.stage {
                 Stage::Unopened => {}
                 Stage::Paused(_) => {
-                    self.connections[number].stage = Stage::Unopened;
+                    connection.stage = Stage::Unopened;
                     self.start(run, number, now);
                 }
-                Stage::Connecting(_) => {
-                    self.give_up(run, connection.claim, now);
-                    self.connect_failed(run, number, Failure::Connect, now);
+                Stage::Opening(_) => {
+                    let how = connection.failure();
+                    self.give_up(run, claim, now);
+                    self.connect_failed(run, number, how, now);
                 }
-                Stage::Shaking(_) => {
-                    self.give_up(run, connection.claim, now);
-                    self.connect_failed(run, number, Failure::Tls, now);
-                }
-                Stage::Greeting(_) => {
-                    self.give_up(run, connection.claim, now);
-                    self.connect_failed(run, number, Failure::Connect, now);
-                }
-                Stage::Open if self.is_http2 => self.give_up_streams(run, number, now),
-                Stage::Open => {
-                    let oldest = connection.sent.front().map(|sent| sent.due);
-                    self.give_up(run, oldest, now);
-                    self.lose(run, number, Failure::Timeout);
-                    self.start(run, number, now);
-                }
+                Stage::Open => self.give_up_overdue(run, number, now),
             }
         }
         self.next_look = next.max(now + LOOK);
@@ -315,29 +297,15 @@ impl Worker {
 
     #[inline]
     fn finished(&mut self) {
-        if let Some(left) = &mut self.to_finish {
-            *left = left.saturating_sub(1);
-        }
-    }
-
-    /// Gives it back: the request that was sent has come to nothing, good or bad.
-    fn give_back(&mut self) {
-        if let Some(left) = &mut self.to_send {
-            *left += 1;
-        }
+        self.to_finish = self.to_finish.saturating_sub(1);
     }
 
     /// Takes the right to send a request; none is left near the end of a counted run.
     #[inline]
     fn may_send(&mut self) -> bool {
-        match &mut self.to_send {
-            None => true,
-            Some(0) => false,
-            Some(left) => {
-                *left -= 1;
-                true
-            }
-        }
+        let may_send = self.to_send > 0;
+        self.to_send -= u64::from(may_send);
+        may_send
     }
 }
 
@@ -347,29 +315,25 @@ fn tick_number(at: u64, begin: u64) -> i64 {
 }
 
 /// A thread's lanes and connections. Connections go round threads and servers in turn, so both get their part.
-fn shares(plan: &Plan, thread: u32) -> (Vec<Lane>, Vec<Connection>) {
+fn shares<Protocol: Exchange>(plan: &Plan, thread: u32) -> (Vec<Lane>, Vec<Connection<Protocol>>) {
     let origins = plan.origins();
     let servers = origins.len() as u32;
-    let meets = |thread: u32, server: u32| {
-        (thread..plan.connections.min(plan.threads.saturating_mul(servers)))
-            .step_by(plan.threads as usize)
-            .any(|connection| connection % servers == server)
-    };
-    let mut lanes = Vec::new();
-    let mut lane_of = vec![None; origins.len()];
+    let round = plan.connections.min(plan.threads.saturating_mul(servers));
+    let (mut lanes, mut lane_of) = (Vec::new(), vec![None; origins.len()]);
     for (server, places) in (0u32..).zip(&origins) {
-        if !meets(thread, server) {
-            continue;
-        }
-        let parts: Vec<u32> = (0..plan.threads).filter(|&other| meets(other, server)).collect();
-        let part = parts.iter().position(|&other| other == thread).unwrap_or(0) as u32;
+        let own = (server..round).step_by(servers as usize);
+        let mut parts: Vec<u32> = own.map(|connection| connection % plan.threads).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        let Ok(part) = parts.binary_search(&thread) else { continue };
         let seed = u64::from(thread) << 32 | u64::from(server);
         lane_of[server as usize] = Some(lanes.len() as u32);
-        lanes.push(Lane::new(plan, places, part, parts.len() as u32, seed));
+        lanes.push(Lane::new(plan, places, part as u32, parts.len() as u32, seed));
     }
     let connections = (thread..plan.connections)
         .step_by(plan.threads as usize)
-        .filter_map(|connection| lane_of[(connection % servers) as usize].map(Connection::new))
+        .filter_map(|connection| lane_of[(connection % servers) as usize])
+        .map(|lane| Connection { lane, ..Connection::default() })
         .collect();
     (lanes, connections)
 }

@@ -2,9 +2,9 @@
 
 use super::search::{FURTHER, round};
 use super::*;
-use crate::pace::Random;
 use crate::target::{Ask, Permission, resolve};
 use crate::timed::{in_time, timed, work_on};
+use fastrand::Rng;
 use millstream_net::clock;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -26,8 +26,8 @@ struct Server {
 const TRUE: f64 = 1_000.0;
 
 impl Server {
-    fn holds(self, rate: f64, random: &mut Random) -> bool {
-        let mut uniform = || (random.bits() >> 11) as f64 / (1u64 << 53) as f64;
+    fn holds(self, rate: f64, random: &mut Rng) -> bool {
+        let mut uniform = || random.f64();
         let is_unlucky = uniform() < self.bad_luck;
         // Box and Muller's way to the normal distribution.
         let normal = (-2.0 * (1.0 - uniform()).ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
@@ -52,7 +52,7 @@ fn searched(guess: f64, mut holds: impl FnMut(f64) -> bool) -> (Option<(f64, Con
     (found.expect("no trial ends it"), trials)
 }
 
-fn search(server: Server, guess: f64, random: &mut Random) -> (Option<(f64, Confirmed)>, u32) {
+fn search(server: Server, guess: f64, random: &mut Rng) -> (Option<(f64, Confirmed)>, u32) {
     searched(guess, |rate| server.holds(rate, random))
 }
 
@@ -61,7 +61,7 @@ fn search(server: Server, guess: f64, random: &mut Random) -> (Option<(f64, Conf
 fn simulate(server: Server, searches: u64) -> (u64, u64, u64) {
     let (mut near, mut hold, mut trials) = (0, 0, 0);
     for seed in 0..searches {
-        let mut random = Random(seed << 20);
+        let mut random = Rng::with_seed(seed << 20);
         let guess = TRUE * [0.7, 1.0, 1.5, 3.0][seed as usize % 4];
         let (found, took) = search(server, guess, &mut random);
         trials += took;
@@ -91,7 +91,7 @@ fn a_reported_rate_holds_again_and_is_within_five_percent_of_the_true_one() {
 #[test]
 fn the_ceiling_is_found_within_two_percent_from_guesses_near_and_far() {
     for guess in [0.1, 0.3, 0.7, 1.0, 1.5, 5.0, 50.0] {
-        let (found, trials) = search(CEILING, TRUE * guess, &mut Random(0));
+        let (found, trials) = search(CEILING, TRUE * guess, &mut Rng::with_seed(0));
         let (rate, confirmed) = found.expect("there is one");
         assert!((TRUE / 1.025..=TRUE).contains(&rate), "{guess}: {rate} in {trials}");
         assert_eq!(confirmed, Confirmed { held: FURTHER, of: FURTHER });
@@ -124,7 +124,7 @@ fn a_rate_that_held_once_by_luck_is_not_reported() {
 
 #[test]
 fn a_server_that_holds_nothing_ends_the_search() {
-    let (found, _) = search(Server { bad_luck: 1.0, ..CEILING }, 1_000.0, &mut Random(0));
+    let (found, _) = search(Server { bad_luck: 1.0, ..CEILING }, 1_000.0, &mut Rng::with_seed(0));
     assert_eq!(found, None);
 }
 

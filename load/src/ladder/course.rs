@@ -4,10 +4,10 @@
 //! that slows down falls on the same step each time. The API alone is never the first: whatever is cold then would be the API's.
 
 use super::chance::FEWEST;
-use crate::pace::Random;
 use crate::peer::Party;
 use crate::report::quantity;
 use crate::step::{self, Step};
+use fastrand::Rng;
 use std::time::Duration;
 
 /// One measurement to come: a place in the list of measures.
@@ -34,12 +34,12 @@ pub fn pairs(steps: &[Step], parties: &[Party]) -> Vec<(Step, Option<Party>)> {
 
 /// Every measurement, in order, of the pairs that can be measured; the order within a round is by chance.
 fn course(pairs: &[(Step, Option<Party>)], rounds: u32, seed: u64) -> Vec<Turn> {
-    let (mut random, mut stops) = (Random(seed), Vec::with_capacity(pairs.len() * rounds as usize));
+    let (mut random, mut stops) = (Rng::with_seed(seed), Vec::with_capacity(pairs.len() * rounds as usize));
     let mut order = pairs.to_vec();
     for round in 0..rounds {
         random.shuffle(&mut order);
         if order.len() > 1 && order[0].0 == Step::Alone {
-            let other = 1 + random.below(order.len() as u64 - 1) as usize;
+            let other = random.usize(1..order.len());
             order.swap(0, other);
         }
         stops.extend(order.iter().map(|&(step, party)| Turn { round, step, party }));

@@ -2,12 +2,12 @@
 //!
 //! A head whose block is octet for octet the one before, and depends on no table, means the same and is not decoded again.
 
-use super::{Asked, Broken, Event, Multiplex};
-use crate::exchange::HEAD;
-use millstream_wire::FieldId;
+use super::Multiplex;
+use crate::exchange::{Broken, Event, HEAD};
 use millstream_wire::h2::error_code::ErrorCode::{self, ProtocolError};
 use millstream_wire::h2::field_rules::{FieldsError, decode_trailers};
 use millstream_wire::h2::response::decode_response;
+use millstream_wire::{FieldId, octets};
 
 /// Octets of a header block.
 const BLOCK: usize = 128 * 1024;
@@ -33,7 +33,6 @@ impl Multiplex {
         stream: u32,
         fragment: &[u8],
         end_headers: bool,
-        asked: &impl Asked,
         now: u64,
     ) -> Result<Option<Event>, Broken> {
         let Some(mut block) = self.block.take().filter(|block| block.stream == stream) else {
@@ -44,7 +43,7 @@ impl Multiplex {
         }
         block.octets.extend_from_slice(fragment);
         if end_headers {
-            return self.headers(stream, &block.octets, block.end, asked, now);
+            return self.headers(stream, &block.octets, block.end, now);
         }
         self.block = Some(block);
         Ok(None)
@@ -57,13 +56,11 @@ impl Multiplex {
         stream: u32,
         block: &[u8],
         end: bool,
-        asked: &impl Asked,
         now: u64,
     ) -> Result<Option<Event>, Broken> {
-        self.check_number(stream)?;
-        let place = self.place(stream);
-        if place.is_some_and(|place| self.streams[place].status != 0) {
-            return self.trailers(place, block, end, asked);
+        let place = self.opened(stream)?;
+        if place.is_some_and(|place| self.streams[place].coming.status != 0) {
+            return self.trailers(place, block, end);
         }
         // Also of a stream that is gone: the table has to follow (RFC 9113 §4.3).
         let meaning = match self.meaning(block) {
@@ -80,19 +77,16 @@ impl Multiplex {
             }
             _ => {}
         }
-        (open.status, open.first_byte) = (meaning.status, now);
-        let has_body = !asked.awaited(place).is_head && meaning.status != 304;
+        (open.coming.status, open.coming.first_byte) = (meaning.status, now);
+        let has_body = !open.coming.is_head && meaning.status != 304;
         open.announced = meaning.announced.filter(|_| has_body);
-        Ok(if end { self.ended(place, asked) } else { None })
+        if let Some(kept) = &mut self.kept_answer {
+            kept.head(self.fields.view(), open.announced);
+        }
+        Ok(if end { self.ended(place) } else { None })
     }
 
-    fn trailers(
-        &mut self,
-        place: Option<usize>,
-        block: &[u8],
-        end: bool,
-        asked: &impl Asked,
-    ) -> Result<Option<Event>, Broken> {
+    fn trailers(&mut self, place: Option<usize>, block: &[u8], end: bool) -> Result<Option<Event>, Broken> {
         self.last_meaning = None;
         if let Err(error) = decode_trailers(&mut self.decoder, block, &HEAD) {
             return self.bad_fields(place, error);
@@ -101,7 +95,7 @@ impl Multiplex {
         if !end {
             return Ok(Some(self.malformed(place, ProtocolError, "trailers before the end")));
         }
-        Ok(self.ended(place, asked))
+        Ok(self.ended(place))
     }
 
     #[inline]
@@ -118,7 +112,7 @@ impl Multiplex {
         let announced = match (lengths.next(), lengths.next()) {
             (None, _) => None,
             (Some(text), None) => {
-                Some(number(text).ok_or(FieldsError::Malformed("an invalid Content-Length"))?)
+                Some(octets::decimal(text).ok_or(FieldsError::Malformed("an invalid Content-Length"))?)
             }
             (Some(_), Some(_)) => return Err(FieldsError::Malformed("several Content-Length")),
         };
@@ -139,11 +133,4 @@ impl Multiplex {
         };
         Ok(place.map(|place| self.malformed(place, ProtocolError, what)))
     }
-}
-
-fn number(text: &[u8]) -> Option<u64> {
-    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    std::str::from_utf8(text).ok()?.parse().ok()
 }

@@ -3,92 +3,16 @@
 //! Which streams there are decides what a frame means. Next: `heads`, for header blocks.
 
 use super::heads::Block;
-use super::{Asked, HALF, Multiplex, OpenStream, Table};
-use crate::exchange::Answer;
+use super::{HALF, Multiplex, Table};
+use crate::exchange::{Broken, Event, Fault};
 use millstream_wire::h2::error_code::ErrorCode::{self, FlowControlError, ProtocolError};
 use millstream_wire::h2::frame::{Frame, FrameHead, HEAD_LENGTH};
 use millstream_wire::h2::read::{FrameError, read};
 use millstream_wire::h2::settings::{DEFAULT_MAX_FRAME_SIZE, SettingsPayload, Side};
 use millstream_wire::h2::write;
 
-/// The server broke a rule of the connection, which is of no use any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Broken(pub ErrorCode, pub &'static str);
-
-/// What came of the bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
-    /// The server's first SETTINGS: requests can be sent.
-    Greeted,
-    /// A whole answer. The stream at this place is gone, and those behind it move up.
-    Answered {
-        /// Where it was.
-        place: usize,
-        /// What it was.
-        answer: Answer,
-        /// When it began.
-        first_byte: u64,
-    },
-    /// The server ended the stream at this place, which is gone.
-    Reset {
-        /// Where it was.
-        place: usize,
-        /// Why, in the server's words.
-        code: ErrorCode,
-    },
-    /// The answer at this place is none, which ends its stream.
-    Malformed {
-        /// Where it was.
-        place: usize,
-        /// What is wrong, to stand behind "the server sent ".
-        what: &'static str,
-    },
-    /// The answer at this place had not the length that it announced.
-    ShortBody {
-        /// Where it was.
-        place: usize,
-    },
-    /// GOAWAY: no more streams can be opened, and the newest ones will have no answer (RFC 9113 §6.8). They are gone.
-    GoneAway {
-        /// How many.
-        unanswered: usize,
-        /// The server had not said so before.
-        is_first: bool,
-    },
-}
-
-impl From<FrameError> for Broken {
-    fn from(error: FrameError) -> Broken {
-        match error {
-            FrameError::Connection(code, what) | FrameError::Stream { code, what, .. } => Broken(code, what),
-        }
-    }
-}
-
 impl Multiplex {
-    /// Reads on, up to the next event: how many bytes are consumed, and the event that comes of them. Without one all are. `now` is
-    /// when they came.
-    ///
-    /// # Errors
-    /// The connection is broken; what is to be said to the server is in [`Multiplex::unsent`].
-    #[inline]
-    pub fn read(
-        &mut self,
-        bytes: &[u8],
-        asked: &impl Asked,
-        now: u64,
-    ) -> Result<(usize, Option<Event>), Broken> {
-        self.frames(bytes, asked, now).inspect_err(|Broken(code, what)| {
-            write::goaway(&mut self.out, 0, *code, what.as_bytes());
-        })
-    }
-
-    fn frames(
-        &mut self,
-        bytes: &[u8],
-        asked: &impl Asked,
-        now: u64,
-    ) -> Result<(usize, Option<Event>), Broken> {
+    pub(super) fn frames(&mut self, bytes: &[u8], now: u64) -> Result<(usize, Option<Event>), Broken> {
         // What a server says that does not speak HTTP/2.
         if !self.is_greeted && bytes.starts_with(b"HTTP/1.") {
             return Err(Broken(ErrorCode::Http11Required, "an answer in HTTP/1"));
@@ -96,78 +20,58 @@ impl Multiplex {
         let mut at = 0;
         while at < bytes.len() {
             let rest = &bytes[at..];
-            if !self.kept.is_empty() {
-                let (taken, event) = self.frame_in_parts(rest, asked, now)?;
-                at += taken;
-                if event.is_some() {
-                    return Ok((at, event));
-                }
-                continue;
-            }
-            match read(rest, DEFAULT_MAX_FRAME_SIZE) {
-                Ok(Some((frame, length))) => {
-                    at += length;
-                    let event = self.frame(frame, asked, now)?;
-                    if event.is_some() {
-                        return Ok((at, event));
-                    }
-                }
+            let (length, event) = if !self.kept.is_empty() {
+                self.go_on_frame(rest, now)?
+            } else if let Some(whole) = self.first_frame(rest, now)? {
+                whole
+            } else {
                 // Its head was judged: it is no longer than a frame may be.
-                Ok(None) => {
-                    self.kept.extend_from_slice(rest);
-                    at = bytes.len();
-                }
-                Err(error) => {
-                    let (length, event) = self.bad_frame(error)?;
-                    at += length;
-                    if event.is_some() {
-                        return Ok((at, event));
-                    }
-                }
+                self.kept.extend_from_slice(rest);
+                (rest.len(), None)
+            };
+            at += length;
+            if event.is_some() {
+                return Ok((at, event));
             }
         }
         Ok((at, None))
     }
 
+    /// The frame that these bytes begin with, if it is whole: its length, and what comes of it. One that is wrong by itself may
+    /// concern its stream alone.
+    #[inline]
+    fn first_frame(&mut self, bytes: &[u8], now: u64) -> Result<Option<(usize, Option<Event>)>, Broken> {
+        match read(bytes, DEFAULT_MAX_FRAME_SIZE) {
+            Ok(None) => Ok(None),
+            Ok(Some((frame, length))) => Ok(Some((length, self.frame(frame, now)?))),
+            Err(FrameError::Stream { stream, code, what, consumed })
+                if self.is_greeted && self.block.is_none() =>
+            {
+                let event = self.place(stream).map(|place| self.malformed(place, code, what));
+                Ok(Some((consumed, event)))
+            }
+            Err(FrameError::Connection(code, what) | FrameError::Stream { code, what, .. }) => {
+                Err(Broken(code, what))
+            }
+        }
+    }
+
     /// Goes on with a frame whose beginning came before.
-    fn frame_in_parts(
-        &mut self,
-        bytes: &[u8],
-        asked: &impl Asked,
-        now: u64,
-    ) -> Result<(usize, Option<Event>), Broken> {
+    fn go_on_frame(&mut self, bytes: &[u8], now: u64) -> Result<(usize, Option<Event>), Broken> {
         let mut kept = std::mem::take(&mut self.kept);
         let length = FrameHead::peek(&kept).map_or(0, |head| head.length as usize);
         let taken = bytes.len().min((HEAD_LENGTH + length).saturating_sub(kept.len()));
         kept.extend_from_slice(&bytes[..taken]);
-        let event = match read(&kept, DEFAULT_MAX_FRAME_SIZE) {
-            Ok(Some((frame, _))) => self.frame(frame, asked, now)?,
-            Ok(None) => {
-                self.kept = kept;
-                return Ok((taken, None));
-            }
-            Err(error) => self.bad_frame(error)?.1,
-        };
-        kept.clear();
-        self.kept = kept;
-        Ok((taken, event))
-    }
-
-    /// A frame that is wrong by itself: the octets to go past, and what comes of it where only its stream is concerned.
-    fn bad_frame(&mut self, error: FrameError) -> Result<(usize, Option<Event>), Broken> {
-        match error {
-            FrameError::Stream { stream, code, what, consumed }
-                if self.is_greeted && self.block.is_none() =>
-            {
-                let Some(place) = self.place(stream) else { return Ok((consumed, None)) };
-                Ok((consumed, Some(self.malformed(place, code, what))))
-            }
-            error => Err(error.into()),
+        let whole = self.first_frame(&kept, now)?;
+        if whole.is_some() {
+            kept.clear();
         }
+        self.kept = kept;
+        Ok((taken, whole.and_then(|(_, event)| event)))
     }
 
     #[inline]
-    fn frame(&mut self, frame: Frame<'_>, asked: &impl Asked, now: u64) -> Result<Option<Event>, Broken> {
+    fn frame(&mut self, frame: Frame<'_>, now: u64) -> Result<Option<Event>, Broken> {
         if self.block.is_some() && !matches!(frame, Frame::Continuation { .. }) {
             return Err(Broken(ProtocolError, "another frame within a header block"));
         }
@@ -175,24 +79,23 @@ impl Multiplex {
             // RFC 9113 §3.4: SETTINGS come first.
             Frame::Settings { ack: false, payload } => self.settings(payload),
             _ if !self.is_greeted => Err(Broken(ProtocolError, "another frame before SETTINGS")),
-            Frame::Data { stream, data, flow, end } => self.data(stream, data, flow, end, asked),
+            Frame::Data { stream, data, flow, end } => self.data(stream, data, flow, end),
             Frame::Headers { stream, fragment, end_headers: true, end, .. } => {
-                self.headers(stream, fragment, end, asked, now)
+                self.headers(stream, fragment, end, now)
             }
             Frame::Headers { stream, fragment, end, .. } => {
-                self.check_number(stream)?;
+                self.opened(stream)?;
                 self.block = Some(Block { stream, octets: fragment.to_vec(), end });
                 Ok(None)
             }
             Frame::Continuation { stream, fragment, end_headers } => {
-                self.continuation(stream, fragment, end_headers, asked, now)
+                self.continuation(stream, fragment, end_headers, now)
             }
             Frame::WindowUpdate { stream, increment } => self.window_update(stream, increment),
             Frame::Reset { stream, code } => {
-                self.check_number(stream)?;
-                let Some(place) = self.place(stream) else { return Ok(None) };
+                let Some(place) = self.opened(stream)? else { return Ok(None) };
                 self.remove(place);
-                Ok(Some(Event::Reset { place, code }))
+                Ok(Some(Event::Failed(place, Fault::Reset(code))))
             }
             Frame::Ping { ack: false, payload } => {
                 write::ping(&mut self.out, true, payload);
@@ -235,34 +138,26 @@ impl Multiplex {
         Ok((!std::mem::replace(&mut self.is_greeted, true)).then_some(Event::Greeted))
     }
 
-    /// A stream that was never opened is an error of the connection (RFC 9113 §5.1).
+    /// The place of a stream, if it is still there; one that was never opened is an error of the connection (RFC 9113 §5.1).
     #[inline]
-    pub(super) fn check_number(&self, stream: u32) -> Result<(), Broken> {
-        if stream < self.next && stream % 2 == 1 {
-            Ok(())
-        } else {
-            Err(Broken(ProtocolError, "a frame on a stream that nobody opened"))
+    pub(super) fn opened(&self, stream: u32) -> Result<Option<usize>, Broken> {
+        if stream >= self.next || stream.is_multiple_of(2) {
+            return Err(Broken(ProtocolError, "a frame on a stream that nobody opened"));
         }
+        Ok(self.place(stream))
     }
 
     #[inline]
-    fn data(
-        &mut self,
-        stream: u32,
-        data: &[u8],
-        flow: u32,
-        end: bool,
-        asked: &impl Asked,
-    ) -> Result<Option<Event>, Broken> {
-        self.check_number(stream)?;
+    fn data(&mut self, stream: u32, data: &[u8], flow: u32, end: bool) -> Result<Option<Event>, Broken> {
+        let place = self.opened(stream)?;
         self.received += flow;
         if self.received > HALF {
             write::window_update(&mut self.out, 0, self.received);
             self.received = 0;
         }
-        let Some(place) = self.place(stream) else { return Ok(None) };
+        let Some(place) = place else { return Ok(None) };
         let (out, open) = (&mut self.out, &mut self.streams[place]);
-        if open.status == 0 {
+        if open.coming.status == 0 {
             return Ok(Some(self.malformed(place, ProtocolError, "a body without a head")));
         }
         open.received += flow;
@@ -270,42 +165,30 @@ impl Multiplex {
             write::window_update(out, stream, open.received);
             open.received = 0;
         }
-        if let Some(expected) = asked.awaited(place).body
-            && open.is_body_right
-        {
-            let from = usize::try_from(open.body).unwrap_or(usize::MAX);
-            open.is_body_right =
-                from.checked_add(data.len()).and_then(|to| expected.get(from..to)) == Some(data);
+        open.coming.data(data);
+        if let Some(kept) = &mut self.kept_answer {
+            kept.data(data);
         }
-        open.body += data.len() as u64;
-        if let Some((body, most)) = &mut self.collected
-            && body.len() <= *most
-        {
-            body.extend_from_slice(data);
-        }
-        if open.announced.is_some_and(|announced| open.body > announced) {
+        if open.announced.is_some_and(|announced| open.coming.body > announced) {
             return Ok(Some(self.malformed(place, ProtocolError, "a body longer than announced")));
         }
-        Ok(if end { self.ended(place, asked) } else { None })
+        Ok(if end { self.ended(place) } else { None })
     }
 
     pub(super) fn malformed(&mut self, place: usize, code: ErrorCode, what: &'static str) -> Event {
         if let Some(stream) = self.remove(place) {
             write::reset(&mut self.out, stream.number, code);
         }
-        Event::Malformed { place, what }
+        Event::Failed(place, Fault::Malformed(what))
     }
 
     fn window_update(&mut self, stream: u32, increment: u32) -> Result<Option<Event>, Broken> {
         const LARGE: &str = "a window that is too large";
         if stream == 0 {
-            return match self.window.increase(increment) {
-                Ok(()) => Ok(None),
-                Err(_) => Err(Broken(FlowControlError, LARGE)),
-            };
+            let told = self.window.increase(increment);
+            return told.map(|()| None).map_err(|_| Broken(FlowControlError, LARGE));
         }
-        self.check_number(stream)?;
-        let Some(place) = self.place(stream) else { return Ok(None) };
+        let Some(place) = self.opened(stream)? else { return Ok(None) };
         if self.streams[place].window.increase(increment).is_err() {
             return Ok(Some(self.malformed(place, FlowControlError, LARGE)));
         }
@@ -314,25 +197,15 @@ impl Multiplex {
 
     /// The answer at a place is whole.
     #[inline]
-    pub(super) fn ended(&mut self, place: usize, asked: &impl Asked) -> Option<Event> {
-        let awaited = asked.awaited(place);
+    pub(super) fn ended(&mut self, place: usize) -> Option<Event> {
         let stream = self.remove(place)?;
-        let OpenStream { status, announced, is_body_right, body, first_byte, .. } = stream;
         if !stream.is_sent {
             // The rest of the request is of no use to anybody (RFC 9113 §8.1).
             write::reset(&mut self.out, stream.number, ErrorCode::NoError);
         }
-        if announced.is_some_and(|announced| body < announced) {
-            return Some(Event::ShortBody { place });
+        if stream.announced.is_some_and(|announced| stream.coming.body < announced) {
+            return Some(Event::Failed(place, Fault::ShortBody));
         }
-        let is_length_right = awaited.is_head
-            || status == 304
-            || awaited.body.is_none_or(|expected| expected.len() as u64 == body);
-        let is_body_right = is_body_right && is_length_right;
-        Some(Event::Answered {
-            place,
-            answer: Answer { status, is_persistent: true, is_body_right, body },
-            first_byte,
-        })
+        Some(Event::Answered(place, stream.coming.whole(true)))
     }
 }

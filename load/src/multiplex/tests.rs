@@ -1,15 +1,20 @@
 //! The state machine on bytes, without sockets.
 
 use super::*;
+use crate::exchange::{Answer, Fault};
+use crate::report::samples;
 use millstream_wire::h2::frame::Frame;
 use millstream_wire::h2::read::read;
+use std::sync::Arc;
 
 /// A request with a body, whose answer is to be "abc".
-fn asked(body: &str) -> AskedAlike<'static> {
+fn asked(body: &str) -> Target {
     let length = body.len();
     let text = format!("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n{body}");
     let request = Http2Request::of(&Arc::from(text.as_bytes()), false).expect("it is a request");
-    AskedAlike { request: Arc::new(request), awaited: Awaited { is_head: false, body: Some(b"abc") } }
+    let mut target = samples::plan().targets.remove(0);
+    (target.http2, target.expect.body) = (Some(Arc::new(request)), Some(Arc::from(&b"abc"[..])));
+    target
 }
 
 fn greeting(settings: &[(u16, u32)]) -> Vec<u8> {
@@ -31,17 +36,12 @@ fn data(out: &mut Vec<u8>, stream: u32, bytes: &[u8], end: bool) {
 }
 
 /// The events of all bytes, which come in pieces of this size.
-fn events(
-    streams: &mut Multiplex,
-    bytes: &[u8],
-    piece: usize,
-    asked: &AskedAlike<'_>,
-) -> Result<Vec<Event>, Broken> {
+fn events(streams: &mut Multiplex, bytes: &[u8], piece: usize, asked: &Target) -> Result<Vec<Event>, Broken> {
     let mut found = Vec::new();
     for piece in bytes.chunks(piece) {
         let mut at = 0;
         while at < piece.len() {
-            let (read, event) = streams.read(&piece[at..], asked, 7)?;
+            let (read, event) = streams.read(&piece[at..], &|_| asked, &mut (), 7)?;
             at += read;
             found.extend(event);
         }
@@ -50,20 +50,19 @@ fn events(
 }
 
 /// A connection that was greeted with these settings, with so many streams, and nothing left to send.
-fn with_streams(settings: &[(u16, u32)], count: usize, asked: &AskedAlike<'_>) -> Multiplex {
-    let mut streams = Multiplex::new();
+fn with_streams(settings: &[(u16, u32)], count: usize, asked: &Target) -> Multiplex {
+    let mut streams = Multiplex::default();
     assert!(!streams.has_room(1), "the server's settings come first");
     let found = events(&mut streams, &greeting(settings), 3, asked);
     assert_eq!(found, Ok(vec![Event::Greeted]));
-    (0..count).for_each(|_| streams.open(0, &asked.request));
-    let length = streams.unsent(asked).len();
-    streams.sent(length);
+    (0..count).for_each(|_| streams.open(0, asked));
+    let length = streams.unsent(&|_| asked, &mut ()).len();
+    assert_eq!(streams.sent(length, &|_| asked), count);
     streams
 }
 
 fn answered(place: usize, status: u16, body: u64, is_body_right: bool) -> Event {
-    let answer = crate::exchange::Answer { status, is_persistent: true, is_body_right, body };
-    Event::Answered { place, answer, first_byte: 7 }
+    Event::Answered(place, Answer { status, is_persistent: true, is_body_right, body, first_byte: 7 })
 }
 
 #[test]
@@ -104,7 +103,7 @@ fn no_more_streams_are_opened_than_the_server_allows() {
     let asked = asked("");
     let mut streams = with_streams(&[(settings::MAX_CONCURRENT_STREAMS, 3)], 2, &asked);
     assert!(streams.has_room(20));
-    streams.open(0, &asked.request);
+    streams.open(0, &asked);
     assert!(!streams.has_room(20));
 }
 
@@ -115,7 +114,7 @@ fn a_body_goes_out_as_the_windows_open() {
     let mut bytes = Vec::new();
     write::window_update(&mut bytes, 1, 100);
     assert_eq!(events(&mut streams, &bytes, 100, &asked), Ok(Vec::new()));
-    let sent = streams.unsent(&asked).to_vec();
+    let sent = streams.unsent(&|_| &asked, &mut ()).to_vec();
     let frame = read(&sent, 16_384).expect("it is a frame").map(|(frame, _)| frame);
     assert_eq!(frame, Some(Frame::Data { stream: 1, data: b"llo", flow: 3, end: true }));
 }
@@ -125,8 +124,8 @@ fn a_request_again_is_a_few_octets_unless_the_server_has_no_table() {
     let asked = asked("");
     for (size, is_short) in [(4096, true), (0, false)] {
         let mut streams = with_streams(&[(settings::HEADER_TABLE_SIZE, size)], 1, &asked);
-        streams.open(0, &asked.request);
-        let length = streams.unsent(&asked).len();
+        streams.open(0, &asked);
+        let length = streams.unsent(&|_| &asked, &mut ()).len();
         assert_eq!(length < 9 + 8, is_short, "{length}");
     }
 }
@@ -150,12 +149,12 @@ fn what_a_server_may_not_send_is_named() {
     );
     assert_eq!(
         of(&|out| data(out, 1, b"x", true)),
-        Ok(vec![Event::Malformed { place: 0, what: "a body without a head" }])
+        Ok(vec![Event::Failed(0, Fault::Malformed("a body without a head"))])
     );
     assert_eq!(
         of(&|out| write::reset(out, 1, ErrorCode::RefusedStream)),
-        Ok(vec![Event::Reset { place: 0, code: ErrorCode::RefusedStream }])
+        Ok(vec![Event::Failed(0, Fault::Reset(ErrorCode::RefusedStream))])
     );
-    let said = events(&mut Multiplex::new(), b"HTTP/1.1 400 Bad Request\r\n\r\n", 100, &asked);
+    let said = events(&mut Multiplex::default(), b"HTTP/1.1 400 Bad Request\r\n\r\n", 100, &asked);
     assert_eq!(said, broken(ErrorCode::Http11Required, "an answer in HTTP/1"));
 }

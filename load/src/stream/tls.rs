@@ -3,6 +3,7 @@
 //! A certificate must be one that the system trusts, unless the user says otherwise: what is measured may be one's own server
 //! with a certificate of its own.
 
+use crate::plan::PlanError;
 use millstream_net::tls::{Anybody, system_authorities};
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
@@ -14,30 +15,18 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Nothing says which certificates to trust.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoTrust(String);
-
-impl fmt::Display for NoTrust {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for NoTrust {}
-
 /// The configuration of all connections of a run. With `verify`, trusted is what the file in `SSL_CERT_FILE` or the
 /// system's bundle lists. With `http2` that is what is offered (RFC 9113 §3.2), else HTTP/1.1.
 ///
 /// # Errors
 /// `verify` is asked for, and there is no such list.
-pub fn client_configuration(verify: bool, http2: bool) -> Result<Arc<ClientConfig>, NoTrust> {
+pub fn client_configuration(verify: bool, http2: bool) -> Result<Arc<ClientConfig>, PlanError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier: Arc<dyn ServerCertVerifier> =
         if verify { trusted(&provider)? } else { Arc::new(Anybody::of(&provider)) };
     let mut configuration = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| NoTrust(error.to_string()))?
+        .map_err(|error| PlanError(error.to_string()))?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
@@ -46,15 +35,15 @@ pub fn client_configuration(verify: bool, http2: bool) -> Result<Arc<ClientConfi
     Ok(Arc::new(configuration))
 }
 
-fn trusted(provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, NoTrust> {
+fn trusted(provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, PlanError> {
     let named = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
     let file = named.or_else(|| system_authorities().map(PathBuf::from));
     let Some(file) = file else {
-        return Err(NoTrust(
+        return Err(PlanError(
             "no list of trusted certificates was found: name one in SSL_CERT_FILE".to_owned(),
         ));
     };
-    let unreadable = |error: &dyn fmt::Display| NoTrust(format!("{}: {error}", file.display()));
+    let unreadable = |error: &dyn fmt::Display| PlanError(format!("{}: {error}", file.display()));
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(&file).map_err(|error| unreadable(&error))? {
         // Old bundles hold some that nobody can read any more; the rest is still good.

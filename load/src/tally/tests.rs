@@ -19,9 +19,9 @@ fn latency_counts_from_when_a_request_should_have_started_and_service_from_when_
     let mut tally = Tally::new(true);
     tally.answered(moments(0, 70, 100));
     tally.flush(&board, 0);
-    assert_eq!(tally.latency().max() / 1000, 100);
+    assert_eq!(tally.latency.max() / 1000, 100);
     assert_eq!(tally.service().max() / 1000, 30);
-    assert_eq!(tally.first_byte().max() / 1000, 30);
+    assert_eq!(tally.first_byte.max() / 1000, 30);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn threads_add_up() {
     }
     assert_eq!(all.counts().answers, 60);
     assert_eq!(all.counts().statuses[&200], 60);
-    assert_eq!(all.latency().len(), 60);
+    assert_eq!(all.latency.len(), 60);
     let slices = board.slices(1.0);
     assert_eq!(slices.len(), 4, "empty ones before it are there");
     assert_eq!((slices[3].answers, slices[0].answers), (60, 0));

@@ -5,30 +5,8 @@
 //! connections. Next: `drive::worker`, which sends it.
 
 use super::Url;
-use crate::plan::Target;
-use std::fmt;
-
-/// Why a redirect is not followed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RedirectError {
-    /// It leads to another server; the URL.
-    Elsewhere(String),
-    /// What it leads to is no URL.
-    BadUrl(String),
-}
-
-impl fmt::Display for RedirectError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RedirectError::Elsewhere(url) => {
-                write!(out, "it redirects to {url}, another server: load that URL instead")
-            }
-            RedirectError::BadUrl(url) => write!(out, "it redirects to \"{url}\", which is no URL"),
-        }
-    }
-}
-
-impl std::error::Error for RedirectError {}
+use crate::plan::{PlanError, Target};
+use millstream_wire::reference::Reference;
 
 /// Whether a status is a redirect that can be followed.
 pub fn is_redirect(status: u16) -> bool {
@@ -38,60 +16,22 @@ pub fn is_redirect(status: u16) -> bool {
 /// The target that a redirect of `from` leads to; `location` is its field's value.
 ///
 /// # Errors
-/// See [`RedirectError`].
-pub fn redirected(from: &Target, status: u16, location: &str) -> Result<Target, RedirectError> {
-    let bad = || RedirectError::BadUrl(location.to_owned());
-    let base = Url::parse(&from.url).map_err(|_| bad())?;
-    let scheme = if base.is_https { "https" } else { "http" };
-    let url = absolute(&base, scheme, location);
-    let to = Url::parse(&url).map_err(|_| bad())?;
-    if (to.is_https, to.port) != (base.is_https, base.port) || !to.host.eq_ignore_ascii_case(&base.host) {
-        return Err(RedirectError::Elsewhere(url));
+/// It leads to another server, or to what is no URL.
+pub fn redirected(from: &Target, status: u16, location: &str) -> Result<Target, PlanError> {
+    let bad = || PlanError(format!("it redirects to \"{location}\", which is no URL"));
+    let base = Reference::read(from.url.as_bytes()).ok_or_else(bad)?;
+    let to = Reference::read(location.as_bytes()).ok_or_else(bad)?.resolved(&base);
+    let mut url = [&to.scheme[..], b"://", &to.authority, &to.path].concat();
+    if let Some(query) = &to.query {
+        url.extend([b"?", &query[..]].concat());
     }
-    let request = request(from, status, &to.target).ok_or_else(bad)?;
-    let is_head = from.is_head;
-    Ok(Target { url, request: request.into(), is_head, ..from.clone() })
-}
-
-/// RFC 3986 §5.2, as far as a Location needs it.
-fn absolute(base: &Url, scheme: &str, location: &str) -> String {
-    let authority = &base.authority;
-    let path = base.target.split('?').next().unwrap_or("/");
-    match location {
-        _ if location.contains("://") => location.to_owned(),
-        _ if location.starts_with("//") => format!("{scheme}:{location}"),
-        _ if location.starts_with('/') => format!("{scheme}://{authority}{}", without_dots(location)),
-        _ if location.is_empty() || location.starts_with(['?', '#']) => {
-            format!("{scheme}://{authority}{path}{location}")
-        }
-        _ => {
-            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            format!("{scheme}://{authority}{}", without_dots(&format!("{folder}/{location}")))
-        }
+    let url = String::from_utf8(url).map_err(|_| bad())?;
+    let target = Url::parse(&url).map_err(|_| bad())?.target;
+    if !to.is_same_origin(&base) {
+        return Err(PlanError(format!("it redirects to {url}, another server: load that URL instead")));
     }
-}
-
-/// RFC 3986 §5.2.4: `.` and `..` mean what they mean in a path.
-fn without_dots(target: &str) -> String {
-    let end = target.find(['?', '#']).unwrap_or(target.len());
-    let (path, rest) = target.split_at(end);
-    let mut out: Vec<&str> = Vec::new();
-    let mut parts = path.split('/').skip(1).peekable();
-    while let Some(part) = parts.next() {
-        let is_last = parts.peek().is_none();
-        match part {
-            "." | ".." => {
-                if part == ".." {
-                    out.pop();
-                }
-                if is_last {
-                    out.push("");
-                }
-            }
-            part => out.push(part),
-        }
-    }
-    format!("/{}{rest}", out.join("/"))
+    let request = request(from, status, &target).ok_or_else(bad)?;
+    Ok(Target { url, request: request.into(), ..from.clone() })
 }
 
 /// The request with another target and, where the redirect says so, as a GET without a body.
@@ -148,7 +88,7 @@ mod tests {
             ("../../../x/.", "http://127.0.0.1:81/x/"),
             ("?z", "http://127.0.0.1:81/a/b/c?z"),
             ("//127.0.0.1:81/x", "http://127.0.0.1:81/x"),
-            ("http://127.0.0.1:81", "http://127.0.0.1:81"),
+            ("http://127.0.0.1:81", "http://127.0.0.1:81/"),
         ] {
             assert_eq!(
                 redirected(&from("GET", ""), 302, location).map(|to| to.url),

@@ -58,6 +58,14 @@ impl Url {
     }
 }
 
+/// Writes a byte as a URL has it: what no URL may have in it in percent.
+pub(crate) fn push_byte(out: &mut String, byte: u8) {
+    match byte {
+        b'!'..=b'~' if !b"\"#<>\\^`{|}".contains(&byte) => out.push(char::from(byte)),
+        _ => out.push_str(&format!("%{byte:02X}")),
+    }
+}
+
 fn host_and_port(authority: &str) -> Result<(&str, Option<&str>), &'static str> {
     if let Some(rest) = authority.strip_prefix('[') {
         let (host, rest) = rest.split_once(']').ok_or("its address lacks the closing bracket")?;

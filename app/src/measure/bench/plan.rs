@@ -3,10 +3,10 @@
 use crate::cli::{ArrivalsOption, DataOrder, Load};
 use crate::measure::end;
 use millstream_load::drive;
-use millstream_load::plan::{Arrivals, Expect, Mode, Plan, Schedule, Target, Way};
+use millstream_load::plan::{Arrivals, Expect, Mode, Plan, PlanError, Schedule, Target, Way};
 use millstream_load::replay::{self, Request};
 use millstream_load::report::quantity::plural;
-use millstream_load::rows::{Rows, RowsError, RowsFormat, Template};
+use millstream_load::rows::{Rows, RowsFormat, Template};
 use millstream_load::target::{self, Ask, Permission, Url};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -207,7 +207,7 @@ fn with_rows(flags: &Load, file: &Path) -> Result<Asked, String> {
     let is_json = file.extension().is_some_and(|ending| ending == "jsonl" || ending == "ndjson");
     let format = if is_json { RowsFormat::JsonLines } else { RowsFormat::Csv };
     let opened = opened(file).map_err(|error| format!("{name} cannot be read: {error}"))?;
-    let told = |error: RowsError| error.to_string();
+    let told = |error: PlanError| error.to_string();
     let rows = Rows::read(&name, format, opened).map_err(told)?;
     let template = |what: &str, text: &str| Template::parse(what, text, &rows).map_err(told);
     let urls = flags.urls.iter().map(|url| template("the URL", url)).collect::<Result<Vec<_>, _>>()?;

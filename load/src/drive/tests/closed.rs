@@ -3,6 +3,7 @@
 use super::*;
 use crate::plan::Expect;
 use crate::timed::work_on;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
 #[test]

@@ -3,6 +3,7 @@
 use super::Worker;
 use crate::drive::connection::Stage;
 use crate::drive::{RunShared, is_open};
+use crate::exchange::Exchange;
 use crate::stream::Stream;
 use crate::tally::Failure;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -12,25 +13,28 @@ use std::io;
 /// Nanoseconds until a connection that failed is tried again: a server that is down is asked, not flooded.
 const PAUSE: u64 = 100_000_000;
 
-impl Worker {
+/// A connection has come to an end, whichever.
+const ENDING: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
+
+impl<Protocol: Exchange> Worker<Protocol> {
     /// Puts an unopened connection to work. In a closed loop it is opened. In an open one it is once a request is due that no
     /// other is free for: a server that serves one connection after the other would wait for each that stands idle. Only for
     /// pipelining all are opened at once, because room on an open one does not mean that it is free.
     pub(super) fn start(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
-        if let Some(hop) = self.connections[number].next_hop() {
-            self.connections[number].claim = Some(hop.due);
-            return self.open(run, number, now);
-        }
-        if run.plan.keep_alive && (!is_open(run.plan) || run.plan.pipeline > 1) {
-            return self.open(run, number, now);
-        }
-        if is_open(run.plan) {
-            self.connections[number].free_since = now;
-            self.list(number);
-        } else if self.may_send() {
+        let connection = &mut self.connections[number];
+        let is_kept = run.plan.keep_alive && (!is_open(run.plan) || run.plan.pipeline > 1);
+        if let Some(due) = connection.next_hop() {
+            connection.claim = Some(due);
+        } else if is_open(run.plan) && !is_kept {
+            connection.free_since = now;
+            return self.list(number);
+        } else if !is_kept {
+            if !self.may_send() {
+                return;
+            }
             self.connections[number].claim = Some(now);
-            self.open(run, number, now);
         }
+        self.open(run, number, now);
     }
 
     /// Begins to connect.
@@ -41,7 +45,8 @@ impl Worker {
             connection.address = lane.address;
         }
         let address = &lane.addresses[connection.address as usize % lane.addresses.len()];
-        let opened = Stream::connect(address, &lane.way).and_then(|stream| {
+        let secure = run.tls.as_ref().zip(lane.name.as_ref());
+        let opened = Stream::connect(address, &lane.way, secure).and_then(|stream| {
             let mark = u64::from(connection.generation) << 32 | number as u64;
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
             epoll::add(&self.epoll, &stream, EventData::new_u64(mark), flags)?;
@@ -50,7 +55,7 @@ impl Worker {
         match opened {
             Ok(stream) => {
                 connection.stream = Some(stream);
-                connection.stage = Stage::Connecting(now);
+                connection.stage = Stage::Opening(now);
                 self.next_look = self.next_look.min(now + self.timeout);
             }
             Err(error) => self.no_connection(run, number, &error, now),
@@ -61,92 +66,70 @@ impl Worker {
     pub(super) fn ready(&mut self, run: &RunShared<'_>, number: u32, generation: u32, flags: EventFlags) {
         let number = number as usize;
         let Some(connection) = self.connections.get_mut(number) else { return };
-        if connection.generation != generation {
+        let Some(stream) = connection.stream.as_ref().filter(|_| connection.generation == generation) else {
             return;
-        }
-        let Some(stream) = &mut connection.stream else { return };
-        match connection.stage {
-            Stage::Open | Stage::Greeting(_) => {
-                if flags.contains(EventFlags::OUT) && !self.flush(run, number) {
-                    return;
-                }
-                if flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR) {
-                    let is_ending = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
-                    self.receive(run, number, is_ending);
-                }
+        };
+        let is_ending = flags.intersects(ENDING);
+        if stream.is_open() {
+            if flags.contains(EventFlags::OUT) {
+                self.flush(run, number);
             }
-            Stage::Connecting(_) => {
-                if !flags.intersects(EventFlags::OUT | EventFlags::HUP | EventFlags::ERR) {
-                    return;
-                }
-                let connected = stream.connected();
-                let now = run.now();
-                match connected {
-                    Ok(()) => self.connected(run, number, now),
-                    Err(error) => self.no_connection(run, number, &error, now),
-                }
+            if is_ending || flags.contains(EventFlags::IN) {
+                self.receive(run, number, is_ending);
             }
-            Stage::Shaking(_) => self.shake_hands(run, number),
-            Stage::Unopened | Stage::Paused(_) => {}
+        } else if is_ending || flags.contains(EventFlags::OUT) || stream.is_connected() {
+            self.advance(run, number);
         }
     }
 
-    /// The socket is connected: TLS comes next, or the first request.
-    fn connected(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
+    /// Connecting has ended, or the handshake goes on.
+    fn advance(&mut self, run: &RunShared<'_>, number: usize) {
         let connection = &mut self.connections[number];
-        let lane = &mut self.lanes[connection.lane as usize];
-        (lane.address, connection.passed) = (connection.address, 0);
-        self.tally.counts.connections += 1;
-        if let (Some(tls), Some(name), Some(stream)) = (&run.tls, &lane.name, &mut connection.stream) {
-            connection.stage = Stage::Shaking(now);
-            return match stream.begin_tls(tls, name) {
-                Ok(()) => self.shake_hands(run, number),
-                Err(_) => self.connect_failed(run, number, Failure::Tls, now),
-            };
+        let Some(stream) = &mut connection.stream else { return };
+        let was_connected = stream.is_connected();
+        let (told, now) = (stream.advance(), run.now());
+        if stream.is_connected() && !was_connected {
+            let lane = &mut self.lanes[connection.lane as usize];
+            (lane.address, connection.passed) = (connection.address, 0);
+            connection.stage = Stage::Opening(now);
+            self.tally.counts.connections += 1;
         }
-        self.opened(run, number, now);
-    }
-
-    fn shake_hands(&mut self, run: &RunShared<'_>, number: usize) {
-        let Some(stream) = &mut self.connections[number].stream else { return };
-        let over = stream.shake_hands();
-        let now = run.now();
-        match over {
-            Ok(true) => {
+        let is_open = stream.is_open();
+        match told {
+            Err(error) => self.no_connection(run, number, &error, now),
+            Ok(()) if is_open => {
                 self.opened(run, number, now);
-                // Edges are told once: what came behind the handshake is in the socket or in rustls already.
-                self.receive(run, number, false);
+                if run.tls.is_some() {
+                    // Edges are told once: what came behind the handshake is in the socket or in rustls already.
+                    self.receive(run, number, false);
+                }
             }
-            Ok(false) => {}
-            Err(_) => self.connect_failed(run, number, Failure::Tls, now),
+            Ok(()) => {}
         }
     }
 
     /// The connection is there; over HTTP/2 it greets the server first, and comes here again.
     pub(super) fn opened(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
-        if self.is_http2 && self.connections[number].http2.is_none() {
-            return self.greet(run, number, now);
-        }
         let connection = &mut self.connections[number];
+        if !connection.exchange.is_greeted() {
+            if !connection.stream.as_ref().is_some_and(Stream::is_http2) {
+                return self.connect_failed(run, number, Failure::Tls, now);
+            }
+            connection.stage = Stage::Opening(now);
+            return self.flush(run, number);
+        }
         connection.stage = Stage::Open;
         if let Some(due) = connection.claim.take() {
-            return self.send_one(run, number, due, now);
+            self.ask(run, number, due, now);
         }
-        connection.free_since = now;
-        if is_open(run.plan) {
-            self.list(number);
-            let lane = self.connections[number].lane as usize;
-            self.dispatch(run, lane);
-        } else {
-            self.fill(run, number, now);
-        }
+        self.go_on(run, number, now);
     }
 
     /// There is no connection; says so once where the reason lies here.
     fn no_connection(&mut self, run: &RunShared<'_>, number: usize, why: &io::Error, now: u64) {
-        let is = |error: Errno| why.raw_os_error() == Some(error.raw_os_error());
-        self.is_out_of_ports |= is(Errno::ADDRNOTAVAIL);
-        self.connect_failed(run, number, Failure::Connect, now);
+        self.is_out_of_ports |= Errno::from_io_error(why) == Some(Errno::ADDRNOTAVAIL);
+        let how = self.connections[number].failure();
+        self.connect_failed(run, number, how, now);
     }
 
     /// A connection came to nothing. A server is there where one of its addresses is (RFC 8305 §1), so the others are tried

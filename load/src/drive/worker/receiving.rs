@@ -1,30 +1,31 @@
 //! Answers on their way in: reading, settling, and what an ended connection means.
+//!
+//! Over HTTP/2 a connection carries streams up to the plan's number or the server's, and is opened anew behind a GOAWAY. What a
+//! server has promised not to answer, or answers no more, is asked again without being an error; one that ends one connection
+//! after the other without an answer has refused. Next: `crate::exchange`, which says what came.
 
 use super::Worker;
-use crate::drive::connection::{Connection, Hop, Sent};
+use crate::drive::connection::{Connection, Hop, Sent, Stage, asked};
 use crate::drive::{RunShared, is_open};
-use crate::exchange::{Answer, Awaited, End};
+use crate::exchange::{Answer, Broken, Event, Exchange, Fault};
 use crate::plan::Target;
 use crate::tally::{Failure, Moments};
 use crate::target::{is_redirect, redirected};
+use millstream_wire::h2::error_code::ErrorCode;
 use std::io::ErrorKind;
-use std::sync::Arc;
 
 /// Reads of one connection in one turn; a body without an end must not starve the others.
 const READS: usize = 16;
 
-/// What an answer to this target is read against.
-pub(super) fn awaited(target: &Target) -> Awaited<'_> {
-    Awaited { is_head: target.is_head, body: target.expect.body.as_deref() }
-}
+/// Connections in a row that a server may end without an answer: a reload can meet a new one.
+const FRUITLESS: u32 = 3;
 
-impl Worker {
+impl<Protocol: Exchange> Worker<Protocol> {
     /// Reads what has come and does what follows from it. `is_ending`: the end is in the socket too, and no further
     /// event will tell.
     pub(super) fn receive(&mut self, run: &RunShared<'_>, number: usize, is_ending: bool) {
         for _ in 0..READS {
-            let connection = &mut self.connections[number];
-            let Some(stream) = &mut connection.stream else { return };
+            let Some(stream) = &mut self.connections[number].stream else { return };
             match stream.receive(&mut self.buffer) {
                 Ok(0) => return self.ended(run, number, true),
                 Ok(length) => {
@@ -35,9 +36,6 @@ impl Worker {
                         return;
                     }
                     self.go_on(run, number, now);
-                    if self.is_http2 && !self.flush(run, number) {
-                        return;
-                    }
                     if !may_have_more {
                         return;
                     }
@@ -50,83 +48,24 @@ impl Worker {
         self.again.push(number as u32);
     }
 
-    /// The connection has room again: the next request, or a place among the free.
-    #[inline]
-    pub(super) fn go_on(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
-        if !is_open(run.plan) && self.connections[number].next_hop().is_none() {
-            return self.fill(run, number, now);
-        }
-        let connection = &mut self.connections[number];
-        if let Some(hop) = connection.next_hop() {
-            let due = hop.due;
-            return self.send_one(run, number, due, now);
-        }
-        if !connection.is_listed && connection.has_room(run.plan) {
-            connection.free_since = now;
-            let lane = connection.lane as usize;
-            self.list(number);
-            self.dispatch(run, lane);
-        }
-    }
-
-    /// Takes the buffer's bytes as answers; whether the connection goes on.
+    /// Takes the buffer's bytes; whether the connection goes on.
     #[inline]
     fn take(&mut self, run: &RunShared<'_>, number: usize, length: usize, now: u64) -> bool {
-        if self.is_http2 {
-            return self.take_frames(run, number, length, now);
-        }
         let mut at = 0;
         while at < length {
-            let connection = &mut self.connections[number];
-            let Some(oldest) = connection.sent.front_mut() else {
-                // Nobody asked: more body than was announced, a second answer, a farewell such as 408, or no HTTP at all.
-                // No request was lost, but the connection is (RFC 9112 §9.2).
-                self.tally.counts.surplus += 1;
-                self.lose(run, number, Failure::Malformed);
-                self.start(run, number, now);
-                return false;
-            };
-            // Nobody holds it but this request.
-            let hop = connection.hop.clone();
-            let target = Connection::target(hop.as_deref(), run.plan, oldest.target);
-            match connection.reader.read(&self.buffer[at..length], awaited(target), &mut self.heads) {
-                Ok((read, None)) => {
+            let Connection { exchange, sent, hop, .. } = &mut self.connections[number];
+            let bytes = &self.buffer[at..length];
+            let came = exchange.read(bytes, &asked(run.plan, sent, hop.as_deref()), &mut self.room, now);
+            match came {
+                Ok((read, None)) => at += read,
+                Ok((read, Some(event))) => {
                     at += read;
-                    if connection.reader.passed_interim() {
-                        oldest.first_byte = 0;
-                    }
-                    if oldest.first_byte == 0 && connection.reader.has_begun() {
-                        oldest.first_byte = now;
-                    }
-                }
-                Ok((read, Some(answer))) => {
-                    at += read;
-                    let mut sent = *oldest;
-                    if connection.reader.passed_interim() || sent.first_byte == 0 {
-                        sent.first_byte = now;
-                    }
-                    connection.sent.pop_front();
-                    // An answer to a request that is still being sent ends the connection (RFC 9112 §9.3).
-                    let is_early = connection.unsent as usize > connection.sent.len();
-                    let goes_on = answer.is_persistent && run.plan.keep_alive && !is_early;
-                    if !self.follow(run, number, sent, answer) {
-                        self.settle(
-                            run,
-                            target,
-                            Sent { sent: hop.as_ref().map_or(sent.sent, |hop| hop.sent), ..sent },
-                            answer,
-                            now,
-                        );
-                    }
-                    if !goes_on {
-                        self.close(run, number);
-                        self.start(run, number, now);
+                    if !self.happened(run, number, event, now) {
                         return false;
                     }
                 }
-                Err(_) => {
-                    self.lose(run, number, Failure::Malformed);
-                    self.start(run, number, now);
+                Err(broken) => {
+                    self.broken(run, number, broken, now);
                     return false;
                 }
             }
@@ -134,139 +73,244 @@ impl Worker {
         true
     }
 
-    /// A whole answer: as expected or not.
+    /// What follows from an event; whether the connection goes on.
     #[inline]
-    pub(super) fn settle(
-        &mut self,
-        run: &RunShared<'_>,
-        target: &Target,
-        sent: Sent,
-        answer: Answer,
-        now: u64,
-    ) {
+    fn happened(&mut self, run: &RunShared<'_>, number: usize, event: Event, now: u64) -> bool {
+        let connection = &mut self.connections[number];
+        match event {
+            Event::Answered(place, answer) => {
+                self.answered(run, number, place, answer, now);
+                if !answer.is_persistent || !run.plan.keep_alive {
+                    self.close(run, number, now);
+                    return false;
+                }
+            }
+            Event::Greeted => {
+                let allowed = connection.exchange.allowed();
+                if allowed < run.plan.pipeline {
+                    self.http2.allowed = Some(self.http2.allowed.unwrap_or(u32::MAX).min(allowed));
+                }
+                if allowed > 0 {
+                    self.opened(run, number, now);
+                }
+            }
+            Event::Failed(place, fault) => {
+                let how = match fault {
+                    Fault::Reset(ErrorCode::RefusedStream) => Failure::Refused,
+                    Fault::Reset(_) => Failure::Reset,
+                    Fault::Malformed(_) => Failure::Malformed,
+                    Fault::ShortBody => Failure::ShortBody,
+                };
+                let counts = self.fail_at(run, number, place, how);
+                match fault {
+                    Fault::Reset(code) if counts => {
+                        *self.http2.resets.entry(code.name().to_owned()).or_default() += 1;
+                    }
+                    Fault::Malformed(what) => _ = self.http2.broken.get_or_insert_with(|| what.to_owned()),
+                    _ => {}
+                }
+            }
+            Event::GoneAway { unanswered, is_first } => {
+                self.http2.going_away += u64::from(is_first);
+                let from = connection.sent.len().saturating_sub(unanswered);
+                self.ask_again(run, number, from, usize::MAX);
+            }
+            Event::Surplus => {
+                // No request was lost, but the connection is (RFC 9112 §9.2).
+                self.tally.counts.surplus += 1;
+                self.lose(run, number, None, now);
+                return false;
+            }
+        }
+        self.is_staying(run, number, now)
+    }
+
+    /// A whole answer.
+    #[inline]
+    fn answered(&mut self, run: &RunShared<'_>, number: usize, place: usize, answer: Answer, now: u64) {
+        let connection = &mut self.connections[number];
+        let Some(sent) = connection.sent.remove(place) else { return };
+        (connection.is_answered, connection.fruitless) = (true, 0);
+        let hop = connection.hop.take();
+        if run.plan.redirects > 0
+            && is_redirect(answer.status)
+            && let Some(location) = connection.exchange.take_location()
+        {
+            return self.follow(run, number, hop, sent, answer, &location);
+        }
+        match hop {
+            None => self.settle(run, &run.plan.targets[sent.target as usize], sent, answer, now),
+            Some(hop) => self.settle(run, &hop.target, hop.first, answer, now),
+        }
+    }
+
+    /// An answer as expected or not.
+    #[inline]
+    fn settle(&mut self, run: &RunShared<'_>, target: &Target, sent: Sent, answer: Answer, now: u64) {
         if !self.counts(run, sent.due) {
             return;
         }
         self.tally.arrived(answer.status, answer.body);
-        let wrong = if !target.expect.allows(answer.status) {
-            Some(Failure::Status)
+        if !target.expect.allows(answer.status) {
+            self.fail_sent(run, sent, Failure::Status);
         } else if !answer.is_body_right {
-            Some(Failure::Body)
+            self.fail_sent(run, sent, Failure::Body);
         } else {
-            None
-        };
-        if let Some(how) = wrong {
-            self.fail_sent(run, sent, how);
-            return;
+            let Sent { due, sent, target } = sent;
+            self.tally.answered(Moments { due, sent, first_byte: answer.first_byte, end: now });
+            if let Some(row) = self.by_url.row(target) {
+                row.answered(now.saturating_sub(due));
+            }
+            self.finished();
         }
-        let Sent { due, sent, first_byte, target, .. } = sent;
-        self.tally.answered(Moments { due, sent, first_byte, end: now });
-        self.by_url.answered(target, now.saturating_sub(due));
-        self.finished();
     }
 
-    /// A redirect that is followed, or cannot be: then the request has failed. `false`: it is an answer like any other.
-    fn follow(&mut self, run: &RunShared<'_>, number: usize, sent: Sent, answer: Answer) -> bool {
-        let connection = &mut self.connections[number];
-        let hop = connection.hop.take();
-        if run.plan.redirects == 0 || !is_redirect(answer.status) {
-            return false;
-        }
-        let Some(location) = connection.reader.take_location() else { return false };
-        let count = hop.as_ref().map_or(0, |hop| hop.count) + 1;
-        let from = Connection::target(hop.as_deref(), run.plan, sent.target);
-        let to =
-            if count > run.plan.redirects { None } else { redirected(from, answer.status, &location).ok() };
-        let counts = self.counts(run, sent.due);
-        if counts {
+    /// A redirect is followed, or cannot be: then the request has failed.
+    fn follow(
+        &mut self,
+        run: &RunShared<'_>,
+        number: usize,
+        hop: Option<Box<Hop>>,
+        sent: Sent,
+        answer: Answer,
+        location: &str,
+    ) {
+        if self.counts(run, sent.due) {
             self.tally.arrived(answer.status, answer.body);
             self.tally.counts.redirects += 1;
         }
-        match to {
-            None => _ = self.fail_sent(run, sent, Failure::Redirect),
-            Some(target) => {
-                let first_sent = hop.map_or(sent.sent, |hop| hop.sent);
-                let hop = Hop { target, place: sent.target, count, due: sent.due, sent: first_sent };
-                self.connections[number].hop = Some(Arc::new(hop));
+        let (from, count, first) = match &hop {
+            None => (&run.plan.targets[sent.target as usize], 1, sent),
+            Some(hop) => (&hop.target, hop.count + 1, hop.first),
+        };
+        match redirected(from, answer.status, location) {
+            Ok(target) if count <= run.plan.redirects => {
+                self.connections[number].hop = Some(Box::new(Hop { target, count, first }));
             }
+            _ => _ = self.fail_sent(run, sent, Failure::Redirect),
         }
-        true
     }
 
     /// A request on its way came to nothing good; whether that counts.
-    pub(super) fn fail_sent(&mut self, run: &RunShared<'_>, sent: Sent, how: Failure) -> bool {
+    fn fail_sent(&mut self, run: &RunShared<'_>, sent: Sent, how: Failure) -> bool {
         let counts = self.fail(run, sent.due, how);
-        if counts {
-            self.by_url.failed(sent.target);
+        if let Some(row) = self.by_url.row(sent.target).filter(|_| counts) {
+            row.errors.count(how);
         }
         counts
     }
 
-    /// A request that nobody has promised to answer is sent again elsewhere. One that has not gone out whole was not sent yet.
-    pub(super) fn ask_again(&mut self, run: &RunShared<'_>, lane: usize, sent: Sent, has_gone_out: bool) {
-        self.tally.counts.resent += u64::from(has_gone_out && self.counts(run, sent.due));
-        if is_open(run.plan) {
-            self.lanes[lane].returned.push_back(sent.due);
-            if sent.due < run.begin {
-                return;
+    /// The same of the one at this place.
+    fn fail_at(&mut self, run: &RunShared<'_>, number: usize, place: usize, how: Failure) -> bool {
+        let sent = self.connections[number].sent.remove(place);
+        sent.is_some_and(|sent| self.fail_sent(run, sent, how))
+    }
+
+    /// Requests from this place on that nobody has promised to answer are sent again elsewhere (RFC 9112 §9.3.2, RFC 9113 §6.8).
+    /// Behind the first `gone_out` they have not gone out whole, so they were not sent yet.
+    fn ask_again(&mut self, run: &RunShared<'_>, number: usize, from: usize, gone_out: usize) {
+        let lane = self.connections[number].lane as usize;
+        for place in from.. {
+            let Some(sent) = self.connections[number].sent.remove(from) else { return };
+            self.tally.counts.resent += u64::from(place < gone_out && self.counts(run, sent.due));
+            if is_open(run.plan) {
+                self.lanes[lane].returned.push_back(sent.due);
+            }
+            // What an open loop sent before measuring is of nobody's number.
+            if !is_open(run.plan) || sent.due >= run.begin {
+                self.to_send = self.to_send.saturating_add(1);
             }
         }
-        self.give_back();
+    }
+
+    /// Closes a connection behind an answer that was to be its last.
+    fn close(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
+        let gone_out = self.connections[number].exchange.gone_out();
+        self.ask_again(run, number, 0, gone_out);
+        self.connections[number].reset();
+        self.start(run, number, now);
+    }
+
+    /// Closes a connection that has failed. The oldest request on its way fails as `how` says, the others for want of a
+    /// connection.
+    pub(super) fn lose(&mut self, run: &RunShared<'_>, number: usize, how: Option<Failure>, now: u64) {
+        let mut first = how;
+        for place in 0..self.connections[number].sent.len() {
+            let is_cut = self.connections[number].exchange.has_begun(place);
+            let cut = if is_cut { Failure::ShortBody } else { Failure::Closed };
+            self.fail_at(run, number, 0, first.take().unwrap_or(cut));
+        }
+        self.connections[number].hop = None;
+        self.connections[number].reset();
+        self.start(run, number, now);
+    }
+
+    /// The server broke a rule of the connection.
+    fn broken(&mut self, run: &RunShared<'_>, number: usize, Broken(_, what): Broken, now: u64) {
+        self.http2.broken.get_or_insert_with(|| what.to_owned());
+        // The server is told why; that it arrives is not promised.
+        self.flush(run, number);
+        match self.connections[number].stage {
+            Stage::Opening(_) => self.connect_failed(run, number, Failure::Malformed, now),
+            _ => self.lose(run, number, Some(Failure::Malformed), now),
+        }
     }
 
     /// The connection has ended; `is_orderly`: the server closed it and did not break it.
     fn ended(&mut self, run: &RunShared<'_>, number: usize, is_orderly: bool) {
         let now = run.now();
-        if self.is_http2 && !self.connections[number].sent.is_empty() {
-            return self.lose_streams(run, number, now);
-        }
         let connection = &mut self.connections[number];
-        let Some(oldest) = connection.sent.front().copied() else {
-            // Closed while free, as servers do after a while. Closed before anything was sent, it is as good as refused.
-            if connection.is_used {
-                self.lose(run, number, Failure::Closed);
-                self.start(run, number, now);
-            } else {
-                self.connect_failed(run, number, Failure::Closed, now);
-            }
-            return;
-        };
-        let hop = connection.hop.clone();
-        let target = Connection::target(hop.as_deref(), run.plan, oldest.target);
-        match connection.reader.end(awaited(target)) {
-            End::BeforeAnswer => self.lose(run, number, Failure::Closed),
-            End::Answered(answer) if is_orderly => {
-                connection.sent.pop_front();
-                if !self.follow(run, number, oldest, answer) {
-                    self.settle(run, target, oldest, answer, now);
-                }
-                self.close(run, number);
-            }
-            End::Answered(_) | End::ShortBody => self.lose(run, number, Failure::ShortBody),
+        if !connection.is_used {
+            // Closed before anything was sent, it is as good as refused.
+            return self.connect_failed(run, number, Failure::Closed, now);
         }
-        self.start(run, number, now);
+        let whole = if is_orderly { connection.exchange.end() } else { None };
+        match whole {
+            Some(answer) => _ = self.happened(run, number, Event::Answered(0, answer), now),
+            None => self.lose(run, number, None, now),
+        }
     }
 
-    /// Closes a connection behind an answer that was to be its last. What was pipelined behind it nobody has promised to
-    /// answer: it is sent again elsewhere (RFC 9112 §9.3.2).
-    pub(super) fn close(&mut self, run: &RunShared<'_>, number: usize) {
-        let lane = self.connections[number].lane as usize;
-        let mut gone_out = self.connections[number].gone_out();
-        while let Some(sent) = self.connections[number].sent.pop_front() {
-            self.ask_again(run, lane, sent, gone_out > 0);
-            gone_out = gone_out.saturating_sub(1);
+    /// Ends a connection that has nothing on its way and takes nothing more; whether it stays.
+    #[inline]
+    fn is_staying(&mut self, run: &RunShared<'_>, number: usize, now: u64) -> bool {
+        let connection = &mut self.connections[number];
+        if !connection.sent.is_empty() || !connection.exchange.is_ending() {
+            return true;
         }
-        self.connections[number].reset();
+        connection.fruitless += u32::from(!connection.is_answered);
+        if connection.fruitless >= FRUITLESS {
+            connection.fruitless = 0;
+            self.connect_failed(run, number, Failure::Refused, now);
+            return false;
+        }
+        let claim = connection.claim;
+        connection.reset();
+        match claim {
+            Some(_) => {
+                connection.claim = claim;
+                self.open(run, number, now);
+            }
+            None => self.start(run, number, now),
+        }
+        false
     }
 
-    /// Closes a connection. The oldest request on its way fails as `how` says, those behind it for want of a connection.
-    pub(super) fn lose(&mut self, run: &RunShared<'_>, number: usize, how: Failure) {
-        let mut how = how;
-        while let Some(sent) = self.connections[number].sent.pop_front() {
-            self.fail_sent(run, sent, how);
-            how = Failure::Closed;
+    /// Requests whose answers are overdue fail. Streams end alone; a connection of HTTP/1 ends with the first, and one of HTTP/2
+    /// that the server does not even read from.
+    pub(super) fn give_up_overdue(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
+        let ends = !Protocol::HAS_STREAMS || self.connections[number].exchange.is_held_up();
+        while let Some(oldest) = self.connections[number].sent.front().copied()
+            && oldest.sent + self.timeout <= now
+        {
+            self.give_up(run, Some(oldest.due), now);
+            self.fail_at(run, number, 0, Failure::Timeout);
+            self.connections[number].exchange.cancel(0);
         }
-        self.connections[number].hop = None;
-        self.connections[number].reset();
+        if ends {
+            self.lose(run, number, None, now);
+        } else if self.is_staying(run, number, now) {
+            self.go_on(run, number, now);
+        }
     }
 }

@@ -5,6 +5,7 @@ use crate::by_url::ByUrl;
 use crate::drive::connection::{Connection, Stage};
 use crate::drive::cost::{self, Share};
 use crate::drive::{RunShared, is_open};
+use crate::exchange::Exchange;
 use crate::machine::own_thread_waited;
 use crate::outcome::Http2Outcome;
 use crate::pace::Pace;
@@ -21,8 +22,8 @@ pub(in crate::drive) struct Report {
     pub(in crate::drive) http2: Http2Outcome,
     /// Its CPU time while measuring, nanoseconds.
     pub(in crate::drive) cpu: u64,
-    /// How long it waited for a core meanwhile.
-    waited: u64,
+    /// What became of its time.
+    pub(in crate::drive) share: Share,
     /// When it stopped.
     pub(in crate::drive) ended: u64,
     pub(in crate::drive) is_out_of_ports: bool,
@@ -30,15 +31,7 @@ pub(in crate::drive) struct Report {
     pub(in crate::drive) is_interrupted: bool,
 }
 
-impl Report {
-    /// What became of its time.
-    pub(in crate::drive) fn share(&self, begin: u64) -> Share {
-        let time = self.ended.saturating_sub(begin).max(1) as f64;
-        Share { ran: self.cpu as f64 / time, waited: self.waited as f64 / time }
-    }
-}
-
-impl Worker {
+impl<Protocol: Exchange> Worker<Protocol> {
     pub(super) fn report(mut self, run: &RunShared<'_>, now: u64, is_interrupted: bool) -> Report {
         let ended = now.min(run.end.unwrap_or(u64::MAX));
         let last = ended.saturating_sub(1).max(run.begin);
@@ -50,19 +43,21 @@ impl Worker {
             }
             self.tally.flush(&run.board, tick_number(last, run.begin));
         }
-        let (cpu, waited) = self.cost_before;
         let is_measured = self.is_measuring;
-        let since = |now: u64, before: u64| if is_measured { now.saturating_sub(before) } else { 0 };
         if !is_measured {
             self.tally.begin();
             self.by_url.clear();
         }
+        let since = |now: u64, before: u64| if is_measured { now.saturating_sub(before) } else { 0 };
+        let cpu = since(cost::thread_cpu(), self.cost_before.0);
+        let waited = since(own_thread_waited(), self.cost_before.1);
+        let time = ended.saturating_sub(run.begin).max(1) as f64;
         Report {
             tally: self.tally,
             by_url: self.by_url,
             http2: self.http2,
-            cpu: since(cost::thread_cpu(), cpu),
-            waited: since(own_thread_waited(), waited),
+            cpu,
+            share: Share { ran: cpu as f64 / time, waited: waited as f64 / time },
             ended: ended.max(run.begin),
             is_out_of_ports: self.is_out_of_ports,
             is_interrupted,
@@ -72,12 +67,13 @@ impl Worker {
     /// Closed loop: connections whose request has waited nearly all the time.
     fn count_silent(&mut self, run: &RunShared<'_>, ended: u64) {
         let nearly_all = (ended.saturating_sub(run.begin) as f64 * SILENT) as u64;
-        let since = |one: &Connection| match one.stage {
-            Stage::Connecting(since) | Stage::Shaking(since) | Stage::Greeting(since) => Some(since),
+        let since = |one: &Connection<Protocol>| match one.stage {
+            Stage::Opening(since) => Some(since),
             _ => one.sent.front().map(|sent| sent.sent),
         };
-        let waits =
-            |one: &&Connection| since(one).is_some_and(|since| ended.saturating_sub(since) > nearly_all);
+        let waits = |one: &&Connection<Protocol>| {
+            since(one).is_some_and(|since| ended.saturating_sub(since) > nearly_all)
+        };
         self.tally.counts.silent = self.connections.iter().filter(waits).count() as u64;
     }
 
@@ -90,7 +86,7 @@ impl Worker {
                 tally.unfinished(ended - due, 1);
             }
         }
-        let mut left = self.to_send.unwrap_or(u64::MAX);
+        let mut left = self.to_send;
         for due in self.lanes.iter().flat_map(|lane| &lane.returned).filter(|due| **due >= run.begin) {
             tally.unfinished(ended.saturating_sub(*due), 1);
             left = left.saturating_sub(1);
