@@ -6,7 +6,7 @@ use crate::report::paragraph::wrapped;
 use crate::report::quantity;
 use crate::report::quantity::{Rate, Time};
 use crate::report::steps::{Bar, Page, Row};
-use crate::report::table::Table;
+use crate::report::table::FigureTable;
 use crate::sizing::Pool;
 use crate::verdict::{count, duration, percent};
 use std::time::Duration;
@@ -229,14 +229,14 @@ fn page_row(row: &CapacityRow) -> Row {
     Row { name: row.name.clone(), expected: Some(row.expected()), bars }
 }
 
-fn page_table(capacity: &Capacity) -> Table {
+fn page_table(capacity: &Capacity) -> FigureTable {
     let cells = |row: &CapacityRow, (party, rate, rounds): (&str, f64, &Rounds)| {
         let [rate, low, high, expected] = [rate, rounds.low, rounds.high, row.expected()].map(quantity::rate);
         let [p50, p99] = [rounds.p50, rounds.p99].map(|time| Time(time as f64).to_string());
         vec![row.name.clone(), party.to_owned(), rate, format!("{low} – {high}"), expected, p50, p99]
     };
     let rows = capacity.rows.iter().flat_map(|row| measured(row).into_iter().map(move |of| cells(row, of)));
-    Table {
+    FigureTable {
         caption: "What each case brings".to_owned(),
         head: vec!["by", "requests/s", "lowest – highest", "expected/s", "median", "99%"],
         rows: rows.collect(),

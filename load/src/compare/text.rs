@@ -4,7 +4,7 @@ use super::{Change, Comparison, Finding};
 use crate::metric::Metric;
 use crate::rank::{self, FALSE_CLAIMS};
 use crate::report::quantity::{Share, plural};
-use crate::report::table::{Table, printable, row};
+use crate::report::table::{FigureTable, printable, row};
 
 /// The whole report.
 pub fn text(comparison: &Comparison) -> String {
@@ -12,7 +12,7 @@ pub fn text(comparison: &Comparison) -> String {
     text.extend(comparison.warnings.iter().map(|warning| format!("WARNING: {}\n", printable(warning))));
     let runs = comparison.findings.first().map_or([0; 2], |finding| [finding.a.len(), finding.b.len()]);
     let [a, b] = runs.map(|runs| plural(runs as u64, "run"));
-    let table = Table {
+    let table = FigureTable {
         caption: format!("Medians of {a} and {b}"),
         head: vec!["a", "b", "b / a", "interval", "p"],
         rows: comparison.findings.iter().map(cells).collect(),

@@ -6,7 +6,7 @@ use super::result::{Climbed, Measure};
 use super::table;
 use crate::report::quantity::{self, Bytes, Rate, Time};
 use crate::report::steps::{Bar, Page, Row};
-use crate::report::table::Table;
+use crate::report::table::FigureTable;
 
 /// The page's content.
 pub fn page(climbed: &Climbed) -> Page {
@@ -65,17 +65,17 @@ fn bar(measure: &Measure) -> Bar {
 }
 
 /// The table of the text, and the bytes that were read.
-fn figures(climbed: &Climbed) -> Table {
+fn figures(climbed: &Climbed) -> FigureTable {
     let mut table = table::table(climbed);
     table.head.push("read");
     for (row, measure) in table.rows.iter_mut().zip(&climbed.measures) {
         let figures = measure.figures.as_ref().filter(|_| measure.cannot.is_none());
         row.extend(figures.map(|figures| Bytes(figures.bytes_read as f64).to_string()));
     }
-    Table { caption: "What each step brings and takes".to_owned(), ..table }
+    FigureTable { caption: "What each step brings and takes".to_owned(), ..table }
 }
 
-fn remarks(climbed: &Climbed) -> Table {
+fn remarks(climbed: &Climbed) -> FigureTable {
     let told = |measure: &Measure| {
         let floor = measure.figures.as_ref().and_then(|figures| figures.floor.as_ref());
         let remarks = [
@@ -86,7 +86,7 @@ fn remarks(climbed: &Climbed) -> Table {
         let told = remarks.into_iter().filter_map(|(what, why)| Some(format!("{what}{}", why?)));
         vec![climbed.name(measure), party(measure), told.collect::<Vec<_>>().join("; ")]
     };
-    Table {
+    FigureTable {
         caption: "What is to be said of them".to_owned(),
         head: vec!["by", "remark"],
         rows: climbed.measures.iter().map(told).filter(|cells| !cells[2].is_empty()).collect(),
@@ -94,12 +94,17 @@ fn remarks(climbed: &Climbed) -> Table {
     }
 }
 
-fn what(climbed: &Climbed) -> Table {
+fn what(climbed: &Climbed) -> FigureTable {
     let mut rows: Vec<Vec<String>> = climbed
         .measures
         .iter()
         .map(|measure| vec![climbed.name(measure), measure.step.entry().what.to_owned()])
         .collect();
     rows.dedup_by(|one, other| one[1] == other[1]);
-    Table { caption: "What each step is".to_owned(), head: vec!["what is different"], rows, words: &[1] }
+    FigureTable {
+        caption: "What each step is".to_owned(),
+        head: vec!["what is different"],
+        rows,
+        words: &[1],
+    }
 }

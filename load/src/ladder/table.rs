@@ -5,7 +5,7 @@
 use super::result::{Climbed, Figures, Measure};
 use crate::report::paragraph::wrapped;
 use crate::report::quantity;
-use crate::report::table::Table;
+use crate::report::table::FigureTable;
 
 /// The whole text.
 pub fn text(climbed: &Climbed) -> String {
@@ -53,7 +53,7 @@ const COLUMNS: [Column; 13] = [
 ];
 
 /// A row for each step and party.
-pub(super) fn table(climbed: &Climbed) -> Table {
+pub(super) fn table(climbed: &Climbed) -> FigureTable {
     let cells = |measure: &Measure| -> Vec<String> {
         COLUMNS.iter().map(|column| column.1(measure, measure.figures.as_ref())).collect()
     };
@@ -70,7 +70,7 @@ pub(super) fn table(climbed: &Climbed) -> Table {
         }
         line
     };
-    Table {
+    FigureTable {
         caption: COLUMNS[0].0.to_owned(),
         head: used.iter().map(|&place| COLUMNS[place].0).collect(),
         rows: climbed.measures.iter().zip(&rows).map(row).collect(),

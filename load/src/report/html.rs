@@ -9,7 +9,7 @@ use super::page::{folded, page, paragraphs, section, warning};
 use super::plot::{Curve, Plot};
 use super::quantity::{Number, Share, Time};
 use super::run;
-use super::table::{Table, row};
+use super::table::{FigureTable, row};
 use crate::outcome::{Latency, Outcome, SearchOutcome};
 use crate::plan::Mode;
 use over_time::over_time;
@@ -45,7 +45,7 @@ fn search(search: &SearchOutcome) -> String {
         let held = trial.miss.clone().unwrap_or_else(|| "held".to_owned());
         row(Number(trial.rate), figures.map(|figure| figure.to_string()).into_iter().chain([held]))
     });
-    let table = Table {
+    let table = FigureTable {
         caption: "Requests/s in the order in which they were tried".to_owned(),
         head: vec!["Answered/s", "99%", "Errors", "What came of it"],
         rows: trials.collect(),
@@ -97,9 +97,9 @@ fn distribution(outcome: &Outcome) -> String {
     plot.figure(&folded("The same in figures", &tables))
 }
 
-fn facts(outcome: &Outcome) -> Table {
+fn facts(outcome: &Outcome) -> FigureTable {
     let facts = run::setup(outcome).into_iter().chain(run::facts(outcome));
-    Table {
+    FigureTable {
         caption: "The run".to_owned(),
         head: vec!["Value"],
         rows: facts.map(|(name, words)| row(name, [words])).collect(),

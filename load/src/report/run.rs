@@ -5,7 +5,7 @@
 
 use super::CLOSES;
 use super::quantity::{Bytes, Count, Number, Quantity, Rate, Share, Time, Unknown, moment, plural, seconds};
-use super::table::{Table, row};
+use super::table::{FigureTable, row};
 use crate::outcome::{
     Cause, Http2Outcome, Judged, Kept, Latency, OfUrl, Outcome, ScheduleOutcome, StageOutcome,
 };
@@ -319,7 +319,7 @@ pub(super) fn told(latency: &Latency, percent: f64) -> String {
 }
 
 /// Means and what is around them, as `wrk` has them; of the rate by the slices of the run.
-pub(super) fn statistics(outcome: &Outcome) -> Table {
+pub(super) fn statistics(outcome: &Outcome) -> FigureTable {
     let latency = |name: &str, latency: &Latency| {
         let time = |microseconds: f64| if_any(!latency.is_empty(), microseconds);
         let [mean, deviation] = [latency.mean, latency.deviation].map(time);
@@ -347,7 +347,7 @@ pub(super) fn statistics(outcome: &Outcome) -> Table {
         ));
     }
     let head = vec!["Avg", "Stdev", "Max", "+/- Stdev", "Min"];
-    Table { caption: "Stats".to_owned(), head, rows, words: &[] }
+    FigureTable { caption: "Stats".to_owned(), head, rows, words: &[] }
 }
 
 /// The share of all values within one standard deviation of the mean; `None` where there is nothing.
@@ -360,7 +360,7 @@ fn within_deviation(latency: &Latency) -> Option<f64> {
 }
 
 /// Latency by percentile.
-pub(super) fn percentiles(outcome: &Outcome) -> Table {
+pub(super) fn percentiles(outcome: &Outcome) -> FigureTable {
     let mut columns = vec![("Latency", &outcome.latency), ("1st byte", &outcome.first_byte)];
     if outcome.mode != Mode::Closed {
         columns[0].0 = "From due";
@@ -368,7 +368,7 @@ pub(super) fn percentiles(outcome: &Outcome) -> Table {
     }
     let percents = outcome.latency.percentiles.iter().map(|(percent, _)| (format!("{percent}%"), *percent));
     let cells = |(name, percent)| row(name, columns.iter().map(|(_, latency)| told(latency, percent)));
-    Table {
+    FigureTable {
         caption: "Latency Distribution".to_owned(),
         rows: percents.chain([("max".to_owned(), 100.0)]).map(cells).collect(),
         head: columns.iter().map(|(name, _)| *name).collect(),
@@ -377,9 +377,9 @@ pub(super) fn percentiles(outcome: &Outcome) -> Table {
 }
 
 /// What went wrong, each kind with its meaning.
-pub(super) fn errors(outcome: &Outcome) -> Table {
+pub(super) fn errors(outcome: &Outcome) -> FigureTable {
     let kinds = outcome.counts.errors.found();
-    Table {
+    FigureTable {
         caption: "Errors by kind".to_owned(),
         head: vec!["Requests", "Meaning"],
         rows: kinds
@@ -390,7 +390,7 @@ pub(super) fn errors(outcome: &Outcome) -> Table {
 }
 
 /// Each stage with what came of it.
-pub(super) fn stages(outcome: &Outcome) -> Table {
+pub(super) fn stages(outcome: &Outcome) -> FigureTable {
     let stages = match &outcome.schedule {
         Some(ScheduleOutcome::Stages(stages)) => stages.as_slice(),
         _ => &[],
@@ -399,7 +399,7 @@ pub(super) fn stages(outcome: &Outcome) -> Table {
         let p99 = if_any(stage.p99 > 0, stage.p99 as f64);
         row(Number(stage.rate), [seconds(stage.seconds), Number(stage.answered), Count(stage.errors), p99])
     };
-    Table {
+    FigureTable {
         caption: "Stages, to requests/s".to_owned(),
         head: vec!["Within", "Answered/s", "Errors", "99% at most"],
         rows: stages.iter().map(cells).collect(),
@@ -408,7 +408,7 @@ pub(super) fn stages(outcome: &Outcome) -> Table {
 }
 
 /// What became of the requests for each URL, so many at the most by themselves, where there are several.
-pub(super) fn by_url(outcome: &Outcome, most: usize) -> Table {
+pub(super) fn by_url(outcome: &Outcome, most: usize) -> FigureTable {
     let cells = |of: &OfUrl| {
         let [p50, p99, longest] = [of.p50, of.p99, of.max].map(|time| if_any(of.answers > 0, time as f64));
         let url = of.url.as_deref().unwrap_or("(all others)");
@@ -421,7 +421,7 @@ pub(super) fn by_url(outcome: &Outcome, most: usize) -> Table {
         let name = format!("{} more, see --json or --html", left.len());
         rows.push(row(name, [answers, errors, Unknown, Unknown, Unknown]));
     }
-    Table {
+    FigureTable {
         caption: "By URL, slowest in total first".to_owned(),
         head: vec!["Answers", "Errors", "Median", "99%", "Longest"],
         rows,

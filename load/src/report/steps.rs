@@ -4,7 +4,7 @@
 //! figures: a step that gains nothing must look like it, and a wrong answer has no length.
 
 use super::page::{escape, figure, page, paragraphs, section, warning};
-use super::table::Table;
+use super::table::FigureTable;
 
 /// What the page shows.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Page {
     /// The picture: from the first to the last.
     pub rows: Vec<Row>,
     /// The same in figures.
-    pub tables: Vec<Table>,
+    pub tables: Vec<FigureTable>,
     /// On the manner of measuring, a paragraph each.
     pub notes: Vec<String>,
 }
@@ -61,7 +61,7 @@ pub fn html(content: &Page) -> String {
         body += &paragraphs(["Nothing was measured."]);
     } else {
         body += &(bars(&content.rows) + &section("The same in figures"));
-        body.extend(content.tables.iter().map(Table::html));
+        body.extend(content.tables.iter().map(FigureTable::html));
     }
     body += &paragraphs(content.notes.iter().map(String::as_str));
     page(&content.title, &content.title, &content.subtitle, &body)

@@ -7,7 +7,7 @@ use std::iter;
 
 /// A table whose first column names its rows.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Table {
+pub struct FigureTable {
     /// What it shows.
     pub caption: String,
     /// The names of all columns but the first.
@@ -28,7 +28,7 @@ pub(crate) fn printable(text: &str) -> String {
     terminal::visible(text).replace('\n', "\\x0a")
 }
 
-impl Table {
+impl FigureTable {
     fn is_words(&self, column: usize) -> bool {
         column == 0 || self.words.contains(&column)
     }

@@ -2,7 +2,7 @@
 
 use super::samples;
 use super::steps::{Bar, Page, Row};
-use super::table::Table;
+use super::table::FigureTable;
 use super::{html, steps};
 use crate::outcome::{Outcome, SearchOutcome};
 use millstream_tests::browser::{Browser, Inspection};
@@ -55,13 +55,13 @@ fn ladder() -> Page {
         warnings: vec!["The origin is simulated: an embedded API with a pool of workers.".to_owned()],
         rows,
         tables: vec![
-            Table {
+            FigureTable {
                 caption: "What each step brings".to_owned(),
                 head: vec!["by", "requests/s", "median"],
                 rows: figures,
                 words: &[1],
             },
-            Table {
+            FigureTable {
                 caption: "What is to be said of them".to_owned(),
                 head: vec!["by", "remark"],
                 rows: vec![["microcache 1 s", "nginx", "3 of 1,000 answers had another body than the API's own"]

@@ -5,7 +5,7 @@ use crate::report::axis::{Scale, ends, time_ticks};
 use crate::report::page::{folded, paragraphs, section};
 use crate::report::plot::{Curve, Plot};
 use crate::report::quantity::{Count, Number, Time, seconds};
-use crate::report::table::{Table, row};
+use crate::report::table::{FigureTable, row};
 
 /// The most points of a curve over time: more than that, and neighbours are drawn as one.
 const POINTS: usize = 300;
@@ -93,13 +93,13 @@ pub(super) fn over_time(outcome: &Outcome) -> String {
     )
 }
 
-fn times(outcome: &Outcome) -> Table {
+fn times(outcome: &Outcome) -> FigureTable {
     let cells = |slice: &Slice| {
         let [p50, p99, longest] = [slice.p50, slice.p99, slice.max].map(|time| Time(time as f64));
         let rate = Number(slice.answers as f64 / slice.seconds);
         row(format!("{:.1}s", slice.at), [rate, Count(slice.errors), p50, p99, longest])
     };
-    Table {
+    FigureTable {
         caption: "Rate and latency over time".to_owned(),
         head: vec!["Answers/s", "Errors", "Median", "99%", "Longest"],
         rows: merged(&outcome.slices, ROWS).iter().map(cells).collect(),
