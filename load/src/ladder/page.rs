@@ -5,24 +5,21 @@
 use super::result::{Climbed, Figures, Measure};
 use crate::report::quantity;
 use crate::report::steps::{self, Page, Row};
-use crate::step::Step;
 use std::time::Duration;
 
 /// The page's content.
 pub fn page(climbed: &Climbed) -> Page {
-    let mut rows: Vec<(Step, Row)> = Vec::new();
-    for measure in &climbed.measures {
-        if rows.last().is_none_or(|(step, _)| *step != measure.step) {
-            let entry = measure.step.entry();
-            let mark = climbed.mark(measure).map_or_else(String::new, |mark| format!(" ({mark})"));
-            let row =
-                Row { name: format!("{}{mark}", entry.title), what: entry.what.to_owned(), ..Row::default() };
-            rows.push((measure.step, row));
+    let rows = climbed.measures.chunk_by(|one, other| one.step == other.step).map(|measures| {
+        let entry = measures[0].step.entry();
+        let mark = measures.iter().find_map(|measure| climbed.mark(measure));
+        let mark = mark.map_or_else(String::new, |mark| format!(" ({mark})"));
+        Row {
+            name: format!("{}{mark}", entry.title),
+            what: entry.what.to_owned(),
+            expected: None,
+            measures: measures.iter().map(shown).collect(),
         }
-        if let Some((_, row)) = rows.last_mut() {
-            row.measures.push(shown(measure));
-        }
-    }
+    });
     let mut warnings: Vec<String> = climbed.cut_short.map(|cut| cut.words()).into_iter().collect();
     if climbed.is_simulated {
         warnings.push(
@@ -41,26 +38,23 @@ pub fn page(climbed: &Climbed) -> Page {
         ),
         warnings,
         row: steps::RowName::Step,
-        rows: rows.into_iter().map(|(_, row)| row).collect(),
+        rows: rows.collect(),
         verdict: climbed.verdict.clone(),
         notes: climbed.notes.clone(),
     }
 }
 
 fn shown(measure: &Measure) -> steps::MeasuredParty {
-    let named = steps::MeasuredParty {
-        party: measure.party.map_or("the API", |party| party.title()).to_owned(),
-        cannot: measure.cannot.clone(),
-        wrong: measure.wrong.clone(),
-        ..steps::MeasuredParty::default()
-    };
-    let Some(figures) = &measure.figures else {
-        let cannot = named.cannot.or_else(|| Some("was not measured".to_owned()));
-        return steps::MeasuredParty { cannot, ..named };
-    };
     let time = |microseconds: f64| Duration::from_secs_f64(microseconds / 1e6);
+    let party = measure.party.map_or("the API", |party| party.title()).to_owned();
+    let (cannot, wrong) = (measure.cannot.clone(), measure.wrong.clone());
+    let Some(figures) = &measure.figures else {
+        let cannot = cannot.or_else(|| Some("was not measured".to_owned()));
+        return steps::MeasuredParty { party, cannot, wrong, ..steps::MeasuredParty::default() };
+    };
     let Figures { rate, times, p50, p99, errors, reached, cpu, time_wait, .. } = figures;
     steps::MeasuredParty {
+        party,
         rate: rate.median,
         low: rate.least,
         high: rate.most,
@@ -70,11 +64,12 @@ fn shown(measure: &Measure) -> steps::MeasuredParty {
         origin_requests: *reached,
         bytes: Some(figures.bytes_read),
         errors: errors.total(),
+        wrong,
         floor: figures.floor.clone(),
+        cannot,
         cpu_proxy: cpu.proxy.map(time),
         cpu_origin: cpu.origin.map(time),
         cpu_generator: Some(time(cpu.generator)),
         time_wait: *time_wait,
-        ..named
     }
 }

@@ -30,84 +30,73 @@ pub fn text(climbed: &Climbed) -> String {
     out
 }
 
-/// A column: its heading, and a cell's text. The first two stand to the left.
-type Column = (&'static str, fn(&Measure, Option<&Figures>) -> String);
+/// A column: its heading, and a cell's text; empty where there is nothing to say.
+type Column = (&'static str, fn(&Figures) -> Option<String>);
 
-const COLUMNS: [Column; 13] = [
-    ("step", |measure, _| measure.step.entry().title.to_owned()),
-    ("", |measure, _| measure.party.map_or(String::new(), |party| party.name().to_owned())),
-    ("requests/s", |_, figures| cell(figures, |f| quantity::rate(f.rate.median))),
-    ("spread", |_, figures| cell(figures, spread)),
-    ("times", |measure, figures| match (&measure.wrong, figures) {
-        (Some(_), _) => "wrong".to_owned(),
-        (None, figures) => cell(figures, |f| f.times.map_or(String::new(), quantity::factor)),
+/// Behind step and party.
+const COLUMNS: [Column; 11] = [
+    ("requests/s", |f| Some(quantity::rate(f.rate.median))),
+    // Half the way from the least to the most, in percent of the median; one round has none.
+    ("spread", |f| match f.rate.half()? {
+        _ if f.rounds == 1 => Some("-".to_owned()),
+        half => Some(format!("±{:.0} %", half * 100.0)),
     }),
-    ("p50", |_, figures| cell(figures, |f| quantity::duration(f.p50 as f64))),
-    ("p99", |_, figures| cell(figures, |f| quantity::duration(f.p99 as f64))),
-    ("errors", |_, figures| cell(figures, |f| quantity::count(f.errors.total()))),
-    ("to the API", |_, figures| cell(figures, |f| f.reached.map_or(String::new(), quantity::count))),
-    ("CPU µs proxy", |_, figures| cell(figures, |f| microseconds(f.cpu.proxy))),
-    ("API", |_, figures| cell(figures, |f| microseconds(f.cpu.origin))),
-    ("load", |_, figures| cell(figures, |f| microseconds(Some(f.cpu.generator)))),
-    ("TIME_WAIT", |_, figures| cell(figures, |f| f.time_wait.map_or(String::new(), quantity::count))),
+    (TIMES, |f| f.times.map(quantity::factor)),
+    ("p50", |f| Some(quantity::duration(f.p50 as f64))),
+    ("p99", |f| Some(quantity::duration(f.p99 as f64))),
+    ("errors", |f| Some(quantity::count(f.errors.total()))),
+    ("to the API", |f| f.reached.map(quantity::count)),
+    ("CPU µs proxy", |f| f.cpu.proxy.map(microseconds)),
+    ("API", |f| f.cpu.origin.map(microseconds)),
+    ("load", |f| Some(microseconds(f.cpu.generator))),
+    ("TIME_WAIT", |f| f.time_wait.map(quantity::count)),
 ];
 
+const TIMES: &str = "times";
+
 fn table(climbed: &Climbed) -> String {
-    let cells = |measure: &Measure| -> Vec<String> {
-        COLUMNS.iter().map(|column| column.1(measure, measure.figures.as_ref())).collect()
-    };
-    let rows: Vec<Vec<String>> = climbed.measures.iter().map(cells).collect();
-    let is_used = |place: &usize| rows.iter().any(|row| !row[*place].is_empty());
-    let used: Vec<usize> = (0..COLUMNS.len()).filter(is_used).collect();
-    let mut lines = vec![used.iter().map(|&place| COLUMNS[place].0.to_owned()).collect::<Vec<_>>()];
-    for (measure, row) in climbed.measures.iter().zip(&rows) {
+    let row = |measure: &Measure| {
+        let mark = climbed.mark(measure).map_or_else(String::new, |mark| format!(" ({mark})"));
+        let step = format!("{}{mark}", measure.step.entry().title);
         let party = measure.party.map_or("", crate::peer::Party::name);
-        let mut line = match &measure.cannot {
-            Some(why) => vec![row[0].clone(), format!("cannot: {party} {why}")],
-            None if measure.figures.is_none() => vec![row[0].clone(), format!("not measured {party}")],
-            None => used.iter().map(|&place| row[place].clone()).collect(),
+        let figures = match (&measure.cannot, &measure.figures) {
+            (Some(why), _) => return vec![step, format!("cannot: {party} {why}")],
+            (None, None) => return vec![step, format!("not measured {party}")],
+            (None, Some(figures)) => figures,
         };
-        if let Some(mark) = climbed.mark(measure) {
-            line[0] = format!("{} ({mark})", line[0]);
+        let cell = |(heading, cell): &Column| match (&measure.wrong, *heading) {
+            (Some(_), TIMES) => "wrong".to_owned(),
+            _ => cell(figures).unwrap_or_default(),
+        };
+        [step, party.to_owned()].into_iter().chain(COLUMNS.iter().map(cell)).collect()
+    };
+    let head = ["step", ""].into_iter().chain(COLUMNS.iter().map(|(heading, _)| *heading)).map(str::to_owned);
+    let mut lines: Vec<Vec<String>> = vec![head.collect()];
+    lines.extend(climbed.measures.iter().map(row));
+    // Columns that nobody has anything to say in are left out.
+    let is_whole = |line: &&mut Vec<String>| line.len() > 2;
+    for place in (1..COLUMNS.len() + 2).rev() {
+        if lines[1..].iter().all(|line| line.len() == 2 || line[place].is_empty()) {
+            lines.iter_mut().filter(is_whole).for_each(|line| _ = line.remove(place));
         }
-        lines.push(line);
     }
-    aligned(&lines, 1 + usize::from(used.get(1) == Some(&1)))
+    let has_parties = lines[0].get(1).is_some_and(String::is_empty);
+    aligned(&lines, 1 + usize::from(has_parties))
 }
 
 /// What stands at the figures that the generator limits.
 fn floors(climbed: &Climbed) -> Option<String> {
-    let floors = climbed
-        .measures
-        .iter()
-        .filter_map(|measure| Some((measure, measure.figures.as_ref()?.floor.as_ref()?)));
-    let floors: Vec<(&Measure, &String)> = floors.collect();
-    let (_, why) = floors.first()?;
-    let mut titles: Vec<&str> = floors.iter().map(|(measure, _)| measure.step.entry().title).collect();
+    let floor =
+        |measure: &Measure| Some((measure.step.entry().title, measure.figures.as_ref()?.floor.clone()?));
+    let (mut titles, mut why): (Vec<&str>, Vec<String>) = climbed.measures.iter().filter_map(floor).unzip();
     titles.dedup();
+    let why = why.drain(..).next()?;
     Some(format!(
         "These figures are floors, because the generator could do no more: {} ({why}).",
         titles.join(", ")
     ))
 }
 
-fn cell(figures: Option<&Figures>, text: impl Fn(&Figures) -> String) -> String {
-    figures.map_or(String::new(), text)
-}
-
-fn microseconds(value: Option<f64>) -> String {
-    match value {
-        None => String::new(),
-        Some(value) if value < 100.0 => format!("{value:.1}"),
-        Some(value) => quantity::count(value.round() as u64),
-    }
-}
-
-/// Half the way from the least to the most, in percent of the median; one round has none.
-fn spread(figures: &Figures) -> String {
-    match figures.rate.half() {
-        None => String::new(),
-        Some(_) if figures.rounds == 1 => "-".to_owned(),
-        Some(half) => format!("±{:.0} %", half * 100.0),
-    }
+fn microseconds(value: f64) -> String {
+    if value < 100.0 { format!("{value:.1}") } else { quantity::count(value.round() as u64) }
 }
