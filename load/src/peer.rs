@@ -49,7 +49,7 @@ pub enum Reached {
 }
 
 /// A row of the table.
-struct Peer {
+struct PartyRow {
     /// In tables and JSON.
     name: &'static str,
     /// In sentences.
@@ -72,7 +72,7 @@ pub const KEY: &str = "key.pem";
 const LOG: &str = "reached.log";
 const SOCKET: &str = "haproxy.sock";
 
-const MILLSTREAM: Peer = Peer {
+const MILLSTREAM: PartyRow = PartyRow {
     name: "millstream",
     title: "Millstream",
     file: "nginx.conf",
@@ -86,10 +86,10 @@ const MILLSTREAM: Peer = Peer {
 };
 
 /// In the order of [`Party`].
-static PEERS: [Peer; 4] = [
+static PARTIES: [PartyRow; 4] = [
     MILLSTREAM,
-    Peer { name: "nginx", title: "nginx", ..MILLSTREAM },
-    Peer {
+    PartyRow { name: "nginx", title: "nginx", ..MILLSTREAM },
+    PartyRow {
         name: "haproxy",
         title: "HAProxy",
         file: "haproxy.cfg",
@@ -106,7 +106,7 @@ static PEERS: [Peer; 4] = [
             ("cache !memory", "HAProxy's cache is in memory in every step."),
         ],
     },
-    Peer {
+    PartyRow {
         name: "varnish",
         title: "Varnish",
         file: "api.vcl",
@@ -131,18 +131,18 @@ impl Party {
     /// Everybody.
     pub const ALL: [Party; 4] = [Party::Millstream, Party::Nginx, Party::Haproxy, Party::Varnish];
 
-    fn peer(self) -> &'static Peer {
-        &PEERS[self as usize]
+    fn row(self) -> &'static PartyRow {
+        &PARTIES[self as usize]
     }
 
     /// Its name in tables and JSON.
     pub fn name(self) -> &'static str {
-        self.peer().name
+        self.row().name
     }
 
     /// Its name as it is written in sentences.
     pub fn title(self) -> &'static str {
-        self.peer().title
+        self.row().title
     }
 
     /// The file of its program in a search path; [`Party::Millstream`] is whoever asks, and not looked for.
@@ -159,10 +159,10 @@ impl Party {
         let first = |rows: &[(&str, &'static str)]| {
             rows.iter().find(|(condition, _)| holds(condition, step.entry().facts)).map(|(_, words)| *words)
         };
-        match first(self.peer().cannot) {
+        match first(self.row().cannot) {
             _ if step == Step::Alone => Err("is not part of it"),
             Some(why) => Err(why),
-            None => Ok(first(self.peer().notes)),
+            None => Ok(first(self.row().notes)),
         }
     }
 }
@@ -204,7 +204,7 @@ pub fn launch(
     directory: &Path,
 ) -> Result<Launch, &'static str> {
     party.can(step)?;
-    let (peer, entry) = (party.peer(), step.entry());
+    let (row, entry) = (party.row(), step.entry());
     let time = if step.has(Fact::Micro) { Some(MICRO) } else { setting.fallback };
     let time = time.filter(|_| step.has(Fact::Cache));
     let set = [
@@ -235,12 +235,12 @@ pub fn launch(
     ];
     let filled =
         |text: &str| values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
-    let lines = peer.template.lines().filter_map(|line| line.split_once('|'));
+    let lines = row.template.lines().filter_map(|line| line.split_once('|'));
     let lines = lines.filter(|(condition, _)| holds(condition, &facts));
     Ok(Launch {
-        file: peer.file,
+        file: row.file,
         text: lines.map(|(_, line)| filled(line) + "\n").collect(),
-        arguments: peer.arguments.split_whitespace().map(filled).collect(),
-        reached: step.has(Fact::Cache).then_some(peer.reached),
+        arguments: row.arguments.split_whitespace().map(filled).collect(),
+        reached: step.has(Fact::Cache).then_some(row.reached),
     })
 }

@@ -38,7 +38,7 @@ const LOOKED_AT: usize = 4 << 20;
 
 /// What a trait is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum Aspect {
     /// Status and body as a whole.
     Whole,
     /// The status alone.
@@ -50,7 +50,7 @@ pub enum Kind {
 }
 
 /// Traits of an answer: what each is about, and its bytes.
-pub(super) type Traits = BTreeSet<(Kind, Vec<u8>)>;
+pub(super) type Traits = BTreeSet<(Aspect, Vec<u8>)>;
 
 /// What tells the user from a stranger.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -66,14 +66,14 @@ pub(super) fn traits(answer: &Reply, how: How) -> Traits {
     let mut traits = fields(answer);
     let status = answer.status.to_string().into_bytes();
     match how {
-        How::Body => _ = traits.insert((Kind::Whole, [status.as_slice(), &answer.body].concat())),
+        How::Body => _ = traits.insert((Aspect::Whole, [status.as_slice(), &answer.body].concat())),
         How::StatusAndLength => {
-            traits.insert((Kind::Status, status));
+            traits.insert((Aspect::Status, status));
             let text = &answer.body[..answer.body.len().min(LOOKED_AT)];
             // Runs of letters and digits; every byte above ASCII counts as a letter.
             let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii();
             let words = text.split(|byte| !is_letter(byte)).filter(|word| !word.is_empty());
-            traits.extend(words.map(|word| (Kind::Word, word.to_vec())));
+            traits.extend(words.map(|word| (Aspect::Word, word.to_vec())));
         }
     }
     traits
@@ -87,7 +87,7 @@ fn fields(answer: &Reply) -> Traits {
             _ => value.to_owned(),
         };
         let all: String = values(answer, name).map(|value| part(value) + "\n").collect();
-        (Kind::Field(name), all.into_bytes())
+        (Aspect::Field(name), all.into_bytes())
     };
     FIELDS.into_iter().map(field).collect()
 }
@@ -96,13 +96,13 @@ fn fields(answer: &Reply) -> Traits {
 pub fn changed(own: [&Reply; 2], given: &Reply) -> Option<&'static str> {
     let ([one, again], given) = (own.map(fields), fields(given));
     let mut changed = one.intersection(&again).filter(|field| !given.contains(*field));
-    changed.find_map(|(kind, _)| kind.field().filter(|name| !OF_PROXIES.contains(name)))
+    changed.find_map(|(aspect, _)| aspect.field().filter(|name| !OF_PROXIES.contains(name)))
 }
 
-impl Kind {
+impl Aspect {
     /// Which header field, if one.
     pub fn field(self) -> Option<&'static str> {
-        if let Kind::Field(name) = self { Some(name) } else { None }
+        if let Aspect::Field(name) = self { Some(name) } else { None }
     }
 }
 
@@ -126,28 +126,28 @@ impl Difference {
     }
 
     /// By what they are told apart. A field that changes by itself for one of them tells nothing of the other.
-    pub fn kinds(&self) -> BTreeSet<Kind> {
-        let of = |traits: &Traits| traits.iter().map(|(kind, _)| *kind).collect::<BTreeSet<Kind>>();
+    pub fn aspects(&self) -> BTreeSet<Aspect> {
+        let of = |traits: &Traits| traits.iter().map(|(aspect, _)| *aspect).collect::<BTreeSet<Aspect>>();
         let (user, stranger) = (of(&self.user), of(&self.stranger));
-        let tells = |kind: &&Kind| {
-            !matches!(kind, Kind::Field(_)) || user.contains(*kind) && stranger.contains(*kind)
+        let tells = |aspect: &&Aspect| {
+            !matches!(aspect, Aspect::Field(_)) || user.contains(*aspect) && stranger.contains(*aspect)
         };
         user.union(&stranger).filter(tells).copied().collect()
     }
 
     /// By what an answer to the stranger is one for the user: it has all of the user's and none of the stranger's.
-    pub fn of_user(&self, given: &Traits) -> Option<Kind> {
-        let is_of_user = |kind: &Kind| {
-            let is = |(other, _): &&(Kind, Vec<u8>)| other == kind;
+    pub fn of_user(&self, given: &Traits) -> Option<Aspect> {
+        let is_of_user = |aspect: &Aspect| {
+            let is = |(other, _): &&(Aspect, Vec<u8>)| other == aspect;
             let (mut user, mut stranger) = (self.user.iter().filter(is), self.stranger.iter().filter(is));
             user.all(|one| given.contains(one)) && !stranger.any(|one| given.contains(one))
         };
-        self.kinds().into_iter().find(is_of_user)
+        self.aspects().into_iter().find(is_of_user)
     }
 
     /// Whether the stranger's bodies differ among themselves, so that none of them is to be expected.
     pub fn varies(&self) -> bool {
-        let has = |traits: &Traits| traits.iter().any(|(kind, _)| *kind == Kind::Whole);
+        let has = |traits: &Traits| traits.iter().any(|(aspect, _)| *aspect == Aspect::Whole);
         has(&self.user) && !has(&self.stranger)
     }
 }

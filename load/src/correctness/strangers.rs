@@ -4,7 +4,7 @@
 //! strangers would; where it answers one of them differently, every step has to do the same. By what answers differ, and what of it cannot
 //! be seen, is `difference`'s to say.
 
-use super::difference::{Difference, Kind, traits};
+use super::difference::{Aspect, Difference, traits};
 use super::{How, values};
 use crate::probe::Reply;
 
@@ -35,8 +35,8 @@ impl Telling {
         if values(own, "vary").chain(values(&self.answer, "vary")).any(names) {
             return None;
         }
-        let kinds = self.difference.kinds();
-        let fields: Vec<&str> = kinds.iter().filter_map(|kind| kind.field()).collect();
+        let aspects = self.difference.aspects();
+        let fields: Vec<&str> = aspects.iter().filter_map(|aspect| aspect.field()).collect();
         let by = match fields.as_slice() {
             [] => field.clone(),
             fields => format!("{field} ({} differs)", fields.join(", ")),
@@ -129,8 +129,9 @@ pub fn tell_apart(how: How, own: &Reply, ask: &mut dyn FnMut(Who) -> Option<Repl
     let mut answer = steady(own, Who::Stranger, ask)?;
     let mut difference = Difference::between(&traits(own, how), &traits(&answer, how));
     for (turn, who) in TURNS.into_iter().enumerate() {
-        let kinds = difference.kinds();
-        if kinds.is_empty() || turn >= FEW && (!kinds.contains(&Kind::Word) || kinds.contains(&Kind::Status))
+        let aspects = difference.aspects();
+        if aspects.is_empty()
+            || turn >= FEW && (!aspects.contains(&Aspect::Word) || aspects.contains(&Aspect::Status))
         {
             break;
         }
@@ -142,7 +143,7 @@ pub fn tell_apart(how: How, own: &Reply, ask: &mut dyn FnMut(Who) -> Option<Repl
             Who::Stranger => answer = further,
         }
     }
-    Some(if difference.kinds().is_empty() { Apart::No } else { Apart::Yes(answer, difference) })
+    Some(if difference.aspects().is_empty() { Apart::No } else { Apart::Yes(answer, difference) })
 }
 
 /// An answer; one that fails where the user's own does not is asked for again, for an API that fails now and then fails
@@ -165,9 +166,9 @@ pub fn mixed_up(how: How, meanwhile: Option<&Reply>, told: &Telling, given: &Rep
         || how == How::Body && given.body != told.answer.body && !difference.varies();
     // The API does not answer the two alike, so the same bytes for both are one answer that was kept.
     let is_kept =
-        difference.kinds().contains(&Kind::Word) && meanwhile.is_some_and(|one| is_same(one, given));
+        difference.aspects().contains(&Aspect::Word) && meanwhile.is_some_and(|one| is_same(one, given));
     let what = match difference.of_user(&traits(given, how)) {
-        Some(Kind::Whole | Kind::Status) => " what somebody else got".to_owned(),
+        Some(Aspect::Whole | Aspect::Status) => " what somebody else got".to_owned(),
         _ if is_another => {
             let status = given.status;
             return Some(format!(
@@ -175,8 +176,8 @@ pub fn mixed_up(how: How, meanwhile: Option<&Reply>, told: &Telling, given: &Rep
             ));
         }
         _ if is_kept => ", byte for byte, what somebody else got".to_owned(),
-        Some(Kind::Word) => " what somebody else got".to_owned(),
-        Some(Kind::Field(name)) => format!(" somebody else's {name}"),
+        Some(Aspect::Word) => " what somebody else got".to_owned(),
+        Some(Aspect::Field(name)) => format!(" somebody else's {name}"),
         None => return None,
     };
     Some(format!(

@@ -3,7 +3,7 @@
 //! Only here are things started. Every process that is started ends with the value that holds it, also where this is
 //! stopped or panics. Next: `stand`, `measuring`, `result`.
 
-use super::course::{self, Around, Course, Pair, Windows, Wish};
+use super::course::{self, Around, Course, Order, Pair, Windows};
 use super::direct::{self, Known};
 use super::measuring::Bench;
 use super::result::{Climbed, Measure, Round, compare, figures, wrong};
@@ -13,40 +13,13 @@ use crate::party::{self, Whose};
 use crate::peer::Party;
 use crate::progress::Live;
 use crate::report::{CLOSES, quantity};
-use crate::step::running::Running;
 use crate::step::{Fact, MICRO, Step};
 use crate::stop::{CutShort, Stop};
-use crate::target::{Ask, Permission};
 use crate::unmeasured::Unmeasured;
 use crate::verdict::{self, Evidence, Once};
 use millstream_net::{clock, cores};
 use std::io::Stderr;
-use std::path::PathBuf;
 use std::time::Duration;
-
-/// What is to be climbed.
-#[derive(Debug, Clone)]
-pub struct Order {
-    /// The request, to the API itself.
-    pub ask: Ask,
-    /// Whether an address of the public internet may be loaded.
-    pub may: Permission,
-    /// The steps, in climbing order.
-    pub steps: Vec<Step>,
-    /// Who takes part, each with its program.
-    pub parties: Vec<(Party, PathBuf)>,
-    /// How often, how long, and in which order.
-    pub wish: Wish,
-    /// What the user's own configuration has of the steps.
-    pub running: Option<Running>,
-    /// Connections; `None`: by how slow the API is.
-    pub connections: Option<u32>,
-    /// For how long an answer is kept that says nothing, in the steps that go by the API's headers; `None`: as the
-    /// microcache keeps it. In nginx's notation with one unit.
-    pub fallback: Option<String>,
-    /// Threads of this process that are the API, by the beginning of their names; `None`: it is another process.
-    pub own_api: Option<&'static str>,
-}
 
 /// Each step warms up for so long at least: connections are open and what is cached is stored.
 const WARM_UP: Duration = Duration::from_millis(100);

@@ -7,7 +7,10 @@ use super::chance::FEWEST;
 use crate::pace::Random;
 use crate::peer::Party;
 use crate::report::quantity::plural;
+use crate::step::running::Running;
 use crate::step::{self, Fact, Step};
+use crate::target::{Ask, Permission};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What is measured at once: a step, and who stands in front; `None`: nobody.
@@ -116,6 +119,30 @@ pub struct Wish {
     pub limit: Duration,
     /// What the order comes of.
     pub seed: u64,
+}
+
+/// What is to be climbed.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// The request, to the API itself.
+    pub ask: Ask,
+    /// Whether an address of the public internet may be loaded.
+    pub may: Permission,
+    /// The steps, in climbing order.
+    pub steps: Vec<Step>,
+    /// Who takes part, each with its program.
+    pub parties: Vec<(Party, PathBuf)>,
+    /// How often, how long, and in which order.
+    pub wish: Wish,
+    /// What the user's own configuration has of the steps.
+    pub running: Option<Running>,
+    /// Connections; `None`: by how slow the API is.
+    pub connections: Option<u32>,
+    /// For how long an answer is kept that says nothing, in the steps that go by the API's headers; `None`: as the
+    /// microcache keeps it. In nginx's notation with one unit.
+    pub fallback: Option<String>,
+    /// Threads of this process that are the API, by the beginning of their names; `None`: it is another process.
+    pub own_api: Option<&'static str>,
 }
 
 /// Lays the course out; `fallback` as in [`is_brief`].

@@ -1,7 +1,6 @@
 //! One measurement: a step put up, looked at once, loaded, and asked as strangers would.
 
-use super::climb::Order;
-use super::course::{Windows, breadth, is_brief};
+use super::course::{Order, Windows, breadth, is_brief};
 use super::direct::{self, Known};
 use super::result::{Climbed, Round};
 use super::stand::Stand;

@@ -80,13 +80,13 @@ fn parties_are_read_and_a_wrong_one_is_told_who_there_is() {
 
 #[test]
 fn every_word_of_a_condition_is_a_fact() {
-    for peer in &PEERS {
-        let lines = peer.template.lines().filter_map(|line| line.split_once('|'));
-        let rows = peer.cannot.iter().chain(peer.notes).copied();
-        for (condition, _) in lines.chain(rows) {
+    for row in &PARTIES {
+        let lines = row.template.lines().filter_map(|line| line.split_once('|'));
+        let conditions = row.cannot.iter().chain(row.notes).copied();
+        for (condition, _) in lines.chain(conditions) {
             for word in condition.split_whitespace() {
                 let word = word.trim_start_matches('!');
-                assert!(serde_json::from_value::<Fact>(word.into()).is_ok(), "{}: {word}", peer.name);
+                assert!(serde_json::from_value::<Fact>(word.into()).is_ok(), "{}: {word}", row.name);
             }
         }
         for party in Party::ALL {
