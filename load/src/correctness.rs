@@ -4,42 +4,23 @@
 //! `caching` (what the API says of keeping), `strangers` (requests of somebody else), `ladder::climb`, which asks.
 
 mod caching;
-mod marks;
-mod telling_fields;
+mod difference;
 mod strangers;
 #[cfg(test)]
 mod tests;
 
 pub use caching::{Caching, Keeps, caching, stream};
-pub use marks::Marks;
-pub use strangers::{Apart, Stranger, Telling, Who, mixed_up, strangers, tell_apart};
-pub use telling_fields::changed;
+pub use difference::{Difference, changed};
+pub use strangers::{Apart, Telling, Who, mixed_up, strangers, tell_apart};
 
 use crate::plan::Expect;
+use crate::probe::Reply;
 use std::sync::Arc;
 
-/// An answer that came without a proxy.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Direct {
-    /// Its status.
-    pub status: u16,
-    /// Its header fields, in order.
-    pub fields: Vec<(String, String)>,
-    /// Its body, after transfer coding.
-    pub body: Vec<u8>,
-}
-
-impl Direct {
-    /// The values of a field, in order.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let named = move |field: &&(String, String)| field.0.eq_ignore_ascii_case(name);
-        self.fields.iter().filter(named).map(|(_, value)| value.as_str())
-    }
-
-    /// The first value of a field.
-    pub fn field<'a>(&'a self, name: &'a str) -> Option<&'a str> {
-        self.all(name).next()
-    }
+/// The values of a header field, in order.
+pub fn values<'a>(answer: &'a Reply, name: &'a str) -> impl Iterator<Item = &'a str> {
+    let named = answer.fields.iter().filter(move |(own, _)| own.eq_ignore_ascii_case(name));
+    named.map(|(_, value)| value.as_str())
 }
 
 /// How closely answers are looked at.
@@ -69,54 +50,58 @@ pub struct Standard {
 ///
 /// # Errors
 /// One sentence, where the API's own answer is an error: there is nothing to measure then.
-pub fn standard(first: &Direct, second: &Direct) -> Result<Standard, String> {
-    for answer in [first, second] {
-        if answer.status >= 400 {
-            return Err(refused(answer));
-        }
+pub fn standard(first: &Reply, second: &Reply) -> Result<Standard, String> {
+    if let Some(failed) = [first, second].into_iter().find(|answer| answer.status >= 400) {
+        return Err(refused(failed.status));
     }
-    if first.status != second.status {
+    let status = first.status;
+    let (how, expect, words) = if status != second.status {
         let words = format!(
-            "The API answers now {} and now {}, so an answer of a step counts as right by a status below 400 alone.",
-            first.status, second.status
+            "The API answers now {status} and now {}, so an answer of a step counts as right by a status below 400 alone.",
+            second.status
         );
-        let expect = Expect::default();
-        return Ok(Standard { how: How::StatusAndLength, expect, lengths: (0.0, f64::MAX), words });
-    }
-    if first.body != second.body {
+        (How::StatusAndLength, Expect::default(), words)
+    } else if first.body != second.body {
         return Ok(loose(first, second, "Two answers of the API to the same request differ"));
-    }
-    let words = format!(
-        "Every answer of every step is compared with the API's own: status {} and all {} bytes of its body.",
-        first.status,
-        first.body.len()
-    );
-    let expect = Expect {
-        statuses: vec![first.status],
-        body: Some(Arc::from(first.body.as_slice())),
-        ..Expect::default()
+    } else {
+        let body = first.body.as_slice();
+        let words = format!(
+            "Every answer of every step is compared with the API's own: status {status} and all {} bytes of its body.",
+            body.len()
+        );
+        let expect = Expect { statuses: vec![status], body: Some(Arc::from(body)), ..Expect::default() };
+        (How::Body, expect, words)
     };
-    Ok(Standard { how: How::Body, expect, lengths: (0.0, f64::MAX), words })
+    Ok(Standard { how, expect, lengths: (0.0, f64::MAX), words })
 }
 
 /// What is left to hold answers to where bodies change: `why` begins the sentence that says so.
-pub fn loose(first: &Direct, second: &Direct, why: &str) -> Standard {
-    let (least, most) = {
-        let (one, other) = (first.body.len() as f64, second.body.len() as f64);
-        (one.min(other), one.max(other))
-    };
+pub fn loose(first: &Reply, second: &Reply, why: &str) -> Standard {
+    let (one, other) = (first.body.len() as f64, second.body.len() as f64);
     // Half and twice: an empty page, an error page or somebody's login page is not taken for the API's answer.
-    let lengths = (least / 2.0, most * 2.0);
+    let (least, most) = (one.min(other) / 2.0, one.max(other) * 2.0);
+    let status = first.status;
     let words = format!(
-        "{why}, so its body cannot be compared: an answer of a step counts as right by its status {} and a length like \
-         the API's ({:.0} to {:.0} bytes on average).",
-        first.status, lengths.0, lengths.1
+        "{why}, so its body cannot be compared: an answer of a step counts as right by its status {status} and a length like \
+         the API's ({least:.0} to {most:.0} bytes on average)."
     );
-    let expect = Expect { statuses: vec![first.status], ..Expect::default() };
-    Standard { how: How::StatusAndLength, expect, lengths, words }
+    let expect = Expect { statuses: vec![status], ..Expect::default() };
+    Standard { how: How::StatusAndLength, expect, lengths: (least, most), words }
 }
 
 impl Standard {
+    /// Why a single answer of a step is not the API's `own`; `None`: it is, as far as status and body say.
+    pub fn wrong_page(&self, own: &Reply, given: &Reply) -> Option<String> {
+        let (theirs, ours) = (given.body.len(), own.body.len());
+        if self.how == How::Body && given.body != own.body && given.status == own.status {
+            return Some(format!(
+                "it gives another body than the API's own ({theirs} bytes instead of {ours})"
+            ));
+        }
+        let is_right = self.expect.allows(given.status);
+        (!is_right).then(|| format!("it answers {} where the API answers {}", given.status, own.status))
+    }
+
     /// Why a step's answers are wrong by their mean length; `None`: they are not.
     pub fn wrong_length(&self, mean: f64) -> Option<String> {
         let (least, most) = self.lengths;
@@ -130,8 +115,8 @@ impl Standard {
 }
 
 /// Why an API that answers with an error is not measured, and what to do.
-fn refused(answer: &Direct) -> String {
-    let advice = match answer.status {
+fn refused(status: u16) -> String {
+    let advice = match status {
         401 | 403 => "give it what it wants with -H 'Authorization: …'",
         404 => "give the URL of a page that it has",
         405 => "choose the method with -m",
@@ -139,8 +124,5 @@ fn refused(answer: &Direct) -> String {
         400..=499 => "give it a request that it accepts",
         _ => "mend it first",
     };
-    format!(
-        "the API itself answers {} to this request, so there is nothing to compare with: {advice}",
-        answer.status
-    )
+    format!("the API itself answers {status} to this request, so there is nothing to compare with: {advice}")
 }

@@ -10,9 +10,8 @@ mod trouble;
 pub mod worth;
 pub mod table;
 pub mod page;
-pub mod stand;
+mod stand;
 mod direct;
-mod asking;
 mod measuring;
 pub mod climb;
 #[cfg(test)]

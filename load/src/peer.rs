@@ -1,15 +1,13 @@
-//! Who can stand in front of the API, and how each is told to do a step: program, arguments, files.
+//! Who can stand in front of the API, and how each is told to do a step: program, arguments, and a text by a template.
 //!
-//! Pure: nothing is started here. A step that somebody cannot do is said in a sentence, never imitated. Next: `haproxy`,
-//! `varnish` for their languages; `ladder::stand` starts what a [`Launch`] says.
+//! Pure: nothing is started here. A step that somebody cannot do is said in a sentence, never imitated. A template (`peer/*.in`) has the
+//! lines of a configuration, each behind the condition on which it stands there ([`holds`]). Paths are relative to the directory that a
+//! party is started in. Next: `ladder::stand` starts what a [`Launch`] says.
 
-mod haproxy;
-mod varnish;
 #[cfg(test)]
 mod tests;
 
-use crate::step::nginx::{self, Dialect};
-use crate::step::{Step, StepSetting};
+use crate::step::{Fact, MICRO, Step, StepSetting, holds, seconds};
 use std::path::{Path, PathBuf};
 
 /// Who stands in front of the API.
@@ -26,24 +24,22 @@ pub enum Party {
     Varnish,
 }
 
-/// How to start a party on a step. Paths are relative to the directory that it is started in.
+/// How to start a party on a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// Files to be there first: name and text.
-    pub files: Vec<(&'static str, String)>,
+    /// The file of its configuration.
+    pub file: &'static str,
+    /// What is in it.
+    pub text: String,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Where it counts the requests that it passed on.
-    pub reached: Reached,
-    /// What is not quite the same as in the step's text, one sentence.
-    pub note: Option<&'static str>,
+    /// Where it counts the requests that it passed on; `None`: every request is, for nothing is stored.
+    pub reached: Option<Reached>,
 }
 
 /// Where the requests are counted that reached the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reached {
-    /// Every request does: nothing is stored.
-    All,
     /// A line of this file for each.
     Lines(&'static str),
     /// HAProxy's statistics on this socket.
@@ -52,34 +48,122 @@ pub enum Reached {
     Varnishstat(&'static str),
 }
 
+/// A row of the table.
+struct PartyRow {
+    /// In tables and JSON.
+    name: &'static str,
+    /// In sentences.
+    title: &'static str,
+    file: &'static str,
+    template: &'static str,
+    arguments: &'static str,
+    reached: Reached,
+    /// What it cannot, by the condition that holds of it: the end of a sentence that begins with its name.
+    cannot: &'static [(&'static str, &'static str)],
+    /// What is not quite the same as in the step's text, a sentence.
+    notes: &'static [(&'static str, &'static str)],
+}
+
+/// A certificate in the directory; for whoever wants both in one file, it holds the key as well.
+pub const CERTIFICATE: &str = "certificate.pem";
+/// Its key.
+pub const KEY: &str = "key.pem";
+
+const LOG: &str = "reached.log";
+const SOCKET: &str = "haproxy.sock";
+
+const MILLSTREAM: PartyRow = PartyRow {
+    name: "millstream",
+    title: "Millstream",
+    file: "nginx.conf",
+    template: include_str!("peer/nginx.conf.in"),
+    // nginx takes paths from where it was built to live, so it is told another place: its working directory, which its
+    // workers need not be able to find from the root.
+    arguments: "-c nginx.conf -p ./",
+    reached: Reached::Lines(LOG),
+    cannot: &[],
+    notes: &[],
+};
+
+/// In the order of [`Party`].
+static PARTIES: [PartyRow; 4] = [
+    MILLSTREAM,
+    PartyRow { name: "nginx", title: "nginx", ..MILLSTREAM },
+    PartyRow {
+        name: "haproxy",
+        title: "HAProxy",
+        file: "haproxy.cfg",
+        template: include_str!("peer/haproxy.cfg.in"),
+        arguments: "-db -f haproxy.cfg",
+        reached: Reached::HaproxySocket(SOCKET),
+        cannot: &[
+            ("micro lock", "has neither a lock nor stale answers in its cache"),
+            ("buffered !tls", "writes no log file: its lines go to syslog"),
+        ],
+        notes: &[
+            ("logged", "HAProxy writes no log file, so it is spared that work."),
+            ("buffered", "HAProxy writes no log file, so it is spared that work."),
+            ("cache !memory", "HAProxy's cache is in memory in every step."),
+        ],
+    },
+    PartyRow {
+        name: "varnish",
+        title: "Varnish",
+        file: "api.vcl",
+        template: include_str!("peer/varnish.vcl.in"),
+        // It looks for relative names elsewhere. Its jail would change users again and again, and with that lose the signal that
+        // tells it of this program's end; and it would keep it out of a directory that is closed to others.
+        arguments: "-j none -F -a 127.0.0.1:<port> -T none -s malloc,256m -p http_gzip_support=<gzip> -f <directory>/api.vcl \
+                    -n <directory>/varnish",
+        reached: Reached::Varnishstat("varnish"),
+        cannot: &[
+            ("tls", "speaks no TLS itself"),
+            ("buffered", "writes no log file itself: its log is in memory, for varnishncsa to read"),
+        ],
+        notes: &[
+            ("!cache", "Varnish passes every request; its log is always on, in memory."),
+            ("!memory", "Varnish's cache is in memory in every step."),
+        ],
+    },
+];
+
 impl Party {
     /// Everybody.
     pub const ALL: [Party; 4] = [Party::Millstream, Party::Nginx, Party::Haproxy, Party::Varnish];
 
-    /// Its name in tables and JSON, and of its program.
+    fn row(self) -> &'static PartyRow {
+        &PARTIES[self as usize]
+    }
+
+    /// Its name in tables and JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Party::Millstream => "millstream",
-            Party::Nginx => "nginx",
-            Party::Haproxy => "haproxy",
-            Party::Varnish => "varnish",
-        }
+        self.row().name
     }
 
     /// Its name as it is written in sentences.
     pub fn title(self) -> &'static str {
-        match self {
-            Party::Millstream => "Millstream",
-            Party::Nginx => "nginx",
-            Party::Haproxy => "HAProxy",
-            Party::Varnish => "Varnish",
-        }
+        self.row().title
     }
 
     /// The file of its program in a search path; [`Party::Millstream`] is whoever asks, and not looked for.
     pub fn program(self, search: &[PathBuf]) -> Option<PathBuf> {
         let name = if self == Party::Varnish { "varnishd" } else { self.name() };
         search.iter().map(|folder| folder.join(name)).find(|file| file.is_file())
+    }
+
+    /// What is not quite the same as in a step's text when it does the step, if anything, one sentence.
+    ///
+    /// # Errors
+    /// Why it cannot do the step, as the end of a sentence that begins with its name.
+    pub fn can(self, step: Step) -> Result<Option<&'static str>, &'static str> {
+        let first = |rows: &[(&str, &'static str)]| {
+            rows.iter().find(|(condition, _)| holds(condition, step.entry().facts)).map(|(_, words)| *words)
+        };
+        match first(self.row().cannot) {
+            _ if step == Step::Alone => Err("is not part of it"),
+            Some(why) => Err(why),
+            None => Ok(first(self.row().notes)),
+        }
     }
 }
 
@@ -112,32 +196,51 @@ pub fn parse(text: &str) -> Result<Vec<Party>, String> {
 /// How to start a party on a step in `directory`.
 ///
 /// # Errors
-/// Why it cannot do the step, as the end of a sentence that begins with its name.
+/// See [`Party::can`].
 pub fn launch(
     party: Party,
     step: Step,
     setting: &StepSetting<'_>,
     directory: &Path,
 ) -> Result<Launch, &'static str> {
-    match party {
-        Party::Millstream => nginx_file(step, Dialect::Millstream, setting),
-        Party::Nginx => nginx_file(step, Dialect::Nginx, setting),
-        Party::Haproxy => haproxy::launch(step, setting),
-        Party::Varnish => varnish::launch(step, setting, directory),
-    }
-}
-
-/// Why nobody can do a step without a proxy.
-const NO_PROXY: &str = "is not part of it";
-
-fn nginx_file(step: Step, dialect: Dialect, setting: &StepSetting<'_>) -> Result<Launch, &'static str> {
-    let text = nginx::text(step, dialect, setting).ok_or(NO_PROXY)?;
-    // nginx takes paths from where it was built to live, so it is told another place: its working directory, which its
-    // workers need not be able to find from the root.
+    party.can(step)?;
+    let (row, entry) = (party.row(), step.entry());
+    let time = if step.has(Fact::Micro) { Some(MICRO) } else { setting.fallback };
+    let time = time.filter(|_| step.has(Fact::Cache));
+    let set = [
+        (Fact::Kept, time.is_some()),
+        (Fact::Aside, step.has(Fact::Micro) && setting.puts_aside),
+        (Fact::Nginx, party == Party::Nginx),
+    ];
+    let set = set.into_iter().filter_map(|(fact, is_set)| is_set.then_some(fact));
+    let facts: Vec<Fact> = entry.facts.iter().copied().chain(set).collect();
+    // An IPv6 address stands in brackets, so the last colon is the port's.
+    let (host, origin_port) = setting.origin.rsplit_once(':').unwrap_or((setting.origin, "80"));
+    let values = [
+        ("<name>", entry.name),
+        ("<title>", entry.title),
+        ("<what>", entry.what),
+        ("<port>", &setting.port.to_string()),
+        ("<certificate>", CERTIFICATE),
+        ("<key>", KEY),
+        ("<reached>", LOG),
+        ("<socket>", SOCKET),
+        ("<gzip>", if step.has(Fact::Gzip) { "on" } else { "off" }),
+        ("<time>", time.unwrap_or_default()),
+        ("<seconds>", &time.and_then(seconds).unwrap_or_default().to_string()),
+        ("<host>", host.trim_start_matches('[').trim_end_matches(']')),
+        ("<origin-port>", origin_port),
+        ("<origin>", setting.origin),
+        ("<directory>", &directory.to_string_lossy()),
+    ];
+    let filled =
+        |text: &str| values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value));
+    let lines = row.template.lines().filter_map(|line| line.split_once('|'));
+    let lines = lines.filter(|(condition, _)| holds(condition, &facts));
     Ok(Launch {
-        files: vec![("nginx.conf", text)],
-        arguments: ["-c", "nginx.conf", "-p", "./"].map(str::to_owned).to_vec(),
-        reached: if step.is_cached() { Reached::Lines(nginx::REACHED) } else { Reached::All },
-        note: None,
+        file: row.file,
+        text: lines.map(|(_, line)| filled(line) + "\n").collect(),
+        arguments: row.arguments.split_whitespace().map(filled).collect(),
+        reached: step.has(Fact::Cache).then_some(row.reached),
     })
 }

@@ -7,11 +7,11 @@
 #[cfg(test)]
 mod tests;
 
-use millstream_wire::h1::content::Content;
 use crate::exchange::{Answer, Asked, Broken, Collected, Coming, Event, Exchange, HEAD};
 use crate::plan::Target;
 use crate::target::is_redirect;
 use millstream_wire::Method;
+use millstream_wire::h1::content::Content;
 use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h1::head::{Progress, ResponseHead};
 use millstream_wire::h2::error_code::ErrorCode;

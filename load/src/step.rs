@@ -1,12 +1,15 @@
 //! The steps of the ladder: a table, lowest first, of what each adds to the one before.
 //!
-//! Plain data; nothing is started or measured here. A step is a set of [`Features`], and [`nginx`] makes the complete
-//! nginx.conf of it that runs, and that `--print` shows. Next: `peer` for those that speak another language.
+//! Plain data; nothing is started or measured here. A step is a set of [`Fact`]s, of which `peer` makes the complete text that runs,
+//! and that `--print` shows.
 
-pub mod nginx;
 pub mod running;
 #[cfg(test)]
 mod tests;
+
+use Fact::{Buffered, Cache, Gzip, Http2, KeepAlive, Lock, Logged, Memory, Micro, Tls};
+use serde::Deserialize as _;
+use serde::de::value::{Error, StrDeserializer};
 
 /// A step of the ladder, in climbing order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -36,47 +39,54 @@ pub enum Step {
     Http2,
 }
 
-/// What a step consists of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Features {
-    /// Whether connections to the API are used again.
-    pub keep_alive: bool,
-    /// Whether answers are compressed for who asks for it.
-    pub gzip: bool,
-    /// What is written about each request.
-    pub log: Log,
-    /// What is stored.
-    pub cache: Option<Cache>,
-    /// Whether clients come over TLS.
-    pub tls: bool,
-    /// Whether they speak HTTP/2 there.
-    pub http2: bool,
-}
-
-/// What is written about each request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Log {
-    /// Nothing.
-    Off,
-    /// Each line as it comes.
-    Plain,
-    /// In pieces of 256 KiB, ten seconds old at the most.
+/// What lines of a proxy's configuration depend on. Templates and tables have these words in lower case, see [`crate::peer`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fact {
+    /// Connections to the API are used again.
+    KeepAlive,
+    /// Answers are compressed for who asks for it.
+    Gzip,
+    /// Each request is logged as it comes.
+    Logged,
+    /// Each request is logged, in pieces of 256 KiB that are ten seconds old at the most.
     Buffered,
+    /// Answers are stored.
+    Cache,
+    /// In memory instead of files.
+    Memory,
+    /// One request fetches for all, and the old answer is given meanwhile.
+    Lock,
+    /// An answer that says nothing about it is stored for a second all the same.
+    Micro,
+    /// Clients come over TLS.
+    Tls,
+    /// They speak HTTP/2 there.
+    Http2,
+    /// Set: a time for which answers are stored that say nothing about it.
+    Kept,
+    /// Set: the microcache puts the API's own word aside.
+    Aside,
+    /// The text is for nginx itself.
+    Nginx,
 }
 
-/// What is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cache {
-    /// In memory, or in files.
-    pub in_memory: bool,
-    /// Whether one fetches for all, and the old answer is given meanwhile.
-    pub lock: bool,
-    /// Whether an answer that says nothing about it is stored for a second all the same.
-    pub micro: bool,
+/// Whether all words of a condition hold: `cache !memory` where the one is among the facts and the other is not.
+pub fn holds(condition: &str, facts: &[Fact]) -> bool {
+    let is_there = |word: &str| fact(word).is_some_and(|fact| facts.contains(&fact));
+    condition.split_whitespace().all(|word| match word.strip_prefix('!') {
+        Some(word) => !is_there(word),
+        None => is_there(word),
+    })
+}
+
+/// The fact of a word.
+fn fact(word: &str) -> Option<Fact> {
+    Fact::deserialize(StrDeserializer::<Error>::new(word)).ok()
 }
 
 /// What the text of a step depends on besides the step.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct StepSetting<'a> {
     /// Where the proxy listens, on 127.0.0.1.
     pub port: u16,
@@ -88,8 +98,6 @@ pub struct StepSetting<'a> {
     /// Whether the microcache's steps put the API's own word aside: for an API that is known to allow its answers to be
     /// shared for longer than [`MICRO`], which would hide what a second brings.
     pub puts_aside: bool,
-    /// Threads, or `auto`.
-    pub workers: &'a str,
 }
 
 /// How long the microcache keeps what says nothing about it.
@@ -106,17 +114,11 @@ pub struct Entry {
     pub title: &'static str,
     /// What is new in it, one sentence.
     pub what: &'static str,
-    /// What it consists of; `None`: there is no proxy.
-    pub features: Option<Features>,
+    /// What its proxy has.
+    pub facts: &'static [Fact],
+    /// The condition on which a configuration has what is new in it, see [`holds`].
+    pub news: &'static str,
 }
-
-const PLAIN: Features =
-    Features { keep_alive: false, gzip: true, log: Log::Plain, cache: None, tls: false, http2: false };
-const QUIET: Features = Features { keep_alive: true, gzip: false, log: Log::Off, ..PLAIN };
-const BRIEF: Cache = Cache { in_memory: false, lock: false, micro: true };
-const HEADERS: Cache = Cache { in_memory: false, lock: true, micro: false };
-const MEMORY: Features = Features { cache: Some(Cache { in_memory: true, ..HEADERS }), ..QUIET };
-const TLS: Features = Features { log: Log::Buffered, tls: true, ..MEMORY };
 
 /// All steps, lowest first.
 pub static STEPS: [Entry; 11] = [
@@ -125,77 +127,88 @@ pub static STEPS: [Entry; 11] = [
         name: "alone",
         title: "the API alone",
         what: "Nothing stands in front of the API: what everything else is compared with.",
-        features: None,
+        facts: &[],
+        news: "",
     },
     Entry {
         step: Step::Proxied,
         name: "proxied",
         title: "proxied, no keep-alive",
         what: "A proxy that opens a connection to the API for every request, as nginx did by default before 1.29.7.",
-        features: Some(PLAIN),
+        facts: &[Gzip, Logged],
+        news: "",
     },
     Entry {
         step: Step::KeepAlive,
         name: "keepalive",
         title: "keep-alive",
         what: "Connections to the API are kept and used again.",
-        features: Some(Features { keep_alive: true, ..PLAIN }),
+        facts: &[KeepAlive, Gzip, Logged],
+        news: "keepalive",
     },
     Entry {
         step: Step::Quiet,
         name: "quiet",
         title: "compression, log off",
         what: "No access log, no compression.",
-        features: Some(QUIET),
+        facts: &[KeepAlive],
+        news: "!gzip !logged !buffered",
     },
     Entry {
         step: Step::Microcache,
         name: "microcache",
         title: "microcache 1 s",
         what: "An answer that may be shared, or whose API says nothing about it, is kept for a second.",
-        features: Some(Features { cache: Some(BRIEF), ..QUIET }),
+        facts: &[KeepAlive, Cache, Micro],
+        news: "cache",
     },
     Entry {
         step: Step::Lock,
         name: "lock",
         title: "lock, stale meanwhile",
         what: "One request fetches a new answer; the others get the old one meanwhile, or wait for it.",
-        features: Some(Features { cache: Some(Cache { lock: true, ..BRIEF }), ..QUIET }),
+        facts: &[KeepAlive, Cache, Micro, Lock],
+        news: "lock",
     },
     Entry {
         step: Step::Headers,
         name: "headers",
         title: "as the API's headers say",
         what: "Answers are kept for as long as the API's own Cache-Control or Expires says.",
-        features: Some(Features { cache: Some(HEADERS), ..QUIET }),
+        facts: &[KeepAlive, Cache, Lock],
+        news: "cache !micro",
     },
     Entry {
         step: Step::Memory,
         name: "memory",
         title: "in memory",
         what: "The cache is in memory instead of files.",
-        features: Some(MEMORY),
+        facts: &[KeepAlive, Cache, Lock, Memory],
+        news: "memory",
     },
     Entry {
         step: Step::Log,
         name: "log",
         title: "buffered access log",
         what: "The access log is on again, written in pieces of 256 KiB.",
-        features: Some(Features { log: Log::Buffered, ..MEMORY }),
+        facts: &[KeepAlive, Cache, Lock, Memory, Buffered],
+        news: "buffered",
     },
     Entry {
         step: Step::Tls,
         name: "tls",
         title: "over TLS",
         what: "Clients come over TLS, on connections that they keep.",
-        features: Some(TLS),
+        facts: &[KeepAlive, Cache, Lock, Memory, Buffered, Tls],
+        news: "tls",
     },
     Entry {
         step: Step::Http2,
         name: "http2",
         title: "over HTTP/2",
         what: "Clients come over TLS and HTTP/2: as many requests at once, several on each connection.",
-        features: Some(Features { http2: true, ..TLS }),
+        facts: &[KeepAlive, Cache, Lock, Memory, Buffered, Tls, Http2],
+        news: "http2",
     },
 ];
 
@@ -211,29 +224,14 @@ impl Step {
         self.entry().name
     }
 
-    /// What it consists of; `None`: there is no proxy.
-    pub fn features(self) -> Option<Features> {
-        self.entry().features
-    }
-
-    /// Whether clients come over TLS.
-    pub fn is_tls(self) -> bool {
-        self.features().is_some_and(|features| features.tls)
-    }
-
-    /// Whether clients speak HTTP/2.
-    pub fn is_http2(self) -> bool {
-        self.features().is_some_and(|features| features.http2)
+    /// Whether its proxy has something.
+    pub fn has(self, fact: Fact) -> bool {
+        self.entry().facts.contains(&fact)
     }
 
     /// Whether it adds to what is served and is no attempt at speed (a log, TLS, HTTP/2): a loss is then its price.
     pub fn is_service(self) -> bool {
         matches!(self, Step::Log | Step::Tls | Step::Http2)
-    }
-
-    /// Whether answers are stored in it.
-    pub fn is_cached(self) -> bool {
-        self.features().is_some_and(|features| features.cache.is_some())
     }
 }
 
@@ -244,16 +242,12 @@ impl Step {
 pub fn parse(text: &str) -> Result<Vec<Step>, String> {
     let mut chosen = Vec::new();
     for part in text.split(',').map(str::trim) {
-        match part.split_once('-') {
-            Some((from, to)) => {
-                let (from, to) = (find(from)?, find(to)?);
-                if from > to {
-                    return Err(format!("\"{part}\": {} comes after {}", from.name(), to.name()));
-                }
-                chosen.extend(STEPS.iter().map(|entry| entry.step).filter(|step| (from..=to).contains(step)));
-            }
-            None => chosen.push(find(part)?),
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to) = (find(from)?, find(to)?);
+        if from > to {
+            return Err(format!("\"{part}\": {} comes after {}", from.name(), to.name()));
         }
+        chosen.extend(STEPS.iter().map(|entry| entry.step).filter(|step| (from..=to).contains(step)));
     }
     chosen.sort_unstable();
     chosen.dedup();

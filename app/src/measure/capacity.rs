@@ -4,7 +4,7 @@
 //! ends with the command, with Ctrl-C too.
 
 use super::end::{self, End};
-use super::ladder::{seed, show};
+use super::ladder::seed;
 use super::output::Output;
 use super::stop;
 use crate::cli::Capacity as Flags;
@@ -93,11 +93,14 @@ fn case(
     let Some(service) = service else {
         let name = format!("{connections} connections");
         let subject = Subject { name, urls: flags.urls.clone(), service: None };
-        return Ok((flags.urls.clone(), row(&subject, &setting, flags.quiet, stop)?));
+        return Ok((
+            flags.urls.clone(),
+            capacity::measure(&subject, &setting, stop, &mut Live::unless(flags.quiet))?,
+        ));
     };
     let (subject, _origins) =
         capacity::sleeping(service, usize::from(flags.servers), usize::from(flags.at_once))?;
-    let measured = row(&subject, &setting, flags.quiet, stop)?;
+    let measured = capacity::measure(&subject, &setting, stop, &mut Live::unless(flags.quiet))?;
     Ok((subject.urls, measured))
 }
 
@@ -113,15 +116,5 @@ fn setting(flags: &Flags, connections: u32, seed: u64) -> Result<Setting, Unmeas
         fields: flags.header.clone(),
         public: flags.yes,
         proxy: std::env::current_exe()?,
-    })
-}
-
-/// One row, its runs shown as they go on.
-fn row(subject: &Subject, setting: &Setting, quiet: bool, stop: &Stop) -> Result<Measured, Unmeasured> {
-    let mut live = (!quiet).then(Live::to_stderr);
-    capacity::measure(subject, setting, stop, &mut |sight| {
-        if let Some(live) = &mut live {
-            show(live, sight);
-        }
     })
 }

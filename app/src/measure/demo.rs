@@ -3,13 +3,11 @@
 //! The API is `millstream_origin`, in this process; what it lacks to be real is said wherever its figures stand.
 
 use super::end::{self, End};
-use super::ladder::{carry_out, programs, seed, tell};
+use super::ladder::{carry_out, parties, seed, tell};
 use super::output::Output;
 use crate::cli::Demo;
 use millstream_load::ladder::chance::FEWEST;
-use millstream_load::ladder::climb::Order;
-use millstream_load::ladder::course::Wish;
-use millstream_load::peer::Party;
+use millstream_load::ladder::course::{Order, Wish};
 use millstream_load::step::STEPS;
 use millstream_load::target::{Ask, Permission};
 use millstream_origin::{DemoOptions, THREADS};
@@ -43,12 +41,11 @@ fn climbed(demo: &Demo) -> Result<ExitCode, End> {
         ask: Ask { url: format!("http://{}/list", api.address), keep_alive: true, ..Ask::default() },
         may: Permission::default(),
         steps: STEPS.iter().map(|entry| entry.step).collect(),
-        parties: vec![Party::Millstream],
+        parties: parties(&[])?,
         wish: Wish { rounds: Some(ROUNDS), each: None, limit: demo.duration, seed: seed() },
         running: None,
         connections: None,
         fallback: None,
-        programs: programs(&[])?,
         own_api: Some(THREADS),
     };
     let climbed = carry_out(&order)?;

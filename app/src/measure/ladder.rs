@@ -8,21 +8,19 @@ use super::stop;
 use crate::cli::Ladder;
 use millstream_conf::load::{self, Options};
 use millstream_load::correctness::Keeps;
-use millstream_load::ladder::climb::{Order, Sight, climb};
-use millstream_load::ladder::course::Wish;
+use millstream_load::ladder::climb::climb;
+use millstream_load::ladder::course::{Order, Wish};
 use millstream_load::ladder::result::Climbed;
-use millstream_load::ladder::stand::Programs;
 use millstream_load::ladder::{page, table, worth};
 use millstream_load::party;
 use millstream_load::peer::{self, Party};
 use millstream_load::progress::Live;
 use millstream_load::report;
 use millstream_load::step::running::{self, Running};
-use millstream_load::step::{self, MICRO, STEPS, Step, StepSetting};
+use millstream_load::step::{self, Fact, MICRO, STEPS, Step, StepSetting};
 use millstream_load::target::{Ask, Permission, Url};
 use millstream_net::clock;
-use std::io::Stderr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -108,8 +106,7 @@ fn order(ladder: &Ladder) -> Result<Order, String> {
         },
         may: Permission { public: ladder.yes },
         steps,
-        programs: programs(&peers)?,
-        parties: std::iter::once(Party::Millstream).chain(peers).collect(),
+        parties: parties(&peers)?,
         wish: Wish {
             rounds: ladder.rounds,
             each: ladder.duration,
@@ -129,15 +126,15 @@ pub(super) fn seed() -> u64 {
     u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0)
 }
 
-/// This program, and those of the peers.
+/// This program and the peers, each with its file.
 ///
 /// # Errors
 /// One is not installed, or this program's own file is gone.
-pub(super) fn programs(peers: &[Party]) -> Result<Programs, String> {
+pub(super) fn parties(peers: &[Party]) -> Result<Vec<(Party, PathBuf)>, String> {
     let own =
         std::env::current_exe().map_err(|error| format!("this program's own file is not there: {error}"))?;
     let folders = peer::search_path(std::env::var_os("PATH").as_deref());
-    let mut programs = vec![(Party::Millstream, own)];
+    let mut parties = vec![(Party::Millstream, own)];
     for &party in peers {
         let found = party.program(&folders);
         let program = found.ok_or_else(|| {
@@ -146,9 +143,9 @@ pub(super) fn programs(peers: &[Party]) -> Result<Programs, String> {
                 party.name()
             )
         })?;
-        programs.push((party, program));
+        parties.push((party, program));
     }
-    Ok(Programs(programs))
+    Ok(parties)
 }
 
 /// Climbs with the progress on standard error; Ctrl-C and TERM stop it in order.
@@ -156,18 +153,9 @@ pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
     let stop = stop::on_signals(stop::THIRD)?;
     party::clear_away();
     let mut live = Live::to_stderr();
-    let climbed = climb(order, &stop, &mut |sight| show(&mut live, sight))?;
+    let climbed = climb(order, &stop, &mut live)?;
     end::tell_unoptimised();
     Ok(climbed)
-}
-
-/// How far a measurement is.
-pub(super) fn show(live: &mut Live<Stderr>, sight: Sight<'_>) {
-    match sight {
-        Sight::Said(words) => live.say(words),
-        Sight::Begins { number, of, what } => live.label(&format!("{number} of {of}, {what}")),
-        Sight::Goes(progress) => live.show(progress),
-    }
 }
 
 /// Text, and the reports that were asked for. Of a ladder that was cut short as well, which then ends as one.
@@ -192,15 +180,9 @@ fn print(ladder: &Ladder, name: &str) -> Result<ExitCode, End> {
         },
         None => "127.0.0.1:8000".to_owned(),
     };
-    let port = if step.is_tls() { 8443 } else { 8080 };
+    let port = if step.has(Fact::Tls) { 8443 } else { 8080 };
     // With the lifetime of what says nothing only where it was asked for: the API's word is what this step is about.
-    let setting = StepSetting {
-        port,
-        origin: &origin,
-        fallback: ladder.valid.as_deref(),
-        workers: "auto",
-        puts_aside: false,
-    };
+    let setting = StepSetting { port, origin: &origin, fallback: ladder.valid.as_deref(), puts_aside: false };
     if step == Step::Alone {
         return Err(End::Wrong("\"alone\" is the API without a proxy: there is no configuration".to_owned()));
     }
@@ -209,9 +191,7 @@ fn print(ladder: &Ladder, name: &str) -> Result<ExitCode, End> {
     for party in peers.unwrap_or_else(|| vec![Party::Millstream]) {
         let launch = peer::launch(party, step, &setting, Path::new("."))
             .map_err(|why| End::Wrong(format!("{} {why}", party.name())))?;
-        for (_, text) in launch.files {
-            output.put(&text);
-        }
+        output.put(&launch.text);
     }
     Ok(ExitCode::SUCCESS)
 }

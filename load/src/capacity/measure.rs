@@ -4,17 +4,18 @@ use super::configuration::{CEILING, Front, PASSING, configuration};
 use super::subject::{PATIENCE, Server, Servers, Subject, answer, ask};
 use super::{Alone, Below, CapacityRow, Rounds, Setting, Together, sentence};
 use crate::drive;
-use crate::ladder::climb::Sight;
 use crate::outcome::Outcome;
 
 use crate::party::{Meter, Metered, PROXY, Place, Process, Whose, free_address, time_wait_of_late};
 use crate::plan::{Plan, Target};
+use crate::progress::Live;
 use crate::rank::median;
 use crate::sizing::Pool;
 use crate::stop::{CutShort, Stop};
 use crate::unmeasured::Unmeasured;
 use crate::verdict::{Evidence, Limit, Once, Run, judge};
 use fastrand::Rng;
+use std::io::Stderr;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
@@ -45,7 +46,7 @@ pub fn measure(
     subject: &Subject,
     setting: &Setting,
     stop: &Stop,
-    watch: &mut dyn FnMut(Sight<'_>),
+    live: &mut Live<Stderr>,
 ) -> Result<Measured, Unmeasured> {
     let servers = Servers::find(subject, setting, stop)?;
     let addresses: Vec<SocketAddr> = servers.all.iter().map(|server| server.address).collect();
@@ -85,7 +86,7 @@ pub fn measure(
 
     let runs = setting.rounds.max(1) * stretches.len() as u32 + 1;
     let name = &subject.name;
-    let mut bench = Measuring { setting, stop, watch, name, addresses: &addresses, done: 0, of: runs };
+    let mut bench = Measuring { setting, stop, live, name, addresses: &addresses, done: 0, of: runs };
     let mut ended = bench.rounds(&mut stretches);
     drop(proxy);
     let Some(mut row) = row(subject, setting, &servers, through, &stretches) else {
@@ -183,7 +184,7 @@ impl Stretch {
 struct Measuring<'a> {
     setting: &'a Setting,
     stop: &'a Stop,
-    watch: &'a mut dyn FnMut(Sight<'_>),
+    live: &'a mut Live<Stderr>,
     name: &'a str,
     /// The servers'.
     addresses: &'a [SocketAddr],
@@ -214,11 +215,10 @@ impl Measuring<'_> {
             Plan::closed(stretch.target.clone(), stretch.connections, threads, self.setting.duration);
         plan.warm_up = self.setting.warm_up;
         plan.timeout = PATIENCE;
-        let what = format!("{}: {}", self.name, stretch.what);
-        let (watch, mut meter) = (&mut *self.watch, Meter::new(stretch.watched.clone()));
-        watch(Sight::Begins { number: self.done as usize + 1, of: self.of as usize, what: &what });
+        let (live, mut meter) = (&mut *self.live, Meter::new(stretch.watched.clone()));
+        live.label(&format!("{} of {}, {}: {}", self.done + 1, self.of, self.name, stretch.what));
         let outcome = drive::run(&plan, self.stop.flag(), &mut |progress| {
-            watch(Sight::Goes(progress));
+            live.show(progress);
             meter.watch(progress);
         })?;
         if self.stop.is_asked() {
@@ -226,7 +226,8 @@ impl Measuring<'_> {
         }
         self.done += 1;
         if outcome.counts.answers == 0 {
-            return Err(format!("{what} gave no right answer under load").into());
+            let why = format!("{}: {} gave no right answer under load", self.name, stretch.what);
+            return Err(why.into());
         }
         let seconds = self.setting.warm_up.as_secs_f64() + outcome.seconds;
         let time_wait = time_wait_of_late(self.addresses, seconds);

@@ -3,11 +3,12 @@
 //! The judgement is the cache's own (`cache::policy`, RFC 9111 with nginx's order of who decides), by the settings that every
 //! step of the ladder has; here are only the words, and what would help. Next: `verdict`, which says them beside figures.
 
-use super::Direct;
+use crate::probe::Reply;
+use crate::report::quantity::plural;
 use millstream_cache::Now;
 use millstream_cache::policy::{Arithmetic, Because, Judgement, Reason, RequestFacts, Storable, judge};
 use millstream_conf::model::{IgnoreHeaders, ProxyCache};
-use millstream_wire::{FieldId, Headers, Method};
+use millstream_wire::{Headers, Method};
 use std::time::Duration;
 
 /// What the API says of keeping its answers.
@@ -39,20 +40,12 @@ pub enum Keeps {
 /// Types of answers that have no end of their own.
 const STREAMS: [&str; 2] = ["text/event-stream", "multipart/x-mixed-replace"];
 
-const MAX_AGE: &str = "What would help is a Cache-Control with a max-age on what is the same for everybody.";
-
 /// What is added where requests carry credentials.
 const PER_USER: &str = " Its Authorization is part of the key in every step, so each user has answers of his own: a factor is \
                         what one user gets who asks again and again. \"millstream serve --microcache\" passes such requests on.";
 
 /// What an answer that came `now` says of being kept, where `method` was asked for with these `fields`.
-pub fn caching(answer: &Direct, method: &str, fields: &[(String, String)], now: Now) -> Caching {
-    if let Some(kind) = stream(answer) {
-        let why = format!(
-            "it is a stream (Content-Type: {kind}), which goes on for each client from when he comes"
-        );
-        return no(why, "Streams are to be passed on as they come: leave the cache off where they are.");
-    }
+pub fn caching(answer: &Reply, method: &str, fields: &[(String, String)], now: Now) -> Caching {
     let has = |name: &str| fields.iter().any(|(field, _)| field.eq_ignore_ascii_case(name));
     let method = match Method::of(method.as_bytes()) {
         // It is asked as GET, by default.
@@ -66,12 +59,24 @@ pub fn caching(answer: &Direct, method: &str, fields: &[(String, String)], now: 
     answer.fields.iter().for_each(|(name, value)| headers.push(name.as_bytes(), value.as_bytes()));
     let judgement =
         judge(&conf, &IgnoreHeaders::default(), &request, answer.status, headers.view(), now, false);
+    let (status, has_cookie) = (answer.status, has("cookie"));
     let mut caching = match judgement.outcome {
         Storable::Yes(lifetime) => kept(lifetime.fresh_until - now.unix_milliseconds, judgement.arithmetic),
-        Storable::No(Reason::NoLifetime) => silent(answer, has("cookie")),
+        // Nothing is said, and a configuration has to decide.
+        Storable::No(Reason::NoLifetime) if !has_cookie && status == 200 => Caching {
+            keeps: Keeps::Silent,
+            why: None,
+            advice: None,
+            words: "The API says nothing about caching (no Cache-Control, no Expires).".to_owned(),
+        },
         Storable::No(reason) => {
-            let (why, advice) = refused(reason, &judgement, answer);
-            no(why, advice)
+            let age = judgement.arithmetic.filter(|all| !all.lifetime.is_zero() && !all.age_field.is_zero());
+            let why = why(reason, field(&judgement, answer).as_deref(), age, status, has_cookie);
+            let advice = advice(reason, age.is_some(), has_cookie);
+            let words = format!(
+                "The API's answers cannot be cached: {why}. From any proxy an API like that gets about 1x. {advice}"
+            );
+            Caching { keeps: Keeps::No, why: Some(why), advice: Some(advice.to_owned()), words }
         }
     };
     if request.has_authorization && caching.keeps != Keeps::No {
@@ -81,7 +86,7 @@ pub fn caching(answer: &Direct, method: &str, fields: &[(String, String)], now: 
 }
 
 /// The type of an answer that never ends by itself (HTML Standard §9.2; multipart/x-mixed-replace); `None` of all others.
-pub fn stream(answer: &Direct) -> Option<&str> {
+pub fn stream(answer: &Reply) -> Option<&str> {
     let kind = answer.field("content-type")?.split(';').next().unwrap_or_default().trim();
     STREAMS.iter().any(|stream| kind.eq_ignore_ascii_case(stream)).then_some(kind)
 }
@@ -92,127 +97,103 @@ fn kept(left: i64, arithmetic: Option<Arithmetic>) -> Caching {
     let age = arithmetic.and_then(|all| Some((all.lifetime, all.initial_age.filter(|age| !age.is_zero())?)));
     let words = match age {
         _ if left == 0 => {
-            "The API says that its answers are stale at once, and may be used all the same while they are \
-                           fetched anew."
-                .to_owned()
+            "are stale at once, and may be used all the same while they are fetched anew".to_owned()
         }
-        None => format!("The API says that its answers may be kept for {}.", spelled(left)),
+        None => format!("may be kept for {}", spelled(Duration::from_secs(left))),
         Some((lifetime, age)) => format!(
-            "The API says that its answers may be kept for {}, and that they are {} old when they come (Age), which leaves \
-             {}.",
-            spelled(lifetime.as_secs()),
-            spelled(age.as_secs()),
-            spelled(left)
+            "may be kept for {}, and that they are {} old when they come (Age), which leaves {}",
+            spelled(lifetime),
+            spelled(age),
+            spelled(Duration::from_secs(left))
         ),
     };
-    Caching { keeps: Keeps::Seconds(left), why: None, advice: None, words }
-}
-
-/// Where nothing is said, and a configuration has to decide.
-fn silent(answer: &Direct, has_cookie: bool) -> Caching {
-    if has_cookie {
-        let why =
-            "it says nothing about caching, and answers to requests with a Cookie are then nobody else's";
-        return no(why.to_owned(), MAX_AGE);
-    }
-    if answer.status != 200 {
-        let why = format!(
-            "it says nothing about caching, and then only answers with 200 are kept, not {}",
-            answer.status
-        );
-        return no(why, "What would help is a Cache-Control with a max-age on this answer too.");
-    }
     Caching {
-        keeps: Keeps::Silent,
+        keeps: Keeps::Seconds(left),
         why: None,
         advice: None,
-        words: "The API says nothing about caching (no Cache-Control, no Expires).".to_owned(),
+        words: format!("The API says that its answers {words}."),
     }
 }
 
-fn no(why: String, advice: &str) -> Caching {
-    let words = format!(
-        "The API's answers cannot be cached: {why}. From any proxy an API like that gets about 1x. {advice}"
-    );
-    Caching { keeps: Keeps::No, why: Some(why), advice: Some(advice.to_owned()), words }
+/// The field of the answer that was decided by, as it stands there.
+fn field(judgement: &Judgement<'_>, answer: &Reply) -> Option<String> {
+    let Because::Field(field, value) = judgement.because else { return None };
+    let mut names = answer.fields.iter().map(|(name, _)| name.as_str());
+    let name = names.find(|name| name.eq_ignore_ascii_case(field.name())).unwrap_or(field.name());
+    Some(format!("{name}: {}", String::from_utf8_lossy(value)))
 }
 
-/// Why an answer is not kept, and what would help against just that.
-fn refused(reason: Reason, judgement: &Judgement<'_>, answer: &Direct) -> (String, &'static str) {
-    let said = || match judgement.because {
-        Because::Field(field, value) => {
-            format!("it says {}: {}", name(field), String::from_utf8_lossy(value))
+/// Why an answer is not kept; `age` is there where it was too old when it came.
+fn why(
+    reason: Reason,
+    field: Option<&str>,
+    age: Option<Arithmetic>,
+    status: u16,
+    has_cookie: bool,
+) -> String {
+    let said = field.map_or_else(|| reason.text().to_owned(), |field| format!("it says {field}"));
+    match (reason, age) {
+        (Reason::Streaming, _) => format!(
+            "it is a stream ({}), which goes on for each client from when he comes",
+            field.unwrap_or_default()
+        ),
+        (Reason::Method, _) => "only answers to GET and HEAD are kept".to_owned(),
+        (Reason::Status, _) => format!("an answer with {status} is no whole one that could be kept"),
+        (Reason::SetCookie, _) => {
+            "it sets a cookie (Set-Cookie), which is one client's and nobody else's".to_owned()
         }
-        _ => reason.text().to_owned(),
-    };
+        (Reason::Vary, _) => format!("{said}, so every request may be answered differently"),
+        (Reason::XAccelExpires, _) => format!("{said}, which is over"),
+        (Reason::Expired, Some(all)) => format!(
+            "{said}, and that its answer is {} old already when it comes (Age), of {} that it may be kept",
+            spelled(all.age_field),
+            spelled(all.lifetime)
+        ),
+        (Reason::Expired, None) => format!("{said}, so it is stale at once"),
+        (Reason::MustUnderstand, _) => {
+            format!("it says must-understand, and nothing is known here of {status}")
+        }
+        (Reason::NoLifetime, _) if has_cookie => {
+            "it says nothing about caching, and answers to requests with a Cookie are then nobody else's"
+                .to_owned()
+        }
+        (Reason::NoLifetime, _) => {
+            format!("it says nothing about caching, and then only answers with 200 are kept, not {status}")
+        }
+        _ => said,
+    }
+}
+
+/// What would help against just that.
+fn advice(reason: Reason, is_old: bool, has_cookie: bool) -> &'static str {
     match reason {
-        Reason::Method => (
-            "only answers to GET and HEAD are kept".to_owned(),
-            "What is only read can be asked for with GET, and kept.",
-        ),
-        Reason::Status => (
-            format!("an answer with {} is no whole one that could be kept", answer.status),
-            "Ask for the whole: without Range, If-None-Match and If-Modified-Since.",
-        ),
-        Reason::SetCookie => (
-            "it sets a cookie (Set-Cookie), which is one client's and nobody else's".to_owned(),
-            "What would help is to set it where somebody logs in, and not with what is the same for everybody.",
-        ),
-        Reason::Vary => (
-            format!("{}, so every request may be answered differently", said()),
-            "What would help is a Vary that names only what the answer depends on.",
-        ),
-        Reason::XAccelExpires => (
-            format!("{}, which is over", said()),
+        Reason::Streaming => "Streams are to be passed on as they come: leave the cache off where they are.",
+        Reason::Method => "What is only read can be asked for with GET, and kept.",
+        Reason::Status => "Ask for the whole: without Range, If-None-Match and If-Modified-Since.",
+        Reason::SetCookie => {
+            "What would help is to set it where somebody logs in, and not with what is the same for everybody."
+        }
+        Reason::Vary => "What would help is a Vary that names only what the answer depends on.",
+        Reason::XAccelExpires => {
             "What would help is an X-Accel-Expires with a time to come on what is the same for everybody, or a \
-             Cache-Control alone.",
-        ),
-        Reason::Expired => expired(judgement, &said()),
-        Reason::NoStore | Reason::Private | Reason::NoCache => (said(), MAX_AGE),
-        Reason::MustUnderstand => (
-            format!("it says must-understand, and nothing is known here of {}", answer.status),
-            "What would help is a max-age without must-understand.",
-        ),
-        _ => (reason.text().to_owned(), MAX_AGE),
+             Cache-Control alone."
+        }
+        Reason::Expired if is_old => {
+            "Another cache in front of the API has kept it so long: ask the API itself, or have that cache keep it for less."
+        }
+        Reason::Expired => "What would help is a longer time on what is the same for everybody.",
+        Reason::MustUnderstand => "What would help is a max-age without must-understand.",
+        Reason::NoLifetime if !has_cookie => {
+            "What would help is a Cache-Control with a max-age on this answer too."
+        }
+        _ => "What would help is a Cache-Control with a max-age on what is the same for everybody.",
     }
 }
 
-/// An answer that is over when it comes: because of its age, or by its own word.
-fn expired(judgement: &Judgement<'_>, said: &str) -> (String, &'static str) {
-    let numbers = judgement.arithmetic.map(|all| (all.lifetime, all.age_field));
-    match numbers {
-        Some((lifetime, age)) if !lifetime.is_zero() && age > Duration::ZERO => (
-            format!(
-                "{said}, and that its answer is {} old already when it comes (Age), of {} that it may be kept",
-                spelled(age.as_secs()),
-                spelled(lifetime.as_secs())
-            ),
-            "Another cache in front of the API has kept it so long: ask the API itself, or have that cache keep it for less.",
-        ),
-        _ => (
-            format!("{said}, so it is stale at once"),
-            "What would help is a longer time on what is the same for everybody.",
-        ),
-    }
-}
-
-/// A field's name as people write it.
-fn name(field: FieldId) -> String {
-    let part = |part: &str| {
-        let (first, rest) = part.split_at(part.len().min(1));
-        first.to_uppercase() + rest
-    };
-    field.name().split('-').map(part).collect::<Vec<_>>().join("-")
-}
-
-/// Seconds in the largest unit that is whole.
-fn spelled(seconds: u64) -> String {
-    let (number, unit) = match seconds {
-        0 => (0, "second"),
-        s if s % 86_400 == 0 => (s / 86_400, "day"),
-        s if s % 3600 == 0 => (s / 3600, "hour"),
-        s if s % 60 == 0 => (s / 60, "minute"),
-        s => (s, "second"),
-    };
-    format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
+/// A time in the largest unit that is whole.
+fn spelled(time: Duration) -> String {
+    let (seconds, units) = (time.as_secs(), [(86_400, "day"), (3600, "hour"), (60, "minute")]);
+    let whole = units.into_iter().find(|(size, _)| seconds > 0 && seconds % size == 0);
+    let (size, unit) = whole.unwrap_or((1, "second"));
+    plural(seconds / size, unit)
 }

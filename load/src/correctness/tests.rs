@@ -1,11 +1,16 @@
 //! What the API's own answers make of a standard, of caching, and of strangers.
 
+use super::difference::traits;
 use super::*;
+use crate::target::NO_ADDRESS;
 use millstream_cache::Now;
+use std::time::Duration;
 
-fn answer(status: u16, fields: &[(&str, &str)], body: &str) -> Direct {
+fn answer(status: u16, fields: &[(&str, &str)], body: &str) -> Reply {
     let fields = fields.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Direct { status, fields, body: body.as_bytes().to_vec() }
+    let body = body.as_bytes().to_vec();
+    let [connect, first_byte, total] = [Duration::ZERO; 3];
+    Reply { address: NO_ADDRESS, status, fields, body, connect, first_byte, total }
 }
 
 /// 2026-11-21 10:00:00 UTC.
@@ -151,7 +156,7 @@ fn strangers_differ_in_one_field_each_and_leave_out_the_users_own() {
         ("Cookie".to_owned(), "a=b".to_owned()),
     ];
     let all = strangers(&fields);
-    let named: Vec<&str> = all.iter().map(|stranger| stranger.field.as_str()).collect();
+    let named: Vec<&str> = all.iter().map(|(field, _)| field.as_str()).collect();
     let expected = [
         "Accept",
         "Accept-Language",
@@ -163,18 +168,14 @@ fn strangers_differ_in_one_field_each_and_leave_out_the_users_own() {
         "Cookie",
     ];
     assert_eq!(named, expected);
-    assert!(all[6].fields.iter().all(|(name, _)| name != "X-Tenant"));
-    assert_eq!(all[0].fields.len(), 4);
+    assert!(all[6].1.iter().all(|(name, _)| name != "X-Tenant"));
+    assert_eq!(all[0].1.len(), 4);
 }
 
 /// An API that answers whoever asks by the number of the question.
-fn asked(own: &Direct, how: How, mut api: impl FnMut(Who, u32) -> Direct) -> Option<Apart> {
-    let standard = match how {
-        How::Body => standard(own, own).expect("a standard"),
-        How::StatusAndLength => loose(own, own, "It changes"),
-    };
+fn asked(own: &Reply, how: How, mut api: impl FnMut(Who, u32) -> Reply) -> Option<Apart> {
     let mut number = 0;
-    tell_apart(&standard, own, &mut |who| {
+    tell_apart(how, own, &mut |who| {
         number += 1;
         Some(api(who, number))
     })
@@ -183,7 +184,9 @@ fn asked(own: &Direct, how: How, mut api: impl FnMut(Who, u32) -> Direct) -> Opt
 /// What `asked` found of a stranger in `Accept-Language`.
 fn told(found: Option<Apart>) -> Telling {
     match found {
-        Some(Apart::Yes(answer, marks)) => Telling { stranger: strangers(&[]).remove(1), answer, marks },
+        Some(Apart::Yes(answer, difference)) => {
+            Telling { field: "Accept-Language".into(), answer, difference }
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -197,8 +200,7 @@ fn a_stranger_who_gets_what_another_one_got_is_told_by_the_field() {
         Who::User => own.clone(),
         Who::Stranger => answer(200, &[], "nuqneH"),
     }));
-    let standard = standard(&own, &own.clone()).expect("a standard");
-    let wrong = |given: &Direct| mixed_up(&standard, &own, None, &told, given);
+    let wrong = |given: &Reply| mixed_up(How::Body, None, &told, given);
     assert_eq!(wrong(&answer(200, &[], "nuqneH")), None);
     let words = wrong(&own).expect("wrong");
     assert!(words.contains("Accept-Language") && words.contains("somebody else"), "{words}");
@@ -216,11 +218,7 @@ fn header_fields_tell_strangers_apart_as_bodies_do() {
         let body = |number: u32| if how == How::Body { "same".to_owned() } else { format!("at {number}") };
         let own = said(Who::User, 0, &body(0));
         let told = told(asked(&own, how, |who, number| said(who, number, &body(number))));
-        let standard = match how {
-            How::Body => standard(&own, &own).expect("a standard"),
-            How::StatusAndLength => loose(&own, &own, "It changes"),
-        };
-        let wrong = |given: &Direct| mixed_up(&standard, &own, Some(&own), &told, given);
+        let wrong = |given: &Reply| mixed_up(how, Some(&own), &told, given);
         assert_eq!(wrong(&said(Who::Stranger, 99, &told_body(&told))), None, "{how:?}");
         let words = wrong(&said(Who::User, 99, &told_body(&told))).expect("somebody else's");
         assert!(words.contains("somebody else's Access-Control-Allow-Origin"), "{words}");
@@ -236,23 +234,24 @@ fn header_fields_tell_strangers_apart_as_bodies_do() {
 #[test]
 fn answers_that_differ_and_do_not_say_so_are_not_to_be_cached_with_the_reason() {
     let own = answer(200, &[("Vary", "Accept-Encoding, X-Tenant")], "same");
-    let telling = |field: &str, fields: Vec<&'static str>, answer: Direct| Telling {
-        stranger: Stranger { field: field.to_owned(), fields: Vec::new() },
-        answer,
-        marks: Marks::of_fields(fields),
+    let telling = |field: &str, answer: Reply| {
+        let difference = Difference::between(&traits(&own, How::Body), &traits(&answer, How::Body));
+        Telling { field: field.to_owned(), answer, difference }.unnamed(&own)
     };
-    let cors =
-        telling("Origin", vec!["Access-Control-Allow-Origin"], own.clone()).unnamed(&own).expect("unnamed");
+    let vary = ("Vary", "Accept-Encoding, X-Tenant");
+    let echoed = answer(200, &[vary, ("Access-Control-Allow-Origin", "https://ladder.invalid")], "same");
+    let cors = telling("Origin", echoed).expect("unnamed");
     assert!(cors.contains("answers by Origin (Access-Control-Allow-Origin differs)"), "{cors}");
     assert!(cors.ends_with("What would help is \"Vary: Origin\"."), "{cors}");
-    let personal = telling("Cookie", Vec::new(), own.clone()).unnamed(&own).expect("unnamed");
+    let hers = answer(200, &[vary], "hers");
+    let personal = telling("Cookie", hers.clone()).expect("unnamed");
     assert!(
         personal.starts_with("The API's answers are personal and not to be cached as they are"),
         "{personal}"
     );
-    assert_eq!(telling("x-tenant", Vec::new(), own.clone()).unnamed(&own), None);
-    let says = answer(200, &[("Vary", "Origin")], "same");
-    assert_eq!(telling("Origin", Vec::new(), says).unnamed(&own), None, "the stranger's answer says so");
+    assert_eq!(telling("x-tenant", hers), None);
+    let says = answer(200, &[("Vary", "Origin")], "hers");
+    assert_eq!(telling("Origin", says), None, "the stranger's answer says so");
 }
 
 #[test]
@@ -302,8 +301,8 @@ fn clients_are_told_apart_by_the_words_that_stay_where_bodies_have_a_counter() {
     };
     let own = said(Who::User, 0);
     let told = told(asked(&own, How::StatusAndLength, said));
-    let standard = loose(&own, &own, "It changes");
-    let wrong = |meanwhile: &Direct, given: &Direct| mixed_up(&standard, &own, Some(meanwhile), &told, given);
+    let wrong =
+        |meanwhile: &Reply, given: &Reply| mixed_up(How::StatusAndLength, Some(meanwhile), &told, given);
     let kept = said(Who::User, 99);
     assert_eq!(wrong(&kept, &said(Who::Stranger, 100)), None);
     assert!(wrong(&kept, &kept).is_some_and(|words| words.contains("byte for byte")));
@@ -317,11 +316,25 @@ fn bytes_that_both_got_are_one_answer_where_the_api_tells_them_apart() {
         Who::User => own.clone(),
         Who::Stranger => answer(200, &[], "\u{1f}geteilt"),
     }));
-    let standard = loose(&own, &own, "It is compressed");
+    let wrong =
+        |meanwhile: &Reply, given: &Reply| mixed_up(How::StatusAndLength, Some(meanwhile), &told, given);
     // Packed anew by the proxy, neither has a word of the API's.
     let (one, other) = (answer(200, &[], "abc"), answer(200, &[], "xyz"));
-    assert_eq!(mixed_up(&standard, &own, Some(&one), &told, &other), None);
-    assert!(mixed_up(&standard, &own, Some(&one), &told, &one).is_some());
+    assert_eq!(wrong(&one, &other), None);
+    assert!(wrong(&one, &one).is_some());
+}
+
+#[test]
+fn a_stranger_whose_bodies_differ_among_themselves_is_held_to_none_of_them() {
+    let own = answer(200, &[], "everybody's");
+    let told = told(asked(&own, How::Body, |who, number| match who {
+        Who::User => own.clone(),
+        Who::Stranger => answer(200, &[], &format!("hers, at {number}")),
+    }));
+    let wrong = |given: &Reply| mixed_up(How::Body, None, &told, given);
+    assert_eq!(wrong(&answer(200, &[], "hers, at 99")), None);
+    assert!(wrong(&own).is_some_and(|words| words.contains("somebody else")));
+    assert!(wrong(&answer(502, &[], "")).is_some_and(|words| words.contains("502")));
 }
 
 #[test]
@@ -331,8 +344,7 @@ fn a_status_tells_clients_apart_whatever_the_body_does() {
         Who::User => answer(200, &[], &number.to_string()),
         Who::Stranger => answer(401, &[], &number.to_string()),
     }));
-    let standard = loose(&own, &own, "It changes");
-    let wrong = |given: Direct| mixed_up(&standard, &own, None, &told, &given);
+    let wrong = |given: Reply| mixed_up(How::StatusAndLength, None, &told, &given);
     assert_eq!(wrong(answer(401, &[], "77")), None);
     assert!(wrong(answer(200, &[], "77")).is_some_and(|words| words.contains("somebody else")));
 }
@@ -348,8 +360,8 @@ fn what_changes_by_itself_tells_nobody_apart() {
     for workers in 1..=8 {
         assert_eq!(by_worker(workers), Some(Apart::No), "{workers} workers in turn, and a clock");
     }
-    let standard = loose(&own, &own, "It changes");
-    assert_eq!(tell_apart(&standard, &own, &mut |_| None), None, "no answer is no finding");
+    let found = tell_apart(How::StatusAndLength, &own, &mut |_| None);
+    assert_eq!(found, None, "no answer is no finding");
 }
 
 #[test]

@@ -3,53 +3,23 @@
 //! Only here are things started. Every process that is started ends with the value that holds it, also where this is
 //! stopped or panics. Next: `stand`, `measuring`, `result`.
 
-use super::asking;
-use super::course::{self, Around, Course, Turn, Windows, Wish};
+use super::course::{self, Around, Course, Order, Pair, Windows};
 use super::direct::{self, Known};
-pub use super::measuring::Sight;
-use super::measuring::{Bench, Seen};
+use super::measuring::Bench;
 use super::result::{Climbed, Measure, Round, compare, figures, wrong};
-use super::stand::{Certificate, Programs};
 use super::{trouble, worth};
 use crate::correctness::{How, Keeps};
 use crate::party::{self, Whose};
-use crate::peer::{self, Party};
+use crate::peer::Party;
+use crate::progress::Live;
 use crate::report::{CLOSES, quantity};
-use crate::step::running::Running;
-use crate::step::{MICRO, Step, StepSetting};
-use crate::stop::{self, CutShort};
-use crate::target::{Ask, Permission};
+use crate::step::{Fact, MICRO, Step};
+use crate::stop::{CutShort, Stop};
 use crate::unmeasured::Unmeasured;
 use crate::verdict::{self, Evidence, Once};
 use millstream_net::{clock, cores};
-use std::path::Path;
+use std::io::Stderr;
 use std::time::Duration;
-
-/// What is to be climbed.
-#[derive(Debug, Clone)]
-pub struct Order {
-    /// The request, to the API itself.
-    pub ask: Ask,
-    /// Whether an address of the public internet may be loaded.
-    pub may: Permission,
-    /// The steps, in climbing order.
-    pub steps: Vec<Step>,
-    /// Who takes part.
-    pub parties: Vec<Party>,
-    /// How often, how long, and in which order.
-    pub wish: Wish,
-    /// What the user's own configuration has of the steps.
-    pub running: Option<Running>,
-    /// Connections; `None`: by how slow the API is.
-    pub connections: Option<u32>,
-    /// For how long an answer is kept that says nothing, in the steps that go by the API's headers; `None`: as the
-    /// microcache keeps it. In nginx's notation with one unit.
-    pub fallback: Option<String>,
-    /// The programs of the parties.
-    pub programs: Programs,
-    /// Threads of this process that are the API, by the beginning of their names; `None`: it is another process.
-    pub own_api: Option<&'static str>,
-}
 
 /// Each step warms up for so long at least: connections are open and what is cached is stored.
 const WARM_UP: Duration = Duration::from_millis(100);
@@ -65,318 +35,245 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// # Errors
 /// The API is not there or answers with an error, this program cannot be started, or the user wanted to stop before anything
 /// was measured; afterwards it is [`Climbed::cut_short`].
-pub fn climb(
-    order: &Order,
-    stop: &stop::Stop,
-    watch: &mut dyn FnMut(Sight<'_>),
-) -> Result<Climbed, Unmeasured> {
-    let began = clock::wall().unix_milliseconds();
-    let mut known = direct::know(&order.ask, order.may, stop)?;
-    asking::ask_as_strangers(&mut known, &order.ask, order.may, stop)?;
-    watch(Sight::Said(&known.standard.words));
-    watch(Sight::Said(&known.caching.words));
-    let pairs = course::pairs(&order.steps, &order.parties);
-    let mut measures = open(&pairs, order);
-    let able: Vec<_> =
-        measures.iter().filter(|measure| measure.cannot.is_none()).map(|m| (m.step, m.party)).collect();
-    let (mut bench, course) = bench(order, known, &able, stop, watch)?;
-    let mut taken = Taken { seen: measures.iter().map(|_| Vec::new()).collect(), whole: 0 };
-    let cut_short = match rounds(&mut bench, &course.stops, &mut measures, &mut taken, watch) {
-        Ok(()) => None,
-        Err(Unmeasured::Stopped) if taken.seen.iter().any(|seen| !seen.is_empty()) => {
-            Some(CutShort { measured: taken.whole, of: course.stops.len() as u32 })
+pub fn climb(order: &Order, stop: &Stop, live: &mut Live<Stderr>) -> Result<Climbed, Unmeasured> {
+    let known = direct::know(&order.ask, order.may, stop)?;
+    live.say(&known.standard.words);
+    live.say(&known.caching.words);
+    let (mut bench, course) = begin(order, known, stop)?;
+    live.say(&announced(&bench.climbed, &course));
+    let of = course.stops.len();
+    for (place, pair) in course.stops.into_iter().enumerate() {
+        match turn(&mut bench, (place + 1, of), pair, live) {
+            Err(Unmeasured::Stopped)
+                if bench.climbed.measures.iter().any(|measure| !measure.rounds.is_empty()) =>
+            {
+                bench.climbed.cut_short = Some(CutShort { measured: place as u32, of: of as u32 });
+                break;
+            }
+            ended => ended?,
         }
-        Err(error) => return Err(error),
-    };
-    let seen = taken.seen;
-    for (measure, seen) in measures.iter_mut().zip(&seen) {
-        let rounds: Vec<Round> = seen.iter().map(|seen| seen.round.clone()).collect();
-        measure.figures = figures(&rounds);
+    }
+    let Bench { mut climbed, known, .. } = bench;
+    for measure in &mut climbed.measures {
+        measure.figures = figures(&measure.rounds);
         if let Some(figures) = &measure.figures {
-            let length = bench.known.standard.wrong_length(figures.mean_body);
+            let length = known.standard.wrong_length(figures.mean_body);
             measure.wrong = measure.wrong.take().or_else(|| wrong(&figures.errors)).or(length);
         }
     }
-    compare(&mut measures);
-    // Where it was cut short, the last round is not everybody's.
-    let least = seen.iter().map(Vec::len).filter(|count| *count > 0).min().unwrap_or(0) as u32;
-    let rounds = if cut_short.is_some() { least } else { course.rounds };
-    let mut climbed = plain(order, &bench, rounds, measures);
-    climbed.cut_short = cut_short;
-    climbed.began_unix_milliseconds = u64::try_from(began).unwrap_or(0);
+    compare(&mut climbed.measures);
+    if climbed.cut_short.is_some() {
+        // The last round is not everybody's.
+        let rounds = climbed.measures.iter().filter_map(|measure| Some(measure.figures.as_ref()?.rounds));
+        climbed.rounds = rounds.min().unwrap_or(0);
+    }
+    climbed.personal =
+        known.strangers.iter().filter_map(|(telling, _)| telling.unnamed(&known.own)).collect();
+    climbed.compared = known.standard.how;
+    climbed.compared_words.clone_from(&known.standard.words);
     climbed.verdict = worth::sentences(&climbed);
-    climbed.verdict.extend(limit(&climbed, &bench.known, &seen));
-    climbed.notes = notes(&climbed, &bench.known, &seen);
+    climbed.verdict.extend(limit(&climbed, &known));
+    climbed.notes = notes(&climbed, &known);
     Ok(climbed)
 }
 
-/// What all measurements have in common, and the line that announces them.
-fn bench<'a>(
-    order: &Order,
-    known: Known,
-    pairs: &[(Step, Option<Party>)],
-    stop: &'a stop::Stop,
-    watch: &mut dyn FnMut(Sight<'_>),
-) -> Result<(Bench<'a>, Course), Unmeasured> {
+/// Everything that is known before the first measurement, and what is to be measured.
+fn begin<'a>(order: &'a Order, known: Known, stop: &'a Stop) -> Result<(Bench<'a>, Course), Unmeasured> {
     let alone = known.alone();
     let connections = order.connections.unwrap_or_else(|| course::connections(alone));
+    let parties: Vec<Party> = order.parties.iter().map(|(party, _)| *party).collect();
+    let measures: Vec<Measure> = course::pairs(&order.steps, &parties).into_iter().map(unmeasured).collect();
+    let able = measures.iter().filter(|measure| measure.cannot.is_none());
+    let able: Vec<Pair> = able.map(|measure| (measure.step, measure.party)).collect();
+    let is_silent = known.caching.keeps == Keeps::Silent;
+    let fallback = is_silent.then(|| order.fallback.clone().unwrap_or_else(|| MICRO.to_owned()));
     let warm_up = (alone * 3 / 2).clamp(WARM_UP, Duration::from_secs(3));
     // As many as wait when an uncached step ends, two at a time.
     let around = Around { before: warm_up + Once::span(alone), queue: alone * connections / 2 };
-    let fallback = fallback(order, &known);
-    let course =
-        course::lay_out(pairs, order.wish, around, &|step| course::is_brief(step, fallback.as_deref()));
-    let threads = (cores::usable() as u32).clamp(1, 2).min(connections);
-    watch(Sight::Said(&announced(&course, connections, threads)));
-    let bench = Bench {
-        connections,
-        threads,
-        windows: course.windows,
-        warm_up,
-        timeout: TIMEOUT.max(alone * connections * 2).min(direct::PATIENCE),
-        fallback,
-        programs: order.programs.clone(),
-        certificate: Certificate::new()?,
-        api: whose_api(order, &known),
-        generator: match order.own_api {
-            Some(name) => Whose::OtherThreads(std::process::id(), name.to_owned()),
-            None => Whose::Process(std::process::id()),
-        },
-        known,
-        stop,
+    let course = course::lay_out(&able, order.wish, around, fallback.as_deref());
+    let api = match order.own_api {
+        Some(name) => Some(Whose::Threads(std::process::id(), name.to_owned())),
+        None => party::listener(known.address)
+            .and_then(|listener| (!listener.is_relay()).then_some(Whose::Tree(listener.id))),
     };
-    Ok((bench, course))
-}
-
-/// The result without its words.
-fn plain(order: &Order, bench: &Bench<'_>, rounds: u32, measures: Vec<Measure>) -> Climbed {
-    let known = &bench.known;
-    Climbed {
+    let climbed = Climbed {
         url: order.ask.url.clone(),
         is_simulated: order.own_api.is_some(),
-        began_unix_milliseconds: 0,
-        rounds,
+        began_unix_milliseconds: u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0),
+        rounds: course.rounds,
         seed: order.wish.seed,
         cut_short: None,
-        connections: bench.connections,
-        threads: bench.threads,
+        connections,
+        threads: (cores::usable() as u32).clamp(1, 2).min(connections),
         cores: cores::usable() as u32,
-        is_local: bench.api.is_some() || known.address.ip().is_loopback(),
-        alone_milliseconds: known.alone().as_secs_f64() * 1000.0,
+        is_local: api.is_some() || known.address.ip().is_loopback(),
+        alone_milliseconds: alone.as_secs_f64() * 1000.0,
         body_bytes: known.own.body.len() as u64,
         compared: known.standard.how,
-        compared_words: known.standard.words.clone(),
+        compared_words: String::new(),
         caching: known.caching.clone(),
-        fallback: bench.fallback.clone(),
+        fallback,
         running: order.running.clone(),
-        personal: known.personal.clone(),
+        personal: Vec::new(),
         measures,
         verdict: Vec::new(),
         notes: Vec::new(),
+    };
+    let timeout = TIMEOUT.max(alone * connections * 2).min(direct::PATIENCE);
+    let windows = course.windows;
+    let certificate = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()])
+        .map_err(|error| format!("no certificate could be made for the step over TLS: {error}"))?;
+    Ok((Bench { order, stop, known, climbed, windows, warm_up, timeout, certificate, api }, course))
+}
+
+/// A measure without its figures, and why it cannot be measured.
+fn unmeasured((step, party): Pair) -> Measure {
+    let can = party.map_or(Ok(None), |party| party.can(step));
+    Measure {
+        step,
+        party,
+        cannot: can.err().map(str::to_owned),
+        wrong: None,
+        note: can.ok().flatten().map(str::to_owned),
+        figures: None,
+        rounds: Vec::new(),
     }
 }
 
 /// What is about to begin.
-fn announced(course: &Course, connections: u32, threads: u32) -> String {
+fn announced(climbed: &Climbed, course: &Course) -> String {
     let Windows { usual, brief } = course.windows;
+    let [usual, brief] = [usual, brief].map(|window| quantity::span(window.as_secs_f64()));
     let longer = match brief == usual {
         true => String::new(),
-        false => format!(", of {} where answers are kept for a second", quantity::span(brief.as_secs_f64())),
+        false => format!(", of {brief} where answers are kept for a second"),
     };
-    let shared = course.stops.iter().find(|stop| stop.step.is_http2()).map_or_else(String::new, |stop| {
-        format!(" (over HTTP/2: {})", course::breadth(stop.step, connections, threads).words())
-    });
+    let Climbed { connections, threads, .. } = *climbed;
+    let shared = course.stops.iter().find(|(step, _)| step.has(Fact::Http2));
+    let shared = shared.map(|(step, _)| course::breadth(*step, connections, threads));
     format!(
-        "{} measurements of {}{longer}, on {connections} connections{shared}; about {:.0} s in all.",
+        "{} measurements of {usual}{longer}, on {}; about {:.0} s in all.",
         course.stops.len(),
-        quantity::span(usual.as_secs_f64()),
+        course::told(connections, shared),
         course.whole.as_secs_f64()
     )
 }
 
-/// Every measure without its figures, and what cannot be measured.
-fn open(pairs: &[(Step, Option<Party>)], order: &Order) -> Vec<Measure> {
-    let setting =
-        StepSetting { port: 0, origin: "127.0.0.1:0", fallback: None, workers: "auto", puts_aside: false };
-    let measure = |&(step, party): &(Step, Option<Party>)| {
-        let launch = party.map(|party| (party, peer::launch(party, step, &setting, Path::new("/"))));
-        let cannot = match &launch {
-            Some((party, _)) if order.programs.of(*party).is_none() => {
-                Some("is not installed here".to_owned())
-            }
-            Some((_, Err(why))) => Some((*why).to_owned()),
-            _ => None,
-        };
-        let note = launch.and_then(|(_, launch)| launch.ok()?.note.map(str::to_owned));
-        Measure { step, party, cannot, wrong: None, note, figures: None }
-    };
-    pairs.iter().map(measure).collect()
-}
-
-/// Whose CPU is the API's; `None`: it is elsewhere, or may not be looked at.
-fn whose_api(order: &Order, known: &Known) -> Option<Whose> {
-    if let Some(name) = order.own_api {
-        return Some(Whose::Threads(std::process::id(), name.to_owned()));
-    }
-    let listener = party::listener(known.address)?;
-    (!listener.is_relay()).then_some(Whose::Tree(listener.id))
-}
-
-/// How long what says nothing is kept in the steps that go by the API's headers.
-fn fallback(order: &Order, known: &Known) -> Option<String> {
-    let is_silent = known.caching.keeps == Keeps::Silent;
-    is_silent.then(|| order.fallback.clone().unwrap_or_else(|| MICRO.to_owned()))
-}
-
-/// What has been measured so far.
-struct Taken {
-    /// Beside each measure its rounds.
-    seen: Vec<Vec<Seen>>,
-    /// Whole measurements.
-    whole: u32,
-}
-
-/// All rounds; what an error ends keeps what there is.
-fn rounds(
+/// One measurement of the course: which of how many, and what.
+fn turn(
     bench: &mut Bench<'_>,
-    stops: &[Turn],
-    measures: &mut [Measure],
-    taken: &mut Taken,
-    watch: &mut dyn FnMut(Sight<'_>),
+    (number, of): (usize, usize),
+    pair: Pair,
+    live: &mut Live<Stderr>,
 ) -> Result<(), Unmeasured> {
-    for (place, stop) in stops.iter().enumerate() {
-        let Some(at) = measures.iter().position(|m| m.step == stop.step && m.party == stop.party) else {
-            continue;
-        };
-        if measures[at].cannot.is_some() {
-            continue;
-        }
-        let what = match stop.party {
-            Some(party) => format!("{}, {}", stop.step.entry().title, party.name()),
-            None => stop.step.entry().title.to_owned(),
-        };
-        watch(Sight::Begins { number: place + 1, of: stops.len(), what: &what });
-        let mut seen = bench.measure(stop, &mut measures[at], watch)?;
-        let is_off = measures[at].wrong.is_some()
-            || seen.as_ref().is_some_and(|seen| seen.round.outcome.counts.errors.body > 0);
-        // What looks wrong may be an API that has changed its mind, which it is then asked. One that has not breaks under load.
-        if is_off && bench.known.standard.how == How::Body && bench.has_changed()? {
-            asking::loosen(&mut bench.known, bench.stop)?;
-            watch(Sight::Said(&bench.known.standard.words));
-            measures[at].wrong = None;
-            seen = bench.measure(stop, &mut measures[at], watch)?;
-        }
-        if bench.stop.is_asked() {
-            return Err(Unmeasured::Stopped);
-        }
-        if let Some(seen) = &seen
-            && stop.step == Step::Alone
-            && seen.round.outcome.counts.answers == 0
-        {
-            return Err(Unmeasured::Because(format!(
-                "the API alone gave not one right answer on {} connections ({}), so there is nothing to compare with",
-                bench.connections,
-                trouble::told(&seen.round.outcome.counts.errors)
-            )));
-        }
-        taken.seen[at].extend(seen);
-        taken.whole += 1;
+    let is_it = |measure: &Measure| (measure.step, measure.party) == pair && measure.cannot.is_none();
+    let Some(at) = bench.climbed.measures.iter().position(is_it) else { return Ok(()) };
+    let party = pair.1.map_or_else(String::new, |party| format!(", {}", party.name()));
+    live.label(&format!("{number} of {of}, {}{party}", pair.0.entry().title));
+    let mut round = bench.measure(at, live)?;
+    let is_off = bench.climbed.measures[at].wrong.is_some()
+        || round.as_ref().is_some_and(|round| round.outcome.counts.errors.body > 0);
+    // What looks wrong may be an API that has changed its mind, which it is then asked. One that has not breaks under load.
+    if is_off && bench.known.standard.how == How::Body && bench.has_changed()? {
+        direct::loosen(&mut bench.known, bench.stop)?;
+        live.say(&bench.known.standard.words);
+        bench.climbed.measures[at].wrong = None;
+        round = bench.measure(at, live)?;
     }
+    if bench.stop.is_asked() {
+        return Err(Unmeasured::Stopped);
+    }
+    let none = round.as_ref().filter(|round| pair.0 == Step::Alone && round.outcome.counts.answers == 0);
+    if let Some(round) = none {
+        return Err(Unmeasured::Because(format!(
+            "the API alone gave not one right answer on {} connections ({}), so there is nothing to compare with",
+            bench.climbed.connections,
+            trouble::told(&round.outcome.counts.errors)
+        )));
+    }
+    bench.climbed.measures[at].rounds.extend(round);
     Ok(())
 }
 
 /// What limits at this program's best step.
-fn limit(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
-    let of_own = |(measure, _): &(&Measure, &Vec<Seen>)| {
-        measure.party == Some(Party::Millstream) && measure.counted().is_some()
-    };
-    let rate = |measure: &Measure| measure.counted().map_or(0.0, |figures| figures.rate.median);
-    let best = climbed
-        .measures
-        .iter()
-        .zip(seen)
-        .filter(of_own)
-        .max_by(|one, other| rate(one.0).total_cmp(&rate(other.0)));
-    let Some((measure, rounds)) = best else { return Vec::new() };
+fn limit(climbed: &Climbed, known: &Known) -> Option<String> {
+    let own = climbed.measures.iter().filter(|measure| measure.party == Some(Party::Millstream));
+    let rated = own.filter_map(|measure| Some((measure, measure.counted()?)));
+    let (measure, figures) = rated.max_by(|one, other| one.1.rate.median.total_cmp(&other.1.rate.median))?;
     // The round nearest to the median stands for the step.
-    let away = |seen: &&Seen| (seen.round.outcome.rate() - rate(measure)).abs();
-    let Some(round) = rounds.iter().min_by(|one, other| away(one).total_cmp(&away(other))) else {
-        return Vec::new();
-    };
-    if round.found.seconds < LOOKED_AT {
-        return vec![
+    let away = |round: &Round| (round.outcome.rate() - figures.rate.median).abs();
+    let Round { outcome, found, through, .. } =
+        measure.rounds.iter().min_by(|one, other| away(one).total_cmp(&away(other)))?;
+    if found.seconds < LOOKED_AT {
+        return Some(
             "The runs were too short to tell what limits; \"ladder --duration 1s\" tells it.".to_owned(),
-        ];
+        );
     }
     let alone = climbed.measure(Step::Alone, None).and_then(Measure::counted);
     let evidence = Evidence {
-        top: verdict::Run::of(&round.round.outcome),
+        top: verdict::Run::of(outcome),
         fewer: None,
         direct: Once::of_several(&known.samples),
-        through: Once::of_several(&round.through),
+        through: Once::of_several(through),
         api_rate: alone.map(|figures| figures.rate.median),
-        origin_share: measure.counted().and_then(|figures| figures.origin_share()).unwrap_or(1.0),
-        proxy: round.found.of("proxy"),
-        api: round.found.of("api"),
-        generator: round.found.of("generator"),
-        floor: round.round.outcome.generator.limits.clone(),
-        machine_busy: round.found.machine_busy,
-        stolen: round.found.stolen,
+        origin_share: figures.origin_share().unwrap_or(1.0),
+        proxy: found.of("proxy"),
+        api: found.of("api"),
+        generator: found.of("generator"),
+        floor: outcome.generator.limits.clone(),
+        machine_busy: found.machine_busy,
+        stolen: found.stolen,
         cores: climbed.cores,
         is_here: climbed.is_local,
         link: (!climbed.is_local).then(party::link_speed).flatten(),
     };
-    vec![format!("At \"{}\": {}", measure.step.entry().title, verdict::judge(&evidence).text())]
+    Some(format!("At \"{}\": {}", measure.step.entry().title, verdict::judge(&evidence).text()))
 }
 
 /// What else is to be known.
-fn notes(climbed: &Climbed, known: &Known, seen: &[Vec<Seen>]) -> Vec<String> {
-    let mut notes = known.notes.clone();
-    if climbed.is_simulated {
-        notes.push(
-            "The API was simulated by this program, on the same machine: these figures show the shape, and yours will \
-             be others."
+fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
+    let has = |step: Step| climbed.measures.iter().any(|measure| measure.step == step);
+    let alone = climbed.measure(Step::Alone, None).map_or(&[][..], |alone| &alone.rounds);
+    let [micro, lock] = [Step::Microcache, Step::Lock].map(|step| step.entry().title);
+    let all = [
+        (
+            climbed.is_simulated,
+            "The API was simulated by this program, on the same machine: these figures show the shape, and yours will be others."
                 .to_owned(),
-        );
-    }
-    let alone = climbed.measures.iter().zip(seen).filter(|(measure, _)| measure.step == Step::Alone);
-    if alone.flat_map(|(_, seen)| seen).any(|seen| seen.round.outcome.is_closed_on()) {
-        notes.push(format!("{CLOSES}."));
-    }
-    if climbed.measures.iter().all(|measure| measure.step != Step::Alone) {
-        notes.push("Without the API alone, times are those of each party's own first step here.".to_owned());
-    }
-    if climbed.rounds > 1 {
-        notes.push(
+        ),
+        (alone.iter().any(|round| round.outcome.is_closed_on()), format!("{CLOSES}.")),
+        (
+            !has(Step::Alone),
+            "Without the API alone, times are those of each party's own first step here.".to_owned(),
+        ),
+        (
+            climbed.rounds > 1,
             "What reached the API is counted over all rounds: requests of clients, without what a proxy fetches anew in the \
              background."
                 .to_owned(),
-        );
-    }
-    notes.push(climbed.compared_words.clone());
-    // Of what cannot be kept the verdict speaks.
-    if climbed.caching.keeps != Keeps::No {
-        notes.push(climbed.caching.words.clone());
-    }
-    let has_micro =
-        climbed.measures.iter().any(|measure| matches!(measure.step, Step::Microcache | Step::Lock));
-    if known.outlives_micro() && has_micro {
-        notes.push(format!(
-            "\"{}\" and \"{}\" put the API's own lifetime aside, so that what a second brings can be seen.",
-            Step::Microcache.entry().title,
-            Step::Lock.entry().title
-        ));
-    }
-    if climbed.is_local {
-        notes.push(format!(
-            "API, proxy and load share the {} cores of this machine: what one uses the others lack.",
-            climbed.cores
-        ));
-    }
-    let measured = climbed.measures.iter().filter(|measure| measure.figures.is_some());
-    for note in measured.filter_map(|measure| measure.note.as_ref()) {
-        if !notes.contains(note) {
-            notes.push(note.clone());
+        ),
+        (true, climbed.compared_words.clone()),
+        // Of what cannot be kept the verdict speaks.
+        (climbed.caching.keeps != Keeps::No, climbed.caching.words.clone()),
+        (
+            known.outlives_micro() && (has(Step::Microcache) || has(Step::Lock)),
+            format!("\"{micro}\" and \"{lock}\" put the API's own lifetime aside, so that what a second brings can be seen."),
+        ),
+        (
+            climbed.is_local,
+            format!(
+                "API, proxy and load share the {} cores of this machine: what one uses the others lack.",
+                climbed.cores
+            ),
+        ),
+    ];
+    let mut notes = known.notes.clone();
+    notes.extend(all.into_iter().filter_map(|(is_so, note)| is_so.then_some(note)));
+    for note in
+        climbed.measures.iter().filter_map(|measure| measure.figures.as_ref().and(measure.note.clone()))
+    {
+        if !notes.contains(&note) {
+            notes.push(note);
         }
     }
     notes

@@ -5,25 +5,20 @@
 
 use super::chance::FEWEST;
 use crate::peer::Party;
-use crate::report::quantity;
-use crate::step::{self, Step};
+use crate::report::quantity::plural;
+use crate::step::running::Running;
+use crate::step::{self, Fact, Step};
+use crate::target::{Ask, Permission};
 use fastrand::Rng;
+use std::path::PathBuf;
 use std::time::Duration;
 
-/// One measurement to come: a place in the list of measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turn {
-    /// Which round, 0 for the first.
-    pub round: u32,
-    /// Which step.
-    pub step: Step,
-    /// Who stands in front; `None`: nobody.
-    pub party: Option<Party>,
-}
+/// What is measured at once: a step, and who stands in front; `None`: nobody.
+pub type Pair = (Step, Option<Party>);
 
 /// Every step with everybody who is part of it, in the order of the table. The API alone stands in front of nobody.
-pub fn pairs(steps: &[Step], parties: &[Party]) -> Vec<(Step, Option<Party>)> {
-    let of_step = |&step: &Step| -> Vec<(Step, Option<Party>)> {
+pub fn pairs(steps: &[Step], parties: &[Party]) -> Vec<Pair> {
+    let of_step = |&step: &Step| -> Vec<Pair> {
         match step {
             Step::Alone => vec![(step, None)],
             _ => parties.iter().map(|&party| (step, Some(party))).collect(),
@@ -33,16 +28,15 @@ pub fn pairs(steps: &[Step], parties: &[Party]) -> Vec<(Step, Option<Party>)> {
 }
 
 /// Every measurement, in order, of the pairs that can be measured; the order within a round is by chance.
-fn course(pairs: &[(Step, Option<Party>)], rounds: u32, seed: u64) -> Vec<Turn> {
-    let (mut random, mut stops) = (Rng::with_seed(seed), Vec::with_capacity(pairs.len() * rounds as usize));
-    let mut order = pairs.to_vec();
-    for round in 0..rounds {
+fn stops(pairs: &[Pair], rounds: u32, seed: u64) -> Vec<Pair> {
+    let (mut random, mut order, mut stops) = (Rng::with_seed(seed), pairs.to_vec(), Vec::new());
+    for _ in 0..rounds {
         random.shuffle(&mut order);
         if order.len() > 1 && order[0].0 == Step::Alone {
             let other = random.usize(1..order.len());
             order.swap(0, other);
         }
-        stops.extend(order.iter().map(|&(step, party)| Turn { round, step, party }));
+        stops.extend_from_slice(&order);
     }
     stops
 }
@@ -57,10 +51,10 @@ pub struct Around {
 }
 
 impl Around {
-    fn seconds(&self, stop: &Turn) -> f64 {
-        let start = if stop.party == Some(Party::Varnish) { START + VARNISH } else { START };
-        let queue = if stop.step.is_cached() { 0.0 } else { self.queue.as_secs_f64() };
-        start + self.before.as_secs_f64() + queue
+    fn seconds(&self, (step, party): Pair) -> f64 {
+        let start = if party == Some(Party::Varnish) { START + VARNISH } else { START };
+        let queue = if step.has(Fact::Cache) { Duration::ZERO } else { self.queue };
+        start + (self.before + queue).as_secs_f64()
     }
 }
 
@@ -95,30 +89,17 @@ pub struct Windows {
     pub brief: Duration,
 }
 
-impl Windows {
-    /// All as long as the user asked.
-    pub fn asked(each: Duration) -> Windows {
-        Windows { usual: each, brief: each }
-    }
-
-    /// That of a step; `is_brief` says of which answers are kept for a second.
-    pub fn of(&self, step: Step, is_brief: &dyn Fn(Step) -> bool) -> Duration {
-        if is_brief(step) { self.brief } else { self.usual }
-    }
-}
-
 /// Whether a step keeps answers for a second and no longer, where `fallback` is the time for those that say nothing.
 pub fn is_brief(step: Step, fallback: Option<&str>) -> bool {
-    let seconds = |text: &str| step::seconds(text).is_some_and(|seconds| seconds <= 1);
-    let cache = step.features().and_then(|features| features.cache);
-    cache.is_some_and(|cache| cache.micro || fallback.is_some_and(seconds))
+    let is_second = |time: &str| step::seconds(time).is_some_and(|seconds| seconds <= 1);
+    step.has(Fact::Cache) && (step.has(Fact::Micro) || fallback.is_some_and(is_second))
 }
 
 /// Everything to be measured, and for how long each.
 #[derive(Debug, Clone)]
 pub struct Course {
     /// In order.
-    pub stops: Vec<Turn>,
+    pub stops: Vec<Pair>,
     /// How long.
     pub windows: Windows,
     /// How long the whole takes, about.
@@ -140,48 +121,56 @@ pub struct Wish {
     pub seed: u64,
 }
 
-/// Lays the course out.
-pub fn lay_out(
-    pairs: &[(Step, Option<Party>)],
-    wish: Wish,
-    around: Around,
-    is_brief: &dyn Fn(Step) -> bool,
-) -> Course {
-    let of_rounds = |(rounds, shortest): (u32, f64)| {
-        let stops = course(pairs, rounds, wish.seed);
-        let windows = || windows(&stops, wish.limit, shortest, around, is_brief);
-        let windows = wish.each.map_or_else(windows, Windows::asked);
-        let each = |stop: &Turn| around.seconds(stop) + windows.of(stop.step, is_brief).as_secs_f64();
-        let whole = Duration::from_secs_f64(stops.iter().map(each).sum());
-        Course { stops, windows, whole, rounds }
-    };
-    let least = wish.rounds.unwrap_or(FEWEST);
-    let usual = wish.rounds.map_or(ROUNDS.to_vec(), |rounds| vec![rounds]);
-    let usual = usual.into_iter().map(|rounds| of_rounds((rounds, USUAL)));
-    usual
-        .into_iter()
-        .find(|course| course.whole <= wish.limit)
-        .unwrap_or_else(|| of_rounds((least, SHORTEST)))
+/// What is to be climbed.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// The request, to the API itself.
+    pub ask: Ask,
+    /// Whether an address of the public internet may be loaded.
+    pub may: Permission,
+    /// The steps, in climbing order.
+    pub steps: Vec<Step>,
+    /// Who takes part, each with its program.
+    pub parties: Vec<(Party, PathBuf)>,
+    /// How often, how long, and in which order.
+    pub wish: Wish,
+    /// What the user's own configuration has of the steps.
+    pub running: Option<Running>,
+    /// Connections; `None`: by how slow the API is.
+    pub connections: Option<u32>,
+    /// For how long an answer is kept that says nothing, in the steps that go by the API's headers; `None`: as the
+    /// microcache keeps it. In nginx's notation with one unit.
+    pub fallback: Option<String>,
+    /// Threads of this process that are the API, by the beginning of their names; `None`: it is another process.
+    pub own_api: Option<&'static str>,
 }
 
-/// How long each measurement is.
-fn windows(
-    stops: &[Turn],
-    limit: Duration,
-    shortest: f64,
-    around: Around,
-    is_brief: &dyn Fn(Step) -> bool,
-) -> Windows {
-    let overhead: f64 = stops.iter().map(|stop| around.seconds(stop)).sum();
-    let left = limit.as_secs_f64() - overhead;
-    let brief = stops.iter().filter(|stop| is_brief(stop.step)).count() as f64;
-    let others = stops.len() as f64 - brief;
-    let all = left / stops.len().max(1) as f64;
-    let usual = if all < LIFETIME { (left - brief * LIFETIME) / others.max(1.0) } else { all };
-    // A twentieth of a second is as fine as anybody wants to read it.
-    let rounded = |seconds: f64| Duration::from_millis(((seconds * 20.0 + 1e-9).floor() * 50.0) as u64);
-    let usual = usual.clamp(shortest, LONGEST);
-    Windows { usual: rounded(usual), brief: rounded(usual.max(LIFETIME)) }
+/// Lays the course out; `fallback` as in [`is_brief`].
+pub fn lay_out(pairs: &[Pair], wish: Wish, around: Around, fallback: Option<&str>) -> Course {
+    let of_rounds = |rounds: u32, shortest: f64| {
+        let stops = stops(pairs, rounds, wish.seed);
+        let overhead: f64 = stops.iter().map(|stop| around.seconds(*stop)).sum();
+        let brief = stops.iter().filter(|(step, _)| is_brief(*step, fallback)).count() as f64;
+        let (all, others) = (stops.len() as f64, stops.len() as f64 - brief);
+        let fitting = || {
+            let left = wish.limit.as_secs_f64() - overhead;
+            let each = left / all.max(1.0);
+            let usual = if each < LIFETIME { (left - brief * LIFETIME) / others.max(1.0) } else { each };
+            // A twentieth of a second is as fine as anybody wants to read it.
+            let rounded =
+                |seconds: f64| Duration::from_millis(((seconds * 20.0 + 1e-9).floor() * 50.0) as u64);
+            let usual = usual.clamp(shortest, LONGEST);
+            Windows { usual: rounded(usual), brief: rounded(usual.max(LIFETIME)) }
+        };
+        let windows = wish.each.map_or_else(fitting, |each| Windows { usual: each, brief: each });
+        let measured = windows.usual.mul_f64(others) + windows.brief.mul_f64(brief);
+        Course { stops, windows, whole: Duration::from_secs_f64(overhead) + measured, rounds }
+    };
+    let usual = wish.rounds.map_or(ROUNDS.to_vec(), |rounds| vec![rounds]).into_iter();
+    usual
+        .map(|rounds| of_rounds(rounds, USUAL))
+        .find(|course| course.whole <= wish.limit)
+        .unwrap_or_else(|| of_rounds(wish.rounds.unwrap_or(FEWEST), SHORTEST))
 }
 
 /// Connections where the user names none: what wrk's users take, and fewer in front of an API so slow that more would only
@@ -206,7 +195,7 @@ pub struct Breadth {
 /// As many requests at once in every step, and never more than the others have `connections`: over HTTP/2 they are streams
 /// of a few. Every thread of the generator has a connection of its own where there are two streams for it.
 pub fn breadth(step: Step, connections: u32, threads: u32) -> Breadth {
-    if !step.is_http2() {
+    if !step.has(Fact::Http2) {
         return Breadth { connections, streams: 1 };
     }
     let fewest = threads.min(connections / 2).max(1);
@@ -214,14 +203,14 @@ pub fn breadth(step: Step, connections: u32, threads: u32) -> Breadth {
     Breadth { connections: shared, streams: connections / shared }
 }
 
-impl Breadth {
-    /// In words: `5 connections with 10 streams each`.
-    pub fn words(self) -> String {
-        let count = |number: u32, what: &str| {
-            let s = if number == 1 { "" } else { "s" };
-            format!("{} {what}{s}", quantity::count(u64::from(number)))
-        };
-        let each = if self.connections == 1 { "" } else { " each" };
-        format!("{} with {}{each}", count(self.connections, "connection"), count(self.streams, "stream"))
-    }
+/// What the requests at once are on, in words: `50 connections`, `50 connections (over HTTP/2: 5 connections with 10 streams each)`.
+pub fn told(connections: u32, over_http2: Option<Breadth>) -> String {
+    let plural = |number: u32, what: &str| plural(number.into(), what);
+    let shared = over_http2.map_or_else(String::new, |shared| {
+        let each = if shared.connections == 1 { "" } else { " each" };
+        let (connections, streams) =
+            (plural(shared.connections, "connection"), plural(shared.streams, "stream"));
+        format!(" (over HTTP/2: {connections} with {streams}{each})")
+    });
+    plural(connections, "connection") + &shared
 }

@@ -1,8 +1,10 @@
-//! What the API answers without a proxy: asked before anything is measured, so that a mistake costs a sentence.
+//! What the API answers without a proxy, to the user and as somebody else: asked before anything is measured, so that a mistake costs a
+//! sentence.
 //!
-//! A handful of requests, one after the other. What they mean is `correctness`'s to say. Next: `climb`.
+//! A handful of requests, one after the other. What they mean is `correctness`'s to say. Strangers are bounded in time: where the API is
+//! slow, those that are left over are named. Next: `climb`; `measuring`, which asks each step as the same strangers.
 
-use crate::correctness::{self, Caching, Direct, How, Keeps, Standard, Telling};
+use crate::correctness::{self, Apart, Caching, How, Keeps, Standard, Telling, Who, values};
 use crate::plan::Target;
 use crate::probe::{self, ProbeError, Reply};
 use crate::step::{self, MICRO};
@@ -11,6 +13,7 @@ use crate::target::{self, Ask, Permission};
 use crate::unmeasured::Unmeasured;
 use crate::verdict::Once;
 use millstream_cache::Now;
+use millstream_net::clock;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -18,10 +21,22 @@ use std::time::Duration;
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The longest body that is compared; one that is longer is taken for endless.
-pub(super) const LARGEST: usize = 64 << 20;
+const LARGEST: usize = 64 << 20;
 
-/// How often it is asked whether its body is another one now: it may be one of two.
-const AGAIN: usize = 5;
+/// What asking as all strangers may take.
+const ALL: Duration = Duration::from_secs(20);
+
+/// Requests that a stranger takes where nothing is different: its own, and with changing bodies two more.
+const OF_BODY: u32 = 1;
+const OF_WORDS: u32 = 3;
+
+/// Why bodies are no longer compared.
+const CHANGED: &str = "The API's own body changed while it was asked";
+
+/// What is said where bodies change by themselves.
+const ONLY_WORDS: &str = "Whether the API answers other clients differently was judged by the status and by the words that stay the \
+                          same in its bodies. A difference in what changes with every request anyway cannot be told: a cache \
+                          that mixes clients up there goes unnoticed.";
 
 /// What is known of the API before the climb.
 #[derive(Debug)]
@@ -31,19 +46,32 @@ pub(super) struct Known {
     /// That address, which the proxies get.
     pub address: SocketAddr,
     /// Its first answer.
-    pub own: Direct,
+    pub own: Reply,
     /// Its second.
-    pub again: Direct,
+    pub again: Reply,
     pub standard: Standard,
     pub caching: Caching,
     /// Single requests, timed.
     pub samples: Vec<Once>,
     /// Strangers whom it answers differently, and their requests.
     pub strangers: Vec<(Telling, Target)>,
-    /// Whose answers are others' too, and why they are not to be cached, a sentence each.
-    pub personal: Vec<String>,
     /// What is to be said of all that.
     pub notes: Vec<String>,
+}
+
+/// Asks once, which waits until whoever asked before has been answered; within: why there is no answer.
+///
+/// # Errors
+/// [`Unmeasured::Stopped`].
+pub(super) fn answer(
+    target: &Target,
+    within: Duration,
+    stop: &Stop,
+) -> Result<Result<Reply, ProbeError>, Unmeasured> {
+    match probe::once_unless(stop, target, within, LARGEST) {
+        Err(ProbeError::Stopped) => Err(Unmeasured::Stopped),
+        told => Ok(told),
+    }
 }
 
 /// Asks the API.
@@ -51,26 +79,28 @@ pub(super) struct Known {
 /// # Errors
 /// One sentence: it is not there, answers with an error, or cannot be put behind a proxy. Or the user wants to stop.
 pub(super) fn know(ask: &Ask, may: Permission, stop: &Stop) -> Result<Known, Unmeasured> {
-    let target = target::resolve(ask, may).map_err(|error| error.to_string())?;
+    let target = target::resolve(ask, may)?;
     if target.tls.is_some() {
         return Err(Unmeasured::Because(format!(
             "\"{}\": the proxies of the ladder speak plain HTTP to the API; give the address where it does",
             ask.url
         )));
     }
-    know_of(target, ask, stop)
+    let mut known = know_of(target, ask, stop)?;
+    ask_as_strangers(&mut known, ask, may, stop)?;
+    Ok(known)
 }
 
 /// Asks the API at its addresses; from its first answer on, at the one that answered.
-pub(super) fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Known, Unmeasured> {
-    let first = probe::once_unless(stop, &target, PATIENCE, LARGEST)?;
+fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Known, Unmeasured> {
+    let own = answer(&target, PATIENCE, stop)??;
+    let address = own.address;
     // RFC 8305 §5: an address that refuses is passed over, by the load and by the proxies as well.
-    target.addresses = vec![first.address];
-    let once = || probe::once_unless(stop, &target, PATIENCE, LARGEST);
-    let second = once()?;
-    let mut samples = vec![Once::of(&first), Once::of(&second)];
+    target.addresses = vec![address];
+    let again = answer(&target, PATIENCE, stop)??;
+    let mut samples = vec![Once::of(&own), Once::of(&again)];
     while !Once::are_enough(&samples) {
-        samples.push(Once::of(&once()?));
+        samples.push(Once::of(&answer(&target, PATIENCE, stop)??));
         Once::pass_over_a_queue(&mut samples);
     }
     let method = match ask.method.as_str() {
@@ -78,9 +108,6 @@ pub(super) fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Know
         "" => "POST",
         method => method,
     };
-    let mut notes = Vec::new();
-    let address = first.address;
-    let (own, again) = (seen(first), seen(second));
     let mut standard = correctness::standard(&own, &again)?;
     if ask.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"))
         && standard.how == How::Body
@@ -90,23 +117,84 @@ pub(super) fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Know
         // A compressed body may be as short as it likes.
         standard.lengths.0 = 1.0;
     }
+    let mut notes = Vec::new();
     if own.status >= 300 {
         let to = own.field("location").map_or(String::new(), |to| format!(" to {to}"));
         notes.push(format!("The API answers {}{to}: is that the page that you mean?", own.status));
     }
     let caching = correctness::caching(&own, method, &ask.fields, Now::read());
-    Ok(Known {
-        target,
-        address,
-        own,
-        again,
-        standard,
-        caching,
-        samples,
-        strangers: Vec::new(),
-        personal: Vec::new(),
-        notes,
-    })
+    Ok(Known { target, address, own, again, standard, caching, samples, strangers: Vec::new(), notes })
+}
+
+/// Asks as each stranger, and keeps those whom the API answers differently.
+///
+/// # Errors
+/// [`Unmeasured::Stopped`].
+fn ask_as_strangers(known: &mut Known, ask: &Ask, may: Permission, stop: &Stop) -> Result<(), Unmeasured> {
+    let mut all = Vec::new();
+    for (field, fields) in correctness::strangers(&ask.fields) {
+        // Resolved anew, it may be another of several addresses, which would answer for itself.
+        if let Ok(mut target) = target::resolve(&Ask { fields, ..ask.clone() }, may) {
+            target.addresses.clone_from(&known.target.addresses);
+            all.push((field, target));
+        }
+    }
+    go_through(known, &all, stop)
+}
+
+/// From now on bodies are not compared: the API's own turned out to differ. Those whom it answers differently are asked for
+/// anew, for other things must tell now.
+///
+/// # Errors
+/// [`Unmeasured::Stopped`].
+pub(super) fn loosen(known: &mut Known, stop: &Stop) -> Result<(), Unmeasured> {
+    let found = std::mem::take(&mut known.strangers).into_iter();
+    let found: Vec<_> = found.map(|(telling, target)| (telling.field, target)).collect();
+    known.standard = correctness::loose(&known.own, &known.own, CHANGED);
+    go_through(known, &found, stop)
+}
+
+fn go_through(known: &mut Known, strangers: &[(String, Target)], stop: &Stop) -> Result<(), Unmeasured> {
+    if known.caching.keeps == Keeps::No {
+        return Ok(());
+    }
+    let how = known.standard.how;
+    let each = known.alone() * if how == How::Body { OF_BODY } else { OF_WORDS };
+    let (began, mut left_out) = (clock::now(), Vec::new());
+    known.strangers.clear();
+    for (field, stranger) in strangers {
+        let mut ask = |who| {
+            let target = if who == Who::User { &known.target } else { stranger };
+            answer(target, PATIENCE, stop).ok()?.ok()
+        };
+        let is_late = clock::now() - began + each > ALL;
+        let found = if is_late { None } else { correctness::tell_apart(how, &known.own, &mut ask) };
+        match found {
+            _ if stop.is_asked() => return Err(Unmeasured::Stopped),
+            Some(Apart::Yes(answer, difference)) => {
+                let telling = Telling { field: field.clone(), answer, difference };
+                known.strangers.push((telling, stranger.clone()));
+            }
+            Some(Apart::No) => {}
+            Some(Apart::Changed) => {
+                // With what is left of it: bodies are not compared any more, so nothing can change once again.
+                known.standard = correctness::loose(&known.own, &known.own, CHANGED);
+                return go_through(known, strangers, stop);
+            }
+            None => left_out.push(field.as_str()),
+        }
+    }
+    if !left_out.is_empty() {
+        known.notes.push(format!(
+            "Whether the API answers by these fields was not found out, for it is too slow to ask or gave no answer: {}. A \
+             cache that mixes clients up by one of them goes unnoticed.",
+            left_out.join(", ")
+        ));
+    }
+    if how == How::StatusAndLength && !known.notes.iter().any(|note| note == ONLY_WORDS) {
+        known.notes.push(ONLY_WORDS.to_owned());
+    }
+    Ok(())
 }
 
 impl Known {
@@ -125,38 +213,8 @@ impl Known {
     /// no answer.
     pub(super) fn revalidates(&self) -> bool {
         let says = |value: &str| value.to_ascii_lowercase().contains("stale-while-revalidate");
-        self.own.all("cache-control").any(says)
+        values(&self.own, "cache-control").any(says)
     }
-
-    /// Once more without a proxy, which waits until whoever asked before has been answered; `None`: no answer.
-    ///
-    /// # Errors
-    /// [`Unmeasured::Stopped`].
-    pub(super) fn once_more(&self, within: Duration, stop: &Stop) -> Result<Option<Reply>, Unmeasured> {
-        match probe::once_unless(stop, &self.target, within, LARGEST) {
-            Err(ProbeError::Stopped) => Err(Unmeasured::Stopped),
-            told => Ok(told.ok()),
-        }
-    }
-
-    /// Whether it now answers with another body than before, if only now and then.
-    ///
-    /// # Errors
-    /// [`Unmeasured::Stopped`].
-    pub(super) fn has_changed(&self, within: Duration, stop: &Stop) -> Result<bool, Unmeasured> {
-        for _ in 0..AGAIN {
-            let now = self.once_more(within, stop)?;
-            if now.is_some_and(|answer| answer.status == self.own.status && answer.body != self.own.body) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-}
-
-/// The answer without its times.
-pub(super) fn seen(answer: Reply) -> Direct {
-    Direct { status: answer.status, fields: answer.fields, body: answer.body }
 }
 
 #[cfg(test)]

@@ -1,75 +1,55 @@
 //! One measurement: a step put up, looked at once, loaded, and asked as strangers would.
 
-use super::course::{Turn, Windows, breadth, is_brief};
+use super::course::{Order, Windows, breadth, is_brief};
 use super::direct::{self, Known};
-use super::result::{Measure, Round};
-use super::stand::{Certificate, Programs, Stand, StandError};
-use crate::correctness::{Direct, How, changed, mixed_up, stream};
+use super::result::{Climbed, Round};
+use super::stand::Stand;
+use crate::correctness::{changed, mixed_up, stream};
 use crate::drive;
 use crate::http2_request::Http2Request;
-use crate::party::{API, GENERATOR, Meter, Metered, PROXY, Whose, time_wait_of_late};
-use crate::peer::Party;
+use crate::party::{API, GENERATOR, Meter, PROXY, Whose, time_wait_of_late};
+use crate::peer::{Party, Reached};
 use crate::plan::{Plan, Target, Way};
-use crate::probe::{self, ProbeError};
-use crate::progress::Progress;
-use crate::step::{Step, StepSetting};
-use crate::stop;
+use crate::probe::Reply;
+use crate::progress::Live;
+use crate::step::{Fact, Step, StepSetting};
+use crate::stop::Stop;
 use crate::unmeasured::Unmeasured;
 use crate::verdict::Once;
+use rcgen::{CertifiedKey, KeyPair};
+use std::io::Stderr;
+use std::net::SocketAddr;
+use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How often the API is asked whether the queue of the step before is gone.
 const SETTLING: usize = 3;
 
+/// How often it is asked whether its body is another one now: it may be one of two.
+const AGAIN: usize = 5;
+
 /// The share of answers that the API gives itself where none is kept, but for those on their way at the beginning and end.
 const PASSED_ON: f64 = 0.9;
-
-/// What is going on, for who watches.
-#[derive(Debug)]
-pub enum Sight<'a> {
-    /// A line that stays.
-    Said(&'a str),
-    /// A measurement begins: which of how many, and what.
-    Begins {
-        /// The first is 1.
-        number: usize,
-        /// How many there are.
-        of: usize,
-        /// Step and party.
-        what: &'a str,
-    },
-    /// How it goes.
-    Goes(&'a Progress),
-}
 
 /// Letters shown of why a peer did not start, from the start and from the end: what it said may be pages long, and the
 /// reason stands first or last.
 const SHOWN: (usize, usize) = (100, 200);
 
-/// What all measurements have in common.
+/// A climb while it goes on.
 pub(super) struct Bench<'a> {
-    pub connections: u32,
-    pub threads: u32,
+    pub order: &'a Order,
+    pub stop: &'a Stop,
+    pub known: Known,
+    /// What it has come to so far.
+    pub climbed: Climbed,
     pub windows: Windows,
     pub warm_up: Duration,
     pub timeout: Duration,
-    pub fallback: Option<String>,
-    pub programs: Programs,
-    pub certificate: Certificate,
+    /// For this machine's own address, made for one climb.
+    pub certificate: CertifiedKey<KeyPair>,
+    /// Whose CPU is the API's; `None`: it is elsewhere, or may not be looked at.
     pub api: Option<Whose>,
-    pub generator: Whose,
-    pub known: Known,
-    pub stop: &'a stop::Stop,
-}
-
-/// What came of one.
-#[derive(Debug)]
-pub(super) struct Seen {
-    pub round: Round,
-    pub found: Metered,
-    /// Single requests through the proxy, timed.
-    pub through: Vec<Once>,
 }
 
 /// A long text without its middle.
@@ -83,110 +63,85 @@ fn shortened(text: &str) -> String {
     format!("{} … {}", part(&letters[..start]), part(&letters[letters.len() - end..]))
 }
 
-/// The request as clients of a step send it; an error is why they cannot.
-fn of_step(target: &Target, step: Step) -> Result<Target, &'static str> {
-    let http2 = match step.is_http2() {
-        true => Some(Arc::new(Http2Request::of(&target.request, step.is_tls())?)),
-        false => None,
-    };
-    // The proxy's certificate was made for it just now.
-    let way = Way { insecure: true, ..Way::default() };
-    Ok(Target { tls: step.is_tls().then(|| "localhost".to_owned()), way, http2, ..target.clone() })
-}
-
 impl Bench<'_> {
-    /// Measures a step; `None` where the party cannot do it after all, which the measure then says.
+    /// Measures once more what is at a place among the measures; `None` where the party cannot do it after all, which the measure then says.
     pub(super) fn measure(
         &mut self,
-        stop: &Turn,
-        measure: &mut Measure,
-        watch: &mut dyn FnMut(Sight<'_>),
-    ) -> Result<Option<Seen>, Unmeasured> {
+        at: usize,
+        live: &mut Live<Stderr>,
+    ) -> Result<Option<Round>, Unmeasured> {
         self.settle()?;
-        let Some(party) = stop.party else {
-            let target = self.known.target.clone();
-            return self.load(stop.step, &target, None, watch).map(Some);
+        let measure = &self.climbed.measures[at];
+        let (step, mut wrong) = (measure.step, measure.wrong.clone());
+        let Some(party) = self.order.parties.iter().find(|(party, _)| Some(*party) == measure.party) else {
+            return self.load(step, self.known.target.clone(), None, live).map(Some);
         };
-        let origin = self.known.address.to_string();
         let setting = StepSetting {
             port: 0,
-            origin: &origin,
-            fallback: self.fallback.as_deref(),
-            workers: "auto",
+            origin: &self.known.address.to_string(),
+            fallback: self.climbed.fallback.as_deref(),
             puts_aside: self.known.outlives_micro(),
         };
-        let target = match of_step(&self.known.target, stop.step) {
+        let stand = match Stand::put_up(party, step, &setting, &self.certificate, self.stop) {
+            // Without this program there is no ladder; without a peer there is one without it.
+            Err(Unmeasured::Because(why)) if party.0 != Party::Millstream => {
+                self.climbed.measures[at].cannot = Some(format!("(not started: {})", shortened(&why)));
+                return Ok(None);
+            }
+            stand => stand?,
+        };
+        let target = match self.through(&self.known.target, step, stand.address) {
             Ok(target) => target,
             Err(why) => {
-                measure.cannot = Some(format!("is not asked: the request is none of HTTP/2, because {why}"));
+                let why = format!("is not asked: the request is none of HTTP/2, because {why}");
+                self.climbed.measures[at].cannot = Some(why);
                 return Ok(None);
             }
         };
-        let (programs, certificate) = (&self.programs, &self.certificate);
-        let stand = match Stand::put_up(party, stop.step, &setting, programs, certificate, self.stop) {
-            Ok(stand) => stand,
-            Err(StandError::Stopped) => return Err(Unmeasured::Stopped),
-            // Without this program there is no ladder; without a peer there is one without it.
-            Err(StandError::Failed(why)) if party == Party::Millstream => return Err(why.into()),
-            Err(StandError::Cannot(why)) => {
-                measure.cannot = Some(why);
-                return Ok(None);
-            }
-            Err(StandError::Failed(why)) => {
-                measure.cannot = Some(format!("(not started: {})", shortened(&why)));
-                return Ok(None);
-            }
-        };
-        let target = self.through(&stand, target);
         let mut through = Vec::new();
         while !Once::are_enough(&through) {
-            match probe::once_unless(self.stop, &target, self.timeout, direct::LARGEST) {
-                Ok(answer) => {
-                    through.push(Once::of(&answer));
-                    let given = direct::seen(answer);
-                    if measure.wrong.is_none() {
-                        measure.wrong = self.other_page(&given)?;
-                    }
+            match direct::answer(&target, self.timeout, self.stop)? {
+                Ok(given) => {
+                    through.push(Once::of(&given));
+                    wrong = if wrong.is_none() { self.other_page(&given)? } else { wrong };
                 }
-                Err(ProbeError::Stopped) => return Err(Unmeasured::Stopped),
                 Err(error) => {
-                    measure.wrong = Some(format!("it gives no answer: {error}"));
+                    wrong = Some(format!("it gives no answer: {error}"));
                     break;
                 }
             }
         }
-        let mut seen = self.load(stop.step, &target, Some(&stand), watch)?;
-        seen.through = through;
-        if stop.step.is_cached() && stop.round == 0 && measure.wrong.is_none() {
-            measure.wrong = self.kept_stream(&seen.round);
+        let round = Round { through, ..self.load(step, target, Some(&stand), live)? };
+        let measure = &self.climbed.measures[at];
+        if wrong.is_none() && step.has(Fact::Cache) && measure.rounds.is_empty() {
+            let kept = self.kept_stream(&round);
+            wrong = if kept.is_none() { self.as_strangers(&stand, step)? } else { kept };
         }
-        if stop.step.is_cached() && stop.round == 0 && measure.wrong.is_none() {
-            measure.wrong = self.as_strangers(&stand, stop.step)?;
-        }
-        Ok(Some(seen))
+        self.climbed.measures[at].wrong = wrong;
+        Ok(Some(round))
     }
 
-    /// The same request to a proxy.
-    fn through(&self, stand: &Stand, target: Target) -> Target {
-        Target { addresses: vec![stand.address], expect: self.known.standard.expect.clone(), ..target }
+    /// A request as clients of a step send it to its proxy; an error is why they cannot.
+    fn through(&self, target: &Target, step: Step, proxy: SocketAddr) -> Result<Target, &'static str> {
+        let http2 = step.has(Fact::Http2).then(|| Http2Request::of(&target.request, true)).transpose()?;
+        Ok(Target {
+            addresses: vec![proxy],
+            tls: step.has(Fact::Tls).then(|| "localhost".to_owned()),
+            // The proxy's certificate was made for it just now.
+            way: Way { insecure: true, ..Way::default() },
+            http2: http2.map(Arc::new),
+            ..target.clone()
+        })
     }
 
     /// Why a single answer is not the API's; the load looks at the statuses and bodies of all others.
-    fn other_page(&self, given: &Direct) -> Result<Option<String>, Unmeasured> {
-        let Known { own, again, standard, .. } = &self.known;
-        if standard.how == How::Body && given.body != own.body && given.status == own.status {
-            let (theirs, ours) = (given.body.len(), own.body.len());
-            return Ok(Some(format!(
-                "it gives another body than the API's own ({theirs} bytes instead of {ours})"
-            )));
-        }
-        if !standard.expect.allows(given.status) {
-            return Ok(Some(format!("it answers {} where the API answers {}", given.status, own.status)));
-        }
-        let Some(field) = changed([own, again], given) else { return Ok(None) };
+    fn other_page(&self, given: &Reply) -> Result<Option<String>, Unmeasured> {
+        let Known { target, own, again, standard, .. } = &self.known;
+        let wrong = standard.wrong_page(own, given);
+        let Some(field) = changed([own, again], given).filter(|_| wrong.is_none()) else { return Ok(wrong) };
         // A time that is in it changes by itself, which the API is asked about.
-        let now = self.known.once_more(self.timeout, self.stop)?.map(direct::seen);
-        let is_steady = now.is_some_and(|now| changed([own, again], &now).is_none());
+        let now = direct::answer(target, self.timeout, self.stop)?;
+        let is_steady = now.is_ok_and(|now| changed([own, again], &now).is_none());
         Ok(is_steady.then(|| format!("it gives another {field} than the API's own")))
     }
 
@@ -200,23 +155,21 @@ impl Bench<'_> {
 
     /// Asks as each stranger whom the API answers differently, and as the user just before; why what came is wrong.
     fn as_strangers(&self, stand: &Stand, step: Step) -> Result<Option<String>, Unmeasured> {
-        let known = &self.known;
-        let once = |target: &Target| {
-            let target = match of_step(target, step) {
-                Ok(target) => self.through(stand, target),
+        let Known { target, standard, strangers, .. } = &self.known;
+        let once = |target: &Target| -> Result<Result<Reply, String>, Unmeasured> {
+            let target = match self.through(target, step, stand.address) {
+                Ok(target) => target,
                 Err(why) => return Ok(Err(why.to_owned())),
             };
-            match probe::once_unless(self.stop, &target, self.timeout, direct::LARGEST) {
-                Err(ProbeError::Stopped) => Err(Unmeasured::Stopped),
-                told => Ok(told.map(direct::seen).map_err(|error| error.to_string())),
-            }
+            let told = direct::answer(&target, self.timeout, self.stop)?;
+            Ok(told.map_err(|error| error.to_string()))
         };
-        for (telling, target) in &known.strangers {
-            let meanwhile = once(&known.target)?.ok();
-            let wrong = match once(target)? {
-                Ok(given) => mixed_up(&known.standard, &known.own, meanwhile.as_ref(), telling, &given),
+        for (telling, stranger) in strangers {
+            let meanwhile = once(target)?.ok();
+            let wrong = match once(stranger)? {
+                Ok(given) => mixed_up(standard.how, meanwhile.as_ref(), telling, &given),
                 Err(error) => {
-                    Some(format!("a request with another {} got no answer: {error}", telling.stranger.field))
+                    Some(format!("a request with another {} got no answer: {error}", telling.field))
                 }
             };
             if wrong.is_some() {
@@ -226,20 +179,28 @@ impl Bench<'_> {
         Ok(None)
     }
 
-    /// Whether the API gives another body than before, also when nobody else asks any more.
+    /// Whether the API gives another body than before, if only now and then, also when nobody else asks any more.
     ///
     /// # Errors
     /// [`Unmeasured::Stopped`].
     pub(super) fn has_changed(&self) -> Result<bool, Unmeasured> {
         self.settle()?;
-        self.known.has_changed(self.timeout, self.stop)
+        let Known { target, own, .. } = &self.known;
+        for _ in 0..AGAIN {
+            let now = direct::answer(target, self.timeout, self.stop)?;
+            if now.is_ok_and(|now| now.status == own.status && now.body != own.body) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Waits until the API has answered whom the step before left waiting: a request of its own stands behind them.
     fn settle(&self) -> Result<(), Unmeasured> {
         let quick = self.known.alone() * 3 + Duration::from_millis(20);
         for _ in 0..SETTLING {
-            if self.known.once_more(self.timeout, self.stop)?.is_none_or(|answer| answer.total < quick) {
+            let told = direct::answer(&self.known.target, self.timeout, self.stop)?;
+            if !told.is_ok_and(|answer| answer.total >= quick) {
                 break;
             }
         }
@@ -249,60 +210,53 @@ impl Bench<'_> {
     fn load(
         &self,
         step: Step,
-        target: &Target,
+        target: Target,
         stand: Option<&Stand>,
-        watch: &mut dyn FnMut(Sight<'_>),
-    ) -> Result<Seen, Unmeasured> {
-        let target = Target { expect: self.known.standard.expect.clone(), ..target.clone() };
-        let breadth = breadth(step, self.connections, self.threads);
+        live: &mut Live<Stderr>,
+    ) -> Result<Round, Unmeasured> {
+        let Climbed { connections, threads, fallback, .. } = &self.climbed;
+        let breadth = breadth(step, *connections, *threads);
+        let Windows { usual, brief } = self.windows;
+        let window = if is_brief(step, fallback.as_deref()) { brief } else { usual };
+        let target = Target { expect: self.known.standard.expect.clone(), ..target };
         let plan = Plan {
             pipeline: breadth.streams,
             warm_up: self.warm_up,
             timeout: self.timeout,
-            ..Plan::closed(
-                target,
-                breadth.connections,
-                self.threads.min(breadth.connections),
-                self.windows.of(step, &|step| is_brief(step, self.fallback.as_deref())),
-            )
+            ..Plan::closed(target, breadth.connections, (*threads).min(breadth.connections), window)
         };
-        let mut parties = vec![(GENERATOR, self.generator.clone())];
-        parties.extend(stand.map(|stand| (PROXY, Whose::Tree(stand.id()))));
-        parties.extend(self.api.clone().map(|api| (API, api)));
-        let mut meter = Meter::new(parties);
+        let own = process::id();
+        let generator = match self.order.own_api {
+            Some(name) => Whose::OtherThreads(own, name.to_owned()),
+            None => Whose::Process(own),
+        };
+        let parties = [
+            (GENERATOR, Some(generator)),
+            (PROXY, stand.map(|stand| Whose::Tree(stand.id()))),
+            (API, self.api.clone()),
+        ];
+        let parties = parties.into_iter().filter_map(|(name, whose)| Some((name, whose?)));
+        let mut meter = Meter::new(parties.collect());
         let mut reached_before = None;
         let outcome = drive::run(&plan, self.stop.flag(), &mut |progress| {
             if !progress.warming {
                 reached_before = reached_before.or_else(|| stand.and_then(Stand::reached));
                 meter.watch(progress);
             }
-            watch(Sight::Goes(progress));
-        })
-        .map_err(|error| error.to_string())?;
+            live.show(progress);
+        })?;
         let reached = match stand {
             // What it fetches while it answers with what is stale is in no log.
-            Some(stand) if stand.logs() && step.is_cached() && self.known.revalidates() => None,
-            Some(stand) if !stand.passes_all() => {
+            Some(Stand { counts: Some(Reached::Lines(_)), .. }) if self.known.revalidates() => None,
+            Some(stand) if stand.counts.is_some() => {
                 stand.reached().zip(reached_before).map(|(after, before)| after.saturating_sub(before))
             }
             // What nobody keeps is asked for every time.
             _ => Some(outcome.counts.answers + outcome.counts.errors.total()),
         };
-        let found = meter.found();
-        // The meter's first look comes a little after the start and its last before the end.
-        let whole = |name: &str| {
-            let spent = found.of(name).filter(|spent| spent.seconds > 0.0)?;
-            Some(spent.cpu_seconds / spent.seconds * outcome.seconds)
-        };
         let mut addresses = vec![self.known.address];
         addresses.extend(stand.map(|stand| stand.address));
-        let round = Round {
-            reached,
-            proxy_seconds: whole(PROXY),
-            origin_seconds: whole(API),
-            time_wait: Some(time_wait_of_late(&addresses, self.warm_up.as_secs_f64() + outcome.seconds)),
-            outcome,
-        };
-        Ok(Seen { round, found, through: Vec::new() })
+        let time_wait = time_wait_of_late(&addresses, self.warm_up.as_secs_f64() + outcome.seconds);
+        Ok(Round { outcome, reached, time_wait, found: meter.found(), through: Vec::new() })
     }
 }

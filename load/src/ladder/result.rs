@@ -3,15 +3,17 @@
 //! Pure: rounds in, figures out. A step of which any answer was wrong keeps its figures and loses its factor: it is never
 //! counted. Next: `worth` and `table`, which read it.
 
-use super::course::Breadth;
+use super::course::{self, Breadth};
 use crate::correctness::{Caching, How};
 use crate::outcome::{Errors, Outcome};
+use crate::party::Metered;
 use crate::peer::Party;
 use crate::rank::median;
 use crate::report::{json, quantity};
-use crate::step::Step;
 use crate::step::running::Running;
+use crate::step::{Fact, Step};
 use crate::stop::CutShort;
+use crate::verdict::Once;
 use serde::{Deserialize, Serialize};
 
 /// A whole climb.
@@ -80,6 +82,9 @@ pub struct Measure {
     pub note: Option<String>,
     /// What was measured; `None`: it was not, or could not be.
     pub figures: Option<Figures>,
+    /// The rounds that the figures are of, in order.
+    #[serde(skip)]
+    pub rounds: Vec<Round>,
 }
 
 /// What was measured of one step of one party.
@@ -150,36 +155,41 @@ pub struct Cpu {
 }
 
 /// One round of one step of one party.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Round {
     /// What the generator saw.
     pub outcome: Outcome,
     /// Requests that reached the API meanwhile.
     pub reached: Option<u64>,
-    /// CPU seconds of the proxy meanwhile.
-    pub proxy_seconds: Option<f64>,
-    /// CPU seconds of the API meanwhile.
-    pub origin_seconds: Option<f64>,
     /// Sockets that went into TIME_WAIT meanwhile.
-    pub time_wait: Option<u64>,
+    pub time_wait: u64,
+    /// What `generator`, `proxy` and `api` used and wanted meanwhile.
+    pub found: Metered,
+    /// Single requests through the proxy, timed.
+    pub through: Vec<Once>,
+}
+
+impl Round {
+    /// CPU seconds of a party meanwhile: the first look at it comes a little after the start and the last before the end.
+    fn cpu_seconds(&self, party: &str) -> Option<f64> {
+        let spent = self.found.of(party).filter(|spent| spent.seconds > 0.0)?;
+        Some(spent.cpu_seconds / spent.seconds * self.outcome.seconds)
+    }
 }
 
 /// Figures of all rounds of a step; `None` of none. The factor is set by [`compare`].
 pub fn figures(rounds: &[Round]) -> Option<Figures> {
     let first = &rounds.first()?.outcome;
-    let each = |value: &dyn Fn(&Round) -> f64| median(rounds.iter().map(value).collect());
-    let rates: Vec<f64> = rounds.iter().map(|round| round.outcome.rate()).collect();
+    let middle = |value: &dyn Fn(&Round) -> f64| median(rounds.iter().map(value).collect());
     let sum = |value: &dyn Fn(&Round) -> u64| rounds.iter().map(value).sum::<u64>();
-    let answers = sum(&|round| round.outcome.counts.answers);
     let whole = |round: &Round| round.outcome.counts.whole();
-    let bodies = sum(&|round| round.outcome.counts.bytes_body);
     let per_answer = |value: &dyn Fn(&Round) -> Option<f64>| {
-        let known: Option<Vec<f64>> =
-            rounds.iter().map(|round| Some(value(round)? * 1e6 / whole(round).max(1) as f64)).collect();
-        known.map(median)
+        let each = |round: &Round| Some(value(round)? * 1e6 / whole(round).max(1) as f64);
+        rounds.iter().map(each).collect::<Option<Vec<f64>>>().map(median)
     };
-    let mut all_errors = Errors::default();
-    rounds.iter().for_each(|round| all_errors.add(&round.outcome.counts.errors));
+    let rates: Vec<f64> = rounds.iter().map(|round| round.outcome.rate()).collect();
+    let mut errors = Errors::default();
+    rounds.iter().for_each(|round| errors.add(&round.outcome.counts.errors));
     Some(Figures {
         rate: Spread {
             median: median(rates.clone()),
@@ -188,28 +198,24 @@ pub fn figures(rounds: &[Round]) -> Option<Figures> {
         },
         rates,
         rounds: rounds.len() as u32,
-        seconds: each(&|round| round.outcome.seconds),
+        seconds: middle(&|round| round.outcome.seconds),
         connections: first.connections,
         streams: first.pipeline,
         times: None,
-        p50: each(&|round| round.outcome.latency.percentile(50.0) as f64) as u64,
-        p99: each(&|round| round.outcome.latency.percentile(99.0) as f64) as u64,
-        first_byte_p50: each(&|round| round.outcome.first_byte.percentile(50.0) as f64) as u64,
-        answers,
-        errors: all_errors,
+        p50: middle(&|round| round.outcome.latency.percentile(50.0) as f64) as u64,
+        p99: middle(&|round| round.outcome.latency.percentile(99.0) as f64) as u64,
+        first_byte_p50: middle(&|round| round.outcome.first_byte.percentile(50.0) as f64) as u64,
+        answers: sum(&|round| round.outcome.counts.answers),
+        errors,
         bytes_read: sum(&|round| round.outcome.counts.bytes_read),
-        mean_body: bodies as f64 / sum(&whole).max(1) as f64,
+        mean_body: sum(&|round| round.outcome.counts.bytes_body) as f64 / sum(&whole).max(1) as f64,
         reached: rounds.iter().map(|round| round.reached).sum(),
         cpu: Cpu {
-            proxy: per_answer(&|round| round.proxy_seconds),
-            origin: per_answer(&|round| round.origin_seconds),
+            proxy: per_answer(&|round| round.cpu_seconds("proxy")),
+            origin: per_answer(&|round| round.cpu_seconds("api")),
             generator: per_answer(&|round| Some(round.outcome.generator.cpu_seconds)).unwrap_or(0.0),
         },
-        time_wait: rounds
-            .iter()
-            .map(|round| round.time_wait.map(|sockets| sockets as f64))
-            .collect::<Option<Vec<f64>>>()
-            .map(|sockets| median(sockets) as u64),
+        time_wait: Some(middle(&|round| round.time_wait as f64) as u64),
         floor: rounds.iter().find_map(|round| round.outcome.generator.limits.clone()),
     })
 }
@@ -222,30 +228,23 @@ pub fn wrong(errors: &Errors) -> Option<String> {
         (errors.short_body, "cut short"),
         (errors.malformed, "that are no HTTP"),
     ];
-    let told: Vec<String> = kinds
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| {
-            format!("{} answer{} {what}", quantity::count(*count), if *count == 1 { "" } else { "s" })
-        })
-        .collect();
+    let told = kinds.into_iter().filter(|(count, _)| *count > 0);
+    let told: Vec<String> =
+        told.map(|(count, what)| format!("{} {what}", quantity::plural(count, "answer"))).collect();
     (!told.is_empty()).then(|| told.join(", "))
 }
 
 /// Sets every factor: times the API alone, or, where that was not measured, times the party's own first step. Right answers are what
 /// the API alone is worth, also where it gave others beside them.
 pub fn compare(measures: &mut [Measure]) {
-    let rate = |measure: &Measure| {
-        measure.counted().filter(|figures| figures.answers > 0).map(|figures| figures.rate.median)
-    };
-    let alone = measures.iter().find(|measure| measure.step == Step::Alone);
-    let alone = alone.map(|alone| alone.figures.as_ref().filter(|_| alone.is_base()).map(|f| f.rate.median));
+    let rate = |measure: &Measure| measure.rated().map(|figures| figures.rate.median);
+    let alone = measures.iter().find(|measure| measure.step == Step::Alone).map(rate);
     let able = measures.iter().filter(|measure| measure.cannot.is_none());
     let firsts: Vec<_> = able.map(|measure| (measure.party, rate(measure))).collect();
     for measure in measures {
-        let first = || firsts.iter().find(|(party, _)| *party == measure.party).and_then(|(_, rate)| *rate);
+        let first = || firsts.iter().find(|(party, _)| *party == measure.party)?.1;
         let base = alone.unwrap_or_else(first).filter(|base| *base > 0.0);
-        let times = rate(measure).zip(base).map(|(own, base)| own / base);
+        let times = rate(measure).filter(|_| measure.wrong.is_none()).zip(base).map(|(own, base)| own / base);
         if let Some(figures) = &mut measure.figures {
             figures.times = times;
         }
@@ -253,11 +252,6 @@ pub fn compare(measures: &mut [Measure]) {
 }
 
 impl Figures {
-    /// How the requests at once were spread.
-    pub fn breadth(&self) -> Breadth {
-        Breadth { connections: self.connections, streams: self.streams }
-    }
-
     /// Seconds of all rounds together.
     pub fn whole_seconds(&self) -> f64 {
         (self.seconds * f64::from(self.rounds)).max(f64::MIN_POSITIVE)
@@ -278,10 +272,12 @@ impl Spread {
 }
 
 impl Measure {
-    /// Whether its right answers per second are something to compare with: it gave some, and all others are known as wrong.
-    pub fn is_base(&self) -> bool {
-        let Some(figures) = &self.figures else { return false };
-        figures.answers > 0 && (self.wrong.is_none() || self.wrong == wrong(&figures.errors))
+    /// Its figures, where its right answers per second are something to compare with: it gave some, and no others, or, the API alone, others
+    /// that are all known as wrong.
+    pub fn rated(&self) -> Option<&Figures> {
+        let figures = self.figures.as_ref().filter(|figures| figures.answers > 0)?;
+        let is_known = self.party.is_none() && self.wrong == wrong(&figures.errors);
+        (self.wrong.is_none() || is_known).then_some(figures)
     }
 
     /// Its figures, where they may be counted.
@@ -296,27 +292,22 @@ pub const JSON: json::Kind = "millstream.ladder/1";
 impl Climbed {
     /// How often each step was measured and for how long: `3 rounds of 1.4s`, `2 rounds of 0.5s to 1.2s`.
     pub fn rounds_told(&self) -> String {
-        let mut seconds: Vec<f64> =
-            self.measures.iter().filter_map(|measure| Some(measure.figures.as_ref()?.seconds)).collect();
-        seconds.sort_by(f64::total_cmp);
+        let figures = || self.measures.iter().filter_map(|measure| measure.figures.as_ref());
         // A window ends some microseconds after its time.
-        let ends = [seconds.first(), seconds.last()]
-            .map(|seconds| quantity::span((seconds.unwrap_or(&0.0) * 10.0).round() / 10.0));
-        let s = if self.rounds == 1 { "" } else { "s" };
-        match ends {
-            [least, most] if least == most => format!("{} round{s} of {least}", self.rounds),
-            [least, most] => format!("{} round{s} of {least} to {most}", self.rounds),
-        }
+        let span = |seconds: Option<f64>| quantity::span((seconds.unwrap_or(0.0) * 10.0).round() / 10.0);
+        let least = span(figures().map(|figures| figures.seconds).min_by(f64::total_cmp));
+        let most = span(figures().map(|figures| figures.seconds).max_by(f64::total_cmp));
+        let to = if least == most { String::new() } else { format!(" to {most}") };
+        format!("{} of {least}{to}", quantity::plural(self.rounds.into(), "round"))
     }
 
-    /// What the requests at once were on: `50 connections`, `50 connections (over HTTP/2: 5 connections with 10 streams each)`.
+    /// What the requests at once were on, see [`course::told`].
     pub fn connections_told(&self) -> String {
-        let figures = self.measures.iter().filter(|measure| measure.step.is_http2());
-        let shared = figures.filter_map(|measure| measure.figures.as_ref()).next().map(Figures::breadth);
-        let shared =
-            shared.map_or_else(String::new, |breadth| format!(" (over HTTP/2: {})", breadth.words()));
-        let s = if self.connections == 1 { "" } else { "s" };
-        format!("{} connection{s}{shared}", quantity::count(u64::from(self.connections)))
+        let mut shared = self.measures.iter().filter(|measure| measure.step.has(Fact::Http2));
+        let shared = shared.find_map(|measure| measure.figures.as_ref());
+        let breadth =
+            |figures: &Figures| Breadth { connections: figures.connections, streams: figures.streams };
+        course::told(self.connections, shared.map(breadth))
     }
 
     /// The step at which the user's own configuration stands.

@@ -1,18 +1,18 @@
 //! Figures out of rounds, the order of a climb, and what is said of it.
 
-use super::course::{Around, Turn, Windows, Wish, breadth, connections, is_brief, lay_out, pairs};
+use super::course::{self, Around, Pair, Windows, Wish, breadth, connections, is_brief, lay_out, pairs};
 use super::result::{Climbed, Figures, JSON, Measure, Round, Spread, compare, figures, wrong};
 use super::{page, table, worth};
 use crate::correctness::{Caching, How, Keeps};
 use crate::outcome::{Counts, Errors, Generator, Latency, Outcome};
-use crate::peer::{self, Party};
+use crate::party::{Metered, Spent};
+use crate::peer::Party;
 use crate::plan::Mode;
 use crate::rank::median;
 use crate::report::json;
 use crate::step::running::Running;
-use crate::step::{STEPS, Step, StepSetting};
+use crate::step::{STEPS, Step};
 use crate::stop::CutShort;
-use std::path::Path;
 use std::time::Duration;
 
 fn latency(p50: u64) -> Latency {
@@ -49,12 +49,22 @@ fn round(answers: u64, errors: Errors) -> Round {
         slices: Vec::new(),
         generator: Generator { cpu_seconds: 0.01, ..Generator::default() },
     };
-    Round { outcome, reached: Some(3), proxy_seconds: Some(0.02), origin_seconds: None, time_wait: Some(7) }
+    let proxy = Spent { seconds: 1.0, cpu_seconds: 0.01, ..Spent::default() };
+    let found = Metered { parties: vec![("proxy", proxy)], ..Metered::default() };
+    Round { outcome, reached: Some(3), time_wait: 7, found, through: Vec::new() }
 }
 
 fn measure(step: Step, party: Option<Party>, rates: &[u64]) -> Measure {
     let rounds: Vec<Round> = rates.iter().map(|rate| round(rate * 2, Errors::default())).collect();
-    Measure { step, party, cannot: None, wrong: None, note: None, figures: figures(&rounds) }
+    Measure {
+        step,
+        party,
+        cannot: None,
+        wrong: None,
+        note: None,
+        figures: figures(&rounds),
+        rounds: Vec::new(),
+    }
 }
 
 fn climbed(measures: Vec<Measure>) -> Climbed {
@@ -432,9 +442,9 @@ fn what_a_party_cannot_do_is_a_line_of_the_table() {
     assert!(text.contains("cannot: varnish speaks no TLS itself"), "{text}");
 }
 
-fn laid_out(pairs: &[(Step, Option<Party>)], rounds: u32, seed: u64) -> Vec<Turn> {
+fn laid_out(pairs: &[Pair], rounds: u32, seed: u64) -> Vec<Pair> {
     let wish = Wish { rounds: Some(rounds), each: None, limit: Duration::from_secs(60), seed };
-    lay_out(pairs, wish, Around::default(), &|_| false).stops
+    lay_out(pairs, wish, Around::default(), None).stops
 }
 
 #[test]
@@ -446,7 +456,7 @@ fn every_round_has_all_steps_in_an_order_by_chance_that_its_seed_repeats() {
     assert_ne!(stops, laid_out(&all, 200, 8));
     let mut places = [0; 5];
     for round in stops.chunks(5) {
-        let mut steps: Vec<_> = round.iter().map(|stop| (stop.step, stop.party)).collect();
+        let mut steps = round.to_vec();
         places[steps.iter().position(|pair| pair.0 == Step::Alone).expect("in each round")] += 1;
         steps.sort();
         assert_eq!(steps, all);
@@ -459,17 +469,13 @@ fn every_round_has_all_steps_in_an_order_by_chance_that_its_seed_repeats() {
 fn the_default_ladder_stays_within_two_minutes_and_others_are_given_four_rounds() {
     let steps: Vec<Step> = STEPS.iter().map(|entry| entry.step).collect();
     let wish = Wish { rounds: None, each: None, limit: Duration::from_secs(105), seed: 1 };
-    let setting =
-        StepSetting { port: 0, origin: "127.0.0.1:0", fallback: None, workers: "auto", puts_aside: false };
-    let is_able = |(step, party): &(Step, Option<Party>)| {
-        party.is_none_or(|party| peer::launch(party, *step, &setting, Path::new("/")).is_ok())
-    };
+    let is_able = |(step, party): &Pair| party.is_none_or(|party| party.can(*step).is_ok());
     for (parties, queue, rounds, most) in [(1, 0, 6, 105), (1, 1, 5, 105), (2, 0, 4, 120), (4, 0, 4, 215)] {
         for fallback in [None, Some("1s"), Some("1d")] {
             let around = Around { before: Duration::from_millis(120), queue: Duration::from_secs(queue) };
             let mut pairs = pairs(&steps, &Party::ALL[..parties]);
             pairs.retain(is_able);
-            let course = lay_out(&pairs, wish, around, &|step| is_brief(step, fallback));
+            let course = lay_out(&pairs, wish, around, fallback);
             assert!(course.windows.usual >= Duration::from_millis(250), "{course:?}");
             assert!(course.windows.brief >= Duration::from_millis(1_200), "{course:?}");
             assert!(
@@ -487,8 +493,11 @@ fn what_the_user_asks_for_is_what_is_measured() {
     let each = Duration::from_millis(300);
     let wish = Wish { rounds: Some(7), each: Some(each), limit: Duration::from_secs(1), seed: 0 };
     let pairs = pairs(&[Step::Microcache, Step::Tls], &[Party::Millstream]);
-    let course = lay_out(&pairs, wish, Around::default(), &|step| is_brief(step, None));
-    assert_eq!((course.rounds, course.stops.len(), course.windows), (7, 14, Windows::asked(each)));
+    let course = lay_out(&pairs, wish, Around::default(), None);
+    assert_eq!(
+        (course.rounds, course.stops.len(), course.windows),
+        (7, 14, Windows { usual: each, brief: each })
+    );
 }
 
 #[test]
@@ -509,7 +518,9 @@ fn a_slow_api_gets_fewer_connections_and_a_fast_one_the_usual_number() {
 
 #[test]
 fn http_2_has_as_many_requests_at_once_on_a_few_connections_and_never_more() {
-    let words = |connections: u32| breadth(Step::Http2, connections, connections.min(2)).words();
+    let words = |connections: u32| {
+        course::told(connections, Some(breadth(Step::Http2, connections, connections.min(2))))
+    };
     for (connections, expected) in [
         (1, "1 connection with 1 stream"),
         (2, "1 connection with 2 streams"),
@@ -520,7 +531,11 @@ fn http_2_has_as_many_requests_at_once_on_a_few_connections_and_never_more() {
         (50, "5 connections with 10 streams each"),
         (10_000, "1,000 connections with 10 streams each"),
     ] {
-        assert_eq!(words(connections), expected);
+        assert!(
+            words(connections).ends_with(&format!(" (over HTTP/2: {expected})")),
+            "{}",
+            words(connections)
+        );
     }
     for connections in 1..300 {
         let shared = breadth(Step::Http2, connections, 2);

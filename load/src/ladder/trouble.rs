@@ -6,7 +6,7 @@ use super::result::{Climbed, Measure, wrong};
 use crate::outcome::Errors;
 use crate::rank::median;
 use crate::report::quantity;
-use crate::step::Step;
+use crate::step::{Fact, Step};
 use crate::verdict::{count, duration, factor, percent};
 
 /// From this share of failed requests on, an API is said to break under its load.
@@ -25,11 +25,8 @@ const DELAYED: std::ops::RangeInclusive<u64> = 38_000..=60_000;
 
 /// All but [`breaks`], which is said before everything else.
 pub(super) fn sentences(climbed: &Climbed) -> Vec<String> {
-    let mut out: Vec<String> = restless(climbed).into_iter().collect();
-    out.extend(withheld(climbed));
-    out.extend(unanswered(climbed));
-    out.extend(waits(climbed));
-    out
+    let steps = withheld(climbed).into_iter().chain(climbed.measures.iter().filter_map(unanswered));
+    restless(climbed).into_iter().chain(steps).chain(waits(climbed)).collect()
 }
 
 /// An API that fails under its load, alone: nothing that stands in front of it says more.
@@ -41,20 +38,19 @@ pub(super) fn breaks(climbed: &Climbed) -> Option<String> {
     if share < BREAKS && alone.wrong.is_none() {
         return None;
     }
-    let kinds = told(&figures.errors);
     let what = match &alone.wrong {
         Some(why) if errors == 0 => {
             format!("its answers differ from those that it gives to a single request: {why}")
         }
-        _ => format!("{} of the requests got no correct answer ({})", percent(share), kinds),
+        _ => format!("{} of the requests got no correct answer ({})", percent(share), told(&figures.errors)),
     };
-    let again = if figures.errors.body > 0 { " and after it" } else { "" };
     Some(format!(
         "The API breaks under this load, with nothing in front of it: on {} connections {what}, and it gives {} correct answers per \
-         second. It answered the few single requests before the load{again} correctly. Look at that first; -c sets the number of \
+         second. It answered the few single requests before the load{} correctly. Look at that first; -c sets the number of \
          connections.",
         climbed.connections,
-        count(figures.rate.median)
+        count(figures.rate.median),
+        if figures.errors.body > 0 { " and after it" } else { "" }
     ))
 }
 
@@ -66,8 +62,8 @@ pub(super) fn told(errors: &Errors) -> String {
         (errors.closed, "closed before an answer"),
         (errors.refused + errors.reset, "whose stream the proxy reset"),
     ];
-    let others = others.iter().filter(|(count, _)| *count > 0);
-    let others = others.map(|(count, what)| format!("{} {what}", quantity::count(*count)));
+    let others = others.into_iter().filter(|(count, _)| *count > 0);
+    let others = others.map(|(count, what)| format!("{} {what}", quantity::count(count)));
     let all: Vec<String> = wrong(errors).into_iter().chain(others).collect();
     if all.is_empty() { "all requests were still under way at the end".to_owned() } else { all.join(", ") }
 }
@@ -75,51 +71,49 @@ pub(super) fn told(errors: &Errors) -> String {
 /// Rounds of one and the same step that have little in common: of most steps, or of the API alone, which all factors are of.
 fn restless(climbed: &Climbed) -> Option<String> {
     let half = |measure: &Measure| measure.counted().filter(|f| f.rounds > 1).and_then(|f| f.rate.half());
-    let middle = median(climbed.measures.iter().filter_map(half).collect());
-    if middle > RESTLESS {
-        return Some(format!(
-            "The rounds of a step typically differ by ±{}: this machine was busy with other things. Measure again when it is quiet, \
-             or with more rounds (--rounds).",
-            percent(middle)
-        ));
-    }
-    let alone = climbed.measure(Step::Alone, None).and_then(half).filter(|half| *half > RESTLESS)?;
-    Some(format!(
-        "The API alone differs by ±{} from round to round, and every factor is relative to it: more rounds (--rounds) or longer ones \
-         (--duration) make the factors more certain.",
-        percent(alone)
-    ))
+    let all = [
+        (
+            median(climbed.measures.iter().filter_map(half).collect()),
+            "The rounds of a step typically differ",
+            ": this machine was busy with other things. Measure again when it is quiet, or with more rounds (--rounds).",
+        ),
+        (
+            climbed.measure(Step::Alone, None).and_then(half).unwrap_or(0.0),
+            "The API alone differs",
+            " from round to round, and every factor is relative to it: more rounds (--rounds) or longer ones (--duration) make the \
+             factors more certain.",
+        ),
+    ];
+    let (half, what, so) = all.into_iter().find(|(half, ..)| *half > RESTLESS)?;
+    Some(format!("{what} by ±{}{so}", percent(half)))
 }
 
 /// Steps with wrong answers. Of the API alone more is said, and where it fails, what passes its answers on fails with it.
 fn withheld(climbed: &Climbed) -> Vec<String> {
     let fails = climbed.measure(Step::Alone, None).is_some_and(|alone| alone.wrong.is_some());
-    let wrong =
-        climbed.measures.iter().filter(|measure| measure.step != Step::Alone && measure.wrong.is_some());
-    let (passing, others): (Vec<&Measure>, Vec<&Measure>) =
-        wrong.partition(|measure| fails && !measure.step.is_cached());
-    let names: Vec<String> = passing.into_iter().map(named).collect();
-    let passing = (!names.is_empty()).then(|| {
-        format!(
-            "These steps are not counted, because they pass on the API's answers, errors included: {}.",
-            names.join(", ")
-        )
-    });
-    let one =
-        |measure: &Measure| Some(format!("{} is not counted: {}.", named(measure), measure.wrong.as_ref()?));
-    passing.into_iter().chain(others.into_iter().filter_map(one)).collect()
+    let (mut passing, mut others) = (Vec::new(), Vec::new());
+    for measure in climbed.measures.iter().filter(|measure| measure.step != Step::Alone) {
+        match &measure.wrong {
+            Some(_) if fails && !measure.step.has(Fact::Cache) => passing.push(named(measure)),
+            Some(why) => others.push(format!("{} is not counted: {why}.", named(measure))),
+            None => {}
+        }
+    }
+    if !passing.is_empty() {
+        let passing = passing.join(", ");
+        others.insert(
+            0,
+            format!("These steps are not counted, because they pass on the API's answers, errors included: {passing}."),
+        );
+    }
+    others
 }
 
-/// Steps without a single answer.
-fn unanswered(climbed: &Climbed) -> impl Iterator<Item = String> {
-    let none = climbed.measures.iter().filter_map(|measure| Some((measure, measure.counted()?)));
-    none.filter(|(_, figures)| figures.answers == 0).map(|(measure, figures)| {
-        let why = told(&figures.errors);
-        format!(
-            "{} gave no answer: {why}. Measure for longer (-d), or with fewer connections (-c).",
-            named(measure)
-        )
-    })
+/// A step without a single answer.
+fn unanswered(measure: &Measure) -> Option<String> {
+    let why = told(&measure.counted().filter(|figures| figures.answers == 0)?.errors);
+    let name = named(measure);
+    Some(format!("{name} gave no answer: {why}. Measure for longer (-d), or with fewer connections (-c)."))
 }
 
 /// An API that takes much longer under load than alone and has nothing to do meanwhile: the factors are those of a wait.
@@ -152,9 +146,6 @@ fn waits(climbed: &Climbed) -> Option<String> {
 }
 
 fn named(measure: &Measure) -> String {
-    let title = measure.step.entry().title;
-    match measure.party {
-        Some(party) => format!("\"{title}\" with {}", party.name()),
-        None => format!("\"{title}\""),
-    }
+    let with = measure.party.map_or_else(String::new, |party| format!(" with {}", party.name()));
+    format!("\"{}\"{with}", measure.step.entry().title)
 }

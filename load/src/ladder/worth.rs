@@ -3,13 +3,13 @@
 //! Pure, out of the figures alone. Whatever compares two steps asks `chance` first; of fewer rounds than that needs nothing is claimed.
 //! What is wrong with a climb is `trouble`'s to say; what limits at the top is said by `climb`, which knows the evidence.
 
-use super::chance::{self, Best, Compared, FEWEST};
+use super::chance::{self, Best, FEWEST};
 use super::result::{Climbed, Figures, Measure};
 use super::trouble;
 use crate::correctness::Keeps;
 use crate::peer::Party;
 use crate::report::quantity;
-use crate::step::{MICRO, Step};
+use crate::step::{Fact, MICRO, Step};
 use crate::verdict::{count, factor};
 
 /// A step must bring so many times the answers of the one before, else nobody would notice.
@@ -25,49 +25,66 @@ const NOT_CACHED: f64 = 0.9;
 /// All sentences, the answer first.
 pub fn sentences(climbed: &Climbed) -> Vec<String> {
     let climb = Climb::of(climbed);
-    let mut out: Vec<String> = trouble::breaks(climbed).into_iter().collect();
-    out.extend(climb.not_cached(climbed));
-    out.push(climb.answer(climbed));
+    let mut out: Vec<String> = trouble::breaks(climbed).into_iter().chain(climb.not_cached()).collect();
+    out.push(climb.answer());
     out.extend(climbed.personal.iter().cloned());
     out.extend(trouble::sentences(climbed));
-    if climb.rounds >= FEWEST {
+    if climbed.rounds >= FEWEST {
         out.extend(climb.each());
-        out.extend(multiplexed(climbed));
-        out.extend(beside(climbed));
+        out.extend(Party::ALL.into_iter().filter_map(|party| multiplexed(climbed, party)));
+        out.extend(Party::ALL.into_iter().skip(1).filter_map(|party| beside(climbed, party)));
     }
     if climbed.caching.keeps == Keeps::No && !out.iter().any(|words| words.contains("cannot be cached")) {
         out.push(climbed.caching.words.clone());
     }
-    let follows_headers = climbed.measures.iter().any(|measure| measure.step >= Step::Headers);
-    out.extend((climbed.caching.keeps == Keeps::Silent && follows_headers).then(|| silent(climbed)));
+    if climbed.caching.keeps == Keeps::Silent && climbed.measures.iter().any(|one| one.step >= Step::Headers)
+    {
+        out.push(format!(
+            "The API says nothing about caching, so \"{}\" and the steps after it fell back on {} for answers with 200 \
+             (proxy_cache_valid; --valid sets the time). With a Cache-Control of its own, such as \"public, max-age=60\", the API says \
+             for each page how old it may be.",
+            Step::Headers.entry().title,
+            climbed.fallback.as_deref().unwrap_or(MICRO)
+        ));
+    }
     out
 }
 
 /// The step that this program is recommended with, where one is: cached, right, and among the best.
 pub fn recommended(climbed: &Climbed) -> Option<Step> {
     let climb = Climb::of(climbed);
-    let best = climb.best(climbed)?;
-    let is_cached = |place: &usize| climb.steps[*place].0.step.is_cached();
-    let all = std::iter::once(best.step).chain(best.alike);
-    all.into_iter().find(is_cached).map(|place| climb.steps[place].0.step)
+    let best = climb.best()?;
+    let mut all = std::iter::once(best.step).chain(best.alike).map(|place| climb.steps[place].0.step);
+    all.find(|step| step.has(Fact::Cache))
 }
 
-/// This program's steps that count, the API alone first.
+/// What the answer is made of.
 struct Climb<'a> {
+    climbed: &'a Climbed,
+    /// This program's steps that count, the API alone first.
     steps: Vec<(&'a Measure, &'a Figures)>,
-    /// Beside each its rates, round by round.
-    rates: Vec<Vec<f64>>,
-    rounds: u32,
+    /// The place of what the best is compared with: where the user is, else the first step.
+    base: usize,
+    /// The base, and the steps that are an attempt at speed and that the user does not have.
+    candidates: Vec<usize>,
 }
 
 impl<'a> Climb<'a> {
     fn of(climbed: &'a Climbed) -> Climb<'a> {
-        let alone = climbed.measure(Step::Alone, None).filter(|alone| alone.is_base());
-        let alone = alone.and_then(|measure| Some((measure, measure.figures.as_ref()?)));
-        let own = counted(climbed, Party::Millstream).filter(|(_, figures)| figures.answers > 0);
-        let steps: Vec<_> = alone.into_iter().chain(own).collect();
-        let rates = steps.iter().map(|(_, figures)| figures.rates.clone()).collect();
-        Climb { steps, rates, rounds: climbed.rounds }
+        let steps =
+            rated(climbed).filter(|(one, _)| one.party.is_none_or(|party| party == Party::Millstream));
+        let steps: Vec<_> = steps.collect();
+        let step = |place: &usize| steps[*place].0.step;
+        let base = steps.iter().position(|(one, _)| Some(one.step) == climbed.here()).unwrap_or(0);
+        let is_new = |place: &usize| {
+            *place == base
+                || climbed.running.is_none()
+                || (step(place) != Step::Alone && !climbed.has(step(place)))
+        };
+        let new: Vec<usize> = (0..steps.len()).filter(is_new).collect();
+        let is_fast = |place: &usize| *place == base || !step(place).is_service();
+        let fast: Vec<usize> = new.iter().copied().filter(is_fast).collect();
+        Climb { climbed, base, candidates: if fast.len() > 1 { fast } else { new }, steps }
     }
 
     fn title(&self, place: usize) -> String {
@@ -78,120 +95,106 @@ impl<'a> Climb<'a> {
         self.steps[place].1.rate.median
     }
 
-    /// What the best is compared with: where the user is, else the first step.
-    fn base(&self, climbed: &Climbed) -> usize {
-        let is_here = |(measure, _): &(&Measure, &Figures)| Some(measure.step) == climbed.here();
-        self.steps.iter().position(is_here).unwrap_or(0)
-    }
-
-    /// The base, and the steps that are an attempt at speed and that the user does not have.
-    fn candidates(&self, climbed: &Climbed) -> Vec<usize> {
-        let base = self.base(climbed);
-        let is_new = |place: &usize| {
-            let step = self.steps[*place].0.step;
-            *place == base || climbed.running.is_none() || (step != Step::Alone && !climbed.has(step))
-        };
-        let new: Vec<usize> = (0..self.steps.len()).filter(is_new).collect();
-        let is_fast = |place: &&usize| **place == base || !self.steps[**place].0.step.is_service();
-        let fast: Vec<usize> = new.iter().filter(is_fast).copied().collect();
-        if fast.len() > 1 { fast } else { new }
+    /// Beside each step its rates, round by round.
+    fn rates(&self) -> Vec<Vec<f64>> {
+        self.steps.iter().map(|(_, figures)| figures.rates.clone()).collect()
     }
 
     /// The best beyond the base; `None`: nothing is, or nothing can be told.
-    fn best(&self, climbed: &Climbed) -> Option<Best> {
-        if self.rounds < FEWEST || self.steps.is_empty() {
-            return None;
-        }
-        let base = self.base(climbed);
-        let kind = |place: usize| (place, self.steps[place].0.step.is_cached());
-        let candidates: Vec<_> = self.candidates(climbed).into_iter().map(kind).collect();
-        let best = chance::best(&self.rates, &candidates)?;
-        let is_more = best.step != base && !best.alike.contains(&base);
-        (is_more && self.rate(best.step) >= WORTH * self.rate(base)).then_some(best)
+    fn best(&self) -> Option<Best> {
+        let kind = |place: &usize| (*place, self.steps[*place].0.step.has(Fact::Cache));
+        let candidates: Vec<_> = self.candidates.iter().map(kind).collect();
+        let best = chance::best(&self.rates(), &candidates).filter(|_| self.climbed.rounds >= FEWEST)?;
+        let is_more = best.step != self.base && !best.alike.contains(&self.base);
+        (is_more && self.rate(best.step) >= WORTH * self.rate(self.base)).then_some(best)
     }
 
     /// What to do, and what it brings.
-    fn answer(&self, climbed: &Climbed) -> String {
+    fn answer(&self) -> String {
         if self.steps.is_empty() {
             return "No step gave a correct answer, so there is nothing to compare.".to_owned();
         }
-        let (base, candidates) = (self.base(climbed), self.candidates(climbed));
+        let (rounds, candidates, base) = (self.climbed.rounds, &self.candidates, self.base);
         let (title, rate) = (self.title(base), count(self.rate(base)));
         if self.steps.len() == 1 {
             return format!("Only {title} was measured: {rate} requests/s.");
         }
-        if self.rounds < FEWEST {
+        if rounds < FEWEST {
             return format!(
-                "Too few rounds to tell which step is faster: {} measured, {FEWEST} are needed (--rounds {FEWEST}).",
-                self.rounds
+                "Too few rounds to tell which step is faster: {rounds} measured, {FEWEST} are needed (--rounds {FEWEST})."
             );
         }
-        let here = if climbed.here().is_some() { "You are here: " } else { "" };
+        let here = if self.climbed.here().is_some() { "You are here: " } else { "" };
         if candidates.len() == 1 {
             return format!("{here}{title}, {rate} requests/s. No step beyond it was measured.");
         }
-        if let Some(best) = self.best(climbed) {
-            let mut names = vec![self.title(best.step)];
-            names.extend(best.alike.iter().map(|place| self.title(*place)));
-            let alike = if best.alike.is_empty() { "" } else { " (alike by these rounds)" };
-            let right = if self.steps[base].0.wrong.is_some() { "right answers/s" } else { "requests/s" };
+        if let Some(best) = self.best() {
+            let names = std::iter::once(&best.step).chain(&best.alike).map(|place| self.title(*place));
             return format!(
-                "Use {}{alike}: {} requests/s, {} times the {rate} {right} of {title}.{}",
-                names.join(" or "),
+                "Use {}{}: {} requests/s, {} times the {rate} {} of {title}.{}",
+                names.collect::<Vec<_>>().join(" or "),
+                if best.alike.is_empty() { "" } else { " (alike by these rounds)" },
                 count(self.rate(best.step)),
                 factor(self.rate(best.step) / self.rate(base)),
+                if self.steps[base].0.wrong.is_some() { "right answers/s" } else { "requests/s" },
                 if here.is_empty() { String::new() } else { format!(" {here}{title}.") }
             );
         }
         let needed = chance::rounds_for_best(candidates.len());
-        let top =
-            candidates.iter().copied().max_by(|one, other| self.rate(*one).total_cmp(&self.rate(*other)));
-        let top = top.filter(|top| *top != base);
-        let found = top
-            .map_or_else(String::new, |top| format!("; {} gave {}", self.title(top), count(self.rate(top))));
-        if self.rounds < needed && top.is_some() {
+        let top = candidates.iter().max_by(|one, other| self.rate(**one).total_cmp(&self.rate(**other)));
+        let top = top.filter(|top| **top != base);
+        let gave = top.map(|top| format!("; {} gave {}", self.title(*top), count(self.rate(*top))));
+        let gave = gave.unwrap_or_default();
+        if rounds < needed && top.is_some() {
             return format!(
-                "{} rounds of {} steps do not tell which is best; {needed} do (--rounds {needed}). {title} gave {rate} requests/s{found}.",
-                self.rounds,
+                "{rounds} rounds of {} steps do not tell which is best; {needed} do (--rounds {needed}). {title} gave {rate} requests/s{gave}.",
                 candidates.len()
             );
         }
-        format!("{here}No step gives clearly more than {title}: {rate} requests/s{found}.")
+        format!("{here}No step gives clearly more than {title}: {rate} requests/s{gave}.")
     }
 
     /// What each step brings over the one before, sorted into sentences.
     fn each(&self) -> Vec<String> {
-        let mut kinds = KINDS.map(|opening| (opening, Vec::new()));
+        let (rates, mut kinds) = (self.rates(), KINDS.map(|opening| (opening, Vec::new())));
         for place in 1..self.steps.len() {
-            let compared = chance::compare(&self.rates, place - 1, place);
-            let times = self.rate(place) / self.rate(place - 1);
-            let (before, step) = (self.steps[place - 1], self.steps[place]);
-            let saved = saved(before, step);
-            let kind = kind(&compared, times, step.0.step.is_service(), !saved.is_empty());
-            let told: String = saved.iter().map(|what| format!("; {what}")).collect();
-            kinds[kind].1.push(format!(
-                "{} ({} times the step before{told})",
-                self.title(place),
-                factor(times)
-            ));
+            let compared = chance::compare(&rates, place - 1, place);
+            let (before, (measure, step)) = (self.steps[place - 1].1, self.steps[place]);
+            let is_service = measure.step.is_service();
+            let saved = if is_service { Vec::new() } else { saved(before, step) };
+            let times = step.rate.median / before.rate.median;
+            let is_loss = compared.is_apart() && times < 1.0 / WORTH;
+            let is_little = compared.ratio.is_some_and(|ratio| ratio.high < WORTH);
+            let is_of = [
+                compared.is_apart() && times >= WORTH,
+                !saved.is_empty(),
+                is_little && !is_loss && !is_service,
+                is_loss && !is_service,
+                is_loss,
+            ];
+            let kind = is_of.into_iter().position(|is_it| is_it).unwrap_or(is_of.len());
+            let saved: String = saved.iter().map(|what| format!("; {what}")).collect();
+            let (title, times) = (self.title(place), factor(times));
+            kinds[kind].1.push(format!("{title} ({times} times the step before{saved})"));
         }
         let told = kinds.into_iter().filter(|(_, steps)| !steps.is_empty());
         told.map(|(opening, steps)| format!("{opening}: {}.", steps.join(", "))).collect()
     }
 
     /// Said plainly: what may not be cached gains nothing from any proxy.
-    fn not_cached(&self, climbed: &Climbed) -> Option<String> {
-        let cached = self.steps.iter().filter(|(measure, _)| measure.step.is_cached());
+    fn not_cached(&self) -> Option<String> {
+        let cached = self.steps.iter().filter(|(measure, _)| measure.step.has(Fact::Cache));
         let mut shares = cached.map(|(_, figures)| figures.origin_share()).peekable();
         shares.peek()?;
         if !shares.all(|share| share.is_some_and(|share| share >= NOT_CACHED)) {
             return None;
         }
-        let (why, advice) = (climbed.caching.why.as_ref(), climbed.caching.advice.as_deref().unwrap_or(""));
-        Some(match why {
+        let caching = &self.climbed.caching;
+        Some(match &caching.why {
             Some(why) => format!(
                 "No proxy can make this faster: the API's answers cannot be cached as they are ({why}), and every request reached \
-                 the API, even with a cache. {advice}"
+                 the API, even with a cache. {}",
+                caching.advice.as_deref().unwrap_or_default()
             ),
             None => "Nothing was stored, although the API's header fields allow it: every request reached the API, even with a \
                      cache. What it answers under load, or to a proxy, may say otherwise: in front of a configuration that --print \
@@ -201,7 +204,7 @@ impl<'a> Climb<'a> {
     }
 }
 
-/// How steps are sorted, in the order in which it is told.
+/// How steps are sorted, in the order in which it is told: each is of the first kind that it belongs to, or else of the last.
 const KINDS: [&str; 6] = [
     "Steps that give more",
     "Steps that save something",
@@ -211,142 +214,96 @@ const KINDS: [&str; 6] = [
     "Steps of which these rounds do not tell (--rounds and --duration make it clearer)",
 ];
 
-fn kind(compared: &Compared, times: f64, is_service: bool, saves: bool) -> usize {
-    let is_apart = compared.is_apart();
-    let brings_little = compared.ratio.is_some_and(|ratio| ratio.high < WORTH);
-    match () {
-        () if is_apart && times >= WORTH => 0,
-        () if saves => 1,
-        () if is_apart && times < 1.0 / WORTH => {
-            if is_service {
-                4
-            } else {
-                3
-            }
-        }
-        () if brings_little && !is_service => 2,
-        () => 5,
-    }
-}
-
 /// What a step takes less of than the one before: requests to the API, sockets, CPU. A log and TLS are there for other things.
-fn saved((_, before): (&Measure, &Figures), (measure, step): (&Measure, &Figures)) -> Vec<String> {
-    let mut saved = Vec::new();
-    if measure.step.is_service() {
-        return saved;
-    }
-    if let (Some(were), Some(are)) = (before.reached, step.reached)
-        && were >= ENOUGH_REQUESTS
-    {
+fn saved(before: &Figures, step: &Figures) -> Vec<String> {
+    let reached = before.reached.zip(step.reached).filter(|(were, _)| *were >= ENOUGH_REQUESTS);
+    let requests = reached.and_then(|(were, are)| {
         let (once, now) = (were as f64 / before.whole_seconds(), are as f64 / step.whole_seconds());
         // Fewer of as many: a step that is slower asks less often without saving anything.
         let is_of_answers = once / before.rate.median >= SAVES * now / step.rate.median;
-        if are == 0 {
-            saved.push("no request of a client reached the API".to_owned());
-        } else if is_of_answers && once >= SAVES * now {
-            saved.push(format!("{} times fewer requests reached the API", factor(once / now)));
+        match are {
+            0 => Some("no request of a client reached the API".to_owned()),
+            _ if is_of_answers && once >= SAVES * now => {
+                Some(format!("{} times fewer requests reached the API", factor(once / now)))
+            }
+            _ => None,
         }
-    }
-    if let (Some(were), Some(are)) = (before.time_wait, step.time_wait)
-        && were >= ENOUGH_SOCKETS
-        && were as f64 >= SAVES * are as f64
-    {
-        saved.push(format!(
-            "{} sockets in TIME_WAIT instead of {}",
-            quantity::count(are),
-            quantity::count(were)
-        ));
-    }
-    if let (Some(were), Some(are)) = (before.cpu.proxy, step.cpu.proxy)
-        && were >= SAVES * are
-    {
-        saved.push(format!("{are:.0} µs of the proxy's CPU per answer instead of {were:.0}"));
-    }
-    saved
+    });
+    let sockets = before.time_wait.zip(step.time_wait);
+    let sockets = sockets
+        .filter(|(were, are)| *were >= ENOUGH_SOCKETS && *were as f64 >= SAVES * *are as f64)
+        .map(|(were, are)| [are, were].map(quantity::count).join(" sockets in TIME_WAIT instead of "));
+    let cpu = before.cpu.proxy.zip(step.cpu.proxy).filter(|(were, are)| *were >= SAVES * are);
+    let cpu =
+        cpu.map(|(were, are)| format!("{are:.0} µs of the proxy's CPU per answer instead of {were:.0}"));
+    [requests, sockets, cpu].into_iter().flatten().collect()
 }
 
-/// What HTTP/2 is worth beside the same over TLS alone, to each party that did both.
-fn multiplexed(climbed: &Climbed) -> Vec<String> {
-    let of = |party: Party| {
-        let at =
-            |step: Step| counted(climbed, party).find(|(measure, f)| measure.step == step && f.answers > 0);
-        let ((_, tls), (_, http2)) = (at(Step::Tls)?, at(Step::Http2)?);
-        let than = Step::Tls.entry().title;
-        let what = match two(climbed, (Step::Tls, party), (Step::Http2, party)).is_apart() {
-            true => format!(
+/// What HTTP/2 is worth to a party beside the same over TLS alone, where it did both.
+fn multiplexed(climbed: &Climbed, party: Party) -> Option<String> {
+    let at = |step: Step| rated(climbed).find(|(one, _)| (one.step, one.party) == (step, Some(party)));
+    let (tls, http2) = (at(Step::Tls)?, at(Step::Http2)?);
+    let than = Step::Tls.entry().title;
+    let what = match are_apart(climbed, tls.0, http2.0) {
+        true => {
+            format!(
                 "{} times as many requests/s as \"{than}\"",
-                factor(http2.rate.median / tls.rate.median)
-            ),
-            false => format!("neither clearly more nor clearly fewer requests/s than \"{than}\""),
-        };
-        let cpu = match (tls.cpu.proxy, http2.cpu.proxy) {
-            (Some(were), Some(are)) => {
-                format!(", for {are:.1} µs of the proxy's CPU per request instead of {were:.1}")
-            }
-            _ => String::new(),
-        };
-        let (were, are) = (tls.cpu.generator, http2.cpu.generator);
-        Some(format!(
-            "HTTP/2 with {} gives {what}{cpu}. The load itself took {are:.1} µs instead of {were:.1}: where both share cores, that is \
-             part of the difference.",
-            party.title()
-        ))
+                factor(http2.1.rate.median / tls.1.rate.median)
+            )
+        }
+        false => format!("neither clearly more nor clearly fewer requests/s than \"{than}\""),
     };
-    Party::ALL.into_iter().filter_map(of).collect()
+    let (were, are) = (&tls.1.cpu, &http2.1.cpu);
+    let cpu = were
+        .proxy
+        .zip(are.proxy)
+        .map(|(were, are)| format!(", for {are:.1} µs of the proxy's CPU per request instead of {were:.1}"));
+    Some(format!(
+        "HTTP/2 with {} gives {what}{}. The load itself took {:.1} µs instead of {:.1}: where both share cores, that is \
+         part of the difference.",
+        party.title(),
+        cpu.unwrap_or_default(),
+        are.generator,
+        were.generator
+    ))
 }
 
-/// The others, each at its fastest step that this program did too.
-fn beside(climbed: &Climbed) -> Vec<String> {
-    let own = |step: Step| climbed.measure(step, Some(Party::Millstream)).and_then(Measure::counted);
-    let of = |party: Party| -> Option<String> {
-        let both = counted(climbed, party)
-            .filter_map(|(measure, theirs)| Some((measure.step, theirs, own(measure.step)?)));
-        let (step, theirs, ours) =
-            both.max_by(|one, other| one.1.rate.median.total_cmp(&other.1.rate.median))?;
-        let alike = match two(climbed, (step, party), (step, Party::Millstream)).is_apart() {
-            true => quantity::factor(ours.rate.median / theirs.rate.median.max(1e-9)),
-            false => "alike by these rounds".to_owned(),
+/// Another party at its fastest step that this program did too.
+fn beside(climbed: &Climbed, party: Party) -> Option<String> {
+    let both = rated(climbed).filter(|(theirs, _)| theirs.party == Some(party)).filter_map(|theirs| {
+        let is_ours = |(ours, _): &(&Measure, &Figures)| {
+            (ours.step, ours.party) == (theirs.0.step, Some(Party::Millstream))
         };
-        let cpu = match (ours.cpu.proxy, theirs.cpu.proxy) {
-            (Some(ours), Some(theirs)) => {
-                format!(", {ours:.1} µs of CPU per request where {} takes {theirs:.1}", party.title())
-            }
-            _ => String::new(),
-        };
-        Some(format!(
-            "{} is fastest with \"{}\": {} requests/s, where Millstream gives {} ({alike}){cpu}.",
-            party.title(),
-            step.entry().title,
-            quantity::rate(theirs.rate.median),
-            quantity::rate(ours.rate.median),
-        ))
+        Some((theirs, rated(climbed).find(is_ours)?))
+    });
+    let rate = |(_, figures): (&Measure, &Figures)| figures.rate.median;
+    let (theirs, ours) = both.max_by(|one, other| rate(one.0).total_cmp(&rate(other.0)))?;
+    let alike = match are_apart(climbed, theirs.0, ours.0) {
+        true => quantity::factor(rate(ours) / rate(theirs)),
+        false => "alike by these rounds".to_owned(),
     };
-    Party::ALL[1..].iter().copied().filter_map(of).collect()
+    let cpu = ours.1.cpu.proxy.zip(theirs.1.cpu.proxy).map(|(ours, theirs)| {
+        format!(", {ours:.1} µs of CPU per request where {} takes {theirs:.1}", party.title())
+    });
+    Some(format!(
+        "{} is fastest with \"{}\": {} requests/s, where Millstream gives {} ({alike}){}.",
+        party.title(),
+        theirs.0.step.entry().title,
+        quantity::rate(rate(theirs)),
+        quantity::rate(rate(ours)),
+        cpu.unwrap_or_default()
+    ))
 }
 
-/// Two measures beside each other, with all others to tell the level of each round.
-fn two(climbed: &Climbed, first: (Step, Party), second: (Step, Party)) -> Compared {
-    let counted = climbed.measures.iter().filter_map(|measure| Some((measure, measure.counted()?)));
-    let counted: Vec<_> = counted.filter(|(_, figures)| figures.answers > 0).collect();
-    let place = |(step, party)| counted.iter().position(|(m, _)| m.step == step && m.party == Some(party));
-    let rates: Vec<Vec<f64>> = counted.iter().map(|(_, figures)| figures.rates.clone()).collect();
-    match (place(first), place(second)) {
-        (Some(first), Some(second)) => chance::compare(&rates, first, second),
-        _ => Compared { ratio: None, p: 1.0 },
-    }
+/// What may be compared, see [`Measure::rated`].
+fn rated(climbed: &Climbed) -> impl Iterator<Item = (&Measure, &Figures)> {
+    climbed.measures.iter().filter_map(|measure| Some((measure, measure.rated()?)))
 }
 
-fn silent(climbed: &Climbed) -> String {
-    format!(
-        "The API says nothing about caching, so \"{}\" and the steps after it fell back on {} for answers with 200 \
-         (proxy_cache_valid; --valid sets the time). With a Cache-Control of its own, such as \"public, max-age=60\", the API says \
-         for each page how old it may be.",
-        Step::Headers.entry().title,
-        climbed.fallback.as_deref().unwrap_or(MICRO)
-    )
-}
-
-fn counted(climbed: &Climbed, party: Party) -> impl Iterator<Item = (&Measure, &Figures)> {
-    let of_party = climbed.measures.iter().filter(move |measure| measure.party == Some(party));
-    of_party.filter_map(|measure| Some((measure, measure.counted()?)))
+/// Whether two measures differ by more than chance, with all others to tell the level of each round.
+fn are_apart(climbed: &Climbed, first: &Measure, second: &Measure) -> bool {
+    let place = |wanted: &Measure| rated(climbed).position(|(one, _)| std::ptr::eq(one, wanted));
+    let rates: Vec<Vec<f64>> = rated(climbed).map(|(_, figures)| figures.rates.clone()).collect();
+    let places = place(first).zip(place(second));
+    places.is_some_and(|(first, second)| chance::compare(&rates, first, second).is_apart())
 }

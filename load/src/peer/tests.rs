@@ -3,16 +3,11 @@
 use super::*;
 use crate::step::STEPS;
 
-const SETTING: StepSetting<'static> = StepSetting {
-    port: 8081,
-    origin: "127.0.0.1:8000",
-    fallback: Some("1m"),
-    workers: "auto",
-    puts_aside: false,
-};
+const SETTING: StepSetting<'static> =
+    StepSetting { port: 8081, origin: "127.0.0.1:8000", fallback: Some("1m"), puts_aside: false };
 
 fn file(party: Party, step: Step) -> String {
-    launch(party, step, &SETTING, Path::new("/run/x")).expect("it can").files.remove(0).1
+    launch(party, step, &SETTING, Path::new("/run/x")).expect("it can").text
 }
 
 #[test]
@@ -28,7 +23,7 @@ fn the_program_itself_and_nginx_can_do_every_step_with_a_proxy() {
 #[test]
 fn what_a_peer_cannot_do_it_says() {
     let cannot = |party: Party| -> Vec<&str> {
-        let refused = |step: Step| launch(party, step, &SETTING, Path::new("/")).is_err();
+        let refused = |step: Step| party.can(step).is_err();
         STEPS[1..].iter().filter(|entry| refused(entry.step)).map(|entry| entry.name).collect()
     };
     assert_eq!(cannot(Party::Haproxy), ["lock", "log"]);
@@ -48,7 +43,7 @@ fn peers_keep_what_says_nothing_for_as_long_as_nginx_would() {
 fn a_lifetime_of_the_apis_own_is_put_aside_by_everybody_in_the_microcache_alone() {
     let with = |party: Party, step: Step| {
         let setting = StepSetting { puts_aside: true, ..SETTING };
-        launch(party, step, &setting, Path::new("/run/x")).expect("it can").files.remove(0).1
+        launch(party, step, &setting, Path::new("/run/x")).expect("it can").text
     };
     for (party, words) in [
         (Party::Millstream, "proxy_ignore_headers Cache-Control"),
@@ -65,8 +60,7 @@ fn a_lifetime_of_the_apis_own_is_put_aside_by_everybody_in_the_microcache_alone(
 #[test]
 fn varnish_gets_host_and_port_apart() {
     let setting = StepSetting { origin: "[::1]:8000", ..SETTING };
-    let text =
-        launch(Party::Varnish, Step::Proxied, &setting, Path::new("/")).expect("it can").files.remove(0).1;
+    let text = launch(Party::Varnish, Step::Proxied, &setting, Path::new("/")).expect("it can").text;
     assert!(text.contains(".host = \"::1\";") && text.contains(".port = \"8000\";"));
     assert!(text.contains("Connection = \"close\""));
 }
@@ -82,4 +76,35 @@ fn parties_are_read_and_a_wrong_one_is_told_who_there_is() {
     assert_eq!(parse("nginx, varnish,nginx"), Ok(vec![Party::Nginx, Party::Varnish]));
     assert!(parse("apache").is_err_and(|error| error.contains("haproxy")));
     assert!(parse("millstream").is_err());
+}
+
+#[test]
+fn every_word_of_a_condition_is_a_fact() {
+    for row in &PARTIES {
+        let lines = row.template.lines().filter_map(|line| line.split_once('|'));
+        let conditions = row.cannot.iter().chain(row.notes).copied();
+        for (condition, _) in lines.chain(conditions) {
+            for word in condition.split_whitespace() {
+                let word = word.trim_start_matches('!');
+                assert!(serde_json::from_value::<Fact>(word.into()).is_ok(), "{}: {word}", row.name);
+            }
+        }
+        for party in Party::ALL {
+            assert_eq!(party.name(), serde_json::to_value(party).expect("a word"));
+        }
+    }
+}
+
+#[test]
+fn no_name_of_a_value_is_left_in_a_text_and_every_file_ends_a_line() {
+    for (party, entry) in
+        Party::ALL.into_iter().flat_map(|party| STEPS[1..].iter().map(move |entry| (party, entry)))
+    {
+        let Ok(found) = launch(party, entry.step, &SETTING, Path::new("/run/x")) else { continue };
+        let all = found.text.clone() + &found.arguments.join(" ");
+        assert!(
+            !all.contains('<') && found.text.ends_with("}\n") || party == Party::Haproxy,
+            "{party:?}: {all}"
+        );
+    }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 /// A name, and what is to be said under it.
-pub(crate) type Fact = (&'static str, String);
+pub(crate) type Named = (&'static str, String);
 
 /// The most URLs that are told apart from other lists of so many; longer ones by their sum.
 const LISTED: usize = 20;
@@ -58,7 +58,7 @@ pub(super) fn loop_sentence(mode: Mode) -> String {
 }
 
 /// How it was measured: runs that differ in any of this are not of one kind.
-pub(crate) fn setup(outcome: &Outcome) -> Vec<Fact> {
+pub(crate) fn setup(outcome: &Outcome) -> Vec<Named> {
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
     let count = |number: u32| Count(number.into()).to_string();
     let mut urls = named(&outcome.urls, LISTED);
@@ -85,12 +85,12 @@ type MaybeFacts<const N: usize> = [(bool, &'static str, String); N];
 
 fn those_that_are(
     maybe: impl IntoIterator<Item = (bool, &'static str, String)>,
-) -> impl Iterator<Item = Fact> {
+) -> impl Iterator<Item = Named> {
     maybe.into_iter().filter(|(is_so, ..)| *is_so).map(|(_, name, words)| (name, words))
 }
 
 /// What was counted, and what was out of the ordinary.
-pub(super) fn facts(outcome: &Outcome) -> Vec<Fact> {
+pub(super) fn facts(outcome: &Outcome) -> Vec<Named> {
     let maybe =
         counted(outcome).into_iter().chain(connections(outcome)).chain(http2(outcome)).chain(lost(outcome));
     let thresholds = outcome.thresholds.iter().map(kept);
@@ -183,7 +183,7 @@ fn lost(outcome: &Outcome) -> MaybeFacts<3> {
 }
 
 /// What the generator used, and in an open loop how late it was.
-fn generator(outcome: &Outcome) -> impl Iterator<Item = Fact> + use<> {
+fn generator(outcome: &Outcome) -> impl Iterator<Item = Named> + use<> {
     let generator = &outcome.generator;
     let cores_used = if outcome.seconds > 0.0 { generator.cpu_seconds / outcome.seconds } else { 0.0 };
     let mut used = format!("{} of {} cores", Number(cores_used), generator.cores);
@@ -219,7 +219,7 @@ fn under_way(outcome: &Outcome) -> String {
 }
 
 /// What became of a bound: `FAILED`, `p99>50ms: it was 60.2ms`.
-fn kept(judged: &Judged) -> Fact {
+fn kept(judged: &Judged) -> Named {
     let (verdict, found) = match judged.verdict {
         Kept::Passed => ("passed", "it was "),
         Kept::Failed => ("FAILED", "it was "),
@@ -236,7 +236,7 @@ pub fn sentence(judged: &Judged) -> String {
 
 /// What keeps the figures from being a result: a rate that was not reached, a generator that was the limit, an end before its time,
 /// many errors.
-pub(crate) fn doubts(outcome: &Outcome) -> Vec<Fact> {
+pub(crate) fn doubts(outcome: &Outcome) -> Vec<Named> {
     let missed = outcome.not_reached().map(|missed| {
         let (asked, why) = (Number(missed.asked), why_missed(outcome, missed.cause));
         ("NOT REACHED", format!("{asked} requests/s were asked for: {why}"))

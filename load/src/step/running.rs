@@ -3,7 +3,7 @@
 //! Reads the typed configuration and nothing else. Of several locations that pass requests on, the one counts that passes them to the
 //! API, and of those the one with the longest path that the request's begins with. Next: `ladder::worth`, which recommends what is beyond.
 
-use super::{Cache, Features, Log, STEPS, Step};
+use super::{Fact, STEPS, Step, holds};
 use crate::target::Url;
 use millstream_conf::model::{
     Configuration, Handler, Http, HttpVersion, KeepaliveSize, Location, LocationMatch, LogPlace, Pass,
@@ -48,9 +48,9 @@ pub fn running(file: &str, configuration: &Configuration, api: &Url) -> Result<R
     let best = passing
         .max_by_key(suits)
         .ok_or_else(|| format!("{file} passes no request on: it has no proxy_pass"))?;
-    let features = features(http, best);
-    let has: Vec<Step> =
-        STEPS.iter().map(|entry| entry.step).filter(|step| is_had(*step, features)).collect();
+    let facts = facts(http, best);
+    let has = STEPS[1..].iter().filter(|entry| holds(entry.news, &facts)).map(|entry| entry.step);
+    let has: Vec<Step> = has.collect();
     let at = has.iter().copied().filter(|step| !step.is_service()).max().unwrap_or(Step::Proxied);
     Ok(Running { file: file.to_owned(), has, at })
 }
@@ -71,59 +71,33 @@ fn leads_to(http: &Http, pass: &Pass, api: &Url) -> bool {
     })
 }
 
-fn features(http: &Http, (server, location, pass): (&Server, &Location, &Pass)) -> Features {
+fn facts(http: &Http, (server, location, pass): (&Server, &Location, &Pass)) -> Vec<Fact> {
     let keeps = match &pass.target {
         PassTarget::Upstream(id) => !matches!(http.upstream(*id).keepalive.size, KeepaliveSize::Fixed(0)),
         PassTarget::Variables(_) => true,
     };
-    let spoken = pass.http();
-    let closes = spoken.is_some_and(|spoken| spoken.http_version == HttpVersion::Http10);
+    let closes = pass.http().is_some_and(|spoken| spoken.http_version == HttpVersion::Http10);
     let logs = &location.settings.logs.access;
     let is_buffered = logs.iter().all(|log| match &log.place {
         LogPlace::File(id) => http.log_files[id.0 as usize].buffer.is_some(),
         LogPlace::Named(_) => false,
     });
-    let listeners = || {
-        http.listeners
-            .iter()
-            .filter(|listener| listener.servers.iter().any(|id| std::ptr::eq(http.server(*id), server)))
-    };
-    Features {
-        keep_alive: keeps && !closes,
-        gzip: location.settings.gzip.enabled,
-        log: match () {
-            () if logs.is_empty() => Log::Off,
-            () if is_buffered => Log::Buffered,
-            () => Log::Plain,
-        },
-        cache: pass.cache.as_ref().map(|cache| Cache {
-            in_memory: http
-                .cache_zone(cache.zone)
-                .path
-                .as_deref()
-                .is_none_or(|path| path.starts_with(Path::new(IN_MEMORY))),
-            lock: cache.lock,
-            micro: pass.exchange.ignore_headers.cache_control,
-        }),
-        tls: listeners().any(|listener| listener.ssl),
-        http2: listeners().any(|listener| listener.ssl && listener.http2),
-    }
-}
-
-/// Whether what is new in a step is there.
-fn is_had(step: Step, features: Features) -> bool {
-    let cache = |is: fn(Cache) -> bool| features.cache.is_some_and(is);
-    match step {
-        Step::Alone => false,
-        Step::Proxied => true,
-        Step::KeepAlive => features.keep_alive,
-        Step::Quiet => !features.gzip && features.log == Log::Off,
-        Step::Microcache => cache(|_| true),
-        Step::Lock => cache(|cache| cache.lock),
-        Step::Headers => cache(|cache| !cache.micro),
-        Step::Memory => cache(|cache| cache.in_memory),
-        Step::Log => features.log == Log::Buffered,
-        Step::Tls => features.tls,
-        Step::Http2 => features.http2,
-    }
+    let zone = pass.cache.as_ref().map(|cache| http.cache_zone(cache.zone));
+    let is_in_memory = |path: &Path| path.starts_with(IN_MEMORY);
+    let mut secure = http.listeners.iter().filter(|listener| {
+        listener.ssl && listener.servers.iter().any(|id| std::ptr::eq(http.server(*id), server))
+    });
+    let all = [
+        (Fact::KeepAlive, keeps && !closes),
+        (Fact::Gzip, location.settings.gzip.enabled),
+        (Fact::Logged, !logs.is_empty() && !is_buffered),
+        (Fact::Buffered, !logs.is_empty() && is_buffered),
+        (Fact::Cache, zone.is_some()),
+        (Fact::Memory, zone.is_some_and(|zone| zone.path.as_deref().is_none_or(is_in_memory))),
+        (Fact::Lock, pass.cache.as_ref().is_some_and(|cache| cache.lock)),
+        (Fact::Micro, pass.exchange.ignore_headers.cache_control),
+        (Fact::Tls, secure.clone().next().is_some()),
+        (Fact::Http2, secure.any(|listener| listener.http2)),
+    ];
+    all.into_iter().filter_map(|(fact, is_there)| is_there.then_some(fact)).collect()
 }

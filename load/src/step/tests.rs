@@ -1,17 +1,21 @@
 //! The table and the texts that come of it.
 
-use super::nginx::{Dialect, text};
 use super::*;
+use crate::peer::{CERTIFICATE, KEY, Party, launch};
 use crate::target::Url;
 use millstream_conf::diagnostics::Severity;
 use std::path::Path;
 
 fn setting() -> StepSetting<'static> {
-    StepSetting { port: 8080, origin: "127.0.0.1:8000", fallback: None, workers: "auto", puts_aside: false }
+    StepSetting { port: 8080, origin: "127.0.0.1:8000", fallback: None, puts_aside: false }
+}
+
+fn text(step: Step, party: Party, setting: &StepSetting<'_>) -> Option<String> {
+    launch(party, step, setting, Path::new("/")).ok().map(|launch| launch.text)
 }
 
 fn ours(step: Step) -> String {
-    text(step, Dialect::Millstream, &setting()).expect("a proxy")
+    text(step, Party::Millstream, &setting()).expect("a proxy")
 }
 
 #[test]
@@ -44,7 +48,7 @@ fn steps_are_chosen_by_name_number_and_stretch_and_come_in_climbing_order() {
 #[test]
 fn each_step_says_what_is_new_in_it() {
     let has = |step: Step, words: &str| ours(step).contains(words);
-    assert!(text(Step::Alone, Dialect::Millstream, &setting()).is_none());
+    assert!(text(Step::Alone, Party::Millstream, &setting()).is_none());
     assert!(has(Step::Proxied, "proxy_http_version 1.0;") && !has(Step::Proxied, "keepalive 64;"));
     assert!(has(Step::KeepAlive, "keepalive 64;") && has(Step::KeepAlive, "gzip on;"));
     assert!(has(Step::Quiet, "access_log off;") && !has(Step::Quiet, "gzip on;"));
@@ -61,7 +65,7 @@ fn each_step_says_what_is_new_in_it() {
 
 #[test]
 fn an_api_that_says_nothing_gets_its_lifetime_from_the_setting() {
-    let text = text(Step::Headers, Dialect::Millstream, &StepSetting { fallback: Some("1d"), ..setting() });
+    let text = text(Step::Headers, Party::Millstream, &StepSetting { fallback: Some("1d"), ..setting() });
     let text = text.expect("a proxy");
     assert!(text.contains("proxy_cache_valid 200 1d;"));
     assert!(text.contains("proxy_no_cache $http_cookie;"), "a session's answer is nobody else's");
@@ -70,7 +74,7 @@ fn an_api_that_says_nothing_gets_its_lifetime_from_the_setting() {
 #[test]
 fn nginx_gets_no_word_that_it_does_not_know() {
     for entry in &STEPS[1..] {
-        let text = text(entry.step, Dialect::Nginx, &setting()).expect("a proxy");
+        let text = text(entry.step, Party::Nginx, &setting()).expect("a proxy");
         assert!(!text.contains("proxy_cache_path memory"), "{}", entry.name);
         assert!(!text.contains("http2 on"), "{}: only from 1.25.1 on", entry.name);
         assert_eq!(text.contains("listen 127.0.0.1:8080 ssl http2;"), entry.step == Step::Http2);
@@ -141,15 +145,13 @@ fn every_step_is_read_without_a_finding() {
     // The step over TLS names a certificate, which is looked for when the text is read.
     let folder = tempfile::tempdir().expect("a directory");
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
-    for (name, text) in
-        [(super::nginx::CERTIFICATE, made.cert.pem()), (super::nginx::KEY, made.signing_key.serialize_pem())]
-    {
+    for (name, text) in [(CERTIFICATE, made.cert.pem()), (KEY, made.signing_key.serialize_pem())] {
         std::fs::write(folder.path().join(name), text).expect("own directory");
     }
     for entry in &STEPS[1..] {
         for (fallback, puts_aside) in [(None, false), (Some("1d"), false), (None, true)] {
             let setting = StepSetting { fallback, puts_aside, ..setting() };
-            let text = text(entry.step, Dialect::Millstream, &setting).expect("a proxy");
+            let text = text(entry.step, Party::Millstream, &setting).expect("a proxy");
             let loaded = millstream_conf::load::load_text("ladder", &text, folder.path());
             assert!(loaded.configuration.is_some(), "{}: {:?}", entry.name, loaded.diagnostics);
             // What is idle is told with -t -v alone.
