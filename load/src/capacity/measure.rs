@@ -5,7 +5,6 @@ use super::subject::{PATIENCE, Server, Servers, Subject, answer, ask};
 use super::{Alone, Below, CapacityRow, Rounds, Setting, Together, sentence};
 use crate::drive;
 use crate::outcome::Outcome;
-
 use crate::party::{Meter, Metered, PROXY, Place, Process, Whose, free_address, time_wait_of_late};
 use crate::plan::{Plan, Target};
 use crate::progress::Live;
