@@ -255,7 +255,7 @@ fn the_table_has_the_articles_column_where_its_rows_are_and_says_that_it_is_simu
         "Simulated: the servers are embedded and only sleep",
         "160 159",
         "317 of 316",
-        "100 %",
+        "99.7 %",
         "doubles the throughput",
         "keepalive 10",
         "opened 1,000 connections per second and left 2,000 in TIME_WAIT",
