@@ -18,9 +18,10 @@ const CEILINGS: [u32; 2] = [800, 5_000];
 /// Seconds' worth of tokens that a full bucket holds: what a machine that stutters for so long makes late comes at once, and
 /// is no sign of a load that is too high. With 4 ms, shared virtual machines were found to hold a tenth of the ceiling.
 const DEPTH: f64 = 0.025;
-/// The length of a trial, and connections of a search.
+/// The length of a trial.
 const TRIAL: &str = "-d2s";
-const CONNECTIONS: &str = "-c50";
+/// Connections: more than the slowing server has under way at its higher ceiling, which is 100 (Little's law).
+const CONNECTIONS: &str = "-c200";
 /// How near is near enough.
 const NEAR: f64 = 0.05;
 /// Further trials of each rate that was found, and how many of them have to hold.
@@ -210,7 +211,8 @@ fn held(millstream: &Path, beyond: Beyond, rate: f64, port: u16) -> Result<u32, 
     for _ in 0..FURTHER {
         let report = ours::bench(millstream, &flags, port)?.report;
         let bounds = report["thresholds"].as_array().ok_or("no bounds in the report")?;
-        let is_kept = bounds.iter().all(|bound| bound["verdict"] == "passed");
+        // A bound is unknown where what is under way at the end could be what crosses it, which a search does not hold against a rate either.
+        let is_kept = bounds.iter().all(|bound| bound["verdict"] != "failed");
         held += u32::from(is_kept && report["not_reached"].is_null());
     }
     Ok(held)
