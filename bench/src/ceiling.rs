@@ -237,6 +237,7 @@ mod tests {
             assert!(refuses || last.abs_diff(975) <= 2, "{last}");
         }
     }
+
     #[test]
     fn a_slowing_server_takes_its_limit_at_its_ceiling_and_an_eighth_at_half_of_it() {
         for (gap, expected) in [(1_000, LIMIT), (2_000, LIMIT / 8)] {

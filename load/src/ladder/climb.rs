@@ -211,21 +211,11 @@ fn limit(climbed: &Climbed, known: &Known) -> Option<String> {
     }
     let alone = climbed.measure(Step::Alone, None).and_then(Measure::counted);
     let evidence = Evidence {
-        top: verdict::Run::of(outcome),
-        fewer: None,
         direct: Once::of_several(&known.samples),
         through: Once::of_several(through),
         api_rate: alone.map(|figures| figures.rate.median),
         origin_share: figures.origin_share().unwrap_or(1.0),
-        proxy: found.of("proxy"),
-        api: found.of("api"),
-        generator: found.of("generator"),
-        floor: outcome.generator.limits.clone(),
-        machine_busy: found.machine_busy,
-        stolen: found.stolen,
-        cores: climbed.cores,
-        is_here: climbed.is_local,
-        link: (!climbed.is_local).then(party::link_speed).flatten(),
+        ..Evidence::of(outcome, found, climbed.is_local)
     };
     Some(format!("At \"{}\": {}", measure.step.entry().title, verdict::judge(&evidence).text()))
 }
