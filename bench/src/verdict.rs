@@ -174,7 +174,7 @@ fn target(url: &str) -> Result<Target, String> {
 }
 
 fn single(target: &Target) -> Result<Once, String> {
-    Once::ask(|| {
+    Once::ask(Vec::new(), || {
         let answer = probe::once(target, PATIENCE, LARGEST).map_err(|error| error.to_string())?;
         if answer.status == 200 {
             Ok(answer)

@@ -8,6 +8,7 @@ use crate::histogram;
 use crate::outcome::OfUrl;
 use crate::plan::Plan;
 use crate::tally::Counted;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// URLs with a row of their own, at the most.
@@ -29,18 +30,31 @@ pub(crate) struct ByUrl {
 impl ByUrl {
     /// Empty rows for a plan.
     pub(crate) fn of(plan: &Plan) -> ByUrl {
-        let (group_of, firsts) = groups(plan);
-        if firsts.len() < 2 {
+        // Of each URL its first target, and how often it is asked for; of each target which URL it has.
+        let (mut known, mut urls) = (HashMap::new(), Vec::<(usize, u64)>::new());
+        let targets = plan.targets.iter().enumerate();
+        let url_of = targets.map(|(place, target)| {
+            *known.entry(target.url.as_str()).or_insert_with(|| {
+                urls.push((place, 0));
+                urls.len() - 1
+            })
+        });
+        let url_of: Vec<usize> = url_of.collect();
+        if urls.len() < 2 {
             return ByUrl { row_of: Vec::new(), rows: Vec::new() };
         }
-        let mut row_of_group = vec![OTHERS; firsts.len()];
-        let own = most_asked(plan, &group_of, firsts.len());
-        own.iter().zip(0..).for_each(|(group, row)| row_of_group[*group] = row);
-        let others = (own.len() < firsts.len()).then_some(None);
-        let places = own.iter().map(|group| Some(firsts[*group])).chain(others);
+        plan.order.iter().for_each(|place| urls[url_of[*place as usize]].1 += 1);
+        let mut own: Vec<usize> = (0..urls.len()).collect();
+        // Stable: of those asked for as often the first ones.
+        own.sort_by_key(|url| Reverse(urls[*url].1));
+        own.truncate(ROWS);
+        let mut rows = vec![OTHERS; urls.len()];
+        own.iter().zip(0..).for_each(|(url, row)| rows[*url] = row);
+        let others = (own.len() < urls.len()).then_some(None);
+        let places = own.iter().map(|url| Some(urls[*url].0)).chain(others);
         ByUrl {
             rows: places.map(|place| (place, Counted::of(histogram::of_digits(DIGITS)))).collect(),
-            row_of: group_of.into_iter().map(|group| row_of_group[group]).collect(),
+            row_of: url_of.into_iter().map(|url| rows[url]).collect(),
         }
     }
 
@@ -82,29 +96,6 @@ impl ByUrl {
         });
         found
     }
-}
-
-/// Of each target the number of its URL, and of each URL the first target.
-fn groups(plan: &Plan) -> (Vec<usize>, Vec<usize>) {
-    let (mut known, mut firsts) = (HashMap::new(), Vec::new());
-    let group_of = plan.targets.iter().enumerate().map(|(place, target)| {
-        *known.entry(target.url.as_str()).or_insert_with(|| {
-            firsts.push(place);
-            firsts.len() - 1
-        })
-    });
-    (group_of.collect(), firsts)
-}
-
-/// The URLs that are asked for most, [`ROWS`] at the most.
-fn most_asked(plan: &Plan, group_of: &[usize], groups: usize) -> Vec<usize> {
-    let mut asked = vec![0u64; groups];
-    plan.order.iter().for_each(|place| asked[group_of[*place as usize]] += 1);
-    let mut most: Vec<usize> = (0..groups).collect();
-    // Stable: of those asked for as often the first ones.
-    most.sort_by_key(|group| std::cmp::Reverse(asked[*group]));
-    most.truncate(ROWS);
-    most
 }
 
 #[cfg(test)]

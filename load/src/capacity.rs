@@ -1,7 +1,7 @@
 //! "Does a second API server double the throughput?": each server alone, then all behind the proxy, and what was to be
 //! expected beside it.
 //!
-//! `configuration` is the proxy's nginx.conf, `measure` runs everything, `sentence` says what came of it, `table` prints
+//! `configuration` is the proxy's nginx.conf, `measure` runs everything, `sentence` says what came of it, `page` shows
 //! it. Expected is the sum of what the servers give alone, unless the proxy's own ceiling is lower: what it passes on from
 //! a server that answers at once. The load is a closed loop, and behind the proxy it has as many connections for each
 //! server as that one had alone. Next: `measure`.
@@ -9,18 +9,18 @@
 mod configuration;
 mod article;
 mod sentence;
-mod table;
+mod page;
 mod subject;
 mod measure;
 #[cfg(test)]
 mod tests;
 
 pub use article::{ARTICLE, Published};
-pub use configuration::{Front, configuration};
+pub use configuration::configuration;
 pub use measure::{Measured, measure};
+pub use page::page;
 pub use sentence::{Gain, gain, sentence};
 pub use subject::{Subject, sleeping};
-pub use table::{page, table};
 
 use crate::sizing::Pool;
 use crate::stop::CutShort;

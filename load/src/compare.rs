@@ -12,7 +12,7 @@ pub use text::text;
 use crate::metric::Metric;
 use crate::outcome::Outcome;
 use crate::plan::Mode;
-use crate::rank::{self, Ratio};
+use crate::rank::{self, Compared};
 use crate::report::json::{self, Kind};
 use crate::report::quantity::plural;
 use serde::Serialize;
@@ -78,10 +78,9 @@ pub struct Finding {
     pub a: Vec<f64>,
     /// Of each run of the second.
     pub b: Vec<f64>,
-    /// `b / a` with the interval that the true ratio is in; `None`: not to be told.
-    pub ratio: Option<Ratio>,
-    /// How often runs of one kind are at least as far apart, 0 to 1.
-    pub p: f64,
+    /// `b` against `a`.
+    #[serde(flatten)]
+    pub compared: Compared,
 }
 
 /// Reads the files of `millstream bench --json`; the error names the file and says what is wrong with it.
@@ -106,7 +105,7 @@ pub fn compare(a: &[RunFile], b: &[RunFile], judged: Option<Metric>) -> Comparis
 
 fn find(metric: Metric, a: &[RunFile], b: &[RunFile]) -> Finding {
     let [a, b] = [a, b].map(|runs| runs.iter().map(|run| metric.of(&run.outcome)).collect::<Vec<_>>());
-    Finding { quantity: metric, ratio: rank::ratio(&a, &b), p: rank::probability(&a, &b), a, b }
+    Finding { quantity: metric, compared: rank::compare(&a, &b), a, b }
 }
 
 /// Whether it has changed; the error says why that cannot be told.
@@ -116,17 +115,16 @@ fn judge(finding: &Finding, a: &[RunFile], b: &[RunFile], is_open: bool) -> Resu
         return Err("an open loop sets the rate itself".to_owned());
     }
     if !rank::can_tell(a.len(), b.len()) {
+        let [one, other] = [a, b].map(|runs| plural(runs.len() as u64, "run"));
+        let of_100 = 100.0 * rank::smallest(a.len(), b.len());
         return Err(format!(
-            "{} against {} cannot be told from chance, which sets runs of one kind as far apart in {:.0} of 100 \
-             comparisons. Four runs of each are the fewest",
-            plural(a.len() as u64, "run"),
-            plural(b.len() as u64, "run"),
-            100.0 * rank::smallest(a.len(), b.len())
+            "{one} against {other} cannot be told from chance, which sets runs of one kind as far apart in {of_100:.0} of 100 \
+             comparisons. Four runs of each are the fewest"
         ));
     }
     let is_more = rank::median(finding.b.clone()) > rank::median(finding.a.clone());
     let is_known = |runs: &[RunFile]| runs.iter().all(|run| metric.is_known(&run.outcome));
-    let differs = rank::differ(&finding.a, &finding.b);
+    let differs = finding.compared.is_apart();
     // What is at least so long can be longer than what is known, and nothing else.
     let is_enough = match differs {
         true => is_known(if is_more { a } else { b }),

@@ -24,7 +24,7 @@ pub fn values<'a>(answer: &'a Reply, name: &'a str) -> impl Iterator<Item = &'a 
 }
 
 /// How closely answers are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
     /// Status and every byte of the body.

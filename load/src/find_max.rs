@@ -83,18 +83,19 @@ pub fn run(
         let outcome = drive::run(&trial, stop, &mut |progress| watch(SearchSight::Goes(progress)))?;
         go_on()?;
         let miss = goal.judge(&outcome);
-        let tried = tried(rate, is_further, &outcome, miss.as_ref());
+        let (answered, p99, error_share) =
+            (outcome.rate(), outcome.latency.percentile(99.0), outcome.error_share());
+        let why = miss.as_ref().map(|miss| miss.why.clone());
+        let tried = Tried { rate, answered, p99, error_share, is_further, miss: why };
         watch(SearchSight::Ended(&tried));
         trials.push(tried);
-        let holds = miss.is_none();
-        match miss {
-            None => {
-                held.retain(|(other, _)| *other != rate);
-                held.push((rate, outcome));
-            }
-            Some(miss) => missed.push((rate, miss)),
+        if let Some(miss) = miss {
+            missed.push((rate, miss));
+            return Ok(false);
         }
-        Ok(holds)
+        held.retain(|(other, _)| *other != rate);
+        held.push((rate, outcome));
+        Ok(true)
     });
     let (rate, confirmed) = match found {
         Ok(found) => found.unzip(),
@@ -119,18 +120,6 @@ pub fn run(
             Err(PlanError(format!("no rate held, not even {} requests/s: {why}", Number(rate))))
         }
         (None, _) => Ok(None),
-    }
-}
-
-/// A trial in short.
-fn tried(rate: f64, is_further: bool, outcome: &Outcome, miss: Option<&Miss>) -> Tried {
-    Tried {
-        rate,
-        answered: outcome.rate(),
-        p99: outcome.latency.percentile(99.0),
-        error_share: outcome.error_share(),
-        is_further,
-        miss: miss.map(|miss| miss.why.clone()),
     }
 }
 

@@ -41,11 +41,6 @@ impl Metric {
         }
     }
 
-    /// Whether it is a time, which there is none of without an answer.
-    pub fn is_latency(self) -> bool {
-        matches!(self, Metric::Latency(_) | Metric::Mean)
-    }
-
     /// A value of it as people read it.
     pub fn told(self, value: f64) -> Quantity {
         match self {

@@ -8,10 +8,11 @@
 mod tests;
 
 use crate::step::{Fact, MICRO, Step, StepSetting, holds, seconds};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Who stands in front of the API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Party {
     /// This program.
@@ -145,10 +146,13 @@ impl Party {
         self.row().title
     }
 
-    /// The file of its program in a search path; [`Party::Millstream`] is whoever asks, and not looked for.
-    pub fn program(self, search: &[PathBuf]) -> Option<PathBuf> {
+    /// The file of its program in `PATH`, or where systems put servers that users have no business with; [`Party::Millstream`] is
+    /// whoever asks, and not looked for.
+    pub fn program(self, path: Option<&OsStr>) -> Option<PathBuf> {
         let name = if self == Party::Varnish { "varnishd" } else { self.name() };
-        search.iter().map(|folder| folder.join(name)).find(|file| file.is_file())
+        let servers = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/nginx/sbin"].map(PathBuf::from);
+        let folders = path.into_iter().flat_map(std::env::split_paths).chain(servers);
+        folders.map(|folder| folder.join(name)).find(|file| file.is_file())
     }
 
     /// What is not quite the same as in a step's text when it does the step, if anything, one sentence.
@@ -165,14 +169,6 @@ impl Party {
             None => Ok(first(self.row().notes)),
         }
     }
-}
-
-/// Where programs are looked for: `PATH`, and where systems put servers that users have no business with.
-pub fn search_path(path: Option<&std::ffi::OsStr>) -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> =
-        path.map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
-    folders.extend(["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/local/nginx/sbin"].map(PathBuf::from));
-    folders
 }
 
 /// Reads what `--against` names: parties separated by commas.

@@ -18,6 +18,27 @@ pub struct Ratio {
     pub high: f64,
 }
 
+/// Two groups beside each other.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Compared {
+    /// How many times the first the second is, with its interval; `None`: that cannot be told.
+    pub ratio: Option<Ratio>,
+    /// How often groups of one kind are ranked at least as far apart, 0 to 1.
+    pub p: f64,
+}
+
+impl Compared {
+    /// Whether they differ by more than chance.
+    pub fn is_apart(&self) -> bool {
+        self.p <= FALSE_CLAIMS
+    }
+}
+
+/// Compares two groups.
+pub fn compare(first: &[f64], second: &[f64]) -> Compared {
+    Compared { ratio: ratio(first, second), p: probability(first, second) }
+}
+
 /// The middle value; of an even number, the mean of the two in the middle; 0 of none.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -39,11 +60,6 @@ pub fn smallest(first: usize, second: usize) -> f64 {
     let ways = (0..first.min(second))
         .fold(1.0, |ways, place| ways * (first + second - place) as f64 / (place + 1) as f64);
     (2.0 / ways).min(1.0)
-}
-
-/// Whether the groups differ by more than chance.
-pub fn differ(first: &[f64], second: &[f64]) -> bool {
-    probability(first, second) <= FALSE_CLAIMS
 }
 
 /// p, two-sided: how often groups of one kind are ranked at least as far apart. 1 where one of them is empty.

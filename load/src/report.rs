@@ -5,8 +5,7 @@
 //! pictures stand on, `plot` draws curves over an `axis`; `steps` is several measurements beside each other.
 
 pub mod quantity;
-pub mod paragraph;
-pub mod aligned;
+mod paragraph;
 mod page;
 pub mod table;
 pub(crate) mod run;

@@ -12,7 +12,7 @@ use serde::Deserialize as _;
 use serde::de::value::{Error, StrDeserializer};
 
 /// A step of the ladder, in climbing order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Step {
     /// The API without anything in front of it.
@@ -106,8 +106,6 @@ pub const MICRO: &str = "1s";
 /// A row of the table.
 #[derive(Debug)]
 pub struct Entry {
-    /// Which step.
-    pub step: Step,
     /// Its name on the command line and in JSON.
     pub name: &'static str,
     /// A few words for a table's first column.
@@ -120,10 +118,9 @@ pub struct Entry {
     pub news: &'static str,
 }
 
-/// All steps, lowest first.
-pub static STEPS: [Entry; 11] = [
+/// What each step is, in the order of [`Step::ALL`].
+static STEPS: [Entry; 11] = [
     Entry {
-        step: Step::Alone,
         name: "alone",
         title: "the API alone",
         what: "Nothing stands in front of the API: what everything else is compared with.",
@@ -131,7 +128,6 @@ pub static STEPS: [Entry; 11] = [
         news: "",
     },
     Entry {
-        step: Step::Proxied,
         name: "proxied",
         title: "proxied, no keep-alive",
         what: "A proxy that opens a connection to the API for every request, as nginx did by default before 1.29.7.",
@@ -139,7 +135,6 @@ pub static STEPS: [Entry; 11] = [
         news: "",
     },
     Entry {
-        step: Step::KeepAlive,
         name: "keepalive",
         title: "keep-alive",
         what: "Connections to the API are kept and used again.",
@@ -147,7 +142,6 @@ pub static STEPS: [Entry; 11] = [
         news: "keepalive",
     },
     Entry {
-        step: Step::Quiet,
         name: "quiet",
         title: "compression, log off",
         what: "No access log, no compression.",
@@ -155,7 +149,6 @@ pub static STEPS: [Entry; 11] = [
         news: "!gzip !logged !buffered",
     },
     Entry {
-        step: Step::Microcache,
         name: "microcache",
         title: "microcache 1 s",
         what: "An answer that may be shared, or whose API says nothing about it, is kept for a second.",
@@ -163,7 +156,6 @@ pub static STEPS: [Entry; 11] = [
         news: "cache",
     },
     Entry {
-        step: Step::Lock,
         name: "lock",
         title: "lock, stale meanwhile",
         what: "One request fetches a new answer; the others get the old one meanwhile, or wait for it.",
@@ -171,7 +163,6 @@ pub static STEPS: [Entry; 11] = [
         news: "lock",
     },
     Entry {
-        step: Step::Headers,
         name: "headers",
         title: "as the API's headers say",
         what: "Answers are kept for as long as the API's own Cache-Control or Expires says.",
@@ -179,7 +170,6 @@ pub static STEPS: [Entry; 11] = [
         news: "cache !micro",
     },
     Entry {
-        step: Step::Memory,
         name: "memory",
         title: "in memory",
         what: "The cache is in memory instead of files.",
@@ -187,7 +177,6 @@ pub static STEPS: [Entry; 11] = [
         news: "memory",
     },
     Entry {
-        step: Step::Log,
         name: "log",
         title: "buffered access log",
         what: "The access log is on again, written in pieces of 256 KiB.",
@@ -195,7 +184,6 @@ pub static STEPS: [Entry; 11] = [
         news: "buffered",
     },
     Entry {
-        step: Step::Tls,
         name: "tls",
         title: "over TLS",
         what: "Clients come over TLS, on connections that they keep.",
@@ -203,7 +191,6 @@ pub static STEPS: [Entry; 11] = [
         news: "tls",
     },
     Entry {
-        step: Step::Http2,
         name: "http2",
         title: "over HTTP/2",
         what: "Clients come over TLS and HTTP/2: as many requests at once, several on each connection.",
@@ -213,9 +200,14 @@ pub static STEPS: [Entry; 11] = [
 ];
 
 impl Step {
+    /// All steps, lowest first.
+    pub const ALL: [Step; 11] = {
+        use Step::*;
+        [Alone, Proxied, KeepAlive, Quiet, Microcache, Lock, Headers, Memory, Log, Tls, Http2]
+    };
+
     /// Its row of the table.
     pub fn entry(self) -> &'static Entry {
-        // The table is in the order of the enumeration, which a test holds it to.
         &STEPS[self as usize]
     }
 
@@ -247,7 +239,7 @@ pub fn parse(text: &str) -> Result<Vec<Step>, String> {
         if from > to {
             return Err(format!("\"{part}\": {} comes after {}", from.name(), to.name()));
         }
-        chosen.extend(STEPS.iter().map(|entry| entry.step).filter(|step| (from..=to).contains(step)));
+        chosen.extend(Step::ALL.into_iter().filter(|step| (from..=to).contains(step)));
     }
     chosen.sort_unstable();
     chosen.dedup();
@@ -260,23 +252,15 @@ pub fn parse(text: &str) -> Result<Vec<Step>, String> {
 /// A name that is none, with those there are.
 pub fn find(name: &str) -> Result<Step, String> {
     let name = name.trim();
-    let by_number = || name.parse::<usize>().ok().and_then(|number| STEPS.get(number.checked_sub(1)?));
-    let found = STEPS.iter().find(|entry| entry.name == name).or_else(by_number);
-    found.map(|entry| entry.step).ok_or_else(|| {
-        let names: Vec<&str> = STEPS.iter().map(|entry| entry.name).collect();
-        format!("\"{name}\" is no step; there are {}", names.join(", "))
+    let by_number = || Step::ALL.get(name.parse::<usize>().ok()?.checked_sub(1)?).copied();
+    let found = Step::ALL.into_iter().find(|step| step.name() == name).or_else(by_number);
+    found.ok_or_else(|| {
+        let names = Step::ALL.map(Step::name).join(", ");
+        format!("\"{name}\" is no step; there are {names}")
     })
 }
 
-/// Seconds of a time in nginx's notation with one unit: `90`, `1s`, `5m`, `2h`, `1d`.
+/// Seconds of a time in nginx's notation: `90`, `1s`, `5m`, `1h30m`.
 pub fn seconds(time: &str) -> Option<u64> {
-    let digits = time.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit = match &time[digits.len()..] {
-        "" | "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        "d" => 86_400,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(unit)
+    millstream_conf::value::duration(time).ok().map(|time| time.as_secs())
 }

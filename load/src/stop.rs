@@ -75,7 +75,7 @@ fn raise(event: &OwnedFd) {
 }
 
 /// Measurements that were ended before their last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct CutShort {
     /// Whole measurements that there are.
     pub measured: u32,

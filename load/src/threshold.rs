@@ -25,7 +25,8 @@ impl Threshold {
     /// What became of it in a run.
     pub fn judge(&self, outcome: &Outcome) -> Judged {
         let (value, is_known) = (self.metric.of(outcome), self.metric.is_known(outcome));
-        let is_none = self.metric.is_latency() && outcome.latency.is_empty();
+        // There is no time without an answer.
+        let is_none = matches!(self.metric, Metric::Latency(_) | Metric::Mean) && outcome.latency.is_empty();
         let is_beyond = if self.is_above { value > self.limit } else { value < self.limit };
         let holds = is_beyond || self.or_equal && value == self.limit;
         let verdict = match holds {

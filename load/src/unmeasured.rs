@@ -2,24 +2,23 @@
 
 use crate::plan::PlanError;
 use crate::probe::ProbeError;
-use std::{fmt, io};
+use std::io;
 
 /// Why there is no result.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, thiserror::Error)]
 pub enum Unmeasured {
     /// In one sentence.
+    #[error("{0}")]
     Because(String),
+    /// What was to be measured makes no sense.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The system did not allow something.
+    #[error("the system refuses: {0}")]
+    System(#[from] io::Error),
     /// The user stopped it before anything was measured.
+    #[error("stopped")]
     Stopped,
-}
-
-impl fmt::Display for Unmeasured {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Unmeasured::Because(sentence) => sentence,
-            Unmeasured::Stopped => "stopped",
-        })
-    }
 }
 
 impl From<String> for Unmeasured {
@@ -34,17 +33,5 @@ impl From<ProbeError> for Unmeasured {
             ProbeError::Stopped => Unmeasured::Stopped,
             error => Unmeasured::Because(error.to_string()),
         }
-    }
-}
-
-impl From<io::Error> for Unmeasured {
-    fn from(error: io::Error) -> Self {
-        Unmeasured::Because(format!("the system refuses: {error}"))
-    }
-}
-
-impl From<PlanError> for Unmeasured {
-    fn from(error: PlanError) -> Self {
-        Unmeasured::Because(error.to_string())
     }
 }

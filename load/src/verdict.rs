@@ -11,7 +11,6 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
-pub use crate::report::quantity::prose::{count, duration, factor, percent, volume};
 pub use judge::judge;
 pub use once::Once;
 
@@ -37,8 +36,8 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// What it is called, and the sentence that a verdict on it begins with.
-    fn words(self) -> (&'static str, &'static str) {
+    /// The party within a sentence, and the sentence that a verdict on it begins with; where it is unknown, the reason goes on with it.
+    pub fn words(self) -> (&'static str, &'static str) {
         match self {
             Limit::Api => ("API", "The API is the limit."),
             Limit::Proxy => ("proxy", "The proxy is the limit."),
@@ -49,16 +48,6 @@ impl Limit {
             ),
             Limit::Unknown => ("?", "Unknown:"),
         }
-    }
-
-    /// The sentence that a verdict begins with; where it is unknown, the reason goes on with it.
-    pub fn sentence(self) -> &'static str {
-        self.words().1
-    }
-
-    /// The party within a sentence.
-    fn name(self) -> &'static str {
-        self.words().0
     }
 }
 
@@ -82,7 +71,6 @@ pub struct Run {
 impl Run {
     /// Those of an outcome. Pipelined requests are on their way at once too.
     pub fn of(outcome: &Outcome) -> Run {
-        let seconds = outcome.seconds.max(f64::MIN_POSITIVE);
         // What was never answered is no part of what the others waited for.
         let silent = u32::try_from(outcome.counts.silent).unwrap_or(u32::MAX);
         let served = outcome.connections.saturating_sub(silent).max(1);
@@ -94,7 +82,7 @@ impl Run {
             rate: outcome.rate(),
             latency: latency.mean / 1e6,
             first_byte: outcome.first_byte.mean / 1e6,
-            bytes_per_second: outcome.counts.bytes_read as f64 / seconds,
+            bytes_per_second: outcome.per_second(outcome.counts.bytes_read),
             error_share: outcome.error_share(),
         }
     }
@@ -171,7 +159,7 @@ pub struct Verdict {
 impl Verdict {
     /// All of it as one paragraph.
     pub fn text(&self) -> String {
-        let sentences = std::iter::once(self.limit.sentence()).chain(self.why.iter().map(String::as_str));
-        sentences.chain(self.doubts.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
+        let others = self.why.iter().chain(&self.doubts).map(String::as_str);
+        [self.limit.words().1].into_iter().chain(others).collect::<Vec<_>>().join(" ")
     }
 }

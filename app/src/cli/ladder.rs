@@ -97,8 +97,9 @@ fn duration(text: &str) -> Result<Duration, String> {
 /// A lifetime that every party can be told.
 fn lifetime(text: &str) -> Result<String, String> {
     match step::seconds(text) {
-        Some(seconds) if seconds > 0 => Ok(text.to_owned()),
-        _ => Err("write seconds, or a number with s, m, h or d".to_owned()),
+        // Not everybody takes a blank in it, or thousandths.
+        Some(seconds) if seconds > 0 && !text.contains(' ') && !text.contains("ms") => Ok(text.to_owned()),
+        _ => Err("write seconds, or a time such as 30s, 5m or 1h30m".to_owned()),
     }
 }
 
@@ -110,6 +111,7 @@ mod tests {
     fn times_and_lifetimes_have_bounds() {
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert!(duration("0.5ms").is_err() && duration("2h").is_err());
-        assert!(lifetime("1d").is_ok() && lifetime("0").is_err() && lifetime("1w").is_err());
+        assert!(lifetime("1d").is_ok() && lifetime("1h30m").is_ok() && lifetime("0").is_err());
+        assert!(lifetime("1x").is_err() && lifetime("1h 30m").is_err() && lifetime("1500ms").is_err());
     }
 }

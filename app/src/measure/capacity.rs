@@ -11,7 +11,7 @@ use crate::cli::Capacity as Flags;
 use millstream_load::capacity::{self, Capacity, Measured, Setting, Subject};
 use millstream_load::party;
 use millstream_load::progress::Live;
-use millstream_load::report::{json, steps};
+use millstream_load::report::json;
 use millstream_load::stop::{CutShort, Stop};
 use millstream_load::unmeasured::Unmeasured;
 use millstream_net::cores;
@@ -34,9 +34,9 @@ fn carry_out(flags: &Flags) -> Result<ExitCode, End> {
     party::clear_away();
     let measured = measured(flags, &stop)?;
     end::tell_unoptimised();
-    output.put(&capacity::table(&measured));
-    output
-        .write(|| json::write_versioned(CAPACITY, &measured), || steps::html(&capacity::page(&measured)))?;
+    let page = capacity::page(&measured);
+    output.put(&page.text());
+    output.write(|| json::write_versioned(CAPACITY, &measured), || page.html())?;
     if measured.cut_short.is_some() { Err(End::STOPPED) } else { Ok(ExitCode::SUCCESS) }
 }
 

@@ -8,7 +8,7 @@ use super::output::Output;
 use crate::cli::Demo;
 use millstream_load::ladder::chance::FEWEST;
 use millstream_load::ladder::course::{Order, Wish};
-use millstream_load::step::STEPS;
+use millstream_load::step::Step;
 use millstream_load::target::{Ask, Permission};
 use millstream_origin::{DemoOptions, THREADS};
 use std::process::ExitCode;
@@ -40,7 +40,7 @@ fn climbed(demo: &Demo) -> Result<ExitCode, End> {
     let order = Order {
         ask: Ask { url: format!("http://{}/list", api.address), keep_alive: true, ..Ask::default() },
         may: Permission::default(),
-        steps: STEPS.iter().map(|entry| entry.step).collect(),
+        steps: Step::ALL.to_vec(),
         parties: parties(&[])?,
         wish: Wish { rounds: Some(ROUNDS), each: None, limit: demo.duration, seed: seed() },
         running: None,

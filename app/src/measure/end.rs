@@ -24,8 +24,8 @@ impl End {
 impl From<Unmeasured> for End {
     fn from(error: Unmeasured) -> End {
         match error {
-            Unmeasured::Because(why) => End::Wrong(why),
             Unmeasured::Stopped => End::STOPPED,
+            why => End::Wrong(why.to_string()),
         }
     }
 }

@@ -10,14 +10,15 @@ use millstream_conf::load::{self, Options};
 use millstream_load::correctness::Keeps;
 use millstream_load::ladder::climb::climb;
 use millstream_load::ladder::course::{Order, Wish};
-use millstream_load::ladder::result::Climbed;
-use millstream_load::ladder::{page, table, worth};
+use millstream_load::ladder::page::page;
+use millstream_load::ladder::result::{Climbed, JSON};
+use millstream_load::ladder::worth;
 use millstream_load::party;
 use millstream_load::peer::{self, Party};
 use millstream_load::progress::Live;
-use millstream_load::report;
+use millstream_load::report::json;
 use millstream_load::step::running::{self, Running};
-use millstream_load::step::{self, Fact, MICRO, STEPS, Step, StepSetting};
+use millstream_load::step::{self, Fact, MICRO, Step, StepSetting};
 use millstream_load::target::{Ask, Permission, Url};
 use millstream_net::clock;
 use std::path::{Path, PathBuf};
@@ -92,7 +93,7 @@ fn running(ladder: &Ladder) -> Result<Option<Running>, String> {
 fn order(ladder: &Ladder) -> Result<Order, String> {
     let steps = match &ladder.steps {
         Some(names) => step::parse(names)?,
-        None => STEPS.iter().map(|entry| entry.step).collect(),
+        None => Step::ALL.to_vec(),
     };
     let peers = ladder.against.as_deref().map(peer::parse).transpose()?.unwrap_or_default();
     Ok(Order {
@@ -133,10 +134,10 @@ pub(super) fn seed() -> u64 {
 pub(super) fn parties(peers: &[Party]) -> Result<Vec<(Party, PathBuf)>, String> {
     let own =
         std::env::current_exe().map_err(|error| format!("this program's own file is not there: {error}"))?;
-    let folders = peer::search_path(std::env::var_os("PATH").as_deref());
+    let path = std::env::var_os("PATH");
     let mut parties = vec![(Party::Millstream, own)];
     for &party in peers {
-        let found = party.program(&folders);
+        let found = party.program(path.as_deref());
         let program = found.ok_or_else(|| {
             format!(
                 "{} is not installed here (looked for in PATH and the usual folders of servers)",
@@ -160,8 +161,9 @@ pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
 
 /// Text, and the reports that were asked for. Of a ladder that was cut short as well, which then ends as one.
 pub(super) fn tell(climbed: &Climbed, output: &mut Output) -> Result<(), End> {
-    output.put(&format!("\n{}", table::text(climbed)));
-    output.write(|| climbed.json(), || report::steps::html(&page::page(climbed)))?;
+    let page = page(climbed);
+    output.put(&format!("\n{}", page.text()));
+    output.write(|| json::write_versioned(JSON, climbed), || page.html())?;
     if climbed.cut_short.is_some() { Err(End::STOPPED) } else { Ok(()) }
 }
 

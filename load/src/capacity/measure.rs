@@ -1,6 +1,6 @@
 //! Runs everything of one row: the servers alone, the proxy alone, all together, in turn and over again.
 
-use super::configuration::{CEILING, Front, PASSING, configuration};
+use super::configuration::{CEILING, PASSING, configuration};
 use super::subject::{PATIENCE, Server, Servers, Subject, answer, ask};
 use super::{Alone, Below, CapacityRow, Rounds, Setting, Together, sentence};
 use crate::drive;
@@ -52,11 +52,12 @@ pub fn measure(
     let connections = setting.connections.saturating_mul(addresses.len() as u32);
     let body = servers.once().body_bytes as usize;
     let (_nothing, nothing) = start("the server that answers at once", setting, stop, |listen| {
-        configuration(Front::Nothing, listen, &setting.workers, body)
+        configuration(&addresses, listen, connections, listen, &setting.workers, body)
     })?;
     let proxied = |keepalive| {
-        let front = Front::Proxy { servers: &addresses, nothing, keepalive };
-        start("the proxy", setting, stop, |listen| configuration(front, listen, &setting.workers, body))
+        start("the proxy", setting, stop, |listen| {
+            configuration(&addresses, nothing, keepalive, listen, &setting.workers, body)
+        })
     };
     let (proxy, address) = proxied(connections)?;
     let behind = servers.behind(address);
@@ -95,7 +96,9 @@ pub fn measure(
     if ended.is_ok() && row.pool.in_use >= WORTH_SHOWING {
         ended = proxied(TOO_LITTLE).and_then(|(proxy, address)| {
             let stretch = together(servers.behind(address), &proxy, "with few kept connections");
-            row.below = Some(bench.run(&stretch)?.below());
+            let run = bench.run(&stretch)?;
+            let (rate, opened_per_second, time_wait) = (run.outcome.rate(), run.opened(), run.time_wait);
+            row.below = Some(Below { keepalive: TOO_LITTLE, rate, opened_per_second, time_wait });
             Ok(())
         });
     }
@@ -149,15 +152,6 @@ impl MeteredRun {
     fn opened(&self) -> f64 {
         let own = self.outcome.counts.connections as f64 / self.outcome.seconds.max(f64::MIN_POSITIVE);
         (self.found.opened_per_second - own).clamp(0.0, self.outcome.rate())
-    }
-
-    fn below(&self) -> Below {
-        Below {
-            keepalive: TOO_LITTLE,
-            rate: self.outcome.rate(),
-            opened_per_second: self.opened(),
-            time_wait: self.time_wait,
-        }
     }
 }
 

@@ -3,7 +3,8 @@
 use super::{CapacityRow, Rounds};
 use crate::ladder::chance::of_several;
 use crate::rank::{self, FALSE_CLAIMS};
-use crate::verdict::{Limit, count, duration, percent};
+use crate::report::quantity::{Number, Share, seconds};
+use crate::verdict::Limit;
 
 /// From this share of the sum on it is what all servers give together.
 const WHOLE: f64 = 0.9;
@@ -72,55 +73,44 @@ pub fn sentence(row: &CapacityRow) -> String {
     if best <= 0.0 || measured <= 0.0 {
         return format!("{who}: there were no correct answers, so nothing can be said.");
     }
-    let share = percent((measured / best - 1.0).abs());
-    let rates = |other: f64| format!("{} per second of {}", count(measured), count(other));
+    let share = Share((measured / best - 1.0).abs());
+    let [all, of_all, of_best] = [measured, sum, best].map(Number);
     match (gain(row), servers) {
         (Gain::Whole, 2) => format!(
-            "A second server doubles the throughput: both give {} per second together and {} alone. {}",
-            count(measured),
-            count(sum),
+            "A second server doubles the throughput: both give {all} per second together and {of_all} alone. {}",
             next(row)
         ),
         (Gain::Whole, _) => {
-            format!("{who} give together what they give alone: {}. {}", rates(sum), next(row))
+            format!("{who} give together what they give alone: {all} per second of {of_all}. {}", next(row))
         }
         // It cannot be the proxy that makes the server answer more.
         (Gain::Some, 1) => format!(
-            "{who} gives {share} more than asking it directly: {}. The proxy asks it differently: over connections that it \
-             keeps, and at its own address.",
-            rates(best)
+            "{who} gives {share} more than asking it directly: {all} per second of {of_best}. The proxy asks it differently: over \
+             connections that it keeps, and at its own address."
         ),
         (Gain::Some, _) => {
-            format!(
-                "{who} gain{s} {share} instead of {}, because {}.",
-                percent(sum / best - 1.0),
-                because(row)
-            )
+            format!("{who} gain{s} {share} instead of {}, because {}.", Share(sum / best - 1.0), because(row))
         }
         // The one server gives what it gives.
-        (Gain::Nothing, 1) => format!("{who} costs nothing: {}.", rates(best)),
+        (Gain::Nothing, 1) => format!("{who} costs nothing: {all} per second of {of_best}."),
         (Gain::Nothing, _) => format!("{who} gain{s} nothing, because {}.", because(row)),
         (Gain::Unclear, _) => {
             let alone = row.ends().map_or(&row.together.rounds, |(_, best)| &best.rounds);
-            let between = |rounds: &Rounds| format!("{} to {}", count(rounds.low), count(rounds.high));
+            let [alone, together] = [alone, &row.together.rounds]
+                .map(|rounds| format!("{} to {}", Number(rounds.low), Number(rounds.high)));
             format!(
-                "{who}: these rounds do not tell: the best server alone gives {} per second, all together {} (--rounds and \
-                 --duration make it clearer).",
-                between(alone),
-                between(&row.together.rounds)
+                "{who}: these rounds do not tell: the best server alone gives {alone} per second, all together {together} (--rounds \
+                 and --duration make it clearer)."
             )
         }
         (Gain::TooFew, _) => format!(
-            "{who}: too few rounds to tell, {} measured and 4 needed (--rounds 4). Together {} per second, the best alone {}.",
-            row.together.rounds.rates.len(),
-            count(measured),
-            count(best)
+            "{who}: too few rounds to tell, {} measured and 4 needed (--rounds 4). Together {all} per second, the best alone {of_best}.",
+            row.together.rounds.rates.len()
         ),
-        (Gain::Loss, _) => format!(
-            "{who} lose{s} {share} against {}, because {}.",
-            if servers == 1 { "asking it directly" } else { "one alone" },
-            because(row)
-        ),
+        (Gain::Loss, _) => {
+            let against = if servers == 1 { "asking it directly" } else { "one alone" };
+            format!("{who} lose{s} {share} against {against}, because {}.", because(row))
+        }
     }
 }
 
@@ -131,7 +121,7 @@ fn is_near_ceiling(row: &CapacityRow) -> bool {
 
 /// What one more would bring.
 fn next(row: &CapacityRow) -> String {
-    let passing = count(row.passing);
+    let passing = Number(row.passing);
     match row.verdict.limit {
         _ if row.passing <= 0.0 => String::new(),
         Limit::Generator => {
@@ -154,7 +144,8 @@ fn next(row: &CapacityRow) -> String {
 
 /// Why it is not the sum.
 fn because(row: &CapacityRow) -> String {
-    let passes = format!("it passes on {} per second from a server that answers at once", count(row.passing));
+    let passes =
+        format!("it passes on {} per second from a server that answers at once", Number(row.passing));
     match row.verdict.limit {
         Limit::Proxy => format!("the proxy is the limit: {passes}"),
         Limit::Generator => {
@@ -178,28 +169,25 @@ fn reason(row: &CapacityRow) -> &str {
 fn slower(row: &CapacityRow) -> String {
     let alone = row.alone.iter().map(|alone| alone.run.latency).fold(0.0, f64::max);
     let together = row.together.run.latency;
-    let took = [together, alone].map(duration);
+    let [took, took_alone] = [together, alone].map(seconds);
     if row.is_uneven() {
         let (slowest, fastest) = (row.slowest(), row.fastest());
+        let weight = (fastest / slowest.max(f64::MIN_POSITIVE)).clamp(2.0, 100.0);
+        let [slowest, fastest] = [slowest, fastest].map(Number);
         return format!(
-            "round robin gives each server the same number of requests, and the slowest answers {} per second where \
-             another answers {}: give the faster one a weight of {:.0}, or use least_conn",
-            count(slowest),
-            count(fastest),
-            (fastest / slowest.max(f64::MIN_POSITIVE)).clamp(2.0, 100.0)
+            "round robin gives each server the same number of requests, and the slowest answers {slowest} per second where another \
+             answers {fastest}: give the faster one a weight of {weight:.0}, or use least_conn"
         );
     }
     if row.alone.len() == 1 {
         return format!(
-            "an answer takes {} through the proxy and {} without it under the same load",
-            took[0], took[1]
+            "an answer takes {took} through the proxy and {took_alone} without it under the same load"
         );
     }
     if together > SLOWER * alone && alone > 0.0 {
         return format!(
-            "the servers slow each other down: an answer takes {} when all are asked and {} from one alone, which is \
-             typical of servers that share a machine or a database",
-            took[0], took[1]
+            "the servers slow each other down: an answer takes {took} when all are asked and {took_alone} from one alone, which is \
+             typical of servers that share a machine or a database"
         );
     }
     let is_full = row.together.machine_busy > FULL;

@@ -4,10 +4,11 @@ use super::{SERVERS, Setting};
 use crate::party::{API, GENERATOR, Listener, Whose, listener};
 use crate::plan::{PlanError, Target};
 use crate::probe::{self, Reply};
+use crate::report::quantity::Quantity;
 use crate::stop::Stop;
 use crate::target::{Ask, Permission, Url, resolve};
 use crate::unmeasured::Unmeasured;
-use crate::verdict::{Once, duration};
+use crate::verdict::Once;
 use millstream_origin::{DemoOptions, DemoOrigin, THREADS, Work};
 use std::collections::BTreeSet;
 use std::io;
@@ -39,7 +40,7 @@ pub fn sleeping(service: Duration, servers: usize, workers: usize) -> io::Result
     let options = DemoOptions { workers, service_time: service, work: Work::Wait, ..DemoOptions::default() };
     let origins = (0..servers).map(|_| millstream_origin::start(&options)).collect::<io::Result<Vec<_>>>()?;
     let urls = origins.iter().map(|origin| format!("http://{}/uncacheable", origin.address)).collect();
-    let name = if service.is_zero() { "0 ms".to_owned() } else { duration(service.as_secs_f64()) };
+    let name = if service.is_zero() { "0 ms".to_owned() } else { Quantity::from(service).to_string() };
     Ok((Subject { name, urls, service: Some(service) }, origins))
 }
 
@@ -78,25 +79,24 @@ impl Servers {
         }
         let first = &subject.urls[0];
         let path = |url: &str| Url::parse(url).map(|url| url.target);
+        let refused = |why: String| Err(Unmeasured::Because(why));
         let mut all: Vec<Server> = Vec::with_capacity(subject.urls.len());
         for url in &subject.urls {
             let target = setting.target(url, setting.public)?;
             if target.tls.is_some() {
-                return Err(format!(
+                return refused(format!(
                     "\"{url}\": TLS is not spoken to the servers behind the proxy; write http://host:port/path"
-                )
-                .into());
+                ));
             }
             if path(url) != path(first) {
-                return Err(format!(
+                return refused(format!(
                     "\"{first}\" and \"{url}\" ask for different things: a proxy passes the same path to every server"
-                )
-                .into());
+                ));
             }
             let found = Server::find(target, stop)?;
             if let Some(same) = all.iter().find(|server| server.address == found.address) {
                 let (one, address) = (&same.target.url, found.address);
-                return Err(format!("\"{one}\" and \"{url}\" are one server, {address}: name another").into());
+                return refused(format!("\"{one}\" and \"{url}\" are one server, {address}: name another"));
             }
             all.push(found);
         }
@@ -149,8 +149,8 @@ impl Setting {
 /// A single request.
 pub(super) fn answer(target: &Target, stop: &Stop) -> Result<Reply, Unmeasured> {
     let answer = probe::once_unless(stop, target, PATIENCE, LARGEST).map_err(|error| match error.into() {
-        Unmeasured::Because(why) => Unmeasured::Because(format!("{}: {why}", target.url)),
-        stopped => stopped,
+        Unmeasured::Stopped => Unmeasured::Stopped,
+        why => Unmeasured::Because(format!("{}: {why}", target.url)),
     })?;
     if answer.status >= 400 {
         return Err(
@@ -162,7 +162,7 @@ pub(super) fn answer(target: &Target, stop: &Stop) -> Result<Reply, Unmeasured> 
 
 /// A few single requests.
 pub(super) fn ask(target: &Target, stop: &Stop) -> Result<Once, Unmeasured> {
-    Once::ask(|| answer(target, stop))
+    Once::ask(Vec::new(), || answer(target, stop))
 }
 
 #[cfg(test)]

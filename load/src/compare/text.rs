@@ -12,12 +12,8 @@ pub fn text(comparison: &Comparison) -> String {
     text.extend(comparison.warnings.iter().map(|warning| format!("WARNING: {}\n", printable(warning))));
     let runs = comparison.findings.first().map_or([0; 2], |finding| [finding.a.len(), finding.b.len()]);
     let [a, b] = runs.map(|runs| plural(runs as u64, "run"));
-    let table = FigureTable {
-        caption: format!("Medians of {a} and {b}"),
-        head: vec!["a", "b", "b / a", "interval", "p"],
-        rows: comparison.findings.iter().map(cells).collect(),
-        words: &[],
-    };
+    let (caption, head) = (format!("Medians of {a} and {b}"), ["a", "b", "b / a", "interval", "p"]);
+    let table = FigureTable::of(caption, &head, &[], comparison.findings.iter().map(cells));
     text + &format!(
         "\n{}\np: how often runs of one kind are as far apart by chance (exact rank test of Mann and Whitney). Only {} is judged, at \
          {FALSE_CLAIMS}; of the other lines one in twenty has so small a p by chance.\n",
@@ -27,12 +23,15 @@ pub fn text(comparison: &Comparison) -> String {
 }
 
 fn cells(finding: &Finding) -> Vec<String> {
-    let (ratio, interval) = match finding.ratio {
+    let (ratio, interval) = match finding.compared.ratio {
         Some(ratio) => (format!("{:.3}", ratio.value), format!("{:.3} – {:.3}", ratio.low, ratio.high)),
         None => ("-".to_owned(), "-".to_owned()),
     };
     let [a, b] = [&finding.a, &finding.b].map(|runs| finding.quantity.told(rank::median(runs.clone())));
-    row(name(finding.quantity), [a.to_string(), b.to_string(), ratio, interval, format!("{:.3}", finding.p)])
+    row(
+        name(finding.quantity),
+        [a.to_string(), b.to_string(), ratio, interval, format!("{:.3}", finding.compared.p)],
+    )
 }
 
 fn name(metric: Metric) -> String {
@@ -45,7 +44,7 @@ fn name(metric: Metric) -> String {
 /// What it comes to, in words.
 fn sentence(comparison: &Comparison) -> String {
     let finding = comparison.findings.iter().find(|finding| finding.quantity == comparison.judged);
-    let (by, between) = match finding.and_then(|finding| finding.ratio) {
+    let (by, between) = match finding.and_then(|finding| finding.compared.ratio) {
         Some(ratio) => (
             format!("{} ", Share((ratio.value - 1.0).abs())),
             format!(" ({:+.1} % to {:+.1} %)", (ratio.low - 1.0) * 100.0, (ratio.high - 1.0) * 100.0),
@@ -53,8 +52,10 @@ fn sentence(comparison: &Comparison) -> String {
         None => (String::new(), String::new()),
     };
     let latency = name(comparison.judged).replace("Latency ", "latency at ");
-    let (is_rate, is_better) = (comparison.judged == Metric::Rate, comparison.verdict == Change::Better);
-    let is = if is_better { "faster" } else { "slower" };
+    let is_rate = comparison.judged == Metric::Rate;
+    let (better, worse) = if is_rate { ("more", "fewer") } else { ("shorter", "longer") };
+    let is_better = comparison.verdict == Change::Better;
+    let (is, than) = if is_better { ("faster", better) } else { ("slower", worse) };
     match comparison.verdict {
         Change::Unknown => {
             format!("Whether they differ is unknown: {}.", comparison.why.as_deref().unwrap_or_default())
@@ -65,13 +66,7 @@ fn sentence(comparison: &Comparison) -> String {
                 "No difference beyond chance was found in {what}; b / a may be anything in its interval{between}."
             )
         }
-        Change::Better | Change::Worse if is_rate => {
-            let more = if is_better { "more" } else { "fewer" };
-            format!("b is {is}: it answers {by}{more} requests per second than a{between}.")
-        }
-        Change::Better | Change::Worse => {
-            let shorter = if is_better { "shorter" } else { "longer" };
-            format!("b is {is}: its {latency} is {by}{shorter} than a's{between}.")
-        }
+        _ if is_rate => format!("b is {is}: it answers {by}{than} requests per second than a{between}."),
+        _ => format!("b is {is}: its {latency} is {by}{than} than a's{between}."),
     }
 }

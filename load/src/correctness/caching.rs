@@ -12,21 +12,20 @@ use millstream_wire::{Headers, Method};
 use std::time::Duration;
 
 /// What the API says of keeping its answers.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Caching {
     /// In a word.
     pub keeps: Keeps,
     /// Why not; `None`: it may be kept.
     pub why: Option<String>,
     /// What would help against that, one sentence; `None` where it may be kept.
-    #[serde(default)]
     pub advice: Option<String>,
     /// All of it in sentences.
     pub words: String,
 }
 
 /// Whether and for how long an answer may be kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keeps {
     /// For so many seconds from when it comes, as it says itself; 0: it may be used only while it is fetched anew.
@@ -45,9 +44,9 @@ const PER_USER: &str = " Its Authorization is part of the key in every step, so 
                         what one user gets who asks again and again. \"millstream serve --microcache\" passes such requests on.";
 
 /// What an answer that came `now` says of being kept, where `method` was asked for with these `fields`.
-pub fn caching(answer: &Reply, method: &str, fields: &[(String, String)], now: Now) -> Caching {
+pub fn caching(answer: &Reply, method: &[u8], fields: &[(String, String)], now: Now) -> Caching {
     let has = |name: &str| fields.iter().any(|(field, _)| field.eq_ignore_ascii_case(name));
-    let method = match Method::of(method.as_bytes()) {
+    let method = match Method::of(method) {
         // It is asked as GET, by default.
         Method::Head => Method::Get,
         method => method,
@@ -71,8 +70,8 @@ pub fn caching(answer: &Reply, method: &str, fields: &[(String, String)], now: N
         },
         Storable::No(reason) => {
             let age = judgement.arithmetic.filter(|all| !all.lifetime.is_zero() && !all.age_field.is_zero());
-            let why = why(reason, field(&judgement, answer).as_deref(), age, status, has_cookie);
-            let advice = advice(reason, age.is_some(), has_cookie);
+            let field = field(&judgement, answer);
+            let (why, advice) = refused(reason, field.as_deref(), age, status, has_cookie);
             let words = format!(
                 "The API's answers cannot be cached: {why}. From any proxy an API like that gets about 1x. {advice}"
             );
@@ -95,17 +94,18 @@ pub fn stream(answer: &Reply) -> Option<&str> {
 fn kept(left: i64, arithmetic: Option<Arithmetic>) -> Caching {
     let left = u64::try_from(left).unwrap_or(0).div_ceil(1000);
     let age = arithmetic.and_then(|all| Some((all.lifetime, all.initial_age.filter(|age| !age.is_zero())?)));
+    let told = spelled(Duration::from_secs(left));
     let words = match age {
         _ if left == 0 => {
             "are stale at once, and may be used all the same while they are fetched anew".to_owned()
         }
-        None => format!("may be kept for {}", spelled(Duration::from_secs(left))),
-        Some((lifetime, age)) => format!(
-            "may be kept for {}, and that they are {} old when they come (Age), which leaves {}",
-            spelled(lifetime),
-            spelled(age),
-            spelled(Duration::from_secs(left))
-        ),
+        None => format!("may be kept for {told}"),
+        Some((lifetime, age)) => {
+            let [lifetime, age] = [lifetime, age].map(spelled);
+            format!(
+                "may be kept for {lifetime}, and that they are {age} old when they come (Age), which leaves {told}"
+            )
+        }
     };
     Caching {
         keeps: Keeps::Seconds(left),
@@ -123,70 +123,69 @@ fn field(judgement: &Judgement<'_>, answer: &Reply) -> Option<String> {
     Some(format!("{name}: {}", String::from_utf8_lossy(value)))
 }
 
-/// Why an answer is not kept; `age` is there where it was too old when it came.
-fn why(
+/// Why an answer is not kept, and what would help against just that; `age` is there where it was too old when it came.
+fn refused(
     reason: Reason,
     field: Option<&str>,
     age: Option<Arithmetic>,
     status: u16,
     has_cookie: bool,
-) -> String {
+) -> (String, &'static str) {
     let said = field.map_or_else(|| reason.text().to_owned(), |field| format!("it says {field}"));
     match (reason, age) {
-        (Reason::Streaming, _) => format!(
-            "it is a stream ({}), which goes on for each client from when he comes",
-            field.unwrap_or_default()
+        (Reason::Streaming, _) => (
+            format!(
+                "it is a stream ({}), which goes on for each client from when he comes",
+                field.unwrap_or_default()
+            ),
+            "Streams are to be passed on as they come: leave the cache off where they are.",
         ),
-        (Reason::Method, _) => "only answers to GET and HEAD are kept".to_owned(),
-        (Reason::Status, _) => format!("an answer with {status} is no whole one that could be kept"),
-        (Reason::SetCookie, _) => {
-            "it sets a cookie (Set-Cookie), which is one client's and nobody else's".to_owned()
-        }
-        (Reason::Vary, _) => format!("{said}, so every request may be answered differently"),
-        (Reason::XAccelExpires, _) => format!("{said}, which is over"),
-        (Reason::Expired, Some(all)) => format!(
-            "{said}, and that its answer is {} old already when it comes (Age), of {} that it may be kept",
-            spelled(all.age_field),
-            spelled(all.lifetime)
+        (Reason::Method, _) => (
+            "only answers to GET and HEAD are kept".to_owned(),
+            "What is only read can be asked for with GET, and kept.",
         ),
-        (Reason::Expired, None) => format!("{said}, so it is stale at once"),
-        (Reason::MustUnderstand, _) => {
-            format!("it says must-understand, and nothing is known here of {status}")
+        (Reason::Status, _) => (
+            format!("an answer with {status} is no whole one that could be kept"),
+            "Ask for the whole: without Range, If-None-Match and If-Modified-Since.",
+        ),
+        (Reason::SetCookie, _) => (
+            "it sets a cookie (Set-Cookie), which is one client's and nobody else's".to_owned(),
+            "What would help is to set it where somebody logs in, and not with what is the same for everybody.",
+        ),
+        (Reason::Vary, _) => (
+            format!("{said}, so every request may be answered differently"),
+            "What would help is a Vary that names only what the answer depends on.",
+        ),
+        (Reason::XAccelExpires, _) => (
+            format!("{said}, which is over"),
+            "What would help is an X-Accel-Expires with a time to come on what is the same for everybody, or a Cache-Control alone.",
+        ),
+        (Reason::Expired, Some(all)) => (
+            format!(
+                "{said}, and that its answer is {} old already when it comes (Age), of {} that it may be kept",
+                spelled(all.age_field),
+                spelled(all.lifetime)
+            ),
+            "Another cache in front of the API has kept it so long: ask the API itself, or have that cache keep it for less.",
+        ),
+        (Reason::Expired, None) => (
+            format!("{said}, so it is stale at once"),
+            "What would help is a longer time on what is the same for everybody.",
+        ),
+        (Reason::MustUnderstand, _) => (
+            format!("it says must-understand, and nothing is known here of {status}"),
+            "What would help is a max-age without must-understand.",
+        ),
+        (Reason::NoLifetime, _) if !has_cookie => (
+            format!("it says nothing about caching, and then only answers with 200 are kept, not {status}"),
+            "What would help is a Cache-Control with a max-age on this answer too.",
+        ),
+        _ => {
+            let cookies =
+                "it says nothing about caching, and answers to requests with a Cookie are then nobody else's";
+            let why = if reason == Reason::NoLifetime { cookies.to_owned() } else { said };
+            (why, "What would help is a Cache-Control with a max-age on what is the same for everybody.")
         }
-        (Reason::NoLifetime, _) if has_cookie => {
-            "it says nothing about caching, and answers to requests with a Cookie are then nobody else's"
-                .to_owned()
-        }
-        (Reason::NoLifetime, _) => {
-            format!("it says nothing about caching, and then only answers with 200 are kept, not {status}")
-        }
-        _ => said,
-    }
-}
-
-/// What would help against just that.
-fn advice(reason: Reason, is_old: bool, has_cookie: bool) -> &'static str {
-    match reason {
-        Reason::Streaming => "Streams are to be passed on as they come: leave the cache off where they are.",
-        Reason::Method => "What is only read can be asked for with GET, and kept.",
-        Reason::Status => "Ask for the whole: without Range, If-None-Match and If-Modified-Since.",
-        Reason::SetCookie => {
-            "What would help is to set it where somebody logs in, and not with what is the same for everybody."
-        }
-        Reason::Vary => "What would help is a Vary that names only what the answer depends on.",
-        Reason::XAccelExpires => {
-            "What would help is an X-Accel-Expires with a time to come on what is the same for everybody, or a \
-             Cache-Control alone."
-        }
-        Reason::Expired if is_old => {
-            "Another cache in front of the API has kept it so long: ask the API itself, or have that cache keep it for less."
-        }
-        Reason::Expired => "What would help is a longer time on what is the same for everybody.",
-        Reason::MustUnderstand => "What would help is a max-age without must-understand.",
-        Reason::NoLifetime if !has_cookie => {
-            "What would help is a Cache-Control with a max-age on this answer too."
-        }
-        _ => "What would help is a Cache-Control with a max-age on what is the same for everybody.",
     }
 }
 

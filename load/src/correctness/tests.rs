@@ -19,7 +19,7 @@ fn now() -> Now {
 }
 
 fn said(fields: &[(&str, &str)]) -> Caching {
-    caching(&answer(200, fields, "x"), "GET", &[], now())
+    caching(&answer(200, fields, "x"), b"GET", &[], now())
 }
 
 fn keeps(fields: &[(&str, &str)]) -> Keeps {
@@ -86,14 +86,14 @@ fn a_moment_an_age_and_a_missing_date_are_read_as_a_cache_reads_them() {
     let aged = said(&[("Cache-Control", "max-age=60"), ("Age", "20")]);
     assert_eq!(aged.keeps, Keeps::Seconds(40));
     assert!(aged.words.contains("20 seconds old when they come (Age), which leaves 40"), "{}", aged.words);
-    let whole = caching(&answer(200, &[("Cache-Control", "max-age=60")], ""), "HEAD", &[], now());
+    let whole = caching(&answer(200, &[("Cache-Control", "max-age=60")], ""), b"HEAD", &[], now());
     assert_eq!(whole.keeps, Keeps::Seconds(60), "a HEAD is asked as GET");
 }
 
 #[test]
 fn who_asks_with_credentials_is_told_that_nobody_shares_the_answers() {
     let fields = [("Authorization".to_owned(), "Bearer x".to_owned())];
-    let said = caching(&answer(200, &[("Cache-Control", "max-age=60")], ""), "GET", &fields, now());
+    let said = caching(&answer(200, &[("Cache-Control", "max-age=60")], ""), b"GET", &fields, now());
     assert_eq!(said.keeps, Keeps::Seconds(60));
     assert!(said.words.contains("each user has answers of his own"), "{}", said.words);
 }
@@ -121,7 +121,7 @@ fn what_would_help_fits_the_reason() {
         (200, &[("Vary", "*")], "it says Vary: *", "names only what"),
         (404, &[], "only answers with 200", "on this answer too"),
     ] {
-        let said = caching(&answer(status, fields, ""), "GET", &[], now());
+        let said = caching(&answer(status, fields, ""), b"GET", &[], now());
         assert_eq!(said.keeps, Keeps::No, "{fields:?}");
         assert!(said.why.as_ref().is_some_and(|words| words.contains(why)), "{fields:?}: {said:?}");
         assert!(said.advice.as_ref().is_some_and(|words| words.contains(advice)), "{fields:?}: {said:?}");
@@ -139,11 +139,11 @@ fn what_the_api_sets_private_beside_a_lifetime_still_counts() {
 
 #[test]
 fn a_post_and_a_session_of_a_silent_api_are_not_kept() {
-    assert_eq!(caching(&answer(200, &[], ""), "POST", &[], now()).keeps, Keeps::No);
+    assert_eq!(caching(&answer(200, &[], ""), b"POST", &[], now()).keeps, Keeps::No);
     let cookie = [("Cookie".to_owned(), "session=1".to_owned())];
-    assert_eq!(caching(&answer(200, &[], ""), "GET", &cookie, now()).keeps, Keeps::No);
+    assert_eq!(caching(&answer(200, &[], ""), b"GET", &cookie, now()).keeps, Keeps::No);
     let said = answer(200, &[("Cache-Control", "max-age=3600")], "");
-    let said = caching(&said, "GET", &cookie, now());
+    let said = caching(&said, b"GET", &cookie, now());
     assert_eq!(said.keeps, Keeps::Seconds(3600));
     assert!(said.words.contains("1 hour."), "{}", said.words);
 }

@@ -4,22 +4,13 @@
 //! steps show it that are not compared, is taken out first. The two that are compared have no part in it, so their ranks stay exchangeable
 //! and the test stays valid; what it gains is told in docs/ladder.md and checked in this file's tests. Next: `worth`, which says it.
 
-use crate::rank::{self, FALSE_CLAIMS, Ratio, median};
+use crate::rank::{self, Compared, FALSE_CLAIMS, median};
 
 /// So many other steps tell the level of a round; the median of fewer adds more noise than it takes away (by simulation).
 const OTHERS: usize = 4;
 
 /// Rounds of which groups that do not overlap differ by more than chance.
 pub const FEWEST: u32 = 4;
-
-/// Two steps beside each other.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Compared {
-    /// How many times the first the second is, with its interval; `None`: that cannot be told.
-    pub ratio: Option<Ratio>,
-    /// How often steps that are alike differ so much.
-    pub p: f64,
-}
 
 /// The step that gives most, and those that may give as much.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,21 +21,13 @@ pub struct Best {
     pub alike: Vec<usize>,
 }
 
-impl Compared {
-    /// Whether they differ by more than chance: told of steps that are alike in one of twenty climbs at the most.
-    pub fn is_apart(&self) -> bool {
-        self.p <= FALSE_CLAIMS
-    }
-}
-
 /// Compares two steps of a climb; `rates` are those of each step, round by round.
 pub fn compare(rates: &[Vec<f64>], first: usize, second: usize) -> Compared {
     let levels = levels(rates, first, second);
     let level = |step: usize| -> Vec<f64> {
         rates[step].iter().enumerate().map(|(round, rate)| rate / levels(round)).collect()
     };
-    let (first, second) = (level(first), level(second));
-    Compared { ratio: rank::ratio(&first, &second), p: rank::probability(&first, &second) }
+    rank::compare(&level(first), &level(second))
 }
 
 /// How fast the others were in each round, times what is usual for them.

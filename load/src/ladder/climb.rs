@@ -9,10 +9,12 @@ use super::measuring::Bench;
 use super::result::{Climbed, Measure, Round, compare, figures, wrong};
 use super::{trouble, worth};
 use crate::correctness::{How, Keeps};
+use crate::http2_request::Http2Request;
 use crate::party::{self, Whose};
 use crate::peer::Party;
 use crate::progress::Live;
-use crate::report::{CLOSES, quantity};
+use crate::report::CLOSES;
+use crate::report::quantity::Quantity;
 use crate::step::{Fact, MICRO, Step};
 use crate::stop::{CutShort, Stop};
 use crate::unmeasured::Unmeasured;
@@ -82,7 +84,8 @@ fn begin<'a>(order: &'a Order, known: Known, stop: &'a Stop) -> Result<(Bench<'a
     let alone = known.alone();
     let connections = order.connections.unwrap_or_else(|| course::connections(alone));
     let parties: Vec<Party> = order.parties.iter().map(|(party, _)| *party).collect();
-    let measures: Vec<Measure> = course::pairs(&order.steps, &parties).into_iter().map(unmeasured).collect();
+    let pairs = course::pairs(&order.steps, &parties).into_iter();
+    let measures: Vec<Measure> = pairs.map(|pair| unmeasured(pair, &known)).collect();
     let able = measures.iter().filter(|measure| measure.cannot.is_none());
     let able: Vec<Pair> = able.map(|measure| (measure.step, measure.party)).collect();
     let is_silent = known.caching.keeps == Keeps::Silent;
@@ -127,12 +130,14 @@ fn begin<'a>(order: &'a Order, known: Known, stop: &'a Stop) -> Result<(Bench<'a
 }
 
 /// A measure without its figures, and why it cannot be measured.
-fn unmeasured((step, party): Pair) -> Measure {
+fn unmeasured((step, party): Pair, known: &Known) -> Measure {
     let can = party.map_or(Ok(None), |party| party.can(step));
+    let http2 = step.has(Fact::Http2).then(|| Http2Request::of(&known.target.request, true).err()).flatten();
+    let http2 = http2.map(|why| format!("is not asked: the request is none of HTTP/2, because {why}"));
     Measure {
         step,
         party,
-        cannot: can.err().map(str::to_owned),
+        cannot: can.err().map(str::to_owned).or(http2),
         wrong: None,
         note: can.ok().flatten().map(str::to_owned),
         figures: None,
@@ -143,7 +148,7 @@ fn unmeasured((step, party): Pair) -> Measure {
 /// What is about to begin.
 fn announced(climbed: &Climbed, course: &Course) -> String {
     let Windows { usual, brief } = course.windows;
-    let [usual, brief] = [usual, brief].map(|window| quantity::span(window.as_secs_f64()));
+    let [usual, brief, whole] = [usual, brief, course.whole].map(Quantity::from);
     let longer = match brief == usual {
         true => String::new(),
         false => format!(", of {brief} where answers are kept for a second"),
@@ -151,12 +156,8 @@ fn announced(climbed: &Climbed, course: &Course) -> String {
     let Climbed { connections, threads, .. } = *climbed;
     let shared = course.stops.iter().find(|(step, _)| step.has(Fact::Http2));
     let shared = shared.map(|(step, _)| course::breadth(*step, connections, threads));
-    format!(
-        "{} measurements of {usual}{longer}, on {}; about {:.0} s in all.",
-        course.stops.len(),
-        course::told(connections, shared),
-        course.whole.as_secs_f64()
-    )
+    let (stops, connections) = (course.stops.len(), course::told(connections, shared));
+    format!("{stops} measurements of {usual}{longer}, on {connections}; about {whole} in all.")
 }
 
 /// One measurement of the course: which of how many, and what.
@@ -211,7 +212,7 @@ fn limit(climbed: &Climbed, known: &Known) -> Option<String> {
     }
     let alone = climbed.measure(Step::Alone, None).and_then(Measure::counted);
     let evidence = Evidence {
-        direct: Once::of_several(&known.samples),
+        direct: Some(known.once),
         through: Once::of_several(through),
         api_rate: alone.map(|figures| figures.rate.median),
         origin_share: figures.origin_share().unwrap_or(1.0),
@@ -225,46 +226,46 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
     let has = |step: Step| climbed.measures.iter().any(|measure| measure.step == step);
     let alone = climbed.measure(Step::Alone, None).map_or(&[][..], |alone| &alone.rounds);
     let [micro, lock] = [Step::Microcache, Step::Lock].map(|step| step.entry().title);
-    let all = [
-        (
-            climbed.is_simulated,
-            "The API was simulated by this program, on the same machine: these figures show the shape, and yours will be others."
-                .to_owned(),
-        ),
-        (alone.iter().any(|round| round.outcome.is_closed_on()), format!("{CLOSES}.")),
-        (
-            !has(Step::Alone),
-            "Without the API alone, times are those of each party's own first step here.".to_owned(),
-        ),
+    let closes = format!("{CLOSES}.");
+    let aside = format!(
+        "\"{micro}\" and \"{lock}\" put the API's own lifetime aside, so that what a second brings can be seen."
+    );
+    let shared = format!(
+        "API, proxy and load share the {} cores of this machine: what one uses the others lack.",
+        climbed.cores
+    );
+    let all: [(bool, &str); 7] = [
+        (alone.iter().any(|round| round.outcome.is_closed_on()), &closes),
+        (!has(Step::Alone), "Without the API alone, times are those of each party's own first step here."),
         (
             climbed.rounds > 1,
             "What reached the API is counted over all rounds: requests of clients, without what a proxy fetches anew in the \
-             background."
-                .to_owned(),
+             background.",
         ),
-        (true, climbed.compared_words.clone()),
+        (true, &climbed.compared_words),
         // Of what cannot be kept the verdict speaks.
-        (climbed.caching.keeps != Keeps::No, climbed.caching.words.clone()),
-        (
-            known.outlives_micro() && (has(Step::Microcache) || has(Step::Lock)),
-            format!("\"{micro}\" and \"{lock}\" put the API's own lifetime aside, so that what a second brings can be seen."),
-        ),
-        (
-            climbed.is_local,
-            format!(
-                "API, proxy and load share the {} cores of this machine: what one uses the others lack.",
-                climbed.cores
-            ),
-        ),
+        (climbed.caching.keeps != Keeps::No, &climbed.caching.words),
+        (known.outlives_micro() && (has(Step::Microcache) || has(Step::Lock)), &aside),
+        (climbed.is_local, &shared),
     ];
-    let mut notes = known.notes.clone();
-    notes.extend(all.into_iter().filter_map(|(is_so, note)| is_so.then_some(note)));
-    for note in
-        climbed.measures.iter().filter_map(|measure| measure.figures.as_ref().and(measure.note.clone()))
-    {
+    let own =
+        climbed.measures.iter().filter_map(|measure| measure.figures.as_ref().and(measure.note.clone()));
+    let all = all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, note)| note.to_owned());
+    let mut notes = Vec::new();
+    for note in floors(climbed).into_iter().chain(known.notes.iter().cloned()).chain(all).chain(own) {
         if !notes.contains(&note) {
             notes.push(note);
         }
     }
     notes
+}
+
+/// What the generator limits.
+fn floors(climbed: &Climbed) -> Option<String> {
+    let floor =
+        |measure: &Measure| Some((measure.step.entry().title, measure.figures.as_ref()?.floor.clone()?));
+    let (mut titles, whys): (Vec<_>, Vec<_>) = climbed.measures.iter().filter_map(floor).unzip();
+    titles.dedup();
+    let (titles, why) = (titles.join(", "), whys.first()?);
+    Some(format!("These figures are floors, because the generator could do no more: {titles} ({why})."))
 }

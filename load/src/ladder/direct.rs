@@ -51,8 +51,8 @@ pub(super) struct Known {
     pub again: Reply,
     pub standard: Standard,
     pub caching: Caching,
-    /// Single requests, timed.
-    pub samples: Vec<Once>,
+    /// What a single request takes.
+    pub once: Once,
     /// Strangers whom it answers differently, and their requests.
     pub strangers: Vec<(Telling, Target)>,
     /// What is to be said of all that.
@@ -98,16 +98,9 @@ fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Known, Unmeasur
     // RFC 8305 §5: an address that refuses is passed over, by the load and by the proxies as well.
     target.addresses = vec![address];
     let again = answer(&target, PATIENCE, stop)??;
-    let mut samples = vec![Once::of(&own), Once::of(&again)];
-    while !Once::are_enough(&samples) {
-        samples.push(Once::of(&answer(&target, PATIENCE, stop)??));
-        Once::pass_over_a_queue(&mut samples);
-    }
-    let method = match ask.method.as_str() {
-        "" if ask.body.is_empty() => "GET",
-        "" => "POST",
-        method => method,
-    };
+    let once = Once::ask(vec![Once::of(&own), Once::of(&again)], || {
+        answer(&target, PATIENCE, stop)?.map_err(Unmeasured::from)
+    })?;
     let mut standard = correctness::standard(&own, &again)?;
     if ask.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"))
         && standard.how == How::Body
@@ -122,8 +115,9 @@ fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Known, Unmeasur
         let to = own.field("location").map_or(String::new(), |to| format!(" to {to}"));
         notes.push(format!("The API answers {}{to}: is that the page that you mean?", own.status));
     }
+    let method = target.request.split(|byte| *byte == b' ').next().unwrap_or_default();
     let caching = correctness::caching(&own, method, &ask.fields, Now::read());
-    Ok(Known { target, address, own, again, standard, caching, samples, strangers: Vec::new(), notes })
+    Ok(Known { target, address, own, again, standard, caching, once, strangers: Vec::new(), notes })
 }
 
 /// Asks as each stranger, and keeps those whom the API answers differently.
@@ -200,7 +194,7 @@ fn go_through(known: &mut Known, strangers: &[(String, Target)], stop: &Stop) ->
 impl Known {
     /// How long one request takes when nobody else asks, the median.
     pub(super) fn alone(&self) -> Duration {
-        Duration::from_secs_f64(Once::of_several(&self.samples).map_or(0.0, |once| once.total))
+        Duration::from_secs_f64(self.once.total)
     }
 
     /// Whether it says itself that its answers may be shared for longer than the microcache keeps any.

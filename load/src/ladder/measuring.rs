@@ -84,20 +84,14 @@ impl Bench<'_> {
         };
         let stand = match Stand::put_up(party, step, &setting, &self.certificate, self.stop) {
             // Without this program there is no ladder; without a peer there is one without it.
-            Err(Unmeasured::Because(why)) if party.0 != Party::Millstream => {
-                self.climbed.measures[at].cannot = Some(format!("(not started: {})", shortened(&why)));
+            Err(why) if party.0 != Party::Millstream && !matches!(why, Unmeasured::Stopped) => {
+                self.climbed.measures[at].cannot =
+                    Some(format!("(not started: {})", shortened(&why.to_string())));
                 return Ok(None);
             }
             stand => stand?,
         };
-        let target = match self.through(&self.known.target, step, stand.address) {
-            Ok(target) => target,
-            Err(why) => {
-                let why = format!("is not asked: the request is none of HTTP/2, because {why}");
-                self.climbed.measures[at].cannot = Some(why);
-                return Ok(None);
-            }
-        };
+        let target = self.through(&self.known.target, step, stand.address);
         let mut through = Vec::new();
         while !Once::are_enough(&through) {
             match direct::answer(&target, self.timeout, self.stop)? {
@@ -121,17 +115,18 @@ impl Bench<'_> {
         Ok(Some(round))
     }
 
-    /// A request as clients of a step send it to its proxy; an error is why they cannot.
-    fn through(&self, target: &Target, step: Step, proxy: SocketAddr) -> Result<Target, &'static str> {
-        let http2 = step.has(Fact::Http2).then(|| Http2Request::of(&target.request, true)).transpose()?;
-        Ok(Target {
+    /// A request as clients of a step send it to its proxy.
+    fn through(&self, target: &Target, step: Step, proxy: SocketAddr) -> Target {
+        // Whether it is one of HTTP/2 was found out before.
+        let http2 = Http2Request::of(&target.request, true).ok().filter(|_| step.has(Fact::Http2));
+        Target {
             addresses: vec![proxy],
             tls: step.has(Fact::Tls).then(|| "localhost".to_owned()),
             // The proxy's certificate was made for it just now.
             way: Way { insecure: true, ..Way::default() },
             http2: http2.map(Arc::new),
             ..target.clone()
-        })
+        }
     }
 
     /// Why a single answer is not the API's; the load looks at the statuses and bodies of all others.
@@ -156,13 +151,8 @@ impl Bench<'_> {
     /// Asks as each stranger whom the API answers differently, and as the user just before; why what came is wrong.
     fn as_strangers(&self, stand: &Stand, step: Step) -> Result<Option<String>, Unmeasured> {
         let Known { target, standard, strangers, .. } = &self.known;
-        let once = |target: &Target| -> Result<Result<Reply, String>, Unmeasured> {
-            let target = match self.through(target, step, stand.address) {
-                Ok(target) => target,
-                Err(why) => return Ok(Err(why.to_owned())),
-            };
-            let told = direct::answer(&target, self.timeout, self.stop)?;
-            Ok(told.map_err(|error| error.to_string()))
+        let once = |target: &Target| {
+            direct::answer(&self.through(target, step, stand.address), self.timeout, self.stop)
         };
         for (telling, stranger) in strangers {
             let meanwhile = once(target)?.ok();

@@ -1,14 +1,14 @@
-//! The result as a page: a bar for each step and party, and the figures of the text.
+//! The result for people: the figures of each step and party as a bar and in a table, beside the sentences.
 //!
-//! Nothing is reckoned here; what a page looks like is `report::steps`'s to say.
+//! Nothing is reckoned here; what it looks like, in a terminal and on a page, is `report::steps`'s to say.
 
-use super::result::{Climbed, Measure};
-use super::table;
-use crate::report::quantity::{self, Bytes, Rate, Time};
+use super::result::{Climbed, Figures, Measure};
+use crate::peer::Party;
+use crate::report::quantity::{Bytes, Count, Number, Quantity, Rate, Share, Time, Times, moment, plural};
 use crate::report::steps::{Bar, Page, Row};
-use crate::report::table::FigureTable;
+use crate::report::table::{FigureTable, row};
 
-/// The page's content.
+/// All of it.
 pub fn page(climbed: &Climbed) -> Page {
     let mut rows: Vec<Row> = Vec::new();
     for measure in &climbed.measures {
@@ -20,32 +20,25 @@ pub fn page(climbed: &Climbed) -> Page {
             row.bars.push(bar(measure));
         }
     }
-    let mut warnings: Vec<String> = climbed.cut_short.map(|cut| cut.words()).into_iter().collect();
-    if climbed.is_simulated {
-        warnings.push(
-            "The API is simulated: it shows the shape of the ladder, not what yours will do.".to_owned(),
-        );
-    }
+    let simulated = climbed.is_simulated.then(|| {
+        "The API is simulated: it shows the shape of the ladder, not what yours will do.".to_owned()
+    });
+    let (answer, verdict) = climbed.verdict.split_at(climbed.verdict.len().min(1));
+    let (began, alone) = (moment(climbed.began_unix_milliseconds), Time(climbed.alone_milliseconds * 1e3));
+    let (rounds, connections) = (climbed.rounds_told(), climbed.connections_told());
+    let (threads, cores) = (plural(climbed.threads.into(), "thread"), climbed.cores);
     Page {
         title: format!("The ladder on {}", climbed.url),
         subtitle: format!(
-            "{}: {} for each step, {}, {} cores; one request alone takes {}.",
-            quantity::moment(climbed.began_unix_milliseconds),
-            climbed.rounds_told(),
-            climbed.connections_told(),
-            climbed.cores,
-            Time(climbed.alone_milliseconds * 1000.0)
+            "{began}: {rounds} for each step, {connections}, {threads}, {cores} cores; one request alone takes {alone}."
         ),
-        warnings,
-        verdict: climbed.verdict.clone(),
+        warnings: climbed.cut_short.map(|cut| cut.words()).into_iter().chain(simulated).collect(),
+        answer: answer.to_vec(),
+        verdict: verdict.to_vec(),
         rows,
-        tables: vec![figures(climbed), remarks(climbed), what(climbed)],
+        tables: vec![figures(climbed), what(climbed)],
         notes: climbed.notes.clone(),
     }
-}
-
-fn party(measure: &Measure) -> String {
-    measure.party.map_or("the API", |party| party.title()).to_owned()
 }
 
 fn bar(measure: &Measure) -> Bar {
@@ -55,56 +48,68 @@ fn bar(measure: &Measure) -> Bar {
         Some(figures) => {
             let rate = &figures.rate;
             let floor = if figures.floor.is_some() { "≥ " } else { "" };
-            let times =
-                figures.times.map_or_else(String::new, |times| format!(" · {}", quantity::factor(times)));
-            let told = format!("{floor}{}{times}", Rate(rate.median));
-            (Some([rate.median, rate.least, rate.most]), told)
+            let times = figures.times.map_or_else(String::new, |times| format!(" · ×{}", Times(times)));
+            (Some([rate.median, rate.least, rate.most]), format!("{floor}{}{times}", Rate(rate.median)))
         }
     };
-    Bar { party: party(measure), rates, told }
+    Bar { party: measure.party.map_or("the API", Party::title).to_owned(), rates, told }
 }
 
-/// The table of the text, and the bytes that were read.
+/// A column: its heading, and a cell's text.
+type Column = (&'static str, fn(&Measure, &Figures) -> String);
+
+const COLUMNS: [Column; 13] = [
+    ("", |measure, _| measure.party.map_or("", Party::name).to_owned()),
+    ("requests/s", |_, of| Number(of.rate.median).to_string()),
+    ("spread", |_, of| match of.rate.half() {
+        Some(_) if of.rounds == 1 => "-".to_owned(),
+        half => half.map_or_else(String::new, |half| format!("±{}", Share(half))),
+    }),
+    ("times", |measure, of| match measure.wrong {
+        Some(_) => "wrong".to_owned(),
+        None => of.times.map_or_else(String::new, |times| format!("×{}", Times(times))),
+    }),
+    ("p50", |_, of| Time(of.p50 as f64).to_string()),
+    ("p99", |_, of| Time(of.p99 as f64).to_string()),
+    ("errors", |_, of| Count(of.errors.total()).to_string()),
+    ("to the API", |_, of| known(of.reached.map(Count))),
+    ("CPU µs proxy", |_, of| known(of.cpu.proxy.map(Number))),
+    ("API", |_, of| known(of.cpu.origin.map(Number))),
+    ("load", |_, of| Number(of.cpu.generator).to_string()),
+    ("TIME_WAIT", |_, of| known(of.time_wait.map(Count))),
+    ("read", |_, of| Bytes(of.bytes_read as f64).to_string()),
+];
+
+fn known(quantity: Option<Quantity>) -> String {
+    quantity.map_or_else(String::new, |quantity| quantity.to_string())
+}
+
+/// A row for each step and party; columns that nobody has anything to say in are left out.
 fn figures(climbed: &Climbed) -> FigureTable {
-    let mut table = table::table(climbed);
-    table.head.push("read");
-    for (row, measure) in table.rows.iter_mut().zip(&climbed.measures) {
-        let figures = measure.figures.as_ref().filter(|_| measure.cannot.is_none());
-        row.extend(figures.map(|figures| Bytes(figures.bytes_read as f64).to_string()));
-    }
-    FigureTable { caption: "What each step brings and takes".to_owned(), ..table }
-}
-
-fn remarks(climbed: &Climbed) -> FigureTable {
-    let told = |measure: &Measure| {
-        let floor = measure.figures.as_ref().and_then(|figures| figures.floor.as_ref());
-        let remarks = [
-            ("wrong answers, so not counted: ", measure.wrong.as_ref()),
-            ("cannot: ", measure.cannot.as_ref()),
-            ("a floor, not a result: ", floor),
-        ];
-        let told = remarks.into_iter().filter_map(|(what, why)| Some(format!("{what}{}", why?)));
-        vec![climbed.name(measure), party(measure), told.collect::<Vec<_>>().join("; ")]
+    let cells = |measure: &Measure| -> Option<Vec<String>> {
+        let figures = measure.figures.as_ref().filter(|_| measure.cannot.is_none())?;
+        Some(COLUMNS.iter().map(|(_, cell)| cell(measure, figures)).collect())
     };
-    FigureTable {
-        caption: "What is to be said of them".to_owned(),
-        head: vec!["by", "remark"],
-        rows: climbed.measures.iter().map(told).filter(|cells| !cells[2].is_empty()).collect(),
-        words: &[1, 2],
-    }
+    let all: Vec<Option<Vec<String>>> = climbed.measures.iter().map(cells).collect();
+    let is_used = |place: &usize| all.iter().flatten().any(|cells| !cells[*place].is_empty());
+    let used: Vec<usize> = (0..COLUMNS.len()).filter(is_used).collect();
+    let told = |(measure, cells): (&Measure, &Option<Vec<String>>)| {
+        let party = measure.party.map_or("", Party::name);
+        let cells = match (&measure.cannot, cells) {
+            (None, Some(cells)) => used.iter().map(|&place| cells[place].clone()).collect(),
+            (Some(why), _) => vec![format!("cannot: {party} {why}")],
+            (None, None) => vec![format!("not measured {party}")],
+        };
+        row(climbed.name(measure), cells)
+    };
+    let head: Vec<&str> = used.iter().map(|&place| COLUMNS[place].0).collect();
+    let words: &[usize] = if used.first() == Some(&0) { &[1] } else { &[] };
+    FigureTable::of("step", &head, words, climbed.measures.iter().zip(&all).map(told))
 }
 
 fn what(climbed: &Climbed) -> FigureTable {
-    let mut rows: Vec<Vec<String>> = climbed
-        .measures
-        .iter()
-        .map(|measure| vec![climbed.name(measure), measure.step.entry().what.to_owned()])
-        .collect();
+    let told = |measure: &Measure| row(climbed.name(measure), [measure.step.entry().what]);
+    let mut rows: Vec<Vec<String>> = climbed.measures.iter().map(told).collect();
     rows.dedup_by(|one, other| one[1] == other[1]);
-    FigureTable {
-        caption: "What each step is".to_owned(),
-        head: vec!["what is different"],
-        rows,
-        words: &[1],
-    }
+    FigureTable::of("What each step is", &["what is different"], &[1], rows)
 }

@@ -9,15 +9,16 @@ use crate::outcome::{Errors, Outcome};
 use crate::party::Metered;
 use crate::peer::Party;
 use crate::rank::median;
-use crate::report::{json, quantity};
+use crate::report::json;
+use crate::report::quantity::{plural, seconds};
 use crate::step::running::Running;
 use crate::step::{Fact, Step};
 use crate::stop::CutShort;
 use crate::verdict::Once;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// A whole climb.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Climbed {
     /// The API, as the user wrote it.
     pub url: String,
@@ -28,10 +29,8 @@ pub struct Climbed {
     /// How often each step was measured; the least, where it was cut short.
     pub rounds: u32,
     /// What the order within each round came of: the same seed gives the same order (`--seed`).
-    #[serde(default)]
     pub seed: u64,
     /// Where the user stopped it; `None`: it is whole.
-    #[serde(default)]
     pub cut_short: Option<CutShort>,
     /// Connections held at once.
     pub connections: u32,
@@ -54,10 +53,8 @@ pub struct Climbed {
     /// How long an answer was kept that says nothing, in the steps that go by the API's headers; `None`: it says so itself.
     pub fallback: Option<String>,
     /// What the user's own configuration has of the steps; `None`: it was not named.
-    #[serde(default)]
     pub running: Option<Running>,
     /// Whose answers are others' too, and why they are not to be cached as they are, a sentence each.
-    #[serde(default)]
     pub personal: Vec<String>,
     /// Every step of every party, in the order of the table.
     pub measures: Vec<Measure>,
@@ -68,7 +65,7 @@ pub struct Climbed {
 }
 
 /// One step of one party.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measure {
     /// Which step.
     pub step: Step,
@@ -88,23 +85,19 @@ pub struct Measure {
 }
 
 /// What was measured of one step of one party.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figures {
     /// Right answers per second.
     pub rate: Spread,
     /// The same of each round, in order.
-    #[serde(default)]
     pub rates: Vec<f64>,
     /// Rounds that these figures are of.
-    #[serde(default)]
     pub rounds: u32,
     /// Seconds of each measurement, median of the rounds.
     pub seconds: f64,
     /// Connections that the requests at once were on.
-    #[serde(default)]
     pub connections: u32,
     /// Requests at once on each of them: more than one over HTTP/2 alone.
-    #[serde(default)]
     pub streams: u32,
     /// How many times the first step's; `None`: one of the two is not counted.
     pub times: Option<f64>,
@@ -133,7 +126,7 @@ pub struct Figures {
 }
 
 /// A value over the rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Spread {
     /// The median.
     pub median: f64,
@@ -144,7 +137,7 @@ pub struct Spread {
 }
 
 /// CPU of each party, in one unit.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Cpu {
     /// The proxy, all its processes; `None` without one.
     pub proxy: Option<f64>,
@@ -229,8 +222,7 @@ pub fn wrong(errors: &Errors) -> Option<String> {
         (errors.malformed, "that are no HTTP"),
     ];
     let told = kinds.into_iter().filter(|(count, _)| *count > 0);
-    let told: Vec<String> =
-        told.map(|(count, what)| format!("{} {what}", quantity::plural(count, "answer"))).collect();
+    let told: Vec<String> = told.map(|(count, what)| format!("{} {what}", plural(count, "answer"))).collect();
     (!told.is_empty()).then(|| told.join(", "))
 }
 
@@ -294,11 +286,11 @@ impl Climbed {
     pub fn rounds_told(&self) -> String {
         let figures = || self.measures.iter().filter_map(|measure| measure.figures.as_ref());
         // A window ends some microseconds after its time.
-        let span = |seconds: Option<f64>| quantity::span((seconds.unwrap_or(0.0) * 10.0).round() / 10.0);
+        let span = |time: Option<f64>| seconds((time.unwrap_or(0.0) * 10.0).round() / 10.0).to_string();
         let least = span(figures().map(|figures| figures.seconds).min_by(f64::total_cmp));
         let most = span(figures().map(|figures| figures.seconds).max_by(f64::total_cmp));
         let to = if least == most { String::new() } else { format!(" to {most}") };
-        format!("{} of {least}{to}", quantity::plural(self.rounds.into(), "round"))
+        format!("{} of {least}{to}", plural(self.rounds.into(), "round"))
     }
 
     /// What the requests at once were on, see [`course::told`].
@@ -320,22 +312,12 @@ impl Climbed {
         self.running.as_ref().is_some_and(|running| running.has.contains(&step))
     }
 
-    /// What stands beside a step of this program that the configuration has.
-    pub fn mark(&self, measure: &Measure) -> Option<&'static str> {
-        let is_own = measure.party == Some(Party::Millstream);
-        let mark = if self.here() == Some(measure.step) { "you are here" } else { "you have it" };
-        (is_own && self.has(measure.step)).then_some(mark)
-    }
-
-    /// A measured step's title, with its mark.
+    /// A measured step's title, marked where the step is this program's and the configuration has it.
     pub fn name(&self, measure: &Measure) -> String {
-        let mark = self.mark(measure).map_or_else(String::new, |mark| format!(" ({mark})"));
-        format!("{}{mark}", measure.step.entry().title)
-    }
-
-    /// As JSON for people and programs.
-    pub fn json(&self) -> String {
-        json::write_versioned(JSON, self)
+        let title = measure.step.entry().title;
+        let mark = if self.here() == Some(measure.step) { "you are here" } else { "you have it" };
+        let is_marked = measure.party == Some(Party::Millstream) && self.has(measure.step);
+        if is_marked { format!("{title} ({mark})") } else { title.to_owned() }
     }
 
     /// The measure of a step and party.

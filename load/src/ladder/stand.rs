@@ -47,21 +47,21 @@ impl Stand {
         certificate: &CertifiedKey<KeyPair>,
         stop: &Stop,
     ) -> Result<Stand, Unmeasured> {
-        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", party.name());
-        let address = free_address().map_err(|error| failed(&error))?;
+        let address = free_address()?;
         // What is to be in memory, on tmpfs where there is one, for who knows files alone.
         let in_memory = step.has(Fact::Memory) && Path::new(SHARED_MEMORY).is_dir();
         let home = if in_memory { SHARED_MEMORY.into() } else { std::env::temp_dir() };
-        let place = Place::within(&home).map_err(|error| failed(&error))?;
+        let place = Place::within(&home)?;
         let setting = StepSetting { port: address.port(), ..*setting };
-        let launch = peer::launch(*party, step, &setting, &place.path()).map_err(|why| failed(&why))?;
+        let launch = peer::launch(*party, step, &setting, &place.path());
+        let launch = launch.map_err(|why| format!("{} {why}", party.name()))?;
         let mut files = vec![(launch.file, launch.text)];
         if step.has(Fact::Tls) {
             let key = certificate.signing_key.serialize_pem();
             files.extend([(CERTIFICATE, certificate.cert.pem() + &key), (KEY, key)]);
         }
         for (name, text) in &files {
-            place.write(name, text).map_err(|error| failed(&error))?;
+            place.write(name, text)?;
         }
         let mut command = Command::new(program);
         command.args(&launch.arguments);

@@ -5,9 +5,8 @@
 use super::result::{Climbed, Measure, wrong};
 use crate::outcome::Errors;
 use crate::rank::median;
-use crate::report::quantity;
+use crate::report::quantity::{Count, Number, Share, Time, Times, seconds};
 use crate::step::{Fact, Step};
-use crate::verdict::{count, duration, factor, percent};
 
 /// From this share of failed requests on, an API is said to break under its load.
 const BREAKS: f64 = 0.01;
@@ -42,15 +41,14 @@ pub(super) fn breaks(climbed: &Climbed) -> Option<String> {
         Some(why) if errors == 0 => {
             format!("its answers differ from those that it gives to a single request: {why}")
         }
-        _ => format!("{} of the requests got no correct answer ({})", percent(share), told(&figures.errors)),
+        _ => format!("{} of the requests got no correct answer ({})", Share(share), told(&figures.errors)),
     };
+    let (connections, rate) = (climbed.connections, Number(figures.rate.median));
+    let after = if figures.errors.body > 0 { " and after it" } else { "" };
     Some(format!(
-        "The API breaks under this load, with nothing in front of it: on {} connections {what}, and it gives {} correct answers per \
-         second. It answered the few single requests before the load{} correctly. Look at that first; -c sets the number of \
-         connections.",
-        climbed.connections,
-        count(figures.rate.median),
-        if figures.errors.body > 0 { " and after it" } else { "" }
+        "The API breaks under this load, with nothing in front of it: on {connections} connections {what}, and it gives {rate} correct \
+         answers per second. It answered the few single requests before the load{after} correctly. Look at that first; -c sets the \
+         number of connections."
     ))
 }
 
@@ -63,7 +61,7 @@ pub(super) fn told(errors: &Errors) -> String {
         (errors.refused + errors.reset, "whose stream the proxy reset"),
     ];
     let others = others.into_iter().filter(|(count, _)| *count > 0);
-    let others = others.map(|(count, what)| format!("{} {what}", quantity::count(count)));
+    let others = others.map(|(count, what)| format!("{} {what}", Count(count)));
     let all: Vec<String> = wrong(errors).into_iter().chain(others).collect();
     if all.is_empty() { "all requests were still under way at the end".to_owned() } else { all.join(", ") }
 }
@@ -85,7 +83,7 @@ fn restless(climbed: &Climbed) -> Option<String> {
         ),
     ];
     let (half, what, so) = all.into_iter().find(|(half, ..)| *half > RESTLESS)?;
-    Some(format!("{what} by ±{}{so}", percent(half)))
+    Some(format!("{what} by ±{}{so}", Share(half)))
 }
 
 /// Steps with wrong answers. Of the API alone more is said, and where it fails, what passes its answers on fails with it.
@@ -135,13 +133,11 @@ fn waits(climbed: &Climbed) -> Option<String> {
     } else {
         "It waits for something that shows only under load: a lock, a limit, a pool that is too small"
     };
+    let (once, most, at_once) = (seconds(once), Time(figures.p50 as f64), Times(at_once));
+    let connections = climbed.connections;
     Some(format!(
-        "One request takes {}, but on {} connections half of the API's own answers take {} or more, although it works on {} requests \
-         at once (Little's law) and nobody is out of CPU. {why}. The factors below measure mostly this wait.",
-        duration(once),
-        climbed.connections,
-        duration(figures.p50 as f64 / 1e6),
-        factor(at_once),
+        "One request takes {once}, but on {connections} connections half of the API's own answers take {most} or more, although it \
+         works on {at_once} requests at once (Little's law) and nobody is out of CPU. {why}. The factors below measure mostly this wait."
     ))
 }
 

@@ -8,9 +8,8 @@ use super::result::{Climbed, Figures, Measure};
 use super::trouble;
 use crate::correctness::Keeps;
 use crate::peer::Party;
-use crate::report::quantity;
+use crate::report::quantity::{Count, Number, Times};
 use crate::step::{Fact, MICRO, Step};
-use crate::verdict::{count, factor};
 
 /// A step must bring so many times the answers of the one before, else nobody would notice.
 const WORTH: f64 = 1.1;
@@ -39,12 +38,11 @@ pub fn sentences(climbed: &Climbed) -> Vec<String> {
     }
     if climbed.caching.keeps == Keeps::Silent && climbed.measures.iter().any(|one| one.step >= Step::Headers)
     {
+        let (title, time) = (Step::Headers.entry().title, climbed.fallback.as_deref().unwrap_or(MICRO));
         out.push(format!(
-            "The API says nothing about caching, so \"{}\" and the steps after it fell back on {} for answers with 200 \
+            "The API says nothing about caching, so \"{title}\" and the steps after it fell back on {time} for answers with 200 \
              (proxy_cache_valid; --valid sets the time). With a Cache-Control of its own, such as \"public, max-age=60\", the API says \
-             for each page how old it may be.",
-            Step::Headers.entry().title,
-            climbed.fallback.as_deref().unwrap_or(MICRO)
+             for each page how old it may be."
         ));
     }
     out
@@ -115,7 +113,7 @@ impl<'a> Climb<'a> {
             return "No step gave a correct answer, so there is nothing to compare.".to_owned();
         }
         let (rounds, candidates, base) = (self.climbed.rounds, &self.candidates, self.base);
-        let (title, rate) = (self.title(base), count(self.rate(base)));
+        let (title, rate) = (self.title(base), Number(self.rate(base)));
         if self.steps.len() == 1 {
             return format!("Only {title} was measured: {rate} requests/s.");
         }
@@ -130,20 +128,19 @@ impl<'a> Climb<'a> {
         }
         if let Some(best) = self.best() {
             let names = std::iter::once(&best.step).chain(&best.alike).map(|place| self.title(*place));
+            let (names, most) = (names.collect::<Vec<_>>().join(" or "), self.rate(best.step));
+            let alike = if best.alike.is_empty() { "" } else { " (alike by these rounds)" };
+            let what = if self.steps[base].0.wrong.is_some() { "right answers/s" } else { "requests/s" };
+            let here = if here.is_empty() { String::new() } else { format!(" {here}{title}.") };
+            let (most, times) = (Number(most), Times(most / self.rate(base)));
             return format!(
-                "Use {}{}: {} requests/s, {} times the {rate} {} of {title}.{}",
-                names.collect::<Vec<_>>().join(" or "),
-                if best.alike.is_empty() { "" } else { " (alike by these rounds)" },
-                count(self.rate(best.step)),
-                factor(self.rate(best.step) / self.rate(base)),
-                if self.steps[base].0.wrong.is_some() { "right answers/s" } else { "requests/s" },
-                if here.is_empty() { String::new() } else { format!(" {here}{title}.") }
+                "Use {names}{alike}: {most} requests/s, {times} times the {rate} {what} of {title}.{here}"
             );
         }
         let needed = chance::rounds_for_best(candidates.len());
         let top = candidates.iter().max_by(|one, other| self.rate(**one).total_cmp(&self.rate(**other)));
         let top = top.filter(|top| **top != base);
-        let gave = top.map(|top| format!("; {} gave {}", self.title(*top), count(self.rate(*top))));
+        let gave = top.map(|top| format!("; {} gave {}", self.title(*top), Number(self.rate(*top))));
         let gave = gave.unwrap_or_default();
         if rounds < needed && top.is_some() {
             return format!(
@@ -174,7 +171,7 @@ impl<'a> Climb<'a> {
             ];
             let kind = is_of.into_iter().position(|is_it| is_it).unwrap_or(is_of.len());
             let saved: String = saved.iter().map(|what| format!("; {what}")).collect();
-            let (title, times) = (self.title(place), factor(times));
+            let (title, times) = (self.title(place), Times(times));
             kinds[kind].1.push(format!("{title} ({times} times the step before{saved})"));
         }
         let told = kinds.into_iter().filter(|(_, steps)| !steps.is_empty());
@@ -224,7 +221,7 @@ fn saved(before: &Figures, step: &Figures) -> Vec<String> {
         match are {
             0 => Some("no request of a client reached the API".to_owned()),
             _ if is_of_answers && once >= SAVES * now => {
-                Some(format!("{} times fewer requests reached the API", factor(once / now)))
+                Some(format!("{} times fewer requests reached the API", Times(once / now)))
             }
             _ => None,
         }
@@ -232,7 +229,7 @@ fn saved(before: &Figures, step: &Figures) -> Vec<String> {
     let sockets = before.time_wait.zip(step.time_wait);
     let sockets = sockets
         .filter(|(were, are)| *were >= ENOUGH_SOCKETS && *were as f64 >= SAVES * *are as f64)
-        .map(|(were, are)| [are, were].map(quantity::count).join(" sockets in TIME_WAIT instead of "));
+        .map(|(were, are)| format!("{} sockets in TIME_WAIT instead of {}", Count(are), Count(were)));
     let cpu = before.cpu.proxy.zip(step.cpu.proxy).filter(|(were, are)| *were >= SAVES * are);
     let cpu =
         cpu.map(|(were, are)| format!("{are:.0} µs of the proxy's CPU per answer instead of {were:.0}"));
@@ -244,27 +241,20 @@ fn multiplexed(climbed: &Climbed, party: Party) -> Option<String> {
     let at = |step: Step| rated(climbed).find(|(one, _)| (one.step, one.party) == (step, Some(party)));
     let (tls, http2) = (at(Step::Tls)?, at(Step::Http2)?);
     let than = Step::Tls.entry().title;
+    let times = Times(http2.1.rate.median / tls.1.rate.median);
     let what = match are_apart(climbed, tls.0, http2.0) {
-        true => {
-            format!(
-                "{} times as many requests/s as \"{than}\"",
-                factor(http2.1.rate.median / tls.1.rate.median)
-            )
-        }
+        true => format!("{times} times as many requests/s as \"{than}\""),
         false => format!("neither clearly more nor clearly fewer requests/s than \"{than}\""),
     };
     let (were, are) = (&tls.1.cpu, &http2.1.cpu);
-    let cpu = were
-        .proxy
-        .zip(are.proxy)
-        .map(|(were, are)| format!(", for {are:.1} µs of the proxy's CPU per request instead of {were:.1}"));
+    let cpu = were.proxy.zip(are.proxy);
+    let cpu = cpu.map_or_else(String::new, |(were, are)| {
+        format!(", for {are:.1} µs of the proxy's CPU per request instead of {were:.1}")
+    });
+    let (title, were, are) = (party.title(), were.generator, are.generator);
     Some(format!(
-        "HTTP/2 with {} gives {what}{}. The load itself took {:.1} µs instead of {:.1}: where both share cores, that is \
-         part of the difference.",
-        party.title(),
-        cpu.unwrap_or_default(),
-        are.generator,
-        were.generator
+        "HTTP/2 with {title} gives {what}{cpu}. The load itself took {are:.1} µs instead of {were:.1}: where both share cores, that is \
+         part of the difference."
     ))
 }
 
@@ -279,19 +269,16 @@ fn beside(climbed: &Climbed, party: Party) -> Option<String> {
     let rate = |(_, figures): (&Measure, &Figures)| figures.rate.median;
     let (theirs, ours) = both.max_by(|one, other| rate(one.0).total_cmp(&rate(other.0)))?;
     let alike = match are_apart(climbed, theirs.0, ours.0) {
-        true => quantity::factor(rate(ours) / rate(theirs)),
+        true => format!("×{}", Times(rate(ours) / rate(theirs))),
         false => "alike by these rounds".to_owned(),
     };
-    let cpu = ours.1.cpu.proxy.zip(theirs.1.cpu.proxy).map(|(ours, theirs)| {
-        format!(", {ours:.1} µs of CPU per request where {} takes {theirs:.1}", party.title())
+    let (title, step) = (party.title(), theirs.0.step.entry().title);
+    let cpu = ours.1.cpu.proxy.zip(theirs.1.cpu.proxy).map_or_else(String::new, |(ours, theirs)| {
+        format!(", {ours:.1} µs of CPU per request where {title} takes {theirs:.1}")
     });
+    let [theirs, ours] = [theirs, ours].map(|one| Number(rate(one)));
     Some(format!(
-        "{} is fastest with \"{}\": {} requests/s, where Millstream gives {} ({alike}){}.",
-        party.title(),
-        theirs.0.step.entry().title,
-        quantity::rate(rate(theirs)),
-        quantity::rate(rate(ours)),
-        cpu.unwrap_or_default()
+        "{title} is fastest with \"{step}\": {theirs} requests/s, where Millstream gives {ours} ({alike}){cpu}."
     ))
 }
 

@@ -1,7 +1,6 @@
 //! Each party's files: what they say, and what they say they cannot.
 
 use super::*;
-use crate::step::STEPS;
 
 const SETTING: StepSetting<'static> =
     StepSetting { port: 8081, origin: "127.0.0.1:8000", fallback: Some("1m"), puts_aside: false };
@@ -12,10 +11,10 @@ fn file(party: Party, step: Step) -> String {
 
 #[test]
 fn the_program_itself_and_nginx_can_do_every_step_with_a_proxy() {
-    for entry in &STEPS {
+    for step in Step::ALL {
         for party in [Party::Millstream, Party::Nginx] {
-            let found = launch(party, entry.step, &SETTING, Path::new("/run/x"));
-            assert_eq!(found.is_ok(), entry.step != Step::Alone, "{party:?} {}", entry.name);
+            let found = launch(party, step, &SETTING, Path::new("/run/x"));
+            assert_eq!(found.is_ok(), step != Step::Alone, "{party:?} {}", step.name());
         }
     }
 }
@@ -24,7 +23,7 @@ fn the_program_itself_and_nginx_can_do_every_step_with_a_proxy() {
 fn what_a_peer_cannot_do_it_says() {
     let cannot = |party: Party| -> Vec<&str> {
         let refused = |step: Step| party.can(step).is_err();
-        STEPS[1..].iter().filter(|entry| refused(entry.step)).map(|entry| entry.name).collect()
+        Step::ALL.into_iter().skip(1).filter(|step| refused(*step)).map(Step::name).collect()
     };
     assert_eq!(cannot(Party::Haproxy), ["lock", "log"]);
     assert_eq!(cannot(Party::Varnish), ["log", "tls", "http2"]);
@@ -97,10 +96,10 @@ fn every_word_of_a_condition_is_a_fact() {
 
 #[test]
 fn no_name_of_a_value_is_left_in_a_text_and_every_file_ends_a_line() {
-    for (party, entry) in
-        Party::ALL.into_iter().flat_map(|party| STEPS[1..].iter().map(move |entry| (party, entry)))
+    for (party, step) in
+        Party::ALL.into_iter().flat_map(|party| Step::ALL.into_iter().skip(1).map(move |step| (party, step)))
     {
-        let Ok(found) = launch(party, entry.step, &SETTING, Path::new("/run/x")) else { continue };
+        let Ok(found) = launch(party, step, &SETTING, Path::new("/run/x")) else { continue };
         let all = found.text.clone() + &found.arguments.join(" ");
         assert!(
             !all.contains('<') && found.text.ends_with("}\n") || party == Party::Haproxy,

@@ -3,6 +3,10 @@
 use super::*;
 use crate::report::samples::Noise;
 
+fn differ(first: &[f64], second: &[f64]) -> bool {
+    probability(first, second) <= FALSE_CLAIMS
+}
+
 /// Runs of a kind whose level differs from run to run by so much, relative.
 fn runs(noise: &mut Noise, count: usize, level: f64, between: f64) -> Vec<f64> {
     (0..count).map(|_| level * (between * noise.normal()).exp()).collect()

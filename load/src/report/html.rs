@@ -45,12 +45,8 @@ fn search(search: &SearchOutcome) -> String {
         let held = trial.miss.clone().unwrap_or_else(|| "held".to_owned());
         row(Number(trial.rate), figures.map(|figure| figure.to_string()).into_iter().chain([held]))
     });
-    let table = FigureTable {
-        caption: "Requests/s in the order in which they were tried".to_owned(),
-        head: vec!["Answered/s", "99%", "Errors", "What came of it"],
-        rows: trials.collect(),
-        words: &[4],
-    };
+    let head = ["Answered/s", "99%", "Errors", "What came of it"];
+    let table = FigureTable::of("Requests/s in the order in which they were tried", &head, &[4], trials);
     let told = format!("{}. Searched for: {}. Below is the run at that rate.", search.found, search.goal);
     paragraphs([told.as_str()]) + &folded("Every rate that was tried", &table.html())
 }
@@ -99,10 +95,5 @@ fn distribution(outcome: &Outcome) -> String {
 
 fn facts(outcome: &Outcome) -> FigureTable {
     let facts = run::setup(outcome).into_iter().chain(run::facts(outcome));
-    FigureTable {
-        caption: "The run".to_owned(),
-        head: vec!["Value"],
-        rows: facts.map(|(name, words)| row(name, [words])).collect(),
-        words: &[1],
-    }
+    FigureTable::of("The run", &["Value"], &[1], facts.map(|(name, words)| row(name, [words])))
 }

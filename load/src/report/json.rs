@@ -6,7 +6,6 @@
 use super::table::printable;
 use crate::outcome::{NotReached, Outcome};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read as _;
@@ -95,8 +94,26 @@ fn text(value: &impl Serialize) -> String {
 /// # Errors
 /// What is wrong with the text.
 pub fn read(text: &str) -> Result<Outcome, String> {
-    let outcome: Outcome = read_versioned(BENCH, text)?;
-    impossible(&outcome).map_or(Ok(outcome), |what| Err(format!("not as {BENCH} has it: {what}")))
+    // No more than a few words of a file, and nothing that commands a terminal.
+    let shortened = |text: &str| printable(&text.chars().take(40).collect::<String>());
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    let (own, own_version) = BENCH.split_once('/').unwrap_or((BENCH, ""));
+    let Some(found) = value.get("schema").and_then(Value::as_str) else {
+        return Err(format!("no file of {own}: it has no text in \"schema\", where {BENCH} belongs"));
+    };
+    match found.split_once('/') {
+        _ if found == BENCH => {}
+        Some((name, version)) if name == own => {
+            return Err(format!(
+                "version {} of {own}; this program reads version {own_version} only: measure again, or use the program that wrote it",
+                shortened(version)
+            ));
+        }
+        _ => return Err(format!("a file of {}, not of {own}", shortened(found))),
+    }
+    let read = serde_json::from_value(value).map_err(|error| error.to_string());
+    let read = read.and_then(|outcome| impossible(&outcome).map_or(Ok(outcome), |what| Err(what.to_owned())));
+    read.map_err(|what| format!("not as {BENCH} has it: {what}"))
 }
 
 /// What no run can have found, if there is any such thing in it: arithmetic with it would give nonsense.
@@ -109,12 +126,12 @@ fn impossible(outcome: &Outcome) -> Option<&'static str> {
     let are_slices = outcome.slices.iter().all(|slice| {
         is_time(slice.at) && is_time(slice.seconds) && slice.seconds > 0.0 && is_count(slice.answers)
     });
-    match () {
-        () if !is_time(outcome.seconds) => Some("so many seconds are no length of a run"),
-        () if !are_counts => Some("more requests than any run can have"),
-        () if !are_slices => Some("a slice that is no part of a run"),
-        () => None,
-    }
+    let what = [
+        (is_time(outcome.seconds), "so many seconds are no length of a run"),
+        (are_counts, "more requests than any run can have"),
+        (are_slices, "a slice that is no part of a run"),
+    ];
+    what.into_iter().find(|(is_possible, _)| !is_possible).map(|(_, what)| what)
 }
 
 /// The outcome of a file; the error begins with its name.
@@ -132,30 +149,6 @@ pub fn read_file(path: &Path) -> Result<Outcome, String> {
         Ok(_) => read(&text),
     };
     outcome.map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// The value of a text that [`write_versioned`] made with the same kind.
-///
-/// # Errors
-/// What the text is instead.
-pub fn read_versioned<T: DeserializeOwned>(kind: Kind, text: &str) -> Result<T, String> {
-    // No more than a few words of a file, and nothing that commands a terminal.
-    let shortened = |text: &str| printable(&text.chars().take(40).collect::<String>());
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
-    let (own, own_version) = kind.split_once('/').unwrap_or((kind, ""));
-    let Some(found) = value.get("schema").and_then(Value::as_str) else {
-        return Err(format!("no file of {own}: it has no text in \"schema\", where {kind} belongs"));
-    };
-    match found.split_once('/') {
-        _ if found == kind => {
-            serde_json::from_value(value).map_err(|error| format!("not as {kind} has it: {error}"))
-        }
-        Some((name, version)) if name == own => Err(format!(
-            "version {} of {own}; this program reads version {own_version} only: measure again, or use the program that wrote it",
-            shortened(version)
-        )),
-        _ => Err(format!("a file of {}, not of {own}", shortened(found))),
-    }
 }
 
 /// The published schema of [`write()`]'s text, as JSON Schema 2020-12, with an end of line.

@@ -3,11 +3,9 @@
 //!
 //! Three digits at the most are significant, as in the histograms, and zeros at the end are left out. Decimal points only, no locale.
 
-use millstream_wire::date::{self, Civil};
+use millstream_wire::date;
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
-
-pub mod prose;
 
 pub use Quantity::{Bytes, Count, Number, Rate, Share, Time, Times, Unknown};
 
@@ -126,36 +124,10 @@ pub fn plural(value: u64, one: &str) -> String {
     format!("{} {one}{}", thousands(value), if value == 1 { "" } else { "s" })
 }
 
-/// A [`Time`] of microseconds.
-pub fn duration(microseconds: f64) -> String {
-    Time(microseconds).to_string()
-}
-
-/// A [`Time`] of seconds.
-pub fn span(time: f64) -> String {
-    seconds(time).to_string()
-}
-
-/// A whole [`Number`].
-pub fn count(value: u64) -> String {
-    thousands(value)
-}
-
-/// A [`Number`].
-pub fn rate(value: f64) -> String {
-    Number(value).to_string()
-}
-
-/// So many times as much: `×1.3`, `×23`, `×412`.
-pub fn factor(value: f64) -> String {
-    format!("×{}", Times(value))
-}
-
 /// When, in UTC: `2026-11-21 17:30:05 UTC`, from milliseconds since 1970.
 pub fn moment(unix_milliseconds: u64) -> String {
-    let Civil { year, month, day, hour, minute, second, .. } =
-        date::civil((unix_milliseconds / 1000).try_into().unwrap_or(i64::MAX), 0);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+    let seconds = (unix_milliseconds / 1000).try_into().unwrap_or(i64::MAX);
+    String::from_utf8_lossy(&date::format_error_log(seconds, 0)).replace('/', "-") + " UTC"
 }
 
 #[cfg(test)]

@@ -273,10 +273,9 @@ fn why_missed(outcome: &Outcome, cause: Cause) -> String {
         Cause::Bound => {
             let each = outcome.service.mean;
             let carried = f64::from(outcome.connections) * f64::from(outcome.pipeline) / (each / 1e6);
+            let (carried, each) = (Rate(carried), Time(each));
             format!(
-                "{busy}, and they carry {} at {} per answer; more connections (-c) show whether the server can do more",
-                Rate(carried),
-                Time(each)
+                "{busy}, and they carry {carried} at {each} per answer; more connections (-c) show whether the server can do more"
             )
         }
     }
@@ -297,14 +296,9 @@ pub(super) fn answer(outcome: &Outcome) -> String {
 pub(super) fn subject(outcome: &Outcome) -> String {
     // In an open loop the number of connections is a bound.
     let at_most = if outcome.mode == Mode::Closed { "" } else { "at most " };
-    format!(
-        "{}: {}, {} over {at_most}{}; {}",
-        named(&outcome.urls, 1),
-        moment(outcome.began_unix_milliseconds),
-        seconds(outcome.seconds),
-        plural(outcome.connections.into(), "connection"),
-        loop_sentence(outcome.mode)
-    )
+    let (urls, began) = (named(&outcome.urls, 1), moment(outcome.began_unix_milliseconds));
+    let (took, connections) = (seconds(outcome.seconds), plural(outcome.connections.into(), "connection"));
+    format!("{urls}: {began}, {took} over {at_most}{connections}; {}", loop_sentence(outcome.mode))
 }
 
 /// A figure of a latency, microseconds; there is none where nothing was measured.
@@ -346,8 +340,7 @@ pub(super) fn statistics(outcome: &Outcome) -> FigureTable {
             [Number(mean), Number(deviation), Number(most), Share(within), Number(least)],
         ));
     }
-    let head = vec!["Avg", "Stdev", "Max", "+/- Stdev", "Min"];
-    FigureTable { caption: "Stats".to_owned(), head, rows, words: &[] }
+    FigureTable::of("Stats", &["Avg", "Stdev", "Max", "+/- Stdev", "Min"], &[], rows)
 }
 
 /// The share of all values within one standard deviation of the mean; `None` where there is nothing.
@@ -368,25 +361,18 @@ pub(super) fn percentiles(outcome: &Outcome) -> FigureTable {
     }
     let percents = outcome.latency.percentiles.iter().map(|(percent, _)| (format!("{percent}%"), *percent));
     let cells = |(name, percent)| row(name, columns.iter().map(|(_, latency)| told(latency, percent)));
-    FigureTable {
-        caption: "Latency Distribution".to_owned(),
-        rows: percents.chain([("max".to_owned(), 100.0)]).map(cells).collect(),
-        head: columns.iter().map(|(name, _)| *name).collect(),
-        words: &[],
-    }
+    let head: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    let percents = percents.chain([("max".to_owned(), 100.0)]);
+    FigureTable::of("Latency Distribution", &head, &[], percents.map(cells))
 }
 
 /// What went wrong, each kind with its meaning.
 pub(super) fn errors(outcome: &Outcome) -> FigureTable {
+    let cells = |(kind, number, meaning): (&str, u64, &str)| {
+        row(kind, [Count(number).to_string(), meaning.to_owned()])
+    };
     let kinds = outcome.counts.errors.found();
-    FigureTable {
-        caption: "Errors by kind".to_owned(),
-        head: vec!["Requests", "Meaning"],
-        rows: kinds
-            .map(|(kind, number, meaning)| row(kind, [Count(number).to_string(), meaning.to_owned()]))
-            .collect(),
-        words: &[2],
-    }
+    FigureTable::of("Errors by kind", &["Requests", "Meaning"], &[2], kinds.map(cells))
 }
 
 /// Each stage with what came of it.
@@ -399,12 +385,8 @@ pub(super) fn stages(outcome: &Outcome) -> FigureTable {
         let p99 = if_any(stage.p99 > 0, stage.p99 as f64);
         row(Number(stage.rate), [seconds(stage.seconds), Number(stage.answered), Count(stage.errors), p99])
     };
-    FigureTable {
-        caption: "Stages, to requests/s".to_owned(),
-        head: vec!["Within", "Answered/s", "Errors", "99% at most"],
-        rows: stages.iter().map(cells).collect(),
-        words: &[],
-    }
+    let head = ["Within", "Answered/s", "Errors", "99% at most"];
+    FigureTable::of("Stages, to requests/s", &head, &[], stages.iter().map(cells))
 }
 
 /// What became of the requests for each URL, so many at the most by themselves, where there are several.
@@ -421,10 +403,6 @@ pub(super) fn by_url(outcome: &Outcome, most: usize) -> FigureTable {
         let name = format!("{} more, see --json or --html", left.len());
         rows.push(row(name, [answers, errors, Unknown, Unknown, Unknown]));
     }
-    FigureTable {
-        caption: "By URL, slowest in total first".to_owned(),
-        head: vec!["Answers", "Errors", "Median", "99%", "Longest"],
-        rows,
-        words: &[],
-    }
+    let head = ["Answers", "Errors", "Median", "99%", "Longest"];
+    FigureTable::of("By URL, slowest in total first", &head, &[], rows)
 }

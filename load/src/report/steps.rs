@@ -1,12 +1,13 @@
-//! Several measurements beside each other as a page: the steps of a ladder, or servers alone and together.
+//! Several measurements beside each other, in a terminal and as a page: the steps of a ladder, or servers alone and together.
 //!
 //! `ladder` and `capacity` say what stands there; nothing here knows how it was measured. Bars begin at 0 and are as long as their
 //! figures: a step that gains nothing must look like it, and a wrong answer has no length.
 
 use super::page::{escape, figure, page, paragraphs, section, warning};
+use super::paragraph::wrapped;
 use super::table::FigureTable;
 
-/// What the page shows.
+/// What is shown.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Page {
     /// One line: what was measured.
@@ -15,11 +16,13 @@ pub struct Page {
     pub subtitle: String,
     /// What the reader must not overlook, such as that the origin is simulated.
     pub warnings: Vec<String>,
-    /// What it means, a paragraph each.
+    /// What it comes to, a paragraph each.
+    pub answer: Vec<String>,
+    /// How that is known and what else it means, a paragraph each.
     pub verdict: Vec<String>,
     /// The picture: from the first to the last.
     pub rows: Vec<Row>,
-    /// The same in figures.
+    /// The same in figures; the first is the one for a terminal, too.
     pub tables: Vec<FigureTable>,
     /// On the manner of measuring, a paragraph each.
     pub notes: Vec<String>,
@@ -50,21 +53,36 @@ pub struct Bar {
 /// Colours of the parties in order of their first appearance; whoever comes later has the last one.
 const CLASSES: [&str; 5] = ["first", "second", "third", "fourth", "other"];
 
-/// The page.
-pub fn html(content: &Page) -> String {
-    let mut body: String = content.warnings.iter().map(|text| warning(text)).collect();
-    if !content.verdict.is_empty() {
-        let verdict = paragraphs(content.verdict.iter().map(String::as_str));
-        body += &format!("<section class=\"verdict\" aria-label=\"Verdict\">{verdict}</section>");
+impl Page {
+    /// For a terminal: the answer first, then the figures, then the reasons.
+    pub fn text(&self) -> String {
+        let lines = |texts: &[String]| texts.iter().map(|text| wrapped(text)).collect::<String>();
+        let parts = [
+            lines(&self.answer) + &lines(&self.warnings),
+            wrapped(&self.title) + &wrapped(&self.subtitle),
+            self.tables.first().map_or_else(String::new, |table| table.text(0)),
+            lines(&self.verdict),
+            lines(&self.notes),
+        ];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
     }
-    if content.rows.is_empty() {
-        body += &paragraphs(["Nothing was measured."]);
-    } else {
-        body += &(bars(&content.rows) + &section("The same in figures"));
-        body.extend(content.tables.iter().map(FigureTable::html));
+
+    /// For a browser.
+    pub fn html(&self) -> String {
+        let mut body: String = self.warnings.iter().map(|text| warning(text)).collect();
+        let verdict = paragraphs(self.answer.iter().chain(&self.verdict).map(String::as_str));
+        if !verdict.is_empty() {
+            body += &format!("<section class=\"verdict\" aria-label=\"Verdict\">{verdict}</section>");
+        }
+        if self.rows.is_empty() {
+            body += &paragraphs(["Nothing was measured."]);
+        } else {
+            body += &(bars(&self.rows) + &section("The same in figures"));
+            body.extend(self.tables.iter().map(FigureTable::html));
+        }
+        body += &paragraphs(self.notes.iter().map(String::as_str));
+        page(&self.title, &self.title, &self.subtitle, &body)
     }
-    body += &paragraphs(content.notes.iter().map(String::as_str));
-    page(&content.title, &content.title, &content.subtitle, &body)
 }
 
 /// Requests per second as horizontal bars: a group for each row, a bar for each party.

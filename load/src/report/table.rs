@@ -1,6 +1,5 @@
 //! Figures in rows and columns: as lines of a terminal, and as a table of a page.
 
-use super::aligned::columns;
 use super::page::escape;
 use millstream_net::terminal;
 use std::iter;
@@ -29,11 +28,22 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 impl FigureTable {
+    /// A table of these, see its fields.
+    pub fn of(
+        caption: impl Into<String>,
+        head: &[&'static str],
+        words: &'static [usize],
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) -> FigureTable {
+        FigureTable { caption: caption.into(), head: head.to_vec(), rows: rows.into_iter().collect(), words }
+    }
+
     fn is_words(&self, column: usize) -> bool {
         column == 0 || self.words.contains(&column)
     }
 
-    /// For a terminal: the caption above the names, which stand so many blanks further to the right than it. Nothing without rows.
+    /// For a terminal: the caption above the names, which stand so many blanks further to the right than it. Each column is as wide as its
+    /// widest cell and two blanks apart. Nothing without rows.
     pub fn text(&self, indent: usize) -> String {
         if self.rows.is_empty() {
             return String::new();
@@ -45,7 +55,22 @@ impl FigureTable {
             cells[0].insert_str(0, &blanks.repeat(2));
             cells
         }));
-        columns(&lines, |column| self.is_words(column))
+        let columns = self.head.len() + 1;
+        let length = |line: &Vec<String>, column: usize| {
+            // The words that a shorter row ends with are as long as they like.
+            let is_cell = line.len() == columns || column + 1 < line.len();
+            line.get(column).filter(|_| is_cell).map_or(0, |cell| cell.chars().count())
+        };
+        let width = |column: usize| lines.iter().map(|line| length(line, column)).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let cell = |(column, (cell, &width)): (usize, (&String, &usize))| {
+            if self.is_words(column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        };
+        let line = |line: &Vec<String>| {
+            let cells: Vec<String> = line.iter().zip(&widths).enumerate().map(cell).collect();
+            format!("{}\n", cells.join("  ").trim_end())
+        };
+        lines.iter().map(line).collect()
     }
 
     /// For a page. Nothing without rows.
@@ -78,5 +103,17 @@ impl FigureTable {
             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\"><table><caption>{caption}</caption>\
              <thead><tr><td></td>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_as_wide_as_its_widest_cell_and_a_short_row_ends_as_it_likes() {
+        let rows = vec![row("one", ["we", "7"]), row("two", ["cannot: they do not"])];
+        let table = FigureTable { caption: "step".to_owned(), head: vec!["by", "rate"], rows, words: &[1] };
+        assert_eq!(table.text(0), "step  by  rate\none   we     7\ntwo   cannot: they do not\n");
     }
 }

@@ -1,9 +1,9 @@
 //! Pages as a whole: that no text becomes markup, that nothing is fetched.
 
+use super::html;
 use super::samples;
 use super::steps::{Bar, Page, Row};
 use super::table::FigureTable;
-use super::{html, steps};
 use crate::outcome::{Outcome, SearchOutcome};
 use millstream_tests::browser::{Browser, Inspection};
 use proptest::prop_assert_eq;
@@ -70,6 +70,7 @@ fn ladder() -> Page {
                 words: &[1, 2],
             },
         ],
+        answer: vec!["Use \"in memory\".".to_owned()],
         verdict: vec![
             "The load generator is the limit at the top step: its busiest thread worked 98 % of the time, the proxy's 61 %."
                 .to_owned(),
@@ -93,7 +94,7 @@ fn capacity() -> Page {
             row("http://127.0.0.1:8002/", 98.0, None),
             row("both behind the proxy", 190.0, Some(197.0)),
         ],
-        verdict: vec!["A second server doubles the throughput.".to_owned()],
+        answer: vec!["A second server doubles the throughput.".to_owned()],
         ..Page::default()
     }
 }
@@ -105,9 +106,9 @@ fn pages() -> Vec<(&'static str, String)> {
         ("searched", html::html(&samples::searched())),
         ("failing", html::html(&samples::failing())),
         ("nothing", html::html(&samples::nothing())),
-        ("ladder", steps::html(&ladder())),
-        ("capacity", steps::html(&capacity())),
-        ("empty", steps::html(&Page::default())),
+        ("ladder", ladder().html()),
+        ("capacity", capacity().html()),
+        ("empty", Page::default().html()),
     ]
 }
 
@@ -163,8 +164,9 @@ fn with_text(outcome: &Outcome, text: &str) -> Outcome {
 
 fn ladder_of(text: &str) -> Page {
     let mut page = ladder();
+    let (answer, verdict) = (&mut page.answer[0], &mut page.verdict[0]);
     for place in
-        [&mut page.title, &mut page.subtitle, &mut page.verdict[0], &mut page.notes[0], &mut page.warnings[0]]
+        [&mut page.title, &mut page.subtitle, answer, verdict, &mut page.notes[0], &mut page.warnings[0]]
     {
         *place = text.to_owned();
     }
@@ -186,13 +188,13 @@ fn text_of_users_never_becomes_markup() {
     let outcome = samples::failing();
     let usual: BTreeSet<String> = ["x", "a longer text of several words"]
         .iter()
-        .flat_map(|text| [html::html(&with_text(&outcome, text)), steps::html(&ladder_of(text))])
+        .flat_map(|text| [html::html(&with_text(&outcome, text)), ladder_of(text).html()])
         .flat_map(|page| markup(&page))
         .collect();
     let texts = r#"[<>&"'/=a-z! \PC]{1,40}"#;
     TestRunner::new(Config::with_cases(30))
         .run(&texts, |text| {
-            for page in [html::html(&with_text(&outcome, &text)), steps::html(&ladder_of(&text))] {
+            for page in [html::html(&with_text(&outcome, &text)), ladder_of(&text).html()] {
                 let strange: Vec<String> = markup(&page).difference(&usual).cloned().collect();
                 prop_assert_eq!(strange, Vec::<String>::new());
             }

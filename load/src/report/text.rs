@@ -34,13 +34,9 @@ pub fn running(plan: &Plan) -> String {
         true => format!(", HTTP/2 with {} each", plural(plan.pipeline.into(), "stream")),
         false => String::new(),
     };
-    format!(
-        "Running {length} @ {}\n  {} and {connections}{streams}\n  {}\n  {}\n",
-        printable(&run::named(&urls, NAMED_URLS)),
-        plural(plan.threads.into(), "thread"),
-        run::loop_sentence(plan.mode),
-        announced(plan)
-    )
+    let (urls, threads) = (printable(&run::named(&urls, NAMED_URLS)), plural(plan.threads.into(), "thread"));
+    let (how, way) = (run::loop_sentence(plan.mode), announced(plan));
+    format!("Running {length} @ {urls}\n  {threads} and {connections}{streams}\n  {how}\n  {way}\n")
 }
 
 /// What is said of the way to the rate, before it is gone.
@@ -81,13 +77,13 @@ pub fn results(outcome: &Outcome) -> String {
     }
     let transfer = Bytes(outcome.per_second(outcome.counts.bytes_read)).to_string();
     text += &format!("Requests/sec: {:>10.2}\nTransfer/sec: {transfer:>10}\n", outcome.rate());
-    text.extend(outcome.limit.iter().map(|limit| wrapped(&printable(limit), 0)));
+    text.extend(outcome.limit.iter().map(|limit| wrapped(&printable(limit))));
     text
 }
 
 /// The same of a run that was not announced by [`running`].
 pub fn report(outcome: &Outcome) -> String {
-    wrapped(&printable(&run::subject(outcome)), 0) + &results(outcome)
+    wrapped(&printable(&run::subject(outcome))) + &results(outcome)
 }
 
 #[cfg(test)]

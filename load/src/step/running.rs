@@ -3,7 +3,7 @@
 //! Reads the typed configuration and nothing else. Of several locations that pass requests on, the one counts that passes them to the
 //! API, and of those the one with the longest path that the request's begins with. Next: `ladder::worth`, which recommends what is beyond.
 
-use super::{Fact, STEPS, Step, holds};
+use super::{Fact, Step, holds};
 use crate::target::Url;
 use millstream_conf::model::{
     Configuration, Handler, Http, HttpVersion, KeepaliveSize, Location, LocationMatch, LogPlace, Pass,
@@ -12,7 +12,7 @@ use millstream_conf::model::{
 use std::path::Path;
 
 /// What a configuration has of the ladder.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Running {
     /// The file, as the user wrote it.
     pub file: String,
@@ -49,7 +49,7 @@ pub fn running(file: &str, configuration: &Configuration, api: &Url) -> Result<R
         .max_by_key(suits)
         .ok_or_else(|| format!("{file} passes no request on: it has no proxy_pass"))?;
     let facts = facts(http, best);
-    let has = STEPS[1..].iter().filter(|entry| holds(entry.news, &facts)).map(|entry| entry.step);
+    let has = Step::ALL.into_iter().skip(1).filter(|step| holds(step.entry().news, &facts));
     let has: Vec<Step> = has.collect();
     let at = has.iter().copied().filter(|step| !step.is_service()).max().unwrap_or(Step::Proxied);
     Ok(Running { file: file.to_owned(), has, at })

@@ -9,8 +9,8 @@
 use super::facts::{Facts, MOST, Watched};
 use super::once::LONGER;
 use super::{Evidence, Limit, Verdict};
-use super::{count, duration, percent, volume};
 use crate::outcome::ALWAYS;
+use crate::report::quantity::{Bytes, Number, Share, seconds};
 
 /// The least that counts as more: as in [`ALWAYS`], a tenth.
 const GAIN: f64 = 1.0 / ALWAYS;
@@ -83,11 +83,8 @@ fn is_full(facts: &Facts<'_>, party: &Watched) -> bool {
 /// Rule 2.
 fn long_way(facts: &Facts<'_>) -> Option<Ruling> {
     let share = facts.round_trip().filter(|share| *share > MOST && facts.asks_api())?;
-    let why = format!(
-        "The round trip to the API takes {}, which is {} of an answer's time.",
-        duration(facts.evidence.direct.map_or(0.0, |once| once.connect)),
-        percent(share)
-    );
+    let (way, share) = (seconds(facts.evidence.direct.map_or(0.0, |once| once.connect)), Share(share));
+    let why = format!("The round trip to the API takes {way}, which is {share} of an answer's time.");
     Some((Limit::Network, vec![why]))
 }
 
@@ -97,12 +94,10 @@ fn one_place(facts: &Facts<'_>) -> Option<Ruling> {
     if let (Some(added), Some(direct), Some(through)) =
         (facts.added().filter(|share| *share > MOST), facts.evidence.direct, facts.evidence.through)
     {
+        let ([direct, through], share) = ([direct, through].map(|once| seconds(once.least)), Share(added));
         let why = format!(
-            "A single request takes {} when it is sent directly to the API and {} through the proxy, which is {} of an \
-             answer's time under load.",
-            duration(direct.least),
-            duration(through.least),
-            percent(added)
+            "A single request takes {direct} when it is sent directly to the API and {through} through the proxy, which is {share} of \
+             an answer's time under load."
         );
         return Some((Limit::Proxy, vec![why]));
     }
@@ -111,11 +106,10 @@ fn one_place(facts: &Facts<'_>) -> Option<Ruling> {
         return None;
     }
     let waits = brings_no_more(facts)?;
+    let (share, latency) = (Share(facts.in_api()), seconds(run.latency));
     let place = format!(
-        "Nobody is out of CPU, and at least {} of an answer's time of {} is spent in the API: its workers, its locks, or \
-         what it waits for.",
-        percent(facts.in_api()),
-        duration(run.latency)
+        "Nobody is out of CPU, and at least {share} of an answer's time of {latency} is spent in the API: its workers, its locks, or \
+         what it waits for."
     );
     Some((Limit::Api, vec![waits, place]))
 }
@@ -125,23 +119,18 @@ fn brings_no_more(facts: &Facts<'_>) -> Option<String> {
     let run = &facts.evidence.top;
     let fewer = facts.evidence.fewer.filter(|fewer| fewer.connections < run.connections && fewer.rate > 0.0);
     if let Some(fewer) = fewer.filter(|fewer| run.rate < GAIN * fewer.rate) {
-        return Some(format!(
-            "{} connections instead of {} brought no more answers.",
-            run.connections, fewer.connections
-        ));
+        let (more, fewer) = (run.connections, fewer.connections);
+        return Some(format!("{more} connections instead of {fewer} brought no more answers."));
     }
     let once = facts.evidence.direct.filter(|once| run.latency > LONGER * once.mean && once.mean > 0.0)?;
     let at_once = facts.worked_on()?;
+    let ([alone, latency], rate, all) =
+        ([once.mean, run.latency].map(seconds), Number(run.rate), run.connections);
+    let worked_on = Number(at_once.round().max(1.0));
+    let waiting = Number((f64::from(all) - at_once).max(0.0).round());
     Some(format!(
-        "A single request takes {}; under load an answer takes {}, because it waits its turn. {} per second at {} each is \
-         {} requests at once (Little's law): the API works on that many, and the other {} of {} wait.",
-        duration(once.mean),
-        duration(run.latency),
-        count(run.rate),
-        duration(once.mean),
-        count(at_once.round().max(1.0)),
-        count((f64::from(run.connections) - at_once).max(0.0).round()),
-        run.connections,
+        "A single request takes {alone}; under load an answer takes {latency}, because it waits its turn. {rate} per second at {alone} \
+         each is {worked_on} requests at once (Little's law): the API works on that many, and the other {waiting} of {all} wait."
     ))
 }
 
@@ -158,7 +147,7 @@ fn no_rule(facts: &Facts<'_>) -> Ruling {
     } else if let Some(api) = facts.api.filter(|api| facts.is_starved(api)) {
         starved(facts, &api)
     } else if let Some(share) = facts.strangers_share().filter(is_crowded) {
-        let share = percent(share);
+        let share = Share(share);
         let reason =
             format!("other processes used {share} of this machine, and no party was at work all the time.");
         unknown(reason, QUIET)
@@ -171,7 +160,7 @@ fn no_rule(facts: &Facts<'_>) -> Ruling {
             "Run `millstream bench` on the API's machine, or watch it there with top, under this load.";
         unknown(unseen(facts), tells)
     } else if facts.in_api() > MOST && (alone > 0.0 || evidence.fewer.is_some()) {
-        let (under_load, alone) = (duration(run.latency), duration(alone));
+        let [under_load, alone] = [run.latency, alone].map(seconds);
         let reason =
             format!("no limit was reached. An answer takes {under_load} under load and {alone} alone.");
         unknown(reason, MORE)
@@ -190,11 +179,10 @@ fn unseen(facts: &Facts<'_>) -> String {
     let whose =
         if facts.evidence.is_here { "its process cannot be seen" } else { "it is on another machine" };
     let body = run.latency - run.first_byte;
+    let [all, part] = [run.latency, body].map(seconds);
     let way = match body > MOST * run.latency {
         true => format!(
-            " Of the {} of an answer its body takes {}: the network may be narrow, or the API writes slowly.",
-            duration(run.latency),
-            duration(body)
+            " Of the {all} of an answer its body takes {part}: the network may be narrow, or the API writes slowly."
         ),
         false => String::new(),
     };
@@ -202,7 +190,7 @@ fn unseen(facts: &Facts<'_>) -> String {
 }
 
 fn stolen(facts: &Facts<'_>) -> Ruling {
-    let share = percent(facts.evidence.stolen);
+    let share = Share(facts.evidence.stolen);
     unknown(
         format!("the host of this virtual machine gave {share} of its CPU to other machines (steal)."),
         QUIET,
@@ -210,18 +198,17 @@ fn stolen(facts: &Facts<'_>) -> Ruling {
 }
 
 fn starved(facts: &Facts<'_>, party: &Watched) -> Ruling {
+    let [used, waited] = [facts.strangers_share().unwrap_or(0.0), party.waited].map(Share);
+    let who = party.who.words().0;
     let reason = format!(
-        "other processes used {} of this machine, and the {} waited for a core {} of the time.",
-        percent(facts.strangers_share().unwrap_or(0.0)),
-        party.who.name(),
-        percent(party.waited)
+        "other processes used {used} of this machine, and the {who} waited for a core {waited} of the time."
     );
     unknown(reason, QUIET)
 }
 
 /// Several of which each may be the limit.
 fn several(parties: &[Watched], link: Option<String>) -> Ruling {
-    let names: Vec<String> = parties.iter().map(|party| format!("the {}", party.who.name())).collect();
+    let names: Vec<String> = parties.iter().map(|party| format!("the {}", party.who.words().0)).collect();
     let names = names.join(" and ");
     let had = match link {
         Some(link) => format!("{names} had work all the time, and the network was full. {link}"),
@@ -243,16 +230,16 @@ fn why_saturated(facts: &Facts<'_>, limit: &Watched) -> String {
     }
     let wanted = match limit.held_back {
         Some(share) if limit.is_held_back() => {
-            format!("Its CPU limit (a container's, say) held it back in {} of its periods", percent(share))
+            format!("Its CPU limit (a container's, say) held it back in {} of its periods", Share(share))
         }
         _ => format!(
             "It had work {} of the time{}",
-            percent(limit.at_work.max(limit.wanted)),
+            Share(limit.at_work.max(limit.wanted)),
             if limit.waited > 1.0 - ALWAYS { ", often waiting for a core" } else { "" }
         ),
     };
     let each = if run.rate > 0.0 { limit.used / run.rate * (1.0 - run.error_share) } else { 0.0 };
-    let (used, cores, each) = (limit.used, facts.evidence.cores, duration(each));
+    let (used, cores, each) = (limit.used, facts.evidence.cores, seconds(each));
     format!("{wanted}: it used {used:.2} cores of {cores}, which is {each} per answer.")
 }
 
@@ -263,27 +250,19 @@ fn because(floor: &str) -> String {
 
 /// What each had of this machine.
 fn shares(facts: &Facts<'_>) -> Option<String> {
-    let cores = facts.cores();
-    let parts: Vec<String> = facts
-        .parties()
-        .map(|party| format!("{} {}", party.who.name(), percent(party.used / cores)))
-        .collect();
-    (!parts.is_empty()).then(|| {
-        let busy = percent(facts.evidence.machine_busy);
-        format!("The machine was {busy} busy ({}).", parts.join(", "))
-    })
+    let part = |party: Watched| format!("{} {}", party.who.words().0, Share(party.used / facts.cores()));
+    let parts: Vec<String> = facts.parties().map(part).collect();
+    let busy = Share(facts.evidence.machine_busy);
+    (!parts.is_empty()).then(|| format!("The machine was {busy} busy ({}).", parts.join(", ")))
 }
 
 fn link_full(facts: &Facts<'_>) -> Option<String> {
     let evidence = facts.evidence;
     let link = evidence.link.filter(|link| *link > 0.0)?;
     let carried = evidence.top.bytes_per_second * evidence.origin_share.min(1.0);
+    let [part, all] = [carried, link].map(Bytes);
     (carried >= ALWAYS * link).then(|| {
-        format!(
-            "The network path to the API carried {} per second of the {} that it can carry.",
-            volume(carried),
-            volume(link)
-        )
+        format!("The network path to the API carried {part} per second of the {all} that it can carry.")
     })
 }
 
@@ -291,16 +270,13 @@ fn link_full(facts: &Facts<'_>) -> Option<String> {
 fn compared_with_alone(evidence: &Evidence, limit: Limit) -> Option<String> {
     let alone = evidence.api_rate.filter(|rate| *rate > 0.0)?;
     let rate = evidence.top.rate;
+    let ([of_all, of_those], share) = ([alone, rate].map(Number), Share((rate / alone).min(1.0)));
     match limit {
         Limit::Api if evidence.origin_share >= ALWAYS && rate >= ALWAYS * alone => Some(format!(
-            "The proxy passes on {} of the {} answers per second that the API gives without it.",
-            percent((rate / alone).min(1.0)),
-            count(alone)
+            "The proxy passes on {share} of the {of_all} answers per second that the API gives without it."
         )),
         Limit::Proxy if rate < ALWAYS * alone => Some(format!(
-            "The API gives {} answers per second without the proxy and {} through it.",
-            count(alone),
-            count(rate)
+            "The API gives {of_all} answers per second without the proxy and {of_those} through it."
         )),
         _ => None,
     }
@@ -327,5 +303,5 @@ fn doubts(facts: &Facts<'_>, limit: Limit) -> Vec<String> {
         ),
     ];
     let told = all.into_iter().filter(|(share, allowed, _)| share > allowed);
-    told.map(|(share, _, words)| format!("{} {words}", percent(share))).collect()
+    told.map(|(share, _, words)| format!("{} {words}", Share(share))).collect()
 }

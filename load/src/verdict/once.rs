@@ -46,17 +46,19 @@ impl Once {
         }
     }
 
-    /// That of a few single requests, one after the other.
+    /// That of a few single requests, one after the other, of which some may have been sent already.
     ///
     /// # Errors
     /// The first that a request has.
-    pub fn ask<Error>(mut reply: impl FnMut() -> Result<Reply, Error>) -> Result<Once, Error> {
-        let first = Once::of(&reply()?);
-        let mut samples = vec![first];
+    pub fn ask<Error>(
+        mut samples: Vec<Once>,
+        mut reply: impl FnMut() -> Result<Reply, Error>,
+    ) -> Result<Once, Error> {
         while !Once::are_enough(&samples) {
             samples.push(Once::of(&reply()?));
+            Once::pass_over_a_queue(&mut samples);
         }
-        Ok(Once::of_several(&samples).unwrap_or(first))
+        Ok(Once::of_several(&samples).unwrap_or_default())
     }
 
     /// That of some single requests; `None` of none.

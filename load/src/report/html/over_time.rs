@@ -99,10 +99,6 @@ fn times(outcome: &Outcome) -> FigureTable {
         let rate = Number(slice.answers as f64 / slice.seconds);
         row(format!("{:.1}s", slice.at), [rate, Count(slice.errors), p50, p99, longest])
     };
-    FigureTable {
-        caption: "Rate and latency over time".to_owned(),
-        head: vec!["Answers/s", "Errors", "Median", "99%", "Longest"],
-        rows: merged(&outcome.slices, ROWS).iter().map(cells).collect(),
-        words: &[],
-    }
+    let head = ["Answers/s", "Errors", "Median", "99%", "Longest"];
+    FigureTable::of("Rate and latency over time", &head, &[], merged(&outcome.slices, ROWS).iter().map(cells))
 }

@@ -1,0 +1,188 @@
+//! The whole for people: the answer, a table of the cases, what limits each, and a bar for each server.
+//!
+//! What it looks like, in a terminal and on a page, is `report::steps`'s to say.
+
+use super::{Alone, Below, Capacity, CapacityRow, Published, Rounds};
+use crate::report::quantity::{Count, Number, Rate, Share, Time, plural, seconds};
+use crate::report::steps::{Bar, Page, Row};
+use crate::report::table::{FigureTable, row};
+use crate::sizing::Pool;
+use std::time::Duration;
+
+/// Local ports that connections to one address can have by default on Linux.
+const PORTS: f64 = 28_232.0;
+/// Seconds that a closed connection stays in TIME_WAIT.
+const TIME_WAIT: f64 = 60.0;
+
+/// All of it.
+pub fn page(capacity: &Capacity) -> Page {
+    let Capacity { rows, workers, cores, .. } = capacity;
+    let simulated = capacity.is_simulated.then(|| {
+        "Simulated: the servers are embedded and only sleep; nothing here says anything about your API."
+            .to_owned()
+    });
+    let named = |row: &CapacityRow, words: &str| match rows.len() {
+        1 => words.to_owned(),
+        _ => format!("{}: {words}", row.name),
+    };
+    let reasons = |row: &CapacityRow| -> Vec<String> {
+        paragraphs(row).into_iter().map(|words| named(row, &words)).collect()
+    };
+    let servers = plural(capacity.urls.len() as u64, "server");
+    Page {
+        title: "Does another server help?".to_owned(),
+        subtitle: format!(
+            "Requests per second of {servers} alone and behind the proxy (worker_processes {workers}; {cores} cores, shared by all that \
+             runs here)."
+        ),
+        warnings: capacity.cut_short.map(|cut| cut.words()).into_iter().chain(simulated).collect(),
+        answer: rows.iter().map(|row| named(row, &row.sentence)).collect(),
+        verdict: rows.iter().flat_map(reasons).collect(),
+        rows: rows.iter().map(bars).collect(),
+        tables: vec![cases(capacity), rounds(rows)],
+        notes: ceilings(rows),
+    }
+}
+
+/// A row for each case, what was to be expected beside what was measured; the article's figures where a row is one of its.
+fn cases(capacity: &Capacity) -> FigureTable {
+    let published = |row: &CapacityRow| {
+        let service = row.service_seconds.filter(|_| capacity.is_simulated)?;
+        Published::of(Duration::from_secs_f64(service))
+    };
+    let is_published = capacity.rows.iter().any(|row| published(row).is_some());
+    let alone =
+        |alone: &Alone| format!("{}{}", Number(alone.run.rate), if alone.is_floor { "+" } else { "" });
+    let cells = |case: &CapacityRow| {
+        let (expected, measured) = (case.expected(), case.together.run.rate);
+        let each = case.alone.iter().map(alone).collect::<Vec<_>>().join(" ");
+        let rates = [case.sum(), case.passing, expected, measured].map(|rate| Number(rate).to_string());
+        let share = if expected > 0.0 { Share(measured / expected).to_string() } else { String::new() };
+        let article = published(case).map_or_else(String::new, |article| {
+            format!("{} of {}", Number(article.together), Number(article.alone.iter().sum()))
+        });
+        let article = is_published.then_some(article);
+        row(&case.name, [each].into_iter().chain(rates).chain([share]).chain(article))
+    };
+    let mut head = vec!["each alone", "sum", "proxy's ceiling", "expected", "measured", "of expected"];
+    head.extend(is_published.then_some("the article"));
+    FigureTable::of("Case", &head, &[], capacity.rows.iter().map(cells))
+}
+
+/// What the columns mean that nobody has measured before.
+fn ceilings(rows: &[CapacityRow]) -> Vec<String> {
+    let highest = Number(rows.iter().map(|row| row.ceiling).fold(0.0, f64::max));
+    let turns = match rows.iter().any(CapacityRow::is_uneven) {
+        true => {
+            "the slowest server's rate times the number of servers, because each gets the same number of requests"
+        }
+        false => "the sum",
+    };
+    let meaning = format!(
+        "The proxy's ceiling is what it passes on from a server that answers at once; with \"return 200\" it answers {highest} by \
+         itself. The expected rate is {turns}, or the ceiling where that is lower."
+    );
+    let is_floor = rows.iter().flat_map(|row| &row.alone).any(|alone| alone.is_floor);
+    let floor = is_floor.then(|| "+: the generator was the limit; the server can do more.".to_owned());
+    [meaning].into_iter().chain(floor).collect()
+}
+
+/// What is to be said of a row besides its sentence: what limits, and the pool.
+fn paragraphs(row: &CapacityRow) -> Vec<String> {
+    let pool = match row.closes() {
+        true => vec![closes(row)],
+        false => [pool(row)].into_iter().chain(row.below.map(|below| fewer(row, below))).collect(),
+    };
+    [row.verdict.text()].into_iter().chain(different(row)).chain(pool).collect()
+}
+
+/// Servers that give something else each are not the same API.
+fn different(row: &CapacityRow) -> Option<String> {
+    const OTHER: f64 = 1.25;
+    let length = |alone: &Alone| alone.once.body_bytes;
+    let by_length = |one: &&Alone, other: &&Alone| length(one).total_cmp(&length(other));
+    let (shortest, longest) = (row.alone.iter().min_by(by_length)?, row.alone.iter().max_by(by_length)?);
+    (length(longest) > OTHER * length(shortest)).then(|| {
+        let [least, most] = [shortest, longest].map(|alone| Number(length(alone)));
+        format!(
+            "The servers give different answers: {} has {least} bytes, {} has {most}. Their rate together then says nothing about a \
+             second server.",
+            shortest.url, longest.url
+        )
+    })
+}
+
+/// Where no keepalive of the proxy can help.
+fn closes(row: &CapacityRow) -> String {
+    let [opened, rate] = [row.together.opened_per_second, row.together.run.rate].map(Number);
+    let left = Count(row.together.time_wait);
+    format!(
+        "The servers close their connections: the proxy opened {opened} per second for {rate} answers, and one run left {left} in \
+         TIME_WAIT. The proxy's keepalive cannot change that; let the servers keep connections (Gunicorn: --worker-class gthread \
+         --keep-alive 75)."
+    )
+}
+
+fn pool(row: &CapacityRow) -> String {
+    let Pool { in_use, idle_least, idle_most } = row.pool;
+    let keep =
+        if idle_least == idle_most { idle_least.to_string() } else { format!("{idle_least} to {idle_most}") };
+    let rate = row.together.run.rate;
+    let each = seconds(if rate > 0.0 { in_use / rate } else { 0.0 });
+    let [rate, in_use, opened] = [rate, in_use, row.together.opened_per_second].map(Number);
+    format!(
+        "Connections to the servers: {rate} per second of {each} each is {in_use} in use at once; keep {keep} more idle (10 to 30 %): \
+         keepalive {idle_most}. The proxy opened {opened} per second."
+    )
+}
+
+/// What came of fewer kept connections.
+fn fewer(row: &CapacityRow, below: Below) -> String {
+    let together = &row.together;
+    let [opened, usual, rate, usual_rate] =
+        [below.opened_per_second, together.opened_per_second, below.rate, together.run.rate].map(Number);
+    let [left, usual_left] = [below.time_wait, together.time_wait].map(Count);
+    let to_one = below.opened_per_second / row.alone.len().max(1) as f64;
+    let ports = match to_one * TIME_WAIT > PORTS {
+        true => {
+            format!(
+                " The {} ports to one address last {} at that pace.",
+                Number(PORTS),
+                seconds(PORTS / to_one)
+            )
+        }
+        false => String::new(),
+    };
+    format!(
+        "With a lower keepalive of {} the proxy opened {opened} connections per second and left {left} in TIME_WAIT after the run \
+         (instead of {usual} and {usual_left}), at {rate} answers per second instead of {usual_rate}.{ports}",
+        below.keepalive
+    )
+}
+
+/// All together, then each alone: who, how many per second, and what the rounds say.
+fn measured(row: &CapacityRow) -> impl Iterator<Item = (&str, f64, &Rounds)> {
+    let together = ("together", row.together.run.rate, &row.together.rounds);
+    let alone = row.alone.iter().map(|alone| (alone.url.as_str(), alone.run.rate, &alone.rounds));
+    std::iter::once(together).chain(alone)
+}
+
+fn bars(row: &CapacityRow) -> Row {
+    let bar = |(party, rate, rounds): (&str, f64, &Rounds)| Bar {
+        party: party.to_owned(),
+        rates: Some([rate, rounds.low, rounds.high]),
+        told: Rate(rate).to_string(),
+    };
+    Row { name: row.name.clone(), expected: Some(row.expected()), bars: measured(row).map(bar).collect() }
+}
+
+fn rounds(rows: &[CapacityRow]) -> FigureTable {
+    let cells = |case: &CapacityRow, (party, rate, rounds): (&str, f64, &Rounds)| {
+        let [rate, low, high] = [rate, rounds.low, rounds.high].map(Number);
+        let [p50, p99] = [rounds.p50, rounds.p99].map(|time| Time(time as f64).to_string());
+        row(&case.name, [party.to_owned(), rate.to_string(), format!("{low} – {high}"), p50, p99])
+    };
+    let rows = rows.iter().flat_map(|case| measured(case).map(move |of| cells(case, of)));
+    let head = ["by", "requests/s", "lowest – highest", "median", "99%"];
+    FigureTable::of("What the rounds say", &head, &[1], rows)
+}
