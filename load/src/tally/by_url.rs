@@ -4,21 +4,21 @@
 //! one, so that a thread's room has a bound (27 kB a row). What never got as far as a URL, such as a connection that was
 //! refused, is in no row. Next: `drive::worker`, which fills it; `report`, which shows it.
 
+use super::Counted;
 use crate::histogram;
 use crate::outcome::OfUrl;
 use crate::plan::Plan;
-use crate::tally::Counted;
 use std::collections::HashMap;
 
 /// URLs with a row of their own, at the most.
-pub const ROWS: usize = 50;
+const ROWS: usize = 50;
 /// Mark of the one that the others share.
 const OTHERS: u8 = u8::MAX;
 /// Significant decimal digits of a latency: 1 % apart.
 const DIGITS: u8 = 2;
 
 /// One thread's figures; without rows where there is only one URL.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ByUrl {
     /// Of each target its row, or [`OTHERS`]: those of one URL share one.
     row_of: Vec<u8>,
@@ -31,7 +31,7 @@ impl ByUrl {
     pub(crate) fn of(plan: &Plan) -> ByUrl {
         let (group_of, firsts) = groups(plan);
         if firsts.len() < 2 {
-            return ByUrl { row_of: Vec::new(), rows: Vec::new() };
+            return ByUrl::default();
         }
         let mut row_of_group = vec![OTHERS; firsts.len()];
         let own = most_asked(plan, &group_of, firsts.len());
