@@ -87,8 +87,8 @@ impl<Protocol: Exchange> Worker<Protocol> {
             }
             Event::Greeted(allowed) => {
                 if allowed < run.plan.pipeline {
-                    self.tally.http2.allowed =
-                        Some(self.tally.http2.allowed.unwrap_or(u32::MAX).min(allowed));
+                    let least = &mut self.tally.http2.allowed;
+                    *least = Some(least.unwrap_or(u32::MAX).min(allowed));
                 }
                 if allowed > 0 {
                     self.opened(run, number, now);
@@ -102,13 +102,12 @@ impl<Protocol: Exchange> Worker<Protocol> {
                     Fault::ShortBody => Failure::ShortBody,
                 };
                 let counts = self.fail_at(run, number, place, how);
+                let http2 = &mut self.tally.http2;
                 match fault {
                     Fault::Reset(code) if counts => {
-                        *self.tally.http2.resets.entry(code.name().to_owned()).or_default() += 1;
+                        *http2.resets.entry(code.name().to_owned()).or_default() += 1
                     }
-                    Fault::Malformed(what) => {
-                        _ = self.tally.http2.broken.get_or_insert_with(|| what.to_owned())
-                    }
+                    Fault::Malformed(what) => _ = http2.broken.get_or_insert_with(|| what.to_owned()),
                     _ => {}
                 }
             }
@@ -149,7 +148,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
             Ok(target) if count < run.plan.redirects => {
                 self.connections[number].hop = Some(Box::new(Hop { target, count: count + 1, first }));
             }
-            _ => _ = self.fail_sent(run, first, Failure::Redirect),
+            _ => _ = self.fail(run, first.due, Some(first.target), Failure::Redirect),
         }
     }
 
@@ -161,24 +160,19 @@ impl<Protocol: Exchange> Worker<Protocol> {
         }
         self.tally.arrived(answer.status, answer.body);
         if !target.expect.allows(answer.status) {
-            self.fail_sent(run, sent, Failure::Status);
+            self.fail(run, sent.due, Some(sent.target), Failure::Status);
         } else if !answer.is_body_right {
-            self.fail_sent(run, sent, Failure::Body);
+            self.fail(run, sent.due, Some(sent.target), Failure::Body);
         } else {
             self.tally.answered(sent, answer.first_byte, now);
             self.to_finish = self.to_finish.saturating_sub(1);
         }
     }
 
-    /// A request on its way came to nothing good; whether that counts.
-    fn fail_sent(&mut self, run: &RunShared<'_>, sent: Sent, how: Failure) -> bool {
-        self.fail(run, sent.due, Some(sent.target), how)
-    }
-
-    /// The same of the one at this place.
+    /// The request at this place came to nothing good; whether that counts.
     fn fail_at(&mut self, run: &RunShared<'_>, number: usize, place: usize, how: Failure) -> bool {
         let sent = self.connections[number].sent.remove(place);
-        sent.is_some_and(|sent| self.fail_sent(run, sent, how))
+        sent.is_some_and(|sent| self.fail(run, sent.due, Some(sent.target), how))
     }
 
     /// Requests from this place on that nobody has promised to answer are sent again elsewhere (RFC 9112 §9.3.2, RFC 9113 §6.8).
