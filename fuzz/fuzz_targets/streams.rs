@@ -14,8 +14,9 @@ use std::sync::Arc;
 
 fn events(bytes: &[u8], piece: usize, target: &Target) -> (Vec<Event>, Option<Broken>) {
     let (mut streams, mut events, asked) = (Multiplex::default(), Vec::new(), |_| target);
+    streams.greet();
     let greeted = streams.read(&[0, 0, 0, 4, 0, 0, 0, 0, 0], &asked, &mut (), 0);
-    assert_eq!(greeted, Ok((9, Some(Event::Greeted))));
+    assert_eq!(greeted, Ok((9, Some(Event::Greeted(u32::MAX)))));
     (0..4).for_each(|number| streams.open(number % 2, target));
     // All that is asked is out before anything comes: bodies take of their windows as they go.
     let length = streams.unsent(&asked, &mut ()).len();

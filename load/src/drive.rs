@@ -13,13 +13,12 @@ mod tests;
 
 pub use crate::progress::Progress;
 
-use crate::by_url::ByUrl;
 use crate::exchange::Exchange;
 use crate::machine::Cores;
 use crate::multiplex::Multiplex;
-use crate::outcome::{Generator, Http2Outcome, Latency, Outcome, ScheduleOutcome};
+use crate::outcome::{Generator, Latency, Outcome, ScheduleOutcome};
 use crate::pipeline::Pipeline;
-use crate::plan::{Mode, OPEN_CONNECTIONS, Plan, PlanError};
+use crate::plan::{OPEN_CONNECTIONS, Plan, PlanError};
 use crate::stream;
 use crate::tally::{Board, TICK, Tally};
 use cost::Share;
@@ -150,7 +149,7 @@ fn look_on(run: &RunShared<'_>, told: &Receiver<Report>, watch: &mut dyn FnMut(&
             Ok(report) => reports.push(report),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                return outcome(run, &reports, Cores::read().busy_since(machine), cost::thread_cpu() - own);
+                return outcome(run, &reports, Cores::read().since(machine).0, cost::thread_cpu() - own);
             }
         }
         let now = run.now();
@@ -171,31 +170,28 @@ fn look_on(run: &RunShared<'_>, told: &Receiver<Report>, watch: &mut dyn FnMut(&
 
 fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: u64) -> Outcome {
     let plan = run.plan;
-    let (mut tally, mut by_url) = (Tally::new(worker::has_service(plan)), ByUrl::of(plan));
-    for report in reports {
-        tally.add(&report.tally);
-        by_url.add(&report.by_url);
-    }
+    let mut tally = Tally::of(plan);
+    reports.iter().for_each(|report| tally.add(&report.tally));
     let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
     let ended = reports.iter().map(|report| report.ended).max().unwrap_or(0);
     let measured = seconds(ended.saturating_sub(run.begin));
     let counts = tally.counts();
     let cpu = seconds(reports.iter().map(|report| report.cpu).sum::<u64>() + own_cpu);
-    let shares: Vec<Share> = reports.iter().map(|report| report.share).collect();
+    let most = |share: fn(Share) -> f64| reports.iter().map(|report| share(report.share)).fold(0.0, f64::max);
     let mut generator = Generator {
         cpu_seconds: cpu,
         cpu_per_answer: if counts.answers > 0 { cpu * 1e6 / counts.answers as f64 } else { 0.0 },
-        busiest_thread: shares.iter().map(|share| share.ran).fold(0.0, f64::max),
-        keenest_thread: shares.iter().map(|share| (share.ran + share.waited).min(1.0)).fold(0.0, f64::max),
+        busiest_thread: most(|share| share.ran),
+        keenest_thread: most(|share| (share.ran + share.waited).min(1.0)),
         send_lag_p99: tally.send_lag_p99(),
         cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
         machine_busy,
         limits: None,
     };
     let is_out_of_ports = reports.iter().any(|report| report.is_out_of_ports);
-    let latency = Latency::with_unfinished(&tally.latency, &tally.waiting);
+    let latency = Latency::with_unfinished(&tally.total.latency, &tally.waiting);
     generator.limits =
-        cost::limits(plan.mode, &generator, latency.percentile(99.0), &shares, is_out_of_ports);
+        cost::limits(plan, &generator, latency.percentile(99.0), most(|share| share.waited), is_out_of_ports);
     let slices = run.board.slices(measured);
     let before = u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0);
     Outcome {
@@ -204,7 +200,7 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
         connections: plan.connections,
         threads: plan.threads,
         pipeline: plan.pipeline,
-        http2: plan.is_http2().then(|| Http2Outcome::together(reports.iter().map(|report| &report.http2))),
+        http2: plan.is_http2().then(|| tally.http2.clone()),
         keep_alive: plan.keep_alive,
         tls: run.tls.is_some(),
         began_unix_milliseconds: before.saturating_sub(run.now().saturating_sub(run.begin) / 1_000_000),
@@ -217,7 +213,7 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
         service: Latency::of(tally.service()),
         first_byte: Latency::of(&tally.first_byte),
         search: None,
-        by_url: by_url.found(plan),
+        by_url: tally.by_url.found(plan),
         schedule: plan.schedule.as_ref().map(|schedule| ScheduleOutcome::of(schedule, &slices)),
         thresholds: Vec::new(),
         slices,
@@ -230,9 +226,4 @@ fn urls(plan: &Plan) -> Vec<String> {
     let mut seen = HashSet::new();
     let urls = plan.targets.iter().map(|target| &target.url);
     urls.filter(|url| seen.insert(*url)).cloned().collect()
-}
-
-/// Whether requests start by a schedule.
-fn is_open(plan: &Plan) -> bool {
-    matches!(plan.mode, Mode::Open { .. })
 }

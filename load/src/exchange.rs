@@ -38,8 +38,8 @@ pub struct Answer {
 /// What came of the bytes. A request that has an answer, or will have none, is gone, and those behind it move up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// HTTP/2: the server's first SETTINGS. Requests can be sent.
-    Greeted,
+    /// HTTP/2: the server's first SETTINGS, and how many requests it allows at once. They can be sent.
+    Greeted(u32),
     /// A whole answer to the request at this place.
     Answered(usize, Answer),
     /// HTTP/2: the stream at this place came to nothing good.
@@ -70,6 +70,9 @@ pub enum Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Broken(pub ErrorCode, pub &'static str);
 
+/// How many bytes are consumed, and the event that comes of them.
+pub type Came = Result<(usize, Option<Event>), Broken>;
+
 /// See the module.
 pub trait Exchange: Default + Send {
     /// Whether the connection goes on when one of its requests is given up.
@@ -77,16 +80,12 @@ pub trait Exchange: Default + Send {
     /// What the connections of one thread share.
     type Room: Default + Send;
 
-    /// Whether requests can be sent yet.
-    fn is_greeted(&self) -> bool {
+    /// Says what stands before the first request, if it was not said yet. Whether requests can be sent already.
+    fn greet(&mut self) -> bool {
         true
     }
     /// Whether another request may be on its way where this side wants so many at once.
     fn has_room(&self, wanted: u32) -> bool;
-    /// How many the server allows at once.
-    fn allowed(&self) -> u32 {
-        u32::MAX
-    }
     /// Another request, at the last place; `number` is that of its target.
     fn open(&mut self, number: u32, target: &Target);
     /// What is to be sent; empty: nothing at present.
@@ -97,18 +96,11 @@ pub trait Exchange: Default + Send {
     fn is_held_up(&self) -> bool;
     /// How many requests, the oldest, have gone out whole.
     fn gone_out(&self) -> usize;
-    /// Reads on, up to the next event: how many bytes are consumed, and the event that comes of them. Without one all are.
-    /// `now` is when they came.
+    /// Reads on, up to the next event; without one all bytes are consumed. `now` is when they came.
     ///
     /// # Errors
     /// The connection is broken; what is to be said to the server is in [`Exchange::unsent`].
-    fn read<'a>(
-        &mut self,
-        bytes: &[u8],
-        asked: &impl Asked<'a>,
-        room: &mut Self::Room,
-        now: u64,
-    ) -> Result<(usize, Option<Event>), Broken>;
+    fn read<'a>(&mut self, bytes: &[u8], asked: &impl Asked<'a>, room: &mut Self::Room, now: u64) -> Came;
     /// The connection ended in order: the answer to the oldest request that is whole with that.
     fn end(&mut self) -> Option<Answer> {
         None

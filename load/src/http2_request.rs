@@ -9,7 +9,7 @@ use millstream_wire::h2::hpack::encoder;
 use std::sync::Arc;
 
 /// How large a head may be: what the user gives on a command line is far less.
-const HEAD: HeadLimits = HeadLimits { line: 256 * 1024, total: 512 * 1024, fields: 1000 };
+pub(crate) const HEAD: HeadLimits = HeadLimits { line: 256 * 1024, total: 512 * 1024, fields: 1000 };
 
 /// What a line counts for in a table besides its text (RFC 7541 §4.1).
 const BESIDE: usize = 32;
@@ -94,17 +94,9 @@ fn lines(head: &RequestHead, bytes: &[u8], is_https: bool) -> Option<FieldList> 
     let mut lines: FieldList = pseudo.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect();
     let fields = head.view(bytes);
     for (id, name, value) in fields.iter() {
-        let is_of_connection = match id {
-            FieldId::Host
-            | FieldId::Connection
-            | FieldId::KeepAlive
-            | FieldId::ProxyConnection
-            | FieldId::TransferEncoding
-            | FieldId::Upgrade => true,
-            FieldId::Te => !value.eq_ignore_ascii_case(b"trailers"),
-            _ => fields.connection_lists(name),
-        };
-        if !is_of_connection {
+        let is_trailers = id == FieldId::Te && value.eq_ignore_ascii_case(b"trailers");
+        let is_of_connection = id.is_hop_by_hop() || fields.connection_lists(name);
+        if id != FieldId::Host && (is_trailers || !is_of_connection) {
             lines.push((name.to_ascii_lowercase(), value.to_vec()));
         }
     }

@@ -18,7 +18,6 @@ pub mod export;
 pub mod progress;
 pub mod pace;
 pub mod tally;
-pub mod by_url;
 pub mod target;
 pub mod replay;
 pub mod rows;

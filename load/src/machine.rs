@@ -29,19 +29,12 @@ impl Cores {
         Cores { busy, stolen, all: busy + total.idle + total.iowait.unwrap_or(0) }
     }
 
-    /// The share of the time that its cores were busy since an earlier reading, 0 to 1.
-    pub(crate) fn busy_since(self, earlier: Cores) -> f64 {
-        self.share_since(earlier, |cores| cores.busy)
-    }
-
-    /// The share of the time that the hypervisor gave to other machines, 0 to 1.
-    pub(crate) fn stolen_since(self, earlier: Cores) -> f64 {
-        self.share_since(earlier, |cores| cores.stolen)
-    }
-
-    fn share_since(self, earlier: Cores, of: fn(Cores) -> u64) -> f64 {
-        let all = self.all.saturating_sub(earlier.all);
-        if all == 0 { 0.0 } else { of(self).saturating_sub(of(earlier)) as f64 / all as f64 }
+    /// The share of the time since an earlier reading that its cores were busy, and the one that the hypervisor gave to other
+    /// machines, 0 to 1.
+    pub(crate) fn since(self, earlier: Cores) -> (f64, f64) {
+        let all = self.all.saturating_sub(earlier.all).max(1) as f64;
+        let share = |now: u64, before: u64| now.saturating_sub(before) as f64 / all;
+        (share(self.busy, earlier.busy), share(self.stolen, earlier.stolen))
     }
 }
 

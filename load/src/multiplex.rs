@@ -12,10 +12,11 @@ mod receiving;
 #[cfg(test)]
 mod tests;
 
-use crate::exchange::{Asked, Broken, Collected, Coming, Event, Exchange};
+use crate::exchange::{Asked, Broken, Came, Collected, Coming, Event, Exchange};
 use crate::http2_request::Http2Request;
 use crate::plan::Target;
 use millstream_wire::Headers;
+use millstream_wire::h2::block::Blocks;
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::hpack::{HpackDecoder, encoder};
 use millstream_wire::h2::settings::{self, PeerSettings};
@@ -35,6 +36,9 @@ const TABLE: u32 = 4096;
 /// The highest number of a stream behind which a new connection is opened.
 const LAST_STREAM: u32 = LARGEST - 2;
 
+/// What comes of a frame.
+type Told = Result<Option<Event>, Broken>;
+
 /// A stream that is not at its end.
 #[derive(Debug)]
 struct OpenStream {
@@ -52,8 +56,9 @@ struct OpenStream {
 }
 
 /// What stands in the server's header table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Table {
+    #[default]
     Empty,
     /// The lines of this target.
     Has(u32),
@@ -62,11 +67,13 @@ enum Table {
 }
 
 /// See the module.
+#[derive(Default)]
 pub struct Multiplex {
     out: Vec<u8>,
     /// Of `out`: what the socket has taken.
     out_from: usize,
     streams: VecDeque<OpenStream>,
+    /// The number of the next stream; 0: nothing was said yet.
     next: u32,
     /// Streams whose requests are not whole.
     unsent: usize,
@@ -93,64 +100,33 @@ pub struct Multiplex {
     fields: Headers,
     /// A frame that is cut off.
     kept: Vec<u8>,
-    /// A header block that goes on.
-    block: Option<heads::Block>,
+    blocks: Blocks,
     /// The block that came last, and what it says, where that depends on no table.
     last: Vec<u8>,
     last_meaning: Option<heads::HeadMeaning>,
     kept_answer: Option<Box<Collected>>,
 }
 
-/// A new connection; what a client says first is to be sent.
-impl Default for Multiplex {
-    fn default() -> Multiplex {
-        let mut out = PREFACE.to_vec();
-        write::settings(&mut out, &[(settings::ENABLE_PUSH, 0), (settings::INITIAL_WINDOW_SIZE, WINDOW)]);
-        write::window_update(&mut out, 0, WINDOW - settings::DEFAULT_WINDOW);
-        Multiplex {
-            out,
-            out_from: 0,
-            streams: VecDeque::new(),
-            next: 1,
-            unsent: 0,
-            fresh: 0,
-            server: PeerSettings::default(),
-            is_greeted: false,
-            window: Window::new(settings::DEFAULT_WINDOW),
-            received: 0,
-            is_ending: false,
-            is_leaving: false,
-            table: Table::Empty,
-            table_size: TABLE,
-            is_table_changed: false,
-            decoder: HpackDecoder::default(),
-            fields: Headers::new(),
-            kept: Vec::new(),
-            block: None,
-            last: Vec::new(),
-            last_meaning: None,
-            kept_answer: None,
-        }
-    }
-}
-
 impl Exchange for Multiplex {
     const HAS_STREAMS: bool = true;
     type Room = ();
 
-    #[inline]
-    fn is_greeted(&self) -> bool {
+    fn greet(&mut self) -> bool {
+        if self.next == 0 {
+            (self.next, self.table_size) = (1, TABLE);
+            self.window = Window::new(settings::DEFAULT_WINDOW);
+            self.out.extend_from_slice(PREFACE);
+            let own = [(settings::ENABLE_PUSH, 0), (settings::INITIAL_WINDOW_SIZE, WINDOW)];
+            write::settings(&mut self.out, &own);
+            write::window_update(&mut self.out, 0, WINDOW - settings::DEFAULT_WINDOW);
+        }
         self.is_greeted
     }
 
     #[inline]
     fn has_room(&self, wanted: u32) -> bool {
-        self.is_greeted && !self.is_ending && self.streams.len() < wanted.min(self.allowed()) as usize
-    }
-
-    #[inline]
-    fn allowed(&self) -> u32 {
-        self.server.max_concurrent_streams
+        let most = wanted.min(self.server.max_concurrent_streams) as usize;
+        self.is_greeted && !self.is_ending && self.streams.len() < most
     }
 
     #[inline]
@@ -204,13 +180,7 @@ impl Exchange for Multiplex {
     }
 
     #[inline]
-    fn read<'a>(
-        &mut self,
-        bytes: &[u8],
-        _asked: &impl Asked<'a>,
-        _room: &mut (),
-        now: u64,
-    ) -> Result<(usize, Option<Event>), Broken> {
+    fn read<'a>(&mut self, bytes: &[u8], _asked: &impl Asked<'a>, _room: &mut (), now: u64) -> Came {
         self.frames(bytes, now).inspect_err(|Broken(code, what)| {
             write::goaway(&mut self.out, 0, *code, what.as_bytes());
         })

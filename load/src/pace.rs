@@ -15,7 +15,7 @@ const PARTS: u64 = 65_536;
 
 /// How the number of requests that should have started grows with time.
 #[derive(Debug, Clone)]
-enum Growth {
+pub(crate) enum Growth {
     /// In a straight line: nanoseconds between two requests.
     Rate(f64),
     /// In parabolas, one a stage.
@@ -26,7 +26,7 @@ enum Growth {
 
 /// A stage whose rate goes in a straight line.
 #[derive(Debug, Clone, Copy)]
-struct Ramp {
+pub(crate) struct Ramp {
     /// Nanoseconds from the start of the run.
     start: f64,
     length: f64,
@@ -54,8 +54,8 @@ impl Ramp {
 }
 
 impl Growth {
-    /// The part `share` of the requests of all stages.
-    fn of(stages: &[RateStage], share: f64) -> Growth {
+    /// The part `share`, above 0 to 1, of the requests of all stages.
+    pub(crate) fn of(stages: &[RateStage], share: f64) -> Growth {
         let (mut start, mut before, mut rate) = (0.0, 0.0, 0.0);
         let mut ramps = Vec::new();
         for stage in stages {
@@ -111,23 +111,9 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// A stream with `rate` requests per second, above 0. `phase`, 0 to below 1, is the part of a step that passes
-    /// before the first of equal distances; `seed` makes the others repeatable.
-    pub fn new(rate: f64, arrivals: Arrivals, phase: f64, seed: u64) -> Pace {
-        Pace::of(Growth::Rate(1e9 / rate), arrivals, phase, seed)
-    }
-
-    /// The part `share`, above 0 to 1, of what the stages ask for.
-    pub fn staged(stages: &[RateStage], share: f64, arrivals: Arrivals, phase: f64, seed: u64) -> Pace {
-        Pace::of(Growth::of(stages, share), arrivals, phase, seed)
-    }
-
-    /// At these moments, nanoseconds, in order.
-    pub fn at(moments: Arc<[u64]>) -> Pace {
-        Pace::of(Growth::Moments(moments), Arrivals::Constant, 0.0, 0)
-    }
-
-    fn of(growth: Growth, arrivals: Arrivals, phase: f64, seed: u64) -> Pace {
+    /// A stream that grows so. `phase`, 0 to below 1, is the part of a step that passes before the first of equal distances;
+    /// `seed` makes the others repeatable.
+    pub(crate) fn new(growth: Growth, arrivals: Arrivals, phase: f64, seed: u64) -> Pace {
         let random = (arrivals == Arrivals::Poisson).then(|| Rng::with_seed(seed));
         let mut pace = Pace { growth, before: 0.0, due: 0.0, random, phase, count: 0 };
         pace.move_to(0.0);

@@ -29,10 +29,11 @@ use millstream_net::{child, clock};
 use rustix::event::PollFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::mem;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -164,10 +165,12 @@ impl Process {
 
     /// How it ended, and what it said.
     fn told_of_its_end(&mut self) -> String {
-        let status = self.reap().map_or_else(String::new, |status| format!(" ({status})"));
-        let said = self.said();
-        let said = if said.is_empty() { said } else { format!("; it said: {said}") };
-        format!("{} ended before it answered{status}{said}", self.name)
+        let mut told = format!("{} ended before it answered", self.name);
+        told.extend(self.reap().map(|status| format!(" ({status})")));
+        told.extend(
+            Some(self.said()).filter(|said| !said.is_empty()).map(|said| format!("; it said: {said}")),
+        );
+        told
     }
 
     /// Waits for its end, or for another event.
@@ -178,16 +181,10 @@ impl Process {
 
     /// The last of what it printed, on one line.
     pub fn said(&self) -> String {
-        let read = || {
-            let mut file = &self.output;
-            let length = file.metadata()?.len();
-            file.seek(SeekFrom::Start(length.saturating_sub(SAID)))?;
-            let mut bytes = Vec::new();
-            file.take(SAID).read_to_end(&mut bytes)?;
-            Ok::<_, io::Error>(bytes)
-        };
-        let bytes = read().unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes);
+        let from = self.output.metadata().map_or(0, |about| about.len().saturating_sub(SAID));
+        let mut bytes = [0; SAID as usize];
+        let length = self.output.read_at(&mut bytes, from).unwrap_or(0);
+        let text = String::from_utf8_lossy(&bytes[..length]);
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
@@ -223,14 +220,11 @@ pub fn free_address() -> io::Result<SocketAddr> {
     let span = u32::from(outgoing.saturating_sub(LOWEST_PORT).max(1));
     // Spread by process, so that two measurements at once rarely look at the same ports.
     let start = std::process::id().wrapping_mul(6_997);
-    for _ in 0..span {
+    let free = (0..span).find_map(|_| {
         let step = NEXT.fetch_add(1, Ordering::Relaxed);
         let port = LOWEST_PORT + (start.wrapping_add(step) % span) as u16;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        if TcpListener::bind(address).is_ok() {
-            return Ok(address);
-        }
-    }
+        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok()
+    });
     // Where all ports are for outgoing connections, any will do.
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+    free.map_or_else(|| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)), Ok)?.local_addr()
 }

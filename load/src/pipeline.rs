@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::exchange::{Answer, Asked, Broken, Collected, Coming, Event, Exchange, HEAD};
+use crate::exchange::{Answer, Asked, Broken, Came, Collected, Coming, Event, Exchange, HEAD};
 use crate::plan::Target;
 use crate::target::is_redirect;
 use millstream_wire::Method;
@@ -123,13 +123,7 @@ impl Exchange for Pipeline {
     }
 
     #[inline]
-    fn read<'a>(
-        &mut self,
-        bytes: &[u8],
-        asked: &impl Asked<'a>,
-        room: &mut LastHead,
-        now: u64,
-    ) -> Result<(usize, Option<Event>), Broken> {
+    fn read<'a>(&mut self, bytes: &[u8], asked: &impl Asked<'a>, room: &mut LastHead, now: u64) -> Came {
         if self.count == 0 {
             return Ok((bytes.len(), Some(Event::Surplus)));
         }
@@ -202,7 +196,7 @@ impl Pipeline {
         }
         let is_known =
             last.meaning.is_some() && last.is_of_head == target.is_head && begun.starts_with(&last.bytes);
-        if !is_known && !last.learn(begun, target.is_head, &mut self.kept)? {
+        if !is_known && !last.learn(begun, target.is_head)? {
             if before == 0 {
                 self.partial.extend_from_slice(bytes);
             }
@@ -214,6 +208,10 @@ impl Pipeline {
             self.coming.first_byte = 0;
             return Ok((length, false));
         };
+        if let Some(kept) = &mut self.kept {
+            let announced = if let Framing::Length(length) = meaning.framing { Some(length) } else { None };
+            kept.head(last.head.view(&last.bytes), announced);
+        }
         let first_byte = self.coming.first_byte;
         self.coming = Coming::to(target);
         (self.coming.status, self.coming.first_byte) = (meaning.status, first_byte);
@@ -236,12 +234,7 @@ impl Pipeline {
 
 impl LastHead {
     /// Takes the head that these bytes begin with; whether it is whole.
-    fn learn(
-        &mut self,
-        bytes: &[u8],
-        is_head: bool,
-        kept: &mut Option<Box<Collected>>,
-    ) -> Result<bool, Broken> {
+    fn learn(&mut self, bytes: &[u8], is_head: bool) -> Result<bool, Broken> {
         let head = &mut self.head;
         head.clear();
         match head.parse(bytes, &HEAD).map_err(|error| broken(error.what()))? {
@@ -251,7 +244,7 @@ impl LastHead {
         }
         self.meaning = match head.is_interim() {
             true => None,
-            false => Some(Meaning::of(head, bytes, is_head, kept)?),
+            false => Some(Meaning::of(head, bytes, is_head)?),
         };
         self.is_of_head = is_head;
         self.bytes.clear();
@@ -261,20 +254,11 @@ impl LastHead {
 }
 
 impl Meaning {
-    fn of(
-        head: &ResponseHead,
-        bytes: &[u8],
-        is_head: bool,
-        kept: &mut Option<Box<Collected>>,
-    ) -> Result<Meaning, Broken> {
+    fn of(head: &ResponseHead, bytes: &[u8], is_head: bool) -> Result<Meaning, Broken> {
         let fields = head.view(bytes);
         let method = if is_head { Method::Head } else { Method::Get };
         let framing = framing::response(method, head.version, head.status, fields)
             .map_err(|error| broken(error.what()))?;
-        if let Some(kept) = kept {
-            let announced = if let Framing::Length(length) = framing { Some(length) } else { None };
-            kept.head(fields, announced);
-        }
         let location = fields.named(b"location").filter(|_| is_redirect(head.status));
         Ok(Meaning {
             status: head.status,

@@ -27,7 +27,7 @@ pub const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
 pub const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// One run against one or several targets.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Plan {
     /// What is asked for, at least one.
     pub targets: Vec<Target>,
@@ -64,18 +64,13 @@ impl Plan {
     pub fn closed(target: Target, connections: u32, threads: u32, duration: Duration) -> Plan {
         Plan {
             targets: vec![target],
-            order: Vec::new(),
             connections,
             threads,
-            mode: Mode::Closed,
             duration: Some(duration),
-            requests: None,
-            warm_up: Duration::ZERO,
             keep_alive: true,
             pipeline: 1,
             timeout: Duration::from_secs(2),
-            schedule: None,
-            redirects: 0,
+            ..Plan::default()
         }
     }
 
@@ -123,9 +118,8 @@ impl Plan {
         }
         let is_mixed = self.targets.iter().any(|target| target.http2.is_some() != self.is_http2());
         refuse(is_mixed, "one run speaks HTTP/1.1 or HTTP/2, and not both")?;
-        let nowhere = self.order.iter().find(|place| **place as usize >= self.targets.len());
-        let place = nowhere.copied().unwrap_or_default();
-        refuse(nowhere.is_some(), format!("the order names target {place} of {}", self.targets.len()))
+        let (last, count) = (self.order.iter().max().map_or(0, |last| *last as usize), self.targets.len());
+        refuse(last >= count, format!("the order names target {last} of {count}"))
     }
 
     /// Whether HTTP/2 is spoken.
@@ -133,12 +127,16 @@ impl Plan {
         self.targets.first().is_some_and(|target| target.http2.is_some())
     }
 
+    /// Whether requests start by a schedule.
+    pub fn is_open(&self) -> bool {
+        matches!(self.mode, Mode::Open { .. })
+    }
+
     fn check_sizes(&self) -> Result<(), PlanError> {
         let Plan { connections, threads, pipeline, .. } = *self;
-        let (kind, gerund, most) = if self.is_http2() {
-            ("streams", "streams need", STREAMS)
-        } else {
-            ("pipeline", "pipelining needs", PIPELINE)
+        let (kind, gerund, most) = match self.is_http2() {
+            true => ("streams", "streams need", STREAMS),
+            false => ("pipeline", "pipelining needs", PIPELINE),
         };
         for (what, value, most) in
             [("connections", connections, CONNECTIONS), ("threads", threads, THREADS), (kind, pipeline, most)]
@@ -181,13 +179,8 @@ impl Plan {
     pub fn origins(&self) -> Vec<Vec<u32>> {
         let mut origins: Vec<Vec<u32>> = Vec::new();
         let mut is_asked_for = vec![self.order.is_empty(); self.targets.len()];
-        for &place in &self.order {
-            if let Some(is_asked_for) = is_asked_for.get_mut(place as usize) {
-                *is_asked_for = true;
-            }
-        }
-        for (place, target) in (0u32..).zip(&self.targets).filter(|(place, _)| is_asked_for[*place as usize])
-        {
+        self.order.iter().for_each(|place| is_asked_for[*place as usize] = true);
+        for ((place, target), _) in (0u32..).zip(&self.targets).zip(is_asked_for).filter(|(_, is)| *is) {
             let same = origins.iter_mut().find(|places| {
                 let first = &self.targets[places[0] as usize];
                 first.addresses == target.addresses && first.tls == target.tls && first.way == target.way
@@ -206,10 +199,13 @@ fn refuse(is_wrong: bool, what: impl Into<String>) -> Result<(), PlanError> {
 }
 
 /// What sets the pace.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// The next request follows the answer: the server sets the pace.
+    #[default]
     Closed,
     /// Requests start when they should, whatever the server does; latency counts from there.
     Open {
@@ -268,10 +264,8 @@ impl Schedule {
         match self {
             Schedule::Stages(stages) => {
                 let before = std::iter::once(0.0).chain(stages.iter().map(|stage| stage.rate));
-                let each = before
-                    .zip(stages)
-                    .map(|(before, stage)| (before + stage.rate) / 2.0 * stage.duration.as_secs_f64());
-                each.sum()
+                let means = before.zip(stages).map(|(before, stage)| (before + stage.rate) / 2.0);
+                means.zip(stages).map(|(mean, stage)| mean * stage.duration.as_secs_f64()).sum()
             }
             Schedule::Log { moments, .. } => moments.len() as f64,
         }

@@ -2,11 +2,8 @@
 //!
 //! Blocking, bounded in time and in the bytes of the body. Next: `drive`, which sends the others.
 
-mod failure;
 #[cfg(test)]
 mod tests;
-
-pub use failure::ProbeError;
 
 use crate::exchange::{Broken, Collected, Event, Exchange, Fault};
 use crate::multiplex::Multiplex;
@@ -55,10 +52,52 @@ impl Reply {
     }
 }
 
-/// What is asked, and what it may take.
+/// Why there is no answer: a sentence that says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProbeError {
+    /// The body is announced to be longer than the bound, by whoever is at this address.
+    #[error("{1}")]
+    Large(SocketAddr, String),
+    /// Anything else.
+    #[error("{0}")]
+    Because(String),
+    /// The user wanted to stop.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// The same, to stand behind the name of who was asked.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error("{0}")]
+    Unconnected(String),
+    #[error("does not speak TLS: write http:// instead of https://")]
+    PlainServer,
+    #[error("speaks TLS: write https:// instead of http://")]
+    TlsServer,
+    #[error("does not agree on TLS: {0}")]
+    Tls(String),
+    #[error(
+        "shows a certificate that is not trusted: {0}; name its issuer's in SSL_CERT_FILE, or say --insecure (-k)"
+    )]
+    Untrusted(String),
+    #[error("does not speak HTTP/2: {0}; leave --http2 out")]
+    NoHttp2(String),
+    #[error("does not answer in HTTP/{0}: {1}")]
+    BadAnswer(u8, String),
+    #[error("closed the connection without an answer")]
+    Closed,
+    #[error("sends a body that is {0} bytes long")]
+    Large(u64),
+    #[error("{0}")]
+    Incomplete(String),
+}
+
+/// What is asked of whom, and what it may take.
 #[derive(Clone, Copy)]
 struct Question<'a> {
     target: &'a Target,
+    address: SocketAddr,
     timeout: Duration,
     /// Bytes of a body.
     most: usize,
@@ -71,7 +110,7 @@ struct Question<'a> {
 /// # Errors
 /// Why there is no answer; of several addresses, the last one's reason.
 pub fn once(target: &Target, timeout: Duration, most: usize) -> Result<Reply, ProbeError> {
-    Question { target, timeout, most, stop: None }.asked()
+    Question { target, address: NO_ADDRESS, timeout, most, stop: None }.asked()
 }
 
 /// The same, unless the user wants to stop: then it ends at once.
@@ -84,7 +123,7 @@ pub fn once_unless(
     timeout: Duration,
     most: usize,
 ) -> Result<Reply, ProbeError> {
-    let told = Question { target, timeout, most, stop: Some(stop) }.asked();
+    let told = Question { target, address: NO_ADDRESS, timeout, most, stop: Some(stop) }.asked();
     // A wait that was cut short looks like any other failure from within.
     told.map_err(|error| if stop.is_asked() { ProbeError::Stopped } else { error })
 }
@@ -92,61 +131,64 @@ pub fn once_unless(
 impl<'a> Question<'a> {
     fn asked(self) -> Result<Reply, ProbeError> {
         let is_plain = self.target.tls.is_none();
-        let mut last = ProbeError::Unreachable(NO_ADDRESS, "it has no address".to_owned());
+        let mut last = ProbeError::Because("it has no address".to_owned());
         for &address in &self.target.addresses {
-            match self.ask(address) {
+            let question = Question { address, ..self };
+            let failed = match question.ask() {
                 // Some TLS servers say so in plain, some hang up on what they do not understand.
-                Ok(answer) if is_plain && says_tls(&answer) => return Err(ProbeError::TlsServer(address)),
-                Err(ProbeError::Closed(_)) if is_plain && self.is_answered_in_tls(address) => {
-                    return Err(ProbeError::TlsServer(address));
-                }
+                Ok(answer) if is_plain && says_tls(&answer) => Failed::TlsServer,
+                Ok(answer) => return Ok(answer),
+                Err(Failed::Closed) if is_plain && question.is_answered_in_tls() => Failed::TlsServer,
                 // A server that waits for the end of a head says nothing at all to a handshake.
-                Err(ProbeError::Tls(..)) if self.is_answered_plainly(address) => {
-                    return Err(ProbeError::PlainServer(address));
-                }
-                Err(
-                    error @ (ProbeError::Refused(_)
-                    | ProbeError::Unreachable(..)
-                    | ProbeError::ConnectTimeout(..)),
-                ) => last = error,
-                told => return told,
+                Err(Failed::Tls(_)) if question.is_answered_plainly() => Failed::PlainServer,
+                Err(failed) => failed,
+            };
+            let said = match &self.target.way.unix_socket {
+                Some(path) => format!("unix:{} {failed}", path.display()),
+                None => format!("{address} {failed}"),
+            };
+            match failed {
+                Failed::Unconnected(_) => last = ProbeError::Because(said),
+                Failed::Large(_) => return Err(ProbeError::Large(address, said)),
+                _ => return Err(ProbeError::Because(said)),
             }
         }
         Err(last)
     }
 
     /// Whether a handshake comes to an end here.
-    fn is_answered_in_tls(self, address: SocketAddr) -> bool {
+    fn is_answered_in_tls(self) -> bool {
         let way = Way { insecure: true, ..self.target.way.clone() };
-        let tls = Some(address.ip().to_string());
+        let tls = Some(self.address.ip().to_string());
         let target = &Target { tls, way, http2: None, ..self.target.clone() };
-        Peer::connect(Question { target, ..self }, address).is_ok()
+        Peer::connect(Question { target, ..self }).is_ok()
     }
 
     /// Whether plain HTTP is answered here. The question has nothing of the user's request, which was to be secret.
-    fn is_answered_plainly(self, address: SocketAddr) -> bool {
-        let request = format!("HEAD / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    fn is_answered_plainly(self) -> bool {
+        let request = format!("HEAD / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address);
         let request = request.into_bytes().into();
         let target = &Target { tls: None, request, http2: None, is_head: true, ..self.target.clone() };
-        Question { target, most: 0, ..self }.ask(address).is_ok()
+        Question { target, most: 0, ..self }.ask().is_ok()
     }
 
-    fn ask(self, address: SocketAddr) -> Result<Reply, ProbeError> {
+    fn ask(self) -> Result<Reply, Failed> {
         match self.target.http2 {
-            None => self.ask_over::<Pipeline>(address),
-            Some(_) => self.ask_over::<Multiplex>(address),
+            None => self.ask_over::<Pipeline>(),
+            Some(_) => self.ask_over::<Multiplex>(),
         }
     }
 
-    fn ask_over<Protocol: Exchange>(self, address: SocketAddr) -> Result<Reply, ProbeError> {
+    fn ask_over<Protocol: Exchange>(self) -> Result<Reply, Failed> {
         let (target, asked) = (self.target, |_| self.target);
         let begun = clock::now();
-        let mut peer = Peer::connect(self, address)?;
+        let mut peer = Peer::connect(self)?;
         // Over HTTP/2 it is sent once the server has said its settings.
         let (mut sent, mut is_sent) = (clock::now(), false);
         let connect = sent - begun;
         peer.deadline = sent + self.timeout;
         let (mut exchange, mut room) = (Protocol::default(), Protocol::Room::default());
+        exchange.greet();
         *exchange.kept() = Some(Box::new(Collected { most: self.most, ..Collected::default() }));
         let (mut buffer, mut beginning) = (vec![0; BUFFER], Vec::new());
         let answer = 'answer: loop {
@@ -159,76 +201,78 @@ impl<'a> Question<'a> {
             let length = match peer.receive(&mut buffer, exchange.is_held_up()) {
                 Ok(None) => continue,
                 Ok(Some(length)) => length,
-                Err(error) => return Err(self.missing(address, &mut exchange, is_late(&error))),
+                Err(error) => return Err(self.missing(&mut exchange, is_late(&error))),
             };
             if length == 0 {
-                break exchange.end().ok_or_else(|| self.missing(address, &mut exchange, false))?;
+                break exchange.end().ok_or_else(|| self.missing(&mut exchange, false))?;
             }
             let now = (clock::now() - sent).as_nanos().max(1) as u64;
             beginning.extend(buffer[..length].iter().take(BEGINNING - beginning.len()));
             // A TLS record's type and major version: an alert is what a TLS server says to plain text.
             if target.tls.is_none() && matches!(beginning.as_slice(), [0x15 | 0x16, 3, ..]) {
-                return Err(ProbeError::TlsServer(address));
+                return Err(Failed::TlsServer);
             }
             let mut at = 0;
             while at < length {
                 let came = exchange.read(&buffer[at..length], &asked, &mut room, now);
-                let (read, event) = came.map_err(|broken| self.broken(address, broken, &beginning))?;
+                let (read, event) = came.map_err(|broken| self.broken(broken, &beginning))?;
                 at += read;
-                self.check_length(address, exchange.kept().as_deref())?;
+                self.check_length(exchange.kept().as_deref())?;
                 match event {
                     Some(Event::Answered(_, answer)) => break 'answer answer,
-                    Some(Event::Greeted) if exchange.has_room(1) => {}
-                    event => failed(address, event)?,
+                    Some(event) => check(&event, &exchange)?,
+                    None => {}
                 }
             }
         };
         let Collected { fields, body, .. } = *exchange.kept().take().unwrap_or_default();
         let (first_byte, total) = (Duration::from_nanos(answer.first_byte), clock::now() - sent);
-        Ok(Reply { address, status: answer.status, fields, body, connect, first_byte, total })
+        Ok(Reply { address: self.address, status: answer.status, fields, body, connect, first_byte, total })
     }
 
     /// Nothing more comes, and there is no whole answer.
-    fn missing(self, address: SocketAddr, exchange: &mut impl Exchange, is_late: bool) -> ProbeError {
-        let bytes = exchange.kept().as_ref().map_or(0, |kept| kept.body.len() as u64);
-        match (is_late, exchange.has_begun(0)) {
-            (true, true) => ProbeError::Unfinished(address, self.timeout, bytes),
-            (true, false) => ProbeError::Silent(address, self.timeout),
-            (false, true) => ProbeError::ShortBody(address, bytes),
-            (false, false) => ProbeError::Closed(address),
-        }
-    }
-
-    fn unconnected(self, address: SocketAddr, error: &io::Error) -> ProbeError {
-        match error.kind() {
-            ErrorKind::ConnectionRefused => ProbeError::Refused(address),
-            ErrorKind::TimedOut | ErrorKind::WouldBlock => ProbeError::ConnectTimeout(address, self.timeout),
-            _ => ProbeError::Unreachable(address, words(error)),
-        }
-    }
-
-    fn check_length(self, address: SocketAddr, kept: Option<&Collected>) -> Result<(), ProbeError> {
-        match kept {
-            Some(Collected { announced: Some(length), .. }) if *length > self.most as u64 => {
-                Err(ProbeError::Large(address, *length))
+    fn missing(self, exchange: &mut impl Exchange, is_late: bool) -> Failed {
+        let (limit, has_begun) = (self.timeout, exchange.has_begun(0));
+        let bytes = exchange.kept().as_ref().map_or(0, |kept| kept.body.len());
+        Failed::Incomplete(match (is_late, has_begun) {
+            (true, true) => {
+                format!("did not end its answer within {limit:?}, {bytes} bytes of the body had come")
             }
-            Some(kept) if kept.body.len() > self.most => Err(ProbeError::Endless(address, self.most)),
+            (true, false) => format!("gave no answer within {limit:?}"),
+            (false, true) => format!("closed the connection within the body, after {bytes} bytes of it"),
+            (false, false) => return Failed::Closed,
+        })
+    }
+
+    fn unconnected(self, error: &io::Error) -> Failed {
+        Failed::Unconnected(match error.kind() {
+            ErrorKind::ConnectionRefused => "refuses connections: nothing listens there".to_owned(),
+            ErrorKind::TimedOut | ErrorKind::WouldBlock => {
+                format!("did not take the connection within {:?}", self.timeout)
+            }
+            _ => format!("cannot be reached: {}", words(error)),
+        })
+    }
+
+    fn check_length(self, kept: Option<&Collected>) -> Result<(), Failed> {
+        let most = self.most;
+        match kept {
+            Some(Collected { announced: Some(length), .. }) if *length > most as u64 => {
+                Err(Failed::Large(*length))
+            }
+            Some(kept) if kept.body.len() > most => Err(Failed::Incomplete(format!(
+                "sends a body that has no end: {most} bytes came and more follow"
+            ))),
             _ => Ok(()),
         }
     }
 
-    fn broken(self, address: SocketAddr, Broken(code, what): Broken, beginning: &[u8]) -> ProbeError {
+    fn broken(self, Broken(code, what): Broken, beginning: &[u8]) -> Failed {
+        let (what, beginning) = (format!("it sent {what}"), beginning.escape_ascii());
         match (code, &self.target.http2) {
-            (ErrorCode::Http11Required, _) => ProbeError::NoHttp2(address, format!("it sent {what}")),
-            (_, Some(_)) => ProbeError::BadAnswer(address, 2, format!("it sent {what}")),
-            (_, None) => {
-                let beginning = beginning.escape_ascii();
-                ProbeError::BadAnswer(
-                    address,
-                    1,
-                    format!("it sent {what}; the answer begins with \"{beginning}\""),
-                )
-            }
+            (ErrorCode::Http11Required, _) => Failed::NoHttp2(what),
+            (_, Some(_)) => Failed::BadAnswer(2, what),
+            (_, None) => Failed::BadAnswer(1, format!("{what}; the answer begins with \"{beginning}\"")),
         }
     }
 }
@@ -242,44 +286,39 @@ fn says_tls(answer: &Reply) -> bool {
 }
 
 /// Why there will be no answer, if that is what the event says.
-fn failed(address: SocketAddr, event: Option<Event>) -> Result<(), ProbeError> {
+fn check(event: &Event, exchange: &impl Exchange) -> Result<(), Failed> {
     let why = match event {
-        Some(Event::Greeted) => "it allows no streams".to_owned(),
-        Some(Event::Failed(_, Fault::Reset(code))) => format!("it reset the stream ({})", code.name()),
-        Some(Event::Failed(_, Fault::Malformed(what))) => format!("it sent {what}"),
-        Some(Event::Failed(_, Fault::ShortBody)) => "its body is shorter than announced".to_owned(),
-        Some(Event::GoneAway { unanswered: 1.., .. }) => return Err(ProbeError::Closed(address)),
+        Event::Greeted(_) if !exchange.has_room(1) => "it allows no streams".to_owned(),
+        Event::Failed(_, Fault::Reset(code)) => format!("it reset the stream ({})", code.name()),
+        Event::Failed(_, Fault::Malformed(what)) => format!("it sent {what}"),
+        Event::Failed(_, Fault::ShortBody) => "its body is shorter than announced".to_owned(),
+        Event::GoneAway { unanswered: 1.., .. } => return Err(Failed::Closed),
         _ => return Ok(()),
     };
-    Err(ProbeError::BadAnswer(address, 2, why))
+    Err(Failed::BadAnswer(2, why))
 }
 
 /// A connection with a moment by which all must be done.
 struct Peer<'a> {
     question: Question<'a>,
-    address: SocketAddr,
     stream: Stream,
     deadline: Instant,
 }
 
 impl<'a> Peer<'a> {
-    fn connect(question: Question<'a>, address: SocketAddr) -> Result<Peer<'a>, ProbeError> {
-        let Question { target, timeout, .. } = question;
+    fn connect(question: Question<'a>) -> Result<Peer<'a>, Failed> {
+        let Question { target, address, timeout, .. } = question;
         let http2 = target.http2.is_some();
-        let secure = match &target.tls {
-            None => None,
-            Some(name) => {
-                let with = client_configuration(!target.way.insecure, http2)
-                    .map_err(|error| ProbeError::Untrusted(address, error.to_string()))?;
-                let name = ServerName::try_from(name.clone())
-                    .map_err(|error| ProbeError::Tls(address, error.to_string()))?;
-                Some((with, name))
-            }
+        let secure = |name: &String| {
+            let with = client_configuration(!target.way.insecure, http2);
+            let name = ServerName::try_from(name.clone()).map_err(|error| Failed::Tls(error.to_string()))?;
+            Ok((with.map_err(|error| Failed::Untrusted(error.to_string()))?, name))
         };
+        let secure = target.tls.as_ref().map(secure).transpose()?;
         let secure = secure.as_ref().map(|(with, name)| (with, name));
-        let stream = Stream::connect(&address, &target.way, secure)
-            .map_err(|error| question.unconnected(address, &error))?;
-        let mut peer = Peer { question, address, stream, deadline: clock::now() + timeout };
+        let stream = Stream::connect(&address, &target.way, secure);
+        let stream = stream.map_err(|error| question.unconnected(&error))?;
+        let mut peer = Peer { question, stream, deadline: clock::now() + timeout };
         while !peer.stream.is_open() {
             // What a handshake sends is small and fits, so that it waits for the server alone.
             let ready = if peer.stream.is_connected() { PollFlags::IN } else { PollFlags::OUT };
@@ -287,36 +326,33 @@ impl<'a> Peer<'a> {
             told.map_err(|error| peer.unopened(&error))?;
         }
         if http2 && !peer.stream.is_http2() {
-            return Err(ProbeError::NoHttp2(address, "it agrees to no protocol (ALPN)".to_owned()));
+            return Err(Failed::NoHttp2("it agrees to no protocol (ALPN)".to_owned()));
         }
         Ok(peer)
     }
 
     /// Why there is no connection, or why the handshake came to nothing.
-    fn unopened(&self, error: &io::Error) -> ProbeError {
+    fn unopened(&self, error: &io::Error) -> Failed {
         use rustls::Error::{AlertReceived, InvalidCertificate, InvalidMessage};
-        let address = self.address;
+        let question = self.question;
         if !self.stream.is_connected() {
-            return self.question.unconnected(address, error);
+            return question.unconnected(error);
         }
-        let why = match error.get_ref().and_then(|inside| inside.downcast_ref::<rustls::Error>()) {
+        Failed::Tls(match error.get_ref().and_then(|inside| inside.downcast_ref::<rustls::Error>()) {
             // What a server that speaks plain HTTP says to a ClientHello is no TLS record.
             Some(InvalidMessage(NoMessage::InvalidContentType | NoMessage::UnknownProtocolVersion)) => {
-                return ProbeError::PlainServer(address);
+                return Failed::PlainServer;
             }
-            Some(AlertReceived(AlertDescription::NoApplicationProtocol)) => {
-                if self.question.target.http2.is_some() {
-                    return ProbeError::NoHttp2(address, "it does not offer h2 (ALPN)".to_owned());
-                }
-                "the server does not offer HTTP/1.1".to_owned()
-            }
-            Some(InvalidCertificate(why)) => return ProbeError::Untrusted(address, untrusted(why)),
+            Some(AlertReceived(AlertDescription::NoApplicationProtocol)) => match question.target.http2 {
+                Some(_) => return Failed::NoHttp2("it does not offer h2 (ALPN)".to_owned()),
+                None => "the server does not offer HTTP/1.1".to_owned(),
+            },
+            Some(InvalidCertificate(why)) => return Failed::Untrusted(untrusted(why)),
             Some(error) => error.to_string(),
-            None if is_late(error) => format!("nothing came within {:?}", self.question.timeout),
+            None if is_late(error) => format!("nothing came within {:?}", question.timeout),
             None if is_end(error) => "the server closed the connection".to_owned(),
             None => words(error),
-        };
-        ProbeError::Tls(address, why)
+        })
     }
 
     /// Waits until the socket is ready, for as long as is left.

@@ -72,18 +72,14 @@ pub struct Live<W: Write> {
 }
 
 impl Live<std::io::Stderr> {
-    /// On standard error, in the style that fits it.
-    pub fn to_stderr() -> Self {
+    /// On standard error, in the style that fits it, or nothing at all.
+    pub fn unless(is_quiet: bool) -> Self {
         let style = match terminal::error_columns() {
+            _ if is_quiet => Style::Quiet,
             Some(_) => Style::Redrawn(terminal::error_columns),
             None => Style::Lines(BETWEEN_LINES),
         };
         Live::new(std::io::stderr(), style)
-    }
-
-    /// The same, or nothing at all.
-    pub fn unless(is_quiet: bool) -> Self {
-        if is_quiet { Live::new(std::io::stderr(), Style::Quiet) } else { Live::to_stderr() }
     }
 }
 

@@ -7,8 +7,8 @@
 #[cfg(test)]
 mod tests;
 
-use crate::target::push_byte;
-use millstream_wire::{date, octets};
+use crate::target::escaped;
+use millstream_wire::date;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::{self, BufRead, Read};
@@ -67,11 +67,9 @@ pub fn read(mut log: impl BufRead, is_timed: bool) -> io::Result<Replay> {
     }
     for number in 0.. {
         line.clear();
-        if log.by_ref().take(LINE).read_until(b'\n', &mut line)? == 0 {
-            break;
-        }
-        if number == LINES {
-            replay.is_cut = true;
+        let is_end = log.by_ref().take(LINE).read_until(b'\n', &mut line)? == 0;
+        if is_end || number == LINES {
+            replay.is_cut = !is_end;
             break;
         }
         let is_whole = line.ends_with(b"\n") || (line.len() as u64) < LINE;
@@ -131,19 +129,7 @@ impl Replay {
 /// `… [21/Nov/2026:10:00:00 +0100] …` → seconds since 1970.
 fn time(line: &[u8]) -> Option<i64> {
     let begin = line.iter().position(|byte| *byte == b'[')? + 1;
-    let text = line.get(begin..begin + 26)?;
-    // The same as a date of HTTP; which day of the week it was does not matter.
-    let mut date = *b"Thu, 01 Jan 1970 00:00:00 GMT";
-    for (to, from) in [(5..7, 0..2), (8..11, 3..6), (12..16, 7..11), (17..25, 12..20)] {
-        date[to].copy_from_slice(&text[from]);
-    }
-    let number = |from: usize| octets::decimal(&text[from..from + 2]).map(|number| number as i64);
-    let offset = number(22)? * 3600 + number(24)? * 60;
-    match text[21] {
-        b'+' => Some(date::parse_http(&date)? - offset),
-        b'-' => Some(date::parse_http(&date)? + offset),
-        _ => None,
-    }
+    date::parse_clf(line.get(begin..begin + 26)?)
 }
 
 fn invalid(why: &str) -> io::Error {
@@ -178,7 +164,7 @@ fn status(rest: &[u8]) -> Option<u16> {
 
 /// The target with the log's own escapes (`\x22`) taken off and what no request line may hold written in percent.
 fn sent(target: &[u8]) -> Option<String> {
-    let mut out = String::with_capacity(target.len());
+    let mut out = Vec::with_capacity(target.len());
     let mut at = 0;
     while let Some(&byte) = target.get(at) {
         at += 1;
@@ -189,7 +175,7 @@ fn sent(target: &[u8]) -> Option<String> {
             }
             _ => byte,
         };
-        push_byte(&mut out, byte);
+        out.push(byte);
     }
-    Some(out)
+    Some(escaped(&out))
 }

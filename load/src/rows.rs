@@ -7,11 +7,12 @@
 mod tests;
 
 use crate::plan::PlanError;
-use crate::target::push_byte;
+use crate::target::escaped;
 use fastrand::Rng;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::fmt;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 
 /// The most rows.
 pub const ROWS: usize = 200_000;
@@ -53,7 +54,9 @@ impl Rows {
         let rows = rows?;
         match rows.rows.len() {
             0 => Err(PlanError(format!("{name} has no row"))),
-            count if count > ROWS => Err(too_many(name)),
+            count if count > ROWS => {
+                Err(PlanError(format!("{name} has more than {ROWS} rows, the most that are read")))
+            }
             _ => Ok(rows),
         }
     }
@@ -76,57 +79,42 @@ impl Rows {
     }
 }
 
-fn too_many(name: &str) -> PlanError {
-    PlanError(format!("{name} has more than {ROWS} rows, the most that are read"))
-}
-
-fn csv(name: &str, file: impl std::io::Read) -> Result<Rows, PlanError> {
+/// One row more than may be is read, which shows that it is there.
+fn csv(name: &str, file: impl Read) -> Result<Rows, PlanError> {
     let mut reader = csv::Reader::from_reader(file);
     let told = |error: csv::Error| {
         let line = error.position().map_or(1, csv::Position::line);
-        PlanError(match error.kind() {
-            csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+        let what = match error.kind() {
+            csv::ErrorKind::UnequalLengths { expected_len: first, len, .. } => {
                 // The first field that is too many, or that is missing.
-                let field = (*len).min(*expected_len) + 1;
-                format!(
-                    "{name}:{line}: field {field}: the row has {len} fields and the first line {expected_len}"
-                )
+                format!("field {}: the row has {len} fields and the first line {first}", len.min(first) + 1)
             }
-            csv::ErrorKind::Utf8 { err, .. } => {
-                format!("{name}:{line}: field {}: that is no UTF-8", err.field() + 1)
-            }
-            _ => format!("{name}:{line}: {error}"),
-        })
+            csv::ErrorKind::Utf8 { err, .. } => format!("field {}: that is no UTF-8", err.field() + 1),
+            _ => error.to_string(),
+        };
+        PlanError(format!("{name}:{line}: {what}"))
     };
     let names: Vec<String> =
         reader.headers().map_err(told)?.iter().map(|name| name.trim().to_owned()).collect();
     for (place, own) in names.iter().enumerate() {
-        if own.is_empty() || names[..place].contains(own) {
-            let twice = format!("\"{own}\" is there already");
-            let what = if own.is_empty() { "the column has no name" } else { twice.as_str() };
-            return Err(PlanError(format!("{name}:1: field {}: {what}", place + 1)));
-        }
+        let what = match own.as_str() {
+            "" => "the column has no name".to_owned(),
+            own if names[..place].iter().any(|name| name == own) => format!("\"{own}\" is there already"),
+            _ => continue,
+        };
+        return Err(PlanError(format!("{name}:1: field {}: {what}", place + 1)));
     }
-    let mut rows = Vec::new();
-    for record in reader.into_records() {
-        rows.push(record.map_err(told)?.iter().map(str::to_owned).collect());
-        if rows.len() > ROWS {
-            return Err(too_many(name));
-        }
-    }
+    let row = |record: Result<csv::StringRecord, _>| Ok(record?.iter().map(str::to_owned).collect());
+    let rows = reader.into_records().take(ROWS + 1).map(row).collect::<Result<_, _>>().map_err(told)?;
     Ok(Rows { names, rows })
 }
 
-fn json_lines(name: &str, file: &mut impl BufRead) -> Result<Rows, PlanError> {
+fn json_lines(name: &str, file: impl BufRead) -> Result<Rows, PlanError> {
     let (mut names, mut rows): (Vec<String>, Vec<Vec<String>>) = (Vec::new(), Vec::new());
-    let mut line = String::new();
-    for number in 1.. {
-        line.clear();
+    for (number, line) in (1..).zip(file.lines()) {
         let at =
             |column: usize, what: &dyn fmt::Display| PlanError(format!("{name}:{number}:{column}: {what}"));
-        if file.read_line(&mut line).map_err(|error| at(1, &error))? == 0 {
-            break;
-        }
+        let line = line.map_err(|error| at(1, &error))?;
         if line.trim().is_empty() {
             continue;
         }
@@ -144,22 +132,15 @@ fn json_lines(name: &str, file: &mut impl BufRead) -> Result<Rows, PlanError> {
         });
         rows.push(row.collect::<Result<_, _>>()?);
         if rows.len() > ROWS {
-            return Err(too_many(name));
+            break;
         }
     }
     Ok(Rows { names, rows })
 }
 
-/// A text with `{{name}}` in it.
+/// A text with `{{name}}` in it: pieces of it, each with the place of the column whose value stands behind it, if one does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template(Vec<Piece>);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
-    Text(String),
-    /// The column with this place.
-    Value(usize),
-}
+pub struct Template(Vec<(String, Option<usize>)>);
 
 impl Template {
     /// Takes it apart; `what` names it for what is wrong.
@@ -177,32 +158,29 @@ impl Template {
             let place = rows.names.iter().position(|own| own == name).ok_or_else(|| {
                 at(format!("the data file has no \"{name}\"; it has {}", rows.names.join(", ")))
             })?;
-            pieces.push(Piece::Text(rest[..begin].to_owned()));
-            pieces.push(Piece::Value(place));
+            pieces.push((rest[..begin].to_owned(), Some(place)));
             rest = &inside[end + 2..];
         }
-        pieces.push(Piece::Text(rest.to_owned()));
+        pieces.push((rest.to_owned(), None));
         Ok(Template(pieces))
     }
 
     /// The text with a row's values, as they are.
     pub fn text(&self, rows: &Rows, row: usize) -> String {
-        self.with(rows, row, |value, out| out.push_str(value))
+        self.with(rows, row, |value| Cow::Borrowed(value))
     }
 
     /// The same where it is a URL: what no URL may have in it is written in percent.
     pub fn url(&self, rows: &Rows, row: usize) -> String {
-        self.with(rows, row, |value, out| value.bytes().for_each(|byte| push_byte(out, byte)))
+        self.with(rows, row, |value| Cow::Owned(escaped(value.as_bytes())))
     }
 
-    fn with(&self, rows: &Rows, row: usize, write: impl Fn(&str, &mut String)) -> String {
-        let mut out = String::new();
-        for piece in &self.0 {
-            match piece {
-                Piece::Text(text) => out.push_str(text),
-                Piece::Value(place) => write(&rows.rows[row][*place], &mut out),
-            }
-        }
-        out
+    fn with(&self, rows: &Rows, row: usize, written: fn(&str) -> Cow<'_, str>) -> String {
+        let value = |place: usize| written(&rows.rows[row][place]);
+        let pieces = self
+            .0
+            .iter()
+            .flat_map(|(text, place)| [Cow::Borrowed(text.as_str()), place.map_or(Cow::Borrowed(""), value)]);
+        pieces.collect()
     }
 }

@@ -119,9 +119,8 @@ pub fn wait(
     let mut events = vec![PollFd::from_borrowed_fd(file, ready)];
     events.extend(or.map(|event| PollFd::from_borrowed_fd(event, PollFlags::IN)));
     loop {
-        let left = end.saturating_duration_since(clock::now());
-        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-        match poll(&mut events, Some(&left)) {
+        let left = Timespec::try_from(end.saturating_duration_since(clock::now())).ok();
+        match poll(&mut events, left.as_ref()) {
             Ok(0) => return Ok(Woken::Late),
             Ok(_) if events.get(1).is_some_and(|event| !event.revents().is_empty()) => {
                 return Ok(Woken::Stopped);

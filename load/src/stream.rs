@@ -30,7 +30,6 @@ pub struct Stream {
     socket: TcpStream,
     tls: Option<Box<ClientConnection>>,
     is_connected: bool,
-    is_open: bool,
 }
 
 impl Stream {
@@ -52,7 +51,7 @@ impl Stream {
         }
         match net::connect(&socket, &to) {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {
-                Ok(Stream { socket: socket.into(), tls, is_connected: false, is_open: false })
+                Ok(Stream { socket: socket.into(), tls, is_connected: false })
             }
             Err(error) => Err(error.into()),
         }
@@ -75,7 +74,6 @@ impl Stream {
                 Err(error) => return Err(error),
             }
         }
-        self.is_open = true;
         self.flush()
     }
 
@@ -87,7 +85,7 @@ impl Stream {
     /// Whether something can be sent: it is connected, and TLS is agreed on.
     #[inline]
     pub fn is_open(&self) -> bool {
-        self.is_open
+        self.is_connected && self.tls.as_ref().is_none_or(|tls| !tls.is_handshaking())
     }
 
     /// Whether HTTP/2 was agreed on; plain connections have it by prior knowledge (RFC 9113 §3.3).

@@ -4,14 +4,17 @@
 //! where all threads meet, for the live view and for the slices. Next: `drive`.
 
 mod board;
+mod by_url;
 #[cfg(test)]
 mod tests;
 
 pub use board::Board;
+pub(crate) use by_url::ByUrl;
 
 use crate::histogram;
 pub use crate::outcome::Failure;
-use crate::outcome::{Counts, Errors};
+use crate::outcome::{Counts, Errors, Http2Outcome};
+use crate::plan::Plan;
 use hdrhistogram::Histogram;
 use std::time::Duration;
 
@@ -24,17 +27,15 @@ fn record(into: &mut Histogram<u64>, nanoseconds: u64) {
     into.saturating_record((nanoseconds / 1_000).max(1));
 }
 
-/// The moments of one answered request, in nanoseconds from the start of the run.
+/// A request on its way; its moments are nanoseconds from the start of the run.
 #[derive(Debug, Clone, Copy)]
-pub struct Moments {
+pub struct Sent {
+    /// The place of its target in the plan.
+    pub target: u32,
     /// When it should have started.
     pub due: u64,
     /// When it was sent.
     pub sent: u64,
-    /// The first byte of its answer.
-    pub first_byte: u64,
-    /// The last byte.
-    pub end: u64,
 }
 
 /// Answers, errors and latencies: of a tick, of a slice, of a URL.
@@ -80,12 +81,15 @@ impl Counted {
 /// One thread's figures of the measured time.
 #[derive(Debug)]
 pub struct Tally {
-    /// Everything but the answers by status.
+    /// Everything but answers and errors.
     pub counts: Counts,
+    /// What is to be said of HTTP/2.
+    pub(crate) http2: Http2Outcome,
+    pub(crate) by_url: ByUrl,
     /// Answers by status, 0 to 999.
     statuses: Box<[u64; 1000]>,
-    /// From when requests should have started to their last byte.
-    pub(crate) latency: Histogram<u64>,
+    /// Answers and errors; the latency is from when requests should have started to their last byte.
+    pub(crate) total: Counted,
     /// Open loop only: in a closed one with keep-alive it is the latency.
     service: Option<Histogram<u64>>,
     /// From when they were sent to the first byte of the answer.
@@ -97,12 +101,20 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing yet. `has_service`: whether requests are sent later than they should start.
+    /// Nothing yet.
+    pub(crate) fn of(plan: &Plan) -> Tally {
+        // A request may be sent later than it should start.
+        Tally { by_url: ByUrl::of(plan), ..Tally::new(plan.is_open() || !plan.keep_alive) }
+    }
+
+    /// The same without URLs. `has_service`: whether requests are sent later than they should start.
     pub fn new(has_service: bool) -> Tally {
         Tally {
             counts: Counts::default(),
+            http2: Http2Outcome::default(),
+            by_url: ByUrl::default(),
             statuses: Box::new([0; 1000]),
-            latency: histogram::empty(),
+            total: Counted::of(histogram::empty()),
             service: has_service.then(histogram::empty),
             first_byte: histogram::empty(),
             send_lag: histogram::empty(),
@@ -120,19 +132,26 @@ impl Tally {
         }
     }
 
-    /// A whole answer as expected.
+    /// A whole answer as expected, from its first byte to its last.
     #[inline]
-    pub fn answered(&mut self, at: Moments) {
-        self.tick.answered(at.end.saturating_sub(at.due));
-        record(&mut self.first_byte, at.first_byte.saturating_sub(at.sent));
+    pub fn answered(&mut self, request: Sent, first_byte: u64, end: u64) {
+        let Sent { target, due, sent } = request;
+        self.tick.answered(end.saturating_sub(due));
+        record(&mut self.first_byte, first_byte.saturating_sub(sent));
         if let Some(service) = &mut self.service {
-            record(service, at.end.saturating_sub(at.sent));
+            record(service, end.saturating_sub(sent));
+        }
+        if let Some(row) = self.by_url.row(target) {
+            row.answered(end.saturating_sub(due));
         }
     }
 
-    /// A request that came to nothing good.
-    pub fn failed(&mut self, how: Failure) {
+    /// A request that came to nothing good; `target` is that of one that was sent.
+    pub fn failed(&mut self, how: Failure, target: Option<u32>) {
         self.tick.errors.count(how);
+        if let Some(row) = target.and_then(|target| self.by_url.row(target)) {
+            row.errors.count(how);
+        }
     }
 
     /// A request that was not waited for any longer after so long, in nanoseconds: its answer would have taken longer still.
@@ -158,25 +177,24 @@ impl Tally {
     /// those before it are negative and only shown, never kept.
     pub(crate) fn flush(&mut self, board: &Board, number: i64) {
         if number >= 0 {
-            self.counts.answers += self.tick.answers;
-            self.counts.errors.add(&self.tick.errors);
-            _ = self.latency.add(&self.tick.latency);
+            self.total.add(&self.tick);
         }
         board.take(&self.tick, number);
         self.tick.clear();
     }
 
-    /// Forgets all but what the tick holds: measuring begins.
+    /// Forgets all but what the server allows: measuring begins.
     pub(crate) fn begin(&mut self) {
-        let has_service = self.service.is_some();
-        *self = Tally::new(has_service);
+        self.by_url.clear();
+        let by_url = std::mem::take(&mut self.by_url);
+        let http2 = Http2Outcome { allowed: self.http2.allowed, ..Http2Outcome::default() };
+        *self = Tally { http2, by_url, ..Tally::new(self.service.is_some()) };
     }
 
     /// Adds another thread's figures.
     pub(crate) fn add(&mut self, other: &Tally) {
         let (counts, more) = (&mut self.counts, &other.counts);
         counts.requests += more.requests;
-        counts.answers += more.answers;
         counts.bytes_read += more.bytes_read;
         counts.bytes_body += more.bytes_body;
         counts.bytes_written += more.bytes_written;
@@ -187,11 +205,12 @@ impl Tally {
         counts.redirects += more.redirects;
         counts.silent += more.silent;
         counts.ran_out |= more.ran_out;
-        counts.errors.add(&more.errors);
         for (count, more) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *count += more;
         }
-        _ = self.latency.add(&other.latency);
+        self.total.add(&other.total);
+        self.by_url.add(&other.by_url);
+        self.http2.add(&other.http2);
         _ = self.first_byte.add(&other.first_byte);
         _ = self.send_lag.add(&other.send_lag);
         _ = self.waiting.add(&other.waiting);
@@ -202,18 +221,14 @@ impl Tally {
 
     /// The counters, statuses included.
     pub(crate) fn counts(&self) -> Counts {
-        let mut counts = self.counts.clone();
-        counts.statuses = (0u16..)
-            .zip(self.statuses.iter())
-            .filter(|(_, count)| **count > 0)
-            .map(|(s, c)| (s, *c))
-            .collect();
-        counts
+        let statuses = (0u16..).zip(self.statuses.iter().copied()).filter(|(_, count)| *count > 0).collect();
+        let Counted { answers, errors, .. } = self.total;
+        Counts { statuses, answers, errors, ..self.counts.clone() }
     }
 
     /// From when they were sent.
     pub(crate) fn service(&self) -> &Histogram<u64> {
-        self.service.as_ref().unwrap_or(&self.latency)
+        self.service.as_ref().unwrap_or(&self.total.latency)
     }
 
     /// Microseconds at the 99th percentile; 0 where nothing was sent by a schedule.

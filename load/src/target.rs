@@ -10,7 +10,7 @@ mod tests;
 
 pub use redirect::{is_redirect, redirected};
 pub use url::Url;
-pub(crate) use url::push_byte;
+pub(crate) use url::escaped;
 
 use crate::http2_request::Http2Request;
 use crate::plan::{Expect, PlanError, Target, Way};
@@ -18,7 +18,7 @@ use millstream_net::resolve;
 use millstream_wire::h1::encode;
 use millstream_wire::{Version, octets};
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -61,36 +61,6 @@ pub struct ConnectTo {
 }
 
 impl ConnectTo {
-    /// `HOST1:PORT1:HOST2:PORT2`, each of which may be empty; an IPv6 address stands in brackets.
-    ///
-    /// # Errors
-    /// What is wrong, and in which column.
-    pub fn parse(text: &str) -> Result<ConnectTo, String> {
-        // A colon in brackets is of an address.
-        let mut is_inside = false;
-        let is_between = |letter: char| {
-            is_inside = letter == '[' || (is_inside && letter != ']');
-            letter == ':' && !is_inside
-        };
-        let parts: Vec<&str> = text.split(is_between).collect();
-        if parts.len() != 4 {
-            return Err(format!("it has {} of 4 parts; write HOST1:PORT1:HOST2:PORT2", parts.len()));
-        }
-        let host = |place: usize| {
-            let host = parts[place].trim_start_matches('[').trim_end_matches(']');
-            (!host.is_empty()).then(|| host.to_owned())
-        };
-        let port = |place: usize| match parts[place].parse::<u16>() {
-            _ if parts[place].is_empty() => Ok(None),
-            Ok(port) if port > 0 => Ok(Some(port)),
-            _ => {
-                let column = parts[..place].iter().map(|part| part.len() + 1).sum::<usize>() + 1;
-                Err(format!("column {column}: \"{}\" is no port between 1 and 65535", parts[place]))
-            }
-        };
-        Ok(ConnectTo { from: (host(0), port(1)?), to: (host(2), port(3)?) })
-    }
-
     /// Where to connect to instead, if this is about that host and port.
     fn of(&self, host: &str, port: u16) -> Option<(String, u16)> {
         let (from_host, from_port) = &self.from;
@@ -112,7 +82,7 @@ pub struct Permission {
 /// # Errors
 /// What cannot be loaded, and why; nothing was connected to.
 pub fn resolve(ask: &Ask, may: Permission) -> Result<Target, PlanError> {
-    one(ask, may, &mut KnownAddresses::new())
+    one(ask, may, &mut HashMap::new())
 }
 
 /// Makes many; each name is resolved once.
@@ -120,7 +90,7 @@ pub fn resolve(ask: &Ask, may: Permission) -> Result<Target, PlanError> {
 /// # Errors
 /// The first that cannot be.
 pub fn resolve_all(asks: &[Ask], may: Permission) -> Result<Vec<Target>, PlanError> {
-    let mut known = KnownAddresses::new();
+    let mut known = HashMap::new();
     asks.iter().map(|ask| one(ask, may, &mut known)).collect()
 }
 
@@ -131,13 +101,8 @@ fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target,
     let url =
         Url::parse(&ask.url).map_err(|why| PlanError(format!("\"{}\" cannot be loaded: {why}", ask.url)))?;
     let request: Arc<[u8]> = request(ask, &url)?.into();
-    let http2 = if ask.http2 {
-        let made = Http2Request::of(&request, url.is_https);
-        let told = |why| PlanError(format!("{} cannot be asked for in HTTP/2: {why}", ask.url));
-        Some(Arc::new(made.map_err(told)?))
-    } else {
-        None
-    };
+    let told = |why| PlanError(format!("{} cannot be asked for in HTTP/2: {why}", ask.url));
+    let http2 = ask.http2.then(|| Http2Request::of(&request, url.is_https)).transpose().map_err(told)?;
     let other = ask.connect_to.iter().find_map(|other| other.of(&url.host, url.port));
     let name = other.unwrap_or_else(|| (url.host.clone(), url.port));
     let addresses = match known.get(&name) {
@@ -165,7 +130,7 @@ fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target,
         tls: url.is_https.then(|| url.host.clone()),
         way: ask.way.clone(),
         request,
-        http2,
+        http2: http2.map(Arc::new),
         is_head: ask.method == "HEAD",
         expect: Expect { also: ask.also.clone(), ..Expect::default() },
     })
@@ -181,15 +146,12 @@ fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, PlanError> {
     std::thread::spawn(move || _ = tell.send(resolve::resolve_blocking(&name)));
     let why = match told.recv_timeout(RESOLVING) {
         Ok(Ok(addresses)) => return Ok(addresses),
-        Ok(Err(error)) => without_number(&error.to_string()),
+        Ok(Err(error)) => error.to_string(),
         Err(_) => "the resolver gave no answer in ten seconds".to_owned(),
     };
+    // The resolver's words without the library's in front of them.
+    let why = why.rsplit("failed to lookup address information: ").next().unwrap_or_default();
     Err(PlanError(format!("no such host: \"{host}\" ({why})")))
-}
-
-/// The resolver's words without the library's in front of them.
-fn without_number(said: &str) -> String {
-    said.rsplit_once("failed to lookup address information: ").map_or(said, |(_, why)| why).to_owned()
 }
 
 /// The request as it goes out.
@@ -237,21 +199,11 @@ fn request(ask: &Ask, url: &Url) -> Result<Vec<u8>, PlanError> {
 
 /// Whether an address is one of the public internet: neither this machine's, nor a private network's, nor of a link.
 pub fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => is_public_v4(v4),
-        IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or_else(|| is_public_v6(v6), is_public_v4),
-    }
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [first, second, ..] = address.octets();
-    // RFC 6598: networks behind a carrier's translation.
-    let is_shared = first == 100 && second & 0xc0 == 64;
-    let is_here = address.is_loopback() || address.is_unspecified();
-    !(is_here || address.is_private() || address.is_link_local() || is_shared)
-}
-
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    let is_here = address.is_loopback() || address.is_unspecified();
-    !(is_here || address.is_unique_local() || address.is_unicast_link_local())
+    let address = address.to_canonical();
+    let is_near = match address {
+        // RFC 6598: networks behind a carrier's translation.
+        IpAddr::V4(v4) => v4.is_private() || v4.is_link_local() || matches!(v4.octets(), [100, 64..128, ..]),
+        IpAddr::V6(v6) => v6.is_unique_local() || v6.is_unicast_link_local(),
+    };
+    !(is_near || address.is_loopback() || address.is_unspecified())
 }

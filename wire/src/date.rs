@@ -231,6 +231,21 @@ fn asctime(text: &[u8]) -> Option<i64> {
     unix(number(&text[17..21])?, month(&text[1..4])?, number(day)?, hour, minute, second)
 }
 
+/// Reads what [`format_clf`] writes.
+pub fn parse_clf(text: &[u8]) -> Option<i64> {
+    if text.len() != 26 || text[2] != b'/' || text[6] != b'/' || text[11] != b':' || text[20] != b' ' {
+        return None;
+    }
+    let (hour, minute, second) = time(&text[12..20])?;
+    let local = unix(number(&text[7..11])?, month(&text[3..6])?, number(&text[..2])?, hour, minute, second)?;
+    let offset = number(&text[22..24])? * 3600 + number(&text[24..])? * 60;
+    match text[21] {
+        b'+' => Some(local - offset),
+        b'-' => Some(local + offset),
+        _ => None,
+    }
+}
+
 fn time(text: &[u8]) -> Option<(i64, i64, i64)> {
     match text {
         [_, _, b':', _, _, b':', _, _] => {

@@ -1,7 +1,7 @@
 //! The flags of `millstream bench`: `ab`'s and `wrk`'s letters where they have one.
 
 use super::bound::{self, bound};
-use super::value::{count, field, rate, share, stage, time, time_or_none};
+use super::value::{connect_to, count, field, rate, share, stage, time, time_or_none};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use millstream_load::metric::Metric;
@@ -154,7 +154,7 @@ pub struct Load {
     #[arg(long, value_name = "N", default_value_t = 50, requires = "location")]
     pub max_redirs: u32,
     /// Connect to HOST2:PORT2 in place of a URL's HOST1:PORT1, each of which may be empty; as curl's
-    #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = ConnectTo::parse)]
+    #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = connect_to)]
     pub connect_to: Vec<ConnectTo>,
     /// Connect to this socket in the file system
     #[arg(long, value_name = "PATH", conflicts_with = "connect_to")]

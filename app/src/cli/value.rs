@@ -2,6 +2,7 @@
 
 use millstream_conf::value;
 use millstream_load::plan::RateStage;
+use millstream_load::target::ConnectTo;
 use std::time::Duration;
 
 /// `10`, `10k`, `2m`, `1g`: thousands, millions, thousands of millions.
@@ -88,6 +89,33 @@ pub(super) fn field(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// `HOST1:PORT1:HOST2:PORT2`, each of which may be empty; an IPv6 address stands in brackets.
+pub(super) fn connect_to(text: &str) -> Result<ConnectTo, String> {
+    // A colon in brackets is of an address.
+    let mut is_inside = false;
+    let is_between = |letter: char| {
+        is_inside = letter == '[' || (is_inside && letter != ']');
+        letter == ':' && !is_inside
+    };
+    let parts: Vec<&str> = text.split(is_between).collect();
+    if parts.len() != 4 {
+        return Err(format!("it has {} of 4 parts; write HOST1:PORT1:HOST2:PORT2", parts.len()));
+    }
+    let host = |place: usize| {
+        let host = parts[place].trim_start_matches('[').trim_end_matches(']');
+        (!host.is_empty()).then(|| host.to_owned())
+    };
+    let port = |place: usize| match parts[place].parse::<u16>() {
+        _ if parts[place].is_empty() => Ok(None),
+        Ok(port) if port > 0 => Ok(Some(port)),
+        _ => {
+            let column = parts[..place].iter().map(|part| part.len() + 1).sum::<usize>() + 1;
+            Err(format!("column {column}: \"{}\" is no port between 1 and 65535", parts[place]))
+        }
+    };
+    Ok(ConnectTo { from: (host(0), port(1)?), to: (host(2), port(3)?) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +157,16 @@ mod tests {
         for wrong in ["", "30s", ":1", "30s:", "30s:-1", "soon:1", "1:2:3"] {
             assert!(stage(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn an_address_in_brackets_is_one_part_of_four() {
+        let to = connect_to("a:80:[::1]:81");
+        let (from, there) = ((Some("a".to_owned()), Some(80)), (Some("::1".to_owned()), Some(81)));
+        assert_eq!(to, Ok(ConnectTo { from, to: there }));
+        assert_eq!(connect_to(":::"), Ok(ConnectTo { from: (None, None), to: (None, None) }));
+        assert!(connect_to("a:b:c:1").is_err_and(|why| why.contains("column 3")));
+        assert!(connect_to("a:80").is_err_and(|why| why.contains("4 parts")));
     }
 
     #[test]

@@ -153,7 +153,7 @@ pub(super) fn parties(peers: &[Party]) -> Result<Vec<(Party, PathBuf)>, String> 
 pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
     let stop = stop::on_signals(stop::THIRD)?;
     party::clear_away();
-    let mut live = Live::to_stderr();
+    let mut live = Live::unless(false);
     let climbed = climb(order, &stop, &mut live)?;
     end::tell_unoptimised();
     Ok(climbed)

@@ -9,7 +9,7 @@
 use crate::exchange::{Asked, Exchange};
 use crate::plan::{Plan, Target};
 use crate::stream::Stream;
-use crate::tally::Failure;
+use crate::tally::{Failure, Sent};
 use std::collections::VecDeque;
 
 /// Where a connection stands.
@@ -24,17 +24,6 @@ pub(super) enum Stage {
     Open,
     /// It failed and is tried again at this moment.
     Paused(u64),
-}
-
-/// A request on its way.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sent {
-    /// The place of its target in the plan.
-    pub(super) target: u32,
-    /// When it should have started.
-    pub(super) due: u64,
-    /// When it was sent.
-    pub(super) sent: u64,
 }
 
 /// What a redirect asks for.
@@ -88,31 +77,17 @@ impl<Protocol: Exchange> Connection<Protocol> {
 
     /// Closes the socket and forgets what belonged to it but the hop, which goes on elsewhere; closing takes it out of epoll too.
     pub(super) fn reset(&mut self) {
-        let mut sent = std::mem::take(&mut self.sent);
-        sent.clear();
-        *self = Connection {
-            lane: self.lane,
-            address: self.address,
-            passed: self.passed,
-            generation: self.generation.wrapping_add(1),
-            free_since: self.free_since,
-            fruitless: self.fruitless,
-            hop: self.hop.take(),
-            sent,
-            ..Connection::default()
-        };
+        self.generation = self.generation.wrapping_add(1);
+        (self.stage, self.stream, self.claim) = (Stage::Unopened, None, None);
+        (self.is_used, self.is_listed, self.is_answered) = (false, false, false);
+        self.exchange = Protocol::default();
+        self.sent.clear();
     }
 
     /// What has failed if it is not opened.
     pub(super) fn failure(&self) -> Failure {
         let is_shaking = |stream: &Stream| stream.is_connected() && !stream.is_open();
         if self.stream.as_ref().is_some_and(is_shaking) { Failure::Tls } else { Failure::Connect }
-    }
-
-    /// Whether another request can be on its way on it.
-    #[inline]
-    pub(super) fn has_room(&self, plan: &Plan) -> bool {
-        self.exchange.has_room(plan.pipeline)
     }
 
     /// When it must be looked at even if nothing happens on it.

@@ -7,7 +7,7 @@
 //! - local ports ran out: connections failed for want of an address here, not over there.
 
 use crate::outcome::{ALWAYS, Generator};
-use crate::plan::Mode;
+use crate::plan::Plan;
 use rustix::time::{ClockId, clock_gettime};
 
 /// The send lag, microseconds at the 99th percentile, past which an open loop is not what was asked for.
@@ -30,12 +30,13 @@ pub(crate) fn thread_cpu() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Why the figure is a floor, in words; `None` where it is a result. `latency` is the 99th percentile, microseconds.
+/// Why the figure is a floor, in words; `None` where it is a result. `latency` is the 99th percentile, microseconds, and
+/// `waited` the largest share of its time that a thread waited for a core.
 pub(crate) fn limits(
-    mode: Mode,
+    plan: &Plan,
     generator: &Generator,
     latency: u64,
-    threads: &[Share],
+    waited: f64,
     is_out_of_ports: bool,
 ) -> Option<String> {
     if is_out_of_ports {
@@ -45,69 +46,62 @@ pub(crate) fn limits(
     }
     if generator.is_busy() {
         let ran = generator.busiest_thread;
-        let waited = (generator.keenest_thread - ran).max(0.0);
-        let is_starved = waited > 1.0 - ALWAYS;
-        let more = match (threads.len() as u32) < generator.cores && !is_starved {
-            true => "give it more threads with -t",
-            false => "give it a machine of its own",
-        };
-        let starved = match is_starved {
-            true => format!(" and waited for a core {:.0} % of it", waited * 100.0),
-            false => String::new(),
-        };
+        let starved = starved(" and waited", generator.keenest_thread - ran);
+        let is_short_of_threads = plan.threads < generator.cores && starved.is_empty();
+        let more = if is_short_of_threads { "more threads with -t" } else { "a machine of its own" };
         let ran = ran * 100.0;
-        return Some(format!("the generator's busiest thread ran {ran:.0} % of the time{starved}: {more}"));
-    }
-    let is_late = generator.send_lag_p99 > LAG && generator.send_lag_p99 as f64 > NOTABLE * latency as f64;
-    if matches!(mode, Mode::Open { .. }) && is_late {
-        let waited = threads.iter().map(|share| share.waited).fold(0.0, f64::max);
-        let why = if waited > 1.0 - ALWAYS {
-            format!(", as its threads waited for a core {:.0} % of the time", waited * 100.0)
-        } else {
-            String::new()
-        };
         return Some(format!(
-            "the generator sent one request in a hundred more than {:.1} ms late{why}",
-            generator.send_lag_p99 as f64 / 1000.0
+            "the generator's busiest thread ran {ran:.0} % of the time{starved}: give it {more}"
         ));
     }
-    None
+    let lag = generator.send_lag_p99;
+    let is_late = plan.is_open() && lag > LAG && lag as f64 > NOTABLE * latency as f64;
+    is_late.then(|| {
+        let (late, starved) = (lag as f64 / 1e3, starved(", as its threads waited", waited));
+        format!("the generator sent one request in a hundred more than {late:.1} ms late{starved}")
+    })
+}
+
+/// That threads waited for so much of the time, where that is no trifle.
+fn starved(who: &str, waited: f64) -> String {
+    match waited > 1.0 - ALWAYS {
+        true => format!("{who} for a core {:.0} % of the time", waited * 100.0),
+        false => String::new(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Arrivals;
+    use crate::plan::{Arrivals, Mode};
+    use crate::report::samples;
 
     #[test]
     fn a_busy_thread_a_late_schedule_and_missing_ports_make_a_floor() {
-        let open = Mode::Open { rate: 1.0, arrivals: Arrivals::Constant };
+        let (open, closed) = (Mode::Open { rate: 1.0, arrivals: Arrivals::Constant }, Mode::Closed);
+        let plan = |mode| Plan { mode, threads: 1, ..samples::plan() };
         let check = |mode, busiest_thread, send_lag_p99, ports, words: Option<&str>| {
             let waited = if busiest_thread == 0.5 { 0.45 } else { 0.05 };
             let keenest_thread = busiest_thread + waited;
             let generator =
                 Generator { busiest_thread, keenest_thread, send_lag_p99, cores: 2, ..Generator::default() };
-            let share = Share { ran: busiest_thread, waited: 0.5 };
-            let said = limits(mode, &generator, 14_000, &[share], ports);
+            let said = limits(&plan(mode), &generator, 14_000, 0.5, ports);
             match words {
                 Some(words) => assert!(said.as_deref().is_some_and(|said| said.contains(words)), "{said:?}"),
                 None => assert_eq!(said, None),
             }
         };
-        check(Mode::Closed, 0.84, 0, false, None);
-        check(Mode::Closed, 0.91, 0, false, Some("more threads"));
-        let starved = "ran 50 % of the time and waited for a core 45 % of it: give it a machine of its own";
-        check(Mode::Closed, 0.5, 0, false, Some(starved));
-        check(Mode::Closed, 0.2, 5_000, false, None);
+        check(closed, 0.84, 0, false, None);
+        check(closed, 0.91, 0, false, Some("more threads"));
+        let starved =
+            "ran 50 % of the time and waited for a core 45 % of the time: give it a machine of its own";
+        check(closed, 0.5, 0, false, Some(starved));
+        check(closed, 0.2, 5_000, false, None);
         check(open, 0.2, 1_000, false, None);
         check(open, 0.2, 1_500, false, Some("1.5 ms late, as its threads waited for a core 50 %"));
-        check(Mode::Closed, 0.2, 0, true, Some("local ports"));
+        check(closed, 0.2, 0, true, Some("local ports"));
         let late = Generator { send_lag_p99: 5_000, cores: 2, ..Generator::default() };
-        assert_eq!(
-            limits(open, &late, 4_000_000, &[Share::default()], false),
-            None,
-            "a trifle of four seconds"
-        );
+        assert_eq!(limits(&plan(open), &late, 4_000_000, 0.0, false), None, "a trifle of four seconds");
     }
 
     #[test]

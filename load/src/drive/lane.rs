@@ -2,8 +2,8 @@
 //!
 //! Never touches a socket. Next: `worker`.
 
-use crate::pace::Pace;
-use crate::plan::{Mode, Plan, Schedule, Way};
+use crate::pace::{Growth, Pace};
+use crate::plan::{Arrivals, Mode, Plan, Schedule, Way};
 use rustls::pki_types::ServerName;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -47,15 +47,15 @@ impl Lane {
         };
         let share = order.len() as f64 / whole as f64 / f64::from(parts);
         let phase = f64::from(part) / f64::from(parts);
-        let pace = match (plan.mode, &plan.schedule) {
-            (Mode::Closed, _) => None,
-            (Mode::Open { rate, arrivals }, None) => Some(Pace::new(rate * share, arrivals, phase, seed)),
-            (Mode::Open { arrivals, .. }, Some(Schedule::Stages(stages))) => {
-                Some(Pace::staged(stages, share, arrivals, phase, seed))
-            }
-            (Mode::Open { .. }, Some(Schedule::Log { moments, .. })) => {
-                Some(Pace::at(lines.iter().map(|line| moments[*line]).collect()))
-            }
+        let pace = |rate: f64, arrivals: Arrivals| {
+            let (growth, arrivals) = match &plan.schedule {
+                None => (Growth::Rate(1e9 / (rate * share)), arrivals),
+                Some(Schedule::Stages(stages)) => (Growth::of(stages, share), arrivals),
+                Some(Schedule::Log { moments, .. }) => {
+                    (Growth::Moments(lines.iter().map(|line| moments[*line]).collect()), Arrivals::Constant)
+                }
+            };
+            Pace::new(growth, arrivals, phase, seed)
         };
         let first = &plan.targets[places[0] as usize];
         // Threads begin at different places, so that they do not all ask for the same at once.
@@ -67,7 +67,10 @@ impl Lane {
             address: 0,
             name: first.tls.as_ref().and_then(|name| ServerName::try_from(name.clone()).ok()),
             way: first.way.clone(),
-            pace,
+            pace: match plan.mode {
+                Mode::Closed => None,
+                Mode::Open { rate, arrivals } => Some(pace(rate, arrivals)),
+            },
             free: VecDeque::new(),
             unopened: VecDeque::new(),
             returned: VecDeque::new(),

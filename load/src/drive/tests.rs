@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::outcome::Errors;
-use crate::plan::{Arrivals, Target, Way};
+use crate::plan::{Arrivals, Mode, Target, Way};
 use crate::target::{Ask, Permission, resolve};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

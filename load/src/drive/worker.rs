@@ -14,11 +14,9 @@ pub(super) use report::Report;
 use super::connection::{Connection, Stage};
 use super::cost;
 use super::lane::Lane;
-use super::{RunShared, is_open, nanoseconds};
-use crate::by_url::ByUrl;
+use super::{RunShared, nanoseconds};
 use crate::exchange::Exchange;
 use crate::machine::own_thread_waited;
-use crate::outcome::Http2Outcome;
 use crate::plan::Plan;
 use crate::tally::{Failure, TICK, Tally};
 use rustix::buffer::spare_capacity;
@@ -42,11 +40,6 @@ const LOOK: u64 = 1_000_000;
 /// Nanoseconds below which a wait is not worth a system call.
 const NO_WAIT: u64 = 3_000;
 
-/// Whether a request may be sent later than it should start.
-pub(super) fn has_service(plan: &Plan) -> bool {
-    is_open(plan) || !plan.keep_alive
-}
-
 /// See the module.
 pub(super) struct Worker<Protocol: Exchange> {
     epoll: OwnedFd,
@@ -59,7 +52,6 @@ pub(super) struct Worker<Protocol: Exchange> {
     /// What they share.
     room: Protocol::Room,
     tally: Tally,
-    by_url: ByUrl,
     buffer: Box<[u8]>,
     /// Connections that had more to read than one turn's worth.
     again: Vec<u32>,
@@ -76,8 +68,6 @@ pub(super) struct Worker<Protocol: Exchange> {
     /// CPU and waiting time when measuring began.
     cost_before: (u64, u64),
     is_out_of_ports: bool,
-    /// What is to be said of HTTP/2.
-    http2: Http2Outcome,
     /// Open loop: connections that were given requests, and may be given more before they are sent.
     unsent: Vec<u32>,
 }
@@ -87,7 +77,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
     pub(super) fn new(plan: &Plan, thread: u32) -> Result<Worker<Protocol>, Errno> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let mut timer = None;
-        if is_open(plan) {
+        if plan.is_open() {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let made = timerfd_create(TimerfdClockId::Monotonic, flags)?;
             let data = epoll::EventData::new_u64(TIMER);
@@ -107,8 +97,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
             lanes,
             connections,
             room: Protocol::Room::default(),
-            tally: Tally::new(has_service(plan)),
-            by_url: ByUrl::of(plan),
+            tally: Tally::of(plan),
             buffer: vec![0; BUFFER].into_boxed_slice(),
             again: Vec::new(),
             share,
@@ -120,7 +109,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
             timeout: nanoseconds(plan.timeout),
             cost_before: (0, 0),
             is_out_of_ports: false,
-            http2: Http2Outcome::default(),
             unsent: Vec::new(),
         })
     }
@@ -221,11 +209,9 @@ impl<Protocol: Exchange> Worker<Protocol> {
     fn begin(&mut self, run: &RunShared<'_>) {
         self.is_measuring = true;
         self.tally.begin();
-        self.by_url.clear();
-        self.http2 = Http2Outcome { allowed: self.http2.allowed, ..Http2Outcome::default() };
         self.cost_before = (cost::thread_cpu(), own_thread_waited());
         let mut on_their_way = 0;
-        if is_open(run.plan) {
+        if run.plan.is_open() {
             // What is still to be sent of the warm-up would keep the server busy with what is not counted.
             for lane in &mut self.lanes {
                 lane.skip_to(run.begin);
@@ -275,7 +261,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
     /// a closed one if it ends in it.
     #[inline]
     fn counts(&self, run: &RunShared<'_>, due: u64) -> bool {
-        !(self.is_measuring && is_open(run.plan) && due < run.begin)
+        !(self.is_measuring && run.plan.is_open() && due < run.begin)
     }
 
     /// A request is not waited for any longer: its latency is at least what it has waited, if it counts.
@@ -285,19 +271,14 @@ impl<Protocol: Exchange> Worker<Protocol> {
         }
     }
 
-    /// Counts a request that came to nothing good, if it counts.
-    fn fail(&mut self, run: &RunShared<'_>, due: u64, how: Failure) -> bool {
+    /// Counts a request that came to nothing good, if it counts; `target` is that of one that was sent.
+    fn fail(&mut self, run: &RunShared<'_>, due: u64, target: Option<u32>, how: Failure) -> bool {
         let counts = self.counts(run, due);
         if counts {
-            self.tally.failed(how);
-            self.finished();
+            self.tally.failed(how, target);
+            self.to_finish = self.to_finish.saturating_sub(1);
         }
         counts
-    }
-
-    #[inline]
-    fn finished(&mut self) {
-        self.to_finish = self.to_finish.saturating_sub(1);
     }
 
     /// Takes the right to send a request; none is left near the end of a counted run.

@@ -2,23 +2,13 @@
 //!
 //! A head whose block is octet for octet the one before, and depends on no table, means the same and is not decoded again.
 
-use super::Multiplex;
-use crate::exchange::{Broken, Event, HEAD};
+use super::{Multiplex, Told};
+use crate::exchange::{Broken, HEAD};
+use millstream_wire::Method;
+use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h2::error_code::ErrorCode::{self, ProtocolError};
 use millstream_wire::h2::field_rules::{FieldsError, decode_trailers};
 use millstream_wire::h2::response::decode_response;
-use millstream_wire::{FieldId, octets};
-
-/// Octets of a header block.
-const BLOCK: usize = 128 * 1024;
-
-/// A header block that CONTINUATION goes on with.
-#[derive(Debug)]
-pub(super) struct Block {
-    pub(super) stream: u32,
-    pub(super) octets: Vec<u8>,
-    pub(super) end: bool,
-}
 
 /// What a head says.
 #[derive(Debug, Clone, Copy)]
@@ -28,36 +18,9 @@ pub(super) struct HeadMeaning {
 }
 
 impl Multiplex {
-    pub(super) fn continuation(
-        &mut self,
-        stream: u32,
-        fragment: &[u8],
-        end_headers: bool,
-        now: u64,
-    ) -> Result<Option<Event>, Broken> {
-        let Some(mut block) = self.block.take().filter(|block| block.stream == stream) else {
-            return Err(Broken(ProtocolError, "an unexpected CONTINUATION frame"));
-        };
-        if block.octets.len() + fragment.len() > BLOCK || (fragment.is_empty() && !end_headers) {
-            return Err(Broken(ErrorCode::EnhanceYourCalm, "a header block without end"));
-        }
-        block.octets.extend_from_slice(fragment);
-        if end_headers {
-            return self.headers(stream, &block.octets, block.end, now);
-        }
-        self.block = Some(block);
-        Ok(None)
-    }
-
     /// A whole header block: a head, or trailers.
     #[inline]
-    pub(super) fn headers(
-        &mut self,
-        stream: u32,
-        block: &[u8],
-        end: bool,
-        now: u64,
-    ) -> Result<Option<Event>, Broken> {
+    pub(super) fn headers(&mut self, stream: u32, block: &[u8], end: bool, now: u64) -> Told {
         let place = self.opened(stream)?;
         if place.is_some_and(|place| self.streams[place].coming.status != 0) {
             return self.trailers(place, block, end);
@@ -78,15 +41,14 @@ impl Multiplex {
             _ => {}
         }
         (open.coming.status, open.coming.first_byte) = (meaning.status, now);
-        let has_body = !open.coming.is_head && meaning.status != 304;
-        open.announced = meaning.announced.filter(|_| has_body);
+        open.announced = meaning.announced.filter(|_| !open.coming.is_head);
         if let Some(kept) = &mut self.kept_answer {
             kept.head(self.fields.view(), open.announced);
         }
         Ok(if end { self.ended(place) } else { None })
     }
 
-    fn trailers(&mut self, place: Option<usize>, block: &[u8], end: bool) -> Result<Option<Event>, Broken> {
+    fn trailers(&mut self, place: Option<usize>, block: &[u8], end: bool) -> Told {
         self.last_meaning = None;
         if let Err(error) = decode_trailers(&mut self.decoder, block, &HEAD) {
             return self.bad_fields(place, error);
@@ -108,14 +70,10 @@ impl Multiplex {
         let was_empty = self.decoder.table_size() == 0;
         self.last_meaning = None;
         let status = decode_response(&mut self.decoder, block, &mut self.fields, &HEAD)?;
-        let mut lengths = self.fields.view().all(FieldId::ContentLength);
-        let announced = match (lengths.next(), lengths.next()) {
-            (None, _) => None,
-            (Some(text), None) => {
-                Some(octets::decimal(text).ok_or(FieldsError::Malformed("an invalid Content-Length"))?)
-            }
-            (Some(_), Some(_)) => return Err(FieldsError::Malformed("several Content-Length")),
-        };
+        // As a body of CGI one of HTTP/2 ends with its stream, or where its length says so.
+        let framing = framing::cgi(Method::Get, status, self.fields.view());
+        let framing = framing.map_err(|error| FieldsError::Malformed(error.what()))?;
+        let announced = if let Framing::Length(length) = framing { Some(length) } else { None };
         let meaning = HeadMeaning { status, announced };
         if was_empty && self.decoder.table_size() == 0 {
             self.last.clear();
@@ -125,7 +83,7 @@ impl Multiplex {
         Ok(meaning)
     }
 
-    fn bad_fields(&mut self, place: Option<usize>, error: FieldsError) -> Result<Option<Event>, Broken> {
+    fn bad_fields(&mut self, place: Option<usize>, error: FieldsError) -> Told {
         let what = match error {
             FieldsError::Compression(what) => return Err(Broken(ErrorCode::CompressionError, what)),
             FieldsError::Malformed(what) => what,

@@ -2,17 +2,20 @@
 //!
 //! Which streams there are decides what a frame means. Next: `heads`, for header blocks.
 
-use super::heads::Block;
-use super::{HALF, Multiplex, Table};
-use crate::exchange::{Broken, Event, Fault};
+use super::{HALF, Multiplex, Table, Told};
+use crate::exchange::{Broken, Came, Event, Fault};
+use millstream_wire::h2::block::{BadBlock, Block};
 use millstream_wire::h2::error_code::ErrorCode::{self, FlowControlError, ProtocolError};
 use millstream_wire::h2::frame::{Frame, FrameHead, HEAD_LENGTH};
 use millstream_wire::h2::read::{FrameError, read};
 use millstream_wire::h2::settings::{DEFAULT_MAX_FRAME_SIZE, SettingsPayload, Side};
 use millstream_wire::h2::write;
 
+/// Octets of a header block.
+const BLOCK: usize = 128 * 1024;
+
 impl Multiplex {
-    pub(super) fn frames(&mut self, bytes: &[u8], now: u64) -> Result<(usize, Option<Event>), Broken> {
+    pub(super) fn frames(&mut self, bytes: &[u8], now: u64) -> Came {
         // What a server says that does not speak HTTP/2.
         if !self.is_greeted && bytes.starts_with(b"HTTP/1.") {
             return Err(Broken(ErrorCode::Http11Required, "an answer in HTTP/1"));
@@ -45,7 +48,7 @@ impl Multiplex {
             Ok(None) => Ok(None),
             Ok(Some((frame, length))) => Ok(Some((length, self.frame(frame, now)?))),
             Err(FrameError::Stream { stream, code, what, consumed })
-                if self.is_greeted && self.block.is_none() =>
+                if self.is_greeted && !self.blocks.has_begun() =>
             {
                 let event = self.place(stream).map(|place| self.malformed(place, code, what));
                 Ok(Some((consumed, event)))
@@ -57,7 +60,7 @@ impl Multiplex {
     }
 
     /// Goes on with a frame whose beginning came before.
-    fn go_on_frame(&mut self, bytes: &[u8], now: u64) -> Result<(usize, Option<Event>), Broken> {
+    fn go_on_frame(&mut self, bytes: &[u8], now: u64) -> Came {
         let mut kept = std::mem::take(&mut self.kept);
         let length = FrameHead::peek(&kept).map_or(0, |head| head.length as usize);
         let taken = bytes.len().min((HEAD_LENGTH + length).saturating_sub(kept.len()));
@@ -71,26 +74,17 @@ impl Multiplex {
     }
 
     #[inline]
-    fn frame(&mut self, frame: Frame<'_>, now: u64) -> Result<Option<Event>, Broken> {
-        if self.block.is_some() && !matches!(frame, Frame::Continuation { .. }) {
-            return Err(Broken(ProtocolError, "another frame within a header block"));
-        }
+    fn frame(&mut self, frame: Frame<'_>, now: u64) -> Told {
+        let block = self.blocks.take(&frame, BLOCK).map_err(|BadBlock(code, what)| Broken(code, what))?;
         match frame {
             // RFC 9113 §3.4: SETTINGS come first.
             Frame::Settings { ack: false, payload } => self.settings(payload),
             _ if !self.is_greeted => Err(Broken(ProtocolError, "another frame before SETTINGS")),
             Frame::Data { stream, data, flow, end } => self.data(stream, data, flow, end),
-            Frame::Headers { stream, fragment, end_headers: true, end, .. } => {
-                self.headers(stream, fragment, end, now)
-            }
-            Frame::Headers { stream, fragment, end, .. } => {
-                self.opened(stream)?;
-                self.block = Some(Block { stream, octets: fragment.to_vec(), end });
-                Ok(None)
-            }
-            Frame::Continuation { stream, fragment, end_headers } => {
-                self.continuation(stream, fragment, end_headers, now)
-            }
+            Frame::Headers { .. } | Frame::Continuation { .. } => match block {
+                Some(Block { stream, octets, end }) => self.headers(stream, &octets, end, now),
+                None => Ok(None),
+            },
             Frame::WindowUpdate { stream, increment } => self.window_update(stream, increment),
             Frame::Reset { stream, code } => {
                 let Some(place) = self.opened(stream)? else { return Ok(None) };
@@ -120,7 +114,7 @@ impl Multiplex {
         }
     }
 
-    fn settings(&mut self, payload: SettingsPayload<'_>) -> Result<Option<Event>, Broken> {
+    fn settings(&mut self, payload: SettingsPayload<'_>) -> Told {
         let shift = self.server.apply(payload, Side::Server).map_err(|error| Broken(error.0, error.1))?;
         for stream in &mut self.streams {
             stream.window.shift(shift).map_err(|_| Broken(FlowControlError, "a window that is too large"))?;
@@ -135,7 +129,8 @@ impl Multiplex {
         }
         // Nothing can be asked here for now, and nobody says for how long.
         self.is_ending |= self.server.max_concurrent_streams == 0;
-        Ok((!std::mem::replace(&mut self.is_greeted, true)).then_some(Event::Greeted))
+        let is_first = !std::mem::replace(&mut self.is_greeted, true);
+        Ok(is_first.then_some(Event::Greeted(self.server.max_concurrent_streams)))
     }
 
     /// The place of a stream, if it is still there; one that was never opened is an error of the connection (RFC 9113 §5.1).
@@ -148,7 +143,7 @@ impl Multiplex {
     }
 
     #[inline]
-    fn data(&mut self, stream: u32, data: &[u8], flow: u32, end: bool) -> Result<Option<Event>, Broken> {
+    fn data(&mut self, stream: u32, data: &[u8], flow: u32, end: bool) -> Told {
         let place = self.opened(stream)?;
         self.received += flow;
         if self.received > HALF {
@@ -182,7 +177,7 @@ impl Multiplex {
         Event::Failed(place, Fault::Malformed(what))
     }
 
-    fn window_update(&mut self, stream: u32, increment: u32) -> Result<Option<Event>, Broken> {
+    fn window_update(&mut self, stream: u32, increment: u32) -> Told {
         const LARGE: &str = "a window that is too large";
         if stream == 0 {
             let told = self.window.increase(increment);

@@ -52,9 +52,12 @@ fn events(streams: &mut Multiplex, bytes: &[u8], piece: usize, asked: &Target) -
 /// A connection that was greeted with these settings, with so many streams, and nothing left to send.
 fn with_streams(settings: &[(u16, u32)], count: usize, asked: &Target) -> Multiplex {
     let mut streams = Multiplex::default();
+    assert!(!streams.greet());
     assert!(!streams.has_room(1), "the server's settings come first");
     let found = events(&mut streams, &greeting(settings), 3, asked);
-    assert_eq!(found, Ok(vec![Event::Greeted]));
+    let allowed = settings.iter().find(|(name, _)| *name == settings::MAX_CONCURRENT_STREAMS);
+    assert_eq!(found, Ok(vec![Event::Greeted(allowed.map_or(u32::MAX, |(_, value)| *value))]));
+    assert!(streams.greet());
     (0..count).for_each(|_| streams.open(0, asked));
     let length = streams.unsent(&|_| asked, &mut ()).len();
     assert_eq!(streams.sent(length, &|_| asked), count);

@@ -20,17 +20,13 @@ pub struct Http2Outcome {
 }
 
 impl Http2Outcome {
-    /// What several threads have to say.
-    pub fn together<'a>(parts: impl Iterator<Item = &'a Http2Outcome>) -> Http2Outcome {
-        let mut all = Http2Outcome::default();
-        for part in parts {
-            all.allowed = all.allowed.into_iter().chain(part.allowed).min();
-            all.going_away += part.going_away;
-            for (name, count) in &part.resets {
-                *all.resets.entry(name.clone()).or_default() += count;
-            }
-            all.broken = all.broken.or_else(|| part.broken.clone());
+    /// Adds what another thread has to say.
+    pub fn add(&mut self, other: &Http2Outcome) {
+        self.allowed = self.allowed.into_iter().chain(other.allowed).min();
+        self.going_away += other.going_away;
+        for (name, count) in &other.resets {
+            *self.resets.entry(name.clone()).or_default() += count;
         }
-        all
+        self.broken = self.broken.take().or_else(|| other.broken.clone());
     }
 }

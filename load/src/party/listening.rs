@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 pub struct Listener {
     /// The eldest of them: a master where there are workers.
     pub id: u32,
-    /// Its command's name.
+    /// Its command's name, at most 15 bytes of it; `?` where it is unknown.
     pub name: String,
     /// All of them, lowest id first.
     pub processes: Vec<u32>,
@@ -29,10 +29,7 @@ impl std::fmt::Display for Listener {
 impl Listener {
     /// Whether it only hands connections on to a server elsewhere (a container's port), so that its CPU is not the server's.
     pub fn is_relay(&self) -> bool {
-        matches!(
-            self.name.as_str(),
-            "docker-proxy" | "rootlessport" | "pasta" | "slirp4netns" | "ssh" | "sshd"
-        )
+        ["docker-proxy", "rootlessport", "pasta", "slirp4netns", "ssh", "sshd"].contains(&self.name.as_str())
     }
 }
 
@@ -47,7 +44,8 @@ pub fn listener(address: SocketAddr) -> Option<Listener> {
     processes.sort_unstable();
     let is_child = |id: &&u32| process_table::parent(**id).is_some_and(|parent| processes.contains(&parent));
     let id = *processes.iter().find(|id| !is_child(id))?;
-    Some(Listener { id, name: process_table::name(id), processes })
+    let name = process_table::stat(id).map_or_else(|| "?".to_owned(), |stat| stat.comm);
+    Some(Listener { id, name, processes })
 }
 
 /// Whether anybody listens on an address of this machine, seen or not.

@@ -94,11 +94,12 @@ impl Meter {
         let [first, last] = self.glances.as_slice() else { return Metered::default() };
         let spent = last.accounts.iter().zip(&first.accounts).map(|(last, first)| last.since(first));
         let seconds = last.at.duration_since(first.at).as_secs_f64();
+        let (machine_busy, stolen) = last.cores.since(first.cores);
         Metered {
             seconds,
             parties: self.parties.iter().map(|(name, _)| *name).zip(spent).collect(),
-            machine_busy: last.cores.busy_since(first.cores),
-            stolen: last.cores.stolen_since(first.cores),
+            machine_busy,
+            stolen,
             opened_per_second: last.opened.saturating_sub(first.opened) as f64
                 / seconds.max(f64::MIN_POSITIVE),
         }

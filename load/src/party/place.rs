@@ -11,9 +11,9 @@ use millstream_conf::model::User;
 use millstream_net::privileges;
 use rustix::fs::{Gid, chown};
 use rustix::process::{getegid, geteuid};
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Files that are in memory, where the system has this.
@@ -58,7 +58,7 @@ impl Place {
         owner.try_lock()?;
         fs::rename(path.join(UNLOCKED), path.join(OWNER))?;
         let lower = path.join(LOWER);
-        DirBuilder::new().mode(0o755).create(&lower)?;
+        fs::create_dir(&lower)?;
         // Whatever the umask is.
         fs::set_permissions(&lower, Permissions::from_mode(0o755))?;
         fs::set_permissions(path, Permissions::from_mode(0o700))?;
@@ -112,14 +112,11 @@ pub fn clear_away() -> usize {
 pub(super) fn clear_away_in(parent: &Path) -> usize {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
-    named
-        .filter(|entry| {
-            left_by_the_dead(&entry.path()).is_some_and(|_owner| {
-                // The lock is held meanwhile, so that two who clear away do not meet.
-                fs::remove_dir_all(entry.path()).is_ok()
-            })
-        })
-        .count()
+    // The lock is held meanwhile, so that two who clear away do not meet.
+    let cleared = named.filter(|entry| {
+        left_by_the_dead(&entry.path()).is_some_and(|_owner| fs::remove_dir_all(entry.path()).is_ok())
+    });
+    cleared.count()
 }
 
 /// The lock of a directory whose owner is dead; `None`: he is not, or it is not known to be such a directory.

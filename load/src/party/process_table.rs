@@ -14,11 +14,6 @@ pub(super) fn parent(id: u32) -> Option<u32> {
     u32::try_from(stat(id)?.ppid).ok()
 }
 
-/// The command's name, at most 15 bytes of it; `?` where it is unknown.
-pub(super) fn name(id: u32) -> String {
-    stat(id).map_or_else(|| "?".to_owned(), |stat| stat.comm)
-}
-
 /// Everything that runs.
 pub(super) fn all() -> impl Iterator<Item = Process> {
     all_processes().into_iter().flatten().flatten()

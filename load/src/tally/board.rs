@@ -121,11 +121,10 @@ impl BoardState {
         if let Some((_, kept)) = self.recent.iter_mut().find(|(kept, _)| *kept == number) {
             return kept.add(tick);
         }
-        let oldest = if self.recent.len() >= KEPT { self.recent.pop_front() } else { None };
-        let mut fresh = oldest.map_or_else(|| Counted::of(histogram::empty()), |(_, tick)| tick);
-        fresh.clear();
-        fresh.add(tick);
-        self.recent.push_back((number, fresh));
+        self.recent.push_back((number, tick.clone()));
+        if self.recent.len() > KEPT {
+            self.recent.pop_front();
+        }
     }
 
     /// Makes one part of two.

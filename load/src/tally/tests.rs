@@ -4,22 +4,18 @@ use super::*;
 
 const MILLISECOND: u64 = 1_000_000;
 
-fn moments(due: u64, sent: u64, end: u64) -> Moments {
-    Moments {
-        due: due * MILLISECOND,
-        sent: sent * MILLISECOND,
-        first_byte: end * MILLISECOND,
-        end: end * MILLISECOND,
-    }
+fn answered(tally: &mut Tally, due: u64, sent: u64, end: u64) {
+    let request = Sent { target: 0, due: due * MILLISECOND, sent: sent * MILLISECOND };
+    tally.answered(request, end * MILLISECOND, end * MILLISECOND);
 }
 
 #[test]
 fn latency_counts_from_when_a_request_should_have_started_and_service_from_when_it_was_sent() {
     let board = Board::new(None);
     let mut tally = Tally::new(true);
-    tally.answered(moments(0, 70, 100));
+    answered(&mut tally, 0, 70, 100);
     tally.flush(&board, 0);
-    assert_eq!(tally.latency.max() / 1000, 100);
+    assert_eq!(tally.total.latency.max() / 1000, 100);
     assert_eq!(tally.service().max() / 1000, 30);
     assert_eq!(tally.first_byte.max() / 1000, 30);
 }
@@ -28,13 +24,13 @@ fn latency_counts_from_when_a_request_should_have_started_and_service_from_when_
 fn what_was_counted_while_warming_up_is_shown_and_not_kept() {
     let board = Board::new(None);
     let mut tally = Tally::new(false);
-    tally.answered(moments(0, 0, 5));
+    answered(&mut tally, 0, 0, 5);
     tally.arrived(200, 10);
     tally.flush(&board, -1);
     tally.begin();
-    tally.answered(moments(0, 0, 7));
+    answered(&mut tally, 0, 0, 7);
     tally.arrived(204, 0);
-    tally.failed(Failure::Timeout);
+    tally.failed(Failure::Timeout, None);
     tally.flush(&board, 0);
     let counts = tally.counts();
     assert_eq!((counts.answers, counts.bytes_body, counts.errors.timeout), (1, 0, 1));
@@ -55,7 +51,7 @@ fn threads_add_up() {
     for thread in 1..=3u64 {
         let mut tally = Tally::new(false);
         for n in 0..thread * 10 {
-            tally.answered(moments(0, 0, 1 + n));
+            answered(&mut tally, 0, 0, 1 + n);
             tally.arrived(200, 100);
         }
         tally.flush(&board, 3);
@@ -63,7 +59,7 @@ fn threads_add_up() {
     }
     assert_eq!(all.counts().answers, 60);
     assert_eq!(all.counts().statuses[&200], 60);
-    assert_eq!(all.latency.len(), 60);
+    assert_eq!(all.total.latency.len(), 60);
     let slices = board.slices(1.0);
     assert_eq!(slices.len(), 4, "empty ones before it are there");
     assert_eq!((slices[3].answers, slices[0].answers), (60, 0));
@@ -74,7 +70,7 @@ fn a_run_of_any_length_has_at_most_a_minute_of_slices_that_lose_nothing() {
     let board = Board::new(None);
     let mut tally = Tally::new(false);
     for number in 0..1234 {
-        tally.answered(moments(0, 0, 3));
+        answered(&mut tally, 0, 0, 3);
         tally.flush(&board, number);
     }
     let slices = board.slices(123.35);

@@ -5,8 +5,12 @@
 //! connections. Next: `drive::worker`, which sends it.
 
 use super::Url;
+use crate::http2_request::HEAD;
 use crate::plan::{PlanError, Target};
+use millstream_wire::h1::encode;
+use millstream_wire::h1::head::{Progress, RequestHead};
 use millstream_wire::reference::Reference;
+use millstream_wire::{FieldId, Version};
 
 /// Whether a status is a redirect that can be followed.
 pub fn is_redirect(status: u16) -> bool {
@@ -36,29 +40,27 @@ pub fn redirected(from: &Target, status: u16, location: &str) -> Result<Target, 
 
 /// The request with another target and, where the redirect says so, as a GET without a body.
 fn request(from: &Target, status: u16, target: &str) -> Option<Vec<u8>> {
-    let end = from.request.windows(4).position(|bytes| bytes == b"\r\n\r\n")? + 4;
-    let (head, body) = from.request.split_at(end);
-    let head = std::str::from_utf8(head).ok()?;
-    let mut lines = head.split_terminator("\r\n");
-    let method = lines.next()?.split(' ').next()?;
+    let (bytes, mut head) = (&from.request[..], RequestHead::default());
+    head.parse(bytes, &HEAD).ok().filter(|progress| *progress == Progress::Complete)?;
+    let method = head.method_text.of(bytes);
     let becomes_get = match status {
-        301 | 302 => method == "POST",
-        303 => method != "HEAD",
+        301 | 302 => method == b"POST",
+        303 => method != b"HEAD",
         _ => false,
     };
-    let mut out = format!("{} {target} HTTP/1.1\r\n", if becomes_get { "GET" } else { method });
-    let of_a_body = |line: &str| {
-        let name = line.split(':').next().unwrap_or_default();
-        ["content-length", "content-type"].iter().any(|field| name.eq_ignore_ascii_case(field))
-    };
-    for line in lines.filter(|line| !(becomes_get && of_a_body(line))) {
-        out.push_str(line);
-        out.push_str("\r\n");
+    let mut out = Vec::new();
+    encode::request_line(
+        &mut out,
+        if becomes_get { b"GET" } else { method },
+        target.as_bytes(),
+        Version::Http11,
+    );
+    let is_of_a_body = |id| matches!(id, FieldId::ContentLength | FieldId::ContentType);
+    for (_, name, value) in head.view(bytes).iter().filter(|(id, ..)| !(becomes_get && is_of_a_body(*id))) {
+        encode::field(&mut out, name, value);
     }
-    let mut out = out.into_bytes();
-    if !becomes_get {
-        out.extend_from_slice(body);
-    }
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(if becomes_get { &[] } else { &bytes[head.length..] });
     Some(out)
 }
 

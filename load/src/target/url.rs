@@ -1,5 +1,12 @@
 //! An http or https URL in its parts (RFC 3986, RFC 9110 §4.2), as much of it as a request needs.
 
+use millstream_wire::host::{self, HostPort};
+use millstream_wire::{octets, target};
+
+/// What is wrong with what stands in front of the path.
+const AUTHORITY: &str =
+    "its host must be a name or an address (IPv6 in brackets), and its port one between 1 and 65535";
+
 /// What a URL says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
@@ -34,56 +41,28 @@ impl Url {
         if authority.contains('@') {
             return Err("a user in a URL is not sent: write -H 'Authorization: …'");
         }
-        let (host, port) = host_and_port(authority)?;
-        let port = match port {
-            None | Some("") if is_https => 443,
-            None | Some("") => 80,
-            Some(digits) => digits
-                .parse()
-                .ok()
-                .filter(|&port| port > 0 && digits.bytes().all(|byte| byte.is_ascii_digit()))
-                .ok_or("its port is none between 1 and 65535")?,
+        if authority.is_empty() {
+            return Err("it names no host");
+        }
+        let HostPort { host, port } = host::validate(authority.as_bytes()).map_err(|_| AUTHORITY)?;
+        let port = match port.unwrap_or_default() {
+            b"" if is_https => 443,
+            b"" => 80,
+            digits => octets::decimal(digits).filter(|port| *port > 0).ok_or(AUTHORITY)? as u16,
         };
         if path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
             return Err("it has a space or a control character; write %20");
         }
-        let mut target = if path.starts_with('/') { String::new() } else { "/".to_owned() };
-        for byte in path.bytes() {
-            match byte {
-                0x80.. => target.push_str(&format!("%{byte:02X}")),
-                _ => target.push(char::from(byte)),
-            }
-        }
-        Ok(Url { is_https, host: host.to_owned(), port, authority: authority.to_owned(), target })
+        let root = if path.starts_with('/') { "" } else { "/" };
+        let target = root.to_owned() + &escaped(path.as_bytes());
+        let host = authority[..host.len()].trim_matches(['[', ']']).to_owned();
+        Ok(Url { is_https, host, port, authority: authority.to_owned(), target })
     }
 }
 
-/// Writes a byte as a URL has it: what no URL may have in it in percent.
-pub(crate) fn push_byte(out: &mut String, byte: u8) {
-    match byte {
-        b'!'..=b'~' if !b"\"#<>\\^`{|}".contains(&byte) => out.push(char::from(byte)),
-        _ => out.push_str(&format!("%{byte:02X}")),
-    }
-}
-
-fn host_and_port(authority: &str) -> Result<(&str, Option<&str>), &'static str> {
-    if let Some(rest) = authority.strip_prefix('[') {
-        let (host, rest) = rest.split_once(']').ok_or("its address lacks the closing bracket")?;
-        host.parse::<std::net::Ipv6Addr>().map_err(|_| "what stands in brackets is no IPv6 address")?;
-        return match rest.strip_prefix(':') {
-            Some(port) => Ok((host, Some(port))),
-            None if rest.is_empty() => Ok((host, None)),
-            None => Err("behind the bracket only a port can stand"),
-        };
-    }
-    let (host, port) = match authority.split_once(':') {
-        Some((host, port)) => (host, Some(port)),
-        None => (authority, None),
-    };
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    match host {
-        "" => Err("it names no host"),
-        _ if !host.bytes().all(is_name) => Err("its host has characters that no name has"),
-        _ => Ok((host, port)),
-    }
+/// As a URL has it: what no URL may have in it in percent.
+pub(crate) fn escaped(text: &[u8]) -> String {
+    let mut out = Vec::new();
+    target::encode_raw(text, &mut out);
+    String::from_utf8(out).expect("all but ASCII is escaped")
 }

@@ -8,6 +8,7 @@ use super::ongoing::{Answer, Ongoing};
 use millstream_net::streams::BadBody;
 use millstream_wire::Headers;
 use millstream_wire::h1::head::HeadLimits;
+use millstream_wire::h2::block::{BadBlock, Block, Blocks};
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::field_rules::{FieldsError, decode_trailers};
 use millstream_wire::h2::frame::Frame;
@@ -41,10 +42,15 @@ fn check_protocol(input: &[u8]) -> Result<(), Broken> {
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     decoder: HpackDecoder,
-    /// A header block of which more is to come, with its stream, and whether nothing follows it.
-    block: Option<(u32, bool, Vec<u8>)>,
+    blocks: Blocks,
     /// Whether its SETTINGS have come, which stand before all else (RFC 9113 §3.4).
     has_begun: bool,
+}
+
+impl From<BadBlock> for Broken {
+    fn from(BadBlock(code, what): BadBlock) -> Broken {
+        Broken(code, what)
+    }
 }
 
 impl Reader {
@@ -64,7 +70,9 @@ impl Reader {
                 Err(FrameError::Connection(code, what)) => return Err(Broken(code, what)),
                 Err(FrameError::Stream { stream, code, what, consumed }) => {
                     at += consumed;
-                    self.check_block(None)?;
+                    if self.blocks.has_begun() {
+                        return Err(self.blocks.interrupted().into());
+                    }
                     match link.ongoing(stream) {
                         Some(call) => give_up(&call, code, Lost::Broken(what)),
                         None => link.carrier.frame(|out| write::reset(out, stream, code)),
@@ -80,26 +88,16 @@ impl Reader {
         {
             return Err(Broken(ErrorCode::ProtocolError, "no SETTINGS at first"));
         }
-        let continued = match frame {
-            Frame::Continuation { stream, .. } => Some(stream),
-            _ => None,
-        };
-        self.check_block(continued)?;
+        let block = self.blocks.take(&frame, LIMITS.total)?;
         match frame {
             Frame::Data { stream, data, flow, end } => take_data(link, stream, data, flow, end),
-            Frame::Headers { stream, fragment, end_headers, end, .. } => {
-                if link.is_idle_stream(stream) {
-                    return Err(Broken(ErrorCode::ProtocolError, "a response on a stream that is not open"));
-                }
-                if end_headers {
-                    return self.take_block(link, stream, end, fragment);
-                }
-                self.block = Some((stream, end, fragment.to_vec()));
-                Ok(())
+            Frame::Headers { stream, .. } if link.is_idle_stream(stream) => {
+                Err(Broken(ErrorCode::ProtocolError, "a response on a stream that is not open"))
             }
-            Frame::Continuation { fragment, end_headers, .. } => {
-                self.go_on_block(link, fragment, end_headers)
-            }
+            Frame::Headers { .. } | Frame::Continuation { .. } => match block {
+                Some(Block { stream, octets, end }) => self.take_block(link, stream, end, &octets),
+                None => Ok(()),
+            },
             Frame::WindowUpdate { stream, increment } => widen(link, stream, increment),
             Frame::Settings { ack: true, .. } | Frame::Ping { ack: true, .. } => Ok(()),
             Frame::Settings { payload, .. } => take_settings(link, payload),
@@ -117,31 +115,6 @@ impl Reader {
             }
             Frame::Priority { .. } | Frame::PriorityUpdate { .. } | Frame::Unknown { .. } => Ok(()),
         }
-    }
-
-    /// Between the frames of a header block no other may stand (RFC 9113 §4.3).
-    fn check_block(&self, continued: Option<u32>) -> Result<(), Broken> {
-        match &self.block {
-            Some((stream, ..)) if continued != Some(*stream) => {
-                Err(Broken(ErrorCode::ProtocolError, "a frame in the middle of a header block"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn go_on_block(&mut self, link: &Link, fragment: &[u8], is_whole: bool) -> Result<(), Broken> {
-        let Some((stream, is_last, mut bytes)) = self.block.take() else {
-            return Err(Broken(ErrorCode::ProtocolError, "a CONTINUATION frame that continues nothing"));
-        };
-        bytes.extend_from_slice(fragment);
-        if is_whole {
-            return self.take_block(link, stream, is_last, &bytes);
-        }
-        if bytes.len() > LIMITS.total || fragment.is_empty() {
-            return Err(Broken(ErrorCode::EnhanceYourCalm, "an endless header block"));
-        }
-        self.block = Some((stream, is_last, bytes));
-        Ok(())
     }
 
     /// A block is there as a whole: a head, or what stands behind a body. The table goes on with it whoever wants it.

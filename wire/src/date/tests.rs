@@ -27,6 +27,22 @@ fn the_three_formats_of_the_rfc_are_read() {
 }
 
 #[test]
+fn what_logs_write_is_read_again() {
+    for offset in [0, 3600, -9 * 3600 - 1800] {
+        assert_eq!(parse_clf(&format_clf(EXAMPLE, offset)), Some(EXAMPLE), "{offset}");
+    }
+    for text in [
+        "",
+        "nonsense",
+        "06/Nov/1994:08:49:37 0000",
+        "06/Nov/1994 08:49:37 +0000",
+        "31/Feb/1994:08:49:37 +0000",
+    ] {
+        assert_eq!(parse_clf(text.as_bytes()), None, "{text}");
+    }
+}
+
+#[test]
 fn what_is_no_date_is_none() {
     for text in [
         "",

@@ -14,6 +14,7 @@ pub mod window;
 pub mod settings;
 pub mod frame;
 pub mod read;
+pub mod block;
 pub mod write;
 pub mod hpack;
 pub mod priority;

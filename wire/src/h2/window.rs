@@ -10,8 +10,8 @@ pub const LARGEST: u32 = 0x7fff_ffff;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadWindow;
 
-/// Octets that one side may send. A smaller initial window can make it negative (§6.9.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Octets that one side may send; by default none. A smaller initial window can make it negative (§6.9.2).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Window(i64);
 
 impl Window {

@@ -117,7 +117,7 @@ fn once(
             // It says how long it is, so it has an end.
             Err(ProbeError::Large(address, _)) => return Ok((address, None)),
             Err(ProbeError::Stopped) => return Err(STOPPED),
-            Err(error) => return Err(error.told_of(&asked).into()),
+            Err(error) => return Err(error.to_string().into()),
         };
         if hops < redirects
             && target::is_redirect(answer.status)

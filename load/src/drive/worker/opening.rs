@@ -1,8 +1,8 @@
 //! Connections from nothing to open, and back where they fail.
 
 use super::Worker;
+use crate::drive::RunShared;
 use crate::drive::connection::Stage;
-use crate::drive::{RunShared, is_open};
 use crate::exchange::Exchange;
 use crate::stream::Stream;
 use crate::tally::Failure;
@@ -22,10 +22,10 @@ impl<Protocol: Exchange> Worker<Protocol> {
     /// pipelining all are opened at once, because room on an open one does not mean that it is free.
     pub(super) fn start(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
         let connection = &mut self.connections[number];
-        let is_kept = run.plan.keep_alive && (!is_open(run.plan) || run.plan.pipeline > 1);
+        let is_kept = run.plan.keep_alive && (!run.plan.is_open() || run.plan.pipeline > 1);
         if let Some(due) = connection.next_hop() {
             connection.claim = Some(due);
-        } else if is_open(run.plan) && !is_kept {
+        } else if run.plan.is_open() && !is_kept {
             connection.free_since = now;
             return self.list(number);
         } else if !is_kept {
@@ -111,7 +111,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
     /// The connection is there; over HTTP/2 it greets the server first, and comes here again.
     pub(super) fn opened(&mut self, run: &RunShared<'_>, number: usize, now: u64) {
         let connection = &mut self.connections[number];
-        if !connection.exchange.is_greeted() {
+        if !connection.exchange.greet() {
             if !connection.stream.as_ref().is_some_and(Stream::is_http2) {
                 return self.connect_failed(run, number, Failure::Tls, now);
             }
@@ -153,14 +153,14 @@ impl<Protocol: Exchange> Worker<Protocol> {
         self.next_look = self.next_look.min(now + PAUSE);
         let missed = match claim {
             Some(due) => Some(due),
-            None if is_open(run.plan) => {
+            None if run.plan.is_open() => {
                 let due = self.due(run, place, now);
                 due.inspect(|due| self.take_due(run, place, *due))
             }
             None => self.may_send().then_some(now),
         };
         if let Some(due) = missed {
-            self.fail(run, due, how);
+            self.fail(run, due, None, how);
         }
     }
 }

@@ -5,11 +5,11 @@
 //! after the other without an answer has refused. Next: `crate::exchange`, which says what came.
 
 use super::Worker;
-use crate::drive::connection::{Connection, Hop, Sent, Stage, asked};
-use crate::drive::{RunShared, is_open};
+use crate::drive::RunShared;
+use crate::drive::connection::{Connection, Hop, Stage, asked};
 use crate::exchange::{Answer, Broken, Event, Exchange, Fault};
 use crate::plan::Target;
-use crate::tally::{Failure, Moments};
+use crate::tally::{Failure, Sent};
 use crate::target::{is_redirect, redirected};
 use millstream_wire::h2::error_code::ErrorCode;
 use std::io::ErrorKind;
@@ -85,10 +85,10 @@ impl<Protocol: Exchange> Worker<Protocol> {
                     return false;
                 }
             }
-            Event::Greeted => {
-                let allowed = connection.exchange.allowed();
+            Event::Greeted(allowed) => {
                 if allowed < run.plan.pipeline {
-                    self.http2.allowed = Some(self.http2.allowed.unwrap_or(u32::MAX).min(allowed));
+                    let least = &mut self.tally.http2.allowed;
+                    *least = Some(least.unwrap_or(u32::MAX).min(allowed));
                 }
                 if allowed > 0 {
                     self.opened(run, number, now);
@@ -102,16 +102,17 @@ impl<Protocol: Exchange> Worker<Protocol> {
                     Fault::ShortBody => Failure::ShortBody,
                 };
                 let counts = self.fail_at(run, number, place, how);
+                let http2 = &mut self.tally.http2;
                 match fault {
                     Fault::Reset(code) if counts => {
-                        *self.http2.resets.entry(code.name().to_owned()).or_default() += 1;
+                        *http2.resets.entry(code.name().to_owned()).or_default() += 1
                     }
-                    Fault::Malformed(what) => _ = self.http2.broken.get_or_insert_with(|| what.to_owned()),
+                    Fault::Malformed(what) => _ = http2.broken.get_or_insert_with(|| what.to_owned()),
                     _ => {}
                 }
             }
             Event::GoneAway { unanswered, is_first } => {
-                self.http2.going_away += u64::from(is_first);
+                self.tally.http2.going_away += u64::from(is_first);
                 let from = connection.sent.len().saturating_sub(unanswered);
                 self.ask_again(run, number, from, usize::MAX);
             }
@@ -132,15 +133,22 @@ impl<Protocol: Exchange> Worker<Protocol> {
         let Some(sent) = connection.sent.remove(place) else { return };
         (connection.is_answered, connection.fruitless) = (true, 0);
         let hop = connection.hop.take();
-        if run.plan.redirects > 0
-            && is_redirect(answer.status)
-            && let Some(location) = connection.exchange.take_location()
-        {
-            return self.follow(run, number, hop, sent, answer, &location);
+        let (target, first, count) = match &hop {
+            None => (&run.plan.targets[sent.target as usize], sent, 0),
+            Some(hop) => (&hop.target, hop.first, hop.count),
+        };
+        let is_followed = run.plan.redirects > 0 && is_redirect(answer.status);
+        let location = if is_followed { connection.exchange.take_location() } else { None };
+        let Some(location) = location else { return self.settle(run, target, first, answer, now) };
+        if self.counts(run, first.due) {
+            self.tally.arrived(answer.status, answer.body);
+            self.tally.counts.redirects += 1;
         }
-        match hop {
-            None => self.settle(run, &run.plan.targets[sent.target as usize], sent, answer, now),
-            Some(hop) => self.settle(run, &hop.target, hop.first, answer, now),
+        match redirected(target, answer.status, &location) {
+            Ok(target) if count < run.plan.redirects => {
+                self.connections[number].hop = Some(Box::new(Hop { target, count: count + 1, first }));
+            }
+            _ => _ = self.fail(run, first.due, Some(first.target), Failure::Redirect),
         }
     }
 
@@ -152,58 +160,19 @@ impl<Protocol: Exchange> Worker<Protocol> {
         }
         self.tally.arrived(answer.status, answer.body);
         if !target.expect.allows(answer.status) {
-            self.fail_sent(run, sent, Failure::Status);
+            self.fail(run, sent.due, Some(sent.target), Failure::Status);
         } else if !answer.is_body_right {
-            self.fail_sent(run, sent, Failure::Body);
+            self.fail(run, sent.due, Some(sent.target), Failure::Body);
         } else {
-            let Sent { due, sent, target } = sent;
-            self.tally.answered(Moments { due, sent, first_byte: answer.first_byte, end: now });
-            if let Some(row) = self.by_url.row(target) {
-                row.answered(now.saturating_sub(due));
-            }
-            self.finished();
+            self.tally.answered(sent, answer.first_byte, now);
+            self.to_finish = self.to_finish.saturating_sub(1);
         }
     }
 
-    /// A redirect is followed, or cannot be: then the request has failed.
-    fn follow(
-        &mut self,
-        run: &RunShared<'_>,
-        number: usize,
-        hop: Option<Box<Hop>>,
-        sent: Sent,
-        answer: Answer,
-        location: &str,
-    ) {
-        if self.counts(run, sent.due) {
-            self.tally.arrived(answer.status, answer.body);
-            self.tally.counts.redirects += 1;
-        }
-        let (from, count, first) = match &hop {
-            None => (&run.plan.targets[sent.target as usize], 1, sent),
-            Some(hop) => (&hop.target, hop.count + 1, hop.first),
-        };
-        match redirected(from, answer.status, location) {
-            Ok(target) if count <= run.plan.redirects => {
-                self.connections[number].hop = Some(Box::new(Hop { target, count, first }));
-            }
-            _ => _ = self.fail_sent(run, sent, Failure::Redirect),
-        }
-    }
-
-    /// A request on its way came to nothing good; whether that counts.
-    fn fail_sent(&mut self, run: &RunShared<'_>, sent: Sent, how: Failure) -> bool {
-        let counts = self.fail(run, sent.due, how);
-        if let Some(row) = self.by_url.row(sent.target).filter(|_| counts) {
-            row.errors.count(how);
-        }
-        counts
-    }
-
-    /// The same of the one at this place.
+    /// The request at this place came to nothing good; whether that counts.
     fn fail_at(&mut self, run: &RunShared<'_>, number: usize, place: usize, how: Failure) -> bool {
         let sent = self.connections[number].sent.remove(place);
-        sent.is_some_and(|sent| self.fail_sent(run, sent, how))
+        sent.is_some_and(|sent| self.fail(run, sent.due, Some(sent.target), how))
     }
 
     /// Requests from this place on that nobody has promised to answer are sent again elsewhere (RFC 9112 §9.3.2, RFC 9113 §6.8).
@@ -213,11 +182,11 @@ impl<Protocol: Exchange> Worker<Protocol> {
         for place in from.. {
             let Some(sent) = self.connections[number].sent.remove(from) else { return };
             self.tally.counts.resent += u64::from(place < gone_out && self.counts(run, sent.due));
-            if is_open(run.plan) {
+            if run.plan.is_open() {
                 self.lanes[lane].returned.push_back(sent.due);
             }
             // What an open loop sent before measuring is of nobody's number.
-            if !is_open(run.plan) || sent.due >= run.begin {
+            if !run.plan.is_open() || sent.due >= run.begin {
                 self.to_send = self.to_send.saturating_add(1);
             }
         }
@@ -247,7 +216,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
 
     /// The server broke a rule of the connection.
     fn broken(&mut self, run: &RunShared<'_>, number: usize, Broken(_, what): Broken, now: u64) {
-        self.http2.broken.get_or_insert_with(|| what.to_owned());
+        self.tally.http2.broken.get_or_insert_with(|| what.to_owned());
         // The server is told why; that it arrives is not promised.
         self.flush(run, number);
         match self.connections[number].stage {

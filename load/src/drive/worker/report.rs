@@ -1,13 +1,11 @@
 //! A worker's final report: what it counted, what had no answer when it ended, and what became of its time.
 
 use super::{Worker, tick_number};
-use crate::by_url::ByUrl;
+use crate::drive::RunShared;
 use crate::drive::connection::{Connection, Stage};
 use crate::drive::cost::{self, Share};
-use crate::drive::{RunShared, is_open};
 use crate::exchange::Exchange;
 use crate::machine::own_thread_waited;
-use crate::outcome::Http2Outcome;
 use crate::pace::Pace;
 use crate::tally::Tally;
 
@@ -17,9 +15,6 @@ const SILENT: f64 = 0.9;
 /// See the module.
 pub(in crate::drive) struct Report {
     pub(in crate::drive) tally: Tally,
-    pub(in crate::drive) by_url: ByUrl,
-    /// What is to be said of HTTP/2.
-    pub(in crate::drive) http2: Http2Outcome,
     /// Its CPU time while measuring, nanoseconds.
     pub(in crate::drive) cpu: u64,
     /// What became of its time.
@@ -36,26 +31,22 @@ impl<Protocol: Exchange> Worker<Protocol> {
         let ended = now.min(run.end.unwrap_or(u64::MAX));
         let last = ended.saturating_sub(1).max(run.begin);
         if self.is_measuring {
-            if is_open(run.plan) {
+            if run.plan.is_open() {
                 self.count_unfinished(run, ended);
             } else {
                 self.count_silent(run, ended);
             }
             self.tally.flush(&run.board, tick_number(last, run.begin));
         }
-        let is_measured = self.is_measuring;
-        if !is_measured {
+        if !self.is_measuring {
             self.tally.begin();
-            self.by_url.clear();
         }
-        let since = |now: u64, before: u64| if is_measured { now.saturating_sub(before) } else { 0 };
+        let since = |now: u64, before: u64| if self.is_measuring { now.saturating_sub(before) } else { 0 };
         let cpu = since(cost::thread_cpu(), self.cost_before.0);
         let waited = since(own_thread_waited(), self.cost_before.1);
         let time = ended.saturating_sub(run.begin).max(1) as f64;
         Report {
             tally: self.tally,
-            by_url: self.by_url,
-            http2: self.http2,
             cpu,
             share: Share { ran: cpu as f64 / time, waited: waited as f64 / time },
             ended: ended.max(run.begin),

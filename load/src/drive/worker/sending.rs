@@ -1,9 +1,10 @@
 //! Requests on their way out: when a connection gets one, and what does not fit its socket.
 
 use super::Worker;
-use crate::drive::connection::{Connection, Sent, Stage, asked};
-use crate::drive::{RunShared, is_open};
+use crate::drive::RunShared;
+use crate::drive::connection::{Connection, Stage, asked};
 use crate::exchange::Exchange;
+use crate::tally::Sent;
 
 impl<Protocol: Exchange> Worker<Protocol> {
     /// The connection has room again, or for the first time: the next requests, or a place among the free.
@@ -12,11 +13,11 @@ impl<Protocol: Exchange> Worker<Protocol> {
         let connection = &mut self.connections[number];
         if let Some(due) = connection.next_hop() {
             self.ask(run, number, due, now);
-        } else if !is_open(run.plan) {
-            while self.connections[number].has_room(run.plan) && self.may_send() {
+        } else if !run.plan.is_open() {
+            while self.connections[number].exchange.has_room(run.plan.pipeline) && self.may_send() {
                 self.ask(run, number, now, now);
             }
-        } else if !connection.is_listed && connection.has_room(run.plan) {
+        } else if !connection.is_listed && connection.exchange.has_room(run.plan.pipeline) {
             connection.free_since = now;
             let lane = connection.lane as usize;
             self.list(number);
@@ -52,7 +53,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
                 continue;
             }
             self.ask(run, number, due, now);
-            if self.connections[number].has_room(run.plan) {
+            if self.connections[number].exchange.has_room(run.plan.pipeline) {
                 self.list(number);
                 self.unsent.push(number as u32);
             } else {

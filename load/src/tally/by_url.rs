@@ -4,22 +4,22 @@
 //! one, so that a thread's room has a bound (27 kB a row). What never got as far as a URL, such as a connection that was
 //! refused, is in no row. Next: `drive::worker`, which fills it; `report`, which shows it.
 
+use super::Counted;
 use crate::histogram;
 use crate::outcome::OfUrl;
 use crate::plan::Plan;
-use crate::tally::Counted;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// URLs with a row of their own, at the most.
-pub const ROWS: usize = 50;
+const ROWS: usize = 50;
 /// Mark of the one that the others share.
 const OTHERS: u8 = u8::MAX;
 /// Significant decimal digits of a latency: 1 % apart.
 const DIGITS: u8 = 2;
 
 /// One thread's figures; without rows where there is only one URL.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ByUrl {
     /// Of each target its row, or [`OTHERS`]: those of one URL share one.
     row_of: Vec<u8>,
@@ -41,7 +41,7 @@ impl ByUrl {
         });
         let url_of: Vec<usize> = url_of.collect();
         if urls.len() < 2 {
-            return ByUrl { row_of: Vec::new(), rows: Vec::new() };
+            return ByUrl::default();
         }
         plan.order.iter().for_each(|place| urls[url_of[*place as usize]].1 += 1);
         let mut own: Vec<usize> = (0..urls.len()).collect();
