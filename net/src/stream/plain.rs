@@ -14,6 +14,8 @@ use tokio::net::TcpStream;
 
 /// The least room that is read into.
 const LEAST_ROOM: usize = 64;
+/// What one call takes: Linux's `IOV_MAX`.
+const MOST_PARTS: usize = 1024;
 
 /// Appends what has come, as much as the buffer has room for; 0 is the end. A full buffer grows a little.
 pub(super) fn poll_receive(
@@ -49,8 +51,10 @@ pub(super) fn poll_send(
     }
 }
 
-/// Sends the parts as far as the socket takes them at once; 0 also where that fails, which the next send tells.
+/// Sends the parts, [`MOST_PARTS`] of them, as far as the socket takes them at once; 0 also where that fails, which the next send tells.
 pub(super) fn send_now(socket: &TcpStream, parts: &[IoSlice<'_>]) -> usize {
+    // More would make the count a short one, though the socket is not full.
+    let parts = &parts[..parts.len().min(MOST_PARTS)];
     let all = parts.iter().map(|part| part.len()).sum();
     let sent = attempt(socket, Interest::WRITABLE, all, || writev(socket, parts));
     sent.and_then(Result::ok).unwrap_or(0)

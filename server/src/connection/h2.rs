@@ -65,8 +65,12 @@ struct Http2Connection {
     /// What is being written, as far as `written`.
     output: Vec<u8>,
     written: usize,
+    /// Whether the client's socket has taken all that was framed.
+    is_out: bool,
     /// Octets of bodies that went past it in this turn.
     sent_now: usize,
+    /// How urgent the most urgent stream is that was opened in this turn and has not had its say yet.
+    unheard: Option<u8>,
     writing: Deadline,
     waiting: Deadline,
     preamble: Preamble,
@@ -152,7 +156,9 @@ impl Http2Connection {
             input: came,
             output: Vec::new(),
             written: 0,
+            is_out: true,
             sent_now: 0,
+            unheard: None,
             writing: Deadline::new(),
             waiting: Deadline::new(),
             preamble: Preamble::Preface(0),
@@ -224,6 +230,11 @@ impl Http2Connection {
                 Poll::Ready(Err(_)) => return Poll::Ready(Fate::Gone),
                 Poll::Pending => false,
             };
+            if is_out && !self.is_out {
+                // Nothing is waited for until the client has what it asked for.
+                self.accepted.last_used = clock::now();
+            }
+            self.is_out = is_out;
             if self.is_over() && is_out {
                 return Poll::Ready(Fate::Over);
             }
@@ -249,6 +260,7 @@ impl Http2Connection {
 
     /// Lets the streams go on that can, as far as there is room for what they write.
     fn go_on(&mut self, cx: &mut Context<'_>) {
+        self.unheard = None;
         loop {
             while let Poll::Ready(Some(served)) = self.serving.poll_next_unpin(cx) {
                 self.settle(served);
@@ -312,13 +324,14 @@ impl Http2Connection {
     /// Nothing can be done now: waits for what comes, for a timeout, for a stop.
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<Fate> {
         self.hold_nothing();
-        let is_idle = self.streams.is_empty();
+        let has_streams = !self.streams.is_empty();
+        let is_idle = !has_streams && self.is_out;
         let is_reading = is_idle && !(self.input.is_empty() && self.block.is_none());
         self.accepted.counted.is(match is_idle {
             false => Some(Gauge::ConnectionsWriting),
             true => is_reading.then_some(Gauge::ConnectionsReading),
         });
-        let waits_for_bodies = !is_idle && self.streams.iter().all(|stream| stream.waits_for_body());
+        let waits_for_bodies = has_streams && self.streams.iter().all(|stream| stream.waits_for_body());
         let is_due = is_reading || waits_for_bodies;
         self.client_due_since = is_due.then(|| self.client_due_since.unwrap_or_else(clock::now));
         self.place.wait(self.awaits(is_idle), cx.waker());
@@ -348,7 +361,8 @@ impl Http2Connection {
         } else {
             self.waiting.clear();
         }
-        if self.carrier.queued() > 0 && self.output.is_empty() || self.is_over() {
+        // What is not out yet comes back here by itself.
+        if self.carrier.queued() > 0 && self.output.is_empty() || self.is_over() && self.is_out {
             cx.waker().wake_by_ref();
         }
         Poll::Pending

@@ -82,6 +82,7 @@ impl Http2Connection {
         let step = phase::decide(&mut request, From::Server, now, &mut out);
         if let Step::Ready(ready) = &step
             && has_ended
+            && self.unheard.is_none_or(|urgency| urgency >= priority.urgency)
             && self.answer_whole(id, &mut request, &out, ready.whole().bytes)
         {
             buffers::give(out);
@@ -91,6 +92,7 @@ impl Http2Connection {
             return self.accepted.record(request, now);
         }
         let stream = self.open(id, &request, has_ended, priority);
+        self.unheard = Some(self.unheard.map_or(priority.urgency, |urgency| urgency.min(priority.urgency)));
         request.tighten();
         self.serving.push(Box::pin(answered(request, stream, step, out, None)));
     }

@@ -1,9 +1,10 @@
 //! Answers: whole from wherever they come, cut where they are, at the pace of who takes them, the urgent ones first.
 
+use std::iter;
 use std::time::Duration;
 
 use millstream_tests::client;
-use millstream_tests::frames::{End, Frames};
+use millstream_tests::frames::{End, Frames, headers, request};
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::process::resident_bytes;
 use millstream_tests::server::{Server, is_nginx};
@@ -20,6 +21,7 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
             location / { }
             location /pass { proxy_pass http://@ORIGIN@; proxy_pass_trailers on; }
             location /cached { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid 200 1h; add_header X-Cache $upstream_cache_status; }
+            location /pieces { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid 200 1h; http2_chunk_size 32; }
             location /gzip { alias @DIR@/site/; gzip on; }
             location /trailed { alias @DIR@/site/; add_trailer X-Sent $bytes_sent; }
             location /slow { alias @DIR@/site/; limit_rate 100k; }
@@ -293,6 +295,46 @@ fn the_urgent_come_first_and_who_changes_its_mind_is_heard() {
             expected.map(|which: usize| streams[which]),
             "{first} {second} {ahead:?} {behind:?}"
         );
+    }
+}
+
+#[test]
+fn what_is_urgent_is_not_overtaken_by_what_came_with_it_and_could_be_answered_at_once() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::start(|request| {
+        let length = if request.target() == "/cached/large" { LARGE } else { 60_000 };
+        answer(200, &[("Content-Type", "text/plain")], &large()[..length])
+    });
+    let server = start(&origin, "60s");
+    let mut frames = Frames::connect(server.port());
+    for path in ["/cached/large", "/cached/small"] {
+        assert_eq!(frames.whole(path).status, 200);
+    }
+    let urgencies = iter::once(("/cached/large", "u=0")).chain(iter::repeat_n(("/cached/small", "u=7"), 20));
+    let streams: Vec<(u32, Vec<u8>)> = urgencies
+        .map(|(path, priority)| (frames.take_number(), request("GET", path, &[("priority", priority)])))
+        .collect();
+    let burst: Vec<u8> = streams.iter().flat_map(|(stream, block)| headers(*stream, block)).collect();
+    frames.send(&burst);
+    frames.until("all have come", |now| streams.iter().all(|(stream, _)| now.has_ended(*stream)));
+    let first = frames.order().iter().find(|stream| streams.iter().any(|(one, _)| one == *stream));
+    assert_eq!(first, Some(&streams[0].0));
+}
+
+#[test]
+fn an_answer_of_thousands_of_frames_comes_whole_without_another_word_of_its_client() {
+    if is_nginx() {
+        return;
+    }
+    let body = large()[..60_000].to_vec();
+    let expected = body.clone();
+    let origin = Origin::start(move |_| answer(200, &[("Content-Type", "text/plain")], &body));
+    let server = start(&origin, "60s");
+    let mut frames = Frames::connect(server.port());
+    for _ in 0..2 {
+        assert!(frames.whole("/pieces/a").body == expected);
     }
 }
 

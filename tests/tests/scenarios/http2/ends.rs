@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use millstream_tests::frames::{End, Frames};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
-use millstream_tests::process::{allow_open_files, resident_bytes};
+use millstream_tests::process::{allow_open_files, cpu_time, resident_bytes};
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::{profile_directory, wait};
 use millstream_wire::h2::error_code::ErrorCode;
@@ -129,6 +129,41 @@ fn idle_ones_are_told_and_closed_in_time_and_busy_ones_are_not() {
     }
     gate.open();
     assert_eq!(busy.answer(stream).end, End::Whole);
+}
+
+#[test]
+fn who_reads_late_gets_all_that_was_framed_and_costs_nothing_until_then() {
+    if is_nginx() {
+        return;
+    }
+    for (times, signal) in [("keepalive_timeout 300ms;", None), ("", Some(Signal::QUIT))] {
+        let gate = Arc::new(Gate::default());
+        let closed = Arc::clone(&gate);
+        let origin = Origin::start(move |request| {
+            let held = (request.target() == "/held").then(|| Step::Pass(Arc::clone(&closed)));
+            held.into_iter().chain(answer(200, &[], &[b'x'; 100_000])).collect()
+        });
+        let server = start(&origin, times, "1024");
+        let mut frames = Frames::connect(server.port());
+        let streams: Vec<u32> = (0..100).map(|_| frames.get("/")).collect();
+        let mut other = Frames::connect(server.port());
+        let held = other.get("/held");
+        wait::until("the API is asked", || origin.count() == 101);
+        // Nobody reads: the kernel takes some, some is framed, and no stream has any more to say.
+        streams.iter().for_each(|stream| frames.give_up(*stream));
+        if let Some(signal) = signal {
+            server.signal(signal);
+        }
+        // By then its time is over, or it was told of the end.
+        other.read_for(Duration::from_millis(1500));
+        let before = cpu_time(server.id());
+        other.read_for(Duration::from_secs(1));
+        let used = cpu_time(server.id()) - before;
+        assert!(used < Duration::from_millis(300), "{times}: {used:?} of a second for nothing");
+        assert_eq!(frames.closes_within(Duration::from_secs(10)), Some(Some(ErrorCode::NoError)), "{times}");
+        gate.open();
+        assert_eq!(other.answer(held).end, End::Whole);
+    }
 }
 
 #[test]
