@@ -6,6 +6,9 @@
 /// A window doubles up to this when as much as it holds was read and nothing waits, so that a distant client can send fast.
 const LARGEST_WINDOW: u32 = 256 * 1024;
 
+/// The least window of a body that somebody reads, however little may come before that: HTTP/2's own first one (RFC 9113 §6.9.2).
+const READ_WINDOW: u32 = 65_535;
+
 /// Why what came of a body is refused (RFC 9113 §5.1, §6.9, §8.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadBody {
@@ -125,9 +128,16 @@ impl Incoming {
         count
     }
 
+    /// Somebody waits for more of it.
+    pub(super) fn want(&mut self) {
+        let more = READ_WINDOW.saturating_sub(self.size);
+        self.size += more;
+        self.owed += more;
+    }
+
     /// What the client is to be given back now, where that is worth a frame.
     pub(super) fn repaid(&mut self) -> Option<u32> {
-        if self.ended || self.owed < self.size / 2 {
+        if self.ended || self.owed < (self.size / 2).max(1) {
             return None;
         }
         let owed = std::mem::take(&mut self.owed);

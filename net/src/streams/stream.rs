@@ -167,6 +167,8 @@ impl Http2Stream {
             if state.is_left || state.is_given_up {
                 return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
             }
+            state.incoming.want();
+            self.repay(&mut state);
             state.waits(context);
             return Poll::Pending;
         }
@@ -184,6 +186,7 @@ impl Http2Stream {
         if state.is_left || state.is_given_up || state.incoming.has_ended() {
             return Poll::Ready(());
         }
+        state.incoming.want();
         self.repay(&mut state);
         state.waits(context);
         Poll::Pending

@@ -208,6 +208,27 @@ fn the_window_follows_its_reader_and_grows_for_one_that_keeps_up() {
 }
 
 #[test]
+fn who_reads_a_body_makes_room_for_it_however_little_may_come_before() {
+    for preread in [0, 1, 10] {
+        let carrier = carrier(WINDOW);
+        let beginning =
+            Beginning { preread, announced: None, has_ended: false, priority: Priority::default() };
+        let stream = Http2Stream::new(1, carrier.clone(), beginning);
+        let (mut body, mut room) = (Vec::new(), preread);
+        for _ in 0..20 {
+            assert!(stream.poll_read_into(&mut context(), &mut body, usize::MAX).is_pending());
+            room += window_updates(&carrier).iter().filter(|(id, _)| *id == 1).map(|(_, by)| by).sum::<u32>();
+            let piece = vec![0; room.min(16_384) as usize];
+            assert!(!piece.is_empty(), "{preread}: {} octets were all", body.len());
+            assert_eq!(stream.receive(&piece, piece.len() as u32, false), Ok(Ok(())));
+            room -= piece.len() as u32;
+            assert!(stream.poll_read_into(&mut context(), &mut body, usize::MAX).is_ready());
+        }
+        assert_eq!(body.len(), 20 * 16_384);
+    }
+}
+
+#[test]
 fn more_than_the_connections_window_ends_the_connection() {
     let carrier = carrier(WINDOW);
     let pieces = CONNECTION_WINDOW / 16_384;

@@ -68,6 +68,27 @@ fn five_megabytes_arrive_whole_with_and_without_a_length() {
 }
 
 #[test]
+fn an_upload_of_which_nothing_may_come_unread_arrives_whole() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"thanks");
+    for size in ["0", "10"] {
+        let site = SITE.replace("http2 on;", &format!("http2 on; http2_body_preread_size {size};"));
+        let server = Server::start(&site, &[("ORIGIN", &origin.address()), ("TIMEOUT", "60s")]);
+        let mut frames = Frames::connect(server.port());
+        frames.round_trip();
+        for path in ["/", "/as-it-comes"] {
+            let stream = frames.request("POST", path, &[("content-length", "300000")], false);
+            frames.upload(stream, &[b'x'; 300_000]);
+            assert_eq!(frames.answer(stream).text(), "thanks", "{size} {path}");
+            assert_eq!(origin.requests().last().map(|last| last.body.len()), Some(300_000), "{size} {path}");
+        }
+        assert!(!server.log().contains("panic"), "{}", server.log());
+    }
+}
+
+#[test]
 fn an_upload_that_nobody_reads_does_not_stop_its_neighbours() {
     if is_nginx() {
         return;
