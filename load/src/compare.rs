@@ -118,8 +118,8 @@ fn judge(finding: &Finding, a: &[RunFile], b: &[RunFile], is_open: bool) -> Resu
         let [one, other] = [a, b].map(|runs| plural(runs.len() as u64, "run"));
         let of_100 = 100.0 * rank::smallest(a.len(), b.len());
         return Err(format!(
-            "{one} against {other} cannot be told from chance, which sets runs of one kind as far apart in {of_100:.0} of 100 \
-             comparisons. Four runs of each are the fewest"
+            "{one} against {other} cannot be told from chance: it alone sets runs of one kind as far apart in {of_100:.0} of \
+             100 comparisons. At least four runs of each are needed"
         ));
     }
     let is_more = rank::median(finding.b.clone()) > rank::median(finding.a.clone());

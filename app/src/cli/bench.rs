@@ -46,7 +46,7 @@ pub struct Compare {
     /// The JSON of each run before the change; of two files without --with the second is after it
     #[arg(required = true, value_name = "FILE")]
     pub before: Vec<PathBuf>,
-    /// The JSON of each run after the change: four of each side are the fewest that tell something
+    /// The JSON of each run after the change: at least four of each side are needed to tell anything
     #[arg(long = "with", num_args = 1.., value_name = "FILE")]
     pub after: Vec<PathBuf>,
     /// What is judged; without it the rate, or in an open loop, which sets that itself, p99

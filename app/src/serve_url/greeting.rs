@@ -22,7 +22,7 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
         if demo { format!("an embedded demo API (simulated, {})", urls.join(", ")) } else { urls.join(", ") };
     let also = microcache.map_or_else(
         || "add --microcache 1s to keep for a second what says nothing about caching".to_owned(),
-        |time| format!("and GET and HEAD without cookies and credentials for {time}"),
+        |time| format!("and GET and HEAD without cookies or credentials for {time}"),
     );
     if !domains.is_empty() {
         let named: Vec<String> = domains.iter().map(|name| format!("https://{name}")).collect();

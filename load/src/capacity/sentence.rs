@@ -77,7 +77,7 @@ pub fn sentence(row: &CapacityRow) -> String {
     let [all, of_all, of_best] = [measured, sum, best].map(Number);
     match (gain(row), servers) {
         (Gain::Whole, 2) => format!(
-            "A second server doubles the throughput: both give {all} per second together and {of_all} alone. {}",
+            "A second server doubles the throughput: together they give {all} per second; one by one they add up to {of_all}. {}",
             next(row)
         ),
         (Gain::Whole, _) => {

@@ -91,7 +91,7 @@ fn the_articles_four_rows_get_the_articles_sentences() {
         &of(&ARTICLE[0], Limit::Api),
         Gain::Whole,
         &[
-            "A second server doubles the throughput: both give 317 per second together and 316 alone",
+            "A second server doubles the throughput: together they give 317 per second; one by one they add up to 316",
             "one more would help as much again",
         ],
     );
