@@ -3,11 +3,10 @@
 //! The window follows the reader: it is given back as octets are read, and grows for a reader that keeps up. A body that nobody reads is
 //! held up to the window that the client was told of, and not beyond. Before: `stream`.
 
+use millstream_wire::h2::settings::DEFAULT_WINDOW;
+
 /// A window doubles up to this when as much as it holds was read and nothing waits, so that a distant client can send fast.
 const LARGEST_WINDOW: u32 = 256 * 1024;
-
-/// The least window of a body that somebody reads, however little may come before that: HTTP/2's own first one (RFC 9113 §6.9.2).
-const READ_WINDOW: u32 = 65_535;
 
 /// Why what came of a body is refused (RFC 9113 §5.1, §6.9, §8.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,9 +127,9 @@ impl Incoming {
         count
     }
 
-    /// Somebody waits for more of it.
+    /// Somebody waits for more of it, and is given HTTP/2's own first window at the least, however little may come before that.
     pub(super) fn want(&mut self) {
-        let more = READ_WINDOW.saturating_sub(self.size);
+        let more = DEFAULT_WINDOW.saturating_sub(self.size);
         self.size += more;
         self.owed += more;
     }

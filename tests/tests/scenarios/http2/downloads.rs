@@ -58,6 +58,13 @@ fn origin() -> Origin {
     })
 }
 
+/// A body that goes to the socket without a copy, and an API that answers with it.
+fn middling() -> (Vec<u8>, Origin) {
+    let body = large()[..60_000].to_vec();
+    let answered = body.clone();
+    (body, Origin::start(move |_| answer(200, &[("Content-Type", "text/plain")], &answered)))
+}
+
 #[test]
 fn five_megabytes_come_whole_from_a_file_the_cache_and_an_api() {
     if is_nginx() {
@@ -104,9 +111,7 @@ fn many_answers_of_some_size_at_once_come_whole_however_slowly_they_are_taken() 
     if is_nginx() {
         return;
     }
-    let body = large()[..60_000].to_vec();
-    let expected = body.clone();
-    let origin = Origin::start(move |_| answer(200, &[("Content-Type", "text/plain")], &body));
+    let (expected, origin) = middling();
     let server = start(&origin, "60s");
     assert_eq!(Frames::connect(server.port()).whole("/cached/a").status, 200);
     let mut frames = Frames::connect(server.port());
@@ -328,9 +333,7 @@ fn an_answer_of_thousands_of_frames_comes_whole_without_another_word_of_its_clie
     if is_nginx() {
         return;
     }
-    let body = large()[..60_000].to_vec();
-    let expected = body.clone();
-    let origin = Origin::start(move |_| answer(200, &[("Content-Type", "text/plain")], &body));
+    let (expected, origin) = middling();
     let server = start(&origin, "60s");
     let mut frames = Frames::connect(server.port());
     for _ in 0..2 {
