@@ -7,36 +7,64 @@ pub mod running;
 #[cfg(test)]
 mod tests;
 
-use Fact::{Buffered, Cache, Gzip, Http2, KeepAlive, Lock, Logged, Memory, Micro, Tls};
 use serde::Deserialize as _;
 use serde::de::value::{Error, StrDeserializer};
 
-/// A step of the ladder, in climbing order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Step {
+/// The table: step, its name on the command line and in JSON, its title, what its proxy has, the condition on which a configuration has
+/// what is new in it, and what that is.
+macro_rules! steps {
+    ($($(#[$about:meta])* $step:ident, $name:literal, $title:literal, [$($fact:ident),*], $news:literal, $what:literal;)*) => {
+        /// A step of the ladder, in climbing order.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+        pub enum Step {
+            $($(#[$about])* #[serde(rename = $name)] $step,)*
+        }
+
+        impl Step {
+            /// All steps, lowest first.
+            pub const ALL: [Step; 11] = [$(Step::$step),*];
+        }
+
+        /// What each step is, in the order of [`Step::ALL`].
+        static STEPS: [Entry; 11] =
+            [$(Entry { name: $name, title: $title, what: $what, facts: &[$(Fact::$fact),*], news: $news }),*];
+    };
+}
+
+steps! {
     /// The API without anything in front of it.
-    Alone,
+    Alone, "alone", "the API alone", [], "",
+        "Nothing stands in front of the API: what everything else is compared with.";
     /// A proxy that opens a connection for every request: nginx's default before 1.29.7.
-    Proxied,
+    Proxied, "proxied", "proxied, no keep-alive", [Gzip, Logged], "",
+        "A proxy that opens a connection to the API for every request, as nginx did by default before 1.29.7.";
     /// Connections to the API are kept and used again.
-    KeepAlive,
+    KeepAlive, "keepalive", "keep-alive", [KeepAlive, Gzip, Logged], "keepalive",
+        "Connections to the API are kept and used again.";
     /// No compression, no access log.
-    Quiet,
+    Quiet, "quiet", "compression, log off", [KeepAlive], "!gzip !logged !buffered",
+        "No access log, no compression.";
     /// What says nothing about it is kept for a second.
-    Microcache,
+    Microcache, "microcache", "microcache 1 s", [KeepAlive, Cache, Micro], "cache",
+        "An answer that may be shared, or whose API says nothing about it, is kept for a second.";
     /// One request fetches, the others wait for it, or get the old answer meanwhile.
-    Lock,
+    Lock, "lock", "lock, stale meanwhile", [KeepAlive, Cache, Micro, Lock], "lock",
+        "One request fetches a new answer; the others get the old one meanwhile, or wait for it.";
     /// Kept for as long as the API's own header fields say.
-    Headers,
+    Headers, "headers", "as the API's headers say", [KeepAlive, Cache, Lock], "cache !micro",
+        "Answers are kept for as long as the API's own Cache-Control or Expires says.";
     /// In memory instead of files.
-    Memory,
+    Memory, "memory", "in memory", [KeepAlive, Cache, Lock, Memory], "memory",
+        "The cache is in memory instead of files.";
     /// The access log again, written in large pieces.
-    Log,
+    Log, "log", "buffered access log", [KeepAlive, Cache, Lock, Memory, Buffered], "buffered",
+        "The access log is on again, written in pieces of 256 KiB.";
     /// The same over TLS.
-    Tls,
+    Tls, "tls", "over TLS", [KeepAlive, Cache, Lock, Memory, Buffered, Tls], "tls",
+        "Clients come over TLS, on connections that they keep.";
     /// The same over TLS and HTTP/2, where one connection has several requests at once.
-    Http2,
+    Http2, "http2", "over HTTP/2", [KeepAlive, Cache, Lock, Memory, Buffered, Tls, Http2], "http2",
+        "Clients come over TLS and HTTP/2: as many requests at once, several on each connection.";
 }
 
 /// What lines of a proxy's configuration depend on. Templates and tables have these words in lower case, see [`crate::peer`].
@@ -118,94 +146,7 @@ pub struct Entry {
     pub news: &'static str,
 }
 
-/// What each step is, in the order of [`Step::ALL`].
-static STEPS: [Entry; 11] = [
-    Entry {
-        name: "alone",
-        title: "the API alone",
-        what: "Nothing stands in front of the API: what everything else is compared with.",
-        facts: &[],
-        news: "",
-    },
-    Entry {
-        name: "proxied",
-        title: "proxied, no keep-alive",
-        what: "A proxy that opens a connection to the API for every request, as nginx did by default before 1.29.7.",
-        facts: &[Gzip, Logged],
-        news: "",
-    },
-    Entry {
-        name: "keepalive",
-        title: "keep-alive",
-        what: "Connections to the API are kept and used again.",
-        facts: &[KeepAlive, Gzip, Logged],
-        news: "keepalive",
-    },
-    Entry {
-        name: "quiet",
-        title: "compression, log off",
-        what: "No access log, no compression.",
-        facts: &[KeepAlive],
-        news: "!gzip !logged !buffered",
-    },
-    Entry {
-        name: "microcache",
-        title: "microcache 1 s",
-        what: "An answer that may be shared, or whose API says nothing about it, is kept for a second.",
-        facts: &[KeepAlive, Cache, Micro],
-        news: "cache",
-    },
-    Entry {
-        name: "lock",
-        title: "lock, stale meanwhile",
-        what: "One request fetches a new answer; the others get the old one meanwhile, or wait for it.",
-        facts: &[KeepAlive, Cache, Micro, Lock],
-        news: "lock",
-    },
-    Entry {
-        name: "headers",
-        title: "as the API's headers say",
-        what: "Answers are kept for as long as the API's own Cache-Control or Expires says.",
-        facts: &[KeepAlive, Cache, Lock],
-        news: "cache !micro",
-    },
-    Entry {
-        name: "memory",
-        title: "in memory",
-        what: "The cache is in memory instead of files.",
-        facts: &[KeepAlive, Cache, Lock, Memory],
-        news: "memory",
-    },
-    Entry {
-        name: "log",
-        title: "buffered access log",
-        what: "The access log is on again, written in pieces of 256 KiB.",
-        facts: &[KeepAlive, Cache, Lock, Memory, Buffered],
-        news: "buffered",
-    },
-    Entry {
-        name: "tls",
-        title: "over TLS",
-        what: "Clients come over TLS, on connections that they keep.",
-        facts: &[KeepAlive, Cache, Lock, Memory, Buffered, Tls],
-        news: "tls",
-    },
-    Entry {
-        name: "http2",
-        title: "over HTTP/2",
-        what: "Clients come over TLS and HTTP/2: as many requests at once, several on each connection.",
-        facts: &[KeepAlive, Cache, Lock, Memory, Buffered, Tls, Http2],
-        news: "http2",
-    },
-];
-
 impl Step {
-    /// All steps, lowest first.
-    pub const ALL: [Step; 11] = {
-        use Step::*;
-        [Alone, Proxied, KeepAlive, Quiet, Microcache, Lock, Headers, Memory, Log, Tls, Http2]
-    };
-
     /// Its row of the table.
     pub fn entry(self) -> &'static Entry {
         &STEPS[self as usize]
