@@ -15,7 +15,7 @@ pub use judge::judge;
 pub use once::Once;
 
 use crate::outcome::Outcome;
-use crate::party::{self, Metered, Spent};
+use crate::party::{self, Metered};
 use crate::plan::Mode;
 use millstream_net::cores;
 
@@ -103,19 +103,11 @@ pub struct Evidence {
     pub api_rate: Option<f64>,
     /// Requests that reached the API, per answer: 1 where nothing is cached.
     pub origin_share: f64,
-    /// The proxy, while the judged run went on; `None`: there is none.
-    pub proxy: Option<Spent>,
-    /// The API, or all of them together; `None` where it is not on this machine or may not be looked at.
-    pub api: Option<Spent>,
-    /// The generator.
-    pub generator: Option<Spent>,
+    /// What the machine and the parties used and wanted while the judged run went on, by [`party::API`] and the names beside it.
+    pub found: Metered,
     /// Why the generator's figure is a floor ([`crate::outcome::Generator::limits`]): there alone it is decided whether it
     /// had any time left.
     pub floor: Option<String>,
-    /// The share of the machine's cores that was busy with whatever, 0 to 1.
-    pub machine_busy: f64,
-    /// The share of them that the hypervisor gave to other machines, 0 to 1.
-    pub stolen: f64,
     /// Cores of this machine.
     pub cores: u32,
     /// Whether the API is on this machine, so that no way to it is long.
@@ -131,12 +123,8 @@ impl Evidence {
         Evidence {
             top: Run::of(outcome),
             origin_share: 1.0,
-            proxy: found.of(party::PROXY),
-            api: found.of(party::API),
-            generator: found.of(party::GENERATOR),
+            found: found.clone(),
             floor: outcome.generator.limits.clone(),
-            machine_busy: found.machine_busy,
-            stolen: found.stolen,
             cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
             is_here,
             link: if is_here { None } else { party::link_speed() },

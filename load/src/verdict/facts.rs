@@ -6,7 +6,7 @@
 
 use super::{Evidence, Limit};
 use crate::outcome::ALWAYS;
-use crate::party::Spent;
+use crate::party::{API, GENERATOR, PROXY};
 
 /// Where something has more than this of the time, or of the cores, nothing else can have as much.
 pub(super) const MOST: f64 = 0.5;
@@ -62,14 +62,15 @@ pub(super) struct Facts<'a> {
 
 impl Facts<'_> {
     pub(super) fn of(evidence: &Evidence) -> Facts<'_> {
-        let busy = evidence.machine_busy;
-        let stolen = if busy > 0.0 { (evidence.stolen / busy).clamp(0.0, 1.0) } else { 0.0 };
+        let found = &evidence.found;
+        let busy = found.machine_busy;
+        let stolen = if busy > 0.0 { (found.stolen / busy).clamp(0.0, 1.0) } else { 0.0 };
         let cores = f64::from(evidence.cores.max(1));
         // The scheduler's clock stands still while a host takes a core away (Linux's paravirtual time accounting): who never
         // sleeps then has less than the whole time.
         let had = (1.0 - stolen).max(f64::MIN_POSITIVE);
-        let seen = |who, spent: Option<Spent>| {
-            let spent = spent.filter(|spent| spent.seconds > 0.0)?;
+        let seen = |who, name: &str| {
+            let spent = found.of(name).filter(|spent| spent.seconds > 0.0)?;
             let may_use = f64::from(spent.may_use.unwrap_or(evidence.cores)).clamp(1.0, cores);
             let used = spent.cpu_seconds / spent.seconds;
             // Many threads that wake together wait for each other, and still nobody lacks a core where cores idle.
@@ -85,14 +86,14 @@ impl Facts<'_> {
                 held_back: spent.held_back,
             })
         };
-        let api = seen(Limit::Api, evidence.api);
-        let proxy = seen(Limit::Proxy, evidence.proxy);
-        let generator = seen(Limit::Generator, evidence.generator);
+        let api = seen(Limit::Api, API);
+        let proxy = seen(Limit::Proxy, PROXY);
+        let generator = seen(Limit::Generator, GENERATOR);
         let all = [api, proxy, generator];
         let known: f64 = all.iter().flatten().map(|seen| seen.used).sum();
         // An API elsewhere uses nothing of this machine; one that is here and unseen may be all that the strangers are.
         let is_complete = generator.is_some() && (api.is_some() || !evidence.is_here);
-        let strangers = is_complete.then(|| ((busy - evidence.stolen) * cores - known).max(0.0));
+        let strangers = is_complete.then(|| ((busy - found.stolen) * cores - known).max(0.0));
         Facts { evidence, api, proxy, generator, strangers, stolen }
     }
 

@@ -59,14 +59,11 @@ fn saturated(facts: &Facts<'_>) -> Option<Ruling> {
     let is_held_back = limit.is_held_back();
     // A generator that gets no core is the limit, whoever has it.
     let may_be_starved = limit.who != Limit::Generator && !is_held_back;
-    Some(if link.is_some() || !rivals.is_empty() {
-        several(&[vec![limit], rivals].concat(), link)
-    } else if facts.stolen > 1.0 - ALWAYS && !is_held_back {
-        stolen(facts)
-    } else if may_be_starved && facts.is_starved(&limit) {
-        starved(facts, &limit)
-    } else {
-        (limit.who, vec![why_saturated(facts, &limit)])
+    Some(match () {
+        () if link.is_some() || !rivals.is_empty() => several(&[vec![limit], rivals].concat(), link),
+        () if facts.stolen > 1.0 - ALWAYS && !is_held_back => stolen(facts),
+        () if may_be_starved && facts.is_starved(&limit) => starved(facts, &limit),
+        () => (limit.who, vec![why_saturated(facts, &limit)]),
     })
 }
 
@@ -140,7 +137,7 @@ const MORE: &str = "More connections (-c) would bring more answers.";
 /// Where no rule has said anything.
 fn no_rule(facts: &Facts<'_>) -> Ruling {
     let (evidence, run) = (facts.evidence, &facts.evidence.top);
-    let is_crowded = |share: &f64| *share > 1.0 - ALWAYS && evidence.machine_busy > MOST;
+    let is_crowded = |share: &f64| *share > 1.0 - ALWAYS && evidence.found.machine_busy > MOST;
     let alone = evidence.direct.map_or(0.0, |once| once.mean);
     if facts.stolen > 1.0 - ALWAYS {
         stolen(facts)
@@ -190,7 +187,7 @@ fn unseen(facts: &Facts<'_>) -> String {
 }
 
 fn stolen(facts: &Facts<'_>) -> Ruling {
-    let share = Share(facts.evidence.stolen);
+    let share = Share(facts.evidence.found.stolen);
     unknown(
         format!("the host of this virtual machine gave {share} of its CPU to other machines (steal)."),
         QUIET,
@@ -252,7 +249,7 @@ fn because(floor: &str) -> String {
 fn shares(facts: &Facts<'_>) -> Option<String> {
     let part = |party: Watched| format!("{} {}", party.who.words().0, Share(party.used / facts.cores()));
     let parts: Vec<String> = facts.parties().map(part).collect();
-    let busy = Share(facts.evidence.machine_busy);
+    let busy = Share(facts.evidence.found.machine_busy);
     (!parts.is_empty()).then(|| format!("The machine was {busy} busy ({}).", parts.join(", ")))
 }
 
@@ -286,7 +283,8 @@ fn compared_with_alone(evidence: &Evidence, limit: Limit) -> Option<String> {
 fn doubts(facts: &Facts<'_>, limit: Limit) -> Vec<String> {
     let evidence = facts.evidence;
     let generator = facts.generator.map_or(0.0, |generator| generator.used / facts.cores());
-    let is_shared = evidence.machine_busy >= ALWAYS && !matches!(limit, Limit::Generator | Limit::Unknown);
+    let is_shared =
+        evidence.found.machine_busy >= ALWAYS && !matches!(limit, Limit::Generator | Limit::Unknown);
     let strangers = facts.strangers_share().filter(|_| limit != Limit::Unknown).unwrap_or(0.0);
     let failing = evidence.top.error_share;
     let all = [

@@ -50,10 +50,7 @@ impl Once {
     ///
     /// # Errors
     /// The first that a request has.
-    pub fn ask<Error>(
-        mut samples: Vec<Once>,
-        mut reply: impl FnMut() -> Result<Reply, Error>,
-    ) -> Result<Once, Error> {
+    pub fn ask<E>(mut samples: Vec<Once>, mut reply: impl FnMut() -> Result<Reply, E>) -> Result<Once, E> {
         while !Once::are_enough(&samples) {
             samples.push(Once::of(&reply()?));
             Once::pass_over_a_queue(&mut samples);

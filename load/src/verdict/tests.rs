@@ -1,6 +1,7 @@
 //! Facts as they come from real systems, each with the party that must be named: and the one fact that takes the name away.
 
 use super::*;
+use crate::party::{API, GENERATOR, PROXY, Spent};
 use Limit::{Api, Generator, Network, Proxy, Unknown};
 
 /// A party of so many threads over ten seconds: each ran for this share and stood ready for that.
@@ -40,6 +41,19 @@ fn far(milliseconds: f64, way: f64) -> Option<Once> {
     once(milliseconds).map(|once| Once { connect: way / 1e3, ..once })
 }
 
+/// What was found of proxy, API and generator, on a machine that was busy for this share.
+fn found(parties: [Option<Spent>; 3], machine_busy: f64) -> Metered {
+    let named = [PROXY, API, GENERATOR].into_iter().zip(parties);
+    let parties = named.filter_map(|(name, spent)| Some((name, spent?))).collect();
+    Metered { parties, machine_busy, ..Metered::default() }
+}
+
+/// The same facts with another party in the place of the one of that name.
+fn see(facts: &mut Evidence, name: &'static str, spent: Option<Spent>) {
+    facts.found.parties.retain(|(other, _)| *other != name);
+    facts.found.parties.extend(spent.map(|spent| (name, spent)));
+}
+
 /// Two cores, everything on them, nothing cached, everybody idle, an API that takes eight requests at once for 20 ms each.
 fn idle() -> Evidence {
     Evidence {
@@ -47,10 +61,7 @@ fn idle() -> Evidence {
         origin_share: 1.0,
         direct: once(20.0),
         through: once(20.2),
-        proxy: threads(2.0, 0.05, 0.01),
-        api: threads(4.0, 0.02, 0.0),
-        generator: threads(2.0, 0.03, 0.0),
-        machine_busy: 0.12,
+        found: found([threads(2.0, 0.05, 0.01), threads(4.0, 0.02, 0.0), threads(2.0, 0.03, 0.0)], 0.12),
         cores: 2,
         is_here: true,
         ..Evidence::default()
@@ -63,10 +74,7 @@ fn one_thread() -> Evidence {
         top: run(64, 40_000.0),
         direct: once(0.05),
         through: once(0.1),
-        proxy: threads(1.0, 0.97, 0.02),
-        api: threads(1.0, 0.4, 0.1),
-        generator: threads(1.0, 0.45, 0.05),
-        machine_busy: 0.93,
+        found: found([threads(1.0, 0.97, 0.02), threads(1.0, 0.4, 0.1), threads(1.0, 0.45, 0.05)], 0.93),
         ..idle()
     }
 }
@@ -75,12 +83,9 @@ fn one_thread() -> Evidence {
 fn starved_generator() -> Evidence {
     Evidence {
         origin_share: 0.0,
-        api: None,
         direct: None,
-        proxy: threads(2.0, 0.15, 0.05),
-        generator: threads(1.0, 0.49, 0.5),
+        found: found([threads(2.0, 0.15, 0.05), None, threads(1.0, 0.49, 0.5)], 0.7),
         floor: Some("the generator's busiest thread ran 49 % of the time".to_owned()),
-        machine_busy: 0.7,
         ..one_thread()
     }
 }
@@ -88,27 +93,23 @@ fn starved_generator() -> Evidence {
 /// A full machine on which strangers have most.
 fn crowd() -> Evidence {
     Evidence {
-        proxy: threads(1.0, 0.3, 0.65),
-        api: threads(1.0, 0.1, 0.3),
-        generator: threads(1.0, 0.15, 0.5),
-        machine_busy: 1.0,
+        found: found([threads(1.0, 0.3, 0.65), threads(1.0, 0.1, 0.3), threads(1.0, 0.15, 0.5)], 1.0),
         ..one_thread()
     }
 }
 
 /// An API on another machine.
 fn remote() -> Evidence {
-    Evidence { is_here: false, api: None, ..idle() }
+    let mut remote = Evidence { is_here: false, ..idle() };
+    see(&mut remote, API, None);
+    remote
 }
 
 /// An API that hashes on all cores, so that the others wait for one each time they wake.
 fn computing() -> Evidence {
     Evidence {
         top: run(64, 185.0),
-        api: threads(5.0, 0.37, 0.6),
-        proxy: threads(2.0, 0.02, 0.9),
-        generator: threads(1.0, 0.01, 0.8),
-        machine_busy: 1.0,
+        found: found([threads(2.0, 0.02, 0.9), threads(5.0, 0.37, 0.6), threads(1.0, 0.01, 0.8)], 1.0),
         direct: once(10.0),
         ..idle()
     }
@@ -125,27 +126,27 @@ fn each_rule_names_who_the_facts_show_and_another_fact_takes_the_name_away() {
     let cases: &[Case] = &[
         // 1. Saturated.
         ("one thread that runs all the time", one_thread, same, Proxy, "It had work 99 % of the time: it used 0.97 cores of 2, which is 24.2us per answer."),
-        ("it rests", one_thread, |facts| { facts.proxy = threads(1.0, 0.8, 0.02); facts.machine_busy = 0.83; }, Unknown, "nobody was at work all the time"),
-        ("beside others that wait for a core", one_thread, |facts| facts.api = threads(1.0, 0.4, 0.55), Proxy, "It had work"),
-        ("beside another that runs all the time", one_thread, |facts| facts.api = threads(1.0, 0.95, 0.0), Unknown, "the proxy and the API each had work most of the time. Give each of them cores of its own"),
-        ("an API that is busy with something else", one_thread, |facts| { facts.api = threads(1.0, 0.95, 0.0); facts.origin_share = 0.01; }, Proxy, "It had work"),
-        ("held back by a host", one_thread, |facts| facts.stolen = 0.3, Unknown, "the host of this virtual machine gave 30 % of its CPU to other machines (steal). Run this again"),
-        ("held back by a host a little", one_thread, |facts| { facts.proxy = threads(1.0, 0.86, 0.0); facts.stolen = 0.08; }, Proxy, "It had work 94.1 % of the time"),
+        ("it rests", one_thread, |facts| { see(facts, PROXY, threads(1.0, 0.8, 0.02)); facts.found.machine_busy = 0.83; }, Unknown, "nobody was at work all the time"),
+        ("beside others that wait for a core", one_thread, |facts| see(facts, API, threads(1.0, 0.4, 0.55)), Proxy, "It had work"),
+        ("beside another that runs all the time", one_thread, |facts| see(facts, API, threads(1.0, 0.95, 0.0)), Unknown, "the proxy and the API each had work most of the time. Give each of them cores of its own"),
+        ("an API that is busy with something else", one_thread, |facts| { see(facts, API, threads(1.0, 0.95, 0.0)); facts.origin_share = 0.01; }, Proxy, "It had work"),
+        ("held back by a host", one_thread, |facts| facts.found.stolen = 0.3, Unknown, "the host of this virtual machine gave 30 % of its CPU to other machines (steal). Run this again"),
+        ("held back by a host a little", one_thread, |facts| { see(facts, PROXY, threads(1.0, 0.86, 0.0)); facts.found.stolen = 0.08; }, Proxy, "It had work 94.1 % of the time"),
         ("threads that want all cores and have most", computing, same, Api, "often waiting for a core: it used 1.85 cores of 2, which is 10ms per answer. The machine was 100 % busy (API 92.5 %, proxy 2 %, load generator 0.5 %)."),
-        ("many threads that want all cores together", computing, |facts| facts.api = threads(32.0, 0.058, 0.6), Api, "It had work 100 % of the time"),
-        ("many threads that wake together where cores idle", idle, |facts| facts.api = threads(32.0, 0.016, 0.05), Api, "Nobody is out of CPU"),
-        ("that may use more", computing, |facts| { *facts = Evidence { cores: 32, api: threads(32.0, 0.058, 0.6), ..idle() }; facts.top = run(64, 185.0); }, Api, "Nobody is out of CPU"),
-        ("that have no more than the proxy", computing, |facts| { facts.api = threads(5.0, 0.19, 0.8); facts.proxy = threads(2.0, 0.48, 0.5); }, Unknown, "the proxy and the API each had work most of the time"),
-        ("a CPU limit of its own", idle, |facts| facts.api = threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.98), ..spent }), Api, "Its CPU limit (a container's, say) held it back in 98 % of its periods: it used 0.20 cores of 2"),
-        ("that holds back now and then", idle, |facts| facts.proxy = threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.2), ..spent }), Api, "Nobody is out of CPU"),
+        ("many threads that want all cores together", computing, |facts| see(facts, API, threads(32.0, 0.058, 0.6)), Api, "It had work 100 % of the time"),
+        ("many threads that wake together where cores idle", idle, |facts| see(facts, API, threads(32.0, 0.016, 0.05)), Api, "Nobody is out of CPU"),
+        ("that may use more", computing, |facts| { *facts = Evidence { cores: 32, top: run(64, 185.0), ..idle() }; see(facts, API, threads(32.0, 0.058, 0.6)); }, Api, "Nobody is out of CPU"),
+        ("that have no more than the proxy", computing, |facts| { see(facts, API, threads(5.0, 0.19, 0.8)); see(facts, PROXY, threads(2.0, 0.48, 0.5)); }, Unknown, "the proxy and the API each had work most of the time"),
+        ("a CPU limit of its own", idle, |facts| see(facts, API, threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.98), ..spent })), Api, "Its CPU limit (a container's, say) held it back in 98 % of its periods: it used 0.20 cores of 2"),
+        ("that holds back now and then", idle, |facts| see(facts, PROXY, threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.2), ..spent })), Api, "Nobody is out of CPU"),
         ("a generator without a core of its own", starved_generator, same, Generator, "It had no time left: the generator's busiest thread ran 49 % of the time. The machine was 70 % busy (proxy 15 %, load generator 25 %)."),
         ("that had time left", starved_generator, |facts| facts.floor = None, Unknown, "no limit was reached. Hardly any request reached the API, and everybody had CPU to spare. More connections (-c)"),
-        ("beside a proxy without time", starved_generator, |facts| facts.proxy = threads(2.0, 0.5, 0.49), Unknown, "the proxy and the load generator each had work most of the time. Put the generator on another machine"),
-        ("beside a proxy that costs as much", starved_generator, |facts| { facts.proxy = threads(2.0, 0.52, 0.46); facts.generator = threads(2.0, 0.47, 0.41); facts.floor = None; facts.machine_busy = 1.0; }, Unknown, "the proxy and the load generator each had work most of the time"),
+        ("beside a proxy without time", starved_generator, |facts| see(facts, PROXY, threads(2.0, 0.5, 0.49)), Unknown, "the proxy and the load generator each had work most of the time. Put the generator on another machine"),
+        ("beside a proxy that costs as much", starved_generator, |facts| { see(facts, PROXY, threads(2.0, 0.52, 0.46)); see(facts, GENERATOR, threads(2.0, 0.47, 0.41)); facts.floor = None; facts.found.machine_busy = 1.0; }, Unknown, "the proxy and the load generator each had work most of the time"),
         ("no ports left", idle, |facts| facts.floor = Some("the generator ran out of local ports".to_owned()), Generator, "It had no time left: the generator ran out of local ports."),
         ("strangers have the cores", crowd, same, Unknown, "other processes used 72 % of this machine, and the proxy waited for a core 65 % of the time. Run this again when the machine is quiet."),
-        ("the parties have them", crowd, |facts| { facts.proxy = threads(1.0, 0.8, 0.19); facts.api = threads(1.0, 0.63, 0.1); facts.generator = threads(1.0, 0.33, 0.1); }, Proxy, "often waiting for a core"),
-        ("an API that costs as much", crowd, |facts| { facts.proxy = threads(1.0, 0.8, 0.19); facts.api = threads(1.0, 0.78, 0.1); facts.generator = threads(1.0, 0.33, 0.1); }, Unknown, "the proxy and the API each had work most"),
+        ("the parties have them", crowd, |facts| { see(facts, PROXY, threads(1.0, 0.8, 0.19)); see(facts, API, threads(1.0, 0.63, 0.1)); see(facts, GENERATOR, threads(1.0, 0.33, 0.1)); }, Proxy, "often waiting for a core"),
+        ("an API that costs as much", crowd, |facts| { see(facts, PROXY, threads(1.0, 0.8, 0.19)); see(facts, API, threads(1.0, 0.78, 0.1)); see(facts, GENERATOR, threads(1.0, 0.33, 0.1)); }, Unknown, "the proxy and the API each had work most"),
         ("a full link", remote, |facts| { facts.link = Some(125e6); facts.top.bytes_per_second = 118e6; }, Network, "118MB per second of the 125MB"),
         ("half of it", remote, |facts| { facts.link = Some(125e6); facts.top.bytes_per_second = 60e6; }, Unknown, "the API's CPU cannot be seen"),
         ("a full link and a full proxy", one_thread, |facts| { facts.is_here = false; facts.link = Some(48e6); }, Unknown, "the proxy had work all the time, and the network was full. The network path to the API carried 44MB per second of the 48MB"),
@@ -155,17 +156,17 @@ fn each_rule_names_who_the_facts_show_and_another_fact_takes_the_name_away() {
         ("on this machine a connection only waited for a core", idle, |facts| { facts.direct = far(85.0, 80.0); facts.top = run(8, 8.0 / 0.086); }, Unknown, "no limit was reached"),
         // 3. The place.
         ("workers that wait", idle, same, Api, "400 per second at 20ms each is 8 requests at once (Little's law): the API works on that many, and the other 24 of 32 wait."),
-        ("in a process that cannot be seen", idle, |facts| facts.api = None, Unknown, "the API's CPU cannot be seen, because its process cannot be seen."),
+        ("in a process that cannot be seen", idle, |facts| see(facts, API, None), Unknown, "the API's CPU cannot be seen, because its process cannot be seen."),
         ("elsewhere", remote, same, Unknown, "because it is on another machine. Run `millstream bench` on the API's machine, or watch it there with top, under this load."),
         ("elsewhere, and most is the body", remote, |facts| facts.top.first_byte = 0.01, Unknown, "the network may be narrow, or the API writes slowly"),
         ("that take all comers", idle, |facts| facts.direct = once(78.0), Unknown, "no limit was reached. An answer takes 80ms under load and 78ms alone. More connections (-c) would bring more answers."),
         ("as fewer connections show", idle, |facts| { facts.direct = once(78.0); facts.fewer = Some(run(8, 399.0)); }, Api, "32 connections instead of 8 brought no more answers."),
         ("without anything to compare with", idle, |facts| { facts.direct = None; facts.through = None; }, Unknown, "nothing shows whether more of them bring more answers. Measure again with half as many connections (-c)."),
-        ("behind a proxy that is often at work", idle, |facts| facts.proxy = threads(2.0, 0.4, 0.2), Unknown, "no single place has most of a request's time"),
-        ("behind a proxy that cannot be seen", idle, |facts| facts.proxy = None, Unknown, "no single place"),
-        ("where strangers have the cores that it waits for", idle, |facts| { facts.api = threads(1.0, 0.2, 0.6); facts.machine_busy = 1.0; }, Unknown, "the API waited for a core 60 % of the time"),
-        ("where strangers have the cores that the others wait for", idle, |facts| { facts.generator = threads(1.0, 0.3, 0.4); facts.machine_busy = 1.0; }, Unknown, "other processes used"),
-        ("asked straight", idle, |facts| { facts.proxy = None; facts.through = None; }, Api, "the other 24 of 32 wait"),
+        ("behind a proxy that is often at work", idle, |facts| see(facts, PROXY, threads(2.0, 0.4, 0.2)), Unknown, "no single place has most of a request's time"),
+        ("behind a proxy that cannot be seen", idle, |facts| see(facts, PROXY, None), Unknown, "no single place"),
+        ("where strangers have the cores that it waits for", idle, |facts| { see(facts, API, threads(1.0, 0.2, 0.6)); facts.found.machine_busy = 1.0; }, Unknown, "the API waited for a core 60 % of the time"),
+        ("where strangers have the cores that the others wait for", idle, |facts| { see(facts, GENERATOR, threads(1.0, 0.3, 0.4)); facts.found.machine_busy = 1.0; }, Unknown, "other processes used"),
+        ("asked straight", idle, |facts| { see(facts, PROXY, None); facts.through = None; }, Api, "the other 24 of 32 wait"),
         ("a proxy that dawdles", idle, |facts| { facts.through = once(60.0); facts.top = run(8, 8.0 / 0.061); }, Proxy, "20ms when it is sent directly to the API and 60ms through the proxy, which is 65 % of an answer's time"),
         ("a little", idle, |facts| { facts.through = once(30.0); facts.top = run(8, 8.0 / 0.061); }, Api, "Nobody is out of CPU"),
     ];
@@ -183,15 +184,16 @@ fn each_rule_names_who_the_facts_show_and_another_fact_takes_the_name_away() {
 #[test]
 fn every_fact_that_is_missing_leaves_no_name_that_the_others_do_not_show() {
     let with = |change: Change| {
-        let mut evidence = Evidence { machine_busy: 0.4, ..idle() };
+        let mut evidence = idle();
+        evidence.found.machine_busy = 0.4;
         change(&mut evidence);
         judge(&evidence).limit
     };
     assert_eq!(with(|_| ()), Api);
     let missing: [Change; 4] = [
-        |facts| facts.api = None,
-        |facts| facts.generator = None,
-        |facts| facts.proxy = None,
+        |facts| see(facts, API, None),
+        |facts| see(facts, GENERATOR, None),
+        |facts| see(facts, PROXY, None),
         |facts| {
             facts.is_here = false;
             facts.direct = None;
@@ -208,7 +210,8 @@ fn what_makes_the_figures_less_than_they_seem_is_said() {
     assert_eq!(doubts(idle()), [""; 0]);
     let failing = doubts(Evidence { top: Run { error_share: 0.2, ..run(32, 400.0) }, ..idle() });
     assert!(failing[0].contains("20 % of the requests failed"), "{failing:?}");
-    let strangers = doubts(Evidence { machine_busy: 0.9, ..idle() });
+    let crowded = Metered { machine_busy: 0.9, ..idle().found };
+    let strangers = doubts(Evidence { found: crowded, ..idle() });
     assert!(strangers[0].contains("78 % of this machine went to other processes"), "{strangers:?}");
     let shared = doubts(one_thread());
     assert!(shared[0].contains("22 % of the full machine went to the generator"), "{shared:?}");
