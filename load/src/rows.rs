@@ -61,14 +61,9 @@ impl Rows {
         }
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Whether there is none, which [`Rows::read`] refuses.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+    /// All of them, at least one: each with a value for each name.
+    pub fn all(&self) -> &[Vec<String>] {
+        &self.rows
     }
 
     /// Places of as many as there are, each once, in an order that looks random and is the same each time.
@@ -166,17 +161,17 @@ impl Template {
     }
 
     /// The text with a row's values, as they are.
-    pub fn text(&self, rows: &Rows, row: usize) -> String {
-        self.with(rows, row, |value| Cow::Borrowed(value))
+    pub fn text(&self, row: &[String]) -> String {
+        self.with(row, |value| Cow::Borrowed(value))
     }
 
     /// The same where it is a URL: what no URL may have in it is written in percent.
-    pub fn url(&self, rows: &Rows, row: usize) -> String {
-        self.with(rows, row, |value| Cow::Owned(escaped(value.as_bytes())))
+    pub fn url(&self, row: &[String]) -> String {
+        self.with(row, |value| Cow::Owned(escaped(value.as_bytes())))
     }
 
-    fn with(&self, rows: &Rows, row: usize, written: fn(&str) -> Cow<'_, str>) -> String {
-        let value = |place: usize| written(&rows.rows[row][place]);
+    fn with(&self, row: &[String], written: fn(&str) -> Cow<'_, str>) -> String {
+        let value = |place: usize| written(&row[place]);
         let pieces = self
             .0
             .iter()

@@ -51,10 +51,10 @@ fn a_template_takes_its_values_from_a_row() {
     let rows = read(RowsFormat::Csv, "id,name\n7,a b/c?d#é\n").expect("it is CSV");
     let template = |text: &str| Template::parse("the URL", text, &rows).map_err(|error| error.to_string());
     let url = template("/x/{{id}}/{{ name }}").expect("both are there");
-    assert_eq!(url.url(&rows, 0), "/x/7/a%20b/c?d%23%C3%A9");
-    assert_eq!(url.text(&rows, 0), "/x/7/a b/c?d#é");
+    assert_eq!(url.url(&rows.all()[0]), "/x/7/a%20b/c?d%23%C3%A9");
+    assert_eq!(url.text(&rows.all()[0]), "/x/7/a b/c?d#é");
     assert_eq!(
-        template("{\"plain\": {}}").map(|plain| plain.text(&rows, 0)),
+        template("{\"plain\": {}}").map(|plain| plain.text(&rows.all()[0])),
         Ok("{\"plain\": {}}".to_owned())
     );
     assert_eq!(

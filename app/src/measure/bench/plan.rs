@@ -220,12 +220,12 @@ fn with_rows(flags: &Load, file: &Path) -> Result<Asked, String> {
     let body = template("the body", &body)?;
     let method = method(flags)?;
     let (mut asks, mut size) = (Vec::new(), 0);
-    for row in 0..rows.len() {
+    for row in rows.all() {
         for url in &urls {
             let ask = Ask {
-                fields: fields.iter().map(|(name, value)| (name.clone(), value.text(&rows, row))).collect(),
-                body: body.text(&rows, row).into_bytes(),
-                ..ask(flags, url.url(&rows, row), method.clone())
+                fields: fields.iter().map(|(name, value)| (name.clone(), value.text(row))).collect(),
+                body: body.text(row).into_bytes(),
+                ..ask(flags, url.url(row), method.clone())
             };
             size += ask.url.len() + ask.body.len();
             // Before more of them are held.
