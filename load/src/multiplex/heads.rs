@@ -35,9 +35,7 @@ impl Multiplex {
         match (meaning.status, end) {
             // Interim ones are passed over (RFC 9110 §15.2); 101 is none of HTTP/2 (RFC 9113 §8.6).
             (100 | 102..=199, false) => return Ok(None),
-            (100..=199, _) => {
-                return Ok(Some(self.malformed(place, ProtocolError, "an invalid interim answer")));
-            }
+            (100..=199, _) => return self.malformed(place, ProtocolError, "an invalid interim answer"),
             _ => {}
         }
         (open.coming.status, open.coming.first_byte) = (meaning.status, now);
@@ -55,7 +53,7 @@ impl Multiplex {
         }
         let Some(place) = place else { return Ok(None) };
         if !end {
-            return Ok(Some(self.malformed(place, ProtocolError, "trailers before the end")));
+            return self.malformed(place, ProtocolError, "trailers before the end");
         }
         Ok(self.ended(place))
     }
@@ -89,6 +87,6 @@ impl Multiplex {
             FieldsError::Malformed(what) => what,
             FieldsError::TooLarge => "a head that is too large",
         };
-        Ok(place.map(|place| self.malformed(place, ProtocolError, what)))
+        place.map_or(Ok(None), |place| self.malformed(place, ProtocolError, what))
     }
 }

@@ -50,8 +50,8 @@ impl Multiplex {
             Err(FrameError::Stream { stream, code, what, consumed })
                 if self.is_greeted && !self.blocks.has_begun() =>
             {
-                let event = self.place(stream).map(|place| self.malformed(place, code, what));
-                Ok(Some((consumed, event)))
+                let place = self.place(stream);
+                Ok(Some((consumed, place.map_or(Ok(None), |place| self.malformed(place, code, what))?)))
             }
             Err(FrameError::Connection(code, what) | FrameError::Stream { code, what, .. }) => {
                 Err(Broken(code, what))
@@ -153,7 +153,7 @@ impl Multiplex {
         let Some(place) = place else { return Ok(None) };
         let (out, open) = (&mut self.out, &mut self.streams[place]);
         if open.coming.status == 0 {
-            return Ok(Some(self.malformed(place, ProtocolError, "a body without a head")));
+            return self.malformed(place, ProtocolError, "a body without a head");
         }
         open.received += flow;
         if open.received > HALF && !end {
@@ -165,16 +165,17 @@ impl Multiplex {
             kept.data(data);
         }
         if open.announced.is_some_and(|announced| open.coming.body > announced) {
-            return Ok(Some(self.malformed(place, ProtocolError, "a body longer than announced")));
+            return self.malformed(place, ProtocolError, "a body longer than announced");
         }
         Ok(if end { self.ended(place) } else { None })
     }
 
-    pub(super) fn malformed(&mut self, place: usize, code: ErrorCode, what: &'static str) -> Event {
+    /// The server is told that what came on a stream is no answer.
+    pub(super) fn malformed(&mut self, place: usize, code: ErrorCode, what: &'static str) -> Told {
         if let Some(stream) = self.remove(place) {
             write::reset(&mut self.out, stream.number, code);
         }
-        Event::Failed(place, Fault::Malformed(what))
+        Ok(Some(Event::Failed(place, Fault::Malformed(what))))
     }
 
     fn window_update(&mut self, stream: u32, increment: u32) -> Told {
@@ -185,7 +186,7 @@ impl Multiplex {
         }
         let Some(place) = self.opened(stream)? else { return Ok(None) };
         if self.streams[place].window.increase(increment).is_err() {
-            return Ok(Some(self.malformed(place, FlowControlError, LARGE)));
+            return self.malformed(place, FlowControlError, LARGE);
         }
         Ok(None)
     }
