@@ -130,12 +130,10 @@ fn judge(finding: &Finding, a: &[RunFile], b: &[RunFile], is_open: bool) -> Resu
         true => is_known(if is_more { a } else { b }),
         false => is_known(a) && is_known(b),
     };
-    match is_enough {
-        false => {
-            Err("too many requests had no answer at the end, so that it is not known how long they take"
-                .to_owned())
-        }
-        true if !differs => Ok(Change::Same),
+    let why = "too many requests had no answer at the end, so that it is not known how long they take";
+    match differs {
+        _ if !is_enough => Err(why.to_owned()),
+        false => Ok(Change::Same),
         // More of the rate is better, of a latency worse.
         true => Ok(if is_more == is_rate { Change::Better } else { Change::Worse }),
     }

@@ -31,7 +31,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use worker::{Report, Worker};
 
-/// Files that a process has open beside the connections of a run.
+/// Files that a process has open besides those of the threads and connections of a run.
 const OTHER_FILES: u64 = 64;
 
 /// What the threads of a run share, all of it read only but for the board.
@@ -62,19 +62,33 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// Files that a process has open beside the connections of a run with so many threads.
+fn other_files(threads: u32) -> u64 {
+    3 * u64::from(threads) + OTHER_FILES
+}
+
 /// Whether the plan makes sense and this system can carry it out; opens nothing.
 ///
 /// # Errors
 /// Why not.
 pub fn check(plan: &Plan) -> Result<(), PlanError> {
     plan.check()?;
-    allow_files(plan)
+    let connections = plan.connections;
+    let wanted = u64::from(connections) + other_files(plan.threads);
+    // The limit is raised where that is needed and allowed.
+    let allowed = limits::nofile();
+    if allowed >= wanted || limits::set_nofile(wanted).is_ok() {
+        return Ok(());
+    }
+    Err(PlanError(format!(
+        "{connections} connections need {wanted} open files, and this process may have {allowed}: see ulimit -n"
+    )))
 }
 
 /// The connections that an open loop with so many threads may have where nothing is said: [`OPEN_CONNECTIONS`], or fewer
 /// where this process may not open so many files.
 pub fn most_connections(threads: u32) -> u32 {
-    let others = 3 * u64::from(threads) + OTHER_FILES;
+    let others = other_files(threads);
     let allowed = limits::raise_nofile(u64::from(OPEN_CONNECTIONS) + others).saturating_sub(others);
     u32::try_from(allowed).unwrap_or(u32::MAX).clamp(1, OPEN_CONNECTIONS)
 }
@@ -89,7 +103,23 @@ pub fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progress)) -> 
     let secure = || plan.targets.iter().filter(|target| target.tls.is_some());
     let verify = secure().any(|target| !target.way.insecure);
     let tls = secure().next().map(|_| stream::client_configuration(verify, plan.is_http2())).transpose()?;
-    let mut run = RunShared {
+    match plan.is_http2() {
+        false => run_threads::<Pipeline>(plan, tls, stop, watch),
+        true => run_threads::<Multiplex>(plan, tls, stop, watch),
+    }
+}
+
+fn run_threads<Protocol: Exchange>(
+    plan: &Plan,
+    tls: Option<Arc<ClientConfig>>,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(&Progress),
+) -> Result<Outcome, PlanError> {
+    let workers = (0..plan.threads)
+        .map(|thread| Worker::<Protocol>::new(plan, thread))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| PlanError(format!("the system gives no epoll: {error}")))?;
+    let run = &RunShared {
         plan,
         stop,
         board: Board::new(plan.duration),
@@ -98,22 +128,6 @@ pub fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progress)) -> 
         end: plan.duration.map(|duration| nanoseconds(plan.warm_up + duration)),
         tls,
     };
-    match plan.is_http2() {
-        false => run_threads::<Pipeline>(&mut run, watch),
-        true => run_threads::<Multiplex>(&mut run, watch),
-    }
-}
-
-fn run_threads<Protocol: Exchange>(
-    run: &mut RunShared<'_>,
-    watch: &mut dyn FnMut(&Progress),
-) -> Result<Outcome, PlanError> {
-    let workers = (0..run.plan.threads)
-        .map(|thread| Worker::<Protocol>::new(run.plan, thread))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| PlanError(format!("the system gives no epoll: {error}")))?;
-    run.start = clock::now();
-    let run = &*run;
     let (tell, told) = mpsc::channel();
     Ok(std::thread::scope(|scope| {
         for worker in workers {
@@ -123,19 +137,6 @@ fn run_threads<Protocol: Exchange>(
         drop(tell);
         look_on(run, &told, watch)
     }))
-}
-
-/// Raises the limit of open files where that is needed and allowed.
-fn allow_files(plan: &Plan) -> Result<(), PlanError> {
-    let wanted = u64::from(plan.connections) + 3 * u64::from(plan.threads) + OTHER_FILES;
-    let allowed = limits::nofile();
-    if allowed >= wanted || limits::set_nofile(wanted).is_ok() {
-        return Ok(());
-    }
-    Err(PlanError(format!(
-        "{} connections need {wanted} open files, and this process may have {allowed}: see ulimit -n",
-        plan.connections
-    )))
 }
 
 /// Tells `watch` how things stand until all threads have ended; what came of it.

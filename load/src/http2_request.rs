@@ -39,10 +39,8 @@ impl Http2Request {
     /// What is wrong with them.
     pub fn of(whole: &Arc<[u8]>, is_https: bool) -> Result<Http2Request, &'static str> {
         let mut head = RequestHead::default();
-        match head.parse(whole, &HEAD) {
-            Ok(Progress::Complete) => {}
-            Ok(Progress::Partial) => return Err("its head has no end"),
-            Err(_) => return Err("its head is not as HTTP has it"),
+        if head.parse(whole, &HEAD).map_err(|_| "its head is not as HTTP has it")? == Progress::Partial {
+            return Err("its head has no end");
         }
         let lines = lines(&head, whole, is_https).ok_or("it names no host")?;
         let (mut plain, mut filling, mut filled) = (Vec::new(), Vec::new(), Vec::new());

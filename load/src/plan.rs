@@ -79,19 +79,29 @@ impl Plan {
     /// # Errors
     /// The first thing that makes none, with what to write instead.
     pub fn check(&self) -> Result<(), PlanError> {
-        self.check_targets()?;
+        refuse(self.targets.is_empty(), "nothing to load: name a URL")?;
+        if let Some(target) = self.targets.iter().find(|target| target.addresses.is_empty()) {
+            refuse(true, format!("{} has no address", target.url))?;
+        }
+        let is_mixed = self.targets.iter().any(|target| target.http2.is_some() != self.is_http2());
+        refuse(is_mixed, "one run speaks HTTP/1.1 or HTTP/2, and not both")?;
+        let (last, count) = (self.order.iter().max().map_or(0, |last| *last as usize), self.targets.len());
+        refuse(last >= count, format!("the order names target {last} of {count}"))?;
         self.check_sizes()?;
-        self.check_times()?;
+        let is_endless = self.duration.is_none() && self.requests.is_none();
+        refuse(is_endless, "no end: give a duration or a number of requests")?;
+        refuse(self.duration == Some(Duration::ZERO), "a duration of nothing measures nothing")?;
+        refuse(self.duration > Some(LONGEST), "a run of more than a day")?;
+        refuse(self.warm_up > LONGEST, "a warm-up of more than a day")?;
+        let is_patience = (SHORTEST_TIMEOUT..=LONGEST).contains(&self.timeout);
+        refuse(!is_patience, "a timeout between a millisecond and a day is needed")?;
         if let Mode::Open { rate, .. } = self.mode {
             let is_possible = rate > 0.0 && rate <= RATE;
             let what = format!("a rate of {rate} requests per second; between 0 and {RATE} is possible");
             refuse(!is_possible, what)?;
         }
-        let is_in_turn = self.pipeline == 1 && !self.is_http2();
-        refuse(
-            self.redirects > 0 && !is_in_turn,
-            "redirects are followed over HTTP/1.1 and without pipelining",
-        )?;
+        let is_out_of_turn = self.redirects > 0 && (self.pipeline > 1 || self.is_http2());
+        refuse(is_out_of_turn, "redirects are followed over HTTP/1.1 and without pipelining")?;
         self.check_schedule()
     }
 
@@ -109,17 +119,6 @@ impl Plan {
                 refuse(!are_possible, format!("the rate of a stage; between 0 and {RATE} is possible"))
             }
         }
-    }
-
-    fn check_targets(&self) -> Result<(), PlanError> {
-        refuse(self.targets.is_empty(), "nothing to load: name a URL")?;
-        if let Some(target) = self.targets.iter().find(|target| target.addresses.is_empty()) {
-            refuse(true, format!("{} has no address", target.url))?;
-        }
-        let is_mixed = self.targets.iter().any(|target| target.http2.is_some() != self.is_http2());
-        refuse(is_mixed, "one run speaks HTTP/1.1 or HTTP/2, and not both")?;
-        let (last, count) = (self.order.iter().max().map_or(0, |last| *last as usize), self.targets.len());
-        refuse(last >= count, format!("the order names target {last} of {count}"))
     }
 
     /// Whether HTTP/2 is spoken.
@@ -145,33 +144,17 @@ impl Plan {
             refuse(value > most, format!("{what}: {value} is more than {most}, the most that is possible"))?;
         }
         for (needed, what) in [(threads, "threads"), (self.origins().len() as u32, "servers")] {
-            refuse(
-                needed > connections,
-                format!("{needed} {what} need at least as many connections, not {connections}"),
-            )?;
+            let why = format!("{needed} {what} need at least as many connections, not {connections}");
+            refuse(needed > connections, why)?;
         }
-        refuse(
-            pipeline > 1 && !self.keep_alive,
-            format!("{gerund} keep-alive: several requests on one connection"),
-        )?;
+        let why = format!("{gerund} keep-alive: several requests on one connection");
+        refuse(pipeline > 1 && !self.keep_alive, why)?;
         let Some(requests) = self.requests else { return Ok(()) };
         refuse(requests == 0, "requests: at least 1 is needed")?;
-        refuse(
-            requests < u64::from(connections),
-            format!(
-                "{requests} requests cannot keep {connections} connections busy: give at most as many connections as requests"
-            ),
-        )
-    }
-
-    fn check_times(&self) -> Result<(), PlanError> {
-        let is_endless = self.duration.is_none() && self.requests.is_none();
-        refuse(is_endless, "no end: give a duration or a number of requests")?;
-        refuse(self.duration == Some(Duration::ZERO), "a duration of nothing measures nothing")?;
-        refuse(self.duration > Some(LONGEST), "a run of more than a day")?;
-        refuse(self.warm_up > LONGEST, "a warm-up of more than a day")?;
-        let is_patience = (SHORTEST_TIMEOUT..=LONGEST).contains(&self.timeout);
-        refuse(!is_patience, "a timeout between a millisecond and a day is needed")
+        let why = format!(
+            "{requests} requests cannot keep {connections} connections busy: give at most as many connections as requests"
+        );
+        refuse(requests < u64::from(connections), why)
     }
 
     /// The servers that are talked to: for each the places of its targets that are ever asked for. A connection belongs

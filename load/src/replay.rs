@@ -9,8 +9,7 @@ mod tests;
 
 use crate::target::escaped;
 use millstream_wire::date;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, BufRead, Read};
 
 /// Lines that are read at the most, those that are not replayed included.
@@ -42,7 +41,7 @@ pub struct Request {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Replay {
     /// The distinct ones, as they first came, each with the statuses from 400 to 499 that it had and may have again.
-    pub requests: Vec<(Request, Vec<u16>)>,
+    pub requests: Vec<(Request, BTreeSet<u16>)>,
     /// Places in `requests`, as the lines came.
     pub order: Vec<u32>,
     /// When each was logged, seconds since 1970, where that was asked for.
@@ -77,32 +76,22 @@ pub fn read(mut log: impl BufRead, is_timed: bool) -> io::Result<Replay> {
             return Err(invalid("it has a line that does not end, so it is no access log"));
         }
         let time = if is_timed { time(&line) } else { Some(0) };
-        let (Some((request, status)), Some(time)) = (request(&line).filter(|_| is_whole), time) else {
+        let is_kept = |request: &Request| places.len() < DISTINCT || places.contains_key(request);
+        let found = request(&line).filter(|(request, _)| is_whole && is_kept(request));
+        let (Some((request, status)), Some(time)) = (found, time) else {
             replay.skipped += 1;
             continue;
         };
-        let next = places.len() as u32;
-        let place = match places.entry(request) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(_) if next as usize >= DISTINCT => {
-                replay.skipped += 1;
-                continue;
-            }
-            Entry::Vacant(new) => {
-                replay.requests.push((new.key().clone(), Vec::new()));
-                *new.insert(next)
-            }
-        };
+        let place = *places.entry(request).or_insert_with_key(|request| {
+            replay.requests.push((request.clone(), BTreeSet::new()));
+            replay.requests.len() as u32 - 1
+        });
         replay.order.push(place);
         if is_timed {
             replay.times.push(time);
         }
         let refused = status.filter(|status| (400..500).contains(status) && !OF_THE_HOUR.contains(status));
-        if let (Some(status), Some((_, statuses))) = (refused, replay.requests.get_mut(place as usize))
-            && !statuses.contains(&status)
-        {
-            statuses.push(status);
-        }
+        replay.requests[place as usize].1.extend(refused);
     }
     Ok(replay)
 }

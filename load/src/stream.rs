@@ -68,10 +68,8 @@ impl Stream {
             self.is_connected = true;
         }
         while let Some(tls) = self.tls.as_mut().filter(|tls| tls.is_handshaking()) {
-            match tls.complete_io(&mut self.socket) {
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => return Err(error),
+            if let Err(error) = tls.complete_io(&mut self.socket) {
+                return if error.kind() == ErrorKind::WouldBlock { Ok(()) } else { Err(error) };
             }
         }
         self.flush()
@@ -135,10 +133,8 @@ impl Stream {
     fn flush(&mut self) -> io::Result<()> {
         let Some(tls) = &mut self.tls else { return Ok(()) };
         while tls.wants_write() {
-            match tls.write_tls(&mut self.socket) {
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
+            if let Err(error) = tls.write_tls(&mut self.socket) {
+                return if error.kind() == ErrorKind::WouldBlock { Ok(()) } else { Err(error) };
             }
         }
         Ok(())

@@ -130,9 +130,8 @@ pub fn tell_apart(how: How, own: &Reply, ask: &mut dyn FnMut(Who) -> Option<Repl
     let mut difference = Difference::between(&traits(own, how), &traits(&answer, how));
     for (turn, who) in TURNS.into_iter().enumerate() {
         let aspects = difference.aspects();
-        if aspects.is_empty()
-            || turn >= FEW && (!aspects.contains(&Aspect::Word) || aspects.contains(&Aspect::Status))
-        {
+        let are_words = aspects.contains(&Aspect::Word) && !aspects.contains(&Aspect::Status);
+        if aspects.is_empty() || turn >= FEW && !are_words {
             break;
         }
         let further = steady(own, who, ask)?;
@@ -149,11 +148,8 @@ pub fn tell_apart(how: How, own: &Reply, ask: &mut dyn FnMut(Who) -> Option<Repl
 /// An answer; one that fails where the user's own does not is asked for again, for an API that fails now and then fails
 /// whoever asks.
 fn steady(own: &Reply, who: Who, ask: &mut dyn FnMut(Who) -> Option<Reply>) -> Option<Reply> {
-    let mut answer = ask(who)?;
-    for _ in 0..FAILURES {
-        if answer.status < FAILED || own.status >= FAILED {
-            break;
-        }
+    let (mut answer, mut further) = (ask(who)?, 0..FAILURES);
+    while answer.status >= FAILED && own.status < FAILED && further.next().is_some() {
         answer = ask(who)?;
     }
     Some(answer)

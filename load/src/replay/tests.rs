@@ -10,7 +10,7 @@ fn named(replay: &Replay) -> Vec<String> {
 fn a_request_may_fail_as_it_did_in_the_log_unless_that_was_of_the_hour() {
     let cases: [(&str, &[u16]); 7] = [
         ("\"GET / HTTP/1.1\" 404 5\n\"GET / HTTP/1.1\" 200 5\n\"GET / HTTP/1.1\" 404 5", &[404]),
-        ("\"GET / HTTP/1.1\" 404 5\n\"GET / HTTP/1.1\" 403 5", &[404, 403]),
+        ("\"GET / HTTP/1.1\" 404 5\n\"GET / HTTP/1.1\" 403 5", &[403, 404]),
         ("\"GET / HTTP/1.1\" 429 5\n\"GET / HTTP/1.1\" 499 0\n\"GET / HTTP/1.1\" 408 0", &[]),
         ("\"GET / HTTP/1.1\" 500 5\n\"GET / HTTP/1.1\" 304 0", &[]),
         ("\"GET / HTTP/1.1\" 4040 5", &[]),
@@ -19,8 +19,8 @@ fn a_request_may_fail_as_it_did_in_the_log_unless_that_was_of_the_hour() {
     ];
     for (log, statuses) in cases {
         let replay = read(log.as_bytes(), false).expect("it is in memory");
-        let had: Vec<&[u16]> = replay.requests.iter().map(|(_, statuses)| statuses.as_slice()).collect();
-        assert_eq!(had, [statuses], "{log}");
+        let had: Vec<u16> = replay.requests.iter().flat_map(|(_, statuses)| statuses.clone()).collect();
+        assert_eq!((replay.requests.len(), had.as_slice()), (1, statuses), "{log}");
     }
 }
 

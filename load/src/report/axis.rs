@@ -59,10 +59,8 @@ impl Scale {
         let steps = successors(Some(least), |value| Some(rounded(value * 1.5, true)));
         let all: Vec<f64> = steps.take_while(|value| *value <= most * 1.001).collect();
         let is_power = |value: &f64| (value.log10() - value.log10().round()).abs() < 1e-6;
-        match all.len() as f64 <= 2.0 * UPWARDS {
-            true => all,
-            false => all.into_iter().filter(is_power).collect(),
-        }
+        let are_few = all.len() as f64 <= 2.0 * UPWARDS;
+        all.into_iter().filter(|value| are_few || is_power(value)).collect()
     }
 
     /// Ticks whose labels say the value.
@@ -112,10 +110,8 @@ pub(super) fn time_ticks(seconds: f64) -> Vec<AxisTick> {
     let numbers = (0..=number).step_by(2).chain((1..=number).step_by(2));
     let tick = |number| {
         let at = f64::from(number) * step;
-        AxisTick {
-            place: if seconds > 0.0 { at / seconds } else { 0.0 },
-            label: self::seconds(at).to_string(),
-        }
+        let place = if seconds > 0.0 { at / seconds } else { 0.0 };
+        AxisTick { place, label: self::seconds(at).to_string() }
     };
     numbers.map(tick).collect()
 }

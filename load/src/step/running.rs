@@ -56,10 +56,8 @@ pub fn running(file: &str, configuration: &Configuration, api: &Url) -> Result<R
 }
 
 fn pass(location: &Location) -> Option<&Pass> {
-    match &location.settings.content {
-        Handler::Pass(pass) => pass.http().map(|_| &**pass),
-        _ => None,
-    }
+    let Handler::Pass(pass) = &location.settings.content else { return None };
+    pass.http().map(|_| &**pass)
 }
 
 fn leads_to(http: &Http, pass: &Pass, api: &Url) -> bool {

@@ -37,12 +37,9 @@ pub fn client_configuration(verify: bool, http2: bool) -> Result<Arc<ClientConfi
 
 fn trusted(provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, PlanError> {
     let named = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
+    let none = "no list of trusted certificates was found: name one in SSL_CERT_FILE";
     let file = named.or_else(|| system_authorities().map(PathBuf::from));
-    let Some(file) = file else {
-        return Err(PlanError(
-            "no list of trusted certificates was found: name one in SSL_CERT_FILE".to_owned(),
-        ));
-    };
+    let file = file.ok_or_else(|| PlanError(none.to_owned()))?;
     let unreadable = |error: &dyn fmt::Display| PlanError(format!("{}: {error}", file.display()));
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(&file).map_err(|error| unreadable(&error))? {

@@ -132,9 +132,7 @@ impl BoardState {
         self.fold *= 2;
         let mut parts = std::mem::take(&mut self.parts).into_iter();
         while let Some(mut first) = parts.next() {
-            if let Some(second) = parts.next() {
-                first.add(&second);
-            }
+            parts.next().iter().for_each(|second| first.add(second));
             self.parts.push(first);
         }
     }

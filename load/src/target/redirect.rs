@@ -48,19 +48,15 @@ fn request(from: &Target, status: u16, target: &str) -> Option<Vec<u8>> {
         303 => method != b"HEAD",
         _ => false,
     };
+    let (method, body) = if becomes_get { (&b"GET"[..], &[][..]) } else { (method, &bytes[head.length..]) };
     let mut out = Vec::new();
-    encode::request_line(
-        &mut out,
-        if becomes_get { b"GET" } else { method },
-        target.as_bytes(),
-        Version::Http11,
-    );
+    encode::request_line(&mut out, method, target.as_bytes(), Version::Http11);
     let is_of_a_body = |id| matches!(id, FieldId::ContentLength | FieldId::ContentType);
     for (_, name, value) in head.view(bytes).iter().filter(|(id, ..)| !(becomes_get && is_of_a_body(*id))) {
         encode::field(&mut out, name, value);
     }
     out.extend_from_slice(b"\r\n");
-    out.extend_from_slice(if becomes_get { &[] } else { &bytes[head.length..] });
+    out.extend_from_slice(body);
     Some(out)
 }
 

@@ -287,7 +287,7 @@ fn replayed(flags: &Load, file: &Path) -> Result<Asked, String> {
         .into_iter()
         .map(|(Request { method, target }, also)| {
             let url = format!("{scheme}://{}{target}", url.authority);
-            Ask { also, ..ask(flags, url, method.to_owned()) }
+            Ask { also: also.into_iter().collect(), ..ask(flags, url, method.to_owned()) }
         })
         .collect();
     Ok((asks, replay.order, moments))

@@ -65,10 +65,8 @@ impl<Protocol: Exchange> Worker<Protocol> {
     /// Something has happened on a connection.
     pub(super) fn ready(&mut self, run: &RunShared<'_>, number: u32, generation: u32, flags: EventFlags) {
         let number = number as usize;
-        let Some(connection) = self.connections.get_mut(number) else { return };
-        let Some(stream) = connection.stream.as_ref().filter(|_| connection.generation == generation) else {
-            return;
-        };
+        let connection = self.connections.get(number).filter(|one| one.generation == generation);
+        let Some(stream) = connection.and_then(|one| one.stream.as_ref()) else { return };
         let is_ending = flags.intersects(ENDING);
         if stream.is_open() {
             if flags.contains(EventFlags::OUT) {

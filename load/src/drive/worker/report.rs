@@ -37,8 +37,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
                 self.count_silent(run, ended);
             }
             self.tally.flush(&run.board, tick_number(last, run.begin));
-        }
-        if !self.is_measuring {
+        } else {
             self.tally.begin();
         }
         let since = |now: u64, before: u64| if self.is_measuring { now.saturating_sub(before) } else { 0 };
@@ -62,10 +61,8 @@ impl<Protocol: Exchange> Worker<Protocol> {
             Stage::Opening(since) => Some(since),
             _ => one.sent.front().map(|sent| sent.sent),
         };
-        let waits = |one: &&Connection<Protocol>| {
-            since(one).is_some_and(|since| ended.saturating_sub(since) > nearly_all)
-        };
-        self.tally.counts.silent = self.connections.iter().filter(waits).count() as u64;
+        let waited = self.connections.iter().filter_map(since).map(|since| ended.saturating_sub(since));
+        self.tally.counts.silent = waited.filter(|waited| *waited > nearly_all).count() as u64;
     }
 
     /// Open loop: what should have started in the measured time and has no answer, sent or not, has waited until now.
