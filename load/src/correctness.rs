@@ -24,10 +24,11 @@ pub fn values<'a>(answer: &'a Reply, name: &'a str) -> impl Iterator<Item = &'a 
 }
 
 /// How closely answers are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
     /// Status and every byte of the body.
+    #[default]
     Body,
     /// Status, and on average a length like the API's: its bodies differ from one request to the next.
     StatusAndLength,

@@ -8,9 +8,9 @@
 mod place;
 mod process_table;
 mod throttle;
-mod account;
 mod sockets;
 mod listening;
+mod account;
 mod meter;
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ pub use sockets::time_wait_of_late;
 
 pub use crate::machine::link_speed;
 
-use crate::stop::{self, Stop, Woken};
+use crate::stop::{self, Stop, Stopped, Woken};
 use crate::unmeasured::Unmeasured;
 use millstream_net::{child, clock};
 use rustix::event::PollFlags;
@@ -145,7 +145,7 @@ impl Process {
         while TcpStream::connect_timeout(&address, ATTEMPT).is_err() {
             match self.wait_for_end(pause, self.stop.as_ref().map(Stop::asked)) {
                 Woken::Ready => return Err(self.told_of_its_end().into()),
-                Woken::Stopped => return Err(Unmeasured::Stopped),
+                Woken::Stopped => return Err(Stopped.into()),
                 Woken::Late => {}
             }
             if clock::now().duration_since(began) >= within {
@@ -167,9 +167,8 @@ impl Process {
     fn told_of_its_end(&mut self) -> String {
         let mut told = format!("{} ended before it answered", self.name);
         told.extend(self.reap().map(|status| format!(" ({status})")));
-        told.extend(
-            Some(self.said()).filter(|said| !said.is_empty()).map(|said| format!("; it said: {said}")),
-        );
+        let said = Some(self.said()).filter(|said| !said.is_empty());
+        told.extend(said.map(|said| format!("; it said: {said}")));
         told
     }
 

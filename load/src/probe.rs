@@ -9,7 +9,7 @@ use crate::exchange::{Broken, Collected, Event, Exchange, Fault};
 use crate::multiplex::Multiplex;
 use crate::pipeline::Pipeline;
 use crate::plan::{Target, Way};
-use crate::stop::{self, Stop, Woken};
+use crate::stop::{self, Stop, Stopped, Woken};
 use crate::stream::{Stream, client_configuration};
 use crate::target::NO_ADDRESS;
 use millstream_net::clock;
@@ -21,6 +21,8 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+/// The longest body that is kept to be compared; one that is longer is taken for endless.
+pub const LARGEST: usize = 64 << 20;
 /// Bytes read at a time.
 const BUFFER: usize = 64 * 1024;
 /// Bytes of what is no answer that are told.
@@ -61,10 +63,10 @@ pub enum ProbeError {
     /// Anything else.
     #[error("{0}")]
     Because(String),
-    /// The user wanted to stop.
-    #[error("stopped")]
-    Stopped,
 }
+
+/// What came of asking once.
+pub type Probed = Result<Reply, ProbeError>;
 
 /// The same, to stand behind the name of who was asked.
 #[derive(Debug, thiserror::Error)]
@@ -109,27 +111,23 @@ struct Question<'a> {
 ///
 /// # Errors
 /// Why there is no answer; of several addresses, the last one's reason.
-pub fn once(target: &Target, timeout: Duration, most: usize) -> Result<Reply, ProbeError> {
+pub fn once(target: &Target, timeout: Duration, most: usize) -> Probed {
     Question { target, address: NO_ADDRESS, timeout, most, stop: None }.asked()
 }
 
-/// The same, unless the user wants to stop: then it ends at once.
+/// The same with a body of [`LARGEST`] bytes at the most, unless the user wants to stop: then it ends at once. Within: why there is no answer.
 ///
 /// # Errors
-/// [`ProbeError::Stopped`], or why there is no answer.
-pub fn once_unless(
-    stop: &Stop,
-    target: &Target,
-    timeout: Duration,
-    most: usize,
-) -> Result<Reply, ProbeError> {
-    let told = Question { target, address: NO_ADDRESS, timeout, most, stop: Some(stop) }.asked();
+/// [`Stopped`].
+pub fn once_unless(stop: &Stop, target: &Target, timeout: Duration) -> Result<Probed, Stopped> {
+    let question = Question { target, address: NO_ADDRESS, timeout, most: LARGEST, stop: Some(stop) };
+    let told = question.asked();
     // A wait that was cut short looks like any other failure from within.
-    told.map_err(|error| if stop.is_asked() { ProbeError::Stopped } else { error })
+    stop.go_on().map(|()| told)
 }
 
 impl<'a> Question<'a> {
-    fn asked(self) -> Result<Reply, ProbeError> {
+    fn asked(self) -> Probed {
         let is_plain = self.target.tls.is_none();
         let mut last = ProbeError::Because("it has no address".to_owned());
         for &address in &self.target.addresses {

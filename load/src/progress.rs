@@ -7,7 +7,7 @@ use crate::outcome::Errors;
 use crate::report::quantity::{Quantity, Rate, plural, seconds};
 use crate::report::table::printable;
 use millstream_net::terminal;
-use std::io::Write;
+use std::io::{Stderr, Write};
 use std::time::Duration;
 
 /// How far a run is.
@@ -60,7 +60,7 @@ pub enum Style {
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 /// The view. Dropping it ends its line, so an early end leaves the terminal as it was.
-pub struct Live<W: Write> {
+pub struct Live<W: Write = Stderr> {
     out: W,
     style: Style,
     label: String,
@@ -71,7 +71,7 @@ pub struct Live<W: Write> {
     was_warming: bool,
 }
 
-impl Live<std::io::Stderr> {
+impl Live {
     /// On standard error, in the style that fits it, or nothing at all.
     pub fn unless(is_quiet: bool) -> Self {
         let style = match terminal::error_columns() {

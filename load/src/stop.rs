@@ -13,6 +13,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+/// The user wanted to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("stopped")]
+pub struct Stopped;
+
 /// A wish that everybody who has it shares.
 #[derive(Debug, Clone)]
 pub struct Stop(Arc<Shared>);
@@ -51,6 +56,14 @@ impl Stop {
     /// Whether an end was asked for.
     pub fn is_asked(&self) -> bool {
         self.0.is_asked.load(Ordering::Relaxed)
+    }
+
+    /// Whether to go on: an error once an end was asked for.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub fn go_on(&self) -> Result<(), Stopped> {
+        if self.is_asked() { Err(Stopped) } else { Ok(()) }
     }
 
     /// The same as a flag, for loops that have no wait of their own.

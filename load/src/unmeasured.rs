@@ -2,6 +2,7 @@
 
 use crate::plan::PlanError;
 use crate::probe::ProbeError;
+use crate::stop::Stopped;
 use std::io;
 
 /// Why there is no result.
@@ -13,25 +14,19 @@ pub enum Unmeasured {
     /// What was to be measured makes no sense.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// A single request had no answer.
+    #[error(transparent)]
+    Unanswered(#[from] ProbeError),
     /// The system did not allow something.
     #[error("the system refuses: {0}")]
     System(#[from] io::Error),
     /// The user stopped it before anything was measured.
-    #[error("stopped")]
-    Stopped,
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
 }
 
 impl From<String> for Unmeasured {
     fn from(sentence: String) -> Self {
         Unmeasured::Because(sentence)
-    }
-}
-
-impl From<ProbeError> for Unmeasured {
-    fn from(error: ProbeError) -> Self {
-        match error {
-            ProbeError::Stopped => Unmeasured::Stopped,
-            error => Unmeasured::Because(error.to_string()),
-        }
     }
 }

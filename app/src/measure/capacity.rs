@@ -70,7 +70,7 @@ fn measured(flags: &Flags, stop: &Stop) -> Result<Capacity, Unmeasured> {
                 measured.cut_short.is_some()
             }
             // What stands above is whole.
-            Err(Unmeasured::Stopped) if !all.rows.is_empty() => true,
+            Err(Unmeasured::Stopped(_)) if !all.rows.is_empty() => true,
             Err(error) => return Err(error),
         };
         if is_stopped {

@@ -24,7 +24,7 @@ impl End {
 impl From<Unmeasured> for End {
     fn from(error: Unmeasured) -> End {
         match error {
-            Unmeasured::Stopped => End::STOPPED,
+            Unmeasured::Stopped(_) => End::STOPPED,
             why => End::Wrong(why.to_string()),
         }
     }

@@ -1,20 +1,19 @@
 //! Runs everything of one row: the servers alone, the proxy alone, all together, in turn and over again.
 
 use super::configuration::{CEILING, PASSING, configuration};
-use super::subject::{PATIENCE, Server, Servers, Subject, answer, ask};
+use super::subject::{PATIENCE, Server, Servers, Subject, answer};
 use super::{Alone, Below, CapacityRow, Rounds, Setting, Together, sentence};
 use crate::drive;
 use crate::outcome::Outcome;
-use crate::party::{Meter, Metered, PROXY, Place, Process, Whose, free_address, time_wait_of_late};
+use crate::party::{Meter, Metered, Place, Process, Whose, free_address, time_wait_of_late};
 use crate::plan::{Plan, Target};
 use crate::progress::Live;
 use crate::rank::median;
 use crate::sizing::Pool;
-use crate::stop::{CutShort, Stop};
+use crate::stop::{CutShort, Stop, Stopped};
 use crate::unmeasured::Unmeasured;
 use crate::verdict::{Evidence, Limit, Once, Run, judge};
 use fastrand::Rng;
-use std::io::Stderr;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
@@ -45,58 +44,37 @@ pub fn measure(
     subject: &Subject,
     setting: &Setting,
     stop: &Stop,
-    live: &mut Live<Stderr>,
+    live: &mut Live,
 ) -> Result<Measured, Unmeasured> {
     let servers = Servers::find(subject, setting, stop)?;
     let addresses: Vec<SocketAddr> = servers.all.iter().map(|server| server.address).collect();
     let connections = setting.connections.saturating_mul(addresses.len() as u32);
-    let body = servers.once().body_bytes as usize;
-    let (_nothing, nothing) = start("the server that answers at once", setting, stop, |listen| {
-        configuration(&addresses, listen, connections, listen, &setting.workers, body)
-    })?;
-    let proxied = |keepalive| {
-        start("the proxy", setting, stop, |listen| {
-            configuration(&addresses, nothing, keepalive, listen, &setting.workers, body)
-        })
-    };
-    let (proxy, address) = proxied(connections)?;
-    let behind = servers.behind(address);
-    let through = ask(&behind, stop)?;
-    let stretch = |what: &str, target, connections| Stretch {
-        what: what.to_owned(),
-        target,
-        connections,
-        watched: Vec::new(),
-        runs: Vec::new(),
-    };
-    let together = |target, proxy: &Process, what: &str| {
-        let mut watched = servers.processes();
-        watched.push((PROXY, Whose::Tree(proxy.id())));
-        Stretch { watched, ..stretch(what, target, connections) }
-    };
-    let alone = servers.all.iter().map(|server| {
-        stretch(&format!("{} alone", server.target.url), server.target.clone(), setting.connections)
+    let mut bench = Measuring { subject, setting, stop, live, servers, addresses, done: 0, of: 0 };
+    let (_nothing, nothing) = bench.start(connections, None)?;
+    let (proxy, address) = bench.start(connections, Some(nothing))?;
+    let behind = bench.servers.behind(address);
+    let through = Once::ask(Vec::new(), || answer(&behind, stop))?;
+    let alone = bench.servers.all.iter().map(|Server { target, .. }| {
+        Stretch::of(&format!("{} alone", target.url), target.clone(), setting.connections, Vec::new())
     });
     let mut stretches: Vec<Stretch> = alone.collect();
     for (what, path) in [("the proxy by itself", CEILING), ("the proxy in front of nothing", PASSING)] {
         let target = setting.target(&format!("http://{address}{path}"), true)?;
-        stretches.push(stretch(what, target, connections));
+        stretches.push(Stretch::of(what, target, connections, Vec::new()));
     }
-    stretches.push(together(behind, &proxy, "all behind the proxy"));
+    let watched = bench.servers.processes(&proxy);
+    stretches.push(Stretch::of("all behind the proxy", behind, connections, watched));
 
-    let runs = setting.rounds.max(1) * stretches.len() as u32 + 1;
-    let name = &subject.name;
-    let mut bench = Measuring { setting, stop, live, name, addresses: &addresses, done: 0, of: runs };
+    bench.of = setting.rounds.max(1) * stretches.len() as u32 + 1;
     let mut ended = bench.rounds(&mut stretches);
     drop(proxy);
-    let Some(mut row) = row(subject, setting, &servers, through, &stretches) else {
-        ended?;
-        return Err(Unmeasured::Stopped);
+    let Some(mut row) = bench.row(through, &stretches) else {
+        return ended.and(Err(Stopped.into()));
     };
     if ended.is_ok() && row.pool.in_use >= WORTH_SHOWING {
-        ended = proxied(TOO_LITTLE).and_then(|(proxy, address)| {
-            let stretch = together(servers.behind(address), &proxy, "with few kept connections");
-            let run = bench.run(&stretch)?;
+        ended = bench.start(TOO_LITTLE, Some(nothing)).and_then(|(proxy, address)| {
+            let (behind, watched) = (bench.servers.behind(address), bench.servers.processes(&proxy));
+            let run = bench.run(&Stretch::of("with few kept connections", behind, connections, watched))?;
             let (rate, opened_per_second, time_wait) = (run.outcome.rate(), run.opened(), run.time_wait);
             row.below = Some(Below { keepalive: TOO_LITTLE, rate, opened_per_second, time_wait });
             Ok(())
@@ -105,28 +83,10 @@ pub fn measure(
     row.sentence = sentence(&row);
     let cut_short = match ended {
         Ok(()) => None,
-        Err(Unmeasured::Stopped) => Some(CutShort { measured: bench.done, of: runs }),
+        Err(Unmeasured::Stopped(_)) => Some(CutShort { measured: bench.done, of: bench.of }),
         Err(error) => return Err(error),
     };
-    Ok(Measured { row, cut_short, runs })
-}
-
-/// Starts a process with a configuration and waits until it accepts connections.
-fn start(
-    name: &str,
-    setting: &Setting,
-    stop: &Stop,
-    text: impl FnOnce(SocketAddr) -> String,
-) -> Result<(Process, SocketAddr), Unmeasured> {
-    let address = free_address()?;
-    let place = Place::new()?;
-    place.write("nginx.conf", &text(address))?;
-    let mut command = Command::new(&setting.proxy);
-    // Where it is started.
-    command.args(["-p", "./", "-c", "nginx.conf", "-e", "stderr"]);
-    let mut party = Process::start(name, command, place)?.heeding(stop);
-    party.wait_for(address, START)?;
-    Ok((party, address))
+    Ok(Measured { row, cut_short, runs: bench.of })
 }
 
 /// What is measured once in each round, and what came of it so far.
@@ -156,6 +116,10 @@ impl MeteredRun {
 }
 
 impl Stretch {
+    fn of(what: &str, target: Target, connections: u32, watched: Vec<(&'static str, Whose)>) -> Stretch {
+        Stretch { what: what.to_owned(), target, connections, watched, runs: Vec::new() }
+    }
+
     /// Its rounds, the figures of the one that is nearest to the median, and that one; `None` of none.
     fn told(&self) -> Option<(Rounds, Run, &MeteredRun)> {
         let rates: Vec<f64> = self.runs.iter().map(|run| run.outcome.rate()).collect();
@@ -175,17 +139,35 @@ impl Stretch {
 
 /// What all runs have in common.
 struct Measuring<'a> {
+    subject: &'a Subject,
     setting: &'a Setting,
     stop: &'a Stop,
-    live: &'a mut Live<Stderr>,
-    name: &'a str,
+    live: &'a mut Live,
+    servers: Servers,
     /// The servers'.
-    addresses: &'a [SocketAddr],
+    addresses: Vec<SocketAddr>,
     done: u32,
     of: u32,
 }
 
 impl Measuring<'_> {
+    /// Starts a proxy whose workers keep so many idle connections, and waits until it accepts connections. `nothing` is the server that
+    /// answers at once; `None`: that is the one to be started.
+    fn start(&self, kept: u32, nothing: Option<SocketAddr>) -> Result<(Process, SocketAddr), Unmeasured> {
+        let Measuring { setting, servers, addresses, .. } = self;
+        let name = if nothing.is_some() { "the proxy" } else { "the server that answers at once" };
+        let (address, place) = (free_address()?, Place::new()?);
+        let (nothing, body) = (nothing.unwrap_or(address), servers.once().body_bytes as usize);
+        let text = configuration(addresses, nothing, kept, address, &setting.workers, body);
+        place.write("nginx.conf", &text)?;
+        let mut command = Command::new(&setting.proxy);
+        // Where it is started.
+        command.args(["-p", "./", "-c", "nginx.conf", "-e", "stderr"]);
+        let mut process = Process::start(name, command, place)?.heeding(self.stop);
+        process.wait_for(address, START)?;
+        Ok((process, address))
+    }
+
     /// Everything once in each round, in an order by chance; what an error ends keeps what there is.
     fn rounds(&mut self, stretches: &mut [Stretch]) -> Result<(), Unmeasured> {
         let mut random = Rng::with_seed(self.setting.seed);
@@ -209,70 +191,63 @@ impl Measuring<'_> {
         plan.warm_up = self.setting.warm_up;
         plan.timeout = PATIENCE;
         let (live, mut meter) = (&mut *self.live, Meter::new(stretch.watched.clone()));
-        live.label(&format!("{} of {}, {}: {}", self.done + 1, self.of, self.name, stretch.what));
+        live.label(&format!("{} of {}, {}: {}", self.done + 1, self.of, self.subject.name, stretch.what));
         let outcome = drive::run(&plan, self.stop.flag(), &mut |progress| {
             live.show(progress);
             meter.watch(progress);
         })?;
-        if self.stop.is_asked() {
-            return Err(Unmeasured::Stopped);
-        }
+        self.stop.go_on()?;
         self.done += 1;
         if outcome.counts.answers == 0 {
-            let why = format!("{}: {} gave no right answer under load", self.name, stretch.what);
+            let why = format!("{}: {} gave no right answer under load", self.subject.name, stretch.what);
             return Err(why.into());
         }
         let seconds = self.setting.warm_up.as_secs_f64() + outcome.seconds;
-        let time_wait = time_wait_of_late(self.addresses, seconds);
+        let time_wait = time_wait_of_late(&self.addresses, seconds);
         Ok(MeteredRun { outcome, found: meter.found(), time_wait })
     }
-}
 
-/// The row, from the median round of each, but for its sentence, which comes when all is known; `None` where something was not measured once.
-/// The stretches are the servers alone, the proxy by itself, in front of nothing, and in front of all.
-fn row(
-    subject: &Subject,
-    setting: &Setting,
-    servers: &Servers,
-    through: Once,
-    stretches: &[Stretch],
-) -> Option<CapacityRow> {
-    let told = stretches.iter().map(Stretch::told).collect::<Option<Vec<_>>>()?;
-    let (alone, [(_, ceiling, _), (_, passing, _), (rounds, run, behind)]) = told.split_last_chunk()?;
-    let of_server = |(server, (rounds, run, middle)): (&Server, &(Rounds, Run, &MeteredRun))| Alone {
-        url: server.target.url.clone(),
-        run: *run,
-        rounds: rounds.clone(),
-        once: server.once,
-        is_floor: middle.outcome.generator.limits.is_some(),
-    };
-    let once = servers.once();
-    let verdict = judge(&Evidence {
-        direct: Some(once),
-        through: Some(through),
-        api_rate: Some(alone.iter().map(|(_, run, _)| run.rate).sum()),
-        ..Evidence::of(&behind.outcome, &behind.found, servers.are_local())
-    });
-    // Where the servers are not what a request waits for, most of its time is not theirs.
-    let response = if verdict.limit == Limit::Api { run.latency } else { once.total.min(run.latency) };
-    Some(CapacityRow {
-        name: subject.name.clone(),
-        connections: setting.connections,
-        service_seconds: subject.service.map(|service| service.as_secs_f64()),
-        alone: servers.all.iter().zip(alone).map(of_server).collect(),
-        ceiling: ceiling.rate,
-        passing: passing.rate,
-        pool: Pool::needed(run.rate, response),
-        together: Together {
+    /// The row, from the median round of each, but for its sentence, which comes when all is known; `None` where something was not
+    /// measured once. The stretches are the servers alone, the proxy by itself, in front of nothing, and in front of all.
+    fn row(&self, through: Once, stretches: &[Stretch]) -> Option<CapacityRow> {
+        let Measuring { subject, setting, servers, .. } = self;
+        let told = stretches.iter().map(Stretch::told).collect::<Option<Vec<_>>>()?;
+        let (alone, [(_, ceiling, _), (_, passing, _), (rounds, run, behind)]) = told.split_last_chunk()?;
+        let of_server = |(server, (rounds, run, middle)): (&Server, &(Rounds, Run, &MeteredRun))| Alone {
+            url: server.target.url.clone(),
             run: *run,
             rounds: rounds.clone(),
-            once: through,
-            machine_busy: behind.found.machine_busy,
-            opened_per_second: behind.opened(),
-            time_wait: behind.time_wait,
-        },
-        below: None,
-        verdict,
-        sentence: String::new(),
-    })
+            once: server.once,
+            is_floor: middle.outcome.generator.limits.is_some(),
+        };
+        let once = servers.once();
+        let verdict = judge(&Evidence {
+            direct: Some(once),
+            through: Some(through),
+            api_rate: Some(alone.iter().map(|(_, run, _)| run.rate).sum()),
+            ..Evidence::of(&behind.outcome, &behind.found, servers.are_local())
+        });
+        // Where the servers are not what a request waits for, most of its time is not theirs.
+        let response = if verdict.limit == Limit::Api { run.latency } else { once.total.min(run.latency) };
+        Some(CapacityRow {
+            name: subject.name.clone(),
+            connections: setting.connections,
+            service_seconds: subject.service.map(|service| service.as_secs_f64()),
+            alone: servers.all.iter().zip(alone).map(of_server).collect(),
+            ceiling: ceiling.rate,
+            passing: passing.rate,
+            pool: Pool::needed(run.rate, response),
+            together: Together {
+                run: *run,
+                rounds: rounds.clone(),
+                once: through,
+                machine_busy: behind.found.machine_busy,
+                opened_per_second: behind.opened(),
+                time_wait: behind.time_wait,
+            },
+            below: None,
+            verdict,
+            sentence: String::new(),
+        })
+    }
 }

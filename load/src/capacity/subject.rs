@@ -1,9 +1,9 @@
 //! The servers that are asked about: where they are, what they answer to a single request, and which processes they are.
 
 use super::{SERVERS, Setting};
-use crate::party::{API, GENERATOR, Listener, Whose, listener};
+use crate::party::{API, GENERATOR, PROXY, Process, Whose, listener};
 use crate::plan::{PlanError, Target};
-use crate::probe::{self, Reply};
+use crate::probe::{Reply, once_unless};
 use crate::report::quantity::Quantity;
 use crate::stop::Stop;
 use crate::target::{Ask, Permission, Url, resolve};
@@ -17,8 +17,6 @@ use std::time::Duration;
 
 /// How long a single request may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
-/// The most bytes of an answer that are read for a single request.
-const LARGEST: usize = 64 << 20;
 
 /// What a row is about.
 #[derive(Debug, Clone)]
@@ -57,7 +55,7 @@ impl Server {
     fn find(mut target: Target, stop: &Stop) -> Result<Server, Unmeasured> {
         let address = answer(&target, stop)?.address;
         target.addresses = vec![address];
-        let once = ask(&target, stop)?;
+        let once = Once::ask(Vec::new(), || answer(&target, stop))?;
         Ok(Server { target, address, once })
     }
 }
@@ -109,20 +107,13 @@ impl Servers {
         Target { url: format!("{} behind the proxy", first.url), addresses: vec![proxy], ..first.clone() }
     }
 
-    /// Their processes and the generator's, to be watched; no server where one of them cannot be seen.
-    pub(super) fn processes(&self) -> Vec<(&'static str, Whose)> {
-        let own = std::process::id();
-        if self.is_embedded {
-            return vec![
-                (API, Whose::Threads(own, THREADS.to_owned())),
-                (GENERATOR, Whose::OtherThreads(own, THREADS.to_owned())),
-            ];
-        }
-        let seen = |server: &Server| listener(server.address).filter(|found| !found.is_relay());
-        let seen: Option<Vec<Listener>> = self.all.iter().map(seen).collect();
-        let ids: BTreeSet<u32> = seen.into_iter().flatten().map(|found| found.id).collect();
-        let servers = ids.into_iter().map(|id| (API, Whose::Tree(id)));
-        servers.chain([(GENERATOR, Whose::Process(own))]).collect()
+    /// Their processes, the generator's and the proxy's, to be watched; no server where one of them cannot be seen.
+    pub(super) fn processes(&self, proxy: &Process) -> Vec<(&'static str, Whose)> {
+        let own = self.is_embedded.then_some(THREADS);
+        let api = self.all.iter().map(|server| Whose::api(server.address, own));
+        let api = api.collect::<Option<BTreeSet<Whose>>>().unwrap_or_default();
+        let others = [(GENERATOR, Whose::generator(own)), (PROXY, Whose::Tree(proxy.id()))];
+        api.into_iter().map(|whose| (API, whose)).chain(others).collect()
     }
 
     /// Whether all of them are on this machine.
@@ -148,21 +139,12 @@ impl Setting {
 
 /// A single request.
 pub(super) fn answer(target: &Target, stop: &Stop) -> Result<Reply, Unmeasured> {
-    let answer = probe::once_unless(stop, target, PATIENCE, LARGEST).map_err(|error| match error.into() {
-        Unmeasured::Stopped => Unmeasured::Stopped,
-        why => Unmeasured::Because(format!("{}: {why}", target.url)),
-    })?;
-    if answer.status >= 400 {
-        return Err(
-            format!("{} answers {}: only what works can be measured", target.url, answer.status).into()
-        );
+    let url = &target.url;
+    let answer = once_unless(stop, target, PATIENCE)?.map_err(|error| format!("{url}: {error}"))?;
+    match answer.status {
+        status @ 400.. => Err(format!("{url} answers {status}: only what works can be measured").into()),
+        _ => Ok(answer),
     }
-    Ok(answer)
-}
-
-/// A few single requests.
-pub(super) fn ask(target: &Target, stop: &Stop) -> Result<Once, Unmeasured> {
-    Once::ask(Vec::new(), || answer(target, stop))
 }
 
 #[cfg(test)]

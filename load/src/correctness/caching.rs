@@ -12,7 +12,7 @@ use millstream_wire::{Headers, Method};
 use std::time::Duration;
 
 /// What the API says of keeping its answers.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Caching {
     /// In a word.
     pub keeps: Keeps,
@@ -25,12 +25,13 @@ pub struct Caching {
 }
 
 /// Whether and for how long an answer may be kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keeps {
     /// For so many seconds from when it comes, as it says itself; 0: it may be used only while it is fetched anew.
     Seconds(u64),
     /// It says nothing; a configuration may decide.
+    #[default]
     Silent,
     /// Not at all.
     No,
@@ -63,10 +64,8 @@ pub fn caching(answer: &Reply, method: &[u8], fields: &[(String, String)], now: 
         Storable::Yes(lifetime) => kept(lifetime.fresh_until - now.unix_milliseconds, judgement.arithmetic),
         // Nothing is said, and a configuration has to decide.
         Storable::No(Reason::NoLifetime) if !has_cookie && status == 200 => Caching {
-            keeps: Keeps::Silent,
-            why: None,
-            advice: None,
             words: "The API says nothing about caching (no Cache-Control, no Expires).".to_owned(),
+            ..Caching::default()
         },
         Storable::No(reason) => {
             let age = judgement.arithmetic.filter(|all| !all.lifetime.is_zero() && !all.age_field.is_zero());
@@ -107,12 +106,8 @@ fn kept(left: i64, arithmetic: Option<Arithmetic>) -> Caching {
             )
         }
     };
-    Caching {
-        keeps: Keeps::Seconds(left),
-        why: None,
-        advice: None,
-        words: format!("The API says that its answers {words}."),
-    }
+    let words = format!("The API says that its answers {words}.");
+    Caching { keeps: Keeps::Seconds(left), words, ..Caching::default() }
 }
 
 /// The field of the answer that was decided by, as it stands there.

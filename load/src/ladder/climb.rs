@@ -10,17 +10,17 @@ use super::result::{Climbed, Measure, Round, compare, figures, wrong};
 use super::{trouble, worth};
 use crate::correctness::{How, Keeps};
 use crate::http2_request::Http2Request;
-use crate::party::{self, Whose};
+use crate::party::Whose;
 use crate::peer::Party;
 use crate::progress::Live;
 use crate::report::CLOSES;
 use crate::report::quantity::Quantity;
 use crate::step::{Fact, MICRO, Step};
 use crate::stop::{CutShort, Stop};
+use crate::target::resolve;
 use crate::unmeasured::Unmeasured;
 use crate::verdict::{self, Evidence, Once};
 use millstream_net::{clock, cores};
-use std::io::Stderr;
 use std::time::Duration;
 
 /// Each step warms up for so long at least: connections are open and what is cached is stored.
@@ -37,16 +37,12 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// # Errors
 /// The API is not there or answers with an error, this program cannot be started, or the user wanted to stop before anything
 /// was measured; afterwards it is [`Climbed::cut_short`].
-pub fn climb(order: &Order, stop: &Stop, live: &mut Live<Stderr>) -> Result<Climbed, Unmeasured> {
-    let known = direct::know(&order.ask, order.may, stop)?;
-    live.say(&known.standard.words);
-    live.say(&known.caching.words);
-    let (mut bench, course) = begin(order, known, stop)?;
-    live.say(&announced(&bench.climbed, &course));
-    let of = course.stops.len();
-    for (place, pair) in course.stops.into_iter().enumerate() {
-        match turn(&mut bench, (place + 1, of), pair, live) {
-            Err(Unmeasured::Stopped)
+pub fn climb(order: &Order, stop: &Stop, live: &mut Live) -> Result<Climbed, Unmeasured> {
+    let mut bench = begin(order, stop, live)?;
+    let of = bench.course.stops.len();
+    for (place, pair) in bench.course.stops.clone().into_iter().enumerate() {
+        match turn(&mut bench, (place + 1, of), pair) {
+            Err(Unmeasured::Stopped(_))
                 if bench.climbed.measures.iter().any(|measure| !measure.rounds.is_empty()) =>
             {
                 bench.climbed.cut_short = Some(CutShort { measured: place as u32, of: of as u32 });
@@ -79,8 +75,12 @@ pub fn climb(order: &Order, stop: &Stop, live: &mut Live<Stderr>) -> Result<Clim
     Ok(climbed)
 }
 
-/// Everything that is known before the first measurement, and what is to be measured.
-fn begin<'a>(order: &'a Order, known: Known, stop: &'a Stop) -> Result<(Bench<'a>, Course), Unmeasured> {
+/// Everything that is known before the first measurement, and what is to be measured; both are announced.
+fn begin<'a>(order: &'a Order, stop: &'a Stop, live: &'a mut Live) -> Result<Bench<'a>, Unmeasured> {
+    let target = resolve(&order.ask, order.may)?;
+    let known = direct::know(target, &order.ask, order.may, stop)?;
+    live.say(&known.standard.words);
+    live.say(&known.caching.words);
     let alone = known.alone();
     let connections = order.connections.unwrap_or_else(|| course::connections(alone));
     let parties: Vec<Party> = order.parties.iter().map(|(party, _)| *party).collect();
@@ -94,39 +94,30 @@ fn begin<'a>(order: &'a Order, known: Known, stop: &'a Stop) -> Result<(Bench<'a
     // As many as wait when an uncached step ends, two at a time.
     let around = Around { before: warm_up + Once::span(alone), queue: alone * connections / 2 };
     let course = course::lay_out(&able, order.wish, around, fallback.as_deref());
-    let api = match order.own_api {
-        Some(name) => Some(Whose::Threads(std::process::id(), name.to_owned())),
-        None => party::listener(known.address)
-            .and_then(|listener| (!listener.is_relay()).then_some(Whose::Tree(listener.id))),
-    };
+    let api = Whose::api(known.own.address, order.own_api);
     let climbed = Climbed {
         url: order.ask.url.clone(),
         is_simulated: order.own_api.is_some(),
         began_unix_milliseconds: u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0),
         rounds: course.rounds,
         seed: order.wish.seed,
-        cut_short: None,
         connections,
         threads: (cores::usable() as u32).clamp(1, 2).min(connections),
         cores: cores::usable() as u32,
-        is_local: api.is_some() || known.address.ip().is_loopback(),
+        is_local: api.is_some() || known.own.address.ip().is_loopback(),
         alone_milliseconds: alone.as_secs_f64() * 1000.0,
         body_bytes: known.own.body.len() as u64,
-        compared: known.standard.how,
-        compared_words: String::new(),
         caching: known.caching.clone(),
         fallback,
         running: order.running.clone(),
-        personal: Vec::new(),
         measures,
-        verdict: Vec::new(),
-        notes: Vec::new(),
+        ..Climbed::default()
     };
     let timeout = TIMEOUT.max(alone * connections * 2).min(direct::PATIENCE);
-    let windows = course.windows;
+    live.say(&announced(&climbed, &course));
     let certificate = rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()])
         .map_err(|error| format!("no certificate could be made for the step over TLS: {error}"))?;
-    Ok((Bench { order, stop, known, climbed, windows, warm_up, timeout, certificate, api }, course))
+    Ok(Bench { order, stop, live, known, climbed, course, warm_up, timeout, certificate, api })
 }
 
 /// A measure without its figures, and why it cannot be measured.
@@ -153,37 +144,28 @@ fn announced(climbed: &Climbed, course: &Course) -> String {
         true => String::new(),
         false => format!(", of {brief} where answers are kept for a second"),
     };
-    let Climbed { connections, threads, .. } = *climbed;
-    let shared = course.stops.iter().find(|(step, _)| step.has(Fact::Http2));
-    let shared = shared.map(|(step, _)| course::breadth(*step, connections, threads));
-    let (stops, connections) = (course.stops.len(), course::told(connections, shared));
+    let steps = course.stops.iter().map(|(step, _)| *step);
+    let (stops, connections) = (steps.len(), course::told(climbed.connections, climbed.threads, steps));
     format!("{stops} measurements of {usual}{longer}, on {connections}; about {whole} in all.")
 }
 
 /// One measurement of the course: which of how many, and what.
-fn turn(
-    bench: &mut Bench<'_>,
-    (number, of): (usize, usize),
-    pair: Pair,
-    live: &mut Live<Stderr>,
-) -> Result<(), Unmeasured> {
+fn turn(bench: &mut Bench<'_>, (number, of): (usize, usize), pair: Pair) -> Result<(), Unmeasured> {
     let is_it = |measure: &Measure| (measure.step, measure.party) == pair && measure.cannot.is_none();
     let Some(at) = bench.climbed.measures.iter().position(is_it) else { return Ok(()) };
     let party = pair.1.map_or_else(String::new, |party| format!(", {}", party.name()));
-    live.label(&format!("{number} of {of}, {}{party}", pair.0.entry().title));
-    let mut round = bench.measure(at, live)?;
+    bench.live.label(&format!("{number} of {of}, {}{party}", pair.0.entry().title));
+    let mut round = bench.measure(at)?;
     let is_off = bench.climbed.measures[at].wrong.is_some()
         || round.as_ref().is_some_and(|round| round.outcome.counts.errors.body > 0);
     // What looks wrong may be an API that has changed its mind, which it is then asked. One that has not breaks under load.
     if is_off && bench.known.standard.how == How::Body && bench.has_changed()? {
         direct::loosen(&mut bench.known, bench.stop)?;
-        live.say(&bench.known.standard.words);
+        bench.live.say(&bench.known.standard.words);
         bench.climbed.measures[at].wrong = None;
-        round = bench.measure(at, live)?;
+        round = bench.measure(at)?;
     }
-    if bench.stop.is_asked() {
-        return Err(Unmeasured::Stopped);
-    }
+    bench.stop.go_on()?;
     let none = round.as_ref().filter(|round| pair.0 == Step::Alone && round.outcome.counts.answers == 0);
     if let Some(round) = none {
         return Err(Unmeasured::Because(format!(

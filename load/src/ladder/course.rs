@@ -203,13 +203,15 @@ pub fn breadth(step: Step, connections: u32, threads: u32) -> Breadth {
     Breadth { connections: shared, streams: connections / shared }
 }
 
-/// What the requests at once are on, in words: `50 connections`, `50 connections (over HTTP/2: 5 connections with 10 streams each)`.
-pub fn told(connections: u32, over_http2: Option<Breadth>) -> String {
+/// What the requests at once of some steps are on, in words: `50 connections`, `50 connections (over HTTP/2: 5 connections with 10 streams
+/// each)`.
+pub fn told(connections: u32, threads: u32, steps: impl IntoIterator<Item = Step>) -> String {
     let plural = |number: u32, what: &str| plural(number.into(), what);
-    let shared = over_http2.map_or_else(String::new, |shared| {
-        let each = if shared.connections == 1 { "" } else { " each" };
-        let (connections, streams) =
-            (plural(shared.connections, "connection"), plural(shared.streams, "stream"));
+    let http2 = steps.into_iter().find(|step| step.has(Fact::Http2));
+    let shared = http2.map_or_else(String::new, |step| {
+        let Breadth { connections, streams } = breadth(step, connections, threads);
+        let each = if connections == 1 { "" } else { " each" };
+        let (connections, streams) = (plural(connections, "connection"), plural(streams, "stream"));
         format!(" (over HTTP/2: {connections} with {streams}{each})")
     });
     plural(connections, "connection") + &shared

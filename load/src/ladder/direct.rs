@@ -6,7 +6,7 @@
 
 use crate::correctness::{self, Apart, Caching, How, Keeps, Standard, Telling, Who, values};
 use crate::plan::Target;
-use crate::probe::{self, ProbeError, Reply};
+use crate::probe::{Reply, once_unless};
 use crate::step::{self, MICRO};
 use crate::stop::Stop;
 use crate::target::{self, Ask, Permission};
@@ -14,14 +14,10 @@ use crate::unmeasured::Unmeasured;
 use crate::verdict::Once;
 use millstream_cache::Now;
 use millstream_net::clock;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 /// The longest wait for one answer of the API.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The longest body that is compared; one that is longer is taken for endless.
-const LARGEST: usize = 64 << 20;
 
 /// What asking as all strangers may take.
 const ALL: Duration = Duration::from_secs(20);
@@ -43,9 +39,7 @@ const ONLY_WORDS: &str = "Whether the API answers other clients differently was 
 pub(super) struct Known {
     /// The request, to the API itself: to that one of its addresses where it answered.
     pub target: Target,
-    /// That address, which the proxies get.
-    pub address: SocketAddr,
-    /// Its first answer.
+    /// Its first answer, which says that address.
     pub own: Reply,
     /// Its second.
     pub again: Reply,
@@ -59,52 +53,27 @@ pub(super) struct Known {
     pub notes: Vec<String>,
 }
 
-/// Asks once, which waits until whoever asked before has been answered; within: why there is no answer.
-///
-/// # Errors
-/// [`Unmeasured::Stopped`].
-pub(super) fn answer(
-    target: &Target,
-    within: Duration,
-    stop: &Stop,
-) -> Result<Result<Reply, ProbeError>, Unmeasured> {
-    match probe::once_unless(stop, target, within, LARGEST) {
-        Err(ProbeError::Stopped) => Err(Unmeasured::Stopped),
-        told => Ok(told),
-    }
-}
-
-/// Asks the API.
+/// Asks the API at the target's addresses; from its first answer on, at the one that answered. Then as each stranger, of whom those are kept
+/// whom it answers differently.
 ///
 /// # Errors
 /// One sentence: it is not there, answers with an error, or cannot be put behind a proxy. Or the user wants to stop.
-pub(super) fn know(ask: &Ask, may: Permission, stop: &Stop) -> Result<Known, Unmeasured> {
-    let target = target::resolve(ask, may)?;
+pub(super) fn know(mut target: Target, ask: &Ask, may: Permission, stop: &Stop) -> Result<Known, Unmeasured> {
     if target.tls.is_some() {
         return Err(Unmeasured::Because(format!(
             "\"{}\": the proxies of the ladder speak plain HTTP to the API; give the address where it does",
             ask.url
         )));
     }
-    let mut known = know_of(target, ask, stop)?;
-    ask_as_strangers(&mut known, ask, may, stop)?;
-    Ok(known)
-}
-
-/// Asks the API at its addresses; from its first answer on, at the one that answered.
-fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Known, Unmeasured> {
-    let own = answer(&target, PATIENCE, stop)??;
-    let address = own.address;
+    let own = once_unless(stop, &target, PATIENCE)??;
     // RFC 8305 §5: an address that refuses is passed over, by the load and by the proxies as well.
-    target.addresses = vec![address];
-    let again = answer(&target, PATIENCE, stop)??;
-    let once = Once::ask(vec![Once::of(&own), Once::of(&again)], || {
-        answer(&target, PATIENCE, stop)?.map_err(Unmeasured::from)
-    })?;
+    target.addresses = vec![own.address];
+    let again = once_unless(stop, &target, PATIENCE)??;
+    let samples = vec![Once::of(&own), Once::of(&again)];
+    let once = Once::ask(samples, || Ok::<_, Unmeasured>(once_unless(stop, &target, PATIENCE)??))?;
     let mut standard = correctness::standard(&own, &again)?;
-    if ask.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"))
-        && standard.how == How::Body
-    {
+    let names_coding = ask.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("accept-encoding"));
+    if names_coding && standard.how == How::Body {
         standard =
             correctness::loose(&own, &again, "Who asks for compression gets other bytes from step to step");
         // A compressed body may be as short as it likes.
@@ -117,23 +86,15 @@ fn know_of(mut target: Target, ask: &Ask, stop: &Stop) -> Result<Known, Unmeasur
     }
     let method = target.request.split(|byte| *byte == b' ').next().unwrap_or_default();
     let caching = correctness::caching(&own, method, &ask.fields, Now::read());
-    Ok(Known { target, address, own, again, standard, caching, once, strangers: Vec::new(), notes })
-}
-
-/// Asks as each stranger, and keeps those whom the API answers differently.
-///
-/// # Errors
-/// [`Unmeasured::Stopped`].
-fn ask_as_strangers(known: &mut Known, ask: &Ask, may: Permission, stop: &Stop) -> Result<(), Unmeasured> {
-    let mut all = Vec::new();
-    for (field, fields) in correctness::strangers(&ask.fields) {
+    let mut known = Known { target, own, again, standard, caching, once, strangers: Vec::new(), notes };
+    let stranger = |(field, fields): (String, _)| {
+        let target = target::resolve(&Ask { fields, ..ask.clone() }, may).ok()?;
         // Resolved anew, it may be another of several addresses, which would answer for itself.
-        if let Ok(mut target) = target::resolve(&Ask { fields, ..ask.clone() }, may) {
-            target.addresses.clone_from(&known.target.addresses);
-            all.push((field, target));
-        }
-    }
-    go_through(known, &all, stop)
+        Some((field, Target { addresses: known.target.addresses.clone(), ..target }))
+    };
+    let strangers: Vec<_> = correctness::strangers(&ask.fields).into_iter().filter_map(stranger).collect();
+    go_through(&mut known, &strangers, stop)?;
+    Ok(known)
 }
 
 /// From now on bodies are not compared: the API's own turned out to differ. Those whom it answers differently are asked for
@@ -159,12 +120,12 @@ fn go_through(known: &mut Known, strangers: &[(String, Target)], stop: &Stop) ->
     for (field, stranger) in strangers {
         let mut ask = |who| {
             let target = if who == Who::User { &known.target } else { stranger };
-            answer(target, PATIENCE, stop).ok()?.ok()
+            once_unless(stop, target, PATIENCE).ok()?.ok()
         };
         let is_late = clock::now() - began + each > ALL;
         let found = if is_late { None } else { correctness::tell_apart(how, &known.own, &mut ask) };
+        stop.go_on()?;
         match found {
-            _ if stop.is_asked() => return Err(Unmeasured::Stopped),
             Some(Apart::Yes(answer, difference)) => {
                 let telling = Telling { field: field.clone(), answer, difference };
                 known.strangers.push((telling, stranger.clone()));
@@ -227,7 +188,7 @@ mod tests {
         let mut target = target::resolve(&ask, Permission::default()).expect("an address of this machine");
         target.addresses.insert(0, closed);
         let stop = Stop::new().expect("an event");
-        let known = know_of(target, &ask, &stop).expect("the second address answers");
-        assert_eq!((known.address, known.target.addresses.as_slice()), (api.address, &[api.address][..]));
+        let known = know(target, &ask, Permission::default(), &stop).expect("the second address answers");
+        assert_eq!((known.own.address, known.target.addresses.as_slice()), (api.address, &[api.address][..]));
     }
 }

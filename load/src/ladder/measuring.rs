@@ -1,7 +1,7 @@
 //! One measurement: a step put up, looked at once, loaded, and asked as strangers would.
 
-use super::course::{Order, Windows, breadth, is_brief};
-use super::direct::{self, Known};
+use super::course::{Course, Order, Windows, breadth, is_brief};
+use super::direct::Known;
 use super::result::{Climbed, Round};
 use super::stand::Stand;
 use crate::correctness::{changed, mixed_up, stream};
@@ -10,16 +10,14 @@ use crate::http2_request::Http2Request;
 use crate::party::{API, GENERATOR, Meter, PROXY, Whose, time_wait_of_late};
 use crate::peer::{Party, Reached};
 use crate::plan::{Plan, Target, Way};
-use crate::probe::Reply;
+use crate::probe::{Reply, once_unless};
 use crate::progress::Live;
 use crate::step::{Fact, Step, StepSetting};
 use crate::stop::Stop;
 use crate::unmeasured::Unmeasured;
 use crate::verdict::Once;
 use rcgen::{CertifiedKey, KeyPair};
-use std::io::Stderr;
 use std::net::SocketAddr;
-use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,10 +38,11 @@ const SHOWN: (usize, usize) = (100, 200);
 pub(super) struct Bench<'a> {
     pub order: &'a Order,
     pub stop: &'a Stop,
+    pub live: &'a mut Live,
     pub known: Known,
     /// What it has come to so far.
     pub climbed: Climbed,
-    pub windows: Windows,
+    pub course: Course,
     pub warm_up: Duration,
     pub timeout: Duration,
     /// For this machine's own address, made for one climb.
@@ -65,26 +64,22 @@ fn shortened(text: &str) -> String {
 
 impl Bench<'_> {
     /// Measures once more what is at a place among the measures; `None` where the party cannot do it after all, which the measure then says.
-    pub(super) fn measure(
-        &mut self,
-        at: usize,
-        live: &mut Live<Stderr>,
-    ) -> Result<Option<Round>, Unmeasured> {
+    pub(super) fn measure(&mut self, at: usize) -> Result<Option<Round>, Unmeasured> {
         self.settle()?;
         let measure = &self.climbed.measures[at];
         let (step, mut wrong) = (measure.step, measure.wrong.clone());
         let Some(party) = self.order.parties.iter().find(|(party, _)| Some(*party) == measure.party) else {
-            return self.load(step, self.known.target.clone(), None, live).map(Some);
+            return self.load(step, self.known.target.clone(), None).map(Some);
         };
         let setting = StepSetting {
             port: 0,
-            origin: &self.known.address.to_string(),
+            origin: &self.known.own.address.to_string(),
             fallback: self.climbed.fallback.as_deref(),
             puts_aside: self.known.outlives_micro(),
         };
         let stand = match Stand::put_up(party, step, &setting, &self.certificate, self.stop) {
             // Without this program there is no ladder; without a peer there is one without it.
-            Err(why) if party.0 != Party::Millstream && !matches!(why, Unmeasured::Stopped) => {
+            Err(why) if party.0 != Party::Millstream && !matches!(why, Unmeasured::Stopped(_)) => {
                 self.climbed.measures[at].cannot =
                     Some(format!("(not started: {})", shortened(&why.to_string())));
                 return Ok(None);
@@ -94,7 +89,7 @@ impl Bench<'_> {
         let target = self.through(&self.known.target, step, stand.address);
         let mut through = Vec::new();
         while !Once::are_enough(&through) {
-            match direct::answer(&target, self.timeout, self.stop)? {
+            match once_unless(self.stop, &target, self.timeout)? {
                 Ok(given) => {
                     through.push(Once::of(&given));
                     wrong = if wrong.is_none() { self.other_page(&given)? } else { wrong };
@@ -105,7 +100,7 @@ impl Bench<'_> {
                 }
             }
         }
-        let round = Round { through, ..self.load(step, target, Some(&stand), live)? };
+        let round = Round { through, ..self.load(step, target, Some(&stand))? };
         let measure = &self.climbed.measures[at];
         if wrong.is_none() && step.has(Fact::Cache) && measure.rounds.is_empty() {
             let kept = self.kept_stream(&round);
@@ -135,7 +130,7 @@ impl Bench<'_> {
         let wrong = standard.wrong_page(own, given);
         let Some(field) = changed([own, again], given).filter(|_| wrong.is_none()) else { return Ok(wrong) };
         // A time that is in it changes by itself, which the API is asked about.
-        let now = direct::answer(target, self.timeout, self.stop)?;
+        let now = once_unless(self.stop, target, self.timeout)?;
         let is_steady = now.is_ok_and(|now| changed([own, again], &now).is_none());
         Ok(is_steady.then(|| format!("it gives another {field} than the API's own")))
     }
@@ -152,7 +147,7 @@ impl Bench<'_> {
     fn as_strangers(&self, stand: &Stand, step: Step) -> Result<Option<String>, Unmeasured> {
         let Known { target, standard, strangers, .. } = &self.known;
         let once = |target: &Target| {
-            direct::answer(&self.through(target, step, stand.address), self.timeout, self.stop)
+            once_unless(self.stop, &self.through(target, step, stand.address), self.timeout)
         };
         for (telling, stranger) in strangers {
             let meanwhile = once(target)?.ok();
@@ -177,7 +172,7 @@ impl Bench<'_> {
         self.settle()?;
         let Known { target, own, .. } = &self.known;
         for _ in 0..AGAIN {
-            let now = direct::answer(target, self.timeout, self.stop)?;
+            let now = once_unless(self.stop, target, self.timeout)?;
             if now.is_ok_and(|now| now.status == own.status && now.body != own.body) {
                 return Ok(true);
             }
@@ -189,7 +184,7 @@ impl Bench<'_> {
     fn settle(&self) -> Result<(), Unmeasured> {
         let quick = self.known.alone() * 3 + Duration::from_millis(20);
         for _ in 0..SETTLING {
-            let told = direct::answer(&self.known.target, self.timeout, self.stop)?;
+            let told = once_unless(self.stop, &self.known.target, self.timeout)?;
             if !told.is_ok_and(|answer| answer.total >= quick) {
                 break;
             }
@@ -197,16 +192,10 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn load(
-        &self,
-        step: Step,
-        target: Target,
-        stand: Option<&Stand>,
-        live: &mut Live<Stderr>,
-    ) -> Result<Round, Unmeasured> {
+    fn load(&mut self, step: Step, target: Target, stand: Option<&Stand>) -> Result<Round, Unmeasured> {
         let Climbed { connections, threads, fallback, .. } = &self.climbed;
         let breadth = breadth(step, *connections, *threads);
-        let Windows { usual, brief } = self.windows;
+        let Windows { usual, brief } = self.course.windows;
         let window = if is_brief(step, fallback.as_deref()) { brief } else { usual };
         let target = Target { expect: self.known.standard.expect.clone(), ..target };
         let plan = Plan {
@@ -215,25 +204,17 @@ impl Bench<'_> {
             timeout: self.timeout,
             ..Plan::closed(target, breadth.connections, (*threads).min(breadth.connections), window)
         };
-        let own = process::id();
-        let generator = match self.order.own_api {
-            Some(name) => Whose::OtherThreads(own, name.to_owned()),
-            None => Whose::Process(own),
-        };
-        let parties = [
-            (GENERATOR, Some(generator)),
-            (PROXY, stand.map(|stand| Whose::Tree(stand.id()))),
-            (API, self.api.clone()),
-        ];
-        let parties = parties.into_iter().filter_map(|(name, whose)| Some((name, whose?)));
-        let mut meter = Meter::new(parties.collect());
+        let mut parties = vec![(GENERATOR, Whose::generator(self.order.own_api))];
+        parties.extend(stand.map(|stand| (PROXY, Whose::Tree(stand.id()))));
+        parties.extend(self.api.clone().map(|api| (API, api)));
+        let mut meter = Meter::new(parties);
         let mut reached_before = None;
         let outcome = drive::run(&plan, self.stop.flag(), &mut |progress| {
             if !progress.warming {
                 reached_before = reached_before.or_else(|| stand.and_then(Stand::reached));
                 meter.watch(progress);
             }
-            live.show(progress);
+            self.live.show(progress);
         })?;
         let reached = match stand {
             // What it fetches while it answers with what is stale is in no log.
@@ -244,7 +225,7 @@ impl Bench<'_> {
             // What nobody keeps is asked for every time.
             _ => Some(outcome.counts.answers + outcome.counts.errors.total()),
         };
-        let mut addresses = vec![self.known.address];
+        let mut addresses = vec![self.known.own.address];
         addresses.extend(stand.map(|stand| stand.address));
         let time_wait = time_wait_of_late(&addresses, self.warm_up.as_secs_f64() + outcome.seconds);
         Ok(Round { outcome, reached, time_wait, found: meter.found(), through: Vec::new() })

@@ -3,7 +3,7 @@
 //! Pure: rounds in, figures out. A step of which any answer was wrong keeps its figures and loses its factor: it is never
 //! counted. Next: `worth` and `table`, which read it.
 
-use super::course::{self, Breadth};
+use super::course;
 use crate::correctness::{Caching, How};
 use crate::outcome::{Errors, Outcome};
 use crate::party::Metered;
@@ -11,14 +11,14 @@ use crate::peer::Party;
 use crate::rank::median;
 use crate::report::json;
 use crate::report::quantity::{plural, seconds};
+use crate::step::Step;
 use crate::step::running::Running;
-use crate::step::{Fact, Step};
 use crate::stop::CutShort;
 use crate::verdict::Once;
 use serde::Serialize;
 
 /// A whole climb.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Climbed {
     /// The API, as the user wrote it.
     pub url: String,
@@ -237,9 +237,7 @@ pub fn compare(measures: &mut [Measure]) {
         let first = || firsts.iter().find(|(party, _)| *party == measure.party)?.1;
         let base = alone.unwrap_or_else(first).filter(|base| *base > 0.0);
         let times = rate(measure).filter(|_| measure.wrong.is_none()).zip(base).map(|(own, base)| own / base);
-        if let Some(figures) = &mut measure.figures {
-            figures.times = times;
-        }
+        measure.figures.iter_mut().for_each(|figures| figures.times = times);
     }
 }
 
@@ -295,11 +293,8 @@ impl Climbed {
 
     /// What the requests at once were on, see [`course::told`].
     pub fn connections_told(&self) -> String {
-        let mut shared = self.measures.iter().filter(|measure| measure.step.has(Fact::Http2));
-        let shared = shared.find_map(|measure| measure.figures.as_ref());
-        let breadth =
-            |figures: &Figures| Breadth { connections: figures.connections, streams: figures.streams };
-        course::told(self.connections, shared.map(breadth))
+        let measured = self.measures.iter().filter(|measure| measure.figures.is_some());
+        course::told(self.connections, self.threads, measured.map(|measure| measure.step))
     }
 
     /// The step at which the user's own configuration stands.

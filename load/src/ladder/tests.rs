@@ -514,9 +514,7 @@ fn a_slow_api_gets_fewer_connections_and_a_fast_one_the_usual_number() {
 
 #[test]
 fn http_2_has_as_many_requests_at_once_on_a_few_connections_and_never_more() {
-    let words = |connections: u32| {
-        course::told(connections, Some(breadth(Step::Http2, connections, connections.min(2))))
-    };
+    let words = |connections: u32| course::told(connections, connections.min(2), [Step::Http2]);
     for (connections, expected) in [
         (1, "1 connection with 1 stream"),
         (2, "1 connection with 2 streams"),

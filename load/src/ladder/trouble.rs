@@ -97,14 +97,13 @@ fn withheld(climbed: &Climbed) -> Vec<String> {
             None => {}
         }
     }
-    if !passing.is_empty() {
-        let passing = passing.join(", ");
-        others.insert(
-            0,
-            format!("These steps are not counted, because they pass on the API's answers, errors included: {passing}."),
-        );
-    }
-    others
+    let passing = (!passing.is_empty()).then(|| passing.join(", "));
+    let passing = passing.map(|steps| {
+        format!(
+            "These steps are not counted, because they pass on the API's answers, errors included: {steps}."
+        )
+    });
+    passing.into_iter().chain(others).collect()
 }
 
 /// A step without a single answer.

@@ -69,17 +69,13 @@ struct Climb<'a> {
 
 impl<'a> Climb<'a> {
     fn of(climbed: &'a Climbed) -> Climb<'a> {
-        let steps =
-            rated(climbed).filter(|(one, _)| one.party.is_none_or(|party| party == Party::Millstream));
-        let steps: Vec<_> = steps.collect();
+        let is_own = |party: Option<Party>| party.is_none_or(|party| party == Party::Millstream);
+        let steps: Vec<_> = rated(climbed).filter(|(one, _)| is_own(one.party)).collect();
         let step = |place: &usize| steps[*place].0.step;
         let base = steps.iter().position(|(one, _)| Some(one.step) == climbed.here()).unwrap_or(0);
-        let is_new = |place: &usize| {
-            *place == base
-                || climbed.running.is_none()
-                || (step(place) != Step::Alone && !climbed.has(step(place)))
-        };
-        let new: Vec<usize> = (0..steps.len()).filter(is_new).collect();
+        let is_new = |step: Step| climbed.running.is_none() || step != Step::Alone && !climbed.has(step);
+        let new = (0..steps.len()).filter(|place| *place == base || is_new(step(place)));
+        let new: Vec<usize> = new.collect();
         let is_fast = |place: &usize| *place == base || !step(place).is_service();
         let fast: Vec<usize> = new.iter().copied().filter(is_fast).collect();
         Climb { climbed, base, candidates: if fast.len() > 1 { fast } else { new }, steps }
@@ -181,11 +177,8 @@ impl<'a> Climb<'a> {
     /// Said plainly: what may not be cached gains nothing from any proxy.
     fn not_cached(&self) -> Option<String> {
         let cached = self.steps.iter().filter(|(measure, _)| measure.step.has(Fact::Cache));
-        let mut shares = cached.map(|(_, figures)| figures.origin_share()).peekable();
-        shares.peek()?;
-        if !shares.all(|share| share.is_some_and(|share| share >= NOT_CACHED)) {
-            return None;
-        }
+        let shares: Option<Vec<f64>> = cached.map(|(_, figures)| figures.origin_share()).collect();
+        shares?.into_iter().reduce(f64::min).filter(|least| *least >= NOT_CACHED)?;
         let caching = &self.climbed.caching;
         Some(match &caching.why {
             Some(why) => format!(
@@ -261,10 +254,8 @@ fn multiplexed(climbed: &Climbed, party: Party) -> Option<String> {
 /// Another party at its fastest step that this program did too.
 fn beside(climbed: &Climbed, party: Party) -> Option<String> {
     let both = rated(climbed).filter(|(theirs, _)| theirs.party == Some(party)).filter_map(|theirs| {
-        let is_ours = |(ours, _): &(&Measure, &Figures)| {
-            (ours.step, ours.party) == (theirs.0.step, Some(Party::Millstream))
-        };
-        Some((theirs, rated(climbed).find(is_ours)?))
+        let ours = climbed.measure(theirs.0.step, Some(Party::Millstream))?;
+        Some((theirs, (ours, ours.rated()?)))
     });
     let rate = |(_, figures): (&Measure, &Figures)| figures.rate.median;
     let (theirs, ours) = both.max_by(|one, other| rate(one.0).total_cmp(&rate(other.0)))?;

@@ -5,6 +5,7 @@
 //! for, however little of the core it gets. Both come from the scheduler (`/proc/PID/task/TID/schedstat`, nanoseconds),
 //! and where a kernel has no such file, running alone from `stat` (hundredths of a second).
 
+use super::listening::listener;
 use super::process_table::{self, process, stat};
 use super::throttle::Throttle;
 use millstream_net::clock;
@@ -12,6 +13,7 @@ use procfs::process::Task;
 use rustix::process::Pid;
 use rustix::thread::sched_getaffinity;
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::time::Instant;
 
 /// Nanoseconds of one unit of `stat`: hundredths of a second on every architecture that runs this.
@@ -19,7 +21,7 @@ const TICK: u64 = 10_000_000;
 const NANOSECONDS: f64 = 1e9;
 
 /// Whose CPU.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Whose {
     /// A process and all its descendants, without this program and its own: a server with its workers.
     Tree(u32),
@@ -29,6 +31,23 @@ pub enum Whose {
     Threads(u32, String),
     /// The other threads of that process.
     OtherThreads(u32, String),
+}
+
+impl Whose {
+    /// Who makes the load: this process. `own_api` is how the names of those of its threads begin that are the API.
+    pub fn generator(own_api: Option<&str>) -> Whose {
+        let own = std::process::id();
+        own_api.map_or(Whose::Process(own), |name| Whose::OtherThreads(own, name.to_owned()))
+    }
+
+    /// The API at an address, or those threads of this process; `None` where it is elsewhere or cannot be seen, or who listens there only
+    /// hands connections on.
+    pub fn api(address: SocketAddr, own_api: Option<&str>) -> Option<Whose> {
+        match own_api {
+            Some(name) => Some(Whose::Threads(std::process::id(), name.to_owned())),
+            None => listener(address).filter(|found| !found.is_relay()).map(|found| Whose::Tree(found.id)),
+        }
+    }
 }
 
 /// What was used and wanted up to one moment.
@@ -136,10 +155,9 @@ impl Account {
         let share = |nanoseconds: u64| nanoseconds as f64 / NANOSECONDS / seconds;
         // The rough figure has what ended threads and children used, the fine one has not; where they differ by more
         // than each of its four parts is rounded by, that is why.
-        let (rough, processes) = self
-            .rough
-            .zip(earlier.rough)
-            .map_or((0, 0), |(now, before)| (now.0.saturating_sub(before.0), now.1));
+        let rough = self.rough.zip(earlier.rough);
+        let (rough, processes) =
+            rough.map_or((0, 0), |(now, before)| (now.0.saturating_sub(before.0), now.1));
         let fine = sum(|thread| thread.0);
         let total = if rough > fine + 4 * TICK * processes { rough } else { fine };
         Spent {

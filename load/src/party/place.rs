@@ -83,12 +83,6 @@ impl Place {
         File::options().write(true).create_new(true).mode(0o600).open(&path)?.write_all(text.as_bytes())?;
         Ok(path)
     }
-
-    /// The upper floor.
-    #[cfg(test)]
-    pub(super) fn upper(&self) -> &Path {
-        self.directory.path()
-    }
 }
 
 /// Lets the workers of a server that root starts pass through: theirs is the group of `nobody`. Where there is no such user,

@@ -26,9 +26,8 @@ impl Throttle {
                 for above in Path::new(&group.pathname).ancestors().take(DEPTH) {
                     let inside = above.strip_prefix("/").unwrap_or(above);
                     let path = Path::new(mount).join(inside).join("cpu.stat");
-                    if let Some(counts) = fs::read_to_string(&path).ok().and_then(|text| counts(&text)) {
-                        found.insert(path, counts);
-                    }
+                    let counts = fs::read_to_string(&path).ok().and_then(|text| counts(&text));
+                    found.extend(counts.map(|counts| (path, counts)));
                 }
             }
         }

@@ -166,11 +166,8 @@ fn who_wants_to_stop_need_not_wait_for_an_answer() {
             // Until the other side has gone.
             _ = socket.read(&mut [0; 1]);
         });
-        let told = once_unless(&stop, &target(address), Duration::from_secs(3600), 0);
-        assert_eq!(told, Err(ProbeError::Stopped));
-        assert_eq!(
-            once_unless(&stop, &target(address), Duration::from_secs(3600), 0),
-            Err(ProbeError::Stopped)
-        );
+        let told = once_unless(&stop, &target(address), Duration::from_secs(3600));
+        assert_eq!(told, Err(Stopped));
+        assert_eq!(once_unless(&stop, &target(address), Duration::from_secs(3600)), Err(Stopped));
     });
 }

@@ -14,8 +14,6 @@ use millstream_load::verdict::Once;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Bytes of a body without an announced length, after which it has no end; the longest that is kept to be compared.
-const ENDLESS: usize = 64 << 20;
 /// What the user ended so early.
 const STOPPED: End = End::Stopped(" before anything was measured");
 /// The longest wait for the answer to the first request; a load may be told to wait longer.
@@ -48,7 +46,7 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Singl
             samples.extend(answer.as_ref().map(Once::of));
             if same_body {
                 let Some(answer) = answer else {
-                    let most = ENDLESS >> 20;
+                    let most = probe::LARGEST >> 20;
                     let why =
                         format!("the body of {} is too long to compare: more than {most} MB", target.url);
                     return Err(why.into());
@@ -71,9 +69,8 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Singl
     if is_harmless(plan, target) {
         let mut passed_over = Vec::new();
         while !samples.is_empty() && !Once::are_enough(&samples) {
-            match probe::once_unless(stop, target, plan.timeout.min(FIRST_ANSWER), ENDLESS) {
+            match probe::once_unless(stop, target, plan.timeout.min(FIRST_ANSWER)).map_err(|_| STOPPED)? {
                 Ok(answer) => samples.push(Once::of(&answer)),
-                Err(ProbeError::Stopped) => return Err(STOPPED),
                 // What is wrong now and then the load will count.
                 Err(_) => break,
             }
@@ -112,11 +109,10 @@ fn once(
 ) -> Result<(SocketAddr, Option<Reply>), End> {
     let (mut asked, mut hops) = (target.clone(), 0);
     loop {
-        let answer = match probe::once_unless(stop, &asked, timeout, ENDLESS) {
+        let answer = match probe::once_unless(stop, &asked, timeout).map_err(|_| STOPPED)? {
             Ok(answer) => answer,
             // It says how long it is, so it has an end.
             Err(ProbeError::Large(address, _)) => return Ok((address, None)),
-            Err(ProbeError::Stopped) => return Err(STOPPED),
             Err(error) => return Err(error.to_string().into()),
         };
         if hops < redirects

@@ -28,9 +28,8 @@ impl Watch {
         }
         let target = &plan.targets[*places.first()? as usize];
         let address = *target.addresses.first()?;
-        let mut parties = vec![(party::GENERATOR, Whose::Process(std::process::id()))];
-        let listener = party::listener(address).filter(|listener| !listener.is_relay());
-        parties.extend(listener.map(|listener| (party::API, Whose::Tree(listener.id))));
+        let mut parties = vec![(party::GENERATOR, Whose::generator(None))];
+        parties.extend(Whose::api(address, None).map(|api| (party::API, api)));
         Some(Watch {
             meter: Meter::new(parties),
             direct,
