@@ -54,6 +54,9 @@ impl Reply {
     }
 }
 
+/// What came of asking once.
+pub type Probed = Result<Reply, ProbeError>;
+
 /// Why there is no answer: a sentence that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
@@ -64,9 +67,6 @@ pub enum ProbeError {
     #[error("{0}")]
     Because(String),
 }
-
-/// What came of asking once.
-pub type Probed = Result<Reply, ProbeError>;
 
 /// The same, to stand behind the name of who was asked.
 #[derive(Debug, thiserror::Error)]
