@@ -39,7 +39,6 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// was measured; afterwards it is [`Climbed::cut_short`].
 pub fn climb(order: &Order, stop: &Stop, live: &mut Live<Stderr>) -> Result<Climbed, Unmeasured> {
     let known = direct::know(&order.ask, order.may, stop)?;
-    live.say(&known.standard.words);
     live.say(&known.caching.words);
     let (mut bench, course) = begin(order, known, stop)?;
     live.say(&announced(&bench.climbed, &course));
@@ -231,9 +230,11 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
         "\"{micro}\" and \"{lock}\" put the API's own lifetime aside, so that what a second brings can be seen."
     );
     let shared = format!(
-        "API, proxy and load share the {} cores of this machine: what one uses the others lack.",
+        "API, proxy and load generator run on the same {} cores, so each has less CPU than on a machine of its own.",
         climbed.cores
     );
+    let is_told =
+        climbed.verdict.iter().any(|told| told.starts_with("The API says nothing about caching, so "));
     let all: [(bool, &str); 7] = [
         (alone.iter().any(|round| round.outcome.is_closed_on()), &closes),
         (!has(Step::Alone), "Without the API alone, times are those of each party's own first step here."),
@@ -244,7 +245,7 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
         ),
         (true, &climbed.compared_words),
         // Of what cannot be kept the verdict speaks.
-        (climbed.caching.keeps != Keeps::No, &climbed.caching.words),
+        (climbed.caching.keeps != Keeps::No && !is_told, &climbed.caching.words),
         (known.outlives_micro() && (has(Step::Microcache) || has(Step::Lock)), &aside),
         (climbed.is_local, &shared),
     ];
