@@ -172,7 +172,7 @@ enum Verb {
     Bench(Box<Bench>),
     /// Climbs the steps that make an API fast, in front of yours, and says what each is worth
     Ladder(Ladder),
-    /// The same in front of a simulated API, in half a minute
+    /// The same in front of a simulated API, in about 45 seconds
     Demo(Demo),
     /// Measures several API servers alone and behind the proxy: does another one help?
     Capacity(Capacity),

@@ -232,6 +232,11 @@ fn listening_and_names_follow_nginx() {
         "duplicate listen options",
     );
     one_error(&in_server("listen example.org:80x;"), "is not an address");
+    for address in ["0", "127.0.0.1:0", "[::1]:0", "*:0", "localhost:00"] {
+        let says =
+            format!("invalid port in \"{address}\": port 0 is any free one, and no client could know which");
+        one_error(&in_server(&format!("listen {address};")), &says);
+    }
     one_error(&in_server("listen 81 defalt_server;"), "did you mean \"default_server\"?");
     // QUIC is told of once, however often it is asked for; its address is not opened.
     one_warning(

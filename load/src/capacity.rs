@@ -150,7 +150,7 @@ pub struct Together {
     pub machine_busy: f64,
     /// Connections to the servers that the proxy opened per second.
     pub opened_per_second: f64,
-    /// Connections to the servers left in TIME_WAIT on this machine by one run.
+    /// Connections to the servers that went into TIME_WAIT on this machine during one run, whoever had opened them, and when.
     pub time_wait: u64,
 }
 
@@ -163,7 +163,7 @@ pub struct Below {
     pub rate: f64,
     /// Connections to the servers that the proxy opened per second.
     pub opened_per_second: f64,
-    /// Connections to the servers left in TIME_WAIT on this machine by one run.
+    /// Connections to the servers that went into TIME_WAIT on this machine during one run, whoever had opened them, and when.
     pub time_wait: u64,
 }
 

@@ -12,19 +12,26 @@ mod search;
 mod tests;
 
 use crate::drive;
-use crate::outcome::{Confirmed, Goal, Outcome, SearchOutcome, Tried};
-use crate::plan::{Arrivals, Mode, Plan, PlanError};
+use crate::outcome::{Confirmed, Goal, KEPT_UP, Outcome, SearchOutcome, Tried};
+use crate::plan::{Arrivals, Mode, Plan, PlanError, RATE};
 use crate::probe;
 use crate::progress::Progress;
-use crate::report::quantity::Number;
+use crate::report::quantity::{Number, Quantity, seconds};
 use goal::Miss;
 use search::search;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// The most connections of the closed loop that the first guess comes from.
 const GUESSING: u32 = 64;
 /// Bytes of a body that are waited for between two trials.
 const BODY: usize = 1 << 20;
+
+/// A trial is as long as so many answers, so that its first half shows how long they take, and as two ticks of the slices.
+const ANSWERS: f64 = 10.0;
+const SHORTEST: f64 = 0.2;
+/// A rate that is by this share too high must show.
+const EXCESS: f64 = 0.1;
 
 /// What a search has to tell while it goes on.
 #[derive(Debug)]
@@ -37,21 +44,42 @@ pub enum SearchSight<'a> {
     Ended(&'a Tried),
 }
 
-/// Waits until a single request is answered, or for the length of a trial: a server that works in the order of arrival has
-/// done then what the trial before left behind, which would otherwise be taken for the next one's own latency.
-fn settle(plan: &Plan) {
-    let patience = plan.timeout.min(plan.duration.unwrap_or(plan.timeout));
-    for places in plan.origins() {
-        // Whatever it says, or does not, the trial will tell.
-        _ = probe::once(&plan.targets[places[0] as usize], patience, BODY);
-    }
+/// Waits until a single request is answered, or for so long: a server that works in the order of arrival has done then what
+/// the trial before left behind, which would otherwise be taken for the next one's own latency. Tells how long the answer took.
+fn settle(plan: &Plan, patience: Duration) -> Duration {
+    // Whatever it says, or does not, the trial will tell.
+    let once = |places: &Vec<u32>| probe::once(&plan.targets[places[0] as usize], patience, BODY);
+    plan.origins().iter().flat_map(once).map(|reply| reply.total).max().unwrap_or_default()
+}
+
+/// Refuses trials too short to tell whether a server keeps up with so many requests per second, each of which takes `alone`: see
+/// [`Outcome::kept_up`].
+fn check(plan: &Plan, goal: Goal, rate: f64, alone: Duration) -> Result<(), PlanError> {
+    let single = alone.as_secs_f64();
+    // Of n requests n × EXCESS wait at the end. A quarter of these looks like latency, and one of a hundred due may: the rest must
+    // be more than what is allowed for by chance, √(n × EXCESS) for that quarter and `by_chance`, which is solved for √n.
+    let (shows, by_chance) = (0.75 * EXCESS + KEPT_UP - 1.0, 2.0 * (rate * single).sqrt() + 1.0);
+    let root = (EXCESS.sqrt() + (EXCESS + 4.0 * shows * by_chance).sqrt()) / (2.0 * shows);
+    // As many as a percentile takes, see `Latency::tells`.
+    let requests = (root * root).max(if goal.p99.is_some() { 100.0 } else { 0.0 });
+    let least = SHORTEST.max(ANSWERS * single).max(requests / rate);
+    let Some(duration) = plan.duration.filter(|duration| duration.as_secs_f64() < least) else {
+        return Ok(());
+    };
+    let with = if rate < RATE { format!(" with {} requests/s", Number(rate)) } else { String::new() };
+    let (duration, alone) = (Quantity::from(duration), Quantity::from(alone));
+    let least = seconds((least * 10.0).ceil() / 10.0);
+    Err(PlanError(format!(
+        "-d {duration} is too short to tell whether the server keeps up{with} (a single request takes {alone}): write -d {least} \
+         or more"
+    )))
 }
 
 /// Searches: the outcome of the best trial, with what was found; none where the user stopped before there was one. Each trial is the
 /// plan at one rate: its mode is replaced, its duration is that of a trial.
 ///
 /// # Errors
-/// The plan makes no sense, nothing at all is answered, or no rate held.
+/// The plan makes no sense, its trials are too short, nothing at all is answered, or no rate held.
 pub fn run(
     plan: &Plan,
     arrivals: Arrivals,
@@ -60,6 +88,8 @@ pub fn run(
     watch: &mut dyn FnMut(SearchSight<'_>),
 ) -> Result<Option<Outcome>, PlanError> {
     let is_stopped = || stop.load(Ordering::Relaxed);
+    let alone = settle(plan, plan.timeout);
+    check(plan, goal, RATE, alone)?;
     watch(SearchSight::Begins(None));
     // In a closed loop all connections would be busy all the time.
     let connections = plan.connections.min(GUESSING.max(plan.origins().len() as u32));
@@ -78,7 +108,7 @@ pub fn run(
         let go_on = || if is_stopped() { Err(None::<PlanError>) } else { Ok(()) };
         go_on()?;
         watch(SearchSight::Begins(Some(rate)));
-        settle(plan);
+        settle(plan, plan.timeout.min(plan.duration.unwrap_or(plan.timeout)));
         let trial = Plan { mode: Mode::Open { rate, arrivals }, ..plan.clone() };
         let outcome = drive::run(&trial, stop, &mut |progress| watch(SearchSight::Goes(progress)))?;
         go_on()?;
@@ -90,6 +120,7 @@ pub fn run(
         watch(SearchSight::Ended(&tried));
         trials.push(tried);
         if let Some(miss) = miss {
+            check(plan, goal, rate, alone)?;
             missed.push((rate, miss));
             return Ok(false);
         }
@@ -103,18 +134,15 @@ pub fn run(
         Err(Some(error)) => return Err(error),
     };
     // The rate that is being confirmed has held, but is not above those that could not be.
-    let is_best = |held: f64| match rate {
-        Some(rate) => held == rate,
-        None => missed.iter().all(|(missed, _)| *missed > held),
-    };
+    let is_best =
+        |held: f64| rate.map_or_else(|| missed.iter().all(|(missed, _)| *missed > held), |rate| held == rate);
     let best = held.into_iter().filter(|(held, _)| is_best(*held)).max_by(|a, b| a.0.total_cmp(&b.0));
     let above = |rate: f64| best.as_ref().is_none_or(|(best, _)| rate > *best);
     let failed = missed.into_iter().filter(|(rate, _)| above(*rate)).min_by(|a, b| a.0.total_cmp(&b.0));
     match (best, failed) {
         (Some((rate, outcome)), failed) => {
             let found = conclusion(rate, confirmed, failed, is_stopped());
-            let search = Some(SearchOutcome { goal, found, confirmed, trials });
-            Ok(Some(Outcome { search, ..outcome }))
+            Ok(Some(Outcome { search: Some(SearchOutcome { goal, found, confirmed, trials }), ..outcome }))
         }
         (None, Some((rate, Miss { why, .. }))) if !is_stopped() => {
             Err(PlanError(format!("no rate held, not even {} requests/s: {why}", Number(rate))))

@@ -55,7 +55,7 @@ pub struct Outcome {
     pub interrupted: bool,
     /// What was counted in that time.
     pub counts: Counts,
-    /// What limited a closed loop, and how that is known, in sentences; `null` where it was not looked for.
+    /// What limited a closed loop, and how that is known, in sentences, or why that is not told; `null` where it was not looked for.
     pub limit: Option<String>,
     /// From when a request should have started (open loop) or was sent (closed loop; without keep-alive: its connection
     /// was begun) to its last byte. A request that was given up after the timeout is in it with the time that it had waited,
@@ -304,7 +304,7 @@ impl Outcome {
         if self.due() == 0 { 1.0 } else { 1.0 - late / self.due() as f64 }
     }
 
-    /// How many requests may be on their way at the end without being late: the rate times the mean latency of the first
+    /// How many requests may be on their way at the end without being late: the rate then times the mean latency of the first
     /// half of the run (Little's law), when a server that falls behind had not yet done so by much. Their number is one of
     /// chance, at the most as that of Poisson's distribution; two standard deviations of it are allowed for, and one
     /// because requests are whole.
@@ -314,7 +314,11 @@ impl Outcome {
             (answers + slice.answers as f64, time + slice.answers as f64 * slice.mean)
         });
         let latency = if answers > 0.0 { time / answers / 1e6 } else { 0.0 };
-        let mean = self.per_second(self.due()) * latency;
+        let mut rate = self.per_second(self.due());
+        if let Some(ScheduleOutcome::Stages(stages)) = &self.schedule {
+            rate = stages.last().map_or(rate, |stage| rate.max(stage.rate));
+        }
+        let mean = rate * latency;
         mean + 2.0 * mean.sqrt() + 1.0
     }
 

@@ -18,7 +18,8 @@ use std::time::Duration;
     after_help = "A closed loop (the default, as wrk and ab) sends the next request when the answer is there: the server sets \
                   the pace.\nAn open loop (--rate, as wrk2) sends when a request is due, and latency counts from then: \
                   a server that stalls shows it.\n\nExit status: 0 measured, 1 wrong use or nothing could be measured, \
-                  2 every answer was an error, 6 a --fail came true or cannot be judged."
+                  2 every answer was an error, 6 a --fail came true or cannot be judged, 130 stopped before anything was measured; \
+                  of compare 3 better, 4 worse, 5 cannot be told."
 )]
 pub struct Bench {
     #[command(subcommand)]
@@ -166,8 +167,8 @@ pub struct Load {
     /// given several times
     #[arg(long, value_name = "BOUND", value_parser = bound)]
     pub fail: Vec<Threshold>,
-    /// Search for the highest rate that holds and confirm it by 15 further trials: 99 % of what was due had its answer when the trial ended, but for what is always
-    /// on its way; -d is the length of each trial (default 5s)
+    /// Search for the highest rate that holds and confirm it by 15 further trials: 99 % of what was due had its answer when the trial
+    /// ended, but for what is always on its way; -d is the length of each trial (default 5s), and one that is too short is refused
     #[arg(long, conflicts_with = "requests")]
     pub find_max: bool,
     /// With --find-max: the most that the 99th percentile of latency may be

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// The shortest single measurement that can be asked for.
 const SHORTEST: Duration = Duration::from_millis(1);
+/// The shortest demo.
+const DEMO: Duration = Duration::from_secs(45);
 /// The longest.
 const LONGEST: Duration = Duration::from_secs(3600);
 
@@ -81,9 +83,17 @@ pub struct Demo {
     /// How many requests it works on at once
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub workers: u32,
-    /// How long the whole takes
-    #[arg(short = 'd', long, value_name = "TIME", default_value = "45s", value_parser = duration)]
+    /// How long the whole takes, about; 45s is the least, for four rounds of all steps
+    #[arg(short = 'd', long, value_name = "TIME", default_value = "45s", value_parser = demo_duration)]
     pub duration: Duration,
+}
+
+/// The length of a demo: what is shorter would take as long, as each step is measured four times for as long as tells anything.
+fn demo_duration(text: &str) -> Result<Duration, String> {
+    duration(text).and_then(|time| match time {
+        time if time < DEMO => Err("a demo takes 45s at the least: four rounds of eleven steps".to_owned()),
+        time => Ok(time),
+    })
 }
 
 /// A length of measuring.
@@ -110,6 +120,8 @@ mod tests {
     #[test]
     fn times_and_lifetimes_have_bounds() {
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(demo_duration("45s"), Ok(DEMO));
+        assert!(demo_duration("15s").is_err_and(|why| why.starts_with("a demo takes 45s at the least")));
         assert!(duration("0.5ms").is_err() && duration("2h").is_err());
         assert!(lifetime("1d").is_ok() && lifetime("1h30m").is_ok() && lifetime("0").is_err());
         assert!(lifetime("1x").is_err() && lifetime("1h 30m").is_err() && lifetime("1500ms").is_err());

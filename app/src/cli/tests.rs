@@ -136,6 +136,22 @@ fn top_names_a_dashboard_a_socket_or_neither() {
 }
 
 #[test]
+fn help_and_the_manual_tell_every_exit_status_of_what_measures() {
+    let page = include_str!("../../../docs/measuring.md");
+    let help = |line: &str| command(line).expect_err("it only prints").to_string().replace('\n', " ");
+    let (bench, compare) = (help("bench --help"), help("bench compare --help"));
+    let told = |help: &str, status: u8| {
+        let statuses = help.split_once("Exit status: ").map_or("", |(_, statuses)| statuses);
+        statuses.split([' ', ',']).any(|word| word == status.to_string())
+    };
+    for status in [0, 1, 2, 3, 4, 5, 6, 130] {
+        assert!(page.contains(&format!("\n| {status} | ")), "{status} is not in the manual");
+        assert!(told(&bench, status), "{status}: {bench}");
+        assert!(told(&compare, status) || [2, 6, 130].contains(&status), "{status}: {compare}");
+    }
+}
+
+#[test]
 fn every_argument_has_a_name_of_its_own() {
     Line::command().debug_assert();
 }

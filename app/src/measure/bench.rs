@@ -81,7 +81,10 @@ fn once(
     drop(live);
     let mut outcome = outcome.map_err(|error| error.to_string())?;
     let note = single.note.unwrap_or_default();
-    outcome.limit = watch.and_then(|watch| watch.sentences(&outcome)).map(|said| said + &note);
+    outcome.limit = match watch {
+        Some(watch) => watch.sentences(&outcome).map(|said| said + &note),
+        None => (outcome.counts.answers > 0).then(|| limit::unwatched(plan, &outcome)),
+    };
     if outcome.seconds <= 0.0 {
         return Ok(None);
     }

@@ -13,7 +13,7 @@ use millstream_load::target::{Ask, Permission};
 use millstream_origin::{DemoOptions, THREADS};
 use std::process::ExitCode;
 
-/// Rounds: the fewest that tell anything, in three quarters of a minute.
+/// Rounds: the fewest that tell anything.
 const ROUNDS: u32 = FEWEST;
 
 /// The whole command.

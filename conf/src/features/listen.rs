@@ -183,6 +183,13 @@ pub fn listen_address(text: &str) -> Option<ListenAddress> {
 fn listen(server: &mut ServerDraft, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
     let Some(addresses) = listen_addresses(&word.text) else {
+        let port = word.text.rsplit(':').next().and_then(|port| port.parse::<u16>().ok());
+        if port == Some(0) {
+            let why = "port 0 is any free one, and no client could know which";
+            let error = reading.error(word.span, format!("invalid port in \"{}\": {why}", word.text));
+            error.help("write a port from 1 to 65535");
+            return;
+        }
         reading
             .error(word.span, format!("\"{}\" is not an address to listen on", word.text))
             .help("write a port, an address such as 127.0.0.1:8080, [::1]:8080 or *:8080, or unix:/path; names are not resolved here");

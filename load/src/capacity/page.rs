@@ -3,7 +3,7 @@
 //! What it looks like, in a terminal and on a page, is `report::steps`'s to say.
 
 use super::{Alone, Below, Capacity, CapacityRow, Published, Rounds};
-use crate::report::quantity::{Count, Number, Rate, Share, Time, plural, seconds};
+use crate::report::quantity::{Number, Rate, Share, Time, plural, seconds};
 use crate::report::steps::{Bar, Page, Row};
 use crate::report::table::{FigureTable, row};
 use crate::sizing::Pool;
@@ -112,14 +112,23 @@ fn different(row: &CapacityRow) -> Option<String> {
     })
 }
 
+/// What each connection that is opened costs.
+const COST: &str = "Each connection costs a handshake and, once closed, a port for a minute (TIME_WAIT)";
+
+/// So many that the proxy opened.
+fn opened(per_second: f64) -> String {
+    match per_second > 0.0 {
+        true => format!("opened {} connections per second to the servers", Number(per_second)),
+        false => "opened no connection to the servers while it was measured".to_owned(),
+    }
+}
+
 /// Where no keepalive of the proxy can help.
 fn closes(row: &CapacityRow) -> String {
-    let [opened, rate] = [row.together.opened_per_second, row.together.run.rate].map(Number);
-    let left = Count(row.together.time_wait);
+    let (opened, rate) = (opened(row.together.opened_per_second), Number(row.together.run.rate));
     format!(
-        "The servers close their connections: the proxy opened {opened} per second for {rate} answers, and one run left {left} in \
-         TIME_WAIT. The proxy's keepalive cannot change that; let the servers keep connections (Gunicorn: --worker-class gthread \
-         --keep-alive 75)."
+        "The servers close their connections: the proxy {opened} for {rate} answers. {COST}. The proxy's keepalive cannot change that; \
+         let the servers keep connections (Gunicorn: --worker-class gthread --keep-alive 75)."
     )
 }
 
@@ -129,33 +138,27 @@ fn pool(row: &CapacityRow) -> String {
         if idle_least == idle_most { idle_least.to_string() } else { format!("{idle_least} to {idle_most}") };
     let rate = row.together.run.rate;
     let each = seconds(if rate > 0.0 { in_use / rate } else { 0.0 });
-    let [rate, in_use, opened] = [rate, in_use, row.together.opened_per_second].map(Number);
+    let ([rate, in_use], kept) =
+        ([rate, in_use].map(Number), u64::from(row.connections) * row.alone.len() as u64);
     format!(
-        "Connections to the servers: {rate} per second of {each} each is {in_use} in use at once; keep {keep} more idle (10 to 30 %): \
-         keepalive {idle_most}. The proxy opened {opened} per second."
+        "{rate} requests per second of {each} each keep {in_use} connections to the servers in use at once. Set keepalive to \
+         {idle_most}, so that {keep} idle ones (10 to 30 %) wait for the next requests. Here keepalive was {kept}, and the proxy {}.",
+        opened(row.together.opened_per_second)
     )
 }
 
 /// What came of fewer kept connections.
 fn fewer(row: &CapacityRow, below: Below) -> String {
-    let together = &row.together;
-    let [opened, usual, rate, usual_rate] =
-        [below.opened_per_second, together.opened_per_second, below.rate, together.run.rate].map(Number);
-    let [left, usual_left] = [below.time_wait, together.time_wait].map(Count);
+    let (opened, [rate, usual]) =
+        (opened(below.opened_per_second), [below.rate, row.together.run.rate].map(Number));
     let to_one = below.opened_per_second / row.alone.len().max(1) as f64;
     let ports = match to_one * TIME_WAIT > PORTS {
-        true => {
-            format!(
-                " The {} ports to one address last {} at that pace.",
-                Number(PORTS),
-                seconds(PORTS / to_one)
-            )
-        }
+        true => format!(": the {} ports to one address last {}", Number(PORTS), seconds(PORTS / to_one)),
         false => String::new(),
     };
+    let cost = if below.opened_per_second > 0.0 { format!(" {COST}{ports}.") } else { String::new() };
     format!(
-        "With a lower keepalive of {} the proxy opened {opened} connections per second and left {left} in TIME_WAIT after the run \
-         (instead of {usual} and {usual_left}), at {rate} answers per second instead of {usual_rate}.{ports}",
+        "With keepalive {} the proxy {opened}, and gave {rate} answers per second instead of {usual}.{cost}",
         below.keepalive
     )
 }

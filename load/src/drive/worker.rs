@@ -195,13 +195,13 @@ impl<Protocol: Exchange> Worker<Protocol> {
     /// Ends the tick, and begins measuring where the warm-up ends with it.
     fn turn(&mut self, run: &RunShared<'_>, now: u64) {
         self.tally.flush(&run.board, tick_number(self.next_tick, run.begin) - 1);
-        if !self.is_measuring && now >= run.begin {
-            self.begin(run);
-        }
         let length = nanoseconds(TICK);
         self.next_tick += (1 + now.saturating_sub(self.next_tick) / length) * length;
         if !self.is_measuring {
             self.next_tick = self.next_tick.min(run.begin);
+        }
+        if !self.is_measuring && now >= run.begin {
+            self.begin(run);
         }
     }
 

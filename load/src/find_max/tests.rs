@@ -2,6 +2,7 @@
 
 use super::search::{FURTHER, round};
 use super::*;
+use crate::report::samples;
 use crate::target::{Ask, Permission, resolve};
 use crate::timed::{in_time, timed, work_on};
 use fastrand::Rng;
@@ -9,7 +10,6 @@ use millstream_net::clock;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// A server whose p99 at a trial of a rate is known but for chance: the goal is met up to 1,000 a second in the middle.
 #[derive(Clone, Copy)]
@@ -185,15 +185,14 @@ fn the_ceiling_of_a_token_bucket_is_found_within_five_percent() {
     });
 }
 
-/// What an open loop of five seconds finds of a server that answers in the order of arrival, so many a second at most, each
+/// What an open loop of so many seconds finds of a server that answers in the order of arrival, so many a second at most, each
 /// after `latency` seconds at least.
-fn trial(rate: f64, ceiling: f64, latency: f64, connections: u32) -> Outcome {
-    let seconds = 5.0;
+fn trial(seconds: f64, rate: f64, ceiling: f64, latency: f64, connections: u32) -> Outcome {
     let mut outcome = crate::report::samples::open();
     outcome.connections = connections;
     outcome.seconds = seconds;
     outcome.counts = Default::default();
-    let mut sums = vec![(0.0, 0u64); 50];
+    let mut sums = vec![(0.0, 0u64); (seconds * 10.0) as usize];
     let mut free = 0.0f64;
     for number in 0..(rate * seconds) as u64 {
         let due = number as f64 / rate;
@@ -223,7 +222,8 @@ fn a_queue_that_grows_is_a_server_that_falls_behind_however_many_connections_the
     let goal = Goal { p99: None, errors: 0.001 };
     for connections in [10, 500, 10_000] {
         let miss = |rate: f64, latency: f64| {
-            goal.judge(&trial(rate, 1_000.0, latency, connections)).map_or_else(String::new, |miss| miss.why)
+            let trial = trial(5.0, rate, 1_000.0, latency, connections);
+            goal.judge(&trial).map_or_else(String::new, |miss| miss.why)
         };
         for rate in [10.0, 500.0, 1_000.0, 1_005.0] {
             assert_eq!(miss(rate, 0.001), "", "{rate} with {connections}");
@@ -239,10 +239,61 @@ fn a_queue_that_grows_is_a_server_that_falls_behind_however_many_connections_the
 }
 
 #[test]
+fn a_trial_that_is_long_enough_tells_a_rate_that_is_a_tenth_too_high_from_one_that_holds() {
+    let goal = Goal { p99: None, errors: 0.001 };
+    let (mut long, mut short) = (0, 0);
+    for ceiling in [5.0, 20.0, 100.0, 1_000.0, 20_000.0] {
+        for latency in [0.000_2, 0.02, 0.1, 0.4] {
+            for seconds in [0.1, 0.2, 0.3, 0.5, 0.8, 2.0, 5.0, 30.0] {
+                let plan = Plan { duration: Some(Duration::from_secs_f64(seconds)), ..samples::plan() };
+                if check(&plan, goal, ceiling, Duration::from_secs_f64(latency)).is_err() {
+                    short += 1;
+                    continue;
+                }
+                long += 1;
+                let miss = |rate| goal.judge(&trial(seconds, rate, ceiling, latency, 10_000));
+                assert_eq!(miss(ceiling * 0.98), None, "{seconds} s, {ceiling} a second, {latency} s each");
+                assert!(miss(ceiling * 1.1).is_some(), "{seconds} s, {ceiling} a second, {latency} s each");
+            }
+        }
+    }
+    assert!(long > 40 && short > 60, "{long} {short}");
+}
+
+#[test]
+fn a_trial_that_is_too_short_is_refused_with_the_least() {
+    let least = |duration, p99, rate, alone| {
+        let plan = Plan { duration: Some(Duration::from_millis(duration)), ..samples::plan() };
+        let error = check(&plan, Goal { p99, errors: 0.001 }, rate, Duration::from_millis(alone)).err()?;
+        error.0.rsplit_once("write -d ")?.1.strip_suffix(" or more").map(str::to_owned)
+    };
+    for (duration, p99, rate, alone, expected) in [
+        (300, None, RATE, 20, None),
+        (100, None, RATE, 0, Some("200ms")),
+        (300, None, RATE, 45, Some("500ms")),
+        (5_000, None, RATE, 500, None),
+        (5_000, None, RATE, 700, Some("7s")),
+        (300, None, 1_000.0, 20, None),
+        (300, None, 100.0, 20, Some("1.1s")),
+        (5_000, None, 50.0, 100, None),
+        (5_000, None, 5.0, 200, Some("18.7s")),
+        (800, Some(1), 100.0, 1, Some("1s")),
+    ] {
+        let told = least(duration, p99, rate, alone);
+        assert_eq!(told.as_deref(), expected, "-d {duration}ms, {rate} a second of {alone} ms");
+    }
+    let plan = Plan { duration: Some(Duration::from_millis(300)), ..samples::plan() };
+    let said = check(&plan, Goal { p99: None, errors: 0.001 }, 100.0, Duration::from_millis(20));
+    let words = "-d 300ms is too short to tell whether the server keeps up with 100 requests/s (a single request takes 20ms): write \
+                 -d 1.1s or more";
+    assert_eq!(said, Err(PlanError(words.to_owned())));
+}
+
+#[test]
 fn a_generator_that_is_late_by_a_trifle_is_no_reason_to_refuse_a_rate() {
     let goal = Goal { p99: Some(500_000), errors: 0.001 };
     let slow = |p99: u64, send_lag_p99: u64| {
-        let mut outcome = trial(500.0, 1_000.0, 0.001, 10);
+        let mut outcome = trial(5.0, 500.0, 1_000.0, 0.001, 10);
         let mut histogram = crate::histogram::empty();
         histogram.saturating_record(p99);
         outcome.latency = crate::outcome::Latency::of(&histogram);

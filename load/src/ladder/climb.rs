@@ -79,7 +79,6 @@ pub fn climb(order: &Order, stop: &Stop, live: &mut Live) -> Result<Climbed, Unm
 fn begin<'a>(order: &'a Order, stop: &'a Stop, live: &'a mut Live) -> Result<Bench<'a>, Unmeasured> {
     let target = resolve(&order.ask, order.may)?;
     let known = direct::know(target, &order.ask, order.may, stop)?;
-    live.say(&known.standard.words);
     live.say(&known.caching.words);
     let alone = known.alone();
     let connections = order.connections.unwrap_or_else(|| course::connections(alone));
@@ -213,7 +212,7 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
         "\"{micro}\" and \"{lock}\" put the API's own lifetime aside, so that what a second brings can be seen."
     );
     let shared = format!(
-        "API, proxy and load share the {} cores of this machine: what one uses the others lack.",
+        "API, proxy and load generator run on the same {} cores, so each has less CPU than on a machine of its own.",
         climbed.cores
     );
     let all: [(bool, &str); 7] = [
@@ -225,8 +224,8 @@ fn notes(climbed: &Climbed, known: &Known) -> Vec<String> {
              background.",
         ),
         (true, &climbed.compared_words),
-        // Of what cannot be kept the verdict speaks.
-        (climbed.caching.keeps != Keeps::No, &climbed.caching.words),
+        // Of what cannot be kept, and of what had nothing to go by, the verdict speaks.
+        (climbed.caching.keeps != Keeps::No && !worth::falls_back(climbed), &climbed.caching.words),
         (known.outlives_micro() && (has(Step::Microcache) || has(Step::Lock)), &aside),
         (climbed.is_local, &shared),
     ];

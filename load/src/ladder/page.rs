@@ -70,7 +70,8 @@ const COLUMNS: [Column; 13] = [
         None => of.times.map_or_else(String::new, |times| format!("×{}", Times(times))),
     }),
     ("p50", |_, of| Time(of.p50 as f64).to_string()),
-    ("p99", |_, of| Time(of.p99 as f64).to_string()),
+    // Of a round, as `Latency::tells`.
+    ("p99", |_, of| known((of.answers >= 100 * u64::from(of.rounds)).then_some(Time(of.p99 as f64)))),
     ("errors", |_, of| Count(of.errors.total()).to_string()),
     ("to the API", |_, of| known(of.reached.map(Count))),
     ("CPU µs proxy", |_, of| known(of.cpu.proxy.map(Number))),

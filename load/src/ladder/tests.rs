@@ -115,6 +115,19 @@ fn a_rate_is_the_median_of_the_rounds_and_tells_its_spread() {
 }
 
 #[test]
+fn a_99th_percentile_is_told_where_a_round_has_a_hundred_answers() {
+    // A round is two seconds long.
+    let text = page(&climbed(vec![measure(Step::Alone, None, &[49; 4]), own(Step::Lock, &[50; 4])])).text();
+    let p99 = |title: &str| {
+        let row = text.lines().find(|line| line.starts_with(title)).unwrap_or_default().to_owned();
+        let place = text.lines().find_map(|line| line.starts_with("step").then(|| line.find("p99"))?)?;
+        Some(row.chars().skip(place).take(3).collect::<String>().trim().to_owned())
+    };
+    let titles = [Step::Alone, Step::Lock].map(|step| step.entry().title);
+    assert_eq!(titles.map(p99), [Some(String::new()), Some("1ms".to_owned())], "{text}");
+}
+
+#[test]
 fn what_one_round_does_not_know_no_sum_pretends_to() {
     let mut rounds = vec![round(10, Errors::default()), round(10, Errors::default())];
     rounds[1].reached = None;

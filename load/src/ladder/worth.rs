@@ -36,8 +36,7 @@ pub fn sentences(climbed: &Climbed) -> Vec<String> {
     if climbed.caching.keeps == Keeps::No && !out.iter().any(|words| words.contains("cannot be cached")) {
         out.push(climbed.caching.words.clone());
     }
-    if climbed.caching.keeps == Keeps::Silent && climbed.measures.iter().any(|one| one.step >= Step::Headers)
-    {
+    if falls_back(climbed) {
         let (title, time) = (Step::Headers.entry().title, climbed.fallback.as_deref().unwrap_or(MICRO));
         out.push(format!(
             "The API says nothing about caching, so \"{title}\" and the steps after it fell back on {time} for answers with 200 \
@@ -46,6 +45,11 @@ pub fn sentences(climbed: &Climbed) -> Vec<String> {
         ));
     }
     out
+}
+
+/// Whether steps that go by what the API says of caching had nothing to go by.
+pub fn falls_back(climbed: &Climbed) -> bool {
+    climbed.caching.keeps == Keeps::Silent && climbed.measures.iter().any(|one| one.step >= Step::Headers)
 }
 
 /// The step that this program is recommended with, where one is: cached, right, and among the best.

@@ -123,8 +123,34 @@ pub struct Judged {
     pub limit: f64,
     /// What was measured: microseconds, a share of 0 to 1, a count, or answers per second.
     pub value: f64,
-    /// The same in words.
+    /// The same in words: `p99 was 21.7ms`.
     pub found: String,
     /// What became of it.
     pub verdict: Kept,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::outcome::{Cause, Counts, NotReached, Outcome, ScheduleOutcome, Slice};
+    use crate::plan::{Arrivals, Mode, RateStage, Schedule};
+    use crate::report::samples;
+    use std::time::Duration;
+
+    #[test]
+    fn what_is_on_its_way_at_the_end_of_a_ramp_is_not_late() {
+        let stage = RateStage { duration: Duration::from_secs(10), rate: 1_000.0 };
+        let slices: Vec<Slice> =
+            samples::open().slices.iter().map(|slice| Slice { mean: 4e5, answers: 10, ..*slice }).collect();
+        // From 0 to 1,000 a second, each answered after 0.4 seconds: of those due in the last 0.4 none has its answer yet.
+        let run = |unfinished| Outcome {
+            mode: Mode::Open { rate: 500.0, arrivals: Arrivals::Constant },
+            schedule: Some(ScheduleOutcome::of(&Schedule::Stages(vec![stage]), &slices)),
+            counts: Counts { answers: 5_000 - unfinished, unfinished, ..Counts::default() },
+            slices: slices.clone(),
+            ..samples::open()
+        };
+        assert_eq!(run(392).not_reached(), None);
+        let cause = |missed: NotReached| missed.cause;
+        assert_eq!(run(600).not_reached().map(cause), Some(Cause::Server));
+    }
 }

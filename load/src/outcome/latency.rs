@@ -22,7 +22,8 @@ pub struct Latency {
     pub min: u64,
     /// The most.
     pub max: u64,
-    /// `[percent, microseconds]` for 50, 75, 90, 99, 99.9 and 99.99.
+    /// `[percent, microseconds]` for 50, 75, 90, 99, 99.9 and 99.99. All are here; one of `n` durations with `n × (1 - percent / 100)`
+    /// below 1 is the longest alone, and reports for people leave it out.
     pub percentiles: Vec<(f64, u64)>,
     /// Up to this percentile all is known: were the requests that had no answer in time, or when the run ended, never answered,
     /// it would be longer by a twentieth at the most. One above it is at least what it says. 100 where every request had its answer;
@@ -92,6 +93,13 @@ impl Latency {
         percent <= self.known_to
     }
 
+    /// Whether a percentile says anything but what the longest does: one of so many durations must lie beyond it, so of 20 the
+    /// 95th is the last that does. Those above it are the longest by other names, and by chance.
+    pub fn tells(&self, percent: f64) -> bool {
+        // A hair is allowed for: 99.9 is not exact.
+        percent >= 100.0 || self.decoded().len() as f64 * (100.0 - percent) > 100.0 - 1e-6
+    }
+
     /// A percentile: 100 is the longest, one that is not in the list comes from the histogram.
     pub fn percentile(&self, percent: f64) -> u64 {
         let listed = self.percentiles.iter().find(|(name, _)| (name - percent).abs() < 1e-9);
@@ -116,6 +124,30 @@ mod tests {
         let mut histogram = histogram::empty();
         values.for_each(|value| histogram.saturating_record(value));
         histogram
+    }
+
+    #[test]
+    fn a_percentile_tells_something_where_one_duration_or_more_lies_beyond_it() {
+        for (count, last) in [
+            (0, None),
+            (1, None),
+            (2, Some(50.0)),
+            (3, Some(50.0)),
+            (4, Some(75.0)),
+            (9, Some(75.0)),
+            (10, Some(90.0)),
+            (20, Some(90.0)),
+            (99, Some(90.0)),
+            (100, Some(99.0)),
+            (999, Some(99.0)),
+            (1_000, Some(99.9)),
+            (9_999, Some(99.9)),
+            (10_000, Some(99.99)),
+        ] {
+            let latency = Latency::of(&of((1..=count).map(|number| number * 10)));
+            let told = PERCENTILES.into_iter().take_while(|percent| latency.tells(*percent)).last();
+            assert_eq!((told, latency.tells(100.0)), (last, true), "{count}");
+        }
     }
 
     #[test]

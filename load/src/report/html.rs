@@ -19,9 +19,9 @@ const STEPS_PER_HALF: u32 = 8;
 
 /// The page of a run.
 pub fn html(outcome: &Outcome) -> String {
-    let doubts = run::doubts(outcome).into_iter().map(|(name, why)| warning(&format!("{name}: {why}")));
+    let remarks = run::remarks(outcome).map(|(name, why)| warning(&format!("{name}: {why}")));
     let body = [
-        doubts.collect(),
+        remarks.collect(),
         paragraphs(outcome.limit.as_deref()),
         outcome.search.as_ref().map_or_else(String::new, search),
         distribution(outcome),
@@ -75,14 +75,16 @@ fn distribution(outcome: &Outcome) -> String {
         let points = shares.iter().map(|(share, value)| (axis.place(*share), scale.place(*value))).collect();
         Curve { name, class, points }
     });
-    let [p50, p99, p999, last] =
-        [50.0, 99.0, 99.9, 100.0].map(|percent| Time(outcome.latency.percentile(percent) as f64));
+    let told = [("half", 50.0), ("99%", 99.0), ("99.9%", 99.9)].into_iter();
+    let told = told.filter(|(_, percent)| outcome.latency.tells(*percent));
+    let time = |percent: f64| Time(outcome.latency.percentile(percent) as f64);
+    let within: String = told.map(|(share, percent)| format!("{share} within {}, ", time(percent))).collect();
     let plot = Plot {
         id: "distribution",
         caption: "Latency by percentile",
         description: &format!(
-            "Half of the answers came within {p50}, 99% within {p99}, 99.9% within {p999}, the last after {last}. Each nine is as \
-             wide as the one before{}.",
+            "Of all answers {within}the last after {}. Each nine is as wide as the one before{}.",
+            time(100.0),
             scale.remark()
         ),
         across: axis.ticks(),

@@ -32,29 +32,44 @@ pub(super) fn named(urls: &[String], most: usize) -> String {
     }
 }
 
-/// Which loop it was.
-fn loop_name(mode: Mode) -> String {
-    match mode {
-        Mode::Closed => "closed loop".to_owned(),
-        Mode::Open { rate, arrivals } => {
-            let arrivals = match arrivals {
-                Arrivals::Constant => "constant intervals",
-                Arrivals::Poisson => "Poisson arrivals",
-            };
-            format!("open loop at {} requests/s ({arrivals})", Number(rate))
+/// Which loop it was; `schedule`: when requests were due, where that was not at one rate.
+fn loop_name(mode: Mode, schedule: Option<&ScheduleOutcome>) -> String {
+    let Mode::Open { rate, arrivals } = mode else { return "closed loop".to_owned() };
+    let rate = Number(rate);
+    let arrivals = match arrivals {
+        Arrivals::Constant => "constant intervals",
+        Arrivals::Poisson => "Poisson arrivals",
+    };
+    match schedule {
+        None => format!("open loop at {rate} requests/s ({arrivals})"),
+        Some(ScheduleOutcome::Log { speed }) => {
+            format!("open loop at {} times the log's own pace ({rate} requests/s on average)", Number(*speed))
+        }
+        Some(ScheduleOutcome::Stages(stages)) => {
+            let before = std::iter::once(0.0).chain(stages.iter().map(|stage| stage.rate));
+            let told = before.zip(stages).map(|(before, stage)| {
+                let (time, from, to) = (seconds(stage.seconds), Number(before), Rate(stage.rate));
+                match stage.seconds > 0.0 {
+                    true if before == stage.rate => format!("{time} at {to}"),
+                    true => format!("{time} from {from} to {to}"),
+                    false => format!("a jump to {to}"),
+                }
+            });
+            let told = told.collect::<Vec<_>>().join(", then ");
+            format!("open loop in stages: {told} ({rate} requests/s on average, {arrivals})")
         }
     }
 }
 
 /// Which loop it was, and what latency means in it.
-pub(super) fn loop_sentence(mode: Mode) -> String {
+pub(super) fn loop_sentence(mode: Mode, schedule: Option<&ScheduleOutcome>) -> String {
     let means = match mode {
         Mode::Closed => {
             ": each request follows an answer; latency counts from sending, so a stall shows in few requests"
         }
         Mode::Open { .. } => "; latency counts from when a request was due, so a stall shows in full",
     };
-    loop_name(mode) + means
+    loop_name(mode, schedule) + means
 }
 
 /// How it was measured: runs that differ in any of this are not of one kind.
@@ -70,7 +85,7 @@ pub(crate) fn setup(outcome: &Outcome) -> Vec<Named> {
     }
     vec![
         ("URL", urls),
-        ("Loop", loop_name(outcome.mode)),
+        ("Loop", loop_name(outcome.mode, outcome.schedule.as_ref())),
         ("Number of connections", count(outcome.connections)),
         ("Keep-alive", yes(outcome.keep_alive)),
         ("Protocol", if outcome.http2.is_some() { "HTTP/2" } else { "HTTP/1.1" }.to_owned()),
@@ -218,20 +233,26 @@ fn under_way(outcome: &Outcome) -> String {
     }
 }
 
-/// What became of a bound: `FAILED`, `p99>50ms: it was 60.2ms`.
+/// What became of a bound: `FAILED`, `p99 was 60.2ms (--fail 'p99>50ms')`.
 fn kept(judged: &Judged) -> Named {
-    let (verdict, found) = match judged.verdict {
-        Kept::Passed => ("passed", "it was "),
-        Kept::Failed => ("FAILED", "it was "),
-        Kept::Unknown => ("UNKNOWN", "all that is known is: "),
+    let verdict = match judged.verdict {
+        Kept::Passed => "did not fail",
+        Kept::Failed => "FAILED",
+        Kept::Unknown => "UNKNOWN",
     };
-    (verdict, format!("{}: {found}{}", judged.expression, judged.found))
+    (verdict, format!("{} (--fail '{}')", judged.found, judged.expression))
 }
 
 /// The same as a sentence.
 pub fn sentence(judged: &Judged) -> String {
     let (verdict, words) = kept(judged);
     format!("{verdict}: {words}")
+}
+
+/// What stands beside the answer: bounds that were not kept, and [`doubts`].
+pub(super) fn remarks(outcome: &Outcome) -> impl Iterator<Item = Named> {
+    let missed = outcome.thresholds.iter().filter(|judged| judged.verdict != Kept::Passed);
+    missed.map(kept).chain(doubts(outcome))
 }
 
 /// What keeps the figures from being a result: a rate that was not reached, a generator that was the limit, an end before its time,
@@ -283,12 +304,15 @@ fn why_missed(outcome: &Outcome, cause: Cause) -> String {
 
 /// The answer: how many requests a second, and how fast.
 pub(super) fn answer(outcome: &Outcome) -> String {
-    let [p50, p99] = [50.0, 99.0].map(|percent| told(&outcome.latency, percent));
+    let latency = &outcome.latency;
+    let last = if latency.tells(99.0) { ("p99", 99.0) } else { ("max", 100.0) };
+    let shown = [("p50", 50.0), last].into_iter().filter(|(_, percent)| latency.tells(*percent));
+    let shown: String = shown.map(|(name, percent)| format!(", {name} {}", told(latency, percent))).collect();
     let is_floor = outcome.generator.limits.is_some() && outcome.mode == Mode::Closed;
     let at_least = if is_floor { "At least " } else { "" };
     match outcome.counts.answers {
         0 => format!("No answers in {}", seconds(outcome.seconds)),
-        _ => format!("{at_least}{} requests/s, p50 {p50}, p99 {p99}", Number(outcome.rate())),
+        _ => format!("{at_least}{} requests/s{shown}", Number(outcome.rate())),
     }
 }
 
@@ -298,7 +322,8 @@ pub(super) fn subject(outcome: &Outcome) -> String {
     let at_most = if outcome.mode == Mode::Closed { "" } else { "at most " };
     let (urls, began) = (named(&outcome.urls, 1), moment(outcome.began_unix_milliseconds));
     let (took, connections) = (seconds(outcome.seconds), plural(outcome.connections.into(), "connection"));
-    format!("{urls}: {began}, {took} over {at_most}{connections}; {}", loop_sentence(outcome.mode))
+    let how = loop_sentence(outcome.mode, outcome.schedule.as_ref());
+    format!("{urls}: {began}, {took} over {at_most}{connections}; {how}")
 }
 
 /// A figure of a latency, microseconds; there is none where nothing was measured.
@@ -306,10 +331,11 @@ fn if_any(is_any: bool, microseconds: f64) -> Quantity {
     if is_any { Time(microseconds) } else { Unknown }
 }
 
-/// A percentile, and whether it is only known to be so long at least; 100 is the longest.
-pub(super) fn told(latency: &Latency, percent: f64) -> String {
+/// A percentile, where it tells anything, and whether it is only known to be so long at least; 100 is the longest.
+fn told(latency: &Latency, percent: f64) -> String {
     let at_least = if latency.is_known(percent) { "" } else { "≥ " };
-    format!("{at_least}{}", if_any(!latency.is_empty(), latency.percentile(percent) as f64))
+    let is_any = !latency.is_empty() && latency.tells(percent);
+    format!("{}{}", if is_any { at_least } else { "" }, if_any(is_any, latency.percentile(percent) as f64))
 }
 
 /// Means and what is around them, as `wrk` has them; of the rate by the slices of the run.
@@ -352,14 +378,15 @@ fn within_deviation(latency: &Latency) -> Option<f64> {
     (!histogram.is_empty()).then(|| within as f64 / histogram.len() as f64)
 }
 
-/// Latency by percentile.
+/// Latency by percentile, as far as that tells anything.
 pub(super) fn percentiles(outcome: &Outcome) -> FigureTable {
     let mut columns = vec![("Latency", &outcome.latency), ("1st byte", &outcome.first_byte)];
     if outcome.mode != Mode::Closed {
         columns[0].0 = "From due";
         columns.insert(1, ("From send", &outcome.service));
     }
-    let percents = outcome.latency.percentiles.iter().map(|(percent, _)| (format!("{percent}%"), *percent));
+    let percents = outcome.latency.percentiles.iter().filter(|(percent, _)| outcome.latency.tells(*percent));
+    let percents = percents.map(|(percent, _)| (format!("{percent}%"), *percent));
     let cells = |(name, percent)| row(name, columns.iter().map(|(_, latency)| told(latency, percent)));
     let head: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     let percents = percents.chain([("max".to_owned(), 100.0)]);
@@ -392,7 +419,9 @@ pub(super) fn stages(outcome: &Outcome) -> FigureTable {
 /// What became of the requests for each URL, so many at the most by themselves, where there are several.
 pub(super) fn by_url(outcome: &Outcome, most: usize) -> FigureTable {
     let cells = |of: &OfUrl| {
-        let [p50, p99, longest] = [of.p50, of.p99, of.max].map(|time| if_any(of.answers > 0, time as f64));
+        // As `Latency::tells`.
+        let [p50, p99, longest] = [(of.p50, 2), (of.p99, 100), (of.max, 1)]
+            .map(|(time, least)| if_any(of.answers >= least, time as f64));
         let url = of.url.as_deref().unwrap_or("(all others)");
         row(url, [Count(of.answers), Count(of.errors), p50, p99, longest])
     };

@@ -4,11 +4,11 @@
 //! Plain text, no colours: it is pasted into tickets. Next: `run` for what is said.
 
 use super::paragraph::wrapped;
-use super::quantity::{Bytes, Count, Number, Quantity, Rate, plural};
+use super::quantity::{Bytes, Count, Quantity, plural};
 use super::run;
 use super::table::printable;
-use crate::outcome::Outcome;
-use crate::plan::{Mode, Plan, Schedule};
+use crate::outcome::{Outcome, ScheduleOutcome};
+use crate::plan::{Mode, Plan};
 
 /// The most URLs that are named one by one, and the most that have a line of figures.
 const NAMED_URLS: usize = 3;
@@ -35,38 +35,24 @@ pub fn running(plan: &Plan) -> String {
         false => String::new(),
     };
     let (urls, threads) = (printable(&run::named(&urls, NAMED_URLS)), plural(plan.threads.into(), "thread"));
-    let (how, way) = (run::loop_sentence(plan.mode), announced(plan));
+    let schedule = plan.schedule.as_ref().map(|schedule| ScheduleOutcome::of(schedule, &[]));
+    let (how, way) = (run::loop_sentence(plan.mode, schedule.as_ref()), warm_up(plan));
     format!("Running {length} @ {urls}\n  {threads} and {connections}{streams}\n  {how}\n  {way}\n")
 }
 
-/// What is said of the way to the rate, before it is gone.
-fn announced(plan: &Plan) -> String {
-    match &plan.schedule {
-        Some(Schedule::Stages(stages)) => {
-            let each = stages
-                .iter()
-                .map(|stage| format!("{} within {}", Rate(stage.rate), Quantity::from(stage.duration)));
-            let each = each.collect::<Vec<_>>().join(", to ");
-            format!("in stages, of whose rates that is the mean: to {each}; no warm-up")
-        }
-        Some(Schedule::Log { speed, .. }) => {
-            let speed = Number(*speed);
-            format!("at the log's own moments, {speed} times as fast, of which that is the mean; no warm-up")
-        }
-        None if plan.warm_up.is_zero() => {
-            "no warm-up: what it takes to open connections is in the first latencies".to_owned()
-        }
-        None => {
-            let warm_up = Quantity::from(plan.warm_up);
-            format!("the first {warm_up} are a warm-up and not counted (--warm-up 0 counts all)")
-        }
+/// What is not counted.
+fn warm_up(plan: &Plan) -> String {
+    if plan.warm_up.is_zero() {
+        return "no warm-up: what it takes to open connections is in the first latencies".to_owned();
     }
+    let warm_up = Quantity::from(plan.warm_up);
+    format!("the first {warm_up} are a warm-up and not counted (--warm-up 0 counts all)")
 }
 
 /// What a run came to: the answer first, and what keeps it from being a result.
 pub fn results(outcome: &Outcome) -> String {
-    let doubts = run::doubts(outcome).into_iter().map(|(name, why)| format!(". {name}: {}", printable(&why)));
-    let mut text = format!("{}{}\n", run::answer(outcome), doubts.collect::<String>());
+    let remarks = run::remarks(outcome).map(|(name, why)| format!(". {name}: {}", printable(&why)));
+    let mut text = format!("{}{}\n", run::answer(outcome), remarks.collect::<String>());
     text += &run::statistics(outcome).text(2);
     text += &run::percentiles(outcome).text(2);
     text.extend(

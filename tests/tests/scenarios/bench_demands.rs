@@ -53,10 +53,21 @@ fn a_bound_that_is_not_kept_has_an_exit_status_of_its_own_and_its_place_in_the_j
         (&run["thresholds"][1]["value"], &run["thresholds"][1]["limit"]),
         (&0.25.into(), &0.01.into())
     );
-    assert!(said.contains("millstream: FAILED: errors>1%: it was 25 %"), "{said}");
+    assert!(said.contains("millstream: FAILED: errors were 25 % (--fail 'errors>1%')"), "{said}");
+    let answer = said.lines().find(|line| line.contains(" requests/s, p50 ")).unwrap_or_default();
+    assert!(
+        answer.contains(". FAILED: errors were 25 % (--fail 'errors>1%')"),
+        "the first line says it too: {said}"
+    );
+    // Of 30 right answers none lies beyond the 99th percentile.
+    assert!(answer.contains(", max ") && !said.contains("    99%"), "{said}");
+    assert!(
+        said.contains("did not fail: p99 was ") && said.contains(", the longest of 30 (--fail 'p99>30s')"),
+        "{said}"
+    );
     let (status, told, complained) = bench(&["-n", "40", "-c", "1", "--fail", "errors>50%", &url]);
     assert_eq!((status, complained.as_str()), (0, ""));
-    assert!(told.contains("passed: errors>50%: it was 25 %"), "{told}");
+    assert!(told.contains("did not fail: errors were 25 % (--fail 'errors>50%')"), "{told}");
     let (status, _, complained) = bench(&["--fail", "p99>soon", &url]);
     assert!(status == 1 && complained.contains("column 5: write a time such as 50ms"), "{complained}");
 }
@@ -81,7 +92,11 @@ fn stages_ramp_the_rate_of_an_open_loop() {
     let url = format!("http://{}/", origin.address());
     let (status, told, complained) = bench(&["--stages", "1s:200,0s:20,500ms:20", &url]);
     assert_eq!((status, complained.as_str()), (0, ""), "{told}");
-    assert!(told.contains("in stages, of whose rates that is the mean: to 200/s within 1s"), "{told}");
+    let stages = "open loop in stages: 1s from 0 to 200/s, then a jump to 20/s, then 500ms at 20/s (73.3 requests/s on average";
+    assert!(told.contains(stages), "{told}");
+    let last = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    let limit = "A run without --stages (a closed loop) tells what limits the server.";
+    assert!(last.ends_with(limit), "{told}");
     let (status, run, _) = measured(&["--stages", "1s:200,0s:20,500ms:20", &url]);
     assert_eq!(status, 0);
     // 0 to 200 in a second are 100; half a second at 20 are 10.

@@ -3,12 +3,30 @@
 
 use millstream_load::outcome::Outcome;
 use millstream_load::party::{self, Meter, Whose};
-use millstream_load::plan::{Mode, Plan};
+use millstream_load::plan::{Mode, Plan, Schedule};
 use millstream_load::progress::Progress;
 use millstream_load::verdict::{self, Evidence, Once};
 
 /// What is said of a run that nobody could be watched in.
 const TOO_SHORT: &str = "The run was too short to show what limits it; -d 2s is long enough.";
+
+/// Why nothing was watched.
+pub(super) fn unwatched(plan: &Plan, outcome: &Outcome) -> String {
+    let Mode::Open { .. } = plan.mode else {
+        return "What limits is told where one server is loaded: of several each has a limit of its own."
+            .to_owned();
+    };
+    let option = match plan.schedule {
+        None => "--rate",
+        Some(Schedule::Stages(_)) => "--stages",
+        Some(Schedule::Log { .. }) => "--speed",
+    };
+    let kept = match outcome.not_reached() {
+        None => format!("No limit was reached: the server kept up with the rate of {option}."),
+        Some(_) => format!("The first line says why the rate of {option} was not reached."),
+    };
+    format!("{kept} A run without {option} (a closed loop) tells what limits the server.")
+}
 
 /// Watches a load.
 pub(super) struct Watch {
@@ -18,8 +36,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Watches one server under a closed loop, which took so long for a single request; `None` of an open one, whose pace
-    /// nobody but the user sets, and of several, which limit each for itself.
+    /// Watches one server under a closed loop, which took so long for a single request; `None` of others, see [`unwatched`].
     pub(super) fn of(plan: &Plan, direct: Option<Once>) -> Option<Watch> {
         let origins = plan.origins();
         let [places] = origins.as_slice() else { return None };

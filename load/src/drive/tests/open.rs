@@ -74,6 +74,18 @@ fn a_warm_up_of_an_open_loop_counts_by_when_requests_should_have_started() {
 }
 
 #[test]
+fn the_first_slice_after_a_warm_up_has_its_answers() {
+    timed(|| {
+        // The last tick of the warm-up is a short one.
+        let warm_up = Duration::from_millis(230);
+        let plan = Plan { warm_up, ..open(answering(FINE, false), 500.0, Duration::from_millis(300)) };
+        let answers: Vec<u64> = outcome_of(&plan).slices.iter().map(|slice| slice.answers).collect();
+        assert_eq!(answers.len(), 3);
+        in_time(answers.iter().all(|answers| (30..70).contains(answers)), format_args!("{answers:?}"))
+    });
+}
+
+#[test]
 fn an_open_loop_has_as_many_connections_as_its_rate_takes() {
     timed(|| {
         // 200 a second that take 100 ms each are twenty on their way.

@@ -4,7 +4,7 @@ use crate::outcome::{Outcome, Slice};
 use crate::report::axis::{Scale, ends, time_ticks};
 use crate::report::page::{folded, paragraphs, section};
 use crate::report::plot::{Curve, Plot};
-use crate::report::quantity::{Count, Number, Time, seconds};
+use crate::report::quantity::{Count, Number, Time, Unknown, seconds};
 use crate::report::table::{FigureTable, row};
 
 /// The most points of a curve over time: more than that, and neighbours are drawn as one.
@@ -85,7 +85,10 @@ pub(super) fn over_time(outcome: &Outcome) -> String {
     let scale = Scale::fitting(slices.iter().filter_map(p50).chain(slices.iter().filter_map(p99)));
     html + &figure(
         ("latency", "Latency over time"),
-        &format!("Median and 99th percentile of each slice of {each}{}.", scale.remark()),
+        &format!(
+            "Median and 99th percentile (of few, the longest) of each slice of {each}{}.",
+            scale.remark()
+        ),
         scale,
         |microseconds| Time(microseconds).to_string(),
         &[("median", "first", p50), ("99th percentile", "second", p99)],
@@ -96,6 +99,8 @@ pub(super) fn over_time(outcome: &Outcome) -> String {
 fn times(outcome: &Outcome) -> FigureTable {
     let cells = |slice: &Slice| {
         let [p50, p99, longest] = [slice.p50, slice.p99, slice.max].map(|time| Time(time as f64));
+        // As `Latency::tells`.
+        let p99 = if slice.answers < 100 { Unknown } else { p99 };
         let rate = Number(slice.answers as f64 / slice.seconds);
         row(format!("{:.1}s", slice.at), [rate, Count(slice.errors), p50, p99, longest])
     };

@@ -1,7 +1,11 @@
 //! The report as a whole, for each kind of run; what it looks like is what the snapshots say.
 
 use super::*;
+use crate::metric::Metric;
+use crate::outcome::Latency;
+use crate::plan::{RateStage, Schedule};
 use crate::report::samples;
+use crate::threshold::Threshold;
 use std::time::Duration;
 
 #[test]
@@ -53,6 +57,76 @@ fn what_is_said_first_names_the_plan() {
         ..plan
     };
     insta::assert_snapshot!(running(&many));
+}
+
+#[test]
+fn percentiles_that_no_answer_lies_beyond_are_left_out_and_the_longest_is_told() {
+    for (count, line, rows) in [
+        (1, "91,387 requests/s, max 1ms", ""),
+        (20, "91,387 requests/s, p50 10ms, max 20ms", "50% 75% 90% "),
+        (100, "91,387 requests/s, p50 50ms, p99 99ms", "50% 75% 90% 99% "),
+    ] {
+        let mut histogram = crate::histogram::empty();
+        (1..=count).for_each(|number| histogram.saturating_record(number * 1_000));
+        let few = Latency::of(&histogram);
+        let text = report(&Outcome { latency: few.clone(), first_byte: few, ..samples::closed() });
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+        let named = text.lines().skip_while(|line| !line.contains("Latency Distribution")).skip(1);
+        let named = named.take_while(|line| !line.contains("Requests:"));
+        let names: String =
+            named.map(|line| line.split_whitespace().next().unwrap_or("").to_owned() + " ").collect();
+        assert_eq!(names, format!("{rows}max "), "{text}");
+    }
+}
+
+#[test]
+fn a_bound_that_is_not_kept_stands_in_the_first_line() {
+    let p99 = |expression: &str, is_above, limit| Threshold {
+        expression: expression.to_owned(),
+        metric: Metric::Latency(99.0),
+        is_above,
+        or_equal: false,
+        limit,
+    };
+    let run = samples::closed();
+    let bounds = [p99("p99>1ms", true, 1e3), p99("p99<1ms", false, 1e3), p99("p99>1s", true, 1e6)];
+    let run = Outcome { thresholds: bounds.iter().map(|bound| bound.judge(&run)).collect(), ..run };
+    let text = results(&run);
+    let failed = "FAILED: p99 was 2.05ms (--fail 'p99>1ms')";
+    assert_eq!(
+        text.lines().next(),
+        Some(format!("91,387 requests/s, p50 1.1ms, p99 2.05ms. {failed}").as_str())
+    );
+    for line in [
+        failed,
+        "did not fail: p99 was 2.05ms (--fail 'p99<1ms')",
+        "did not fail: p99 was 2.05ms (--fail 'p99>1s')",
+    ] {
+        assert!(text.contains(&format!("\n  {line}\n")), "{line}: {text}");
+    }
+}
+
+#[test]
+fn an_open_loop_without_one_rate_is_told_in_words() {
+    let stage = |seconds, rate| RateStage { duration: Duration::from_secs(seconds), rate };
+    let stages = Schedule::Stages(vec![stage(10, 200.0), stage(0, 20.0), stage(5, 20.0)]);
+    let log = Schedule::Log { moments: [0, 1_000].into(), speed: 4.0 };
+    for (schedule, words) in [
+        (
+            stages,
+            "open loop in stages: 10s from 0 to 200/s, then a jump to 20/s, then 5s at 20/s (2,000 requests/s on average, Poisson \
+             arrivals); latency counts",
+        ),
+        (log, "open loop at 4 times the log's own pace (2,000 requests/s on average); latency counts"),
+    ] {
+        let mode = samples::open().mode;
+        let text = running(&Plan { mode, schedule: Some(schedule.clone()), ..samples::plan() });
+        assert!(text.contains(words), "{text}");
+        let schedule = Some(ScheduleOutcome::of(&schedule, &[]));
+        let text = report(&Outcome { schedule, ..samples::open() });
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(words), "{text}");
+    }
 }
 
 #[test]
