@@ -76,11 +76,12 @@ fn shows(printed: &str, page: &[String]) -> bool {
 
 /// A shell in a folder of its own, whose output goes into the file `printed`.
 struct Shell {
+    /// Ended first, with what it has in the background: a shell whose input ends leaves that behind.
+    _process: Running,
     typing: ChildStdin,
     typed: usize,
     api: u16,
     prefix: Prefix,
-    _process: Running,
 }
 
 impl Shell {
@@ -106,7 +107,7 @@ impl Shell {
         command.stdout(output.try_clone().expect("a handle")).stderr(output);
         let mut child = command.spawn().expect("bash is there");
         let typing = child.stdin.take().expect("its standard input");
-        Shell { typing, typed: 0, api, prefix, _process: Running::of(child) }
+        Shell { _process: Running::of(child), typing, typed: 0, api, prefix }
     }
 
     /// Types one command and waits until it has ended, or, in the background, until it says what the page shows.

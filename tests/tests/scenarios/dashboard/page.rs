@@ -170,9 +170,10 @@ fn a_page_that_is_open_for_a_day_does_not_grow() {
         (heap, nodes)
     };
     let (heap, nodes) = weight_after(1);
-    let (heap_later, nodes_later) = weight_after(24);
+    let (_, nodes_later) = weight_after(24);
     assert_eq!(window.run("return rows.length;"), 3600);
-    assert!(heap_later < heap + 512 * 1024, "{heap} bytes, then {heap_later}");
+    // What has just come may still be in the browser's own hands; what the page keeps stays.
+    wait::until("it has no more than an hour's memory", || window.weight().0 < heap + 512 * 1024);
     assert!(nodes_later < nodes + 100, "{nodes} nodes, then {nodes_later}");
     assert_eq!(window.complaints(), Vec::<String>::new());
 }
