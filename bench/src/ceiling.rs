@@ -20,15 +20,16 @@ const CEILINGS: [u32; 2] = [800, 5_000];
 const DEPTH: f64 = 0.025;
 /// The length of a trial.
 const TRIAL: &str = "-d2s";
-/// Connections: more than the slowing server has under way at its higher ceiling, which is 100 (Little's law).
-const CONNECTIONS: &str = "-c200";
+/// Connections: more than the slowing server has under way at its higher ceiling, which is 250 (Little's law).
+const CONNECTIONS: &str = "-c500";
 /// How near is near enough.
 const NEAR: f64 = 0.05;
 /// Further trials of each rate that was found, and how many of them have to hold.
 const FURTHER: u32 = 10;
 const HOLD: u32 = 8;
-/// What the slowing server takes for an answer at its ceiling.
-const LIMIT: Duration = Duration::from_millis(20);
+/// What the slowing server takes for an answer at its ceiling. What a shared machine adds to one answer in a hundred, up to 3 ms, moves the
+/// ceiling by 2 % of the rate; with a limit of 20 ms it was 5 %, and the ceiling no longer known.
+const LIMIT: Duration = Duration::from_millis(50);
 /// Over how long it looks at the rate of requests, in seconds.
 const MEMORY: f64 = 0.2;
 /// Its answers take by this power of the rate longer: at half the ceiling an eighth of [`LIMIT`].
@@ -57,7 +58,7 @@ impl Beyond {
     fn goal(self) -> (&'static [&'static str], &'static [&'static str]) {
         match self {
             Beyond::Waits | Beyond::Refused => (&[], &["--fail", "errors>0.1%"]),
-            Beyond::Slows => (&["--p99", "20ms"], &["--fail", "errors>0.1%", "--fail", "p99>20ms"]),
+            Beyond::Slows => (&["--p99", "50ms"], &["--fail", "errors>0.1%", "--fail", "p99>50ms"]),
         }
     }
 
