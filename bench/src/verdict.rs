@@ -34,9 +34,6 @@ pub struct Servers {
     pub api: PathBuf,
 }
 
-/// Runs with fewer connections come first.
-const FEWER: u32 = 4;
-const FEWER_DURATION: Duration = Duration::from_millis(400);
 const DURATION: Duration = Duration::from_millis(1_200);
 const WARM_UP: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -140,25 +137,26 @@ fn once(case: &VerdictCase, servers: &Servers) -> Result<Verdict, String> {
     let target = target(&stage.url)?;
     let through = single(&target)?;
     let direct = stage.direct.as_deref().map(|url| single(&self::target(url)?)).transpose()?;
-    let load = |connections: u32, duration: Duration, meter: &mut Meter| {
-        let mut plan = Plan::closed(target.clone(), connections, stage.threads.min(connections), duration);
+    let load = |target: Target, meter: &mut Meter| {
+        let mut plan = Plan::closed(target, stage.connections, stage.threads, DURATION);
         plan.warm_up = WARM_UP;
         plan.timeout = PATIENCE;
         drive::run(&plan, &AtomicBool::new(false), &mut |progress| meter.watch(progress))
             .map_err(|error| error.to_string())
     };
+    let straight = stage.direct.as_deref().map(self::target).transpose()?;
     let mut meter = stage.meter();
     // The generator's threads are those of the thread that starts them: its cores and its place in line are theirs.
-    let (fewer, top) = std::thread::scope(|scope| {
+    let (alone, top) = std::thread::scope(|scope| {
         let runs = scope.spawn(|| {
             stage.hinder_generator()?;
-            let fewer = load(stage.connections / FEWER, FEWER_DURATION, &mut stage.meter())?;
-            Ok::<_, String>((fewer, load(stage.connections, DURATION, &mut meter)?))
+            let alone = straight.map(|target| load(target, &mut stage.meter())).transpose()?;
+            Ok::<_, String>((alone, load(target.clone(), &mut meter)?))
         });
         runs.join().map_err(|_| "the load panicked".to_owned())?
     })?;
     let evidence = Evidence {
-        fewer: Some(Run::of(&fewer)),
+        alone: alone.as_ref().map(Run::of),
         direct,
         through: Some(through),
         origin_share: stage.origin_share,

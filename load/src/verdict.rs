@@ -3,15 +3,17 @@
 //! Four may be the limit: the API, the proxy, the way between them, and the generator itself, which other tools never name.
 //! A name is given where the facts show it and exclude the others; everything else is unknown, with the reason and what would
 //! tell. Nothing is measured here. Next: `verdict/once` is the single request beside the load, `verdict/facts` what is known of
-//! each party and of the way, `verdict/judge` the three rules.
+//! each party and of the way, `verdict/judge` the three rules, `verdict/late_rest` a fault of APIs that none of them is about.
 
 mod once;
 mod facts;
 mod judge;
+mod late_rest;
 #[cfg(test)]
 mod tests;
 
 pub use judge::judge;
+pub use late_rest::late_rest;
 pub use once::Once;
 
 use crate::outcome::Outcome;
@@ -60,7 +62,7 @@ pub struct Run {
     pub rate: f64,
     /// Mean time from sending a request to its last byte, seconds.
     pub latency: f64,
-    /// Mean time from sending a request to its first byte, seconds.
+    /// Mean time from sending a request to its first byte, seconds: what waits its turn waits here.
     pub first_byte: f64,
     /// Bytes read per second.
     pub bytes_per_second: f64,
@@ -86,6 +88,20 @@ impl Run {
             error_share: outcome.error_share(),
         }
     }
+
+    /// That of several servers, each alone: the answers of all, and the times of the one that lets least wait.
+    pub fn together(runs: impl IntoIterator<Item = Run>) -> Run {
+        let least = |one: f64, other: f64| if one > 0.0 { one.min(other) } else { other };
+        let add = |all: Run, one: Run| Run {
+            connections: all.connections + one.connections,
+            rate: all.rate + one.rate,
+            latency: least(all.latency, one.latency),
+            first_byte: least(all.first_byte, one.first_byte),
+            bytes_per_second: all.bytes_per_second + one.bytes_per_second,
+            error_share: all.error_share.max(one.error_share),
+        };
+        runs.into_iter().fold(Run::default(), add)
+    }
 }
 
 /// The facts that a verdict rests on. What is `None` is not known, and nothing is concluded from it.
@@ -93,14 +109,12 @@ impl Run {
 pub struct Evidence {
     /// The run that is judged, through the proxy where there is one.
     pub top: Run,
-    /// The same with fewer connections, half of them or less.
-    pub fewer: Option<Run>,
     /// One request at a time, straight to the API.
     pub direct: Option<Once>,
     /// One request at a time, through the proxy; `None`: there is no proxy, or it was not asked.
     pub through: Option<Once>,
-    /// Answers per second of the API alone (of all together, where there are several) at as many connections.
-    pub api_rate: Option<f64>,
+    /// The API alone on as many connections (of several, all together); `None`: the judged run is that, or there is none.
+    pub alone: Option<Run>,
     /// Requests that reached the API, per answer: 1 where nothing is cached.
     pub origin_share: f64,
     /// What the machine and the parties used and wanted while the judged run went on, by [`party::API`] and the names beside it.

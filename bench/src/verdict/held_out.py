@@ -44,13 +44,18 @@ def collector():
         gc.collect()
 
 
-WORK = {"disk": disk, "lock": lock, "collected": collected}[KIND]
+def apart():
+    """Waits for another system that has room for all; then head and body are two packets (see below)."""
+    time.sleep(0.05)
+
+
+WORK = {"apart": apart, "disk": disk, "lock": lock, "collected": collected}[KIND]
 
 
 class Answer(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    wbufsize = 65536
-    disable_nagle_algorithm = True
+    wbufsize = 0 if KIND == "apart" else 65536
+    disable_nagle_algorithm = KIND != "apart"
 
     def do_GET(self):
         WORK()

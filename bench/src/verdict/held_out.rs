@@ -1,6 +1,6 @@
 //! Cases that the rules were not made on: they were written after them.
 //!
-//! Three are an API in Python (`held_out.py`), because what holds requests up there is what holds them up in APIs of users.
+//! Four are an API in Python (`held_out.py`), because what holds requests up there is what holds them up in APIs of users.
 
 use std::process::Command;
 
@@ -11,18 +11,21 @@ use super::Servers;
 use super::cases::{Api, Hindrance, Other, START, Stage, VerdictCase, fast_api, hog, passing, proxy, text};
 use super::toxiproxy;
 
-/// The API of three cases.
+/// The API of four cases.
 const API: &str = include_str!("held_out.py");
 /// How long the way to a remote API takes, in milliseconds.
 const DELAY: u32 = 40;
 
 /// All of them.
-pub(super) fn all() -> [VerdictCase; 6] {
+pub(super) fn all() -> [VerdictCase; 7] {
     let case = |name, right, build| VerdictCase { name, right, build };
     [
         case("held out: a slow disk in the API", Limit::Api, |servers| python(servers, "disk")),
         case("held out: a lock in the API", Limit::Api, |servers| python(servers, "lock")),
         case("held out: an API that collects garbage", Limit::Api, |servers| python(servers, "collected")),
+        case("held out: an API that writes head and body apart", Limit::Unknown, |servers| {
+            python(servers, "apart")
+        }),
         case("held out: a remote API behind a delay", Limit::Unknown, remote),
         case("held out: proxy and generator want all cores", Limit::Unknown, both),
         case("held out: a niced generator", Limit::Generator, niced),

@@ -224,7 +224,7 @@ impl Measuring<'_> {
         let verdict = judge(&Evidence {
             direct: Some(once),
             through: Some(through),
-            api_rate: Some(alone.iter().map(|(_, run, _)| run.rate).sum()),
+            alone: Some(Run::together(alone.iter().map(|(_, run, _)| *run))),
             ..Evidence::of(&behind.outcome, &behind.found, servers.are_local())
         });
         // Where the servers are not what a request waits for, most of its time is not theirs.

@@ -7,6 +7,7 @@ use crate::report::quantity::{Number, Rate, Share, Time, plural, seconds};
 use crate::report::steps::{Bar, Page, Row};
 use crate::report::table::{FigureTable, row};
 use crate::sizing::Pool;
+use crate::verdict::late_rest;
 use std::time::Duration;
 
 /// Local ports that connections to one address can have by default on Linux.
@@ -93,7 +94,8 @@ fn paragraphs(row: &CapacityRow) -> Vec<String> {
         true => vec![closes(row)],
         false => [pool(row)].into_iter().chain(row.below.map(|below| fewer(row, below))).collect(),
     };
-    [row.verdict.text()].into_iter().chain(different(row)).chain(pool).collect()
+    let late = row.alone.iter().find_map(|alone| late_rest(&alone.run, &alone.once));
+    [row.verdict.text()].into_iter().chain(late).chain(different(row)).chain(pool).collect()
 }
 
 /// Servers that give something else each are not the same API.

@@ -17,6 +17,9 @@ const FULL: f64 = 0.9;
 /// An answer that takes so many times as long as alone is slower.
 const SLOWER: f64 = 1.2;
 
+/// Why a server may answer more when the proxy asks it.
+const OTHERWISE: &str = "The proxy asks differently: over connections that it keeps, and at its own address.";
+
 /// What the further servers brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gain {
@@ -76,6 +79,11 @@ pub fn sentence(row: &CapacityRow) -> String {
     let share = Share((measured / best - 1.0).abs());
     let [all, of_all, of_best] = [measured, sum, best].map(Number);
     match (gain(row), servers) {
+        // It cannot be the proxy that makes servers answer more.
+        (Gain::Whole, _) if measured * WHOLE > sum => format!(
+            "{servers} servers behind the proxy give more than one by one: {all} per second, where they add up to {of_all}. {OTHERWISE} {}",
+            next(row)
+        ),
         (Gain::Whole, 2) => format!(
             "A second server doubles the throughput: together they give {all} per second; one by one they add up to {of_all}. {}",
             next(row)
@@ -83,11 +91,11 @@ pub fn sentence(row: &CapacityRow) -> String {
         (Gain::Whole, _) => {
             format!("{who} give together what they give alone: {all} per second of {of_all}. {}", next(row))
         }
-        // It cannot be the proxy that makes the server answer more.
-        (Gain::Some, 1) => format!(
-            "{who} gives {share} more than asking it directly: {all} per second of {of_best}. The proxy asks it differently: over \
-             connections that it keeps, and at its own address."
-        ),
+        (Gain::Some, 1) => {
+            format!(
+                "{who} gives {share} more than asking it directly: {all} per second of {of_best}. {OTHERWISE}"
+            )
+        }
         (Gain::Some, _) => {
             format!("{who} gain{s} {share} instead of {}, because {}.", Share(sum / best - 1.0), because(row))
         }

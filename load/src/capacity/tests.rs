@@ -309,7 +309,12 @@ fn servers_that_are_not_equal_go_at_the_slowests_pace() {
 #[test]
 fn one_server_hinders_nobody_and_a_proxy_makes_none_faster() {
     check(&row(&[300.0], 40_000.0, 180.0, Limit::Api), Gain::Loss, &["107ms without it", "178ms through"]);
-    check(&row(&[300.0], 40_000.0, 400.0, Limit::Api), Gain::Some, &["33 % more", "asks it differently"]);
+    check(&row(&[300.0], 40_000.0, 400.0, Limit::Api), Gain::Some, &["33 % more", "asks differently"]);
+    let says = [
+        "2 servers behind the proxy give more than one by one: 1,200 per second, where they add up to 600.",
+        "asks differently",
+    ];
+    check(&row(&[300.0, 300.0], 40_000.0, 1_200.0, Limit::Api), Gain::Whole, &says);
     let mut noisy = row(&[300.0], 40_000.0, 180.0, Limit::Api);
     noisy.alone[0].rounds = of_rates(&[150.0, 170.0, 180.0, 290.0, 320.0]);
     assert_eq!(gain(&noisy), Gain::Nothing, "that may be chance");

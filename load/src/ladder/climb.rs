@@ -19,7 +19,7 @@ use crate::step::{Fact, MICRO, Step};
 use crate::stop::{CutShort, Stop};
 use crate::target::resolve;
 use crate::unmeasured::Unmeasured;
-use crate::verdict::{self, Evidence, Once};
+use crate::verdict::{self, Evidence, Once, Run};
 use millstream_net::{clock, cores};
 use std::time::Duration;
 
@@ -182,20 +182,17 @@ fn limit(climbed: &Climbed, known: &Known) -> Option<String> {
     let own = climbed.measures.iter().filter(|measure| measure.party == Some(Party::Millstream));
     let rated = own.filter_map(|measure| Some((measure, measure.counted()?)));
     let (measure, figures) = rated.max_by(|one, other| one.1.rate.median.total_cmp(&other.1.rate.median))?;
-    // The round nearest to the median stands for the step.
-    let away = |round: &Round| (round.outcome.rate() - figures.rate.median).abs();
-    let Round { outcome, found, through, .. } =
-        measure.rounds.iter().min_by(|one, other| away(one).total_cmp(&away(other)))?;
+    let Round { outcome, found, through, .. } = measure.typical()?;
     if found.seconds < LOOKED_AT {
         return Some(
             "The runs were too short to tell what limits; \"ladder --duration 1s\" tells it.".to_owned(),
         );
     }
-    let alone = climbed.measure(Step::Alone, None).and_then(Measure::counted);
+    let alone = climbed.measure(Step::Alone, None).filter(|alone| alone.wrong.is_none());
     let evidence = Evidence {
         direct: Some(known.once),
         through: Once::of_several(through),
-        api_rate: alone.map(|figures| figures.rate.median),
+        alone: alone.and_then(Measure::typical).map(|round| Run::of(&round.outcome)),
         origin_share: figures.origin_share().unwrap_or(1.0),
         ..Evidence::of(outcome, found, climbed.is_local)
     };

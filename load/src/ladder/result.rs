@@ -270,6 +270,13 @@ impl Measure {
         (self.wrong.is_none() || is_known).then_some(figures)
     }
 
+    /// The round that stands for it: the one nearest to the median.
+    pub(super) fn typical(&self) -> Option<&Round> {
+        let median = self.figures.as_ref()?.rate.median;
+        let away = |round: &Round| (round.outcome.rate() - median).abs();
+        self.rounds.iter().min_by(|one, other| away(one).total_cmp(&away(other)))
+    }
+
     /// Its figures, where they may be counted.
     pub fn counted(&self) -> Option<&Figures> {
         self.figures.as_ref().filter(|_| self.wrong.is_none())

@@ -232,23 +232,49 @@ fn a_row_without_any_answer_says_so() {
     assert!(words.contains("\"keep-alive\" with millstream gave no answer: all requests were"), "{words}");
 }
 
+/// The API alone with answers of so many milliseconds, the first byte after that many.
+fn alone_with(latencies: (u64, u64), rate: u64) -> Measure {
+    let mut round = round(rate * 2, Errors::default());
+    (round.outcome.latency, round.outcome.first_byte) =
+        (latency(latencies.0 * 1000), latency(latencies.1 * 1000));
+    let rounds = vec![round.clone(), round.clone(), round];
+    let mut alone = Measure { figures: figures(&rounds), rounds, ..measure(Step::Alone, None, &[rate; 3]) };
+    alone.figures.as_mut().expect("three rounds").cpu.origin = Some(300.0);
+    alone
+}
+
 #[test]
 fn an_api_that_waits_for_an_acknowledgement_is_told_so() {
-    let mut alone = measure(Step::Alone, None, &[1_136; 3]);
-    let figures = alone.figures.as_mut().expect("three rounds");
-    figures.p50 = 44_000;
-    figures.cpu.origin = Some(300.0);
-    let mut all = climbed(vec![alone, own(Step::Lock, &[60_000; 3])]);
-    all.alone_milliseconds = 0.384;
-    let words = worth::sentences(&all).join("\n");
-    let says = "One request takes 384us, but on 50 connections half of the API's own answers take 44ms or more, although it works on 0.44 requests at once (Little's law) and nobody is out of CPU.";
-    assert!(words.contains(says) && words.contains("Nagle"), "{words}");
+    let said = |alone_milliseconds: f64, alone: Measure| {
+        let all = climbed(vec![alone, own(Step::Lock, &[60_000; 3])]);
+        worth::sentences(&Climbed { alone_milliseconds, ..all }).join("\n")
+    };
+    for (once, latencies) in [(0.384, (44, 1)), (51.0, (92, 51))] {
+        let words = said(once, alone_with(latencies, 1_136));
+        assert!(
+            words.contains("Nagle") && words.contains("The factors below measure this wait too."),
+            "{words}"
+        );
+    }
+    let words = said(51.0, alone_with((92, 91), 1_136));
+    assert!(!words.contains("Nagle"), "a queue: {words}");
+}
+
+#[test]
+fn an_api_that_waits_for_something_else_under_load_is_told_so() {
+    let said = |alone_milliseconds: f64, origin: f64| {
+        let mut alone = alone_with((44, 44), 1_136);
+        alone.figures.as_mut().expect("figures").cpu.origin = Some(origin);
+        let all = climbed(vec![alone, own(Step::Lock, &[60_000; 3])]);
+        worth::sentences(&Climbed { alone_milliseconds, ..all }).join("\n")
+    };
+    let words = said(0.384, 300.0);
+    let says = "One request takes 384us, but on 50 connections half of the API's own answers take 44ms or more, although it works on 0.44 requests at once (Little's law) and nobody is out of CPU. It waits for something that shows only under load";
+    assert!(words.contains(says) && !words.contains("Nagle"), "{words}");
     // A worker that has work all the time lets the others wait; so does one without CPU.
-    all.alone_milliseconds = 0.88;
-    assert!(!worth::sentences(&all).join("\n").contains("Nagle"));
-    all.alone_milliseconds = 0.384;
-    all.measures[0].figures.as_mut().expect("figures").cpu.origin = Some(900.0);
-    assert!(!worth::sentences(&all).join("\n").contains("Nagle"));
+    for words in [said(0.88, 300.0), said(0.384, 900.0)] {
+        assert!(!words.contains("It waits for something"), "{words}");
+    }
 }
 
 #[test]

@@ -2,11 +2,12 @@
 //!
 //! Pure, out of the figures alone. Next: `worth`, which says the rest.
 
-use super::result::{Climbed, Measure, wrong};
+use super::result::{Climbed, Measure, Round, wrong};
 use crate::outcome::Errors;
 use crate::rank::median;
 use crate::report::quantity::{Count, Number, Share, Time, Times, seconds};
 use crate::step::{Fact, Step};
+use crate::verdict::{Once, Run, late_rest};
 
 /// From this share of failed requests on, an API is said to break under its load.
 const BREAKS: f64 = 0.01;
@@ -19,9 +20,6 @@ const IDLE: f64 = 0.6;
 /// The same where its CPU cannot be seen, and a share of the cores that still leaves some to everybody.
 const SURELY_IDLE: f64 = 0.25;
 const CORES_IDLE: f64 = 0.5;
-/// Microseconds that a delayed acknowledgement takes on Linux (its shortest is 40 ms), with what comes on top.
-const DELAYED: std::ops::RangeInclusive<u64> = 38_000..=60_000;
-
 /// All but [`breaks`], which is said before everything else.
 pub(super) fn sentences(climbed: &Climbed) -> Vec<String> {
     let steps = withheld(climbed).into_iter().chain(climbed.measures.iter().filter_map(unanswered));
@@ -113,10 +111,15 @@ fn unanswered(measure: &Measure) -> Option<String> {
     Some(format!("{name} gave no answer: {why}. Measure for longer (-d), or with fewer connections (-c)."))
 }
 
-/// An API that takes much longer under load than alone and has nothing to do meanwhile: the factors are those of a wait.
+/// An API that takes longer under load than alone and has nothing to do meanwhile: the factors are those of a wait.
 fn waits(climbed: &Climbed) -> Option<String> {
-    let figures = climbed.measure(Step::Alone, None)?.counted()?;
+    let alone = climbed.measure(Step::Alone, None)?;
+    let figures = alone.counted()?;
     let (rate, once) = (figures.rate.median, climbed.alone_milliseconds / 1000.0);
+    let late = |round: &Round| late_rest(&Run::of(&round.outcome), &Once { mean: once, ..Once::default() });
+    if let Some(late) = alone.typical().and_then(late) {
+        return Some(format!("{late} The factors below measure this wait too."));
+    }
     let at_once = rate * once;
     let cores = figures.cpu.origin.map(|origin| (origin + figures.cpu.generator) * rate / 1e6);
     let is_idle = match cores {
@@ -126,17 +129,12 @@ fn waits(climbed: &Climbed) -> Option<String> {
     if !is_idle || once <= 0.0 || (figures.p50 as f64) < WAITED * once * 1e6 {
         return None;
     }
-    let why = if DELAYED.contains(&figures.p50) {
-        "That is the time that Nagle's algorithm and a delayed acknowledgement take when head and body are written one after the \
-         other on a reused connection: TCP_NODELAY, or one write for both, gains as much without any proxy"
-    } else {
-        "It waits for something that shows only under load: a lock, a limit, a pool that is too small"
-    };
     let (once, most, at_once) = (seconds(once), Time(figures.p50 as f64), Times(at_once));
     let connections = climbed.connections;
     Some(format!(
         "One request takes {once}, but on {connections} connections half of the API's own answers take {most} or more, although it \
-         works on {at_once} requests at once (Little's law) and nobody is out of CPU. {why}. The factors below measure mostly this wait."
+         works on {at_once} requests at once (Little's law) and nobody is out of CPU. It waits for something that shows only under \
+         load: a lock, a limit, a pool that is too small. The factors below measure mostly this wait."
     ))
 }
 

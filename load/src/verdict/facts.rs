@@ -4,7 +4,7 @@
 //! at work bounds the requests that are with it. And what a single request takes, times the requests per second, is how
 //! many are worked on at once (Little's law), however many are on their way.
 
-use super::{Evidence, Limit};
+use super::{Evidence, Limit, Run};
 use crate::outcome::ALWAYS;
 use crate::party::{API, GENERATOR, PROXY};
 
@@ -163,6 +163,11 @@ impl Facts<'_> {
         let proxy = if is_proxied { with(self.proxy) + self.added().unwrap_or(0.0) } else { 0.0 };
         let way = self.round_trip().unwrap_or(1.0);
         (1.0 - with(self.generator) - proxy - way).max(0.0)
+    }
+
+    /// How the API does without anybody in front of it; where that was not measured, what is judged.
+    pub(super) fn api_alone(&self) -> &Run {
+        self.evidence.alone.as_ref().unwrap_or(&self.evidence.top)
     }
 
     /// Requests that the API works on at once, by Little's law out of what single ones take; `None`: not known.

@@ -2,7 +2,7 @@
 //!
 //! 1. somebody is saturated: always at work on the cores that he may use, held back by a limit of his own; or a full link;
 //! 2. the way: most of a request's time is the round trip;
-//! 3. the place: nobody is saturated, more requests at once bring no more answers, and one place has most of their time.
+//! 3. the place: nobody is saturated, requests wait their turn, and one place has most of their time.
 //!
 //! Next: `facts`, which the rules read.
 
@@ -12,8 +12,6 @@ use super::{Evidence, Limit, Verdict};
 use crate::outcome::ALWAYS;
 use crate::report::quantity::{Bytes, Number, Share, seconds};
 
-/// The least that counts as more: as in [`ALWAYS`], a tenth.
-const GAIN: f64 = 1.0 / ALWAYS;
 /// Of a hundred requests the 99th percentile is about one: where more fail, the figures are not those of answers alone.
 const FAILING: f64 = 0.01;
 
@@ -102,29 +100,29 @@ fn one_place(facts: &Facts<'_>) -> Option<Ruling> {
     if facts.in_api() <= MOST || facts.is_starved(&api) {
         return None;
     }
-    let waits = brings_no_more(facts)?;
+    let waits = waits_its_turn(facts)?;
     let (share, latency) = (Share(facts.in_api()), seconds(run.latency));
     let place = format!(
-        "Nobody is out of CPU, and at least {share} of an answer's time of {latency} is spent in the API: its workers, its locks, or \
+        "Nobody was at work all the time, and at least {share} of an answer's time of {latency} is spent in the API: its workers, its locks, or \
          what it waits for."
     );
     Some((Limit::Api, vec![waits, place]))
 }
 
-/// That more requests at once bring no more answers: as fewer have shown, or as single requests do.
-fn brings_no_more(facts: &Facts<'_>) -> Option<String> {
-    let run = &facts.evidence.top;
-    let fewer = facts.evidence.fewer.filter(|fewer| fewer.connections < run.connections && fewer.rate > 0.0);
-    if let Some(fewer) = fewer.filter(|fewer| run.rate < GAIN * fewer.rate) {
-        let (more, fewer) = (run.connections, fewer.connections);
-        return Some(format!("{more} connections instead of {fewer} brought no more answers."));
+/// That the API has no room for all at once: each waits until it is begun, and for as long as one waits another is worked on.
+///
+/// It is told by the first byte, and of the API alone where that was loaded. What comes late after that byte, or only behind
+/// the proxy, is no queue in front of the API: more connections would bring more answers.
+fn waits_its_turn(facts: &Facts<'_>) -> Option<String> {
+    let evidence = facts.evidence;
+    let (run, once) = (&evidence.top, evidence.direct.filter(|once| once.mean > 0.0)?);
+    if facts.api_alone().first_byte <= LONGER * once.mean || run.latency <= LONGER * once.mean {
+        return None;
     }
-    let once = facts.evidence.direct.filter(|once| run.latency > LONGER * once.mean && once.mean > 0.0)?;
-    let at_once = facts.worked_on()?;
+    let at_once = facts.worked_on().filter(|at_once| *at_once * LONGER >= 1.0)?.round().max(1.0);
     let ([alone, latency], rate, all) =
         ([once.mean, run.latency].map(seconds), Number(run.rate), run.connections);
-    let worked_on = Number(at_once.round().max(1.0));
-    let waiting = Number((f64::from(all) - at_once).max(0.0).round());
+    let (worked_on, waiting) = (Number(at_once), Number((f64::from(all) - at_once).max(0.0)));
     Some(format!(
         "A single request takes {alone}; under load an answer takes {latency}, because it waits its turn. {rate} per second at {alone} \
          each is {worked_on} requests at once (Little's law): the API works on that many, and the other {waiting} of {all} wait."
@@ -156,7 +154,7 @@ fn no_rule(facts: &Facts<'_>) -> Ruling {
         let tells =
             "Run `millstream bench` on the API's machine, or watch it there with top, under this load.";
         unknown(unseen(facts), tells)
-    } else if facts.in_api() > MOST && (alone > 0.0 || evidence.fewer.is_some()) {
+    } else if facts.in_api() > MOST && alone > 0.0 {
         let [under_load, alone] = [run.latency, alone].map(seconds);
         let reason =
             format!("no limit was reached. An answer takes {under_load} under load and {alone} alone.");
@@ -265,7 +263,7 @@ fn link_full(facts: &Facts<'_>) -> Option<String> {
 
 /// What the API does alone at as many connections.
 fn compared_with_alone(evidence: &Evidence, limit: Limit) -> Option<String> {
-    let alone = evidence.api_rate.filter(|rate| *rate > 0.0)?;
+    let alone = evidence.alone.map(|run| run.rate).filter(|rate| *rate > 0.0)?;
     let rate = evidence.top.rate;
     let ([of_all, of_those], share) = ([alone, rate].map(Number), Share((rate / alone).min(1.0)));
     match limit {

@@ -134,11 +134,11 @@ fn each_rule_names_who_the_facts_show_and_another_fact_takes_the_name_away() {
         ("held back by a host a little", one_thread, |facts| { see(facts, PROXY, threads(1.0, 0.86, 0.0)); facts.found.stolen = 0.08; }, Proxy, "It had work 94.1 % of the time"),
         ("threads that want all cores and have most", computing, same, Api, "often waiting for a core: it used 1.85 cores of 2, which is 10ms per answer. The machine was 100 % busy (API 92.5 %, proxy 2 %, load generator 0.5 %)."),
         ("many threads that want all cores together", computing, |facts| see(facts, API, threads(32.0, 0.058, 0.6)), Api, "It had work 100 % of the time"),
-        ("many threads that wake together where cores idle", idle, |facts| see(facts, API, threads(32.0, 0.016, 0.05)), Api, "Nobody is out of CPU"),
-        ("that may use more", computing, |facts| { *facts = Evidence { cores: 32, top: run(64, 185.0), ..idle() }; see(facts, API, threads(32.0, 0.058, 0.6)); }, Api, "Nobody is out of CPU"),
+        ("many threads that wake together where cores idle", idle, |facts| see(facts, API, threads(32.0, 0.016, 0.05)), Api, "Nobody was at work all the time"),
+        ("that may use more", computing, |facts| { *facts = Evidence { cores: 32, top: run(64, 185.0), ..idle() }; see(facts, API, threads(32.0, 0.058, 0.6)); }, Api, "Nobody was at work all the time"),
         ("that have no more than the proxy", computing, |facts| { see(facts, API, threads(5.0, 0.19, 0.8)); see(facts, PROXY, threads(2.0, 0.48, 0.5)); }, Unknown, "the proxy and the API each had work most of the time"),
         ("a CPU limit of its own", idle, |facts| see(facts, API, threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.98), ..spent })), Api, "Its CPU limit (a container's, say) held it back in 98 % of its periods: it used 0.20 cores of 2"),
-        ("that holds back now and then", idle, |facts| see(facts, PROXY, threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.2), ..spent })), Api, "Nobody is out of CPU"),
+        ("that holds back now and then", idle, |facts| see(facts, PROXY, threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.2), ..spent })), Api, "Nobody was at work all the time"),
         ("a generator without a core of its own", starved_generator, same, Generator, "It had no time left: the generator's busiest thread ran 49 % of the time. The machine was 70 % busy (proxy 15 %, load generator 25 %)."),
         ("that had time left", starved_generator, |facts| facts.floor = None, Unknown, "no limit was reached. Hardly any request reached the API, and everybody had CPU to spare. More connections (-c)"),
         ("beside a proxy without time", starved_generator, |facts| see(facts, PROXY, threads(2.0, 0.5, 0.49)), Unknown, "the proxy and the load generator each had work most of the time. Put the generator on another machine"),
@@ -160,7 +160,11 @@ fn each_rule_names_who_the_facts_show_and_another_fact_takes_the_name_away() {
         ("elsewhere", remote, same, Unknown, "because it is on another machine. Run `millstream bench` on the API's machine, or watch it there with top, under this load."),
         ("elsewhere, and most is the body", remote, |facts| facts.top.first_byte = 0.01, Unknown, "the network may be narrow, or the API writes slowly"),
         ("that take all comers", idle, |facts| facts.direct = once(78.0), Unknown, "no limit was reached. An answer takes 80ms under load and 78ms alone. More connections (-c) would bring more answers."),
-        ("as fewer connections show", idle, |facts| { facts.direct = once(78.0); facts.fewer = Some(run(8, 399.0)); }, Api, "32 connections instead of 8 brought no more answers."),
+        ("that begin all at once and end late", idle, |facts| facts.top.first_byte = 0.021, Unknown, "no limit was reached. An answer takes 80ms under load and 20ms alone. More connections (-c) would bring more answers."),
+        ("that are as quick as ever when they are loaded straight", idle, |facts| facts.alone = Some(Run { first_byte: 0.021, ..run(32, 780.0) }), Unknown, "no limit was reached"),
+        ("that let wait when they are loaded straight", idle, |facts| facts.alone = Some(run(32, 410.0)), Api, "the other 24 of 32 wait"),
+        ("that have nothing to do for a part of the time", idle, |facts| facts.direct = once(1.0), Unknown, "no limit was reached"),
+        ("one connection, behind which nobody waits", idle, |facts| facts.top = run(1, 12.5), Unknown, "no limit was reached"),
         ("without anything to compare with", idle, |facts| { facts.direct = None; facts.through = None; }, Unknown, "nothing shows whether more of them bring more answers. Measure again with half as many connections (-c)."),
         ("behind a proxy that is often at work", idle, |facts| see(facts, PROXY, threads(2.0, 0.4, 0.2)), Unknown, "no single place has most of a request's time"),
         ("behind a proxy that cannot be seen", idle, |facts| see(facts, PROXY, None), Unknown, "no single place"),
@@ -168,7 +172,7 @@ fn each_rule_names_who_the_facts_show_and_another_fact_takes_the_name_away() {
         ("where strangers have the cores that the others wait for", idle, |facts| { see(facts, GENERATOR, threads(1.0, 0.3, 0.4)); facts.found.machine_busy = 1.0; }, Unknown, "other processes used"),
         ("asked straight", idle, |facts| { see(facts, PROXY, None); facts.through = None; }, Api, "the other 24 of 32 wait"),
         ("a proxy that dawdles", idle, |facts| { facts.through = once(60.0); facts.top = run(8, 8.0 / 0.061); }, Proxy, "20ms when it is sent directly to the API and 60ms through the proxy, which is 65 % of an answer's time"),
-        ("a little", idle, |facts| { facts.through = once(30.0); facts.top = run(8, 8.0 / 0.061); }, Api, "Nobody is out of CPU"),
+        ("a little", idle, |facts| { facts.through = once(30.0); facts.top = run(8, 8.0 / 0.061); }, Api, "Nobody was at work all the time"),
     ];
     for (what, evidence, change, limit, says) in cases {
         let mut evidence = evidence();
@@ -220,9 +224,9 @@ fn what_makes_the_figures_less_than_they_seem_is_said() {
 #[test]
 fn what_the_api_gives_alone_is_compared_where_it_tells() {
     let said = |evidence: Evidence| judge(&evidence).text();
-    let passes = said(Evidence { api_rate: Some(410.0), ..idle() });
+    let passes = said(Evidence { alone: Some(run(32, 410.0)), ..idle() });
     assert!(passes.contains("The proxy passes on 97.6 % of the 410 answers per second"), "{passes}");
-    let less = said(Evidence { api_rate: Some(90_000.0), ..one_thread() });
+    let less = said(Evidence { alone: Some(run(64, 90_000.0)), ..one_thread() });
     assert!(less.contains("90,000 answers per second without the proxy and 40,000 through it"), "{less}");
 }
 
@@ -230,11 +234,28 @@ fn what_the_api_gives_alone_is_compared_where_it_tells() {
 fn no_figures_at_all_are_no_panic_and_no_name() {
     let nothing = Evidence::default();
     let zeros =
-        Evidence { origin_share: 1.0, fewer: Some(Run::default()), direct: Some(Once::default()), ..idle() };
+        Evidence { origin_share: 1.0, alone: Some(Run::default()), direct: Some(Once::default()), ..idle() };
     for evidence in [nothing, Evidence { top: Run::default(), ..zeros }] {
         let verdict = judge(&evidence);
         let text = verdict.text();
         assert_eq!(verdict.limit, Unknown, "{text}");
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+}
+
+#[test]
+fn a_rest_that_waits_for_an_acknowledgement_is_named_and_other_late_ends_are_not() {
+    let ends = |latency: f64, first_byte: f64| Run { latency, first_byte, ..Run::default() };
+    let once = once(51.0).expect("a single request");
+    let late = late_rest(&ends(0.092, 0.051), &once).expect("late");
+    assert!(late.starts_with("The rest of the API's answers comes 41ms after"), "{late}");
+    assert!(late.contains("Nagle"), "{late}");
+    for (what, run) in [
+        ("as alone", ends(0.052, 0.051)),
+        ("a queue", ends(0.092, 0.091)),
+        ("a long body, as alone", ends(0.053, 0.010)),
+        ("a slow body", ends(0.300, 0.051)),
+    ] {
+        assert_eq!(late_rest(&run, &once), None, "{what}");
     }
 }

@@ -305,6 +305,28 @@ fn what_a_load_left_with_the_server_is_not_taken_for_a_single_request() {
 }
 
 #[test]
+fn an_api_whose_answers_end_late_under_load_is_not_named_as_the_limit() {
+    // Like head and body in two packets: at once for single requests on new connections, 40 ms apart on kept ones.
+    let asked = AtomicUsize::new(0);
+    let origin = Origin::start(move |_| {
+        let is_alone = asked.fetch_add(1, Ordering::Relaxed) < 15;
+        let between = Duration::from_millis(if is_alone { 0 } else { 40 });
+        vec![
+            Step::Pause(Duration::from_millis(20)),
+            Step::Send(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n".to_vec()),
+            Step::Pause(between),
+            Step::Send(b"done".to_vec()),
+        ]
+    });
+    let (status, told, complained) =
+        bench(&["-q", "-c", "8", "-d", "2500ms", &format!("http://{}/", origin.address())]);
+    assert_eq!((status, complained.as_str()), (0, ""));
+    let words = told.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("comes 4") && words.contains("after their first byte"), "{told}");
+    assert!(words.contains("Nagle's algorithm") && !words.contains("waits its turn"), "{told}");
+}
+
+#[test]
 fn a_log_may_come_from_a_pipe_and_nothing_is_read_for_ever() {
     let origin = Origin::fixed(200, &[], b"ok");
     let url = format!("http://{}", origin.address());

@@ -5,7 +5,7 @@ use millstream_load::outcome::Outcome;
 use millstream_load::party::{self, Meter, Whose};
 use millstream_load::plan::{Mode, Plan, Schedule};
 use millstream_load::progress::Progress;
-use millstream_load::verdict::{self, Evidence, Once};
+use millstream_load::verdict::{self, Evidence, Once, late_rest};
 
 /// What is said of a run that nobody could be watched in.
 const TOO_SHORT: &str = "The run was too short to show what limits it; -d 2s is long enough.";
@@ -69,6 +69,7 @@ impl Watch {
             return Some(TOO_SHORT.to_owned());
         }
         let evidence = Evidence { direct: self.direct, ..Evidence::of(outcome, &found, self.is_local) };
-        Some(verdict::judge(&evidence).text())
+        let late = self.direct.and_then(|once| late_rest(&evidence.top, &once));
+        Some([verdict::judge(&evidence).text()].into_iter().chain(late).collect::<Vec<_>>().join(" "))
     }
 }
