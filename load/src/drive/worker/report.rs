@@ -19,6 +19,8 @@ pub(in crate::drive) struct Report {
     pub(in crate::drive) cpu: u64,
     /// What became of its time.
     pub(in crate::drive) share: Share,
+    /// When measuring began: with the first request where their number is given.
+    pub(in crate::drive) began: u64,
     /// When it stopped.
     pub(in crate::drive) ended: u64,
     pub(in crate::drive) is_out_of_ports: bool,
@@ -48,6 +50,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
             tally: self.tally,
             cpu,
             share: Share { ran: cpu as f64 / time, waited: waited as f64 / time },
+            began: if run.plan.requests.is_some() { self.first.min(ended).max(run.begin) } else { run.begin },
             ended: ended.max(run.begin),
             is_out_of_ports: self.is_out_of_ports,
             is_interrupted,
