@@ -14,7 +14,7 @@ use crate::party::Whose;
 use crate::peer::Party;
 use crate::progress::Live;
 use crate::report::CLOSES;
-use crate::report::quantity::Quantity;
+use crate::report::quantity::{Quantity, plural};
 use crate::step::{Fact, MICRO, Step};
 use crate::stop::{CutShort, Stop};
 use crate::target::resolve;
@@ -145,7 +145,10 @@ fn announced(climbed: &Climbed, course: &Course) -> String {
     };
     let steps = course.stops.iter().map(|(step, _)| *step);
     let (stops, connections) = (steps.len(), course::told(climbed.connections, climbed.threads, steps));
-    format!("{stops} measurements of {usual}{longer}, on {connections}; about {whole} in all.")
+    format!(
+        "{} of {usual}{longer}, on {connections}; about {whole} in all.",
+        plural(stops as u64, "measurement")
+    )
 }
 
 /// One measurement of the course: which of how many, and what.

@@ -5,7 +5,7 @@
 use super::result::{Climbed, Measure, wrong};
 use crate::outcome::Errors;
 use crate::rank::median;
-use crate::report::quantity::{Count, Number, Share, Time, Times, seconds};
+use crate::report::quantity::{Count, Number, Share, Time, Times, numbered, seconds};
 use crate::step::{Fact, Step};
 
 /// From this share of failed requests on, an API is said to break under its load.
@@ -132,11 +132,12 @@ fn waits(climbed: &Climbed) -> Option<String> {
     } else {
         "It waits for something that shows only under load: a lock, a limit, a pool that is too small"
     };
-    let (once, most, at_once) = (seconds(once), Time(figures.p50 as f64), Times(at_once));
+    let (once, most, at_once) =
+        (seconds(once), Time(figures.p50 as f64), numbered(Times(at_once), "request"));
     let connections = climbed.connections;
     Some(format!(
         "One request takes {once}, but on {connections} connections half of the API's own answers take {most} or more, although it \
-         works on {at_once} requests at once (Little's law) and nobody is out of CPU. {why}. The factors below measure mostly this wait."
+         works on {at_once} at once (Little's law) and nobody is out of CPU. {why}. The factors below measure mostly this wait."
     ))
 }
 
