@@ -2,12 +2,9 @@
 //!
 //! One run is one value of each quantity: what differs from run to run is then in the comparison, which no run by itself knows. One
 //! metric is judged; the others are told with their p. How well that does stands in `docs/comparing.md`. Next: `rank` has the test, `kind` says
-//! where runs are not of one kind, `text` prints.
+//! where runs are not of one kind, `app/src/measure/bench/comparing` prints.
 
 mod kind;
-mod text;
-
-pub use text::text;
 
 use crate::metric::Metric;
 use crate::outcome::Outcome;

@@ -2,6 +2,8 @@
 //!
 //! Exit status: 0 no difference was found, 3 the second side is better, 4 it is worse, 5 it cannot be told, 1 a file is none of `bench`.
 
+mod text;
+
 use crate::cli::Compare;
 use crate::measure::end::End;
 use crate::measure::output::Output;
@@ -18,7 +20,7 @@ pub fn compare(flags: &Compare) -> Result<ExitCode, End> {
     };
     let mut output = Output::open(flags.json.as_deref(), None)?;
     let comparison = compare::compare(&compare::read(before)?, &compare::read(after)?, flags.by);
-    output.put(&compare::text(&comparison));
+    output.put(&text::text(&comparison));
     output.write(|| json::write_versioned(COMPARISON, &comparison), String::new)?;
     Ok(ExitCode::from(match comparison.verdict {
         Change::Same => 0,
