@@ -171,8 +171,8 @@ fn turn(bench: &mut Bench<'_>, (number, of): (usize, usize), pair: Pair) -> Resu
     let none = round.as_ref().filter(|round| pair.0 == Step::Alone && round.outcome.counts.answers == 0);
     if let Some(round) = none {
         return Err(Unmeasured::Because(format!(
-            "the API alone gave not one right answer on {} connections ({}), so there is nothing to compare with",
-            bench.climbed.connections,
+            "the API alone gave not one right answer on {} ({}), so there is nothing to compare with",
+            plural(bench.climbed.connections.into(), "connection"),
             trouble::told(&round.outcome.counts.errors)
         )));
     }

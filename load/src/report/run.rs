@@ -114,8 +114,8 @@ pub(super) fn facts(outcome: &Outcome) -> Vec<Named> {
 
 fn counted(outcome: &Outcome) -> MaybeFacts<3> {
     let counts = &outcome.counts;
-    let [answers, requests, unfinished, due] =
-        [counts.answers, counts.requests, counts.unfinished, outcome.due()].map(Count);
+    let (answers, requests) = (plural(counts.answers, "answer"), plural(counts.requests, "request"));
+    let [unfinished, due] = [counts.unfinished, outcome.due()].map(Count);
     let (under_way, took) = (under_way(outcome), seconds(outcome.seconds));
     let [read, bodies, written] =
         [counts.bytes_read, counts.bytes_body, counts.bytes_written].map(|bytes| Bytes(bytes as f64));
@@ -125,7 +125,7 @@ fn counted(outcome: &Outcome) -> MaybeFacts<3> {
         "{unfinished} of {due} requests due ({share}) had no answer at the end; each counts in the latency with its wait so far"
     );
     [
-        (true, "Requests", format!("{answers} answers to {requests} requests{under_way} in {took}")),
+        (true, "Requests", format!("{answers} to {requests}{under_way} in {took}")),
         (
             true,
             "Bytes",

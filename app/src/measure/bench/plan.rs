@@ -273,10 +273,10 @@ fn replayed(flags: &Load, file: &Path) -> Result<Asked, String> {
         return Err(format!("{name} has no GET or HEAD request{timed} to replay"));
     }
     end::tell(&format!(
-        "replaying {} requests of the log, {} of them distinct; skipping {} lines",
-        replay.order.len(),
+        "replaying {} of the log, {} of them distinct; skipping {}",
+        plural(replay.order.len() as u64, "request"),
         replay.requests.len(),
-        replay.skipped
+        plural(replay.skipped, "line")
     ));
     if replay.is_cut {
         end::tell(&format!("only the first {} of the log are used", plural(replay::LINES, "line")));
