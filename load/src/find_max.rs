@@ -105,8 +105,7 @@ pub fn run(
     let (mut trials, mut held) = (Vec::<Tried>::new(), Vec::<(f64, Outcome)>::new());
     let found = search(guessed.rate(), |rate, is_further| {
         // Whatever the user stopped says nothing.
-        let is_over = || is_stopped() || late(&trials) >= LATE;
-        let go_on = || if is_over() { Err(None::<PlanError>) } else { Ok(()) };
+        let go_on = || if is_stopped() || late(&trials) >= LATE { Err(None::<PlanError>) } else { Ok(()) };
         go_on()?;
         watch(SearchSight::Begins(Some(rate)));
         settle(plan, plan.timeout.min(plan.duration.unwrap_or(plan.timeout)));
@@ -167,10 +166,10 @@ fn counted(trials: &[Tried], rate: f64) -> (usize, usize) {
     (telling().filter(|trial| trial.miss.is_none()).count(), telling().count())
 }
 
-/// Whether a rate that held may still be confirmed.
+/// Whether a rate that held may still be confirmed: neither it nor a lower one has failed too often.
 fn is_open(trials: &[Tried], rate: f64) -> bool {
     let failed =
-        |trial: &&Tried| trial.rate == rate && trial.is_further && !trial.is_late && trial.miss.is_some();
+        |trial: &&Tried| trial.rate <= rate && trial.is_further && !trial.is_late && trial.miss.is_some();
     trials.iter().filter(failed).count() <= MAY_FAIL as usize
 }
 

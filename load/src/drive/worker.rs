@@ -62,12 +62,12 @@ pub(super) struct Worker<Protocol: Exchange> {
     /// Requests that have to come to an end, unless the time is up before.
     to_finish: u64,
     is_measuring: bool,
-    /// When the first request of the plan's number started.
+    /// When the first request was sent that belongs to the measured time alone.
     first: u64,
     next_tick: u64,
     next_look: u64,
     timeout: u64,
-    /// CPU and waiting time when measuring began.
+    /// CPU and waiting time when measuring began, or that first request.
     cost_before: (u64, u64),
     is_out_of_ports: bool,
     /// Open loop: connections that were given requests, and may be given more before they are sent.
@@ -286,7 +286,9 @@ impl<Protocol: Exchange> Worker<Protocol> {
     #[inline]
     fn may_send(&mut self, now: u64) -> bool {
         let may_send = self.to_send > 0;
-        self.first = if self.is_measuring { self.first.min(now) } else { u64::MAX };
+        if self.is_measuring && self.first == u64::MAX {
+            (self.first, self.cost_before) = (now, (cost::thread_cpu(), own_thread_waited()));
+        }
         self.to_send -= u64::from(may_send);
         may_send
     }

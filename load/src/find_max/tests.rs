@@ -229,6 +229,7 @@ fn what_is_said_of_a_search_is_what_its_trials_were() {
     // A rate that failed once and then held may be confirmed; one that failed twice of its further trials may not.
     let open = |marks| is_open(&trials(&[(1e3, "-+"), (1e3, marks)]), 1e3);
     assert_eq!([open("!+-???"), open("!+-+-")], [true, false]);
+    assert!(!is_open(&trials(&[(1e3, "+"), (900.0, "!--")]), 1e3), "a lower one could not be confirmed");
 }
 
 #[test]

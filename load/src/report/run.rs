@@ -416,10 +416,9 @@ pub(super) fn stages(outcome: &Outcome) -> FigureTable {
     // What had no answer at the end has waited in the last one that has any time, what was given up in any with errors.
     let (counts, last) = (&outcome.counts, stages.iter().rposition(|stage| stage.p99 > 0));
     let cells = |(place, stage): (usize, &StageOutcome)| {
-        let waits = counts.unfinished > 0 && last == Some(place);
-        let is_least = waits || counts.errors.timeout > 0 && stage.errors > 0;
-        let p99 = if_any(stage.p99 > 0, stage.p99 as f64);
-        let p99 = format!("{}{p99}", if is_least { "≥ " } else { "" });
+        let is_cut = counts.unfinished > 0 && last == Some(place);
+        let is_least = if is_cut || counts.errors.timeout > 0 && stage.errors > 0 { "≥ " } else { "" };
+        let p99 = format!("{is_least}{}", if_any(stage.p99 > 0, stage.p99 as f64));
         let cells = [seconds(stage.seconds), Number(stage.answered), Count(stage.errors)];
         row(Number(stage.rate), cells.map(|cell| cell.to_string()).into_iter().chain([p99]))
     };
