@@ -21,6 +21,7 @@ pub use import::Import;
 pub use ladder::{Demo, Ladder};
 pub use top::Top;
 
+use clap::error::{ContextKind, ErrorKind};
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use millstream_conf::load::Options;
@@ -339,7 +340,8 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Erro
         return Ok(Command::Container(Box::new(read(line.into_iter())?)));
     }
     let is_bare = arguments.len() <= 1;
-    let command = Line::try_parse_from(verb_first(arguments)).map(meaning)?;
+    let command = Line::try_parse_from(verb_first(arguments)).map_err(without_detour)?;
+    let command = meaning(command);
     Ok(match command {
         Command::Run(options) if is_bare => {
             let file = options.prefix.join(&options.main_file);
@@ -347,6 +349,14 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Erro
         }
         command => command,
     })
+}
+
+/// An unknown flag without clap's advice to pass it as a value: no URL and no file of ours begins with a hyphen.
+fn without_detour(mut error: clap::Error) -> clap::Error {
+    if error.kind() == ErrorKind::UnknownArgument {
+        error.remove(ContextKind::Suggested);
+    }
+    error
 }
 
 /// `-c FILE explain …` as `explain -c FILE …`: whoever is used to nginx's letters writes them in front.

@@ -175,7 +175,8 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
     reports.iter().for_each(|report| tally.add(&report.tally));
     let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
     let ended = reports.iter().map(|report| report.ended).max().unwrap_or(0);
-    let measured = seconds(ended.saturating_sub(run.begin));
+    let began = reports.iter().map(|report| report.began).min().unwrap_or(run.begin);
+    let measured = seconds(ended.saturating_sub(began));
     let counts = tally.counts();
     let cpu = seconds(reports.iter().map(|report| report.cpu).sum::<u64>() + own_cpu);
     let most = |share: fn(Share) -> f64| reports.iter().map(|report| share(report.share)).fold(0.0, f64::max);
@@ -193,7 +194,7 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
     let latency = Latency::with_unfinished(&tally.total.latency, &tally.waiting);
     generator.limits =
         cost::limits(plan, &generator, latency.percentile(99.0), most(|share| share.waited), is_out_of_ports);
-    let slices = run.board.slices(measured);
+    let slices = run.board.slices(seconds(ended.saturating_sub(run.begin)));
     let before = u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0);
     Outcome {
         urls: urls(plan),

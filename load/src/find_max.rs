@@ -3,7 +3,8 @@
 //!
 //! A rate holds where the server keeps up with it ([`crate::outcome::KEPT_UP`]), and latency and errors stay within the goal
 //! (`goal`). What is unanswered at the end of a trial is not late as long as it is what the rate and the latency at the
-//! beginning make (Little's law): the queue of a server that falls behind is longer. Which rate is next, `search` says; [`run`]
+//! beginning make (Little's law): the queue of a server that falls behind is longer. A trial in which the generator was late says nothing
+//! and is done again, so often at the most that the search ends. Which rate is next, `search` says; [`run`]
 //! carries its trials out. Next: `drive`.
 
 mod goal;
@@ -16,14 +17,15 @@ use crate::outcome::{Confirmed, Goal, KEPT_UP, Outcome, SearchOutcome, Tried};
 use crate::plan::{Arrivals, Mode, Plan, PlanError, RATE};
 use crate::probe;
 use crate::progress::Progress;
-use crate::report::quantity::{Number, Quantity, seconds};
-use goal::Miss;
-use search::search;
+use crate::report::quantity::{Number, Quantity, plural, seconds};
+use search::{MAY_FAIL, search};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The most connections of the closed loop that the first guess comes from.
 const GUESSING: u32 = 64;
+/// After so many trials in which the generator was late, this machine is too restless to tell.
+const LATE: usize = 20;
 /// Bytes of a body that are waited for between two trials.
 const BODY: usize = 1 << 20;
 
@@ -100,12 +102,10 @@ pub fn run(
     if guessed.rate() <= 0.0 && !is_stopped() {
         return Err(PlanError("nothing is answered as expected, at any rate".to_owned()));
     }
-    let mut trials = Vec::new();
-    // Of each rate the last trial that held, and those that did not.
-    let (mut held, mut missed) = (Vec::<(f64, Outcome)>::new(), Vec::<(f64, Miss)>::new());
+    let (mut trials, mut held) = (Vec::<Tried>::new(), Vec::<(f64, Outcome)>::new());
     let found = search(guessed.rate(), |rate, is_further| {
         // Whatever the user stopped says nothing.
-        let go_on = || if is_stopped() { Err(None::<PlanError>) } else { Ok(()) };
+        let go_on = || if is_stopped() || late(&trials) >= LATE { Err(None::<PlanError>) } else { Ok(()) };
         go_on()?;
         watch(SearchSight::Begins(Some(rate)));
         settle(plan, plan.timeout.min(plan.duration.unwrap_or(plan.timeout)));
@@ -113,60 +113,107 @@ pub fn run(
         let outcome = drive::run(&trial, stop, &mut |progress| watch(SearchSight::Goes(progress)))?;
         go_on()?;
         let miss = goal.judge(&outcome);
-        let (answered, p99, error_share) =
-            (outcome.rate(), outcome.latency.percentile(99.0), outcome.error_share());
-        let why = miss.as_ref().map(|miss| miss.why.clone());
-        let tried = Tried { rate, answered, p99, error_share, is_further, miss: why };
+        let tried = Tried {
+            rate,
+            answered: outcome.rate(),
+            p99: outcome.latency.percentile(99.0),
+            error_share: outcome.error_share(),
+            is_further,
+            is_late: miss.as_ref().is_some_and(|miss| miss.is_generators),
+            under_way: outcome.counts.unfinished,
+            under_way_allowed: outcome.on_their_way() as u64,
+            miss: miss.map(|miss| miss.why),
+        };
         watch(SearchSight::Ended(&tried));
+        let holds = (!tried.is_late).then_some(tried.miss.is_none());
         trials.push(tried);
-        if let Some(miss) = miss {
-            check(plan, goal, rate, alone)?;
-            missed.push((rate, miss));
-            return Ok(false);
+        match holds {
+            Some(true) => {
+                held.retain(|(other, _)| *other != rate);
+                held.push((rate, outcome));
+            }
+            Some(false) => check(plan, goal, rate, alone)?,
+            None => {}
         }
-        held.retain(|(other, _)| *other != rate);
-        held.push((rate, outcome));
-        Ok(true)
+        Ok(holds)
     });
     let (rate, confirmed) = match found {
         Ok(found) => found.unzip(),
         Err(None) => (None, None),
         Err(Some(error)) => return Err(error),
     };
-    // The rate that is being confirmed has held, but is not above those that could not be.
-    let is_best =
-        |held: f64| rate.map_or_else(|| missed.iter().all(|(missed, _)| *missed > held), |rate| held == rate);
+    // One that is being confirmed has held; one that could not be is none.
+    let is_best = |held: f64| rate.map_or_else(|| is_open(&trials, held), |rate| held == rate);
     let best = held.into_iter().filter(|(held, _)| is_best(*held)).max_by(|a, b| a.0.total_cmp(&b.0));
-    let above = |rate: f64| best.as_ref().is_none_or(|(best, _)| rate > *best);
-    let failed = missed.into_iter().filter(|(rate, _)| above(*rate)).min_by(|a, b| a.0.total_cmp(&b.0));
-    match (best, failed) {
-        (Some((rate, outcome)), failed) => {
-            let found = conclusion(rate, confirmed, failed, is_stopped());
+    match best {
+        Some((rate, outcome)) => {
+            let found = conclusion(rate, confirmed, &trials, is_stopped());
             Ok(Some(Outcome { search: Some(SearchOutcome { goal, found, confirmed, trials }), ..outcome }))
         }
-        (None, Some((rate, Miss { why, .. }))) if !is_stopped() => {
-            Err(PlanError(format!("no rate held, not even {} requests/s: {why}", Number(rate))))
-        }
-        (None, _) => Ok(None),
+        None if is_stopped() => Ok(None),
+        None => Err(PlanError(nothing(&trials))),
     }
 }
 
+/// In how many trials the generator was late.
+fn late(trials: &[Tried]) -> usize {
+    trials.iter().filter(|trial| trial.is_late).count()
+}
+
+/// Of the trials of a rate that say something: how many held, and all.
+fn counted(trials: &[Tried], rate: f64) -> (usize, usize) {
+    let telling = || trials.iter().filter(|trial| trial.rate == rate && !trial.is_late);
+    (telling().filter(|trial| trial.miss.is_none()).count(), telling().count())
+}
+
+/// Whether a rate that held may still be confirmed: neither it nor a lower one has failed too often.
+fn is_open(trials: &[Tried], rate: f64) -> bool {
+    let failed =
+        |trial: &&Tried| trial.rate <= rate && trial.is_further && !trial.is_late && trial.miss.is_some();
+    trials.iter().filter(failed).count() <= MAY_FAIL as usize
+}
+
+/// That the generator was late too often, and what would tell.
+fn too_late(trials: &[Tried]) -> Option<String> {
+    let (late, all) = (late(trials), trials.len());
+    let words =
+        "which say nothing about the server; a quieter machine tells, or one of its own for the generator";
+    (late >= LATE).then(|| format!("the generator was late in {late} of {all} trials, {words}"))
+}
+
+/// The lowest rate of trials that did not hold, the server's fault before the generator's.
+fn lowest<'a>(trials: impl Iterator<Item = &'a Tried>) -> Option<&'a Tried> {
+    let failed = trials.filter(|trial| trial.miss.is_some());
+    failed.min_by(|a, b| a.rate.total_cmp(&b.rate).then(a.is_late.cmp(&b.is_late)))
+}
+
+/// Why no rate is told.
+fn nothing(trials: &[Tried]) -> String {
+    let told = lowest(trials.iter().filter(|trial| !trial.is_late));
+    let told = told.map(|trial| (Number(trial.rate), trial.miss.as_deref().unwrap_or_default()));
+    let (rate, why) = told.unwrap_or((Number(0.0), "none was tried"));
+    let late = too_late(trials).map(|late| format!("unknown: {late}"));
+    late.unwrap_or_else(|| format!("no rate held, not even {rate} requests/s: {why}"))
+}
+
 /// What was found, how often it held, and what lies above.
-fn conclusion(
-    rate: f64,
-    confirmed: Option<Confirmed>,
-    failed: Option<(f64, Miss)>,
-    is_stopped: bool,
-) -> String {
-    let rate = Number(rate);
+fn conclusion(rate: f64, confirmed: Option<Confirmed>, trials: &[Tried], is_stopped: bool) -> String {
+    let told = Number(rate);
     let Some(Confirmed { held, of }) = confirmed else {
-        let why = if is_stopped { "the search was stopped" } else { "there are no more trials" };
-        return format!("{rate} requests/s held once, which is not confirmed: {why}");
+        let (held, of) = counted(trials, rate);
+        let ended = if is_stopped { "the search was stopped" } else { "there are no more trials" };
+        let why = too_late(trials).unwrap_or_else(|| ended.to_owned());
+        let of = plural(of as u64, "trial");
+        return format!("{told} requests/s held in {held} of {of}, which is not confirmed: {why}");
     };
-    let at_least = if failed.as_ref().is_none_or(|(_, miss)| miss.is_generators) { "At least " } else { "" };
-    let above = match failed {
-        Some((above, miss)) => format!("; at {} {}", Number(above), miss.why),
-        None => "; no trial above it failed".to_owned(),
-    };
-    format!("{at_least}{rate} requests/s hold, in {held} of {of} further trials{above}")
+    let failed = lowest(trials.iter().filter(|trial| trial.rate > rate));
+    let at_least = if failed.is_none_or(|trial| trial.is_late) { "At least " } else { "" };
+    let above = failed.map_or("no trial above it failed".to_owned(), |Tried { rate, miss, .. }| {
+        let (miss, (held, of)) = (miss.as_deref().unwrap_or_default(), counted(trials, *rate));
+        match (Number(*rate), held) {
+            (rate, 0) => format!("at {rate} {miss}"),
+            (rate, _) => format!("{rate} held in {held} of {}: {miss}", plural(of as u64, "trial")),
+        }
+    });
+    format!("{at_least}{told} requests/s hold, in {held} of {of} further trials; {above}")
 }

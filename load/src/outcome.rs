@@ -114,7 +114,7 @@ pub struct Confirmed {
 }
 
 /// One rate that was tried.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tried {
     /// Requests per second that were asked for.
     pub rate: f64,
@@ -127,6 +127,15 @@ pub struct Tried {
     /// Whether it was a further trial of a rate that had held.
     #[serde(default)]
     pub is_further: bool,
+    /// Whether the generator was late, so that the trial says nothing about its rate; `miss` is then how.
+    #[serde(default)]
+    pub is_late: bool,
+    /// Requests that had no answer at its end.
+    #[serde(default)]
+    pub under_way: u64,
+    /// So many of them are allowed for, as the rate and the latency make them: they are not late.
+    #[serde(default)]
+    pub under_way_allowed: u64,
     /// Why it did not hold; `null`: it did.
     pub miss: Option<String>,
 }
@@ -308,7 +317,7 @@ impl Outcome {
     /// half of the run (Little's law), when a server that falls behind had not yet done so by much. Their number is one of
     /// chance, at the most as that of Poisson's distribution; two standard deviations of it are allowed for, and one
     /// because requests are whole.
-    fn on_their_way(&self) -> f64 {
+    pub(crate) fn on_their_way(&self) -> f64 {
         let first = self.slices.iter().filter(|slice| slice.at + slice.seconds <= self.seconds / 2.0);
         let (answers, time) = first.fold((0.0, 0.0), |(answers, time), slice| {
             (answers + slice.answers as f64, time + slice.answers as f64 * slice.mean)

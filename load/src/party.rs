@@ -17,7 +17,7 @@ mod tests;
 
 pub use account::{Spent, Whose};
 pub use listening::{Listener, is_taken, listener};
-pub use meter::{API, GENERATOR, Meter, Metered, PROXY};
+pub use meter::{API, GENERATOR, Meter, Metered, PROXY, SHORTEST, TOO_SHORT};
 pub use place::{Place, SHARED_MEMORY, clear_away};
 pub use sockets::time_wait_of_late;
 

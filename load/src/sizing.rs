@@ -22,10 +22,10 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// For so many requests per second that each take so many seconds at the API. Nothing asked needs one connection.
-    pub fn needed(rate: f64, response_seconds: f64) -> Pool {
+    /// For so many requests per second that each take so many seconds at the API, of `most` at once. Nothing asked needs one connection.
+    pub fn needed(rate: f64, response_seconds: f64, most: u32) -> Pool {
         let product = rate * response_seconds;
-        let in_use = if product.is_finite() { product.max(0.0) } else { 0.0 };
+        let in_use = if product.is_finite() { product.clamp(0.0, most.into()) } else { 0.0 };
         let idle = |share: f64| ((in_use * share).ceil() as u64).max(1);
         Pool { in_use, idle_least: idle(LEAST_IDLE), idle_most: idle(MOST_IDLE) }
     }
@@ -40,12 +40,14 @@ mod tests {
         // Requests per second, seconds, in use, idle from, to.
         for (rate, seconds, in_use, least, most) in [
             (10_000.0, 0.1, 1_000.0, 100, 300),
+            // Answers that came at once, of requests before: no load has more on its way than it has connections.
+            (850_000.0, 0.1, 2_000.0, 200, 600),
             (316.0, 0.2, 63.2, 7, 19),
             (100.0, 0.001, 0.1, 1, 1),
             (0.0, 1.0, 0.0, 1, 1),
             (f64::NAN, 1.0, 0.0, 1, 1),
         ] {
-            let pool = Pool::needed(rate, seconds);
+            let pool = Pool::needed(rate, seconds, 2_000);
             assert!((pool.in_use - in_use).abs() < 1e-9, "{rate} x {seconds}: {pool:?}");
             assert_eq!((pool.idle_least, pool.idle_most), (least, most), "{rate} x {seconds}");
         }

@@ -88,20 +88,6 @@ impl Run {
             error_share: outcome.error_share(),
         }
     }
-
-    /// That of several servers, each alone: the answers of all, and the times of the one that lets least wait.
-    pub fn together(runs: impl IntoIterator<Item = Run>) -> Run {
-        let least = |one: f64, other: f64| if one > 0.0 { one.min(other) } else { other };
-        let add = |all: Run, one: Run| Run {
-            connections: all.connections + one.connections,
-            rate: all.rate + one.rate,
-            latency: least(all.latency, one.latency),
-            first_byte: least(all.first_byte, one.first_byte),
-            bytes_per_second: all.bytes_per_second + one.bytes_per_second,
-            error_share: all.error_share.max(one.error_share),
-        };
-        runs.into_iter().fold(Run::default(), add)
-    }
 }
 
 /// The facts that a verdict rests on. What is `None` is not known, and nothing is concluded from it.

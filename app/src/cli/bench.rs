@@ -111,7 +111,7 @@ pub struct Load {
     pub rate: Option<f64>,
     /// An open loop in stages, TIME:RATE each: the rate goes in a straight line from that of the stage before, at first from 0, to
     /// RATE (as k6's ramping-arrival-rate); 0s:RATE jumps. Such as 10s:100,30s:1k
-    #[arg(long, value_name = "STAGES", value_parser = stage, value_delimiter = ',',
+    #[arg(long, value_name = "STAGES", value_parser = stage, value_delimiter = ',', allow_hyphen_values = true,
           conflicts_with_all = ["rate", "find_max", "duration", "requests", "warm_up"])]
     pub stages: Vec<RateStage>,
     /// How the requests of an open loop are spread (default: constant)
@@ -121,7 +121,7 @@ pub struct Load {
     #[arg(long, conflicts_with = "arrivals")]
     pub poisson: bool,
     /// Send for so long before anything is counted; 0 counts from the first request (default: a tenth of the time, at most 1s; none
-    /// with -n, --stages or --speed)
+    /// with -n, --stages or --speed). With -n what is on its way then does not count
     #[arg(long, value_name = "TIME", value_parser = time_or_none)]
     pub warm_up: Option<Duration>,
     /// How long an answer may take, and a connection
@@ -189,7 +189,7 @@ pub struct Load {
     /// Write the figures in Prometheus's text format
     #[arg(long, value_name = "FILE")]
     pub export_prometheus: Option<PathBuf>,
-    /// No progress on standard error
+    /// No progress on standard error; the report stays (as ab's and k6's -q)
     #[arg(short = 'q', long)]
     pub quiet: bool,
     /// Servers on the public internet are mine to load

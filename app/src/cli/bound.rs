@@ -14,7 +14,9 @@ pub(super) fn bound(text: &str) -> Result<Threshold, String> {
         format!("column {column}: {what}")
     };
     let Some(sign) = text.find(['<', '>']) else {
-        return Err(at("", "a comparison is missing: write p99>50ms, errors>1% or rate<500"));
+        let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '.';
+        let behind = text.trim_start_matches(is_name);
+        return Err(at(behind, "a comparison is missing: write p99>50ms, errors>1% or rate<500"));
     };
     let (name, rest) = text.split_at(sign);
     let (is_above, limit) = (rest.starts_with('>'), &rest[1..]);
@@ -23,7 +25,9 @@ pub(super) fn bound(text: &str) -> Result<Threshold, String> {
     let limit = written.trim_end();
     let is_share = limit.ends_with('%');
     let (metric, limit, right) = match name.trim() {
-        "errors" if is_share => (Metric::ErrorShare, value::share(limit).ok(), SHARE),
+        "errors" if is_share => {
+            (Metric::ErrorShare, value::share(limit).ok(), "a share is 0% to 100%: write one such as 1%")
+        }
         "errors" => (Metric::Errors, value::number(limit).filter(|count| count.fract() == 0.0), SHARE),
         "rate" => (Metric::Rate, value::scaled(limit), "write answers a second such as 500 or 2k"),
         name => {
@@ -80,13 +84,13 @@ mod tests {
         for (text, said) in [
             ("", "column 1: a comparison is missing"),
             ("p99", "column 4: a comparison is missing"),
-            ("p99=5ms", "column 8: a comparison is missing"),
+            ("p99=5ms", "column 4: a comparison is missing"),
             ("pp>5ms", "column 1: what is judged"),
             ("p0>5ms", "column 1: what is judged"),
             ("p99>5", "column 5: write a time"),
             ("p99 >= soon", "column 8: write a time"),
             ("é>1", "column 1: what is judged"),
-            ("errors>101%", "column 8: write a share"),
+            ("errors>200%", "column 8: a share is 0% to 100%"),
             ("errors>1.5", "column 8: write a share"),
             ("rate<-1", "column 6: write answers"),
             ("rate<inf", "column 6: write answers"),

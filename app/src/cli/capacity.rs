@@ -1,6 +1,6 @@
 //! The flags of `millstream capacity`.
 
-use super::value::{field, time_or_none};
+use super::value::{field, measurement, time_or_none};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,8 +26,8 @@ pub struct Capacity {
     /// Threads of the load generator (default: the cores, at most 4)
     #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads: Option<u32>,
-    /// How long each run is measured
-    #[arg(short = 'd', long, value_name = "TIME", default_value = "1200ms", value_parser = time_or_none)]
+    /// How long each run is measured, 450ms or more
+    #[arg(short = 'd', long, value_name = "TIME", default_value = "1200ms", value_parser = measurement)]
     pub duration: Duration,
     /// How long each run warms up before
     #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = time_or_none)]
@@ -50,7 +50,7 @@ pub struct Capacity {
     /// Write a page with a picture to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// No progress on standard error
+    /// No progress on standard error; the report stays
     #[arg(short = 'q', long)]
     pub quiet: bool,
     /// Servers on the public internet are mine to load

@@ -2,13 +2,13 @@
 //!
 //! Plain data out of words; what they mean together is `crate::ladder`'s to say.
 
-use super::value::{field, time};
+use super::value::{field, measurement, time};
 use clap::Args;
 use millstream_load::step;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The shortest single measurement that can be asked for.
+/// The shortest service time and the shortest demo that can be asked for.
 const SHORTEST: Duration = Duration::from_millis(1);
 /// The shortest demo.
 const DEMO: Duration = Duration::from_secs(45);
@@ -36,8 +36,8 @@ pub struct Ladder {
     /// How often each step is measured; the result is the median (without it 6 times, or 4 where more would take longer than two minutes; fewer than 4 tell nothing)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: Option<u32>,
-    /// How long each time, such as 2s or 500ms (without it so long that the whole stays within two minutes)
-    #[arg(short = 'd', long, value_name = "TIME", value_parser = duration)]
+    /// How long each time, such as 2s, and 450ms or more (without it so long that the whole stays within two minutes)
+    #[arg(short = 'd', long, value_name = "TIME", value_parser = measurement)]
     pub duration: Option<Duration>,
     /// The order in which the steps are measured, for a run that is to be repeated (without it another one each time; --json tells it)
     #[arg(long, value_name = "N")]

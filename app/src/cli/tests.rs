@@ -152,6 +152,20 @@ fn help_and_the_manual_tell_every_exit_status_of_what_measures() {
 }
 
 #[test]
+fn a_wrong_flag_is_told_without_advice_that_leads_nowhere() {
+    let said = |line: &str| command(line).expect_err("wrong").to_string();
+    let unknown = said("bench --wrong http://a/");
+    assert!(unknown.starts_with("error: unexpected argument '--wrong' found\n"), "{unknown}");
+    assert!(!unknown.contains("tip:"), "{unknown}");
+    assert!(said("bench --conections 3 http://a/").contains("'--connections'"));
+    let stage = said("bench --stages -1s:5 http://a/");
+    assert!(stage.contains("write a time such as 200ms, 30s or 5m"), "{stage}");
+    for line in ["ladder http://a/ -d 5ms", "capacity http://a/ -d 300ms"] {
+        assert!(said(line).contains("write 450ms or more"), "{}", said(line));
+    }
+}
+
+#[test]
 fn every_argument_has_a_name_of_its_own() {
     Line::command().debug_assert();
 }

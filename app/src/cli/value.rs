@@ -1,7 +1,9 @@
 //! The values of flags that the measuring verbs share: counts, rates, times, shares and field lines, each with its bounds.
 
 use millstream_conf::value;
+use millstream_load::party;
 use millstream_load::plan::RateStage;
+use millstream_load::report::quantity::Quantity;
 use millstream_load::target::ConnectTo;
 use std::time::Duration;
 
@@ -55,6 +57,19 @@ fn fraction(text: &str) -> Option<Duration> {
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     time_or_none(text).and_then(|time| match time {
         Duration::ZERO => Err("it has to be above zero".to_owned()),
+        time => Ok(time),
+    })
+}
+
+/// How long each of several measurements is: long enough to show who limits.
+pub(super) fn measurement(text: &str) -> Result<Duration, String> {
+    let (least, most) = (party::SHORTEST, Duration::from_secs(3600));
+    time(text).and_then(|time| match time {
+        time if time < least => Err(format!(
+            "it is too short to show who uses which CPU: write {} or more",
+            Quantity::from(least)
+        )),
+        time if time > most => Err(format!("it is longer than {}", Quantity::from(most))),
         time => Ok(time),
     })
 }
@@ -148,6 +163,13 @@ mod tests {
         for wrong in ["101%", "2", "nan", "%"] {
             assert!(share(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_measurement_that_is_too_short_to_tell_anything_is_refused_with_the_least() {
+        assert_eq!(measurement("450ms"), Ok(Duration::from_millis(450)));
+        assert!(measurement("300ms").is_err_and(|why| why.ends_with("write 450ms or more")));
+        assert!(measurement("5ms").is_err() && measurement("0").is_err() && measurement("2h").is_err());
     }
 
     #[test]

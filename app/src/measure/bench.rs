@@ -19,7 +19,7 @@ use limit::Watch;
 use millstream_load::outcome::{Kept, Outcome};
 use millstream_load::plan::Plan;
 use millstream_load::progress::Live;
-use millstream_load::report::quantity::seconds;
+use millstream_load::report::quantity::{plural, seconds};
 use millstream_load::stop::Stop;
 use millstream_load::{drive, export, report};
 use std::process::ExitCode;
@@ -118,10 +118,13 @@ fn ended(outcome: &Outcome) -> Result<ExitCode, End> {
 /// The errors in a few words, statuses by number.
 fn told(outcome: &Outcome) -> String {
     let counts = &outcome.counts;
-    let statuses =
-        counts.statuses.iter().map(|(status, count)| format!("status {status} {count} times")).collect();
+    let statuses = counts
+        .statuses
+        .iter()
+        .map(|(status, count)| format!("status {status} {}", plural(*count, "time")))
+        .collect();
     let mut told: Vec<String> = if counts.errors.status > 0 { statuses } else { Vec::new() };
     let others = counts.errors.found().filter(|(kind, ..)| *kind != "status");
-    told.extend(others.map(|(kind, count, _)| format!("{kind} {count} times")));
+    told.extend(others.map(|(kind, count, _)| format!("{kind} {}", plural(count, "time"))));
     told.join(", ")
 }

@@ -12,6 +12,7 @@ use millstream_load::capacity::{self, Capacity, Measured, Setting, Subject};
 use millstream_load::party;
 use millstream_load::progress::Live;
 use millstream_load::report::json;
+use millstream_load::report::quantity::plural;
 use millstream_load::stop::{CutShort, Stop};
 use millstream_load::unmeasured::Unmeasured;
 use millstream_net::cores;
@@ -91,7 +92,7 @@ fn case(
 ) -> Result<(Vec<String>, Measured), Unmeasured> {
     let setting = setting(flags, connections, seed)?;
     let Some(service) = service else {
-        let name = format!("{connections} connections");
+        let name = plural(connections.into(), "connection");
         let subject = Subject { name, urls: flags.urls.clone(), service: None };
         return Ok((
             flags.urls.clone(),

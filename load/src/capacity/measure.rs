@@ -5,14 +5,14 @@ use super::subject::{PATIENCE, Server, Servers, Subject, answer};
 use super::{Alone, Below, CapacityRow, Rounds, Setting, Together, sentence};
 use crate::drive;
 use crate::outcome::Outcome;
-use crate::party::{Meter, Metered, Place, Process, Whose, free_address, time_wait_of_late};
+use crate::party::{Meter, Metered, Place, Process, TOO_SHORT, Whose, free_address, time_wait_of_late};
 use crate::plan::{Plan, Target};
 use crate::progress::Live;
 use crate::rank::median;
 use crate::sizing::Pool;
 use crate::stop::{CutShort, Stop, Stopped};
 use crate::unmeasured::Unmeasured;
-use crate::verdict::{Evidence, Limit, Once, Run, judge};
+use crate::verdict::{Evidence, Limit, Once, Run, Verdict, judge};
 use fastrand::Rng;
 use std::net::SocketAddr;
 use std::process::Command;
@@ -76,7 +76,8 @@ pub fn measure(
             let (behind, watched) = (bench.servers.behind(address), bench.servers.processes(&proxy));
             let run = bench.run(&Stretch::of("with few kept connections", behind, connections, watched))?;
             let (rate, opened_per_second, time_wait) = (run.outcome.rate(), run.opened(), run.time_wait);
-            row.below = Some(Below { keepalive: TOO_LITTLE, rate, opened_per_second, time_wait });
+            let below = Below { keepalive: TOO_LITTLE, rate, opened_per_second, time_wait };
+            row.below = Some(below).filter(|_| run.found.seconds > 0.0);
             Ok(())
         });
     }
@@ -221,12 +222,19 @@ impl Measuring<'_> {
             is_floor: middle.outcome.generator.limits.is_some(),
         };
         let once = servers.once();
-        let verdict = judge(&Evidence {
+        // While one of them lets nobody wait, they do not together.
+        let runs = || alone.iter().map(|(_, run, _)| *run);
+        let quickest = runs().min_by(|one, other| one.first_byte.total_cmp(&other.first_byte));
+        let evidence = Evidence {
             direct: Some(once),
             through: Some(through),
-            alone: Some(Run::together(alone.iter().map(|(_, run, _)| *run))),
+            alone: quickest.map(|run| Run { rate: runs().map(|run| run.rate).sum(), ..run }),
             ..Evidence::of(&behind.outcome, &behind.found, servers.are_local())
-        });
+        };
+        let verdict = match behind.found.seconds > 0.0 {
+            true => judge(&evidence),
+            false => Verdict { limit: Limit::Unknown, why: vec![TOO_SHORT.to_owned()], doubts: Vec::new() },
+        };
         // Where the servers are not what a request waits for, most of its time is not theirs.
         let response = if verdict.limit == Limit::Api { run.latency } else { once.total.min(run.latency) };
         Some(CapacityRow {
@@ -236,7 +244,7 @@ impl Measuring<'_> {
             alone: servers.all.iter().zip(alone).map(of_server).collect(),
             ceiling: ceiling.rate,
             passing: passing.rate,
-            pool: Pool::needed(run.rate, response),
+            pool: Pool::needed(run.rate, response, run.connections),
             together: Together {
                 run: *run,
                 rounds: rounds.clone(),

@@ -53,7 +53,7 @@ fn row(alone: &[f64], passing: f64, together: f64, limit: Limit) -> CapacityRow 
             opened_per_second: 0.0,
             time_wait: 0,
         },
-        pool: Pool::needed(together, 0.1),
+        pool: Pool::needed(together, 0.1, all),
         below: None,
         verdict: Verdict { limit, why: vec!["So it is.".into()], doubts: Vec::new() },
         sentence: String::new(),

@@ -7,27 +7,46 @@ use crate::report::run::{doubts, setup};
 /// Runs below this many seconds hardly see a moment that is not like the others.
 const SHORT: f64 = 5.0;
 
-/// Everything that whoever reads the comparison must know first; the sides are not empty.
+/// Everything that whoever reads the comparison must know first, each thing once; the sides are not empty.
 pub(super) fn warnings(a: &[RunFile], b: &[RunFile]) -> Vec<String> {
-    let mut warnings: Vec<String> =
-        a.iter().chain(b).flat_map(|run| apart(&a[0], run).chain(weak(run))).collect();
-    warnings.extend(in_turn(a, b));
-    warnings
+    let runs: Vec<&RunFile> = a.iter().chain(b).collect();
+    let mut found: Vec<(String, Vec<(&str, String)>)> = Vec::new();
+    for (place, run) in runs.iter().enumerate() {
+        let again = runs[..place].iter().find(|other| other.outcome == run.outcome);
+        let again = again.map(|other| format!("it is {} too, and a run does not tell of itself", other.name));
+        let again = again.map(|why| ("SAME RUN".to_owned(), why));
+        for (what, why) in again.into_iter().chain(apart(runs[0], run)).chain(weak(run)) {
+            match found.iter_mut().find(|(other, _)| *other == what) {
+                Some((_, of)) => of.push((&run.name, why)),
+                None => found.push((what, vec![(&run.name, why)])),
+            }
+        }
+    }
+    let told = |(what, of): (String, Vec<(&str, String)>)| {
+        let ((name, why), number) = (&of[0], of.len());
+        let is_one = of.iter().all(|(_, other)| other == why);
+        let (such, first) = if is_one { ("", "") } else { (", such as ", *name) };
+        match number {
+            1 => format!("{what} in {name}: {why}"),
+            _ => format!("{what} in {number} of {} runs{such}{first}: {why}", runs.len()),
+        }
+    };
+    found.into_iter().map(told).chain(in_turn(a, b)).collect()
 }
 
 /// In what a run is not of the first one's kind.
-fn apart<'a>(first: &'a RunFile, run: &'a RunFile) -> impl Iterator<Item = String> + use<'a> {
+fn apart<'a>(first: &'a RunFile, run: &'a RunFile) -> impl Iterator<Item = (String, String)> + use<'a> {
     let both = setup(&first.outcome).into_iter().zip(setup(&run.outcome));
     both.filter(|((_, one), (_, other))| one != other).map(|((what, one), (_, other))| {
-        format!("{what} differs: {one} in {}, {other} in {}", first.name, run.name)
+        (format!("{what} differs"), format!("{other}, and {one} in {}", first.name))
     })
 }
 
 /// What makes a run worth little.
-fn weak(RunFile { name, outcome }: &RunFile) -> impl Iterator<Item = String> {
+fn weak(RunFile { outcome, .. }: &RunFile) -> impl Iterator<Item = (String, String)> {
     let short = (outcome.seconds < SHORT)
         .then(|| ("SHORT", format!("{}; slow moments may be missing", seconds(outcome.seconds))));
-    doubts(outcome).into_iter().chain(short).map(move |(what, why)| format!("{name}: {what}: {why}"))
+    doubts(outcome).into_iter().chain(short).map(|(what, why)| (what.to_owned(), why))
 }
 
 /// Whether what changed on the machine meanwhile would look like a difference.

@@ -39,17 +39,11 @@ fn four_runs_that_do_not_overlap_differ_and_three_are_too_few() {
         assert_eq!(by_latency.verdict, expected, "{a:?} {b:?}");
     }
     let told = text(&compare(&side("a", &slow), &side("b", &fast), None));
-    assert!(
-        told.starts_with(
-            "b is faster: it answers 22 % more requests per second than a (+14.4 % to +33.7 %).\n"
-        ),
-        "{told}"
-    );
+    let says = "b is faster: it answers 22 % more requests per second than a (+14.4 % to +33.7 %).\n";
+    assert!(told.starts_with(says), "{told}");
     let told = text(&compare(&side("a", &slow[..1]), &side("b", &fast[..1]), None));
-    assert!(
-        told.starts_with("Whether they differ is unknown: 1 run against 1 run cannot be told from chance"),
-        "{told}"
-    );
+    let says = "Whether they differ is unknown: 1 run against 1 run cannot be told from chance";
+    assert!(told.starts_with(says), "{told}");
 }
 
 #[test]
@@ -89,12 +83,39 @@ fn runs_that_are_not_of_one_kind_and_sides_that_did_not_take_turns_are_named() {
     b.iter_mut().for_each(|run| run.outcome.began_unix_milliseconds += 1_000_000);
     let warnings = compare(&a, &b, None).warnings;
     let begin = [
-        "Number of connections differs: 200 in a0, 201 in b1",
-        "b2: SHORT: 1s; slow",
+        "Number of connections differs in b1: 201, and 200 in a0",
+        "SHORT in b2: 1s; slow",
         "all runs of one side came before",
     ];
     assert_eq!(warnings.len(), begin.len(), "{warnings:?}");
     for (warning, begin) in warnings.iter().zip(begin) {
         assert!(warning.starts_with(begin), "{warning}");
     }
+}
+
+#[test]
+fn a_warning_that_holds_for_several_runs_is_told_once() {
+    let (mut a, mut b) = (side("a", &[100.0; 4]), side("b", &[100.0; 4]));
+    a.iter_mut().chain(&mut b).for_each(|run| run.outcome.seconds = 1.0);
+    for (place, run) in b.iter_mut().take(3).enumerate() {
+        run.outcome.connections += 1;
+        run.outcome.generator.limits = Some(format!("it was late by {place} ms"));
+    }
+    let warnings = compare(&a, &b, None).warnings;
+    let said = [
+        "SHORT in 8 of 8 runs: 1s; slow moments may be missing",
+        "Number of connections differs in 3 of 8 runs: 201, and 200 in a0",
+        "FLOOR in 3 of 8 runs, such as b0: it was late by 0 ms. The server can do at least this; this run does not show how much more.",
+    ];
+    assert_eq!(warnings, said);
+}
+
+#[test]
+fn a_run_that_is_given_twice_is_named() {
+    let a = side("a", &[100.0, 101.0, 102.0, 103.0]);
+    let warnings = compare(&a, &a, None).warnings;
+    assert_eq!(
+        warnings,
+        ["SAME RUN in 4 of 8 runs, such as a0: it is a0 too, and a run does not tell of itself"]
+    );
 }

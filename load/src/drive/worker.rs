@@ -62,10 +62,12 @@ pub(super) struct Worker<Protocol: Exchange> {
     /// Requests that have to come to an end, unless the time is up before.
     to_finish: u64,
     is_measuring: bool,
+    /// When the first request was sent that belongs to the measured time alone.
+    first: u64,
     next_tick: u64,
     next_look: u64,
     timeout: u64,
-    /// CPU and waiting time when measuring began.
+    /// CPU and waiting time when measuring began, or that first request.
     cost_before: (u64, u64),
     is_out_of_ports: bool,
     /// Open loop: connections that were given requests, and may be given more before they are sent.
@@ -104,6 +106,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
             to_send: UNCOUNTED,
             to_finish: UNCOUNTED,
             is_measuring: false,
+            first: u64::MAX,
             next_tick: warm_up % nanoseconds(TICK),
             next_look: 0,
             timeout: nanoseconds(plan.timeout),
@@ -205,25 +208,23 @@ impl<Protocol: Exchange> Worker<Protocol> {
         }
     }
 
-    /// Measuring begins. In a closed loop what is on its way will be counted, in an open one what should start from now on.
+    /// Measuring begins. In a closed loop what is on its way will be counted, in an open one, and of a number of requests, what starts
+    /// from now on.
     fn begin(&mut self, run: &RunShared<'_>) {
         self.is_measuring = true;
         self.tally.begin();
         self.cost_before = (cost::thread_cpu(), own_thread_waited());
-        let mut on_their_way = 0;
         if run.plan.is_open() {
             // What is still to be sent of the warm-up would keep the server busy with what is not counted.
             for lane in &mut self.lanes {
                 lane.skip_to(run.begin);
             }
-        } else {
+        } else if run.plan.requests.is_none() {
             for one in &self.connections {
                 self.tally.counts.requests += one.exchange.gone_out() as u64;
-                on_their_way += (one.sent.len() + usize::from(one.claim.is_some())) as u64;
             }
         }
-        self.to_finish = self.share;
-        self.to_send = self.share.saturating_sub(on_their_way);
+        (self.to_finish, self.to_send) = (self.share, self.share);
         if self.next_tick <= run.begin {
             self.next_tick = run.begin + nanoseconds(TICK);
         }
@@ -257,11 +258,11 @@ impl<Protocol: Exchange> Worker<Protocol> {
         self.next_look = next.max(now + LOOK);
     }
 
-    /// Whether what became of a request is counted: in an open loop if it should have started in the measured time, in
-    /// a closed one if it ends in it.
+    /// Whether what became of a request is counted: in an open loop, and of a number of requests, if it should have started in
+    /// the measured time, else if it ends in it.
     #[inline]
     fn counts(&self, run: &RunShared<'_>, due: u64) -> bool {
-        !(self.is_measuring && run.plan.is_open() && due < run.begin)
+        !self.is_measuring || due >= run.begin || !run.plan.is_open() && run.plan.requests.is_none()
     }
 
     /// A request is not waited for any longer: its latency is at least what it has waited, if it counts.
@@ -283,8 +284,11 @@ impl<Protocol: Exchange> Worker<Protocol> {
 
     /// Takes the right to send a request; none is left near the end of a counted run.
     #[inline]
-    fn may_send(&mut self) -> bool {
+    fn may_send(&mut self, now: u64) -> bool {
         let may_send = self.to_send > 0;
+        if self.is_measuring && self.first == u64::MAX {
+            (self.first, self.cost_before) = (now, (cost::thread_cpu(), own_thread_waited()));
+        }
         self.to_send -= u64::from(may_send);
         may_send
     }

@@ -47,7 +47,7 @@ fn searched(guess: f64, mut holds: impl FnMut(f64) -> bool) -> (Option<(f64, Con
     let found = search::search(guess, |rate, _| {
         trials += 1;
         assert!(trials <= 90);
-        Ok::<_, ()>(holds(rate))
+        Ok::<_, ()>(Some(holds(rate)))
     });
     (found.expect("no trial ends it"), trials)
 }
@@ -126,6 +126,126 @@ fn a_rate_that_held_once_by_luck_is_not_reported() {
 fn a_server_that_holds_nothing_ends_the_search() {
     let (found, _) = search(Server { bad_luck: 1.0, ..CEILING }, 1_000.0, &mut Rng::with_seed(0));
     assert_eq!(found, None);
+}
+
+#[test]
+fn trials_in_which_the_generator_was_late_say_nothing_about_the_rate() {
+    for (late_share, at_least) in [(0.05, 200), (0.1, 200), (0.2, 100), (0.5, 0), (1.0, 0)] {
+        let (mut told, mut longest) = (0, 0);
+        for seed in 0..200 {
+            let (mut random, mut trials, mut late) = (Rng::with_seed(seed << 20), 0, 0);
+            let found = search::search(TRUE * 1.5, |rate, _| {
+                if late >= LATE {
+                    return Err(());
+                }
+                trials += 1;
+                let is_late = random.f64() < late_share;
+                late += usize::from(is_late);
+                Ok((!is_late).then_some(rate <= TRUE))
+            });
+            longest = longest.max(trials);
+            let Ok(Some((rate, confirmed))) = found else { continue };
+            told += 1;
+            assert_eq!(confirmed, Confirmed { held: FURTHER, of: FURTHER });
+            assert!(rate <= TRUE, "{late_share} {seed}: {rate}");
+        }
+        assert!(told >= at_least, "{told} of 200 where {late_share} are late, {longest} trials at the most");
+        assert!(late_share < 1.0 || longest == LATE as u32, "{longest}");
+        assert!(longest <= if late_share < 0.5 { 90 } else { 60 }, "{late_share}: {longest}");
+    }
+    // A generator that cannot send so much: what it can is found, as it would be of a server.
+    let found = search::search(TRUE, |rate, _| Ok::<_, ()>((rate <= 900.0).then_some(true)));
+    let (rate, _) = found.expect("no trial ends it").expect("there is one");
+    assert!((880.0..=900.0).contains(&rate), "{rate}");
+}
+
+/// A trial of this rate: `+` held, `-` did not, `?` the generator was late; behind `!` they are further ones.
+fn trials(of: &[(f64, &'static str)]) -> Vec<Tried> {
+    let of_rate = |&(rate, marks): &(f64, &'static str)| {
+        let is_further = marks.starts_with('!');
+        marks.trim_start_matches('!').chars().map(move |mark| {
+            let miss = match mark {
+                '+' => None,
+                '-' => Some("p99 was 60ms".to_owned()),
+                _ => Some("it sent late".to_owned()),
+            };
+            Tried { rate, is_further, is_late: mark == '?', miss, ..Tried::default() }
+        })
+    };
+    of.iter().flat_map(of_rate).collect()
+}
+
+#[test]
+fn what_is_said_of_a_search_is_what_its_trials_were() {
+    let all = Some(Confirmed { held: 15, of: 15 });
+    let confirmed = "!+++++++++++++++";
+    for (confirmed, of, said) in [
+        (
+            all,
+            &[(1e3, "+"), (1e3, confirmed)][..],
+            "At least 1,000 requests/s hold, in 15 of 15 further trials; no trial above it failed",
+        ),
+        (
+            all,
+            &[(2e3, "--"), (1e3, "+"), (1e3, confirmed)],
+            "1,000 requests/s hold, in 15 of 15 further trials; at 2,000 p99 was 60ms",
+        ),
+        // One that held the second time is not told as one that does not hold.
+        (
+            all,
+            &[(2e3, "-+"), (2e3, "!+-+-"), (1e3, confirmed)],
+            "1,000 requests/s hold, in 15 of 15 further trials; 2,000 held in 3 of 6 trials: p99 was 60ms",
+        ),
+        (
+            all,
+            &[(2e3, "??"), (1e3, "?+"), (1e3, confirmed)],
+            "At least 1,000 requests/s hold, in 15 of 15 further trials; at 2,000 it sent late",
+        ),
+        (
+            None,
+            &[(1e3, "-+"), (1e3, "!++?")],
+            "1,000 requests/s held in 3 of 4 trials, which is not confirmed: there are no more trials",
+        ),
+        (
+            None,
+            &[(1e3, "+"), (1e3, "!+????????????????????")],
+            "1,000 requests/s held in 2 of 2 trials, which is not confirmed: the generator was late in 20 of 22 \
+             trials, which say nothing about the server; a quieter machine tells, or one of its own for the generator",
+        ),
+    ] {
+        assert_eq!(conclusion(1e3, confirmed, &trials(of), false), said);
+    }
+    let stopped = conclusion(1e3, None, &trials(&[(1e3, "++")]), true);
+    assert_eq!(
+        stopped,
+        "1,000 requests/s held in 2 of 2 trials, which is not confirmed: the search was stopped"
+    );
+    assert_eq!(
+        nothing(&trials(&[(2e3, "--"), (1e3, "?--")])),
+        "no rate held, not even 1,000 requests/s: p99 was 60ms"
+    );
+    let late = "unknown: the generator was late in 20 of 22 trials, which say nothing about the server";
+    assert!(nothing(&trials(&[(1e3, "--????????????????????")])).starts_with(late));
+    // A rate that failed once and then held may be confirmed; one that failed twice of its further trials may not.
+    let open = |marks| is_open(&trials(&[(1e3, "-+"), (1e3, marks)]), 1e3);
+    assert_eq!([open("!+-???"), open("!+-+-")], [true, false]);
+    assert!(!is_open(&trials(&[(1e3, "+"), (900.0, "!--")]), 1e3), "a lower one could not be confirmed");
+}
+
+#[test]
+fn errors_of_a_server_that_a_late_generator_sent_bunches_are_not_the_rates() {
+    let judged = |limits: Option<&str>, busiest_thread| {
+        let mut outcome = samples::open();
+        outcome.counts.errors.status = outcome.counts.answers;
+        outcome.generator.limits = limits.map(str::to_owned);
+        outcome.generator.busiest_thread = busiest_thread;
+        let miss = Goal { p99: None, errors: 0.001 }.judge(&outcome).expect("half are errors");
+        miss.is_generators
+    };
+    assert_eq!(
+        [judged(None, 0.1), judged(Some("late"), 0.1), judged(Some("busy"), 0.95)],
+        [false, true, false]
+    );
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::party::Whose;
 use crate::peer::Party;
 use crate::progress::Live;
 use crate::report::CLOSES;
-use crate::report::quantity::Quantity;
+use crate::report::quantity::{Quantity, plural};
 use crate::step::{Fact, MICRO, Step};
 use crate::stop::{CutShort, Stop};
 use crate::target::resolve;
@@ -145,7 +145,10 @@ fn announced(climbed: &Climbed, course: &Course) -> String {
     };
     let steps = course.stops.iter().map(|(step, _)| *step);
     let (stops, connections) = (steps.len(), course::told(climbed.connections, climbed.threads, steps));
-    format!("{stops} measurements of {usual}{longer}, on {connections}; about {whole} in all.")
+    format!(
+        "{} of {usual}{longer}, on {connections}; about {whole} in all.",
+        plural(stops as u64, "measurement")
+    )
 }
 
 /// One measurement of the course: which of how many, and what.
@@ -168,8 +171,8 @@ fn turn(bench: &mut Bench<'_>, (number, of): (usize, usize), pair: Pair) -> Resu
     let none = round.as_ref().filter(|round| pair.0 == Step::Alone && round.outcome.counts.answers == 0);
     if let Some(round) = none {
         return Err(Unmeasured::Because(format!(
-            "the API alone gave not one right answer on {} connections ({}), so there is nothing to compare with",
-            bench.climbed.connections,
+            "the API alone gave not one right answer on {} ({}), so there is nothing to compare with",
+            plural(bench.climbed.connections.into(), "connection"),
             trouble::told(&round.outcome.counts.errors)
         )));
     }

@@ -4,6 +4,7 @@
 //! that slows down falls on the same step each time. The API alone is never the first: whatever is cold then would be the API's.
 
 use super::chance::FEWEST;
+use crate::party::SHORTEST;
 use crate::peer::Party;
 use crate::report::quantity::plural;
 use crate::step::running::Running;
@@ -64,9 +65,8 @@ const START: f64 = 0.12;
 /// What Varnish takes besides: it compiles its configuration.
 const VARNISH: f64 = 1.2;
 
-/// A measurement is no shorter than this, and no longer unless asked for: more rounds tell more than longer ones, whose noise is mostly
-/// that of the machine from one to the next. Who used which CPU is looked at every 250 ms, and is to be seen twice.
-const SHORTEST: f64 = 0.45;
+/// A measurement is no longer than this unless asked for: more rounds tell more than longer ones, whose noise is mostly
+/// that of the machine from one to the next.
 const LONGEST: f64 = 3.0;
 
 /// Shorter ones are taken only where fewer rounds do not fit either.
@@ -170,7 +170,7 @@ pub fn lay_out(pairs: &[Pair], wish: Wish, around: Around, fallback: Option<&str
     usual
         .map(|rounds| of_rounds(rounds, USUAL))
         .find(|course| course.whole <= wish.limit)
-        .unwrap_or_else(|| of_rounds(wish.rounds.unwrap_or(FEWEST), SHORTEST))
+        .unwrap_or_else(|| of_rounds(wish.rounds.unwrap_or(FEWEST), SHORTEST.as_secs_f64()))
 }
 
 /// Connections where the user names none: what wrk's users take, and fewer in front of an API so slow that more would only

@@ -5,7 +5,7 @@
 use super::result::{Climbed, Measure, Round, wrong};
 use crate::outcome::Errors;
 use crate::rank::median;
-use crate::report::quantity::{Count, Number, Share, Time, Times, seconds};
+use crate::report::quantity::{Count, Number, Share, Time, Times, numbered, plural, seconds};
 use crate::step::{Fact, Step};
 use crate::verdict::{Once, Run, late_rest};
 
@@ -41,10 +41,10 @@ pub(super) fn breaks(climbed: &Climbed) -> Option<String> {
         }
         _ => format!("{} of the requests got no correct answer ({})", Share(share), told(&figures.errors)),
     };
-    let (connections, rate) = (climbed.connections, Number(figures.rate.median));
+    let (connections, rate) = (plural(climbed.connections.into(), "connection"), Number(figures.rate.median));
     let after = if figures.errors.body > 0 { " and after it" } else { "" };
     Some(format!(
-        "The API breaks under this load, with nothing in front of it: on {connections} connections {what}, and it gives {rate} correct \
+        "The API breaks under this load, with nothing in front of it: on {connections} {what}, and it gives {rate} correct \
          answers per second. It answered the few single requests before the load{after} correctly. Look at that first; -c sets the \
          number of connections."
     ))
@@ -129,11 +129,12 @@ fn waits(climbed: &Climbed) -> Option<String> {
     if !is_idle || once <= 0.0 || (figures.p50 as f64) < WAITED * once * 1e6 {
         return None;
     }
-    let (once, most, at_once) = (seconds(once), Time(figures.p50 as f64), Times(at_once));
-    let connections = climbed.connections;
+    let (once, most) = (seconds(once), Time(figures.p50 as f64));
+    let (at_once, connections) =
+        (numbered(Times(at_once), "request"), plural(climbed.connections.into(), "connection"));
     Some(format!(
-        "One request takes {once}, but on {connections} connections half of the API's own answers take {most} or more, although it \
-         works on {at_once} requests at once (Little's law) and nobody is out of CPU. It waits for something that shows only under \
+        "One request takes {once}, but on {connections} half of the API's own answers take {most} or more, although it \
+         works on {at_once} at once (Little's law) and nobody is out of CPU. It waits for something that shows only under \
          load: a lock, a limit, a pool that is too small. The factors below measure mostly this wait."
     ))
 }

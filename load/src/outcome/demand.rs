@@ -71,7 +71,8 @@ pub struct StageOutcome {
     pub answered: f64,
     /// Errors in these.
     pub errors: u64,
-    /// The longest of the 99th percentiles of its slices, microseconds.
+    /// The longest of the 99th percentiles of its slices, microseconds. What had no answer in time, or at the end, is in them with the
+    /// time that it had waited.
     pub p99: u64,
 }
 

@@ -72,7 +72,7 @@ kinds! {
     #[serde(default)]
     redirect, Redirect, "redirect", "a redirect that is one too many, or leads to another server";
     /// A whole answer with a status that was not expected.
-    status, Status, "status", "a whole answer with a status that was not expected";
+    status, Status, "status", "the answer has a status that was not expected";
     /// A whole answer with a body that was not expected.
-    body, Body, "body", "a whole answer with a body that was not expected";
+    body, Body, "body", "the answer has a body that was not expected";
 }

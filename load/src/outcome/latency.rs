@@ -18,7 +18,7 @@ pub struct Latency {
     pub mean: f64,
     /// The standard deviation.
     pub deviation: f64,
-    /// The least.
+    /// The least of an answer; 0: none came.
     pub min: u64,
     /// The most.
     pub max: u64,
@@ -40,9 +40,8 @@ fn all() -> f64 {
 }
 
 /// The highest percentile of those told up to which all are known, see [`Latency::known_to`]; 0: none is.
-fn known_to(histogram: &Histogram<u64>, unfinished: &Histogram<u64>) -> f64 {
-    let mut answers = histogram.clone();
-    if unfinished.is_empty() || answers.subtract(unfinished).is_err() {
+fn known_to(histogram: &Histogram<u64>, answers: &Histogram<u64>) -> f64 {
+    if answers.len() == histogram.len() {
         return all();
     }
     let is_known = |percent: f64| {
@@ -72,13 +71,16 @@ impl Latency {
 
     /// The same where these of the histogram's durations are of requests that had no answer yet.
     pub fn with_unfinished(histogram: &Histogram<u64>, unfinished: &Histogram<u64>) -> Self {
+        let mut answers = histogram.clone();
+        // It fails where there are more of these than of all, which cannot be.
+        _ = answers.subtract(unfinished);
         Latency {
             mean: thousandths(histogram.mean()),
             deviation: thousandths(histogram.stdev()),
-            min: histogram.min(),
+            min: answers.min(),
             max: histogram.max(),
             percentiles: PERCENTILES.map(|percent| (percent, value(histogram, percent))).into(),
-            known_to: known_to(histogram, unfinished),
+            known_to: known_to(histogram, &answers),
             histogram: histogram::encode(histogram),
         }
     }
@@ -165,5 +167,13 @@ mod tests {
         // A queue that grows: as many wait as have waited, from nothing on.
         assert_eq!(known_to(&of((1..=1_000).map(|n| n * 100)), &of((1..=500).map(|n| n * 200))), 0.0);
         assert_eq!(known_to(&of([].into_iter()), &of([5].into_iter())), 0.0);
+    }
+
+    #[test]
+    fn the_least_is_that_of_an_answer_and_not_of_what_has_hardly_waited() {
+        let (all, waiting) = (of([5, 20_000, 30_000].into_iter()), of([5].into_iter()));
+        let latency = Latency::with_unfinished(&all, &waiting);
+        assert_eq!((latency.min / 100, latency.max / 100), (200, 300));
+        assert_eq!(Latency::with_unfinished(&waiting, &waiting).min, 0, "no answer came");
     }
 }

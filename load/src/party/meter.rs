@@ -17,6 +17,11 @@ pub const GENERATOR: &str = "generator";
 /// Looks that follow faster are left out: looking costs CPU itself.
 const BETWEEN: Duration = Duration::from_millis(250);
 
+/// The shortest run in which everybody is looked at twice.
+pub const SHORTEST: Duration = Duration::from_millis(450);
+/// What is said of one in which nobody was.
+pub const TOO_SHORT: &str = "The run was too short to show who used which CPU; -d 2s is long enough.";
+
 /// Before its end a run is looked at no more.
 const MOMENT: Duration = Duration::from_millis(60);
 

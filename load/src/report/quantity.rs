@@ -121,7 +121,14 @@ fn thousands(value: u64) -> String {
 
 /// `one` or more after its number: `1 connection`, `12 connections`.
 pub fn plural(value: u64, one: &str) -> String {
-    format!("{} {one}{}", thousands(value), if value == 1 { "" } else { "s" })
+    numbered(Count(value), one)
+}
+
+/// The same behind any quantity: `1.3 requests`.
+pub fn numbered(quantity: Quantity, one: &str) -> String {
+    let told = quantity.to_string();
+    let s = if told == "1" { "" } else { "s" };
+    format!("{told} {one}{s}")
 }
 
 /// When, in UTC: `2026-11-21 17:30:05 UTC`, from milliseconds since 1970.
@@ -174,6 +181,10 @@ mod tests {
         assert_eq!(told, ["0 %", "0.0013 %", "0.23 %", "7.4 %", "48 %", "98.6 %", "100 %", "under 0.0001 %"]);
         assert_eq!(format!("{:>8}|{:<6}|", Time(1e3), Number(7.0)), "     1ms|7     |");
         assert_eq!([plural(1, "run"), plural(1_200, "run")], ["1 run", "1,200 runs"]);
+        assert_eq!(
+            [0.44, 0.999, 1.0, 1.3].map(|times| numbered(Times(times), "request")),
+            ["0.44 requests", "1 request", "1 request", "1.3 requests"]
+        );
     }
 
     #[test]

@@ -114,8 +114,8 @@ pub(super) fn facts(outcome: &Outcome) -> Vec<Named> {
 
 fn counted(outcome: &Outcome) -> MaybeFacts<3> {
     let counts = &outcome.counts;
-    let [answers, requests, unfinished, due] =
-        [counts.answers, counts.requests, counts.unfinished, outcome.due()].map(Count);
+    let (answers, requests) = (plural(counts.answers, "answer"), plural(counts.requests, "request"));
+    let [unfinished, due] = [counts.unfinished, outcome.due()].map(Count);
     let (under_way, took) = (under_way(outcome), seconds(outcome.seconds));
     let [read, bodies, written] =
         [counts.bytes_read, counts.bytes_body, counts.bytes_written].map(|bytes| Bytes(bytes as f64));
@@ -125,7 +125,7 @@ fn counted(outcome: &Outcome) -> MaybeFacts<3> {
         "{unfinished} of {due} requests due ({share}) had no answer at the end; each counts in the latency with its wait so far"
     );
     [
-        (true, "Requests", format!("{answers} answers to {requests} requests{under_way} in {took}")),
+        (true, "Requests", format!("{answers} to {requests}{under_way} in {took}")),
         (
             true,
             "Bytes",
@@ -343,7 +343,7 @@ pub(super) fn statistics(outcome: &Outcome) -> FigureTable {
     let latency = |name: &str, latency: &Latency| {
         let time = |microseconds: f64| if_any(!latency.is_empty(), microseconds);
         let [mean, deviation] = [latency.mean, latency.deviation].map(time);
-        let [most, least] = [latency.max, latency.min].map(|microseconds| time(microseconds as f64));
+        let (most, least) = (time(latency.max as f64), if_any(latency.min > 0, latency.min as f64));
         let within = within_deviation(latency).map_or(Unknown, Share);
         row(name, [mean, deviation, most, within, least])
     };
@@ -395,11 +395,16 @@ pub(super) fn percentiles(outcome: &Outcome) -> FigureTable {
 
 /// What went wrong, each kind with its meaning.
 pub(super) fn errors(outcome: &Outcome) -> FigureTable {
+    let counts = &outcome.counts;
+    let failing = || counts.statuses.iter().filter(|(status, _)| **status >= 400);
+    // Other statuses may have been refused (`--status`), and these may have been asked for.
+    let are_all = failing().map(|(_, number)| number).sum::<u64>() == counts.errors.status;
+    let statuses = failing().map(|(status, _)| status.to_string()).collect::<Vec<_>>().join(", ");
     let cells = |(kind, number, meaning): (&str, u64, &str)| {
-        row(kind, [Count(number).to_string(), meaning.to_owned()])
+        let which = if are_all && kind == "status" { format!(" {statuses}") } else { String::new() };
+        row(format!("{kind}{which}"), [Count(number).to_string(), meaning.to_owned()])
     };
-    let kinds = outcome.counts.errors.found();
-    FigureTable::of("Errors by kind", &["Requests", "Meaning"], &[2], kinds.map(cells))
+    FigureTable::of("Errors by kind", &["Requests", "Meaning"], &[2], counts.errors.found().map(cells))
 }
 
 /// Each stage with what came of it.
@@ -408,12 +413,17 @@ pub(super) fn stages(outcome: &Outcome) -> FigureTable {
         Some(ScheduleOutcome::Stages(stages)) => stages.as_slice(),
         _ => &[],
     };
-    let cells = |stage: &StageOutcome| {
-        let p99 = if_any(stage.p99 > 0, stage.p99 as f64);
-        row(Number(stage.rate), [seconds(stage.seconds), Number(stage.answered), Count(stage.errors), p99])
+    // What had no answer at the end has waited in the last one that has any time, what was given up in any with errors.
+    let (counts, last) = (&outcome.counts, stages.iter().rposition(|stage| stage.p99 > 0));
+    let cells = |(place, stage): (usize, &StageOutcome)| {
+        let is_cut = counts.unfinished > 0 && last == Some(place);
+        let is_least = if is_cut || counts.errors.timeout > 0 && stage.errors > 0 { "≥ " } else { "" };
+        let p99 = format!("{is_least}{}", if_any(stage.p99 > 0, stage.p99 as f64));
+        let cells = [seconds(stage.seconds), Number(stage.answered), Count(stage.errors)];
+        row(Number(stage.rate), cells.map(|cell| cell.to_string()).into_iter().chain([p99]))
     };
-    let head = ["Within", "Answered/s", "Errors", "99% at most"];
-    FigureTable::of("Stages, to requests/s", &head, &[], stages.iter().map(cells))
+    let head = ["Within", "Answered/s", "Errors", "Longest 99%"];
+    FigureTable::of("Stages, to requests/s", &head, &[], stages.iter().enumerate().map(cells))
 }
 
 /// What became of the requests for each URL, so many at the most by themselves, where there are several.

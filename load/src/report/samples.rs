@@ -150,9 +150,8 @@ pub(crate) fn searched() -> Outcome {
         rate,
         answered: rate * 0.998,
         p99,
-        error_share: 0.0,
-        is_further: false,
         miss: miss.map(str::to_owned),
+        ..Tried::default()
     };
     let search = SearchOutcome {
         goal: Goal { p99: Some(50_000), errors: 0.001 },

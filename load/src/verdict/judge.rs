@@ -10,7 +10,7 @@ use super::facts::{Facts, MOST, Watched};
 use super::once::LONGER;
 use super::{Evidence, Limit, Verdict};
 use crate::outcome::ALWAYS;
-use crate::report::quantity::{Bytes, Number, Share, seconds};
+use crate::report::quantity::{Bytes, Number, Share, numbered, seconds};
 
 /// Of a hundred requests the 99th percentile is about one: where more fail, the figures are not those of answers alone.
 const FAILING: f64 = 0.01;
@@ -122,10 +122,11 @@ fn waits_its_turn(facts: &Facts<'_>) -> Option<String> {
     let at_once = facts.worked_on().filter(|at_once| *at_once * LONGER >= 1.0)?.round().max(1.0);
     let ([alone, latency], rate, all) =
         ([once.mean, run.latency].map(seconds), Number(run.rate), run.connections);
-    let (worked_on, waiting) = (Number(at_once), Number((f64::from(all) - at_once).max(0.0)));
+    let (worked_on, waiting) =
+        (numbered(Number(at_once), "request"), Number((f64::from(all) - at_once).max(0.0)));
     Some(format!(
         "A single request takes {alone}; under load an answer takes {latency}, because it waits its turn. {rate} per second at {alone} \
-         each is {worked_on} requests at once (Little's law): the API works on that many, and the other {waiting} of {all} wait."
+         each is {worked_on} at once (Little's law): the API works on that many, and the other {waiting} of {all} wait."
     ))
 }
 

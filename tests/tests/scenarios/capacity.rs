@@ -176,7 +176,7 @@ fn ctrl_c_after_the_first_row_tells_that_row() {
     let output = std::fs::File::create(folder.join("output")).expect("own directory");
     let mut command = Command::new(binary());
     command.args(["capacity", "--sleep", "20ms,3h", "--at-once", "8", "-c", "8"]);
-    command.args(["--rounds", "4", "--duration", "300ms", "--warm-up", "100ms"]);
+    command.args(["--rounds", "4", "--duration", "450ms", "--warm-up", "100ms"]);
     command.arg("--json").arg(folder.join("capacity.json")).stdin(Stdio::null()).stdout(output);
     let log = std::fs::File::create(folder.join("log")).expect("own directory");
     let mut running = Running::start(command.stderr(log)).expect("the binary runs");

@@ -50,7 +50,7 @@ fn ladder(origin: &Origin, more: &[&str]) -> Told {
 fn of_rounds(rounds: &str, origin: &Origin, more: &[&str]) -> Told {
     let prefix = Prefix::new();
     let (url, file) = (format!("http://{}/page", origin.address()), prefix.join("ladder.json"));
-    let output = command(&["ladder", &url, "--rounds", rounds, "-d", "400ms", "-c", "4"])
+    let output = command(&["ladder", &url, "--rounds", rounds, "-d", "450ms", "-c", "4"])
         .args(more)
         .arg("--json")
         .arg(&file)
@@ -462,7 +462,7 @@ fn an_interrupted_ladder_tells_what_it_has_measured() {
     let (url, folder) = (format!("http://{}/", origin.address()), Prefix::new());
     let (json, page) = (folder.join("ladder.json"), folder.join("ladder.html"));
     let mut command =
-        command(&["ladder", &url, "--steps", "alone,quiet,memory", "-d", "300ms", "--rounds", "100"]);
+        command(&["ladder", &url, "--steps", "alone,quiet,memory", "-d", "450ms", "--rounds", "100"]);
     let output = std::fs::File::create(folder.join("output")).expect("own directory");
     command.arg("--json").arg(&json).arg("--html").arg(&page).stdout(output).stderr(Stdio::null());
     let mut running = Running::start(&mut command).expect("the binary runs");
@@ -489,7 +489,7 @@ fn underway(folder: &Prefix, url: &str, party: &str) -> (Running, Vec<u32>) {
     let mut command = command(&["ladder", url, "--steps", "headers", "-c", "2"]);
     match party {
         "millstream" => command.args(["-d", "60s"]),
-        peer => command.args(["-d", "300ms", "--rounds", "100", "--against", peer]),
+        peer => command.args(["-d", "450ms", "--rounds", "100", "--against", peer]),
     };
     command.env("TMPDIR", folder.path()).stdout(Stdio::null()).stderr(Stdio::null());
     let running = Running::start(&mut command).expect("the binary runs");

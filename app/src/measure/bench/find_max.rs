@@ -9,7 +9,7 @@ use millstream_load::outcome::{Goal, Outcome, Tried};
 use millstream_load::plan::Plan;
 use millstream_load::progress::Live;
 use millstream_load::report;
-use millstream_load::report::quantity::{Rate, Time};
+use millstream_load::report::quantity::{Count, Rate, Time};
 use std::sync::atomic::AtomicBool;
 
 /// The most that may be errors where nothing is said.
@@ -43,12 +43,42 @@ pub(super) fn search(
     Ok(Some(best))
 }
 
-/// `     8,000/s  held            p99 1.2ms`.
+/// `     8,000/s  held            p99 1.2ms, 3 under way at the end (12 allowed for)`.
 fn line(trial: &Tried) -> String {
     let (rate, p99) = (Rate(trial.rate), Time(trial.p99 as f64));
-    let held = if trial.is_further { "held again" } else { "held" };
-    match &trial.miss {
-        None => format!("{rate:>14}  {held:<14}  p99 {p99}\n"),
-        Some(miss) => format!("{rate:>14}  did not hold    {miss}\n"),
+    let (what, why) = match &trial.miss {
+        None if trial.is_further => ("held again", format!("p99 {p99}")),
+        None => ("held", format!("p99 {p99}")),
+        Some(miss) if trial.is_late => ("says nothing", miss.clone()),
+        Some(miss) => ("did not hold", miss.clone()),
+    };
+    let under_way = match trial.under_way {
+        0 => String::new(),
+        under_way => {
+            let [under_way, allowed] = [under_way, trial.under_way_allowed].map(Count);
+            format!(", {under_way} under way at the end ({allowed} allowed for)")
+        }
+    };
+    format!("{rate:>14}  {what:<14}  {why}{under_way}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_says_what_was_under_way_and_what_of_it_is_allowed_for() {
+        let held = Tried {
+            rate: 8_000.0,
+            p99: 1_200,
+            is_further: true,
+            under_way: 3,
+            under_way_allowed: 12,
+            ..Tried::default()
+        };
+        let words = "p99 1.2ms, 3 under way at the end (12 allowed for)\n";
+        assert_eq!(line(&held), format!("       8,000/s  held again      {words}"));
+        let late = Tried { is_late: true, under_way: 0, miss: Some("it was late".to_owned()), ..held };
+        assert_eq!(line(&late), "       8,000/s  says nothing    it was late\n");
     }
 }

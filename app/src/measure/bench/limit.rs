@@ -7,9 +7,6 @@ use millstream_load::plan::{Mode, Plan, Schedule};
 use millstream_load::progress::Progress;
 use millstream_load::verdict::{self, Evidence, Once, late_rest};
 
-/// What is said of a run that nobody could be watched in.
-const TOO_SHORT: &str = "The run was too short to show what limits it; -d 2s is long enough.";
-
 /// Why nothing was watched.
 pub(super) fn unwatched(plan: &Plan, outcome: &Outcome) -> String {
     let Mode::Open { .. } = plan.mode else {
@@ -66,7 +63,7 @@ impl Watch {
             return None;
         }
         if found.seconds <= 0.0 {
-            return Some(TOO_SHORT.to_owned());
+            return Some(party::TOO_SHORT.to_owned());
         }
         let evidence = Evidence { direct: self.direct, ..Evidence::of(outcome, &found, self.is_local) };
         let late = self.direct.and_then(|once| late_rest(&evidence.top, &once));

@@ -68,7 +68,9 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
         connections,
         threads: flags.threads.map_or_else(|| threads(connections), narrow),
         mode: mode(flags, schedule.as_ref())?,
-        warm_up: flags.warm_up.unwrap_or_else(|| warm_up(duration.filter(|_| schedule.is_none()))),
+        warm_up: flags
+            .warm_up
+            .unwrap_or_else(|| warm_up(duration.filter(|_| schedule.is_none() && flags.requests.is_none()))),
         duration,
         requests: flags.requests,
         keep_alive: !flags.no_keep_alive,
@@ -93,8 +95,11 @@ fn duration(flags: &Load, schedule: Option<&Schedule>) -> Option<Duration> {
 fn mode(flags: &Load, schedule: Option<&Schedule>) -> Result<Mode, String> {
     let mean = schedule.map(|schedule| schedule.requests() / schedule.duration().as_secs_f64());
     if mean.is_some_and(|mean| !(mean > 0.0 && mean.is_finite())) {
-        return Err("nothing is ever due: no stage has a rate and a length, or the log has one moment only"
-            .to_owned());
+        let why = match schedule {
+            Some(Schedule::Log { .. }) => "all requests of the log have the same moment",
+            _ => "no stage of --stages has a length and a rate, at its start or its end: write 10s:100",
+        };
+        return Err(format!("nothing is ever due: {why}"));
     }
     Ok(mean.or(flags.rate).map_or(Mode::Closed, |rate| Mode::Open { rate, arrivals: arrivals(flags) }))
 }
@@ -268,10 +273,10 @@ fn replayed(flags: &Load, file: &Path) -> Result<Asked, String> {
         return Err(format!("{name} has no GET or HEAD request{timed} to replay"));
     }
     end::tell(&format!(
-        "replaying {} requests of the log, {} of them distinct; skipping {} lines",
-        replay.order.len(),
+        "replaying {} of the log, {} of them distinct; skipping {}",
+        plural(replay.order.len() as u64, "request"),
         replay.requests.len(),
-        replay.skipped
+        plural(replay.skipped, "line")
     ));
     if replay.is_cut {
         end::tell(&format!("only the first {} of the log are used", plural(replay::LINES, "line")));
@@ -291,4 +296,42 @@ fn replayed(flags: &Load, file: &Path) -> Result<Asked, String> {
         })
         .collect();
     Ok((asks, replay.order, moments))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        load: Load,
+    }
+
+    fn planned(line: &str) -> Result<Plan, String> {
+        let words = ["bench"].into_iter().chain(line.split(' ')).chain(["http://127.0.0.1:1/"]);
+        plan(&Line::try_parse_from(words).expect("it is a command line").load)
+    }
+
+    #[test]
+    fn a_number_of_requests_has_no_warm_up_but_the_one_that_is_asked_for() {
+        for (line, milliseconds) in [
+            ("-d 5s", 500),
+            ("-d 60s", 1_000),
+            ("-n 3", 0),
+            ("-n 3 -d 5s", 0),
+            ("-n 3 --warm-up 40ms", 40),
+            ("--stages 1s:5", 0),
+        ] {
+            let warm_up = planned(line).map(|plan| plan.warm_up);
+            assert_eq!(warm_up, Ok(Duration::from_millis(milliseconds)), "{line}");
+        }
+    }
+
+    #[test]
+    fn stages_in_which_nothing_is_due_are_told_as_stages() {
+        let why = planned("--stages 0s:0").map(|plan| plan.warm_up).expect_err("nothing is due");
+        assert!(why.starts_with("nothing is ever due: no stage of --stages has"), "{why}");
+    }
 }

@@ -29,7 +29,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
             connection.free_since = now;
             return self.list(number);
         } else if !is_kept {
-            if !self.may_send() {
+            if !self.may_send(now) {
                 return;
             }
             self.connections[number].claim = Some(now);
@@ -155,7 +155,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
                 let due = self.due(run, place, now);
                 due.inspect(|due| self.take_due(run, place, *due))
             }
-            None => self.may_send().then_some(now),
+            None => self.may_send(now).then_some(now),
         };
         if let Some(due) = missed {
             self.fail(run, due, None, how);

@@ -31,7 +31,9 @@ impl<Protocol: Exchange> Worker<Protocol> {
                 Ok(length) => {
                     let may_have_more = is_ending || stream.may_have_more(length, self.buffer.len());
                     let now = run.now();
-                    self.tally.counts.bytes_read += length as u64;
+                    let oldest = self.connections[number].sent.front();
+                    let is_counted = oldest.is_none_or(|sent| self.counts(run, sent.due));
+                    self.tally.counts.bytes_read += if is_counted { length as u64 } else { 0 };
                     if !self.take(run, number, length, now) {
                         return;
                     }
@@ -185,8 +187,8 @@ impl<Protocol: Exchange> Worker<Protocol> {
             if run.plan.is_open() {
                 self.lanes[lane].returned.push_back(sent.due);
             }
-            // What an open loop sent before measuring is of nobody's number.
-            if !run.plan.is_open() || sent.due >= run.begin {
+            // What was sent before measuring is of nobody's number.
+            if sent.due >= run.begin {
                 self.to_send = self.to_send.saturating_add(1);
             }
         }

@@ -19,6 +19,8 @@ pub(in crate::drive) struct Report {
     pub(in crate::drive) cpu: u64,
     /// What became of its time.
     pub(in crate::drive) share: Share,
+    /// When measuring began: with the first request where their number is given.
+    pub(in crate::drive) began: u64,
     /// When it stopped.
     pub(in crate::drive) ended: u64,
     pub(in crate::drive) is_out_of_ports: bool,
@@ -43,11 +45,13 @@ impl<Protocol: Exchange> Worker<Protocol> {
         let since = |now: u64, before: u64| if self.is_measuring { now.saturating_sub(before) } else { 0 };
         let cpu = since(cost::thread_cpu(), self.cost_before.0);
         let waited = since(own_thread_waited(), self.cost_before.1);
-        let time = ended.saturating_sub(run.begin).max(1) as f64;
+        let began = run.plan.requests.map_or(run.begin, |_| self.first.min(ended).max(run.begin));
+        let time = ended.saturating_sub(began).max(1) as f64;
         Report {
             tally: self.tally,
             cpu,
             share: Share { ran: cpu as f64 / time, waited: waited as f64 / time },
+            began,
             ended: ended.max(run.begin),
             is_out_of_ports: self.is_out_of_ports,
             is_interrupted,

@@ -14,7 +14,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
         if let Some(due) = connection.next_hop() {
             self.ask(run, number, due, now);
         } else if !run.plan.is_open() {
-            while self.connections[number].exchange.has_room(run.plan.pipeline) && self.may_send() {
+            while self.connections[number].exchange.has_room(run.plan.pipeline) && self.may_send(now) {
                 self.ask(run, number, now, now);
             }
         } else if !connection.is_listed && connection.exchange.has_room(run.plan.pipeline) {
@@ -77,7 +77,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
     /// That request starts, or has failed to. Only those of the measured time are of the plan's number.
     pub(super) fn take_due(&mut self, run: &RunShared<'_>, lane: usize, due: u64) {
         if due >= run.begin {
-            _ = self.may_send();
+            _ = self.may_send(run.begin);
         }
         let lane = &mut self.lanes[lane];
         if lane.returned.pop_front().is_none()

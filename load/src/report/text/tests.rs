@@ -136,3 +136,48 @@ fn a_url_cannot_command_the_terminal() {
     outcome.generator.limits = Some("\x1b[2J".to_owned());
     assert!(report(&outcome).chars().all(|letter| letter == '\n' || !letter.is_control()));
 }
+
+#[test]
+fn a_status_that_was_not_expected_is_named_where_it_is_known() {
+    let line = |statuses: &[(u16, u64)], status| {
+        let mut outcome = samples::closed();
+        outcome.counts.statuses = statuses.iter().copied().collect();
+        outcome.counts.errors.status = status;
+        let text = report(&outcome);
+        let line = text.lines().find(|line| line.ends_with("the answer has a status that was not expected"));
+        line.unwrap_or(&text)
+            .split_whitespace()
+            .take_while(|word| *word != "the")
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(line(&[(404, 30)], 30), "status 404 30");
+    assert_eq!(line(&[(200, 9), (404, 30), (503, 2)], 32), "status 404, 503 32");
+    // 404 was asked for (`--status 404`), and what came is 200.
+    assert_eq!(line(&[(200, 9), (404, 30)], 9), "status 9");
+}
+
+#[test]
+fn what_had_no_answer_is_the_least_of_a_stage_and_never_the_least_latency() {
+    let stage = |rate| RateStage { duration: Duration::from_secs(5), rate };
+    let mut outcome = samples::open();
+    outcome.schedule = Some(ScheduleOutcome::of(
+        &Schedule::Stages(vec![stage(10.0), stage(20.0), RateStage { duration: Duration::ZERO, rate: 0.0 }]),
+        &outcome.slices,
+    ));
+    let stages = |outcome: &Outcome| {
+        let text = report(outcome);
+        let rows = text.lines().skip_while(|line| !line.contains("Longest 99%")).skip(1).take(3);
+        rows.map(|row| row.contains("≥ ")).collect::<Vec<_>>()
+    };
+    outcome.counts.unfinished = 0;
+    assert_eq!(stages(&outcome), [false, false, false]);
+    outcome.counts.unfinished = 1;
+    assert_eq!(stages(&outcome), [false, true, false], "it has waited in the last stage that has any time");
+    let mut waiting = crate::histogram::empty();
+    waiting.saturating_record(7);
+    outcome.latency = Latency::with_unfinished(&waiting, &waiting);
+    let text = report(&outcome);
+    let latency = text.lines().find(|line| line.trim_start().starts_with("Latency  ")).unwrap_or(&text);
+    assert!(latency.ends_with(" -"), "no answer, no least: {latency}");
+}
