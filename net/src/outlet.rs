@@ -30,6 +30,9 @@ pub trait Inlet: fmt::Debug {
         Poll::Ready(())
     }
 
+    /// Nothing follows what was written, and who reads is to know it; not where it is seen by itself.
+    fn end(&self) {}
+
     /// Whether it is the peer at the other end that keeps the writer waiting, so that the bound on time holds.
     fn waits_for_peer(&self) -> bool;
 
@@ -137,7 +140,10 @@ impl<'s> Outlet<'s> {
     pub fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = match &mut self.to {
             To::Stream(stream) => Pin::new(&mut **stream).poll_shutdown(context),
-            To::Inlet(_) => Poll::Ready(Ok(())),
+            To::Inlet(inlet) => {
+                inlet.end();
+                Poll::Ready(Ok(()))
+            }
         };
         self.bounded(context, shut)
     }

@@ -318,6 +318,10 @@ impl Inlet for Http2Stream {
         if self.carrier.room(&turn, context.waker()) > 0 { Poll::Ready(()) } else { Poll::Pending }
     }
 
+    fn end(&self) {
+        Http2Stream::end(self, None);
+    }
+
     /// For its window, for that of the connection, for the socket, or for its turn, which comes when others have been taken.
     fn waits_for_peer(&self) -> bool {
         true

@@ -8,6 +8,7 @@ use millstream_net::pipe::Pipe;
 use millstream_net::stream::{Hangup, Stream};
 use millstream_net::streams;
 use millstream_net::timer::Deadline;
+use millstream_wire::h2::error_code::ErrorCode;
 use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
@@ -41,6 +42,13 @@ impl End {
             End::Connection(stream, _) => Outlet::new(stream, deadline, timeout),
             End::Stream(stream) => Outlet::into_inlet(&**stream, deadline, timeout),
             End::Inside(inside) => Outlet::into_inlet(&inside.pipe, deadline, timeout),
+        }
+    }
+
+    /// Gives a stream up, so that nobody takes what there was for all; a connection is to be closed.
+    pub fn cancel(&self) {
+        if let End::Stream(stream) = self {
+            stream.reset(ErrorCode::Cancel);
         }
     }
 

@@ -109,6 +109,10 @@ impl<'a> Passing<'a> {
             }
         })
         .await;
+        // A reset of the API is one of the stream (RFC 8441 §5).
+        if outcome.is_err() {
+            client.place().cancel();
+        }
         // What one side still says has nobody left who would take it. A stream that both have ended has ended.
         if !(is_stream && outcome.is_ok()) {
             client.abandon();
@@ -159,9 +163,10 @@ impl Way {
                 self.buffer = buffers::take();
             }
             match from.poll_read_into(context, &mut self.buffer) {
-                // A reset ends a direction as a close does.
-                Poll::Ready(Ok(0) | Err(_)) => self.ended = true,
+                Poll::Ready(Ok(0)) => self.ended = true,
                 Poll::Ready(Ok(_)) => {}
+                // Who was reset takes nothing more either.
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => {
                     rest(&mut self.buffer);
                     // A TLS stream may hold records back until it is flushed.
