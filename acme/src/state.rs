@@ -10,6 +10,9 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+/// Root may open for a user who owns the directory, and is neither led out of it by a link nor held up by a pipe.
+const CAREFUL: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);
+
 /// What a file that is being written is called.
 const UNFINISHED: &str = ".new-";
 /// The longest file that is read, in bytes.
@@ -89,7 +92,8 @@ impl StateDirectory {
     /// The right to write here; nothing while another process has it. What that left unfinished is removed.
     pub(crate) fn lock(&self) -> io::Result<Option<StateLock>> {
         let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(false).mode(0o600).open(self.0.join("lock"))?;
+        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(CAREFUL.bits() as i32);
+        let file = options.open(self.0.join("lock"))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
@@ -106,9 +110,11 @@ impl StateDirectory {
     }
 
     fn read(&self, name: &str) -> Option<String> {
-        // Root may read for a user who owns the directory, and is not led out of it by a link.
-        let no_link = OFlags::NOFOLLOW.bits() as i32;
-        let file = OpenOptions::new().read(true).custom_flags(no_link).open(self.0.join(name)).ok()?;
+        let mut options = OpenOptions::new();
+        let file = options.read(true).custom_flags(CAREFUL.bits() as i32).open(self.0.join(name)).ok()?;
+        if !file.metadata().is_ok_and(|found| found.is_file()) {
+            return None;
+        }
         let mut text = String::new();
         file.take(LONGEST).read_to_string(&mut text).ok()?;
         Some(text)
@@ -127,6 +133,23 @@ impl StateDirectory {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_file_holds_nobody_up() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let state = StateDirectory::make(&folder.path().join("acme_test")).expect("it can be made");
+        let pipe = |name: &str| {
+            rustix::fs::mkfifoat(rustix::fs::CWD, state.0.join(name), rustix::fs::Mode::RWXU)
+                .expect("a pipe");
+        };
+        state.keep_certificate("a", "one").expect("written");
+        let [certificate] = StateDirectory::files(&state.0).try_into().expect("one file");
+        fs::remove_file(&certificate).expect("it is there");
+        pipe(certificate.file_name().and_then(|name| name.to_str()).expect("a name"));
+        pipe("lock");
+        assert_eq!(state.certificate("a"), None);
+        assert!(state.lock().is_err());
+    }
 
     #[test]
     fn what_is_kept_is_read_again_and_is_for_the_owner_alone() {

@@ -76,6 +76,19 @@ fn a_location_that_knows_of_cookies_or_credentials_is_not() {
 }
 
 #[test]
+fn a_location_that_shares_what_was_made_for_a_certificate_is_warned_about_unless_it_keeps_them_apart() {
+    const CERTIFICATES: &str = "told whose certificate it is";
+    let key = "proxy_cache_valid 200 1s; proxy_cache_key $uri$http_cookie$http_authorization";
+    let told = "proxy_set_header X-Client $ssl_client_s_dn;";
+    check(&format!("{key}; {told}"), CERTIFICATES);
+    check(&format!("{key}; proxy_set_header X-Client \"a $ssl_client_fingerprint\";"), CERTIFICATES);
+    check(&format!("{key}$ssl_client_fingerprint; {told}"), "");
+    check(&format!("{key}; proxy_no_cache $ssl_client_serial; {told}"), "");
+    check(&format!("{key}; proxy_cache_credentials public; {told}"), "");
+    check(&format!("{key}; proxy_set_header X-Verified $ssl_client_verify;"), "");
+}
+
+#[test]
 fn a_location_that_stores_the_cookie_of_whoever_asked_first_is_warned_about() {
     const COOKIE: &str = "a cookie that is set for one client";
     for (directives, part) in [

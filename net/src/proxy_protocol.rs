@@ -74,10 +74,18 @@ pub enum HeaderError {
 impl fmt::Display for HeaderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            HeaderError::Broken(bytes) => write!(f, "broken header: \"{}\"", bytes.escape_ascii()),
+            HeaderError::Broken(bytes) => write!(f, "broken header: \"{}\"", shown(bytes).escape_ascii()),
             HeaderError::Io(error) => write!(f, "{error}"),
             HeaderError::Timeout => write!(f, "timed out"),
         }
+    }
+}
+
+/// What an error shows of what came: of lines the first, as a request's fields have secrets in them.
+fn shown(bytes: &[u8]) -> &[u8] {
+    match bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
+        Some(end) if end > 0 => &bytes[..end],
+        _ => bytes,
     }
 }
 

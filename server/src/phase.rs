@@ -246,6 +246,8 @@ fn delayed(request: &Request, settings: &Settings) -> Step {
 fn chosen(request: &mut Request, settings: &Settings, now: Now) -> Content {
     let proxy = match &settings.content {
         Handler::Pass(proxy) => proxy,
+        // What is made here speaks no other protocol, and a success would say that it does (RFC 8441 §5).
+        _ if request.is_extended_connect() => return Content::Status(501),
         Handler::Api(_) => return Content::Api,
         Handler::StubStatus(_) => return Content::StubStatus,
         Handler::EmptyGif(_) => return Content::EmptyGif,

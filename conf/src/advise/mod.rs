@@ -4,6 +4,7 @@
 //! nothing is changed here, only told: at every start, and by `-t`. Next: `locations` and `check`, which ask.
 
 mod users;
+mod certificates;
 mod unlisted;
 mod cookies;
 mod bodies;
@@ -43,6 +44,7 @@ pub use other_family::advise as written;
 pub fn location(level: &Level, settings: &Settings, reading: &mut Reading<'_>) {
     if let Some(cached) = cached(level, settings) {
         users::advise(&cached, reading);
+        certificates::advise(&cached, reading);
         cookies::advise(&cached, reading);
         bodies::advise(&cached, reading);
         hosts::advise(&cached, reading);

@@ -58,7 +58,7 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
 }
 
 /// The directive by which answers without a lifetime of their own are stored; failures are nobody's own.
-fn stored_without_a_word(written: &CommonLevel) -> Option<Span> {
+pub(super) fn stored_without_a_word(written: &CommonLevel) -> Option<Span> {
     let valid = written.cache.valid.iter().flatten().find(|(valid, _)| {
         !valid.time.is_zero()
             && match valid.status {

@@ -52,8 +52,10 @@ struct CarrierState {
     /// Whether the next header block says that no table is used (RFC 7541 §4.2).
     owes_table_size: bool,
     turns: Turns,
-    /// Octets of bodies that were framed, and octets that were written.
+    /// Octets of bodies that were framed, and again those that were written.
     moved: u64,
+    /// Octets of bodies that are framed and not yet written, taking what is written for theirs first.
+    unwritten: usize,
     /// Pieces of bodies that were framed as their writers had them, since this was last asked.
     pieces: u32,
     /// Octets of bodies that nobody has read yet.
@@ -87,6 +89,7 @@ impl Carrier {
             owes_table_size: false,
             turns: Turns::default(),
             moved: 0,
+            unwritten: 0,
             pieces: 0,
             held: 0,
             most_held,
@@ -185,9 +188,9 @@ impl Carrier {
         self.state.borrow().moved
     }
 
-    /// The socket has taken so much.
+    /// The socket has taken so much. What it takes beside bodies, an answer to PING say, lets nobody's body go on.
     pub fn wrote(&self, octets: usize) {
-        self.state.borrow_mut().moved += octets as u64;
+        self.state.borrow_mut().wrote(octets);
     }
 
     /// Gives a stream that waits its turn, where there is room. False where there is nothing to give.
@@ -324,6 +327,13 @@ impl CarrierState {
         // No more is framed than there is room for, which the window bounds.
         _ = self.window.consume(count as u32);
         self.moved += count as u64;
+        self.unwritten += count;
+    }
+
+    fn wrote(&mut self, octets: usize) {
+        let of_bodies = octets.min(self.unwritten);
+        self.unwritten -= of_bodies;
+        self.moved += of_bodies as u64;
     }
 
     /// Frames the first `count` octets of the parts, with no more than `chunk` in one frame.
@@ -376,7 +386,7 @@ impl CarrierState {
         let parts: Vec<IoSlice<'_>> =
             heads.zip(pieces).flat_map(|(head, piece)| [head, piece].map(IoSlice::new)).collect();
         let mut sent = send(&parts);
-        self.moved += sent as u64;
+        self.wrote(sent);
         self.frames = buffers::take();
         for part in &parts {
             let of_part = sent.min(part.len());

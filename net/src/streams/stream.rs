@@ -142,7 +142,7 @@ impl Http2Stream {
     /// Ready once the client has given the stream up, or is gone.
     pub fn poll_left(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state.borrow_mut();
-        if state.is_left || state.is_given_up {
+        if state.is_lost() {
             return Poll::Ready(());
         }
         state.waits(context);
@@ -164,7 +164,7 @@ impl Http2Stream {
             if state.incoming.has_ended() {
                 return Poll::Ready(Ok(0));
             }
-            if state.is_left || state.is_given_up {
+            if state.is_lost() {
                 return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
             }
             state.incoming.want();
@@ -183,7 +183,7 @@ impl Http2Stream {
     pub fn poll_all(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state.borrow_mut();
         self.carrier.released(state.incoming.skip());
-        if state.is_left || state.is_given_up || state.incoming.has_ended() {
+        if state.is_lost() || state.incoming.has_ended() {
             return Poll::Ready(());
         }
         state.incoming.want();
@@ -194,12 +194,18 @@ impl Http2Stream {
 
     /// Gives the peer back what it may send, where that is worth a frame and somebody still listens.
     fn repay(&self, state: &mut Http2StreamState) {
-        if let Some(octets) = state.incoming.repaid().filter(|_| !state.is_left && !state.is_given_up) {
+        if let Some(octets) = state.incoming.repaid().filter(|_| !state.is_lost()) {
             self.carrier.frame(|out| write::window_update(out, self.id, octets));
         }
     }
 
-    /// A piece of the body has come, which counts `octets` with its padding. What is refused ends the stream.
+    /// Whether it was given up by either side: whatever still comes on it was sent before that was known, and is of nobody (RFC 9113 §5.1).
+    pub fn is_lost(&self) -> bool {
+        self.state.borrow().is_lost()
+    }
+
+    /// A piece of the body has come, which counts `octets` with its padding. What is refused ends the stream; what comes on one that is lost
+    /// counts for the connection alone.
     ///
     /// # Errors
     /// More has come than the client may send on the whole connection.
@@ -210,6 +216,9 @@ impl Http2Stream {
         is_last: bool,
     ) -> Result<Result<(), BadBody>, BadWindow> {
         let mut state = self.state.borrow_mut();
+        if state.is_lost() {
+            return self.carrier.received(octets, 0).map(Ok);
+        }
         let before = state.incoming.unread();
         let outcome = state.incoming.receive(piece, octets, is_last);
         self.carrier.received(octets, state.incoming.unread() - before)?;
@@ -229,6 +238,9 @@ impl Http2Stream {
     /// The body has ended, with a header block of its own, whose fields nobody asks for (RFC 9110 §6.5); or that block is no such end.
     pub fn receive_end(&self, is_sound: bool) -> Result<(), BadBody> {
         let mut state = self.state.borrow_mut();
+        if state.is_lost() {
+            return Ok(());
+        }
         state.wake();
         if is_sound { state.incoming.end() } else { state.incoming.spoil() }
     }
@@ -337,9 +349,13 @@ impl Inlet for Http2Stream {
 }
 
 impl Http2StreamState {
+    fn is_lost(&self) -> bool {
+        self.is_left || self.is_given_up
+    }
+
     /// Whether nothing more is said on it.
     fn is_over(&self) -> bool {
-        self.is_left || self.is_given_up || self.has_answered
+        self.is_lost() || self.has_answered
     }
 
     /// What it would write as, unless its window is closed; whoever writes is woken once it opens.

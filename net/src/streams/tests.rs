@@ -257,6 +257,42 @@ fn a_body_that_is_not_as_long_as_announced_is_refused() {
 }
 
 #[test]
+fn what_comes_on_a_stream_that_is_lost_counts_for_the_connection_alone() {
+    let ends: [fn(&Http2Stream); 2] =
+        [|stream| stream.reset(ErrorCode::ProtocolError), |stream| stream.leave()];
+    for end in ends {
+        let carrier = carrier(WINDOW);
+        let stream = open(&carrier, 1, Priority::default());
+        assert_eq!(stream.receive(b"abc", 3, false), Ok(Ok(())));
+        end(&stream);
+        assert_eq!(stream.receive(b"def", 3, true), Ok(Ok(())));
+        assert_eq!(stream.receive_end(true), Ok(()));
+        let mut body = Vec::new();
+        assert!(matches!(stream.poll_read_into(&mut context(), &mut body, 100), Poll::Ready(Ok(3))));
+        let more = stream.poll_read_into(&mut context(), &mut body, 100);
+        assert!(matches!(more, Poll::Ready(Err(_))) && body == b"abc", "it has no end: {more:?}");
+        assert_eq!(stream.receive(b"", CONNECTION_WINDOW, false), Err(BadWindow), "they count all the same");
+    }
+}
+
+#[test]
+fn only_bodies_that_are_taken_give_a_waiting_stream_more_time() {
+    let carrier = carrier(1 << 20);
+    let [one, other] = [1, 3].map(|id| open(&carrier, id, Priority::default()));
+    assert_eq!(write(&one, WINDOW as usize, false), Poll::Ready(WINDOW as usize));
+    assert_eq!(write(&other, 100, false), Poll::Pending, "the connection's window is used up");
+    assert!(other.has_moved(), "the other's body went out");
+    let all = carrier.queued();
+    carrier.wrote(1_000);
+    assert!(other.has_moved() && !other.has_moved(), "what was framed is written");
+    carrier.wrote(all - 1_000);
+    assert!(other.has_moved());
+    // Answers to PING, resets, heads.
+    carrier.wrote(17);
+    assert!(!other.has_moved());
+}
+
+#[test]
 fn a_stream_that_is_given_up_says_so_once_and_nothing_after() {
     let carrier = carrier(WINDOW);
     let stream = open(&carrier, 1, Priority::default());

@@ -37,6 +37,8 @@ pub enum HandshakeError {
     PlainHttp(Stream),
     /// The client is an authority that looks whose a name is; it has been shown (RFC 8737 §3), and there is nothing more to say.
     Challenged,
+    /// The certificate that its name comes to by variables cannot be had, which is no fault of the client; it has been told.
+    NoCertificate(io::Error),
     /// Anything else; the alert has been sent where there is one.
     Failed(io::Error),
 }
@@ -49,7 +51,9 @@ impl fmt::Display for HandshakeError {
             HandshakeError::Failed(error) if is_about_protocols(error) => f.write_str(
                 "TLS handshake failed: the client offers no protocol that is spoken here (ALPN; \"h2\" takes \"http2 on;\")",
             ),
-            HandshakeError::Failed(error) => write!(f, "TLS handshake failed: {error}"),
+            HandshakeError::NoCertificate(error) | HandshakeError::Failed(error) => {
+                write!(f, "TLS handshake failed: {error}")
+            }
         }
     }
 }
@@ -131,12 +135,14 @@ where
         }
         let Some(server) = (self.choose)(name.as_deref()) else {
             let why = io::Error::new(io::ErrorKind::PermissionDenied, "no server for this name");
-            return Err(refuse(start.io, UNRECOGNISED_NAME, why).await);
+            refuse(start.io, UNRECOGNISED_NAME).await;
+            return Err(why.into());
         };
         if server.is_waiting() {
             let name = name.as_deref().unwrap_or("no name");
             let why = format!("the certificate of this server has not been issued yet, for {name}");
-            return Err(refuse(start.io, NO_CERTIFICATE, io::Error::other(why)).await);
+            refuse(start.io, NO_CERTIFICATE).await;
+            return Err(io::Error::other(why).into());
         }
         let http2 = self.offers_http2 || server.offers_http2;
         let config = match &server.evaluated {
@@ -145,7 +151,11 @@ where
                 let sources = evaluated.sources(|text| say(text, name.as_deref()));
                 match evaluated::config(&server, http2, sources).await {
                     Ok(config) => config,
-                    Err(error) => return Err(refuse(start.io, NO_CERTIFICATE, io::Error::other(error)).await),
+                    Err(error) => {
+                        let why = io::Error::other(error);
+                        refuse(start.io, NO_CERTIFICATE).await;
+                        return Err(HandshakeError::NoCertificate(why));
+                    }
                 }
             }
         };
@@ -179,10 +189,9 @@ where
     }
 }
 
-async fn refuse(mut transport: Transport, alert: [u8; 7], why: io::Error) -> HandshakeError {
+async fn refuse(mut transport: Transport, alert: [u8; 7]) {
     // The client may be gone; it is refused all the same.
     _ = transport.write_all(&alert).await;
-    why.into()
 }
 
 /// The first byte, left where it is; `None` at the end of the stream. A handshake record starts with 0x16.

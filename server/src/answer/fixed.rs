@@ -26,7 +26,8 @@ pub fn rule(http: &Http, level: LocationId, at: usize) -> Option<&Return> {
 /// A `return` with a text, made ready for one write; nothing where it takes more than that, or is no text.
 pub fn at_once(request: &mut Request, rule: &Return, out: &mut Vec<u8>) -> Option<Ready> {
     let ReturnBody::Text(template) = &rule.body else { return None };
-    if rule.status == 204 || request.framing != Framing::None || chain::is_there(request) {
+    let is_plain = request.framing == Framing::None && !request.is_extended_connect();
+    if rule.status == 204 || !is_plain || chain::is_there(request) {
         return None;
     }
     let (status, media) = (rule.status, media_type::of(request));
@@ -45,6 +46,8 @@ pub fn at_once(request: &mut Request, rule: &Return, out: &mut Vec<u8>) -> Optio
 /// Answers as a `return` says.
 pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return) -> Outcome {
     match &rule.body {
+        // A success would say that the other protocol is spoken (RFC 8441 §5).
+        _ if request.is_extended_connect() && (200..300).contains(&rule.status) => Outcome::Status(501),
         ReturnBody::None if (400..600).contains(&rule.status) => Outcome::Status(rule.status),
         ReturnBody::None if rule.status == failure::CLOSE_WITHOUT_ANSWER => Outcome::Status(rule.status),
         ReturnBody::None => page(request, client, rule.status).await,

@@ -60,7 +60,11 @@ pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
         return Use::None;
     }
     // What answers a wish for another protocol is a connection, and that has one user.
-    if !is_keyed(request) || request.is_upgrade() || query::is_too_large(request) {
+    if !is_keyed(request)
+        || request.is_upgrade()
+        || request.is_extended_connect()
+        || query::is_too_large(request)
+    {
         return Use::Past;
     }
     let mut buffer = buffers::take();

@@ -107,7 +107,9 @@ async fn shake_hands(
     worker.metrics.add(Counter::TlsHandshakesFailed, 1);
     if let Some(error) = error {
         let log = &generation.shared.main_log;
-        log.tell(Level::Info, format_args!("{error}"), || About::client(remote));
+        let level =
+            if matches!(error, HandshakeError::NoCertificate(_)) { Level::Error } else { Level::Info };
+        log.tell(level, format_args!("{error}"), || About::client(remote));
     }
     None
 }

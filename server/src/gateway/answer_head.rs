@@ -37,6 +37,37 @@ pub(super) fn visible(exchange: &Exchange, fields: Fields<'_>) -> Visible {
     fields.lines().filter(goes_on).collect()
 }
 
+/// Fields that mean nothing, or something else, behind a body: of routing, who asks, storing, and the content itself (RFC 9110 §6.5.1).
+const NOT_BEHIND: [&[u8]; 20] = [
+    b"age",
+    b"authorization",
+    b"cache-control",
+    b"content-encoding",
+    b"content-range",
+    b"content-type",
+    b"cookie",
+    b"date",
+    b"expires",
+    b"host",
+    b"location",
+    b"pragma",
+    b"proxy-authenticate",
+    b"proxy-authorization",
+    b"range",
+    b"retry-after",
+    b"set-cookie",
+    b"te",
+    b"vary",
+    b"www-authenticate",
+];
+
+/// The fields behind a body that go to the client: those that would of a head, and may stand there.
+pub(super) fn visible_behind(exchange: &Exchange, fields: Fields<'_>) -> Headers {
+    let shown = visible(exchange, fields);
+    let may_stand = |name: &[u8]| !NOT_BEHIND.iter().any(|known| name.eq_ignore_ascii_case(known));
+    Headers::copied_from(Fields::new(fields.bytes(), &shown), |_, name, _| may_stand(name))
+}
+
 /// Whether `proxy_redirect` or `proxy_cookie_*` have to do with a head.
 pub(super) fn may_be_rewritten(proxy: &Pass, fields: Fields<'_>) -> bool {
     proxy.http().is_some_and(|http| {

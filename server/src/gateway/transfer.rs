@@ -4,7 +4,7 @@
 //! read ahead of a slow client: `proxy_buffer_size` and `proxy_buffers` bytes in memory, the rest in a file (`spill`), so
 //! that it is soon free again. With buffering off each piece goes out before the next is read.
 
-use super::answer_head::{announced, buffering, rewritten, visible};
+use super::answer_head::{announced, buffering, rewritten, visible, visible_behind};
 use super::request_body::RequestBody;
 use super::request_head::is_condition;
 use super::upward::{Stuck, Upward};
@@ -171,8 +171,11 @@ impl<'a> Passing<'a> {
         if let Some(trailers) = trailers {
             self.request.tries.trailers = Some(Headers::copied_from(trailers, |_, _, _| true));
         }
-        let passes = self.proxy.passes_trailers();
-        client.end(self.request, trailers.filter(|_| passes));
+        let passed = trailers.filter(|_| self.proxy.passes_trailers());
+        let passed = passed
+            .map(|all| visible_behind(&self.proxy.exchange, all))
+            .filter(|some| !some.view().is_empty());
+        client.end(self.request, passed.as_ref().map(Headers::view));
         self.finished(connection, turn, length, now);
     }
 

@@ -373,6 +373,40 @@ fn a_websocket_is_not_said_to_be_there_where_its_server_merely_answers() {
 }
 
 #[test]
+fn what_asks_for_a_websocket_gets_no_success_from_the_cache_or_from_what_is_made_here() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"a page");
+    let site = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
+        http { access_log off; proxy_cache_path memory keys_zone=z:1m;
+            server { listen 127.0.0.1:@PORT@; http2 on;
+                location / { proxy_pass http://@ORIGIN@; proxy_cache z; }
+                location /text { return 200 text; } location /none { return 204; } location /gone { return 410; }
+                location /gif { empty_gif; } location /status { stub_status; } } }";
+    let front = Server::start(site, &[("ORIGIN", &origin.address())]);
+    let mut frames = Frames::connect(front.port());
+    for _ in 0..2 {
+        assert_eq!(frames.whole("/page").text(), "a page");
+    }
+    assert_eq!(origin.count(), 1, "it is stored");
+    let cases =
+        [("/page", 502), ("/text", 501), ("/none", 501), ("/gone", 410), ("/gif", 501), ("/status", 501)];
+    for (path, status) in cases {
+        let stream = frames.take_number();
+        let lines = [
+            (":method", "CONNECT"),
+            (":protocol", "websocket"),
+            (":scheme", "http"),
+            (":authority", "a"),
+            (":path", path),
+        ];
+        frames.send(&frame(kind::HEADERS, flag::END_HEADERS, stream, &block(&lines)));
+        assert_eq!(frames.answer(stream).status, status, "{path}: {}", front.log());
+    }
+}
+
+#[test]
 fn an_idle_connection_closes_when_its_configuration_is_gone() {
     if is_nginx() {
         return;

@@ -76,3 +76,19 @@ fn trailers_of_an_upstream_are_known_and_passed_on_where_that_is_wanted() {
         assert_eq!(body, format!("4\r\nbody\r\n0\r\n{trailers}\r\n"), "{path}");
     }
 }
+
+#[test]
+fn trailers_that_may_not_stand_behind_a_body_or_are_hidden_are_not_passed_on() {
+    let sent = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nX-Sum: 1\r\nSet-Cookie: a=1\r\n\
+                Host: evil\r\nContent-Length: 99\r\nCache-Control: public\r\nX-Accel-Redirect: /secret\r\nX-Hidden: 1\r\n\r\n";
+    let origin = Origin::start(move |_| vec![Step::Send(sent.into())]);
+    let server = Server::start(
+        "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http { access_log off; server { listen 127.0.0.1:@PORT@; proxy_pass_trailers on;
+            location / { proxy_pass http://@ORIGIN@; proxy_hide_header X-Hidden; } } }",
+        &[("ORIGIN", &origin.address())],
+    );
+    let answer = whole(&server, "GET", "/", "HTTP/1.1");
+    let (_, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert_eq!(body, "4\r\nbody\r\n0\r\nX-Sum: 1\r\n\r\n");
+}

@@ -119,7 +119,8 @@ impl Reader {
 
     /// A block is there as a whole: a head, or what stands behind a body. The table goes on with it whoever wants it.
     fn take_block(&mut self, link: &Link, stream: u32, is_last: bool, block: &[u8]) -> Result<(), Broken> {
-        let call = link.ongoing(stream);
+        // What comes on one that is lost is of nobody.
+        let call = link.ongoing(stream).filter(|call| !call.stream.is_lost());
         let outcome = match &call {
             Some(call) if call.is_headed() => self.take_trailers(call, is_last, block),
             Some(call) => self.take_head(call, is_last, block),
@@ -182,7 +183,7 @@ fn give_up(call: &Ongoing, code: ErrorCode, lost: Lost) {
 }
 
 fn take_data(link: &Link, stream: u32, data: &[u8], flow: u32, is_last: bool) -> Result<(), Broken> {
-    let Some(call) = link.ongoing(stream) else {
+    let Some(call) = link.ongoing(stream).filter(|call| !call.stream.is_lost()) else {
         if link.is_idle_stream(stream) {
             return Err(Broken(ErrorCode::ProtocolError, "a DATA frame on a stream that is not open"));
         }

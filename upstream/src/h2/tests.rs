@@ -299,3 +299,35 @@ fn a_driver_says_its_preface_and_closes_when_nobody_wants_the_link() {
         assert!(link.begin(true).is_err());
     });
 }
+
+#[test]
+fn what_comes_behind_a_reset_or_a_fault_makes_no_answer_whole() {
+    type Say = fn(Words) -> Words;
+    const OK: &[(&str, &str)] = &[(":status", "200")];
+    let cases: &[(&str, Say)] = &[
+        ("a reset", |words| {
+            let part = words.head(1, OK, false).data(1, b"part", false);
+            part.say(|out| write::reset(out, 1, ErrorCode::InternalError)).data(1, b"tail", true)
+        }),
+        ("a second head", |words| {
+            let one = words.head(1, OK, false).data(1, b"one", false);
+            one.head(1, &[(":status", "500")], false).data(1, b"two", true)
+        }),
+        ("trailers that end nothing", |words| {
+            words.head(1, OK, false).head(1, &[("x", "y")], false).data(1, b"tail", true)
+        }),
+        ("more than its window", |words| {
+            let all = (0..5).fold(words.head(1, OK, false), |words, _| words.data(1, &[b'x'; 16_000], false));
+            all.data(1, b"tail", true)
+        }),
+        ("a body before its head", |words| words.data(1, b"x", false).head(1, OK, false).data(1, b"y", true)),
+        ("a head that is none", |words| words.head(1, &[(":status", "2x")], false).head(1, OK, true)),
+    ];
+    for (what, say) in cases {
+        let link = link();
+        let call = known_call(&link);
+        say(Words::begin(&[])).to(&link).expect("it concerns one call");
+        let came = status(&call).and_then(|_| body(&call));
+        assert!(came.is_err(), "{what}: {came:?}");
+    }
+}

@@ -108,7 +108,7 @@ macro_rules! rows {
                         if word.text == "off" { Some(None) } else { r.duration(word).map(Some) };
                 })).needing(Need::Cache),
             once(concat!($prefix, "_cache_credentials"), HTTP_SERVER_LOCATION, (1, 1), "any | public", "any",
-                "What becomes of requests with a credential: Cookie, Authorization, Proxy-Authorization, and every field whose name has token, secret, session, \
+                "What becomes of requests with a credential: a client certificate, Cookie, Authorization, Proxy-Authorization, and every field whose name has token, secret, session, \
                 key or auth in it (all words are in `wire/src/credential.rs`). With `public` they are answered from the cache, and what they are answered is \
                 stored, only where the answer itself says `public` or `s-maxage`; else they go to the upstream with their conditions and ranges, and nobody \
                 waits for them. A field that the key names, or that `proxy_set_header` clears, is none. With `any` only Authorization counts, as RFC 9111 §3.5 has it.",

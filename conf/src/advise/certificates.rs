@@ -1,0 +1,52 @@
+//! Answers made for one client's certificate are stored and given to all: the upstream is told whose it is, and the cache is not.
+//!
+//! A certificate is a credential as a cookie is. `proxy_cache_credentials public` knows it; a key by cookie or Authorization does not.
+
+use super::Cached;
+use super::users::stored_without_a_word;
+use crate::reading::Reading;
+use crate::template::{Template, Variable};
+use crate::variables::Builtin;
+
+/// Warns where the upstream is told of a certificate by which nothing keeps answers apart.
+pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
+    let Some(span) = stored_without_a_word(of.written) else { return };
+    let told = of.sent.iter().any(|field| is_about(&field.value, reading));
+    let is_apart = of.written.sharing.credentials.is_some()
+        || is_about(&of.cache.key, reading)
+        || of.cache.no_cache.iter().any(|one| is_about(one, reading));
+    if !told || is_apart {
+        return;
+    }
+    let [credentials, key] = ["cache_credentials", "cache_key"].map(|rest| of.family.directive(rest));
+    reading
+        .diagnostics
+        .warning(
+            span,
+            "the upstream is told whose certificate it is, and an answer made for one of them is stored and given to the others",
+        )
+        .help(format!("write {credentials} public; or put $ssl_client_fingerprint into {key}"))
+        .once();
+}
+
+/// Whether a value differs from certificate to certificate, be it by a `map`.
+fn is_about(template: &Template, reading: &Reading<'_>) -> bool {
+    use Builtin::{
+        SslClientCert, SslClientEscapedCert, SslClientFingerprint, SslClientRawCert, SslClientSDn,
+        SslClientSDnLegacy, SslClientSerial,
+    };
+    reading.reads(template).into_iter().any(|variable| {
+        matches!(
+            variable,
+            Variable::Builtin(
+                SslClientCert
+                    | SslClientEscapedCert
+                    | SslClientFingerprint
+                    | SslClientRawCert
+                    | SslClientSDn
+                    | SslClientSDnLegacy
+                    | SslClientSerial
+            )
+        )
+    })
+}
