@@ -340,9 +340,8 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Erro
         return Ok(Command::Container(Box::new(read(line.into_iter())?)));
     }
     let is_bare = arguments.len() <= 1;
-    let command = Line::try_parse_from(verb_first(arguments)).map_err(without_detour)?;
-    let command = meaning(command);
-    Ok(match command {
+    let line = Line::try_parse_from(verb_first(arguments)).map_err(without_detour)?;
+    Ok(match meaning(line) {
         Command::Run(options) if is_bare => {
             let file = options.prefix.join(&options.main_file);
             if file.exists() { Command::Run(options) } else { Command::Nothing(file) }

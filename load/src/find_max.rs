@@ -112,18 +112,7 @@ pub fn run(
         let trial = Plan { mode: Mode::Open { rate, arrivals }, ..plan.clone() };
         let outcome = drive::run(&trial, stop, &mut |progress| watch(SearchSight::Goes(progress)))?;
         go_on()?;
-        let miss = goal.judge(&outcome);
-        let tried = Tried {
-            rate,
-            answered: outcome.rate(),
-            p99: outcome.latency.percentile(99.0),
-            error_share: outcome.error_share(),
-            is_further,
-            is_late: miss.as_ref().is_some_and(|miss| miss.is_generators),
-            under_way: outcome.counts.unfinished,
-            under_way_allowed: outcome.on_their_way() as u64,
-            miss: miss.map(|miss| miss.why),
-        };
+        let tried = Tried { rate, is_further, ..tried(goal, &outcome) };
         watch(SearchSight::Ended(&tried));
         let holds = (!tried.is_late).then_some(tried.miss.is_none());
         trials.push(tried);
@@ -152,6 +141,22 @@ pub fn run(
         }
         None if is_stopped() => Ok(None),
         None => Err(PlanError(nothing(&trials))),
+    }
+}
+
+/// What came of a trial.
+fn tried(goal: Goal, outcome: &Outcome) -> Tried {
+    let miss = goal.judge(outcome);
+    Tried {
+        rate: 0.0,
+        answered: outcome.rate(),
+        p99: outcome.latency.percentile(99.0),
+        error_share: outcome.error_share(),
+        is_further: false,
+        is_late: miss.as_ref().is_some_and(|miss| miss.is_generators),
+        under_way: outcome.counts.unfinished,
+        under_way_allowed: outcome.on_their_way() as u64,
+        miss: miss.map(|miss| miss.why),
     }
 }
 

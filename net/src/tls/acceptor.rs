@@ -152,9 +152,8 @@ where
                 match evaluated::config(&server, http2, sources).await {
                     Ok(config) => config,
                     Err(error) => {
-                        let why = io::Error::other(error);
                         refuse(start.io, NO_CERTIFICATE).await;
-                        return Err(HandshakeError::NoCertificate(why));
+                        return Err(HandshakeError::NoCertificate(io::Error::other(error)));
                     }
                 }
             }
