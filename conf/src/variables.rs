@@ -150,3 +150,18 @@ pub const FAMILIES: &[(&str, &str)] = &[
     ("upstream_http_", "A field of the upstream's answer."),
     ("upstream_trailer_", "A trailer field of the upstream's answer."),
 ];
+
+impl Builtin {
+    /// Whether it tells one client's certificate from all others.
+    pub fn names_certificate(self) -> bool {
+        matches!(
+            self,
+            Builtin::SslClientCert
+                | Builtin::SslClientRawCert
+                | Builtin::SslClientEscapedCert
+                | Builtin::SslClientFingerprint
+                | Builtin::SslClientSDn
+                | Builtin::SslClientSDnLegacy
+        )
+    }
+}

@@ -6,7 +6,6 @@
 
 use crate::request::Request;
 use millstream_conf::model::{Template, Variable};
-use millstream_conf::variables::Builtin;
 use millstream_net::tls::{Clients, Unverified};
 use std::sync::Arc;
 
@@ -29,17 +28,7 @@ fn clients(request: &Request) -> Option<&Arc<Clients>> {
 
 /// Whether a text has in it who the client is by its certificate.
 pub fn is_named_in(template: &Template) -> bool {
-    template.variables().any(|variable| {
-        matches!(
-            variable,
-            Variable::Builtin(
-                Builtin::SslClientCert
-                    | Builtin::SslClientRawCert
-                    | Builtin::SslClientEscapedCert
-                    | Builtin::SslClientFingerprint
-                    | Builtin::SslClientSDn
-                    | Builtin::SslClientSDnLegacy
-            )
-        )
-    })
+    template
+        .variables()
+        .any(|variable| matches!(variable, Variable::Builtin(builtin) if builtin.names_certificate()))
 }

@@ -180,6 +180,11 @@ impl Frames {
         stream
     }
 
+    /// Asks for a WebSocket (RFC 8441 §4).
+    pub fn websocket(&mut self, path: &str) -> u32 {
+        self.request("CONNECT", path, &[(":protocol", "websocket")], false)
+    }
+
     /// Sends a piece of a body, whatever the windows say.
     pub fn data(&mut self, stream: u32, piece: &[u8], is_last: bool) {
         self.frame(|out| {

@@ -8,7 +8,7 @@ use millstream_load::step;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The shortest service time and the shortest demo that can be asked for.
+/// The shortest service time of a made-up API.
 const SHORTEST: Duration = Duration::from_millis(1);
 /// The shortest demo.
 const DEMO: Duration = Duration::from_secs(45);

@@ -29,24 +29,10 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
         .once();
 }
 
-/// Whether a value differs from certificate to certificate, be it by a `map`.
+/// Whether a value differs from certificate to certificate, be it by a `map`. A serial number does where all have one issuer.
 fn is_about(template: &Template, reading: &Reading<'_>) -> bool {
-    use Builtin::{
-        SslClientCert, SslClientEscapedCert, SslClientFingerprint, SslClientRawCert, SslClientSDn,
-        SslClientSDnLegacy, SslClientSerial,
-    };
-    reading.reads(template).into_iter().any(|variable| {
-        matches!(
-            variable,
-            Variable::Builtin(
-                SslClientCert
-                    | SslClientEscapedCert
-                    | SslClientFingerprint
-                    | SslClientRawCert
-                    | SslClientSDn
-                    | SslClientSDnLegacy
-                    | SslClientSerial
-            )
-        )
+    reading.reads(template).into_iter().any(|variable| match variable {
+        Variable::Builtin(builtin) => builtin.names_certificate() || *builtin == Builtin::SslClientSerial,
+        _ => false,
     })
 }

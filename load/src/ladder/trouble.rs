@@ -20,6 +20,7 @@ const IDLE: f64 = 0.6;
 /// The same where its CPU cannot be seen, and a share of the cores that still leaves some to everybody.
 const SURELY_IDLE: f64 = 0.25;
 const CORES_IDLE: f64 = 0.5;
+
 /// All but [`breaks`], which is said before everything else.
 pub(super) fn sentences(climbed: &Climbed) -> Vec<String> {
     let steps = withheld(climbed).into_iter().chain(climbed.measures.iter().filter_map(unanswered));

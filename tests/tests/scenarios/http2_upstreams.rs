@@ -6,12 +6,11 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 
 use millstream_tests::client::Answer;
-use millstream_tests::frames::{Frames, block, frame};
+use millstream_tests::frames::Frames;
 use millstream_tests::origin::Origin;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
-use millstream_wire::h2::frame::{flag, kind};
 use millstream_wire::h2::hpack::encoder;
 use millstream_wire::h2::write;
 use rustix::process::Signal;
@@ -358,15 +357,7 @@ fn a_websocket_is_not_said_to_be_there_where_its_server_merely_answers() {
     let mut frames = Frames::connect(front.port());
     // The first on a new connection, the others on the one that is kept.
     for _ in 0..3 {
-        let stream = frames.take_number();
-        let lines = [
-            (":method", "CONNECT"),
-            (":protocol", "websocket"),
-            (":scheme", "http"),
-            (":authority", "a"),
-            (":path", "/ws"),
-        ];
-        frames.send(&frame(kind::HEADERS, flag::END_HEADERS, stream, &block(&lines)));
+        let stream = frames.websocket("/ws");
         assert_eq!(frames.answer(stream).status, 502, "{}", front.log());
         assert_eq!(frames.whole("/page").text(), "a page");
     }
@@ -393,15 +384,7 @@ fn what_asks_for_a_websocket_gets_no_success_from_the_cache_or_from_what_is_made
     let cases =
         [("/page", 502), ("/text", 501), ("/none", 501), ("/gone", 410), ("/gif", 501), ("/status", 501)];
     for (path, status) in cases {
-        let stream = frames.take_number();
-        let lines = [
-            (":method", "CONNECT"),
-            (":protocol", "websocket"),
-            (":scheme", "http"),
-            (":authority", "a"),
-            (":path", path),
-        ];
-        frames.send(&frame(kind::HEADERS, flag::END_HEADERS, stream, &block(&lines)));
+        let stream = frames.websocket(path);
         assert_eq!(frames.answer(stream).status, status, "{path}: {}", front.log());
     }
 }

@@ -183,7 +183,7 @@ fn give_up(call: &Ongoing, code: ErrorCode, lost: Lost) {
 }
 
 fn take_data(link: &Link, stream: u32, data: &[u8], flow: u32, is_last: bool) -> Result<(), Broken> {
-    let Some(call) = link.ongoing(stream).filter(|call| !call.stream.is_lost()) else {
+    let Some(call) = link.ongoing(stream) else {
         if link.is_idle_stream(stream) {
             return Err(Broken(ErrorCode::ProtocolError, "a DATA frame on a stream that is not open"));
         }

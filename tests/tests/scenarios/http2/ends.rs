@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use millstream_tests::frames::{End, Frames, block, frame};
+use millstream_tests::frames::{End, Frames};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::process::{allow_open_files, cpu_time, resident_bytes};
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::{ports, profile_directory, wait};
 use millstream_wire::h2::error_code::ErrorCode;
-use millstream_wire::h2::frame::{flag, kind};
 use millstream_wire::h2::settings;
 use rustix::net::sockopt::set_socket_linger;
 use rustix::process::Signal;
@@ -342,15 +341,7 @@ fn a_websocket_on_a_stream_ends_when_the_api_ends_it_and_breaks_when_the_api_bre
                 proxy_pass http://127.0.0.1:@API@; proxy_upgrade on; proxy_read_timeout 600s; } } }";
         let server = Server::start(site, &[("API", &port.to_string())]);
         let mut frames = Frames::connect(server.port());
-        let stream = frames.take_number();
-        let lines = [
-            (":method", "CONNECT"),
-            (":protocol", "websocket"),
-            (":scheme", "http"),
-            (":authority", "a"),
-            (":path", "/"),
-        ];
-        frames.send(&frame(kind::HEADERS, flag::END_HEADERS, stream, &block(&lines)));
+        let stream = frames.websocket("/");
         let answer = frames.answer(stream);
         let end = if matches!(how, ApiEnd::Reset) { End::Reset(ErrorCode::Cancel) } else { End::Whole };
         assert_eq!((answer.status, answer.end), (200, end), "{}", server.log());
