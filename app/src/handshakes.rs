@@ -5,6 +5,9 @@
 use millstream_acme::Acme;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{Http, Listener, Location, Server, ServerId, Stapling, UpstreamTls};
+use millstream_conf::source::Span;
+use millstream_net::certificate::Certificate;
+use millstream_net::clock;
 use millstream_net::tls::{self, Clients, ServerTls, TlsAcceptor, TlsConnector};
 use millstream_server::generation::{ChooseCertificate, Shared};
 use millstream_server::route::server_name::HostTable;
@@ -82,9 +85,31 @@ fn certificates(
         let issued = server.acme.map(|id| acme.issued[id.0 as usize].clone());
         ServerTls::read_with(conf, clients.clone(), issued, server.settings.http2.enabled)
             .map_err(|error| _ = findings.error(conf.span, error.to_string()))
+            .inspect(|read| tell_out_of_time(read, conf.span, findings))
             .ok()
     };
     http.servers.iter().zip(clients).map(&mut read).collect()
+}
+
+/// Warns of certificates that every client refuses today (RFC 5280 §4.1.2.5). nginx serves them without a word.
+fn tell_out_of_time(read: &ServerTls, span: Span, findings: &mut Diagnostics) {
+    let now = clock::wall().seconds;
+    for leaf in read.leaves() {
+        let Some(certificate) = Certificate::read(&leaf.certificate) else { continue };
+        let (from, until) = certificate.validity();
+        let mut moment = Vec::new();
+        let what = if now > until {
+            certificate.write_end(&mut moment);
+            "expired on"
+        } else if now < from {
+            certificate.write_start(&mut moment);
+            "does not hold before"
+        } else {
+            continue;
+        };
+        let (name, moment) = (leaf.name.display(), String::from_utf8_lossy(&moment));
+        findings.warning(span, format!("the certificate in \"{name}\" {what} {moment}: clients refuse it"));
+    }
 }
 
 /// What responders have said of a certificate is sent on over a reload; who asks them hears of the reload a moment later.

@@ -36,6 +36,7 @@ const HANDLER: &str =
     "without it the location would show the files themselves, programs and passwords in them included";
 const ACCESS: &str = "it decides who is let in";
 const ENCRYPTION: &str = "it decides how what is sent is protected on its way";
+const DROPPED: &str = "nginx 1.25.1 dropped it for the word \"ssl\" in listen, which goes into its place";
 const CLIENT: &str = "it decides whom a request is taken to come from";
 const UPSTREAM: &str = "it decides what the upstream is sent";
 const COOKIES: &str = "it decides which cookies a client gets";
@@ -126,7 +127,8 @@ const TABLE: &[(Fate, &str)] = &[
         Kept(ACCESS),
         "auth_jwt auth_oidc js_access proxy_allow_upstream grpc_allow_upstream ssl_ocsp valid_referers",
     ),
-    (Kept(ENCRYPTION), "ssl ssl_ech_file ssl_engine proxy_ssl_alpn"),
+    (Kept(DROPPED), "ssl"),
+    (Kept(ENCRYPTION), "ssl_ech_file ssl_engine proxy_ssl_alpn"),
     (Kept(CLIENT), "proxy_protocol_tlv"),
     (Kept(UPSTREAM), "mirror proxy_request_dynamic grpc_request_dynamic"),
     (Kept(COOKIES), "userid"),

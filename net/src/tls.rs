@@ -98,6 +98,10 @@ pub enum TlsError {
     Library(rustls::Error),
 }
 
+/// What the library signs with.
+const KEY_KINDS: &str =
+    "RSA keys of 2048 to 8192 bits, ECDSA keys on P-256, P-384 and P-521, and Ed25519 keys";
+
 impl fmt::Display for TlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -110,7 +114,8 @@ impl fmt::Display for TlsError {
                 file.display()
             ),
             TlsError::BadKey(file, error) => {
-                write!(f, "the private key in \"{}\" cannot be used: {error}", file.display())
+                let file = file.display();
+                write!(f, "the private key in \"{file}\" cannot be used ({error}); {KEY_KINDS} can")
             }
             TlsError::Mismatch(certificate, key, rustls::Error::InconsistentKeys(_)) => write!(
                 f,

@@ -64,6 +64,14 @@ impl SigningAuthority {
         self.write(&whole, &(self.read(&alone) + &self.read("ca.pem")));
     }
 
+    /// One that it has issued ended yesterday.
+    pub fn expire(&self, name: &str) {
+        let (request, whole) = (format!("{name}.csr"), format!("{name}.pem"));
+        let mut arguments = vec!["x509", "-req", "-in", &request, "-CA", "ca.pem", "-CAkey", "ca.key"];
+        arguments.extend(["-days", "-1", "-sha256", "-out", &whole]);
+        self.openssl(&arguments);
+    }
+
     /// What is said in answer to a question; both in DER.
     pub fn respond(&self, question: &[u8], word: Word, signing: &Signing<'_>) -> Vec<u8> {
         respond(&self.folder, question, word, signing)

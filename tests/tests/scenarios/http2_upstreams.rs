@@ -3,6 +3,8 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use millstream_tests::client::Answer;
@@ -11,7 +13,9 @@ use millstream_tests::origin::Origin;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
+use millstream_wire::h2::error_code::ErrorCode::{NoError, RefusedStream};
 use millstream_wire::h2::hpack::encoder;
+use millstream_wire::h2::settings::MAX_CONCURRENT_STREAMS;
 use millstream_wire::h2::write;
 use rustix::process::Signal;
 
@@ -164,7 +168,6 @@ fn what_a_server_has_not_begun_is_asked_for_again_whatever_its_method() {
     if is_nginx() {
         return;
     }
-    use millstream_wire::h2::error_code::ErrorCode::{NoError, RefusedStream};
     for refusal in ["reset", "goaway"] {
         let port = scripted(move |at, stream| {
             let mut out = Vec::new();
@@ -183,6 +186,41 @@ fn what_a_server_has_not_begun_is_asked_for_again_whatever_its_method() {
         let front = Server::start(FRONT, &[("BACK", &port.to_string())]);
         let answer = posted(&front, "/pay", b"once");
         assert_eq!(answer.status, 204, "{refusal}: {}", front.log());
+    }
+}
+
+#[test]
+fn a_server_that_turns_all_calls_away_is_not_connected_to_again_and_again() {
+    if is_nginx() {
+        return;
+    }
+    for says_goodbye in [true, false] {
+        let connections = Arc::new(AtomicUsize::new(0));
+        let counted = connections.clone();
+        let port = scripted(move |_, stream| {
+            counted.fetch_add(1, Relaxed);
+            let mut stream = stream.try_clone().expect("a descriptor");
+            thread::spawn(move || {
+                let mut out = Vec::new();
+                let calls = if says_goodbye { 100 } else { 0 };
+                write::settings(&mut out, &[(MAX_CONCURRENT_STREAMS, calls)]);
+                if says_goodbye {
+                    write::goaway(&mut out, 0, NoError, b"");
+                }
+                _ = stream.write_all(&out);
+                head_of(&mut stream);
+                out.clear();
+                write::reset(&mut out, 1, RefusedStream);
+                _ = stream.write_all(&out);
+                std::io::copy(&mut stream, &mut std::io::sink())
+            });
+        });
+        let front = Server::start(FRONT, &[("BACK", &port.to_string())]);
+        assert_eq!(posted(&front, "/pay", b"once").status, 502, "{}", front.log());
+        front.says("upstream refused the request");
+        let connections = connections.load(Relaxed);
+        // Each of the calls that may be refused has one, and two are in vain.
+        assert!(connections <= 12, "{connections} connections: {}", front.log());
     }
 }
 

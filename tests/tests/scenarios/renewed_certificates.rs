@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::Server;
+use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::signed::SigningAuthority;
 use millstream_tests::wait;
 
@@ -130,4 +130,20 @@ fn a_mounted_secret_changes_by_one_link() {
     symlink("..2", server.prefix().join("live/..next")).expect("linked");
     fs::rename(server.prefix().join("live/..next"), server.prefix().join("live/..data")).expect("renamed");
     wait::until("the second is in use", || serial(server.port()) == "12");
+}
+
+#[test]
+fn a_certificate_that_has_expired_is_served_with_a_warning() {
+    if is_nginx() {
+        return;
+    }
+    let prefix = Prefix::new();
+    let mut authority = SigningAuthority::new(prefix.path());
+    authority.issue("one", "ec");
+    authority.expire("one");
+    fs::create_dir(prefix.join("live")).expect("made");
+    ["pem", "key"].iter().for_each(|kind| copy(&prefix, "one", kind));
+    let server = Server::start_in(prefix, &site("live"), &[]);
+    server.says("live/cert.pem\" expired on ");
+    assert!(!serial(server.port()).is_empty());
 }

@@ -209,6 +209,13 @@ impl Link {
         !state.is_known && state.closed.is_none()
     }
 
+    /// Whether no call was ever made over it, and none can be now: it has closed, or its server says so.
+    pub(super) fn turns_away(&self) -> bool {
+        let state = self.state.borrow();
+        let takes_none = state.is_known && self.carrier.peer().max_concurrent_streams == 0;
+        state.begun == 0 && (state.is_sent_away || state.closed.is_some() || takes_none)
+    }
+
     /// Ready once that is known, or the link is no more.
     pub(super) fn poll_known(&self, context: &Context<'_>) -> Poll<()> {
         let state = &mut *self.state.borrow_mut();

@@ -17,6 +17,9 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
+/// Links that may turn a call away before another is not opened for it: a server that is being restarted does so once.
+const MOST_IN_VAIN: u32 = 2;
+
 /// The links of a pool.
 #[derive(Debug)]
 pub(crate) struct Links {
@@ -45,8 +48,8 @@ struct Opening {
     route: Route,
     /// Who waits for it.
     waiting: RefCell<Vec<Waker>>,
-    /// How it failed, or that it did not.
-    outcome: OnceCell<Result<(), ExchangeError>>,
+    /// What came of it.
+    outcome: OnceCell<Result<Rc<Link>, ExchangeError>>,
 }
 
 impl Links {
@@ -78,7 +81,7 @@ impl Links {
     /// A place for a call on a new link. Who wants one to the same server while it is being opened waits for that.
     ///
     /// # Errors
-    /// As [`Dial::reach`].
+    /// As [`Dial::reach`]; [`ExchangeError::Refused`] where the server takes no call over the links that it has accepted.
     pub(crate) async fn join(
         &self,
         peer: &Peer,
@@ -87,21 +90,30 @@ impl Links {
     ) -> Result<Call, ExchangeError> {
         let mut deadline = Deadline::new();
         deadline.set(clock::now() + timeout);
+        let mut in_vain = 0;
         loop {
-            match self.unknown(peer, dial) {
+            let link = match self.unknown(peer, dial) {
                 Some(link) => {
                     let known = poll_fn(|context| link.poll_known(context));
                     with_deadline(&mut deadline, known).await.map_err(|_| ExchangeError::ConnectTimeout)?;
+                    link
                 }
                 None => {
                     // Who began it may wait for longer.
                     let opening = self.opening(peer, dial, timeout);
                     let opened = with_deadline(&mut deadline, opening.opened()).await;
-                    opened.map_err(|_| ExchangeError::ConnectTimeout)??;
+                    opened.map_err(|_| ExchangeError::ConnectTimeout)??
                 }
-            }
+            };
             if let Some(call) = self.take(peer, dial, clock::now()) {
                 return Ok(call);
+            }
+            if link.turns_away() {
+                link.leave();
+                in_vain += 1;
+            }
+            if in_vain == MOST_IN_VAIN {
+                return Err(ExchangeError::Refused);
             }
         }
     }
@@ -144,9 +156,9 @@ impl Links {
 
 impl Opening {
     /// Waits until it is open.
-    async fn opened(&self) -> Result<(), ExchangeError> {
+    async fn opened(&self) -> Result<Rc<Link>, ExchangeError> {
         poll_fn(|context| match self.outcome.get() {
-            Some(Ok(())) => Poll::Ready(Ok(())),
+            Some(Ok(link)) => Poll::Ready(Ok(link.clone())),
             Some(Err(error)) => Poll::Ready(Err(error.again())),
             None => {
                 let mut waiting = self.waiting.borrow_mut();
@@ -187,8 +199,8 @@ async fn open(
             if known.is_over {
                 link.leave();
             }
-            known.links.push((opening.route.clone(), link));
-            (Some(driver), Ok(()))
+            known.links.push((opening.route.clone(), link.clone()));
+            (Some(driver), Ok(link))
         }
         Err(error) => (None, Err(error)),
     };
