@@ -129,6 +129,12 @@ impl Http2Stream {
         !state.is_over() && !state.incoming.has_ended() && state.incoming.unread() == 0
     }
 
+    /// Whether one side gave it up, or both have said all (RFC 9113 §5.1).
+    pub fn is_closed(&self) -> bool {
+        let state = self.state.borrow();
+        state.is_lost() || state.has_answered && state.incoming.has_ended()
+    }
+
     /// Whether the client gave it up.
     pub fn is_left(&self) -> bool {
         self.state.borrow().is_left

@@ -225,6 +225,32 @@ fn a_server_that_turns_all_calls_away_is_not_connected_to_again_and_again() {
 }
 
 #[test]
+fn a_connection_whose_server_hangs_costs_one_request() {
+    if is_nginx() {
+        return;
+    }
+    let port = scripted(|at, stream| {
+        let mut stream = stream.try_clone().expect("a descriptor");
+        thread::spawn(move || {
+            let mut out = Vec::new();
+            write::settings(&mut out, &[]);
+            _ = stream.write_all(&out);
+            head_of(&mut stream);
+            out.clear();
+            if at > 0 {
+                answer(&mut out, 204);
+            }
+            _ = stream.write_all(&out);
+            std::io::copy(&mut stream, &mut std::io::sink())
+        });
+    });
+    let site = FRONT.replace("http2 on;", "http2 on; proxy_read_timeout 300ms;");
+    let front = Server::start(&site, &[("BACK", &port.to_string())]);
+    let statuses = [(); 2].map(|()| front.get("/x").status);
+    assert_eq!(statuses, [504, 204], "{}", front.log());
+}
+
+#[test]
 fn a_server_that_breaks_the_rules_is_a_bad_gateway_with_its_cause_in_the_log() {
     if is_nginx() {
         return;

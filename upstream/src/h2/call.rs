@@ -114,6 +114,7 @@ impl Drop for Call {
             Some(ongoing) => {
                 if !(ongoing.stream.has_said_all() && ongoing.stream.has_all()) {
                     ongoing.stream.reset(ErrorCode::Cancel);
+                    self.link.doubt(&ongoing);
                 }
                 self.link.end(&ongoing);
             }

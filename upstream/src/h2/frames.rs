@@ -89,6 +89,9 @@ impl Reader {
             return Err(Broken(ErrorCode::ProtocolError, "no SETTINGS at first"));
         }
         let block = self.blocks.take(&frame, LIMITS.total)?;
+        if !matches!(frame, Frame::Settings { .. }) && !self.blocks.has_begun() {
+            link.hear();
+        }
         match frame {
             Frame::Data { stream, data, flow, end } => take_data(link, stream, data, flow, end),
             Frame::Headers { stream, .. } if link.is_idle_stream(stream) => {

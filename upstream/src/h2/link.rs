@@ -58,6 +58,8 @@ struct LinkState {
     is_sent_away: bool,
     /// Why there is none to be made any more.
     closed: Option<Lost>,
+    /// How often its server has been heard of.
+    heard: u64,
     /// Since when it has no call.
     idle_since: Option<Instant>,
     held: Option<Box<dyn Held>>,
@@ -76,6 +78,7 @@ impl Link {
             is_leaving: false,
             is_sent_away: false,
             closed: None,
+            heard: 0,
             idle_since: None,
             held: None,
             driver: None,
@@ -120,7 +123,7 @@ impl Link {
         let beginning =
             Beginning { preread, announced: None, has_ended: false, priority: Priority::default() };
         let stream = Http2Stream::new(state.next, self.carrier.clone(), beginning);
-        let ongoing = Ongoing::new(stream, has_body);
+        let ongoing = Ongoing::new(stream, has_body, state.heard);
         state.next += 2;
         state.begun += 1;
         state.reserved -= 1;
@@ -144,6 +147,20 @@ impl Link {
             }
         }
         self.become_idle();
+    }
+
+    /// The server says something that shows it at work: a frame has come, which is no part of a header block that may have no end, and not
+    /// what every connection begins with.
+    pub(super) fn hear(&self) {
+        self.state.borrow_mut().heard += 1;
+    }
+
+    /// A call is given up. Where nothing has come since it was made, the server may be gone without a word, or hang: others call elsewhere,
+    /// as HTTP/1 closes its connection then. Those that wait go on.
+    pub(super) fn doubt(&self, call: &Ongoing) {
+        if self.state.borrow().heard == call.heard {
+            self.leave();
+        }
     }
 
     /// Notes that nobody calls, where nobody does. One too many does not stay.

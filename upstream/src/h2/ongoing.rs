@@ -41,11 +41,13 @@ pub(super) struct Ongoing {
     said: RefCell<Said>,
     /// Whether its answer has a body: that to HEAD has none.
     has_body: bool,
+    /// How often its server had been heard of before ([`super::link::Link::hear`]).
+    pub(super) heard: u64,
 }
 
 impl Ongoing {
-    pub(super) fn new(stream: Rc<Http2Stream>, has_body: bool) -> Rc<Ongoing> {
-        Rc::new(Ongoing { stream, said: RefCell::default(), has_body })
+    pub(super) fn new(stream: Rc<Http2Stream>, has_body: bool, heard: u64) -> Rc<Ongoing> {
+        Rc::new(Ongoing { stream, said: RefCell::default(), has_body, heard })
     }
 
     /// Whether what comes next is what stands behind a body.

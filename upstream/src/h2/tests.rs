@@ -217,10 +217,12 @@ fn no_more_calls_are_made_at_a_time_than_the_server_takes() {
     assert!(link.poll_known(&context()).is_pending());
     Words::begin(&[(MAX_CONCURRENT_STREAMS, 2)]).to(&link).expect("sound");
     assert!(link.poll_known(&context()).is_ready());
+    link.hear();
     drop(first);
     assert_eq!(resets(&link), [(1, ErrorCode::Cancel)], "what is dropped is given up");
     let (first, _second) = (call(&link), reserved(&link).expect("a second place"));
     assert!(reserved(&link).is_none(), "one that is not yet begun counts too");
+    link.hear();
     drop(first);
     assert!(reserved(&link).is_some());
 }
@@ -266,8 +268,36 @@ fn a_link_leaves_when_it_is_worn_or_one_idle_one_too_many() {
     drop(call(&unwanted));
     assert!(unwanted.is_leaving());
     let kept = link();
-    drop(call(&kept));
+    let heard = call(&kept);
+    kept.hear();
+    drop(heard);
     assert!(!kept.is_leaving() && kept.idle_until().is_some());
+}
+
+#[test]
+fn a_link_of_which_nothing_was_heard_while_a_call_waited_takes_no_more() {
+    type Say = fn(Words) -> Words;
+    let endless = |words: Words| {
+        words.say(|out| {
+            let at = out.len();
+            write::headers(out, 1, &block(&[(":status", "200")]), false, 16_384);
+            // END_HEADERS is taken off.
+            out[at + 4] &= !4;
+        })
+    };
+    let cases: [(&str, Say, bool); 4] = [
+        ("nothing but SETTINGS", |words| words, true),
+        ("a block without an end", endless, true),
+        ("an answer to somebody else", |words| words.head(3, &[(":status", "200")], true), false),
+        ("a PING", |words| words.say(|out| write::ping(out, false, [0; 8])), false),
+    ];
+    for (what, say, leaves) in cases {
+        let link = link();
+        let (given_up, _other) = (known_call(&link), call(&link));
+        say(Words::begin(&[])).to(&link).expect("sound frames");
+        drop(given_up);
+        assert_eq!(link.is_leaving(), leaves, "{what}");
+    }
 }
 
 #[test]

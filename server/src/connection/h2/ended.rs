@@ -2,13 +2,19 @@
 //!
 //! Only so many are remembered; a frame for an older one is as one for a stream that never was. Before: `frames`.
 
-/// Streams that are remembered.
+/// Streams that are remembered of those on which both sides had said all.
 const KEPT: usize = 32;
 
 /// The streams that ended last.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
-    /// Twice the number of each, and one where we gave it up: numbers have 31 bits.
+    closed: Ring,
+    given_up: Ring,
+}
+
+/// The last of many numbers.
+#[derive(Debug, Default)]
+struct Ring {
     streams: Vec<u32>,
     next: usize,
 }
@@ -25,23 +31,36 @@ pub(super) enum Past {
 }
 
 impl Ended {
-    /// A stream has ended; `given_up`: by us, before its client had said all.
-    pub(super) fn add(&mut self, stream: u32, given_up: bool) {
-        let coded = stream << 1 | u32::from(given_up);
-        if self.streams.len() < KEPT {
-            self.streams.push(coded);
-            return;
-        }
-        self.streams[self.next] = coded;
-        self.next = (self.next + 1) % KEPT;
+    /// Both sides have said all on a stream.
+    pub(super) fn close(&mut self, stream: u32) {
+        self.closed.add(stream, KEPT);
+    }
+
+    /// We give a stream up before its client has said all; `most`: streams that its client may have open, on each of which more may be on
+    /// its way.
+    pub(super) fn give_up(&mut self, stream: u32, most: u32) {
+        self.given_up.add(stream, most.max(1) as usize);
     }
 
     /// What is known of a stream.
     pub(super) fn past(&self, stream: u32) -> Past {
-        match self.streams.iter().find(|coded| **coded >> 1 == stream) {
-            None => Past::Unknown,
-            Some(coded) if coded & 1 == 0 => Past::Closed,
-            Some(_) => Past::GivenUp,
+        if self.given_up.streams.contains(&stream) {
+            Past::GivenUp
+        } else if self.closed.streams.contains(&stream) {
+            Past::Closed
+        } else {
+            Past::Unknown
         }
+    }
+}
+
+impl Ring {
+    fn add(&mut self, stream: u32, most: usize) {
+        if self.streams.len() < most {
+            self.streams.push(stream);
+            return;
+        }
+        self.streams[self.next] = stream;
+        self.next = (self.next + 1) % most;
     }
 }

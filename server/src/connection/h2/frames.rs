@@ -284,7 +284,7 @@ impl Http2Connection {
     /// Ends a stream that nobody answers on.
     pub(super) fn reset(&mut self, id: u32, code: ErrorCode) {
         self.carrier.frame(|out| write::reset(out, id, code));
-        self.ended.add(id, true);
+        self.ended.give_up(id, self.granted.streams);
     }
 
     /// Takes work that brings nothing off the client's account.

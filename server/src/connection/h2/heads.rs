@@ -79,6 +79,15 @@ impl Http2Connection {
         if fragment.is_empty() { self.charge(Work::Empty) } else { self.charge(Work::Tiny) }
     }
 
+    /// Whether no more streams may be opened. Those that are over do not count (RFC 9113 §5.1.2), though what they asked for may still have
+    /// to be put away; of these there are never more than of the others.
+    fn is_full(&self) -> bool {
+        let most = self.granted.streams as usize;
+        self.streams.len() >= most
+            && (self.streams.len() >= 2 * most
+                || self.streams.iter().filter(|stream| !stream.is_closed()).count() >= most)
+    }
+
     /// A block is there as a whole: a request, or what follows the body of one.
     fn take_block(&mut self, place: Place, block: &[u8]) -> Result<(), Fate> {
         if place.stream <= self.last {
@@ -102,7 +111,7 @@ impl Http2Connection {
             // The client was told that this one counts for nothing.
             return self.charge(Work::Control);
         }
-        if self.streams.len() >= self.granted.streams as usize {
+        if self.is_full() {
             self.accepted.worker.metrics.add(Counter::Http2StreamsRefused, 1);
             self.reset(place.stream, ErrorCode::RefusedStream);
             return self.charge(Work::Refused);

@@ -86,7 +86,7 @@ impl Http2Connection {
             && self.answer_whole(id, &mut request, &out, ready.whole().bytes)
         {
             buffers::give(out);
-            self.ended.add(id, false);
+            self.ended.close(id);
             self.patience.earn();
             let now = request.started;
             return self.accepted.record(request, now);
@@ -182,7 +182,11 @@ impl Http2Connection {
             self.streams.remove(at);
             self.client_due_since = None;
         }
-        self.ended.add(stream.id(), stream.is_given_up());
+        if stream.is_given_up() {
+            self.ended.give_up(stream.id(), self.granted.streams);
+        } else {
+            self.ended.close(stream.id());
+        }
         let now = clock::now();
         loop_lag::tell(&self.accepted.worker.metrics, now);
         self.accepted.record(request, now);

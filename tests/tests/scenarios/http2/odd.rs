@@ -26,9 +26,13 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
     }";
 
 fn start(origin: &Origin, header_timeout: &str) -> Server {
+    start_with(SITE, origin, header_timeout)
+}
+
+fn start_with(site: &str, origin: &Origin, header_timeout: &str) -> Server {
     let large = "x".repeat(4000);
     let values = [("ORIGIN", origin.address()), ("HEADER", header_timeout.to_owned()), ("LARGE", large)];
-    Server::start(SITE, &values.each_ref().map(|(name, value)| (*name, value.as_str())))
+    Server::start(site, &values.each_ref().map(|(name, value)| (*name, value.as_str())))
 }
 
 #[test]
@@ -296,4 +300,55 @@ fn whatever_frames_come_nobody_panics_nobody_hangs_and_others_are_served() {
         status.lines().next().is_some_and(|line| line.trim_end().ends_with(": 2"))
     });
     assert!(!server.log().contains("panicked"), "{}", server.log());
+}
+
+#[test]
+fn streams_that_are_over_leave_room_for_others_that_come_by_the_same_read() {
+    if is_nginx() {
+        return;
+    }
+    let gate = Arc::new(Gate::default());
+    let closed = Arc::clone(&gate);
+    let origin =
+        Origin::start(move |_| [vec![Step::Pass(Arc::clone(&closed))], answer(200, &[], b"late")].concat());
+    let site = SITE.replace("http2 on;", "http2 on; http2_max_concurrent_streams 4;");
+    let server = start_with(&site, &origin, "60s");
+    let mut frames = Frames::connect(server.port());
+    let left: Vec<u32> = (0..4).map(|_| frames.get("/slow")).collect();
+    frames.round_trip();
+    let mut all = Vec::new();
+    left.iter().for_each(|stream| write::reset(&mut all, *stream, ErrorCode::Cancel));
+    let next = frames.take_number();
+    write::headers(&mut all, next, &request("GET", "/small", &[]), true, 16_384);
+    frames.send(&all);
+    assert_eq!(frames.answer(next).text(), "small");
+    // One that has been answered ends with the last of its upload.
+    let uploads: Vec<u32> = (0..4).map(|_| frames.request("POST", "/small", &[], false)).collect();
+    frames.until("all are answered", |now| uploads.iter().all(|stream| now.so_far(*stream).status == 200));
+    let mut all = Vec::new();
+    write::data_head(&mut all, uploads[0], 0, true);
+    let next = frames.take_number();
+    write::headers(&mut all, next, &request("GET", "/small", &[]), true, 16_384);
+    frames.send(&all);
+    assert_eq!(frames.answer(next).text(), "small");
+    gate.open();
+}
+
+#[test]
+fn trailers_of_any_upload_that_was_given_up_are_no_harm() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"fine");
+    let site = SITE.replace("http2 on;", "http2 on; lingering_close off;");
+    let server = start_with(&site, &origin, "60s");
+    let mut frames = Frames::connect(server.port());
+    let uploads: Vec<u32> = (0..100).map(|_| frames.request("POST", "/small", &[], false)).collect();
+    frames.until("all are answered", |now| uploads.iter().all(|stream| now.has_ended(*stream)));
+    frames.round_trip();
+    let trailers = millstream_tests::frames::block(&[("x-checksum", "1")]);
+    uploads
+        .iter()
+        .for_each(|stream| frames.frame(|out| write::headers(out, *stream, &trailers, true, 16_384)));
+    assert_eq!(frames.whole("/small").text(), "small");
 }
