@@ -65,6 +65,8 @@ pub enum ExchangeError {
     BadFrame(&'static str),
     /// 101 though no other protocol was asked for.
     UnexpectedUpgrade,
+    /// 101 that does not open the WebSocket that was asked for; what is wrong with it.
+    BadHandshake(&'static str),
 }
 
 impl ExchangeError {
@@ -85,7 +87,8 @@ impl ExchangeError {
             | Self::TooManyInterim
             | Self::BadFrame(_)
             | Self::Reset(_)
-            | Self::UnexpectedUpgrade => Condition::InvalidHeader,
+            | Self::UnexpectedUpgrade
+            | Self::BadHandshake(_) => Condition::InvalidHeader,
             Self::Connect(_)
             | Self::Handshake(_)
             | Self::Write(_)
@@ -185,6 +188,7 @@ impl fmt::Display for ExchangeError {
             Self::HeadTooLarge => f.write_str("upstream sent too big header"),
             Self::BadBody(error) => write!(f, "upstream sent invalid chunked response ({})", error.what()),
             Self::UnexpectedUpgrade => f.write_str("upstream sent unexpected \"101 Switching Protocols\""),
+            Self::BadHandshake(what) => write!(f, "upstream sent \"101 Switching Protocols\" {what}"),
             Self::Refused => f.write_str("upstream refused the request"),
             Self::Reset(code) => write!(f, "upstream rejected the request with {}", code.name()),
             Self::BadFrame(what) => write!(f, "upstream sent {what}"),

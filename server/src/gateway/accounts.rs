@@ -117,6 +117,16 @@ impl Passing<'_> {
         }
     }
 
+    /// Says so where a WebSocket was asked for and the upstream merely answers.
+    pub(super) fn report_no_websocket(&self, connection: &Connection, status: u16) {
+        let url =
+            report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
+        let what = format_args!(
+            "upstream answered {status} to a WebSocket, which wants \"101 Switching Protocols\", while reading response header from upstream"
+        );
+        report::write(self.request, Level::Error, what, Some(&url));
+    }
+
     /// Records the end of an answer's body.
     pub(super) fn note_end(&mut self, connection: &Connection, length: u64, now: Instant) {
         self.note_traffic(connection.traffic(), length, now);

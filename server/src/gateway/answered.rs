@@ -79,6 +79,11 @@ impl Passing<'_> {
             self.discard(connection, turn);
             return outcome;
         }
+        // To who asked by CONNECT any success says that the other protocol is spoken (RFC 8441 §5).
+        if self.request.is_extended_connect() && matches!(head.status, 200..=299) {
+            self.report_no_websocket(&connection, head.status);
+            return self.withheld(filling, connection, turn, 502);
+        }
         self.pass(connection, turn, head, filling).await
     }
 

@@ -9,7 +9,7 @@ use super::destination::Destination;
 use super::opening::open;
 use super::request_head::{RequestPlan, WrittenHead};
 use super::watching::{watch, watch_for_others};
-use super::{Passing, answer_head, call_timeout, saying, sticky};
+use super::{Passing, answer_head, call_timeout, handshake, saying, sticky};
 use crate::client::ClientFailure;
 use crate::tries::Try;
 use millstream_net::{buffers, clock};
@@ -304,13 +304,12 @@ impl Passing<'_> {
                 continue;
             }
             let may_upgrade = written.upgrade && self.client.is_some() && self.request.may_switch();
-            // To who asked by CONNECT any success says that the other protocol is spoken (RFC 8441 §5).
-            let misleads = self.request.is_extended_connect() && matches!(head.status, 200..=299);
-            if head.status == 101 && !may_upgrade || misleads {
-                let error = ExchangeError::UnexpectedUpgrade;
-                return Err(broken(connection, error, "while reading response header from upstream"));
+            return match head.status {
+                101 if may_upgrade => handshake::check(self.request, self.proxy, connection, head),
+                101 => Err(ExchangeError::UnexpectedUpgrade),
+                _ => Ok(()),
             }
-            return Ok(());
+            .map_err(|error| broken(connection, error, "while reading response header from upstream"));
         }
     }
 

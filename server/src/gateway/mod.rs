@@ -31,6 +31,7 @@ mod judging;
 mod watching;
 mod queueing;
 mod broken;
+mod handshake;
 mod opening;
 mod probe;
 mod accounts;

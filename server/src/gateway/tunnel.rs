@@ -1,15 +1,17 @@
 //! After 101, or what stands for it on a stream: bytes both ways until both sides have ended, nothing moved for `proxy_read_timeout`, or one side took
 //! nothing of what is there for it (`send_timeout`, `proxy_send_timeout`).
 //!
+//! Only the first is an end, which a stream says by END_STREAM; all else is a cut, and a reset there.
+//!
 //! The bytes are nobody's business here (RFC 9110 §7.8). A side without bytes holds no buffer.
 
 use super::answer_head::visible;
 use super::{Passing, Proxied};
-use crate::client::{Client, ClientFailure};
+use crate::client::Client;
 use crate::filter::head::{self, HeadPlan};
 use millstream_net::outlet::Outlet;
 use millstream_net::stream::Stream;
-use millstream_net::timer::Deadline;
+use millstream_net::timer::{Deadline, is_elapsed};
 use millstream_net::{buffers, clock};
 use millstream_upstream::{Connection, Turn};
 use millstream_wire::h1::head::ResponseHead;
@@ -50,12 +52,38 @@ struct Way {
     ended: bool,
     /// The end was passed on.
     shut: bool,
+    /// The other direction has broken: this one goes on as far as what has come, and ends in a cut.
+    is_cut: bool,
     /// Runs while the other side takes nothing, for `patience`.
     stalled: Deadline,
     patience: Duration,
 }
 
-impl<'a> Passing<'a> {
+/// Where a direction broke.
+enum Fault {
+    /// Who talks was reset, or is gone.
+    Source,
+    /// Who listens takes nothing any more.
+    Sink,
+    /// Who listens took nothing for too long.
+    Slow,
+}
+
+/// It ended before both sides had.
+struct CutOff;
+
+/// Both directions.
+struct Tunnel<'t> {
+    client: &'t mut Client,
+    connection: &'t mut Connection,
+    down: Way,
+    up: Way,
+    /// Runs while nothing moves.
+    idle: Deadline,
+    timeout: Duration,
+}
+
+impl Passing<'_> {
     /// Passes the 101 on and joins the two connections.
     pub(super) async fn tunnel(
         &mut self,
@@ -68,9 +96,39 @@ impl<'a> Passing<'a> {
             return Proxied::Failed(502);
         }
         let Some(client) = self.client.take() else { return Proxied::Failed(502) };
-        let settings = &self.request.location().settings;
-        let mut down = Way::new(buffers::take(), settings.send.timeout);
-        let fields = answered.view(connection.head_bytes());
+        let mut down = Way::new(buffers::take(), self.request.location().settings.send.timeout);
+        self.put_head(client, answered.view(connection.head_bytes()), &mut down.buffer);
+        let head_length = down.buffer.len() as u64;
+        down.buffer.extend_from_slice(&connection.take_read_ahead());
+        let up = Way::new(client.take_read_ahead(), self.proxy.exchange.send_timeout);
+        self.request.keep_alive = false;
+
+        let (idle, timeout) = (Deadline::new(), self.proxy.exchange.read_timeout);
+        let mut tunnel =
+            Tunnel { client: &mut *client, connection: &mut connection, down, up, idle, timeout };
+        tunnel.idle.set(clock::now() + timeout);
+        let is_whole = poll_fn(|context| tunnel.poll(context)).await.is_ok();
+        let moved = tunnel.down.moved;
+        // What is cut must not look ended: where a connection would be closed or reset, the stream is (RFC 8441 §5, RFC 9113 §8.5).
+        if !is_whole {
+            client.place().cancel();
+        }
+        // What one side still says has nobody left who would take it. A stream that both have ended has ended.
+        if !(self.request.is_on_stream() && is_whole) {
+            client.abandon();
+        }
+        let length = moved.saturating_sub(head_length);
+        self.request.sent.bytes += moved;
+        self.request.sent.body_bytes += length;
+        self.request.sent.complete = is_whole;
+        let now = clock::now();
+        self.note_end(&connection, length, now);
+        turn.succeeded(now);
+        Proxied::Done
+    }
+
+    /// The head that says to the client that the other protocol is spoken.
+    fn put_head(&mut self, client: &mut Client, fields: Fields<'_>, out: &mut Vec<u8>) {
         let mut shown = visible(&self.proxy.exchange, fields);
         let is_stream = self.request.is_on_stream();
         match is_stream {
@@ -82,55 +140,45 @@ impl<'a> Passing<'a> {
         let fields = Fields::new(fields.bytes(), &shown);
         let status = if is_stream { 200 } else { 101 };
         let plan = HeadPlan { status, fields, length: None, chunked: false, coding: None, age: None };
-        head::encode(&mut down.buffer, self.request, &plan);
-        client.put_head(self.request, &mut down.buffer);
-        let head_length = down.buffer.len() as u64;
-        down.buffer.extend_from_slice(&connection.take_read_ahead());
-        let mut up = Way::new(client.take_read_ahead(), self.proxy.exchange.send_timeout);
-        self.request.keep_alive = false;
+        head::encode(out, self.request, &plan);
+        client.put_head(self.request, out);
+    }
+}
 
-        let timeout = self.proxy.exchange.read_timeout;
-        let mut deadline = Deadline::new();
-        deadline.set(clock::now() + timeout);
-        let outcome = poll_fn(|context| {
-            let before = (down.moved, up.moved);
-            // The order makes what one direction read go out in the same round.
-            let Some(upstream) = connection.stream_mut() else { return Poll::Ready(Ok(())) };
-            let down_done = down.poll(context, &mut Side::Upstream(upstream), &mut Side::Client(client));
-            let up_done = up.poll(context, &mut Side::Client(client), &mut Side::Upstream(upstream));
-            if (down.moved, up.moved) != before {
-                deadline.set(clock::now() + timeout);
-            }
-            match (down_done, up_done) {
-                (Poll::Ready(Err(_)), _) => Poll::Ready(Err(ClientFailure::Gone)),
-                (_, Poll::Ready(Err(_))) => Poll::Ready(Ok(())),
-                (Poll::Ready(Ok(())), Poll::Ready(Ok(()))) => Poll::Ready(Ok(())),
-                _ => deadline.poll(context).map(|()| Ok(())),
-            }
-        })
-        .await;
-        // A reset of the API is one of the stream (RFC 8441 §5).
-        if outcome.is_err() {
-            client.place().cancel();
+impl Tunnel<'_> {
+    /// Moves what can be moved; ready at the end of both directions.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), CutOff>> {
+        let Some(upstream) = self.connection.stream_mut() else { return Poll::Ready(Err(CutOff)) };
+        let before = (self.down.moved, self.up.moved);
+        // The order makes what one direction read go out in the same round.
+        let down = self.down.poll(context, &mut Side::Upstream(upstream), &mut Side::Client(self.client));
+        let up = match self.down.is_cut {
+            true => Poll::Pending,
+            false => self.up.poll(context, &mut Side::Client(self.client), &mut Side::Upstream(upstream)),
+        };
+        if (self.down.moved, self.up.moved) != before {
+            self.idle.set(clock::now() + self.timeout);
         }
-        // What one side still says has nobody left who would take it. A stream that both have ended has ended.
-        if !(is_stream && outcome.is_ok()) {
-            client.abandon();
+        match (down, up) {
+            (Poll::Ready(Err(_)), _) | (_, Poll::Ready(Err(Fault::Slow))) => Poll::Ready(Err(CutOff)),
+            (Poll::Ready(Ok(())), _) if self.down.is_cut => Poll::Ready(Err(CutOff)),
+            // All that the upstream said is there, and it takes no more, or the client says no more.
+            (Poll::Ready(Ok(())), Poll::Ready(_)) => Poll::Ready(Ok(())),
+            (Poll::Pending, Poll::Ready(Err(Fault::Source))) => Poll::Ready(Err(CutOff)),
+            (Poll::Pending, Poll::Ready(Err(Fault::Sink))) => {
+                // A server that has closed takes nothing, and what it said before may still be in the socket.
+                self.down.is_cut = true;
+                self.idle.poll(context).map(|()| Err(CutOff))
+            }
+            _ => self.idle.poll(context).map(|()| Err(CutOff)),
         }
-        self.request.sent.bytes += down.moved;
-        self.request.sent.body_bytes += down.moved.saturating_sub(head_length);
-        self.request.sent.complete = outcome.is_ok();
-        let length = down.moved.saturating_sub(head_length);
-        let now = clock::now();
-        self.note_end(&connection, length, now);
-        turn.succeeded(now);
-        Proxied::Done
     }
 }
 
 impl Way {
     fn new(buffer: Vec<u8>, patience: Duration) -> Way {
-        Way { buffer, written: 0, moved: 0, ended: false, shut: false, stalled: Deadline::new(), patience }
+        let stalled = Deadline::new();
+        Way { buffer, written: 0, moved: 0, ended: false, shut: false, is_cut: false, stalled, patience }
     }
 
     /// Moves what can be moved; ready at the end of this direction.
@@ -139,11 +187,12 @@ impl Way {
         context: &mut Context<'_>,
         from: &mut Side<'_>,
         to: &mut Side<'_>,
-    ) -> Poll<io::Result<()>> {
+    ) -> Poll<Result<(), Fault>> {
         let mut to = to.outlet(&mut self.stalled, self.patience);
         loop {
             if self.written < self.buffer.len() {
-                let count = ready!(to.poll_write(context, &self.buffer[self.written..]))?;
+                let wrote = to.poll_write(context, &self.buffer[self.written..]);
+                let count = ready!(wrote).map_err(|error| Fault::of_writing(&error))?;
                 self.written += count;
                 self.moved += count as u64;
                 continue;
@@ -152,7 +201,7 @@ impl Way {
             self.written = 0;
             if self.ended {
                 rest(&mut self.buffer);
-                if !self.shut {
+                if !self.shut && !self.is_cut {
                     // Where it cannot be told of the end any more it knows.
                     _ = ready!(to.poll_shutdown(context));
                     self.shut = true;
@@ -166,17 +215,23 @@ impl Way {
                 Poll::Ready(Ok(0)) => self.ended = true,
                 Poll::Ready(Ok(_)) => {}
                 // Who was reset takes nothing more either.
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Ready(Err(_)) => return Poll::Ready(Err(Fault::Source)),
                 Poll::Pending => {
                     rest(&mut self.buffer);
                     // A TLS stream may hold records back until it is flushed.
                     return match to.poll_flush(context) {
-                        Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                        Poll::Ready(Err(error)) => Poll::Ready(Err(Fault::of_writing(&error))),
                         _ => Poll::Pending,
                     };
                 }
             }
         }
+    }
+}
+
+impl Fault {
+    fn of_writing(error: &io::Error) -> Fault {
+        if is_elapsed(error) { Fault::Slow } else { Fault::Sink }
     }
 }
 

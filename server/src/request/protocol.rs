@@ -23,14 +23,16 @@ impl Request {
             && !fields.lists(FieldId::Upgrade, "h2c")
     }
 
-    /// Whether its connection, or its stream, may come to speak another protocol.
+    /// Whether its connection, or its stream, may come to speak another protocol. Who asks inside speaks none.
     pub fn may_switch(&self) -> bool {
-        self.head.version == Version::Http11 || self.is_extended_connect()
+        self.wanted.is_none() && self.head.version == Version::Http11 || self.is_extended_connect()
     }
 
-    /// Whether it came as a CONNECT that names a protocol (RFC 8441), which alone has a path.
+    /// Whether it came as a CONNECT that names a protocol (RFC 8441), which alone has a path. A subrequest has the head of one and is none: its
+    /// answer opens nothing.
     pub fn is_extended_connect(&self) -> bool {
-        self.head.version == Version::Http2
+        self.wanted.is_none()
+            && self.head.version == Version::Http2
             && self.head.method == Method::Connect
             && self.head.authority.is_none()
     }

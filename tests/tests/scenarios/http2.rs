@@ -10,6 +10,7 @@ mod interplay;
 mod malformed;
 mod odd;
 mod uploads;
+mod websockets;
 
 use std::process::Command;
 

@@ -50,6 +50,7 @@ pub fn decode_request(
         limits,
         allows_connect_protocol,
         start: Start::default(),
+        has_host: false,
         cookies: Cookies::None,
     };
     let mut outcome = Ok(());
@@ -69,6 +70,8 @@ struct Request<'a> {
     limits: &'a HeadLimits,
     allows_connect_protocol: bool,
     start: Start,
+    /// Whether a Host field has come.
+    has_host: bool,
     cookies: Cookies,
 }
 
@@ -87,7 +90,7 @@ enum Start {
     /// Pseudo-header fields are collected.
     Pseudo(PseudoFields),
     /// It has; fields follow.
-    Written(Extra, HostOf),
+    Written(Extra),
 }
 
 impl Default for Start {
@@ -96,22 +99,15 @@ impl Default for Start {
     }
 }
 
-/// Where the host is known from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum HostOf {
-    Authority,
-    Field,
-}
-
 impl Request<'_> {
     #[inline]
     fn take(&mut self, line: Line<'_>) -> Result<(), RequestError> {
         match (line.called, &mut self.start) {
             (LineName::Pseudo(pseudo), Start::Pseudo(fields)) => fields.take(pseudo, &line, self.bytes),
-            (LineName::Pseudo(_), Start::Written(..)) => {
+            (LineName::Pseudo(_), Start::Written(_)) => {
                 Err(RequestError::Malformed("a pseudo-header behind other headers"))
             }
-            (LineName::Field(id), Start::Written(..)) => self.field(id, line),
+            (LineName::Field(id), Start::Written(_)) => self.field(id, line),
             (LineName::Field(id), Start::Pseudo(_)) => {
                 self.written()?;
                 self.field(id, line)
@@ -123,11 +119,10 @@ impl Request<'_> {
     #[inline]
     fn written(&mut self) -> Result<Extra, RequestError> {
         match &self.start {
-            Start::Written(extra, _) => Ok(*extra),
+            Start::Written(extra) => Ok(*extra),
             Start::Pseudo(fields) => {
                 let extra = fields.write(self.bytes, self.head, self.limits, self.allows_connect_protocol)?;
-                let host = if self.head.host.is_some() { HostOf::Authority } else { HostOf::Field };
-                self.start = Start::Written(extra, host);
+                self.start = Start::Written(extra);
                 Ok(extra)
             }
         }
@@ -157,25 +152,22 @@ impl Request<'_> {
         Ok(())
     }
 
-    /// RFC 9113 §8.3.1: Host may say what `:authority` says, and stands for it where that is missing.
+    /// RFC 9113 §8.3.1: Host may say what `:authority` says, and stands for it where that is missing. There is one of it at the most (RFC 9112
+    /// §3.2).
     fn host(&mut self, line: Line<'_>) -> Result<(), RequestError> {
-        let Some(known) = self.head.host else {
+        if std::mem::replace(&mut self.has_host, true) {
+            return Err(RequestError::Malformed("more than one \"Host\" header"));
+        }
+        let Some(authority) = self.head.host else {
             host::validate(line.value()).map_err(|_| RequestError::Malformed("invalid host"))?;
             self.append(FieldId::Host, line)?;
             self.head.host = self.head.fields.last().map(|field| field.value);
             return Ok(());
         };
-        match self.start {
-            Start::Written(_, HostOf::Authority)
-                if known.of(self.bytes).eq_ignore_ascii_case(line.value()) =>
-            {
-                Ok(())
-            }
-            Start::Written(_, HostOf::Authority) => {
-                Err(RequestError::Malformed("\"Host\" header that differs from \":authority\""))
-            }
-            _ => Err(RequestError::Malformed("more than one \"Host\" header")),
+        if !authority.of(self.bytes).eq_ignore_ascii_case(line.value()) {
+            return Err(RequestError::Malformed("\"Host\" header that differs from \":authority\""));
         }
+        Ok(())
     }
 
     /// RFC 9113 §8.2.3: cookies may come in pieces, which HTTP/1 has in one line.

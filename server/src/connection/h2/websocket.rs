@@ -8,15 +8,20 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use millstream_wire::{Field, FieldId, Method, Span};
 
+const KEY: &str = "sec-websocket-key";
+
 /// Makes a request to upgrade (RFC 6455 §4.1) of an extended CONNECT.
 pub(super) fn as_upgrade(request: &mut Request) {
     request.method = Method::Get;
+    // The client has no use for one (RFC 8441 §5), and a request has one of them (RFC 6455 §11.3.1).
+    let Request { bytes, head, .. } = request;
+    head.fields.retain(|field| !field.name(bytes).eq_ignore_ascii_case(KEY.as_bytes()));
     // It only has to be another one each time.
     let key = STANDARD.encode(&request.id()[..16]);
     for (id, name, value) in [
         (FieldId::Connection, "connection", "upgrade"),
         (FieldId::Upgrade, "upgrade", "websocket"),
-        (FieldId::Other, "sec-websocket-key", key.as_str()),
+        (FieldId::Other, KEY, key.as_str()),
     ] {
         let start = request.bytes.len();
         let value_at = start + name.len() + b": ".len();

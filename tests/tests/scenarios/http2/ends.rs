@@ -1,9 +1,6 @@
 //! How connections end: in two steps, with nothing lost that was on its way, and in time.
 
-use std::io::{Read, Write};
-use std::net::Shutdown;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use millstream_tests::frames::{End, Frames};
@@ -11,10 +8,9 @@ use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::process::{allow_open_files, cpu_time, resident_bytes};
 use millstream_tests::server::{Server, is_nginx};
-use millstream_tests::{ports, profile_directory, wait};
+use millstream_tests::{profile_directory, wait};
 use millstream_wire::h2::error_code::ErrorCode;
 use millstream_wire::h2::settings;
-use rustix::net::sockopt::set_socket_linger;
 use rustix::process::Signal;
 
 const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { worker_connections @PLACES@; }
@@ -292,63 +288,4 @@ fn idle_connections_cost_little_more_than_their_state() {
     assert!(each <= bound, "{each} bytes each");
     drop(all);
     assert_eq!(server.get("/here").status, 200);
-}
-
-/// What an API does to a WebSocket after its first message.
-#[derive(Clone, Copy)]
-enum ApiEnd {
-    Halfway,
-    Whole,
-    Reset,
-}
-
-/// An API that accepts one WebSocket, says a word and ends it; gives what came after the head of the request.
-fn ending_websocket(how: ApiEnd) -> (u16, JoinHandle<String>) {
-    let (listener, port) = ports::listener();
-    let api = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("the proxy comes");
-        let (mut came, mut piece) = (Vec::new(), [0; 4096]);
-        while !came.windows(4).any(|four| four == b"\r\n\r\n") {
-            let count = stream.read(&mut piece).expect("a request");
-            came.extend_from_slice(&piece[..count]);
-        }
-        let answer =
-            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nfirst";
-        stream.write_all(answer).expect("the proxy reads");
-        let mut said = String::new();
-        match how {
-            ApiEnd::Halfway => {
-                stream.shutdown(Shutdown::Write).expect("it is open");
-                stream.read_to_string(&mut said).expect("the client's last words");
-            }
-            ApiEnd::Whole => {}
-            ApiEnd::Reset => set_socket_linger(&stream, Some(Duration::ZERO)).expect("a socket"),
-        }
-        said
-    });
-    (port, api)
-}
-
-#[test]
-fn a_websocket_on_a_stream_ends_when_the_api_ends_it_and_breaks_when_the_api_breaks() {
-    if is_nginx() {
-        return;
-    }
-    for how in [ApiEnd::Halfway, ApiEnd::Whole, ApiEnd::Reset] {
-        let (port, api) = ending_websocket(how);
-        let site = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
-            http { access_log off; server { listen 127.0.0.1:@PORT@; http2 on; location / {
-                proxy_pass http://127.0.0.1:@API@; proxy_upgrade on; proxy_read_timeout 600s; } } }";
-        let server = Server::start(site, &[("API", &port.to_string())]);
-        let mut frames = Frames::connect(server.port());
-        let stream = frames.websocket("/");
-        let answer = frames.answer(stream);
-        let end = if matches!(how, ApiEnd::Reset) { End::Reset(ErrorCode::Cancel) } else { End::Whole };
-        assert_eq!((answer.status, answer.end), (200, end), "{}", server.log());
-        if matches!(how, ApiEnd::Halfway) {
-            assert_eq!(answer.text(), "first");
-            frames.data(stream, b"bye", true);
-            assert_eq!(api.join().expect("the API ends"), "bye", "it still reads");
-        }
-    }
 }

@@ -58,6 +58,7 @@ const ROWS: &[Row] = &[
         Lines::All,
         None,
     ),
+    Row("§8.3.1 two Hosts", &[("host", "localhost"), ("host", "localhost")], Lines::Behind, None),
     Row(
         "§8.3.1 no :method",
         &[(":scheme", "http"), (":authority", "localhost"), (":path", "/")],

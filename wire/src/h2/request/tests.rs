@@ -203,6 +203,7 @@ fn a_malformed_request_is_told_by_section() {
         ("§8.3.1", changed(":authority", "a/b")),
         ("§8.3.1", with("host", "other")),
         ("§8.3.1", with("host", "h:80")),
+        ("§8.3.1", [&GET[..], &[("host", "h"), ("host", "h")]].concat()),
         ("§8.3.1", [&without(":authority")[..], &[("host", "h"), ("host", "h")]].concat()),
         ("§8.3.1", [&without(":authority")[..], &[("host", "a b")]].concat()),
         ("§8.5", changed(":method", "CONNECT")),
