@@ -111,8 +111,18 @@ fn find(metric: Metric, a: &[RunFile], b: &[RunFile]) -> Finding {
 /// Whether it has changed; the error says why that cannot be told.
 fn judge(finding: &Finding, a: &[RunFile], b: &[RunFile], is_open: bool) -> Result<Change, String> {
     let (metric, is_rate) = (finding.quantity, finding.quantity == Metric::Rate);
+    if is_open && a.iter().chain(b).any(|run| run.outcome.mode == Mode::Closed) {
+        let why = "a closed loop counts latency from sending, and an open one from when a request was due; compare runs of one kind";
+        return Err(why.to_owned());
+    }
     if is_rate && is_open {
         return Err("an open loop sets the rate itself".to_owned());
+    }
+    if let Some(run) = b.iter().find(|run| a.iter().any(|other| other.outcome == run.outcome)) {
+        return Err(format!("{} is a run of both sides, and a run does not differ from itself", run.name));
+    }
+    if let Some(run) = a.iter().chain(b).find(|run| !is_rate && run.outcome.latency.is_empty()) {
+        return Err(format!("no request was answered in {}, so it has no latency", run.name));
     }
     if !rank::can_tell(a.len(), b.len()) {
         let [one, other] = [a, b].map(|runs| plural(runs.len() as u64, "run"));

@@ -16,9 +16,9 @@ pub use crate::progress::Progress;
 use crate::exchange::Exchange;
 use crate::machine::Cores;
 use crate::multiplex::Multiplex;
-use crate::outcome::{Generator, Latency, Outcome, ScheduleOutcome};
+use crate::outcome::{Counts, Generator, Latency, Outcome, ScheduleOutcome};
 use crate::pipeline::Pipeline;
-use crate::plan::{OPEN_CONNECTIONS, Plan, PlanError};
+use crate::plan::{Mode, OPEN_CONNECTIONS, Plan, PlanError};
 use crate::stream;
 use crate::tally::{Board, TICK, Tally};
 use cost::Share;
@@ -176,14 +176,14 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
     let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
     let ended = reports.iter().map(|report| report.ended).max().unwrap_or(0);
     let began = reports.iter().map(|report| report.began).min().unwrap_or(run.begin);
-    let measured = seconds(ended.saturating_sub(began));
     let counts = tally.counts();
+    let measured = seconds(ended.saturating_sub(began)).max(last_interval(plan, &counts));
     let cpu = seconds(reports.iter().map(|report| report.cpu).sum::<u64>() + own_cpu);
     let most = |share: fn(Share) -> f64| reports.iter().map(|report| share(report.share)).fold(0.0, f64::max);
     let mut generator = Generator {
         cpu_seconds: cpu,
         cpu_per_answer: if counts.answers > 0 { cpu * 1e6 / counts.answers as f64 } else { 0.0 },
-        busiest_thread: most(|share| share.ran),
+        busiest_thread: most(|share| share.ran.min(1.0)),
         keenest_thread: most(|share| (share.ran + share.waited).min(1.0)),
         send_lag_p99: tally.send_lag_p99(),
         cores: u32::try_from(cores::usable()).unwrap_or(u32::MAX),
@@ -192,8 +192,11 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
     };
     let is_out_of_ports = reports.iter().any(|report| report.is_out_of_ports);
     let latency = Latency::with_unfinished(&tally.total.latency, &tally.waiting);
-    generator.limits =
-        cost::limits(plan, &generator, latency.percentile(99.0), most(|share| share.waited), is_out_of_ports);
+    let waited = most(|share| share.waited);
+    if is_out_of_ports || counts.answers > 0 && measured >= cost::SHORTEST {
+        let p99 = latency.percentile(99.0);
+        generator.limits = cost::limits(plan, &generator, p99, waited, is_out_of_ports);
+    }
     let slices = run.board.slices(seconds(ended.saturating_sub(run.begin)));
     let before = u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0);
     Outcome {
@@ -220,6 +223,18 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
         thresholds: Vec::new(),
         slices,
         generator,
+    }
+}
+
+/// How long a number of requests takes at one rate, seconds: as many intervals, the one behind the last of them included; 0 of
+/// any other plan, and of one that was ended before.
+fn last_interval(plan: &Plan, counts: &Counts) -> f64 {
+    let ended = counts.answers + counts.errors.total();
+    match plan.mode {
+        Mode::Open { rate, .. } if plan.schedule.is_none() && plan.requests == Some(ended) => {
+            ended as f64 / rate
+        }
+        _ => 0.0,
     }
 }
 

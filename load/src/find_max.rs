@@ -2,8 +2,8 @@
 //! at last the same rate again and again, to see that it holds.
 //!
 //! A rate holds where the server keeps up with it ([`crate::outcome::KEPT_UP`]), and latency and errors stay within the goal
-//! (`goal`). What is unanswered at the end of a trial is not late as long as it is what the rate and the latency at the
-//! beginning make (Little's law): the queue of a server that falls behind is longer. A trial in which the generator was late says nothing
+//! (`goal`). What is unanswered at the end of a trial is not late as long as it is what the rate and a latency make that was not
+//! overloaded (Little's law): the queue of a server that falls behind is longer. A trial in which the generator was late says nothing
 //! and is done again, so often at the most that the search ends. Which rate is next, `search` says; [`run`]
 //! carries its trials out. Next: `drive`.
 
@@ -17,7 +17,7 @@ use crate::outcome::{Confirmed, Goal, KEPT_UP, Outcome, SearchOutcome, Tried};
 use crate::plan::{Arrivals, Mode, Plan, PlanError, RATE};
 use crate::probe;
 use crate::progress::Progress;
-use crate::report::quantity::{Number, Quantity, plural, seconds};
+use crate::report::quantity::{Number, Quantity, Rate, plural, seconds};
 use search::{MAY_FAIL, search};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -26,6 +26,8 @@ use std::time::Duration;
 const GUESSING: u32 = 64;
 /// After so many trials in which the generator was late, this machine is too restless to tell.
 const LATE: usize = 20;
+/// After so many trials in a row without any answer it is asked whether the API is there at all.
+const GONE: usize = 2;
 /// Bytes of a body that are waited for between two trials.
 const BODY: usize = 1 << 20;
 
@@ -40,6 +42,8 @@ const EXCESS: f64 = 0.1;
 pub enum SearchSight<'a> {
     /// A rate is tried now; none: a closed loop, for a first guess.
     Begins(Option<f64>),
+    /// From this rate on trials take so long, as shorter ones could not tell.
+    Lengthened(f64, Duration),
     /// How that run stands.
     Goes(&'a Progress),
     /// It is over.
@@ -54,9 +58,9 @@ fn settle(plan: &Plan, patience: Duration) -> Duration {
     plan.origins().iter().flat_map(once).map(|reply| reply.total).max().unwrap_or_default()
 }
 
-/// Refuses trials too short to tell whether a server keeps up with so many requests per second, each of which takes `alone`: see
-/// [`Outcome::kept_up`].
-fn check(plan: &Plan, goal: Goal, rate: f64, alone: Duration) -> Result<(), PlanError> {
+/// The shortest trial, in seconds, that tells whether a server keeps up with so many requests per second, each of which takes
+/// `alone`: see [`Outcome::kept_up`].
+fn least(goal: Goal, rate: f64, alone: Duration) -> f64 {
     let single = alone.as_secs_f64();
     // Of n requests n × EXCESS wait at the end. A quarter of these looks like latency, and one of a hundred due may: the rest must
     // be more than what is allowed for by chance, √(n × EXCESS) for that quarter and `by_chance`, which is solved for √n.
@@ -65,23 +69,132 @@ fn check(plan: &Plan, goal: Goal, rate: f64, alone: Duration) -> Result<(), Plan
     // As many as a percentile takes, see `Latency::tells`.
     let requests = (root * root).max(if goal.p99.is_some() { 100.0 } else { 0.0 });
     let least = SHORTEST.max(ANSWERS * single).max(requests / rate);
+    (least * 10.0).ceil() / 10.0
+}
+
+/// Refuses trials that are too short at any rate.
+fn check(plan: &Plan, goal: Goal, alone: Duration) -> Result<(), PlanError> {
+    let least = least(goal, RATE, alone);
     let Some(duration) = plan.duration.filter(|duration| duration.as_secs_f64() < least) else {
         return Ok(());
     };
-    let with = if rate < RATE { format!(" with {} requests/s", Number(rate)) } else { String::new() };
-    let (duration, alone) = (Quantity::from(duration), Quantity::from(alone));
-    let least = seconds((least * 10.0).ceil() / 10.0);
+    let (duration, alone, least) = (Quantity::from(duration), Quantity::from(alone), seconds(least));
     Err(PlanError(format!(
-        "-d {duration} is too short to tell whether the server keeps up{with} (a single request takes {alone}): write -d {least} \
-         or more"
+        "-d {duration} is too short to tell whether the server keeps up (a single request takes {alone}): write -d {least} or more"
     )))
 }
 
+/// A search under way.
+struct Searching<'a> {
+    /// Its duration is that of a trial.
+    plan: Plan,
+    arrivals: Arrivals,
+    goal: Goal,
+    stop: &'a AtomicBool,
+    watch: &'a mut dyn FnMut(SearchSight<'_>),
+    /// What a single request takes: the least that was seen.
+    alone: Duration,
+    trials: Vec<Tried>,
+    /// Rates that held, each once, with its last trial that did.
+    held: Vec<(f64, Outcome)>,
+    /// So many trials in a row had no answer at all.
+    unanswered: usize,
+    /// From which trial on the API answered nothing, not even a single request.
+    gone: Option<usize>,
+}
+
+impl Searching<'_> {
+    /// Whatever the user stopped says nothing.
+    fn go_on(&self) -> Result<(), Option<PlanError>> {
+        if self.stop.load(Ordering::Relaxed) || late(&self.trials) >= LATE { Err(None) } else { Ok(()) }
+    }
+
+    fn drive(&mut self, plan: &Plan) -> Result<Outcome, PlanError> {
+        let watch = &mut self.watch;
+        drive::run(plan, self.stop, &mut |progress| watch(SearchSight::Goes(progress)))
+    }
+
+    /// The rate of a closed loop, from which the search begins.
+    fn guess(&mut self) -> Result<f64, PlanError> {
+        (self.watch)(SearchSight::Begins(None));
+        let plan = &self.plan;
+        // In a closed loop all connections would be busy all the time.
+        let connections = plan.connections.min(GUESSING.max(plan.origins().len() as u32));
+        let threads = plan.threads.min(connections);
+        let mut guess = Plan { mode: Mode::Closed, connections, threads, ..plan.clone() };
+        guess.duration = plan.duration.map(|duration| duration / 2);
+        let guessed = self.drive(&guess)?.rate();
+        if guessed <= 0.0 && !self.stop.load(Ordering::Relaxed) {
+            return Err(PlanError("nothing is answered as expected, at any rate".to_owned()));
+        }
+        Ok(guessed)
+    }
+
+    /// One trial: whether the rate held, where it says anything.
+    fn trial(&mut self, rate: f64, is_further: bool) -> Result<Option<bool>, Option<PlanError>> {
+        self.go_on()?;
+        let least = Duration::from_secs_f64(least(self.goal, rate, self.alone));
+        if self.plan.duration.is_some_and(|duration| duration < least) {
+            self.plan.duration = Some(least);
+            (self.watch)(SearchSight::Lengthened(rate, least));
+        }
+        (self.watch)(SearchSight::Begins(Some(rate)));
+        let settled =
+            settle(&self.plan, self.plan.timeout.min(self.plan.duration.unwrap_or(self.plan.timeout)));
+        self.alone =
+            [self.alone, settled].into_iter().filter(|time| !time.is_zero()).min().unwrap_or_default();
+        let mode = Mode::Open { rate, arrivals: self.arrivals };
+        let outcome = self.drive(&Plan { mode, ..self.plan.clone() })?;
+        self.go_on()?;
+        let tried = tried(self.goal, &outcome, calm(self.alone, &self.held, rate));
+        let tried = Tried { rate, is_further, ..tried };
+        (self.watch)(SearchSight::Ended(&tried));
+        let holds = (!tried.is_late).then_some(tried.miss.is_none());
+        self.trials.push(tried);
+        self.unanswered = if outcome.counts.whole() == 0 { self.unanswered + 1 } else { 0 };
+        // A server that is only flooded answers a single request.
+        if self.unanswered >= GONE && settle(&self.plan, self.plan.timeout).is_zero() {
+            self.gone = Some(self.trials.len() - self.unanswered);
+            return Err(None);
+        }
+        if holds == Some(true) {
+            self.held.retain(|(other, _)| *other != rate);
+            self.held.push((rate, outcome));
+        }
+        Ok(holds)
+    }
+
+    /// What is told of it all.
+    fn ended(mut self, found: Option<(f64, Confirmed)>) -> Result<Option<Outcome>, PlanError> {
+        let is_stopped = self.stop.load(Ordering::Relaxed);
+        let ended = match self.gone.map(|from| self.trials[from].rate) {
+            Some(rate) => format!("the API no longer answers since {}", Rate(rate)),
+            None if is_stopped => "the search was stopped".to_owned(),
+            None => "there are no more trials".to_owned(),
+        };
+        // Trials of an API that is gone say nothing about their rates.
+        let told = &self.trials[..self.gone.unwrap_or(self.trials.len())];
+        let (rate, confirmed) = found.unzip();
+        let best = rate.or_else(|| likeliest(told, self.held.iter().map(|(rate, _)| *rate)));
+        let place = self.held.iter().position(|(held, _)| Some(*held) == best);
+        match place.map(|place| self.held.swap_remove(place)) {
+            Some((rate, outcome)) => {
+                let found = conclusion(rate, confirmed, told, &ended);
+                let search = SearchOutcome { goal: self.goal, found, confirmed, trials: self.trials };
+                Ok(Some(Outcome { search: Some(search), ..outcome }))
+            }
+            None if is_stopped => Ok(None),
+            None if self.gone.is_some() => Err(PlanError(format!("{ended}, and no rate had held"))),
+            None => Err(PlanError(nothing(told))),
+        }
+    }
+}
+
 /// Searches: the outcome of the best trial, with what was found; none where the user stopped before there was one. Each trial is the
-/// plan at one rate: its mode is replaced, its duration is that of a trial.
+/// plan at one rate: its mode is replaced, its duration is that of a trial, and longer where a low rate takes that.
 ///
 /// # Errors
-/// The plan makes no sense, its trials are too short, nothing at all is answered, or no rate held.
+/// The plan makes no sense, its trials are too short at any rate, nothing at all is answered, or no rate held.
 pub fn run(
     plan: &Plan,
     arrivals: Arrivals,
@@ -89,74 +202,40 @@ pub fn run(
     stop: &AtomicBool,
     watch: &mut dyn FnMut(SearchSight<'_>),
 ) -> Result<Option<Outcome>, PlanError> {
-    let is_stopped = || stop.load(Ordering::Relaxed);
     let alone = settle(plan, plan.timeout);
-    check(plan, goal, RATE, alone)?;
-    watch(SearchSight::Begins(None));
-    // In a closed loop all connections would be busy all the time.
-    let connections = plan.connections.min(GUESSING.max(plan.origins().len() as u32));
-    let threads = plan.threads.min(connections);
-    let mut guess = Plan { mode: Mode::Closed, connections, threads, ..plan.clone() };
-    guess.duration = plan.duration.map(|duration| duration / 2);
-    let guessed = drive::run(&guess, stop, &mut |progress| watch(SearchSight::Goes(progress)))?;
-    if guessed.rate() <= 0.0 && !is_stopped() {
-        return Err(PlanError("nothing is answered as expected, at any rate".to_owned()));
-    }
-    let (mut trials, mut held) = (Vec::<Tried>::new(), Vec::<(f64, Outcome)>::new());
-    let found = search(guessed.rate(), |rate, is_further| {
-        // Whatever the user stopped says nothing.
-        let go_on = || if is_stopped() || late(&trials) >= LATE { Err(None::<PlanError>) } else { Ok(()) };
-        go_on()?;
-        watch(SearchSight::Begins(Some(rate)));
-        settle(plan, plan.timeout.min(plan.duration.unwrap_or(plan.timeout)));
-        let trial = Plan { mode: Mode::Open { rate, arrivals }, ..plan.clone() };
-        let outcome = drive::run(&trial, stop, &mut |progress| watch(SearchSight::Goes(progress)))?;
-        go_on()?;
-        let tried = Tried { rate, is_further, ..tried(goal, &outcome) };
-        watch(SearchSight::Ended(&tried));
-        let holds = (!tried.is_late).then_some(tried.miss.is_none());
-        trials.push(tried);
-        match holds {
-            Some(true) => {
-                held.retain(|(other, _)| *other != rate);
-                held.push((rate, outcome));
-            }
-            Some(false) => check(plan, goal, rate, alone)?,
-            None => {}
-        }
-        Ok(holds)
-    });
-    let (rate, confirmed) = match found {
-        Ok(found) => found.unzip(),
-        Err(None) => (None, None),
+    check(plan, goal, alone)?;
+    let (plan, trials, held) = (plan.clone(), Vec::new(), Vec::new());
+    let mut searching =
+        Searching { plan, arrivals, goal, stop, watch, alone, trials, held, unanswered: 0, gone: None };
+    let guess = searching.guess()?;
+    let found = match search(guess, |rate, is_further| searching.trial(rate, is_further)) {
         Err(Some(error)) => return Err(error),
+        found => found.unwrap_or_default(),
     };
-    // One that is being confirmed has held; one that could not be is none.
-    let is_best = |held: f64| rate.map_or_else(|| is_open(&trials, held), |rate| held == rate);
-    let best = held.into_iter().filter(|(held, _)| is_best(*held)).max_by(|a, b| a.0.total_cmp(&b.0));
-    match best {
-        Some((rate, outcome)) => {
-            let found = conclusion(rate, confirmed, &trials, is_stopped());
-            Ok(Some(Outcome { search: Some(SearchOutcome { goal, found, confirmed, trials }), ..outcome }))
-        }
-        None if is_stopped() => Ok(None),
-        None => Err(PlanError(nothing(&trials))),
-    }
+    searching.ended(found)
 }
 
-/// What came of a trial.
-fn tried(goal: Goal, outcome: &Outcome) -> Tried {
-    let miss = goal.judge(outcome);
+/// The longest mean latency of a server that keeps up with a rate, seconds, as far as that is known: that of lower rates that held,
+/// or of a single request. That of the trial itself is as long as its queue.
+fn calm(alone: Duration, held: &[(f64, Outcome)], rate: f64) -> f64 {
+    let lower = held.iter().filter(|(held, _)| *held < rate);
+    lower.map(|(_, outcome)| outcome.latency.mean / 1e6).fold(alone.as_secs_f64(), f64::max)
+}
+
+/// What came of a trial of a server that keeps up with this mean latency, seconds.
+fn tried(goal: Goal, outcome: &Outcome, calm: f64) -> Tried {
+    // As a trial is at least so many answers long, no more than their part of what was due is on its way.
+    let on_their_way = outcome.on_their_way(calm.min(outcome.seconds / ANSWERS));
+    let miss = goal.judge(outcome, on_their_way);
     Tried {
-        rate: 0.0,
         answered: outcome.rate(),
         p99: outcome.latency.percentile(99.0),
         error_share: outcome.error_share(),
-        is_further: false,
         is_late: miss.as_ref().is_some_and(|miss| miss.is_generators),
         under_way: outcome.counts.unfinished,
-        under_way_allowed: outcome.on_their_way() as u64,
+        under_way_allowed: on_their_way as u64,
         miss: miss.map(|miss| miss.why),
+        ..Tried::default()
     }
 }
 
@@ -176,6 +255,12 @@ fn is_open(trials: &[Tried], rate: f64) -> bool {
     let failed =
         |trial: &&Tried| trial.rate <= rate && trial.is_further && !trial.is_late && trial.miss.is_some();
     trials.iter().filter(failed).count() <= MAY_FAIL as usize
+}
+
+/// Of rates that held the highest that may still be confirmed, or where there is none such the lowest.
+fn likeliest(trials: &[Tried], held: impl Iterator<Item = f64> + Clone) -> Option<f64> {
+    let open = held.clone().filter(|rate| is_open(trials, *rate)).max_by(f64::total_cmp);
+    open.or_else(|| held.min_by(f64::total_cmp))
 }
 
 /// That the generator was late too often, and what would tell.
@@ -201,12 +286,11 @@ fn nothing(trials: &[Tried]) -> String {
     late.unwrap_or_else(|| format!("no rate held, not even {rate} requests/s: {why}"))
 }
 
-/// What was found, how often it held, and what lies above.
-fn conclusion(rate: f64, confirmed: Option<Confirmed>, trials: &[Tried], is_stopped: bool) -> String {
+/// What was found, how often it held, and what lies above; `ended`: why it was not confirmed, but for a late generator.
+fn conclusion(rate: f64, confirmed: Option<Confirmed>, trials: &[Tried], ended: &str) -> String {
     let told = Number(rate);
     let Some(Confirmed { held, of }) = confirmed else {
         let (held, of) = counted(trials, rate);
-        let ended = if is_stopped { "the search was stopped" } else { "there are no more trials" };
         let why = too_late(trials).unwrap_or_else(|| ended.to_owned());
         let of = plural(of as u64, "trial");
         return format!("{told} requests/s held in {held} of {of}, which is not confirmed: {why}");

@@ -11,6 +11,7 @@ mod latency;
 pub use demand::{Cause, Judged, Kept, NotReached, ScheduleOutcome, StageOutcome};
 pub use errors::{Errors, Failure};
 pub use http2::Http2Outcome;
+pub(crate) use latency::percentile;
 pub use latency::{Latency, PERCENTILES};
 
 use crate::plan::Mode;
@@ -59,7 +60,7 @@ pub struct Outcome {
     pub limit: Option<String>,
     /// From when a request should have started (open loop) or was sent (closed loop; without keep-alive: its connection
     /// was begun) to its last byte. A request that was given up after the timeout is in it with the time that it had waited,
-    /// and so is in an open loop one that had no answer at the end: see `known_to`.
+    /// and so is one that is `unfinished`: see `known_to`.
     pub latency: Latency,
     /// From when it was really sent: in an open loop, what a closed one would have said. Of answers only.
     pub service: Latency,
@@ -160,7 +161,7 @@ pub struct Counts {
     /// second answer, a farewell such as 408.
     #[serde(default)]
     pub surplus: u64,
-    /// Closed loop: connections on which a request waited nearly all the measured time and had no answer at its end. Their
+    /// Closed loop: connections that never had an answer and on which a request waited nearly all the measured time. Their
     /// wait is in no latency: the server took them and answers others.
     #[serde(default)]
     pub silent: u64,
@@ -181,8 +182,9 @@ pub struct Counts {
     /// or had just failed.
     #[serde(default)]
     pub ran_out: bool,
-    /// Open loop: requests that should have started in the measured time and had no answer at its end, sent or not. They
-    /// are in the latency with the time that they had waited by then. Many of them mean that the server does not keep up.
+    /// Requests without an answer at the end; they are in the latency with the time that they had waited by then. Open loop: all that
+    /// should have started in the measured time, sent or not; many of them mean that the server does not keep up. Closed loop: those
+    /// that had waited for longer than any answer took.
     #[serde(default)]
     pub unfinished: u64,
 }
@@ -301,7 +303,7 @@ impl Outcome {
         self.share(self.counts.errors.total() + self.counts.unfinished)
     }
 
-    /// Requests that came to an end, and in an open loop those that were due and did not.
+    /// Requests that came to an end, and those that are `unfinished`.
     pub fn due(&self) -> u64 {
         self.counts.answers + self.counts.errors.total() + self.counts.unfinished
     }
@@ -309,20 +311,25 @@ impl Outcome {
     /// Open loop: the share of requests due that were not late at the end, 0 to 1. It is 1 in a closed one, where nothing is
     /// due; below [`KEPT_UP`] the server does not keep up.
     pub fn kept_up(&self) -> f64 {
-        let late = (self.counts.unfinished as f64 - self.on_their_way()).max(0.0);
-        if self.due() == 0 { 1.0 } else { 1.0 - late / self.due() as f64 }
+        self.kept_up_but_for(self.on_their_way(f64::INFINITY))
+    }
+
+    /// The same where so many of them are not late.
+    pub(crate) fn kept_up_but_for(&self, on_their_way: f64) -> f64 {
+        let late = (self.counts.unfinished as f64 - on_their_way).max(0.0);
+        if self.due() == 0 || self.mode == Mode::Closed { 1.0 } else { 1.0 - late / self.due() as f64 }
     }
 
     /// How many requests may be on their way at the end without being late: the rate then times the mean latency of the first
     /// half of the run (Little's law), when a server that falls behind had not yet done so by much. Their number is one of
     /// chance, at the most as that of Poisson's distribution; two standard deviations of it are allowed for, and one
-    /// because requests are whole.
-    pub(crate) fn on_their_way(&self) -> f64 {
+    /// because requests are whole. A mean above `longest`, in seconds, is taken for that: it is the work of a queue.
+    pub(crate) fn on_their_way(&self, longest: f64) -> f64 {
         let first = self.slices.iter().filter(|slice| slice.at + slice.seconds <= self.seconds / 2.0);
         let (answers, time) = first.fold((0.0, 0.0), |(answers, time), slice| {
             (answers + slice.answers as f64, time + slice.answers as f64 * slice.mean)
         });
-        let latency = if answers > 0.0 { time / answers / 1e6 } else { 0.0 };
+        let latency = if answers > 0.0 { (time / answers / 1e6).min(longest) } else { 0.0 };
         let mut rate = self.per_second(self.due());
         if let Some(ScheduleOutcome::Stages(stages)) = &self.schedule {
             rate = stages.last().map_or(rate, |stage| rate.max(stage.rate));
@@ -331,7 +338,7 @@ impl Outcome {
         mean + 2.0 * mean.sqrt() + 1.0
     }
 
-    fn share(&self, part: u64) -> f64 {
+    pub(crate) fn share(&self, part: u64) -> f64 {
         let all = self.due();
         if all == 0 { 0.0 } else { part as f64 / all as f64 }
     }

@@ -8,7 +8,6 @@ mod tests;
 
 use crate::plan::PlanError;
 use crate::target::escaped;
-use fastrand::Rng;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;
@@ -64,13 +63,6 @@ impl Rows {
     /// All of them, at least one: each with a value for each name.
     pub fn all(&self) -> &[Vec<String>] {
         &self.rows
-    }
-
-    /// Places of as many as there are, each once, in an order that looks random and is the same each time.
-    pub fn shuffled(count: usize) -> Vec<u32> {
-        let mut order: Vec<u32> = (0..count as u32).collect();
-        Rng::with_seed(count as u64).shuffle(&mut order);
-        order
     }
 }
 

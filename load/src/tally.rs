@@ -71,11 +71,6 @@ impl Counted {
         self.errors = Errors::default();
         self.latency.reset();
     }
-
-    /// A quantile of the latencies, microseconds; 0 where there are none.
-    pub(crate) fn quantile(&self, quantile: f64) -> u64 {
-        self.latency.value_at_quantile(quantile).min(self.latency.max())
-    }
 }
 
 /// One thread's figures of the measured time.
@@ -229,6 +224,11 @@ impl Tally {
     /// From when they were sent.
     pub(crate) fn service(&self) -> &Histogram<u64> {
         self.service.as_ref().unwrap_or(&self.total.latency)
+    }
+
+    /// The longest latency so far, microseconds.
+    pub(crate) fn longest(&self) -> u64 {
+        self.total.latency.max().max(self.tick.latency.max())
     }
 
     /// Microseconds at the 99th percentile; 0 where nothing was sent by a schedule.

@@ -10,7 +10,7 @@ mod tests;
 
 pub use redirect::{is_redirect, redirected};
 pub use url::Url;
-pub(crate) use url::escaped;
+pub use url::escaped;
 
 use crate::http2_request::Http2Request;
 use crate::plan::{Expect, PlanError, Target, Way};

@@ -3,17 +3,20 @@
 //! Four may be the limit: the API, the proxy, the way between them, and the generator itself, which other tools never name.
 //! A name is given where the facts show it and exclude the others; everything else is unknown, with the reason and what would
 //! tell. Nothing is measured here. Next: `verdict/once` is the single request beside the load, `verdict/facts` what is known of
-//! each party and of the way, `verdict/judge` the three rules, `verdict/late_rest` a fault of APIs that none of them is about.
+//! each party and of the way, `verdict/judge` the three rules, `verdict/late_rest` a fault of APIs that none of them is about, `verdict/midway` a run
+//! that has no single limit.
 
 mod once;
 mod facts;
 mod judge;
 mod late_rest;
+mod midway;
 #[cfg(test)]
 mod tests;
 
 pub use judge::judge;
 pub use late_rest::late_rest;
+pub use midway::midway;
 pub use once::Once;
 
 use crate::outcome::Outcome;

@@ -41,7 +41,7 @@ pub enum BenchVerb {
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Run both sides in turns, four times each or more.\n\nExit status: 0 no difference was found, 3 the second side is \
-                  better, 4 it is worse, 5 that cannot be told, 1 wrong use."
+                  better, 4 it is worse, 5 that cannot be told (too few runs, a closed loop against an open one, a run on both sides, no answer), 1 wrong use."
 )]
 pub struct Compare {
     /// The JSON of each run before the change; of two files without --with the second is after it
@@ -168,7 +168,7 @@ pub struct Load {
     #[arg(long, value_name = "BOUND", value_parser = bound)]
     pub fail: Vec<Threshold>,
     /// Search for the highest rate that holds and confirm it by 15 further trials: 99 % of what was due had its answer when the trial
-    /// ended, but for what is always on its way; -d is the length of each trial (default 5s), and one that is too short is refused
+    /// ended, but for what is always on its way; -d is the length of each trial (default 5s), lengthened where a low rate takes more
     #[arg(long, conflicts_with = "requests")]
     pub find_max: bool,
     /// With --find-max: the most that the 99th percentile of latency may be

@@ -4,6 +4,7 @@
 //! asked once (`first`), so that a mistake ends in a sentence. Exit status: 0 measured, 1 nothing could be, 2 every answer an error,
 //! 6 a bound was not kept.
 
+mod replay;
 mod plan;
 mod first;
 mod limit;

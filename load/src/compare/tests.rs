@@ -119,3 +119,38 @@ fn a_run_that_is_given_twice_is_named() {
         ["SAME RUN in 4 of 8 runs, such as a0: it is a0 too, and a run does not tell of itself"]
     );
 }
+
+#[test]
+fn a_side_without_an_answer_has_no_latency_and_is_neither_faster_nor_slower() {
+    let (a, mut b) = (side("a", &[100.0, 101.0, 102.0, 103.0]), side("b", &[100.0; 4]));
+    b.iter_mut().for_each(|run| run.outcome = Outcome { seconds: 10.0, ..samples::nothing() });
+    for (place, run) in b.iter_mut().enumerate() {
+        run.outcome.began_unix_milliseconds = place as u64;
+    }
+    let comparison = compare(&a, &b, Some(Metric::Latency(99.0)));
+    let why = "no request was answered in b0, so it has no latency";
+    assert_eq!((comparison.verdict, comparison.why.as_deref()), (Change::Unknown, Some(why)));
+    let told = text(&comparison);
+    let line = told.lines().find(|line| line.contains("Latency 99%")).expect("it has one");
+    let cells: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(cells[2..5], ["9.86ms", "-", "-"], "{line}");
+    assert_eq!(compare(&a, &b, None).verdict, Change::Worse, "it answers fewer");
+}
+
+#[test]
+fn a_closed_loop_and_an_open_one_and_a_run_and_itself_cannot_be_compared() {
+    let (a, mut b) = (side("a", &[100.0, 101.0, 102.0, 103.0]), side("b", &[200.0, 201.0, 202.0, 203.0]));
+    let by = Some(Metric::Latency(50.0));
+    assert_eq!(compare(&a, &b, by).verdict, Change::Better);
+    b[3].outcome.mode = Mode::Open { rate: 50.0, arrivals: Arrivals::Constant };
+    for by in [by, None] {
+        let comparison = compare(&a, &b, by);
+        assert_eq!(comparison.verdict, Change::Unknown);
+        assert!(
+            comparison.why.is_some_and(|why| why.starts_with("a closed loop counts latency from sending"))
+        );
+    }
+    let comparison = compare(&a, &a, by);
+    assert_eq!(comparison.verdict, Change::Unknown);
+    assert!(comparison.why.is_some_and(|why| why.starts_with("a0 is a run of both sides")));
+}

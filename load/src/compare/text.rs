@@ -3,7 +3,7 @@
 use super::{Change, Comparison, Finding};
 use crate::metric::Metric;
 use crate::rank::{self, FALSE_CLAIMS};
-use crate::report::quantity::{Share, plural};
+use crate::report::quantity::{Quantity, Share, plural};
 use crate::report::table::{FigureTable, printable, row};
 
 /// The whole report.
@@ -27,7 +27,12 @@ fn cells(finding: &Finding) -> Vec<String> {
         Some(ratio) => (format!("{:.3}", ratio.value), format!("{:.3} – {:.3}", ratio.low, ratio.high)),
         None => ("-".to_owned(), "-".to_owned()),
     };
-    let [a, b] = [&finding.a, &finding.b].map(|runs| finding.quantity.told(rank::median(runs.clone())));
+    // A latency of 0 is that of a run without an answer.
+    let is_any = |runs: &[f64]| finding.quantity == Metric::Rate || runs.iter().all(|value| *value > 0.0);
+    let [a, b] = [&finding.a, &finding.b].map(|runs| match is_any(runs) {
+        true => finding.quantity.told(rank::median(runs.clone())),
+        false => Quantity::Unknown,
+    });
     row(
         name(finding.quantity),
         [a.to_string(), b.to_string(), ratio, interval, format!("{:.3}", finding.compared.p)],

@@ -1,8 +1,11 @@
 //! What must hold at a rate, and why it did not: a judgement of one trial's figures, pure.
 
 use crate::outcome::{Goal, KEPT_UP, Outcome};
-use crate::report::quantity::{Share, Time};
+use crate::report::quantity::{Count, Share, Time};
 use std::fmt;
+
+/// Answers that are errors by so much more than the goal allows are the server's, however late the generator was.
+const FAR: f64 = 0.1;
 
 /// Why a rate did not hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,37 +18,41 @@ pub(super) struct Miss {
 
 impl fmt::Display for Goal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.p99 {
-            Some(p99) => write!(out, "p99 at most {}", Time(p99 as f64))?,
-            None => write!(out, "the server keeps up")?,
-        }
-        write!(out, ", at most {} errors", Share(self.errors))
+        let keeps_up = || "the server keeps up".to_owned();
+        let p99 = self.p99.map_or_else(keeps_up, |p99| format!("p99 at most {}", Time(p99 as f64)));
+        write!(out, "{p99}, at most {} errors", Share(self.errors))
     }
 }
 
 impl Goal {
-    /// Whether an open loop held; its outcome says which rate it was.
-    pub(super) fn judge(&self, outcome: &Outcome) -> Option<Miss> {
-        let generator = &outcome.generator;
-        let (errors, kept_up) = (outcome.error_share(), outcome.kept_up());
-        let is_answered = outcome.due() > outcome.counts.unfinished;
-        let (p99, limit) = (outcome.latency.percentile(99.0), self.p99.unwrap_or(u64::MAX));
+    /// Whether an open loop held; its outcome says which rate it was. So many may be on their way at its end. A trial in which the
+    /// generator was late says nothing, whether it would have held or not: to count only those that held would favour the rate.
+    pub(super) fn judge(&self, outcome: &Outcome, on_their_way: f64) -> Option<Miss> {
+        let (generator, counted) = (&outcome.generator, &outcome.counts.errors);
+        let (errors, kept_up) = (outcome.error_share(), outcome.kept_up_but_for(on_their_way));
+        // An answer that took longer than the whole trial came out of a queue.
+        let trial = (outcome.seconds * 1e6) as u64;
+        let (p99, limit) = (outcome.latency.percentile(99.0), self.p99.unwrap_or(u64::MAX).min(trial));
         // What the generator could not send is its own; so is a latency that is its own delay.
-        let (why, is_its_own) = if errors > self.errors || !is_answered {
-            let share = Share(if is_answered { errors } else { 1.0 });
+        let (why, is_its_own) = if outcome.due() == outcome.counts.unfinished {
+            (Some("nothing was answered in time".to_owned()), false)
+        } else if errors > self.errors {
+            let kinds = counted.found().map(|(kind, count, _)| format!("{kind} {}", Count(count)));
+            let kinds = kinds.collect::<Vec<_>>().join(", ");
             // A late generator sends several at once, which a server may refuse, and one without ports cannot connect.
-            (format!("{share} were errors"), is_answered && !generator.is_busy())
+            let far = errors - outcome.share(counted.connect) > self.errors + FAR;
+            (Some(format!("{} were errors ({kinds})", Share(errors))), !far && !generator.is_busy())
         } else if kept_up < KEPT_UP {
-            (format!("only {} were answered in time", Share(kept_up)), true)
+            (Some(format!("only {} were answered in time", Share(kept_up))), true)
         } else if p99 > limit {
             let is_its_own = generator.is_busy() || p99.saturating_sub(generator.send_lag_p99) <= limit;
-            (format!("p99 was {}", Time(p99 as f64)), is_its_own)
+            (Some(format!("p99 was {}", Time(p99 as f64))), is_its_own)
         } else {
-            return None;
+            (None, true)
         };
-        Some(match &generator.limits {
-            Some(limits) if is_its_own => Miss { why: limits.clone(), is_generators: true },
-            _ => Miss { why, is_generators: false },
-        })
+        match &generator.limits {
+            Some(limits) if is_its_own => Some(Miss { why: limits.clone(), is_generators: true }),
+            _ => why.map(|why| Miss { why, is_generators: false }),
+        }
     }
 }

@@ -53,8 +53,8 @@ fn known_to(histogram: &Histogram<u64>, answers: &Histogram<u64>) -> f64 {
     PERCENTILES.into_iter().take_while(|percent| is_known(*percent)).last().unwrap_or(0.0)
 }
 
-/// A percentile of a histogram, no longer than the longest; 0 of none.
-fn value(histogram: &Histogram<u64>, percent: f64) -> u64 {
+/// A percentile of a histogram of microseconds, no longer than the longest; 0 of none.
+pub(crate) fn percentile(histogram: &Histogram<u64>, percent: f64) -> u64 {
     histogram.value_at_percentile(percent).min(histogram.max())
 }
 
@@ -79,7 +79,7 @@ impl Latency {
             deviation: thousandths(histogram.stdev()),
             min: answers.min(),
             max: histogram.max(),
-            percentiles: PERCENTILES.map(|percent| (percent, value(histogram, percent))).into(),
+            percentiles: PERCENTILES.map(|percent| (percent, percentile(histogram, percent))).into(),
             known_to: known_to(histogram, &answers),
             histogram: histogram::encode(histogram),
         }
@@ -108,7 +108,7 @@ impl Latency {
         match listed {
             _ if percent >= 100.0 => self.max,
             Some((_, value)) => *value,
-            None => value(&self.decoded(), percent),
+            None => percentile(&self.decoded(), percent),
         }
     }
 

@@ -4,7 +4,9 @@
 //! two runs have the same setup.
 
 use super::CLOSES;
-use super::quantity::{Bytes, Count, Number, Quantity, Rate, Share, Time, Unknown, moment, plural, seconds};
+use super::quantity::{
+    Bytes, Count, Number, Quantity, Rate, Share, Time, Unknown, moment, numbered, plural, seconds,
+};
 use super::table::{FigureTable, row};
 use crate::outcome::{
     Cause, Http2Outcome, Judged, Kept, Latency, OfUrl, Outcome, ScheduleOutcome, StageOutcome,
@@ -35,15 +37,15 @@ pub(super) fn named(urls: &[String], most: usize) -> String {
 /// Which loop it was; `schedule`: when requests were due, where that was not at one rate.
 fn loop_name(mode: Mode, schedule: Option<&ScheduleOutcome>) -> String {
     let Mode::Open { rate, arrivals } = mode else { return "closed loop".to_owned() };
-    let rate = Number(rate);
+    let each = numbered(Number(rate), "request");
     let arrivals = match arrivals {
         Arrivals::Constant => "constant intervals",
         Arrivals::Poisson => "Poisson arrivals",
     };
     match schedule {
-        None => format!("open loop at {rate} requests/s ({arrivals})"),
+        None => format!("open loop at {each}/s ({arrivals})"),
         Some(ScheduleOutcome::Log { speed }) => {
-            format!("open loop at {} times the log's own pace ({rate} requests/s on average)", Number(*speed))
+            format!("open loop at {} times the log's own pace ({each}/s on average)", Number(*speed))
         }
         Some(ScheduleOutcome::Stages(stages)) => {
             let before = std::iter::once(0.0).chain(stages.iter().map(|stage| stage.rate));
@@ -56,7 +58,7 @@ fn loop_name(mode: Mode, schedule: Option<&ScheduleOutcome>) -> String {
                 }
             });
             let told = told.collect::<Vec<_>>().join(", then ");
-            format!("open loop in stages: {told} ({rate} requests/s on average, {arrivals})")
+            format!("open loop in stages: {told} ({each}/s on average, {arrivals})")
         }
     }
 }
@@ -275,9 +277,15 @@ pub(crate) fn doubts(outcome: &Outcome) -> Vec<Named> {
         (name, format!("{}. {means}", limits.trim_end_matches('.')))
     });
     let errors = outcome.error_share();
+    let (counts, longest) = (&outcome.counts, Time(outcome.latency.max as f64));
+    let waiting = format!(
+        "{} had no answer at the end, after up to {longest}, which is longer than any answer took",
+        plural(counts.unfinished, "request")
+    );
     let early = "the run was ended early; all figures are of the time until then".to_owned();
     let many = format!("{} of the requests failed; the figures are of what was left", Share(errors));
     let others = those_that_are([
+        (outcome.mode == Mode::Closed && counts.unfinished > 0, "UNFINISHED", waiting),
         (outcome.interrupted, "INTERRUPTED", early),
         (errors >= MANY_ERRORS, "ERRORS", many),
     ]);
@@ -290,14 +298,18 @@ fn why_missed(outcome: &Outcome, cause: Cause) -> String {
         Cause::Generator => "the generator is at its limit".to_owned(),
         Cause::Connections => "connections fail, see below".to_owned(),
         Cause::Server => "the server does not keep up".to_owned(),
-        Cause::Bound if outcome.service.is_empty() => busy + ", which -c bounds",
         Cause::Bound => {
             let each = outcome.service.mean;
             let carried = f64::from(outcome.connections) * f64::from(outcome.pipeline) / (each / 1e6);
-            let (carried, each) = (Rate(carried), Time(each));
-            format!(
-                "{busy}, and they carry {carried} at {each} per answer; more connections (-c) show whether the server can do more"
-            )
+            // What all answers took is not what they took while all connections were busy, where that is more than was asked for.
+            match matches!(outcome.mode, Mode::Open { rate, .. } if carried < rate) {
+                true => format!(
+                    "{busy}, and they carry {} at {} per answer; more connections (-c) show whether the server can do more",
+                    Rate(carried),
+                    Time(each)
+                ),
+                false => busy + " for a time, which -c bounds",
+            }
         }
     }
 }

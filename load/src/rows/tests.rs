@@ -63,12 +63,3 @@ fn a_template_takes_its_values_from_a_row() {
     );
     assert_eq!(template("/{{id}"), Err("the URL, column 2: {{ has no }}".to_owned()));
 }
-
-#[test]
-fn a_random_order_has_each_row_once() {
-    let order = Rows::shuffled(1_000);
-    let mut sorted = order.clone();
-    sorted.sort_unstable();
-    assert!(!order.is_sorted() && sorted == (0..1_000).collect::<Vec<u32>>());
-    assert_eq!(order, Rows::shuffled(1_000));
-}

@@ -4,7 +4,7 @@
 
 use super::{Counted, TICK};
 use crate::histogram;
-use crate::outcome::{Errors, Slice};
+use crate::outcome::{Errors, Slice, percentile};
 use crate::progress::Progress;
 use hdrhistogram::Histogram;
 use std::collections::VecDeque;
@@ -90,8 +90,8 @@ impl Board {
             answers: state.answers,
             errors: state.errors,
             rate: if ticks > 0 { view.answers as f64 / seconds } else { 0.0 },
-            p50: Duration::from_micros(view.quantile(0.5)),
-            p99: Duration::from_micros(view.quantile(0.99)),
+            p50: Duration::from_micros(percentile(&view.latency, 50.0)),
+            p99: Duration::from_micros(percentile(&view.latency, 99.0)),
             ..Progress::default()
         }
     }
@@ -107,8 +107,8 @@ impl Board {
             answers: part.answers,
             errors: part.errors.total(),
             mean: part.latency.mean().round(),
-            p50: part.quantile(0.5),
-            p99: part.quantile(0.99),
+            p50: percentile(&part.latency, 50.0),
+            p99: percentile(&part.latency, 99.0),
             max: part.latency.max(),
         };
         parts.take_while(|(at, _)| *at < seconds).map(slice).collect()

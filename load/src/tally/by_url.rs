@@ -6,7 +6,7 @@
 
 use super::Counted;
 use crate::histogram;
-use crate::outcome::OfUrl;
+use crate::outcome::{OfUrl, percentile};
 use crate::plan::Plan;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -85,8 +85,8 @@ impl ByUrl {
             answers: figures.answers,
             errors: figures.errors.total(),
             mean: figures.latency.mean(),
-            p50: figures.quantile(0.5),
-            p99: figures.quantile(0.99),
+            p50: percentile(&figures.latency, 50.0),
+            p99: percentile(&figures.latency, 99.0),
             max: figures.latency.max(),
         };
         let mut found: Vec<OfUrl> = self.rows.iter().map(told).collect();

@@ -61,7 +61,7 @@ impl Url {
 }
 
 /// As a URL has it: what no URL may have in it in percent.
-pub(crate) fn escaped(text: &[u8]) -> String {
+pub fn escaped(text: &[u8]) -> String {
     let mut out = Vec::new();
     target::encode_raw(text, &mut out);
     String::from_utf8(out).expect("all but ASCII is escaped")

@@ -9,11 +9,13 @@ use millstream_load::outcome::{Goal, Outcome, Tried};
 use millstream_load::plan::Plan;
 use millstream_load::progress::Live;
 use millstream_load::report;
-use millstream_load::report::quantity::{Count, Rate, Time};
+use millstream_load::report::quantity::{Count, Quantity, Rate, Share, Time};
 use std::sync::atomic::AtomicBool;
 
 /// The most that may be errors where nothing is said.
 const ERRORS: f64 = 0.001;
+/// A search takes about so many trials: some twenty until a rate is found, and those that confirm it.
+const TRIALS: u32 = 35;
 
 /// Searches and tells; the outcome of the best trial, none where the user stopped before there was one.
 pub(super) fn search(
@@ -25,10 +27,22 @@ pub(super) fn search(
     let p99 = flags.p99.map(|p99| u64::try_from(p99.as_micros()).unwrap_or(u64::MAX));
     let goal = Goal { p99, errors: flags.errors.unwrap_or(ERRORS) };
     let mut live = Live::unless(flags.quiet);
-    output.put(&format!("Searching the highest rate that holds: {goal}\n"));
+    let trial = plan.duration.unwrap_or_default();
+    let whole = (trial + plan.warm_up) * TRIALS;
+    let [trial, whole] = [trial, whole].map(Quantity::from);
+    output.put(&format!(
+        "Searching the highest rate that holds: {goal}; some {TRIALS} trials of {trial} each, about {whole} in all\n"
+    ));
     let found = find_max::run(plan, plan::arrivals(flags), goal, stop, &mut |sight| match sight {
         SearchSight::Begins(None) => live.label("first guess"),
         SearchSight::Begins(Some(rate)) => live.label(&Rate(rate).to_string()),
+        SearchSight::Lengthened(rate, trial) => {
+            live.clear();
+            let (rate, trial) = (Rate(rate), Quantity::from(trial));
+            output.put(&format!(
+                "{rate:>14}  takes trials of {trial}: shorter ones could not tell whether it holds\n"
+            ));
+        }
         SearchSight::Goes(progress) => live.show(progress),
         SearchSight::Ended(trial) => {
             live.clear();
@@ -52,6 +66,10 @@ fn line(trial: &Tried) -> String {
         Some(miss) if trial.is_late => ("says nothing", miss.clone()),
         Some(miss) => ("did not hold", miss.clone()),
     };
+    let errors = match trial.error_share > 0.0 && !why.contains("were errors") {
+        true => format!(", {} were errors", Share(trial.error_share)),
+        false => String::new(),
+    };
     let under_way = match trial.under_way {
         0 => String::new(),
         under_way => {
@@ -59,7 +77,7 @@ fn line(trial: &Tried) -> String {
             format!(", {under_way} under way at the end ({allowed} allowed for)")
         }
     };
-    format!("{rate:>14}  {what:<14}  {why}{under_way}\n")
+    format!("{rate:>14}  {what:<14}  {why}{errors}{under_way}\n")
 }
 
 #[cfg(test)]
@@ -78,7 +96,13 @@ mod tests {
         };
         let words = "p99 1.2ms, 3 under way at the end (12 allowed for)\n";
         assert_eq!(line(&held), format!("       8,000/s  held again      {words}"));
-        let late = Tried { is_late: true, under_way: 0, miss: Some("it was late".to_owned()), ..held };
-        assert_eq!(line(&late), "       8,000/s  says nothing    it was late\n");
+        let late = Tried {
+            is_late: true,
+            under_way: 0,
+            miss: Some("it was late".to_owned()),
+            error_share: 0.3,
+            ..held
+        };
+        assert_eq!(line(&late), "       8,000/s  says nothing    it was late, 30 % were errors\n");
     }
 }

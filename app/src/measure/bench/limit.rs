@@ -65,6 +65,9 @@ impl Watch {
         if found.seconds <= 0.0 {
             return Some(party::TOO_SHORT.to_owned());
         }
+        if let Some(changed) = verdict::midway(outcome) {
+            return Some(changed);
+        }
         let evidence = Evidence { direct: self.direct, ..Evidence::of(outcome, &found, self.is_local) };
         let late = self.direct.and_then(|once| late_rest(&evidence.top, &once));
         Some([verdict::judge(&evidence).text()].into_iter().chain(late).collect::<Vec<_>>().join(" "))

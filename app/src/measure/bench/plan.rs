@@ -1,10 +1,11 @@
 //! From the flags of `bench` to a plan.
 
+use super::replay::{self, Request};
 use crate::cli::{ArrivalsOption, DataOrder, Load};
 use crate::measure::end;
+use fastrand::Rng;
 use millstream_load::drive;
 use millstream_load::plan::{Arrivals, Expect, Mode, Plan, PlanError, Schedule, Target, Way};
-use millstream_load::replay::{self, Request};
 use millstream_load::report::quantity::plural;
 use millstream_load::rows::{Rows, RowsFormat, Template};
 use millstream_load::target::{self, Ask, Permission, Url};
@@ -49,9 +50,12 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
         ..target
     };
     let streams = streams(flags)?;
-    let most = flags.requests.unwrap_or(u64::MAX);
+    // A log is replayed to its end, and as with -n its last answer is waited for.
+    let of_log = moments.as_ref().map(|moments| moments.len() as u64).filter(|_| flags.duration.is_none());
+    let requests = flags.requests.or(of_log);
+    let most = requests.unwrap_or(u64::MAX);
     let connections = match flags.connections {
-        Some(connections) => narrow(connections),
+        Some(connections) => narrow(connections.min(of_log.unwrap_or(u64::MAX))),
         // Streams carry what is due, and all connections are opened at once for them.
         None if is_open && streams == 1 => most_connections(flags).min(narrow(most)),
         None => narrow(CONNECTIONS.min(most)),
@@ -72,7 +76,7 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
             .warm_up
             .unwrap_or_else(|| warm_up(duration.filter(|_| schedule.is_none() && flags.requests.is_none()))),
         duration,
-        requests: flags.requests,
+        requests,
         keep_alive: !flags.no_keep_alive,
         pipeline: if flags.http2 { narrow(streams) } else { narrow(flags.pipeline) },
         timeout: flags.timeout,
@@ -84,6 +88,7 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
 /// How long is measured; `None`: until the requests are done.
 fn duration(flags: &Load, schedule: Option<&Schedule>) -> Option<Duration> {
     match (schedule, flags.find_max, flags.requests) {
+        (Some(Schedule::Log { .. }), ..) if flags.duration.is_none() => None,
         (Some(schedule), ..) => Some(flags.duration.unwrap_or(Duration::MAX).min(schedule.duration())),
         (None, true, _) => Some(flags.duration.unwrap_or(TRIAL)),
         (None, false, None) => Some(flags.duration.unwrap_or(DURATION)),
@@ -243,8 +248,15 @@ fn with_rows(flags: &Load, file: &Path) -> Result<Asked, String> {
             asks.push(ask);
         }
     }
-    let order = if flags.data_order == DataOrder::Random { Rows::shuffled(asks.len()) } else { Vec::new() };
+    let order = if flags.data_order == DataOrder::Random { shuffled(asks.len()) } else { Vec::new() };
     Ok((asks, order, None))
+}
+
+/// Places of as many as there are, each once, in an order that looks random and is the same each time.
+fn shuffled(count: usize) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..count as u32).collect();
+    Rng::with_seed(count as u64).shuffle(&mut order);
+    order
 }
 
 /// What is asked for, in which order, and when.
@@ -327,6 +339,15 @@ mod tests {
             let warm_up = planned(line).map(|plan| plan.warm_up);
             assert_eq!(warm_up, Ok(Duration::from_millis(milliseconds)), "{line}");
         }
+    }
+
+    #[test]
+    fn a_random_order_has_each_row_once() {
+        let order = shuffled(1_000);
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert!(!order.is_sorted() && sorted == (0..1_000).collect::<Vec<u32>>());
+        assert_eq!(order, shuffled(1_000));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::plan::Expect;
-use crate::timed::work_on;
+use crate::timed::{in_time, timed, work_on};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
@@ -408,4 +408,47 @@ fn connections_that_nobody_answers_are_told() {
     assert_eq!(crate::verdict::Run::of(&outcome).connections, 1, "the others are no part of Little's law");
     let served = outcome_of(&Plan { connections: 1, ..plan });
     assert_eq!(served.counts.silent, 0);
+}
+
+/// A server that answers so many requests of each connection and then none.
+fn falling_silent(answers: u32) -> std::net::SocketAddr {
+    serve(move |mut stream| {
+        let mut left = answers;
+        while request(&mut stream).is_some() {
+            if left > 0 && stream.write_all(FINE).is_ok() {
+                left -= 1;
+            }
+        }
+    })
+}
+
+#[test]
+fn requests_that_wait_for_longer_than_any_answer_took_when_a_run_ends_are_in_its_latency() {
+    let plan = Plan::closed(target(falling_silent(20)), 3, 1, Duration::from_millis(1_500));
+    timed(|| {
+        let outcome = outcome_of(&plan);
+        let counts = &outcome.counts;
+        assert_eq!((counts.answers, counts.unfinished, counts.silent, counts.errors.total()), (60, 3, 0, 0));
+        let text = crate::report::text::report(&outcome);
+        assert!(text.contains("UNFINISHED: 3 requests had no answer at the end, after up to 1."), "{text}");
+        let bound = crate::threshold::Threshold {
+            expression: "max>1s".to_owned(),
+            metric: crate::metric::Metric::Latency(100.0),
+            is_above: true,
+            or_equal: false,
+            limit: 1e6,
+        };
+        in_time(bound.judge(&outcome).verdict == crate::outcome::Kept::Failed, outcome.latency.max)
+    });
+}
+
+#[test]
+fn the_one_request_that_each_connection_has_on_its_way_when_a_run_ends_is_no_wait() {
+    timed(|| {
+        let address =
+            serve(|mut stream| while request(&mut stream).is_some() && stream.write_all(FINE).is_ok() {});
+        let outcome = outcome_of(&Plan::closed(target(address), 20, 1, Duration::from_millis(400)));
+        let text = crate::report::text::report(&outcome);
+        in_time(outcome.counts.unfinished == 0 && !text.contains("UNFINISHED"), text)
+    });
 }

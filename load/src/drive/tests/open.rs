@@ -276,3 +276,13 @@ fn connections_are_opened_when_requests_are_due_and_no_more_than_they_need() {
         in_time(counts.answers >= 9, format_args!("{counts:?}"))
     });
 }
+
+#[test]
+fn a_number_of_requests_at_a_rate_takes_as_many_intervals_and_two_are_too_few_for_a_verdict() {
+    timed(|| {
+        let open = open(answering(FINE, false), 4.0, Duration::from_secs(30));
+        let outcome = outcome_of(&Plan { requests: Some(2), connections: 1, threads: 1, ..open });
+        assert!(outcome.generator.busiest_thread <= 1.0, "{:?}", outcome.generator);
+        in_time(outcome.rate() == 4.0, format_args!("{} in {} s", outcome.rate(), outcome.seconds))
+    });
+}

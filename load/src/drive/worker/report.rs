@@ -2,7 +2,7 @@
 
 use super::{Worker, tick_number};
 use crate::drive::RunShared;
-use crate::drive::connection::{Connection, Stage};
+use crate::drive::connection::Stage;
 use crate::drive::cost::{self, Share};
 use crate::exchange::Exchange;
 use crate::machine::own_thread_waited;
@@ -36,7 +36,7 @@ impl<Protocol: Exchange> Worker<Protocol> {
             if run.plan.is_open() {
                 self.count_unfinished(run, ended);
             } else {
-                self.count_silent(run, ended);
+                self.count_waiting(run, ended);
             }
             self.tally.flush(&run.board, tick_number(last, run.begin));
         } else {
@@ -58,15 +58,21 @@ impl<Protocol: Exchange> Worker<Protocol> {
         }
     }
 
-    /// Closed loop: connections whose request has waited nearly all the time.
-    fn count_silent(&mut self, run: &RunShared<'_>, ended: u64) {
+    /// Closed loop: connections that never had an answer and whose request has waited nearly all the time, and what has waited on
+    /// others for longer than any answer took. Each connection has a request on its way when a run ends; that is no wait to tell of.
+    fn count_waiting(&mut self, run: &RunShared<'_>, ended: u64) {
         let nearly_all = (ended.saturating_sub(run.begin) as f64 * SILENT) as u64;
-        let since = |one: &Connection<Protocol>| match one.stage {
-            Stage::Opening(since) => Some(since),
-            _ => one.sent.front().map(|sent| sent.sent),
-        };
-        let waited = self.connections.iter().filter_map(since).map(|since| ended.saturating_sub(since));
-        self.tally.counts.silent = waited.filter(|waited| *waited > nearly_all).count() as u64;
+        let longest = self.tally.longest().saturating_mul(1_000);
+        for one in &self.connections {
+            let opening = if let Stage::Opening(since) = one.stage { Some(since) } else { None };
+            let first = opening.or(one.sent.front().map(|sent| sent.sent));
+            if !one.is_answered && first.is_some_and(|since| ended.saturating_sub(since) > nearly_all) {
+                self.tally.counts.silent += 1;
+                continue;
+            }
+            let waited = one.sent.iter().map(|sent| ended.saturating_sub(sent.due));
+            waited.filter(|waited| *waited > longest).for_each(|waited| self.tally.unfinished(waited, 1));
+        }
     }
 
     /// Open loop: what should have started in the measured time and has no answer, sent or not, has waited until now.

@@ -2,12 +2,12 @@
 //!
 //! The format is nginx's `combined` or `common`, or any other in which the first quoted part is the request line. What is
 //! no such line, or another method, is skipped and counted. So a replay has the popularity and the order of real
-//! traffic, and its pace where that is asked for; else that is the plan's. Next: `target`, which makes targets of them.
+//! traffic, and its pace where that is asked for; else that is the plan's. Next: `plan`, which makes a load of them.
 
 #[cfg(test)]
 mod tests;
 
-use crate::target::escaped;
+use millstream_load::target::escaped;
 use millstream_wire::date;
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, BufRead, Read};
