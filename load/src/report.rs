@@ -1,13 +1,14 @@
 //! An outcome for its readers: text for a terminal, JSON for a program, a page for a browser.
 //!
 //! Pure functions of values that are there; nothing here measures, and nothing but `json::read_file` touches a file.
-//! `quantity` writes numbers, `table` rows of them; `run` is what there is to say of an outcome, which `text` and `html` show. `page` is what
+//! `quantity` writes numbers, `table` rows of them; `figures` and `run` are what there is to say of an outcome, which `text` and `html` show. `page` is what
 //! pictures stand on, `plot` draws curves over an `axis`; `steps` is several measurements beside each other.
 
 pub mod quantity;
 mod paragraph;
 mod page;
 pub mod table;
+mod figures;
 pub(crate) mod run;
 pub mod text;
 pub mod json;

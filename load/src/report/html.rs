@@ -8,8 +8,8 @@ use super::axis::{Percentiles, Scale};
 use super::page::{folded, page, paragraphs, section, warning};
 use super::plot::{Curve, Plot};
 use super::quantity::{Number, Share, Time};
-use super::run;
 use super::table::{FigureTable, row};
+use super::{figures, run};
 use crate::outcome::{Latency, Outcome, SearchOutcome};
 use crate::plan::Mode;
 use over_time::over_time;
@@ -27,9 +27,9 @@ pub fn html(outcome: &Outcome) -> String {
         distribution(outcome),
         over_time(outcome),
         section("Answers and errors"),
-        run::by_url(outcome, usize::MAX).html(),
-        run::errors(outcome).html(),
-        run::stages(outcome).html(),
+        figures::by_url(outcome, usize::MAX).html(),
+        figures::errors(outcome).html(),
+        figures::stages(outcome).html(),
         section("How it was measured"),
         facts(outcome).html(),
     ];
@@ -91,7 +91,7 @@ fn distribution(outcome: &Outcome) -> String {
         upwards: scale.ticks(|value| Time(value).to_string()),
         curves: curves.collect(),
     };
-    let tables = run::percentiles(outcome).html() + &run::statistics(outcome).html();
+    let tables = figures::percentiles(outcome).html() + &figures::statistics(outcome).html();
     plot.figure(&folded("The same in figures", &tables))
 }
 

@@ -5,8 +5,8 @@
 
 use super::paragraph::wrapped;
 use super::quantity::{Bytes, Count, Quantity, plural};
-use super::run;
 use super::table::printable;
+use super::{figures, run};
 use crate::outcome::{Outcome, ScheduleOutcome};
 use crate::plan::{Mode, Plan};
 
@@ -53,12 +53,12 @@ fn warm_up(plan: &Plan) -> String {
 pub fn results(outcome: &Outcome) -> String {
     let remarks = run::remarks(outcome).map(|(name, why)| format!(". {name}: {}", printable(&why)));
     let mut text = format!("{}{}\n", run::answer(outcome), remarks.collect::<String>());
-    text += &run::statistics(outcome).text(2);
-    text += &run::percentiles(outcome).text(2);
+    text += &figures::statistics(outcome).text(2);
+    text += &figures::percentiles(outcome).text(2);
     text.extend(
         run::facts(outcome).into_iter().map(|(name, words)| format!("  {name}: {}\n", printable(&words))),
     );
-    for table in [run::errors(outcome), run::stages(outcome), run::by_url(outcome, URL_LINES)] {
+    for table in [figures::errors(outcome), figures::stages(outcome), figures::by_url(outcome, URL_LINES)] {
         text += &table.text(2);
     }
     let transfer = Bytes(outcome.per_second(outcome.counts.bytes_read)).to_string();
