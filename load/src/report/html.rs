@@ -34,7 +34,7 @@ pub fn html(outcome: &Outcome) -> String {
         facts(outcome).html(),
     ];
     let answer = run::answer(outcome);
-    let title = format!("{answer}: {}", run::named(&outcome.urls, 1));
+    let title = format!("{answer}: {}", super::table::named(&outcome.urls, 1));
     page(&title, &answer, &run::subject(outcome), &body.concat())
 }
 

@@ -7,7 +7,7 @@ use super::CLOSES;
 use super::quantity::{
     Bytes, Count, Number, Quantity, Rate, Share, Time, Unknown, moment, numbered, plural, seconds,
 };
-use super::table::{FigureTable, row};
+use super::table::{FigureTable, named, row};
 use crate::outcome::{
     Cause, Http2Outcome, Judged, Kept, Latency, OfUrl, Outcome, ScheduleOutcome, StageOutcome,
 };
@@ -24,15 +24,6 @@ const LISTED: usize = 20;
 const MANY_ERRORS: f64 = 0.01;
 /// Runs below so many seconds are too short for the kernel to say how busy the machine was: it counts in hundredths.
 const SHORTEST: f64 = 0.1;
-
-/// The first of them, and how many there are besides.
-pub(super) fn named(urls: &[String], most: usize) -> String {
-    let named = urls.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(" ");
-    match urls.len().saturating_sub(most) {
-        0 => named,
-        more => format!("{named} and {more} more"),
-    }
-}
 
 /// Which loop it was; `schedule`: when requests were due, where that was not at one rate.
 fn loop_name(mode: Mode, schedule: Option<&ScheduleOutcome>) -> String {

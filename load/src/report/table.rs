@@ -106,6 +106,15 @@ impl FigureTable {
     }
 }
 
+/// The first of them, and how many there are besides.
+pub(super) fn named(urls: &[String], most: usize) -> String {
+    let named = urls.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(" ");
+    match urls.len().saturating_sub(most) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

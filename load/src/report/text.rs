@@ -6,7 +6,7 @@
 use super::paragraph::wrapped;
 use super::quantity::{Bytes, Count, Quantity, plural};
 use super::run;
-use super::table::printable;
+use super::table::{named, printable};
 use crate::outcome::{Outcome, ScheduleOutcome};
 use crate::plan::{Mode, Plan};
 
@@ -34,7 +34,7 @@ pub fn running(plan: &Plan) -> String {
         true => format!(", HTTP/2 with {} each", plural(plan.pipeline.into(), "stream")),
         false => String::new(),
     };
-    let (urls, threads) = (printable(&run::named(&urls, NAMED_URLS)), plural(plan.threads.into(), "thread"));
+    let (urls, threads) = (printable(&named(&urls, NAMED_URLS)), plural(plan.threads.into(), "thread"));
     let schedule = plan.schedule.as_ref().map(|schedule| ScheduleOutcome::of(schedule, &[]));
     let (how, way) = (run::loop_sentence(plan.mode, schedule.as_ref()), warm_up(plan));
     format!("Running {length} @ {urls}\n  {threads} and {connections}{streams}\n  {how}\n  {way}\n")
