@@ -3,8 +3,8 @@
 //!
 //! A rate holds where the server keeps up with it ([`crate::outcome::KEPT_UP`]), and latency and errors stay within the goal
 //! (`goal`). What is unanswered at the end of a trial is not late as long as it is what the rate and a latency make that was not
-//! overloaded (Little's law): the queue of a server that falls behind is longer. A trial in which the generator was late says nothing
-//! and is done again, so often at the most that the search ends. Which rate is next, `search` says; [`run`]
+//! overloaded (Little's law): the queue of a server that falls behind is longer. A trial that did not hold, and in which the
+//! generator was late, says nothing and is done again, so often at the most that the search ends. Which rate is next, `search` says; [`run`]
 //! carries its trials out. Next: `drive`.
 
 mod goal;

@@ -25,8 +25,8 @@ impl fmt::Display for Goal {
 }
 
 impl Goal {
-    /// Whether an open loop held; its outcome says which rate it was. So many may be on their way at its end. A trial in which the
-    /// generator was late says nothing, whether it would have held or not: to count only those that held would favour the rate.
+    /// Whether an open loop held; its outcome says which rate it was. So many may be on their way at its end. What was
+    /// answered was answered, however late it was sent; a miss is the generator's where its lateness may be the cause.
     pub(super) fn judge(&self, outcome: &Outcome, on_their_way: f64) -> Option<Miss> {
         let (generator, counted) = (&outcome.generator, &outcome.counts.errors);
         let (errors, kept_up) = (outcome.error_share(), outcome.kept_up_but_for(on_their_way));
@@ -35,24 +35,24 @@ impl Goal {
         let (p99, limit) = (outcome.latency.percentile(99.0), self.p99.unwrap_or(u64::MAX).min(trial));
         // What the generator could not send is its own; so is a latency that is its own delay.
         let (why, is_its_own) = if outcome.due() == outcome.counts.unfinished {
-            (Some("nothing was answered in time".to_owned()), false)
+            ("nothing was answered in time".to_owned(), false)
         } else if errors > self.errors {
             let kinds = counted.found().map(|(kind, count, _)| format!("{kind} {}", Count(count)));
             let kinds = kinds.collect::<Vec<_>>().join(", ");
             // A late generator sends several at once, which a server may refuse, and one without ports cannot connect.
             let far = errors - outcome.share(counted.connect) > self.errors + FAR;
-            (Some(format!("{} were errors ({kinds})", Share(errors))), !far && !generator.is_busy())
+            (format!("{} were errors ({kinds})", Share(errors)), !far && !generator.is_busy())
         } else if kept_up < KEPT_UP {
-            (Some(format!("only {} were answered in time", Share(kept_up))), true)
+            (format!("only {} were answered in time", Share(kept_up)), true)
         } else if p99 > limit {
             let is_its_own = generator.is_busy() || p99.saturating_sub(generator.send_lag_p99) <= limit;
-            (Some(format!("p99 was {}", Time(p99 as f64))), is_its_own)
+            (format!("p99 was {}", Time(p99 as f64)), is_its_own)
         } else {
-            (None, true)
+            return None;
         };
-        match &generator.limits {
-            Some(limits) if is_its_own => Some(Miss { why: limits.clone(), is_generators: true }),
-            _ => why.map(|why| Miss { why, is_generators: false }),
-        }
+        Some(match &generator.limits {
+            Some(limits) if is_its_own => Miss { why: limits.clone(), is_generators: true },
+            _ => Miss { why, is_generators: false },
+        })
     }
 }
