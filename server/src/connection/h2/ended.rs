@@ -5,11 +5,11 @@
 /// Streams that are remembered of those on which both sides had said all.
 const KEPT: usize = 32;
 
-/// The streams that ended last.
+/// The streams that ended last. A connection on which none did holds nothing for them.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
-    closed: Ring,
-    given_up: Ring,
+    closed: Option<Box<Ring>>,
+    given_up: Option<Box<Ring>>,
 }
 
 /// The last of many numbers.
@@ -33,20 +33,22 @@ pub(super) enum Past {
 impl Ended {
     /// Both sides have said all on a stream.
     pub(super) fn close(&mut self, stream: u32) {
-        self.closed.add(stream, KEPT);
+        self.closed.get_or_insert_default().add(stream, KEPT);
     }
 
     /// We give a stream up before its client has said all; `most`: streams that its client may have open, on each of which more may be on
     /// its way.
     pub(super) fn give_up(&mut self, stream: u32, most: u32) {
-        self.given_up.add(stream, most.max(1) as usize);
+        self.given_up.get_or_insert_default().add(stream, most.max(1) as usize);
     }
 
     /// What is known of a stream.
     pub(super) fn past(&self, stream: u32) -> Past {
-        if self.given_up.streams.contains(&stream) {
+        let is_in =
+            |ring: &Option<Box<Ring>>| ring.as_ref().is_some_and(|ring| ring.streams.contains(&stream));
+        if is_in(&self.given_up) {
             Past::GivenUp
-        } else if self.closed.streams.contains(&stream) {
+        } else if is_in(&self.closed) {
             Past::Closed
         } else {
             Past::Unknown
