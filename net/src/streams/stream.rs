@@ -129,10 +129,10 @@ impl Http2Stream {
         !state.is_over() && !state.incoming.has_ended() && state.incoming.unread() == 0
     }
 
-    /// Whether one side gave it up, or both have said all (RFC 9113 §5.1).
-    pub fn is_closed(&self) -> bool {
+    /// Whether its client has done with it: gave it up, or has said and been told all (RFC 9113 §5.1).
+    pub fn is_done_with(&self) -> bool {
         let state = self.state.borrow();
-        state.is_lost() || state.has_answered && state.incoming.has_ended()
+        state.is_left || state.has_answered && state.incoming.has_ended()
     }
 
     /// Whether the client gave it up.

@@ -71,7 +71,7 @@ impl Http2Connection {
                     *at += consumed;
                     self.check_block_is_over(None)?;
                     self.break_stream(stream, code);
-                    self.charge(Work::Control)?;
+                    self.charge(Work::Refused)?;
                 }
             }
         }

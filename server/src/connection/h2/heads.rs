@@ -79,13 +79,13 @@ impl Http2Connection {
         if fragment.is_empty() { self.charge(Work::Empty) } else { self.charge(Work::Tiny) }
     }
 
-    /// Whether no more streams may be opened. Those that are over do not count (RFC 9113 §5.1.2), though what they asked for may still have
-    /// to be put away; of these there are never more than of the others.
+    /// Whether no more streams may be opened. Those that the client has done with do not count (RFC 9113 §5.1.2), though what they asked for
+    /// may still have to be put away; of these there are never more than of the others. Those that we had to give up count until then.
     fn is_full(&self) -> bool {
         let most = self.granted.streams as usize;
         self.streams.len() >= most
             && (self.streams.len() >= 2 * most
-                || self.streams.iter().filter(|stream| !stream.is_closed()).count() >= most)
+                || self.streams.iter().filter(|stream| !stream.is_done_with()).count() >= most)
     }
 
     /// A block is there as a whole: a request, or what follows the body of one.
