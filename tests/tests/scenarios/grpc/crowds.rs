@@ -30,10 +30,22 @@ fn a_long_talk_of_small_messages_is_no_flood() {
     let Some(server) = JudgeServer::go(&[]) else { return };
     let proxy = Proxy::of(&server);
     for size in ["0", "20", "100", "5000"] {
-        let talk = judged(&["bidi", "-n", "40000", "-turns", "40000", "-size", size, &proxy.address()]);
+        // Each message waits for the one before: on a busy machine that takes longer than a minute.
+        let talk = judged(&[
+            "-wait",
+            "5m",
+            "bidi",
+            "-n",
+            "40000",
+            "-turns",
+            "40000",
+            "-size",
+            size,
+            &proxy.address(),
+        ]);
         approve(&format!("messages of {size}"), &talk);
     }
-    let calls = judged(&["load", "-w", "10", "-n", "40000", "-size", "0", &proxy.address()]);
+    let calls = judged(&["-wait", "5m", "load", "-w", "10", "-n", "40000", "-size", "0", &proxy.address()]);
     approve("calls without anything in them", &calls);
     assert!(!proxy.server.log().contains("CALM"), "{}", proxy.server.log());
 }
