@@ -16,7 +16,7 @@ pub use crate::progress::Progress;
 use crate::exchange::Exchange;
 use crate::machine::Cores;
 use crate::multiplex::Multiplex;
-use crate::outcome::{Counts, Generator, Latency, Outcome, ScheduleOutcome};
+use crate::outcome::{Counts, Generator, Latency, Outcome, SHORTEST, ScheduleOutcome};
 use crate::pipeline::Pipeline;
 use crate::plan::{Mode, OPEN_CONNECTIONS, Plan, PlanError};
 use crate::stream;
@@ -193,7 +193,7 @@ fn outcome(run: &RunShared<'_>, reports: &[Report], machine_busy: f64, own_cpu: 
     let is_out_of_ports = reports.iter().any(|report| report.is_out_of_ports);
     let latency = Latency::with_unfinished(&tally.total.latency, &tally.waiting);
     let waited = most(|share| share.waited);
-    if is_out_of_ports || counts.answers > 0 && measured >= cost::SHORTEST {
+    if is_out_of_ports || counts.answers > 0 && measured >= SHORTEST {
         let p99 = latency.percentile(99.0);
         generator.limits = cost::limits(plan, &generator, p99, waited, is_out_of_ports);
     }

@@ -260,6 +260,8 @@ pub struct Generator {
     pub limits: Option<String>,
 }
 
+/// A run of fewer seconds does not show who used which CPU: the kernel counts in hundredths.
+pub(crate) const SHORTEST: f64 = 0.1;
 /// From this share of the time on, whoever is at work counts as at work all the time. The utilisation law (X ≤ 1 ÷ D) is the
 /// reason: if all others were infinitely fast, such a party would still give at most a tenth more answers, and less than a
 /// tenth is no gain worth naming.

@@ -12,8 +12,6 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// The send lag, microseconds at the 99th percentile, past which an open loop is not what was asked for.
 const LAG: u64 = 1_000;
-/// A run of fewer seconds does not show what a thread had: the kernel counts in hundredths.
-pub(super) const SHORTEST: f64 = 0.1;
 /// The part of the 99th percentile of latency from which on the generator's own delay is no trifle.
 const NOTABLE: f64 = 0.1;
 

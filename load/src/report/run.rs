@@ -6,7 +6,7 @@
 use super::CLOSES;
 use super::figures::told;
 use super::quantity::{Bytes, Count, Number, Rate, Share, Time, moment, numbered, plural, seconds};
-use crate::outcome::{Cause, Http2Outcome, Judged, Kept, Outcome, ScheduleOutcome};
+use crate::outcome::{Cause, Http2Outcome, Judged, Kept, Outcome, SHORTEST, ScheduleOutcome};
 use crate::plan::{Arrivals, Mode};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -18,8 +18,6 @@ pub(crate) type Named = (&'static str, String);
 const LISTED: usize = 20;
 /// From this share on errors are a matter of their own: a fast refusal makes a fast rate.
 const MANY_ERRORS: f64 = 0.01;
-/// Runs below so many seconds are too short for the kernel to say how busy the machine was: it counts in hundredths.
-const SHORTEST: f64 = 0.1;
 
 /// The first of them, and how many there are besides.
 pub(super) fn named(urls: &[String], most: usize) -> String {
