@@ -134,6 +134,11 @@ impl Frames {
         }
     }
 
+    /// Our end's port.
+    pub fn port(&self) -> u16 {
+        self.stream.local_addr().expect("a TCP socket").port()
+    }
+
     /// Acknowledges nothing from here on.
     pub fn be_silent(&mut self) {
         self.is_silent = true;

@@ -44,7 +44,7 @@ use patience::Patience;
 use serving::Serving;
 use std::future::{Future, poll_fn};
 use std::io::IoSlice;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -181,13 +181,21 @@ impl Http2Connection {
         self.greet();
         let end = poll_fn(|cx| self.poll(cx)).await;
         self.accepted.counted.is(None);
+        let is_shed = self.place.is_shed();
         self.place.set_busy();
         // The streams that are left have no client any more.
         self.streams.iter().for_each(|stream| stream.leave());
         self.say_last(&end);
         let mut serving = std::mem::take(&mut self.serving);
-        let mut closing =
-            Box::pin(close(&mut self.socket, &self.output[self.written..], &self.accepted, &end));
+        let mut closing = Box::pin(async {
+            let (socket, last_words) = (&mut self.socket, &self.output[self.written..]);
+            let is_open = say(socket, last_words, &self.accepted, &end).await;
+            if is_open {
+                let lingering = pin!(linger(socket, &self.accepted, &end, is_shed));
+                // Where its place is needed, what the client still sends is reset.
+                _ = self.place.unless_shed(Awaits::Close(clock::now()), lingering).await;
+            }
+        });
         let mut is_closed = false;
         let mut left = Vec::new();
         poll_fn(|cx| {
@@ -401,23 +409,23 @@ impl Http2Connection {
     }
 }
 
-/// Writes what is left to be said, and closes so that the client can read it.
-async fn close(socket: &mut Stream, last_words: &[u8], accepted: &Accepted, end: &Fate) {
+/// Writes what is left to be said; whether somebody is there to read it.
+async fn say(socket: &mut Stream, last_words: &[u8], accepted: &Accepted, end: &Fate) -> bool {
     accepted.until_logged().await;
-    if matches!(end, Fate::Gone) {
-        return;
-    }
-    let settings = accepted.settings();
-    let mut lingering = settings.lingering.clone();
+    let mut deadline = Deadline::new();
+    let outlet = Outlet::new(socket, &mut deadline, LAST_WORDS.min(accepted.settings().send.timeout));
+    !matches!(end, Fate::Gone) && outlet.write_all(&mut [IoSlice::new(last_words)]).await.is_ok()
+}
+
+/// Closes so that the client can read the last words. It speaks again as it reads what is before them (acknowledgements, windows), and a reset
+/// for that would take the rest away.
+async fn linger(socket: &mut Stream, accepted: &Accepted, end: &Fate, is_shed: bool) {
+    let mut lingering = accepted.settings().lingering.clone();
     if let Fate::Broken(..) = end {
         // It may still be sending, and is to read why there is an end; more is not owed to it.
         (lingering.time, lingering.timeout) =
             (lingering.time.min(LAST_WORDS), lingering.timeout.min(LAST_WORDS));
     }
-    let mut deadline = Deadline::new();
-    let outlet = Outlet::new(socket, &mut deadline, LAST_WORDS.min(settings.send.timeout));
-    if outlet.write_all(&mut [IoSlice::new(last_words)]).await.is_ok() {
-        let unread = matches!(end, Fate::Broken(..)) || socket.has_unread();
-        lingering::close(socket, &lingering, unread).await;
-    }
+    let may_speak = !is_shed || socket.has_unread();
+    lingering::close(socket, &lingering, may_speak).await;
 }

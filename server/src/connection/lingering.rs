@@ -7,7 +7,6 @@ use millstream_conf::model::{Lingering, LingeringClose};
 use millstream_net::stream::Stream;
 use millstream_net::timer::{Deadline, with_deadline};
 use millstream_net::{buffers, clock};
-use tokio::io::AsyncReadExt;
 
 /// Closes a connection. `unread` says whether the client may still be sending.
 pub(super) async fn close(stream: &mut Stream, settings: &Lingering, unread: bool) {
@@ -22,14 +21,11 @@ pub(super) async fn close(stream: &mut Stream, settings: &Lingering, unread: boo
         return;
     }
     let until = clock::now() + settings.time;
-    let mut dropped = buffers::take();
     while clock::now() < until {
         deadline.set((clock::now() + settings.timeout).min(until));
-        dropped.clear();
-        match with_deadline(&mut deadline, stream.read_buf(&mut dropped)).await {
-            Ok(Ok(count)) if count > 0 => {}
+        match stream.read_buffer(&mut deadline).await {
+            Ok(dropped) if !dropped.is_empty() => buffers::give(dropped),
             _ => break,
         }
     }
-    buffers::give(dropped);
 }

@@ -6,9 +6,10 @@
 //! The bytes are nobody's business here (RFC 9110 §7.8). A side without bytes holds no buffer.
 
 use super::answer_head::visible;
-use super::{Passing, Proxied};
+use super::{Passing, Proxied, report};
 use crate::client::Client;
 use crate::filter::head::{self, HeadPlan};
+use millstream_conf::model::Level;
 use millstream_net::outlet::Outlet;
 use millstream_net::stream::Stream;
 use millstream_net::timer::{Deadline, is_elapsed};
@@ -69,8 +70,16 @@ enum Fault {
     Slow,
 }
 
-/// It ended before both sides had.
-struct CutOff;
+/// Why it ended before both sides had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CutOff {
+    /// One of both is gone.
+    Broken,
+    /// Nothing moved for too long, or the upstream took nothing.
+    Upstream,
+    /// The client took nothing for too long.
+    Client,
+}
 
 /// Both directions.
 struct Tunnel<'t> {
@@ -107,8 +116,12 @@ impl Passing<'_> {
         let mut tunnel =
             Tunnel { client: &mut *client, connection: &mut connection, down, up, idle, timeout };
         tunnel.idle.set(clock::now() + timeout);
-        let is_whole = poll_fn(|context| tunnel.poll(context)).await.is_ok();
+        let ended = poll_fn(|context| tunnel.poll(context)).await;
         let moved = tunnel.down.moved;
+        if let Err(cut) = ended {
+            self.report_cut(&connection, cut);
+        }
+        let is_whole = ended.is_ok();
         // What is cut must not look ended: where a connection would be closed or reset, the stream is (RFC 8441 §5, RFC 9113 §8.5).
         if !is_whole {
             client.place().cancel();
@@ -125,6 +138,20 @@ impl Passing<'_> {
         self.note_end(&connection, length, now);
         turn.succeeded(now);
         Proxied::Done
+    }
+
+    /// Says so where the time was over.
+    fn report_cut(&self, connection: &Connection, cut: CutOff) {
+        let (level, who) = match cut {
+            CutOff::Broken => return,
+            CutOff::Upstream => (Level::Error, "upstream"),
+            CutOff::Client => (Level::Info, "client"),
+        };
+        let url =
+            report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
+        let what =
+            format_args!("{who} timed out (110: Connection timed out) while proxying upgraded connection");
+        report::write(self.request, level, what, Some(&url));
     }
 
     /// The head that says to the client that the other protocol is spoken.
@@ -148,7 +175,9 @@ impl Passing<'_> {
 impl Tunnel<'_> {
     /// Moves what can be moved; ready at the end of both directions.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), CutOff>> {
-        let Some(upstream) = self.connection.stream_mut() else { return Poll::Ready(Err(CutOff)) };
+        let Some(upstream) = self.connection.stream_mut() else {
+            return Poll::Ready(Err(CutOff::Broken));
+        };
         let before = (self.down.moved, self.up.moved);
         // The order makes what one direction read go out in the same round.
         let down = self.down.poll(context, &mut Side::Upstream(upstream), &mut Side::Client(self.client));
@@ -160,17 +189,19 @@ impl Tunnel<'_> {
             self.idle.set(clock::now() + self.timeout);
         }
         match (down, up) {
-            (Poll::Ready(Err(_)), _) | (_, Poll::Ready(Err(Fault::Slow))) => Poll::Ready(Err(CutOff)),
-            (Poll::Ready(Ok(())), _) if self.down.is_cut => Poll::Ready(Err(CutOff)),
+            (Poll::Ready(Err(Fault::Slow)), _) => Poll::Ready(Err(CutOff::Client)),
+            (_, Poll::Ready(Err(Fault::Slow))) => Poll::Ready(Err(CutOff::Upstream)),
+            (Poll::Ready(Err(_)), _) => Poll::Ready(Err(CutOff::Broken)),
+            (Poll::Ready(Ok(())), _) if self.down.is_cut => Poll::Ready(Err(CutOff::Broken)),
             // All that the upstream said is there, and it takes no more, or the client says no more.
             (Poll::Ready(Ok(())), Poll::Ready(_)) => Poll::Ready(Ok(())),
-            (Poll::Pending, Poll::Ready(Err(Fault::Source))) => Poll::Ready(Err(CutOff)),
+            (Poll::Pending, Poll::Ready(Err(Fault::Source))) => Poll::Ready(Err(CutOff::Broken)),
             (Poll::Pending, Poll::Ready(Err(Fault::Sink))) => {
                 // A server that has closed takes nothing, and what it said before may still be in the socket.
                 self.down.is_cut = true;
-                self.idle.poll(context).map(|()| Err(CutOff))
+                self.idle.poll(context).map(|()| Err(CutOff::Upstream))
             }
-            _ => self.idle.poll(context).map(|()| Err(CutOff)),
+            _ => self.idle.poll(context).map(|()| Err(CutOff::Upstream)),
         }
     }
 }

@@ -275,6 +275,8 @@ fn one_that_is_out_of_time_is_cut_and_not_ended() {
         }
         assert_eq!(frames.answer(stream).end, End::Reset(ErrorCode::Cancel), "{times}");
         wait::until("it is logged", || server.prefix().read("done.log") == "/ \n");
+        let why = "upstream timed out (110: Connection timed out) while proxying upgraded connection";
+        wait::until("and why", || server.prefix().read("error.log").contains(why));
     }
 }
 
