@@ -19,7 +19,6 @@ pub mod progress;
 pub mod pace;
 pub mod tally;
 pub mod target;
-pub mod rows;
 pub mod exchange;
 pub mod pipeline;
 pub mod multiplex;

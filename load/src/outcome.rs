@@ -194,6 +194,9 @@ pub struct Counts {
 pub struct OfUrl {
     /// The URL as the user wrote it; `null`: all others.
     pub url: Option<String>,
+    /// How many URLs that is; 0 in reports that do not say.
+    #[serde(default)]
+    pub urls: usize,
     /// Whole answers as expected.
     pub answers: u64,
     /// Requests that were sent and came to nothing good.

@@ -79,9 +79,7 @@ enum Failed {
     TlsServer,
     #[error("does not agree on TLS: {0}")]
     Tls(String),
-    #[error(
-        "shows a certificate that is not trusted: {0}; name its issuer's in SSL_CERT_FILE, or say --insecure (-k)"
-    )]
+    #[error("shows a certificate that is not trusted: {0}, or say --insecure (-k)")]
     Untrusted(String),
     #[error("does not speak HTTP/2: {0}; leave --http2 out")]
     NoHttp2(String),
@@ -126,16 +124,38 @@ pub fn once_unless(stop: &Stop, target: &Target, timeout: Duration) -> Result<Pr
     stop.go_on().map(|()| told)
 }
 
+/// Connects and asks for nothing, unless the user wants to stop. Within: who takes connections, or why nobody does.
+///
+/// # Errors
+/// [`Stopped`].
+pub fn reach(
+    stop: &Stop,
+    target: &Target,
+    timeout: Duration,
+) -> Result<Result<SocketAddr, ProbeError>, Stopped> {
+    let question = Question { target, address: NO_ADDRESS, timeout, most: 0, stop: Some(stop) };
+    let told = question.at_an_address(|question| Peer::connect(question).map(|_| question.address));
+    stop.go_on().map(|()| told)
+}
+
 impl<'a> Question<'a> {
     fn asked(self) -> Probed {
+        let is_plain = self.target.tls.is_none();
+        self.at_an_address(|question| match question.ask() {
+            // Some TLS servers say so in plain, some hang up on what they do not understand.
+            Ok(answer) if is_plain && says_tls(&answer) => Err(Failed::TlsServer),
+            told => told,
+        })
+    }
+
+    /// What comes of it at the first of the target's addresses that takes the connection.
+    fn at_an_address<T>(self, ask: impl Fn(Question<'a>) -> Result<T, Failed>) -> Result<T, ProbeError> {
         let is_plain = self.target.tls.is_none();
         let mut last = ProbeError::Because("it has no address".to_owned());
         for &address in &self.target.addresses {
             let question = Question { address, ..self };
-            let failed = match question.ask() {
-                // Some TLS servers say so in plain, some hang up on what they do not understand.
-                Ok(answer) if is_plain && says_tls(&answer) => Failed::TlsServer,
-                Ok(answer) => return Ok(answer),
+            let failed = match ask(question) {
+                Ok(told) => return Ok(told),
                 Err(Failed::Closed) if is_plain && question.is_answered_in_tls() => Failed::TlsServer,
                 // A server that waits for the end of a head says nothing at all to a handshake.
                 Err(Failed::Tls(_)) if question.is_answered_plainly() => Failed::PlainServer,
@@ -310,7 +330,7 @@ impl<'a> Peer<'a> {
         let secure = |name: &String| {
             let with = client_configuration(!target.way.insecure, http2);
             let name = ServerName::try_from(name.clone()).map_err(|error| Failed::Tls(error.to_string()))?;
-            Ok((with.map_err(|error| Failed::Untrusted(error.to_string()))?, name))
+            Ok((with.map_err(|error| Failed::Unconnected(format!("cannot be verified: {error}")))?, name))
         };
         let secure = target.tls.as_ref().map(secure).transpose()?;
         let secure = secure.as_ref().map(|(with, name)| (with, name));
@@ -378,16 +398,23 @@ impl<'a> Peer<'a> {
     }
 }
 
-/// Why a certificate is not trusted, in words.
+/// Why a certificate is not trusted, and what to do.
 fn untrusted(why: &CertificateError) -> String {
     use CertificateError as E;
     match why {
-        E::UnknownIssuer => "nobody that this system trusts issued it".to_owned(),
-        E::Expired | E::ExpiredContext { .. } => "it has expired".to_owned(),
-        E::NotValidForName | E::NotValidForNameContext { .. } => "it is for another name".to_owned(),
+        E::UnknownIssuer => {
+            "nobody that this system trusts issued it; name its issuer's in SSL_CERT_FILE".to_owned()
+        }
+        E::Expired | E::ExpiredContext { .. } => "it has expired; renew it".to_owned(),
+        E::NotValidYet | E::NotValidYetContext { .. } => "it is not valid yet; look at the clocks".to_owned(),
+        E::NotValidForName | E::NotValidForNameContext { .. } => {
+            "it is for another name; ask for that one, which --connect-to leads here".to_owned()
+        }
         // webpki's word for a certificate of an authority, which most self-signed ones are, in a server's place.
-        E::Other(why) if why.to_string().contains("CaUsedAsEndEntity") => "it is self-signed".to_owned(),
-        other => other.to_string(),
+        E::Other(why) if why.to_string().contains("CaUsedAsEndEntity") => {
+            "it is self-signed; have an authority issue one".to_owned()
+        }
+        other => format!("{other}; replace it"),
     }
 }
 

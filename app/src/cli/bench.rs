@@ -1,7 +1,7 @@
 //! The flags of `millstream bench`: `ab`'s and `wrk`'s letters where they have one.
 
 use super::bound::{self, bound};
-use super::value::{connect_to, count, field, rate, share, stage, time, time_or_none};
+use super::value::{connect_to, count, factor, field, rate, share, stage, time, time_or_none, within};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use millstream_load::metric::Metric;
@@ -81,7 +81,7 @@ pub struct Load {
     /// How long to measure: 30s, 5m (default 10s; with -n until the requests are done)
     #[arg(short = 'd', long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
-    /// How many requests: 10k, 2m
+    /// How many requests: 10k, 2m. One more asks first whether there is an answer, unless the method changes something
     #[arg(short = 'n', long, value_name = "N", value_parser = count)]
     pub requests: Option<u64>,
     /// A new connection for each request
@@ -128,7 +128,7 @@ pub struct Load {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub timeout: Duration,
     /// The status that every answer must have, or several: 200,404 (default: any below 400)
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(100..=999))]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = within(100..=999_u16))]
     pub status: Vec<u16>,
     /// The body that every answer must have is that of the first, asked for before the load; others are errors
     #[arg(long, conflicts_with = "log")]
@@ -138,7 +138,7 @@ pub struct Load {
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
     /// With --log: ask at the log's own moments, so many times as fast: an open loop
-    #[arg(long, value_name = "FACTOR", value_parser = rate, requires = "log",
+    #[arg(long, value_name = "FACTOR", value_parser = factor, requires = "log",
           conflicts_with_all = ["rate", "find_max", "stages", "requests", "warm_up"])]
     pub speed: Option<f64>,
     /// A file of values, CSV with names in its first line or JSON lines (.jsonl): {{name}} in the URL, in fields and in the body

@@ -1,6 +1,6 @@
 //! The flags of `millstream capacity`.
 
-use super::value::{field, measurement, time_or_none};
+use super::value::{field, measurement, time_or_none, within};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,16 +15,16 @@ pub struct Capacity {
     #[arg(long, value_name = "TIMES", value_delimiter = ',', value_parser = time_or_none)]
     pub sleep: Vec<Duration>,
     /// How many embedded servers
-    #[arg(long, value_name = "N", default_value_t = 2, requires = "sleep", value_parser = clap::value_parser!(u16).range(1..=16))]
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "sleep", value_parser = within(1..=16_u16))]
     pub servers: u16,
     /// Requests that each embedded server works on at once
-    #[arg(long, value_name = "N", default_value_t = 32, requires = "sleep", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 32, requires = "sleep", value_parser = within(1..=256_u16))]
     pub at_once: u16,
     /// Connections for each server; several numbers (16,64,256) give a row each
-    #[arg(short = 'c', long, value_name = "N", value_delimiter = ',', default_value = "32", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(short = 'c', long, value_name = "N", value_delimiter = ',', default_value = "32", value_parser = within(1..=10_000_u32))]
     pub connections: Vec<u32>,
     /// Threads of the load generator (default: the cores, at most 4)
-    #[arg(short = 't', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(short = 't', long, value_name = "N", value_parser = within(1..=64_u32))]
     pub threads: Option<u32>,
     /// How long each run is measured, 450ms or more
     #[arg(short = 'd', long, value_name = "TIME", default_value = "1200ms", value_parser = measurement)]
@@ -33,7 +33,7 @@ pub struct Capacity {
     #[arg(long, value_name = "TIME", default_value = "300ms", value_parser = time_or_none)]
     pub warm_up: Duration,
     /// How often each is measured, in an order by chance; the median counts, and fewer than 4 tell nothing
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=99))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = within(1..=99_u32))]
     pub rounds: u32,
     /// The order in which everything is measured, for a run that is to be repeated (without it another one each time; --json tells it)
     #[arg(long, value_name = "N")]

@@ -2,7 +2,7 @@
 //!
 //! Plain data out of words; what they mean together is `crate::ladder`'s to say.
 
-use super::value::{field, measurement, time};
+use super::value::{field, measurement, time, within};
 use clap::Args;
 use millstream_load::step;
 use std::path::PathBuf;
@@ -31,10 +31,10 @@ pub struct Ladder {
     #[arg(short = 'b', long, value_name = "TEXT", default_value = "")]
     pub body: String,
     /// Connections held open at once (without it as many as fit how slow the API is, 50 at the most)
-    #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(short = 'c', long, value_name = "N", value_parser = within(1..=10_000_u32))]
     pub connections: Option<u32>,
     /// How often each step is measured; the result is the median (without it 6 times, or 4 where more would take longer than two minutes; fewer than 4 tell nothing)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", value_parser = within(1..=100_u32))]
     pub rounds: Option<u32>,
     /// How long each time, such as 2s, and 450ms or more (without it so long that the whole stays within two minutes)
     #[arg(short = 'd', long, value_name = "TIME", value_parser = measurement)]
@@ -81,7 +81,7 @@ pub struct Demo {
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = duration)]
     pub service_time: Duration,
     /// How many requests it works on at once
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = within(1..=256_u32))]
     pub workers: u32,
     /// How long the whole takes, about; 45s is the least, for four rounds of all steps
     #[arg(short = 'd', long, value_name = "TIME", default_value = "45s", value_parser = demo_duration)]

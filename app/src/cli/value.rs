@@ -5,12 +5,37 @@ use millstream_load::party;
 use millstream_load::plan::RateStage;
 use millstream_load::report::quantity::Quantity;
 use millstream_load::target::ConnectTo;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// `10`, `10k`, `2m`, `1g`: thousands, millions, thousands of millions.
 pub(super) fn count(text: &str) -> Result<u64, String> {
-    let number = scaled(text).filter(|number| *number >= 1.0 && number.fract() == 0.0);
-    number.map(|number| number as u64).ok_or_else(|| "write a whole number such as 200, 10k or 2m".to_owned())
+    match scaled(text).filter(|number| number.fract() == 0.0) {
+        None => Err("write a whole number such as 200, 10k or 2m".to_owned()),
+        Some(number) if number < 1.0 => Err("it has to be at least 1".to_owned()),
+        Some(number) => Ok(number as u64),
+    }
+}
+
+/// A whole number within bounds.
+pub(super) fn within<N>(bounds: RangeInclusive<N>) -> impl Fn(&str) -> Result<N, String> + Clone
+where
+    N: FromStr + PartialOrd + Copy + Display,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| bounds.contains(number));
+        let (least, most) = (bounds.start(), bounds.end());
+        number.ok_or_else(|| format!("write a whole number from {least} to {most}"))
+    }
+}
+
+/// How many times as fast.
+pub(super) fn factor(text: &str) -> Result<f64, String> {
+    scaled(text)
+        .filter(|factor| *factor > 0.0)
+        .ok_or_else(|| "write a factor such as 1, 10 or 0.5".to_owned())
 }
 
 /// Requests a second.
@@ -146,6 +171,14 @@ mod tests {
             assert!(count(wrong).is_err(), "{wrong}");
         }
         assert!(rate("0").is_err() && rate("nan").is_err());
+        assert_eq!(count("0"), Err("it has to be at least 1".to_owned()));
+        let status = within(100..=999_u16);
+        assert_eq!((status("100"), status("999")), (Ok(100), Ok(999)));
+        for wrong in ["", "99", "1000", "70000", "2xx", "+ 1"] {
+            assert_eq!(status(wrong), Err("write a whole number from 100 to 999".to_owned()), "{wrong}");
+        }
+        assert_eq!(factor("0.5"), Ok(0.5));
+        assert!(factor("0").is_err_and(|why| why.contains("factor")));
     }
 
     #[test]

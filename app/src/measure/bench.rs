@@ -5,6 +5,7 @@
 //! 6 a bound was not kept.
 
 mod replay;
+mod rows;
 mod plan;
 mod first;
 mod limit;

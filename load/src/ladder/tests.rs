@@ -399,6 +399,13 @@ fn what_the_configuration_has_is_marked_and_the_answer_is_the_best_beyond_it() {
         Some(Running { file: "nginx.conf".into(), has: Step::ALL[1..8].to_vec(), at: Step::Memory });
     let first = worth::sentences(&climbed).remove(0);
     assert_eq!(first, "You are here: \"in memory\", 9,000 requests/s. No step beyond it was measured.");
+    // What `--steps` leaves out has no figures to stand at.
+    climbed.running =
+        Some(Running { file: "nginx.conf".into(), has: vec![Step::Headers], at: Step::Headers });
+    let sentences = worth::sentences(&climbed);
+    assert!(sentences.iter().all(|words| !words.contains("You are here")), "{sentences:?}");
+    let says = "Your configuration is at \"as the API's headers say\", which was not measured: --steps leaves \"headers\" out.";
+    assert_eq!(sentences[1], says);
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub fn sentences(climbed: &Climbed) -> Vec<String> {
     let climb = Climb::of(climbed);
     let mut out: Vec<String> = trouble::breaks(climbed).into_iter().chain(climb.not_cached()).collect();
     out.push(climb.answer());
+    out.extend(unmeasured(climbed));
     out.extend(climbed.personal.iter().cloned());
     out.extend(trouble::sentences(climbed));
     if climbed.rounds >= FEWEST {
@@ -45,6 +46,15 @@ pub fn sentences(climbed: &Climbed) -> Vec<String> {
         ));
     }
     out
+}
+
+/// Where the user's own configuration stands, where `--steps` left that out.
+fn unmeasured(climbed: &Climbed) -> Option<String> {
+    let at = climbed.here().filter(|at| climbed.measure(*at, Some(Party::Millstream)).is_none())?.entry();
+    Some(format!(
+        "Your configuration is at \"{}\", which was not measured: --steps leaves \"{}\" out.",
+        at.title, at.name
+    ))
 }
 
 /// Whether steps that go by what the API says of caching had nothing to go by.
@@ -122,7 +132,8 @@ impl<'a> Climb<'a> {
                 "Too few rounds to tell which step is faster: {rounds} measured, {FEWEST} are needed (--rounds {FEWEST})."
             );
         }
-        let here = if self.climbed.here().is_some() { "You are here: " } else { "" };
+        let is_here = self.climbed.here() == Some(self.steps[base].0.step);
+        let here = if is_here { "You are here: " } else { "" };
         if candidates.len() == 1 {
             return format!("{here}{title}, {rate} requests/s. No step beyond it was measured.");
         }

@@ -3,7 +3,7 @@
 //! A latency of which nothing was measured has no figure. Next: `run`, what else there is to say of one; `text` and `html`, which
 //! show them.
 
-use super::quantity::{Count, Number, Quantity, Share, Time, Unknown, seconds};
+use super::quantity::{Count, Number, Quantity, Share, Time, Unknown, plural, seconds};
 use super::table::{FigureTable, row};
 use crate::outcome::{Latency, OfUrl, Outcome, ScheduleOutcome, StageOutcome};
 use crate::plan::Mode;
@@ -108,21 +108,29 @@ pub(super) fn stages(outcome: &Outcome) -> FigureTable {
     FigureTable::of("Stages, to requests/s", &head, &[], stages.iter().enumerate().map(cells))
 }
 
-/// What became of the requests for each URL, so many at the most by themselves, where there are several.
+/// What became of the requests for each URL, where there are several: so many at the most by themselves, and all that had errors.
 pub(super) fn by_url(outcome: &Outcome, most: usize) -> FigureTable {
     let cells = |of: &OfUrl| {
         // As `Latency::tells`.
         let [p50, p99, longest] = [(of.p50, 2), (of.p99, 100), (of.max, 1)]
             .map(|(time, least)| if_any(of.answers >= least, time as f64));
-        let url = of.url.as_deref().unwrap_or("(all others)");
+        let others = || format!("({})", plural(of.urls as u64, "other"));
+        let url = of.url.clone().unwrap_or_else(others);
         row(url, [Count(of.answers), Count(of.errors), p50, p99, longest])
     };
-    let mut rows: Vec<Vec<String>> = outcome.by_url.iter().take(most).map(cells).collect();
-    if let left @ [_, ..] = outcome.by_url.get(most..).unwrap_or_default() {
-        let [answers, errors] =
-            [|of: &OfUrl| of.answers, |of: &OfUrl| of.errors].map(|part| Count(left.iter().map(part).sum()));
-        let name = format!("{} more, see --json or --html", left.len());
-        rows.push(row(name, [answers, errors, Unknown, Unknown, Unknown]));
+    let (shown, left): (Vec<_>, Vec<_>) =
+        outcome.by_url.iter().enumerate().partition(|(place, of)| *place < most || of.errors > 0);
+    let mut rows: Vec<Vec<String>> = shown.into_iter().map(|(_, of)| cells(of)).collect();
+    match left.as_slice() {
+        [] => {}
+        [(_, of)] => rows.push(cells(of)),
+        _ => {
+            let urls = left.iter().map(|(_, of)| of.urls).sum::<usize>();
+            let answers = Count(left.iter().map(|(_, of)| of.answers).sum());
+            let which = if left.iter().any(|(_, of)| of.url.is_none()) { " for the most asked" } else { "" };
+            let name = format!("{} more without errors, see --json or --html{which}", Count(urls as u64));
+            rows.push(row(name, [answers, Count(0), Unknown, Unknown, Unknown]));
+        }
     }
     let head = ["Answers", "Errors", "Median", "99%", "Longest"];
     FigureTable::of("By URL, slowest in total first", &head, &[], rows)

@@ -185,6 +185,7 @@ pub(crate) fn failing() -> Outcome {
     outcome.counts.statuses = [(200, 900_000), (404, 20), (502, 40)].into();
     let of = |url: Option<&String>, answers, errors, p50| OfUrl {
         url: url.cloned(),
+        urls: if url.is_some() { 1 } else { 7 },
         answers,
         errors,
         mean: p50 as f64 * 1.3,

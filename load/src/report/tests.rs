@@ -1,10 +1,10 @@
 //! Pages as a whole: that no text becomes markup, that nothing is fetched.
 
-use super::html;
 use super::samples;
 use super::steps::{Bar, Page, Row};
 use super::table::FigureTable;
-use crate::outcome::{Outcome, SearchOutcome};
+use super::{figures, html};
+use crate::outcome::{OfUrl, Outcome, SearchOutcome};
 use millstream_tests::browser::{Browser, Inspection};
 use proptest::prop_assert_eq;
 use proptest::test_runner::{Config, TestRunner};
@@ -150,6 +150,27 @@ fn markup(page: &str) -> BTreeSet<String> {
         rest = inside;
     }
     names
+}
+
+#[test]
+fn urls_with_errors_have_a_line_however_many_there_are() {
+    let mut outcome = samples::failing();
+    let sample = outcome.by_url[0].clone();
+    let of = |number: usize, errors| OfUrl { url: Some(format!("/{number}")), errors, ..sample.clone() };
+    let others = OfUrl { url: None, urls: 30, errors: 0, ..sample.clone() };
+    let names = |outcome: &Outcome| -> Vec<String> {
+        figures::by_url(outcome, 2).rows.iter().map(|cells| format!("{}: {}", cells[0], cells[2])).collect()
+    };
+    outcome.by_url = (0..5).map(|number| of(number, u64::from(number == 3))).collect();
+    assert_eq!(
+        names(&outcome),
+        ["/0: 0", "/1: 0", "/3: 1", "2 more without errors, see --json or --html: 0"]
+    );
+    outcome.by_url.push(others);
+    assert_eq!(names(&outcome)[3], "32 more without errors, see --json or --html for the most asked: 0");
+    outcome.by_url[5].errors = 7;
+    outcome.by_url.remove(4);
+    assert_eq!(names(&outcome), ["/0: 0", "/1: 0", "/3: 1", "(30 others): 7", "/2: 0"]);
 }
 
 fn with_text(outcome: &Outcome, text: &str) -> Outcome {

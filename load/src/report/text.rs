@@ -51,8 +51,12 @@ fn warm_up(plan: &Plan) -> String {
 
 /// What a run came to: the answer first, and what keeps it from being a result.
 pub fn results(outcome: &Outcome) -> String {
-    let remarks = run::remarks(outcome).map(|(name, why)| format!(". {name}: {}", printable(&why)));
-    let mut text = format!("{}{}\n", run::answer(outcome), remarks.collect::<String>());
+    let mut text = run::answer(outcome);
+    for (name, why) in run::remarks(outcome) {
+        text += if text.ends_with('.') { " " } else { ". " };
+        text += &format!("{name}: {}", printable(&why));
+    }
+    text.push('\n');
     text += &figures::statistics(outcome).text(2);
     text += &figures::percentiles(outcome).text(2);
     text.extend(

@@ -92,7 +92,7 @@ fn facts(http: &Http, (server, location, pass): (&Server, &Location, &Pass)) -> 
         (Fact::Buffered, !logs.is_empty() && is_buffered),
         (Fact::Cache, zone.is_some()),
         (Fact::Memory, zone.is_some_and(|zone| zone.path.as_deref().is_none_or(is_in_memory))),
-        (Fact::Lock, pass.cache.as_ref().is_some_and(|cache| cache.lock)),
+        (Fact::Lock, pass.cache.as_ref().is_some_and(|cache| cache.lock && cache.use_stale.updating)),
         (Fact::Micro, pass.exchange.ignore_headers.cache_control),
         (Fact::Tls, secure.clone().next().is_some()),
         (Fact::Http2, secure.any(|listener| listener.http2)),

@@ -25,6 +25,8 @@ pub(crate) struct ByUrl {
     row_of: Vec<u8>,
     /// Each with a target that has its URL; the last without one is of all others.
     rows: Vec<(Option<usize>, Counted)>,
+    /// URLs without one.
+    others: usize,
 }
 
 impl ByUrl {
@@ -55,6 +57,7 @@ impl ByUrl {
         ByUrl {
             rows: places.map(|place| (place, Counted::of(histogram::of_digits(DIGITS)))).collect(),
             row_of: url_of.into_iter().map(|url| rows[url]).collect(),
+            others: urls.len() - own.len(),
         }
     }
 
@@ -82,6 +85,7 @@ impl ByUrl {
     pub(crate) fn found(&self, plan: &Plan) -> Vec<OfUrl> {
         let told = |(place, figures): &(Option<usize>, Counted)| OfUrl {
             url: place.map(|place| plan.targets[place].url.clone()),
+            urls: if place.is_some() { 1 } else { self.others },
             answers: figures.answers,
             errors: figures.errors.total(),
             mean: figures.latency.mean(),
@@ -169,6 +173,6 @@ mod tests {
             (Some(plan.targets[last as usize].url.as_str()), 3)
         );
         let others = found.last().unwrap();
-        assert_eq!((others.url.as_deref(), others.answers), (None, 10));
+        assert_eq!((others.url.as_deref(), others.urls, others.answers), (None, 10, 10));
     }
 }

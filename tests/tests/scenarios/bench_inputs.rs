@@ -45,8 +45,10 @@ fn urls_fields_and_bodies_are_made_of_the_rows_of_a_file() {
             &url,
         ]);
         assert_eq!((status, complained.as_str()), (0, ""), "{told}");
+        // A POST is made as often as was asked for, and no more.
         let requests = origin.requests();
-        let loaded = &requests[before + 1..];
+        let loaded = &requests[before..];
+        assert_eq!(loaded.len(), 6);
         let mut counts = BTreeMap::new();
         for request in loaded {
             *counts.entry(request.target().to_owned()).or_insert(0) += 1;
@@ -69,6 +71,11 @@ fn urls_fields_and_bodies_are_made_of_the_rows_of_a_file() {
             &write("bad.csv", "id\n1\n2,3\n"),
             "http://127.0.0.1:1/",
             "bad.csv:3: field 2: the row has 2 fields",
+        ),
+        (
+            &write("open.csv", "id,name\n1,\"a\n2,b\n"),
+            "http://127.0.0.1:1/",
+            "open.csv:2: field 2: the quote is not closed",
         ),
         (
             &write("bad.jsonl", "{\"id\":1}\n{\"id\":oops}\n"),

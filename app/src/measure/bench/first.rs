@@ -28,8 +28,9 @@ pub(super) struct Single {
     pub(super) note: Option<String>,
 }
 
-/// Asks each server once, or for each URL where the bodies of the answers must stay `same_body`. How long a single request
-/// takes, where only one is asked for: of a few more where that does no harm.
+/// Asks each server once, or for each URL where the bodies of the answers must stay `same_body`; only connects where each request changes
+/// something and their number is asked for. How long a single request takes, where only one is asked for: of a few more where that
+/// does no harm.
 ///
 /// # Errors
 /// Why there is no answer.
@@ -41,7 +42,13 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Singl
         let mut answering = None;
         for place in &places[..asked] {
             let target = &mut plan.targets[*place as usize];
-            let (address, answer) = once(target, plan.timeout.min(FIRST_ANSWER), plan.redirects, stop)?;
+            let timeout = plan.timeout.min(FIRST_ANSWER);
+            if plan.requests.is_some() && !same_body && !is_safe(target) {
+                let reached = probe::reach(stop, target, timeout).map_err(|_| STOPPED)?;
+                answering.get_or_insert(reached.map_err(|error| error.to_string())?);
+                continue;
+            }
+            let (address, answer) = once(target, timeout, plan.redirects, stop)?;
             answering.get_or_insert(address);
             samples.extend(answer.as_ref().map(Once::of));
             if same_body {
@@ -94,10 +101,14 @@ fn note(passed_over: &[f64], samples: &[Once]) -> Option<String> {
     ))
 }
 
-/// Whether a few requests more change nothing: the method is safe (RFC 9110 §9.2.1), and nobody counts them.
+/// Whether a few requests more change nothing, and nobody counts them.
 fn is_harmless(plan: &Plan, target: &Target) -> bool {
-    let is_safe = target.is_head || target.request.starts_with(b"GET ");
-    is_safe && plan.requests.is_none() && plan.mode == Mode::Closed
+    is_safe(target) && plan.requests.is_none() && plan.mode == Mode::Closed
+}
+
+/// Whether the method is a safe one (RFC 9110 §9.2.1).
+fn is_safe(target: &Target) -> bool {
+    target.is_head || target.request.starts_with(b"GET ")
 }
 
 /// Asks for one target, and for what it redirects to: who answered, and what; no answer where it is fine but too long to be kept.

@@ -1,13 +1,13 @@
 //! From the flags of `bench` to a plan.
 
 use super::replay::{self, Request};
+use super::rows::{self, Rows, RowsFormat, Template};
 use crate::cli::{ArrivalsOption, DataOrder, Load};
 use crate::measure::end;
 use fastrand::Rng;
 use millstream_load::drive;
-use millstream_load::plan::{Arrivals, Expect, Mode, Plan, PlanError, Schedule, Target, Way};
+use millstream_load::plan::{Arrivals, Expect, Mode, Plan, Schedule, Target, Way};
 use millstream_load::report::quantity::plural;
-use millstream_load::rows::{Rows, RowsFormat, Template};
 use millstream_load::target::{self, Ask, Permission, Url};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -39,6 +39,7 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
         (None, Some(file)) => with_rows(flags, file)?,
         (None, None) => {
             let (body, method) = (body(flags)?, method(flags)?);
+            tell_unfilled(flags, &body);
             let ask = |url: &String| Ask { body: body.clone(), ..ask(flags, url.clone(), method.clone()) };
             (flags.urls.iter().map(ask).collect(), Vec::new(), None)
         }
@@ -211,15 +212,22 @@ fn opened(file: &Path) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::new(File::open(file)?)))
 }
 
+/// Says so where something looks like a template and nothing fills it.
+fn tell_unfilled(flags: &Load, body: &[u8]) {
+    let texts = flags.urls.iter().chain(flags.header.iter().map(|(_, value)| value)).map(String::as_str);
+    if let Some(name) = texts.chain(str::from_utf8(body)).find_map(rows::name_in) {
+        end::tell(&format!("{name} is sent as it is: only --data-file puts something in its place"));
+    }
+}
+
 /// The URLs, fields and the body with each row of a file.
 fn with_rows(flags: &Load, file: &Path) -> Result<Asked, String> {
     let name = file.display().to_string();
     let is_json = file.extension().is_some_and(|ending| ending == "jsonl" || ending == "ndjson");
     let format = if is_json { RowsFormat::JsonLines } else { RowsFormat::Csv };
     let opened = opened(file).map_err(|error| format!("{name} cannot be read: {error}"))?;
-    let told = |error: PlanError| error.to_string();
-    let rows = Rows::read(&name, format, opened).map_err(told)?;
-    let template = |what: &str, text: &str| Template::parse(what, text, &rows).map_err(told);
+    let rows = Rows::read(&name, format, opened)?;
+    let template = |what: &str, text: &str| Template::parse(what, text, &rows);
     let urls = flags.urls.iter().map(|url| template("the URL", url)).collect::<Result<Vec<_>, _>>()?;
     let fields = flags.header.iter().map(|(name, value)| {
         template(&format!("the field {name}"), value).map(|value| (name.clone(), value))
@@ -228,6 +236,11 @@ fn with_rows(flags: &Load, file: &Path) -> Result<Asked, String> {
     let body =
         String::from_utf8(body(flags)?).map_err(|_| "a body with {{name}} has to be UTF-8".to_owned())?;
     let body = template("the body", &body)?;
+    if !urls.iter().chain(fields.iter().map(|(_, value)| value)).chain([&body]).any(Template::has_names) {
+        end::tell(&format!(
+            "no URL, field or body names a column of {name}, as {{{{name}}}} does: each row makes the same request"
+        ));
+    }
     let method = method(flags)?;
     let (mut asks, mut size) = (Vec::new(), 0);
     for row in rows.all() {
@@ -284,11 +297,14 @@ fn replayed(flags: &Load, file: &Path) -> Result<Asked, String> {
         let timed = if moments.is_some() { " with its time in [brackets]" } else { "" };
         return Err(format!("{name} has no GET or HEAD request{timed} to replay"));
     }
+    let skipped = replay.skipped.iter().map(|(why, count)| format!("{count} {}", why.words()));
+    let skipped = skipped.collect::<Vec<_>>().join(", ");
+    let lines = plural(replay.skipped.values().sum(), "line");
+    let skipping = if skipped.is_empty() { String::new() } else { format!("; skipping {lines}: {skipped}") };
     end::tell(&format!(
-        "replaying {} of the log, {} of them distinct; skipping {}",
+        "replaying {} of the log, {} of them distinct{skipping}",
         plural(replay.order.len() as u64, "request"),
         replay.requests.len(),
-        plural(replay.skipped, "line")
     ));
     if replay.is_cut {
         end::tell(&format!("only the first {} of the log are used", plural(replay::LINES, "line")));

@@ -9,7 +9,7 @@ mod tests;
 
 use millstream_load::target::escaped;
 use millstream_wire::date;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, BufRead, Read};
 
 /// Lines that are read at the most, those that are not replayed included.
@@ -46,10 +46,35 @@ pub struct Replay {
     pub order: Vec<u32>,
     /// When each was logged, seconds since 1970, where that was asked for.
     pub times: Vec<i64>,
-    /// Lines that are not replayed.
-    pub skipped: u64,
+    /// Lines that are not replayed, and why.
+    pub skipped: BTreeMap<Skip, u64>,
     /// Whether there were more than [`LINES`].
     pub is_cut: bool,
+}
+
+/// Why a line is not replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Skip {
+    /// It asks for something to be done.
+    Method,
+    /// It has no request line for a path in quotes, or is too long for one.
+    NoRequest,
+    /// It does not say when it was written.
+    Untimed,
+    /// There are [`DISTINCT`] requests already.
+    TooMany,
+}
+
+impl Skip {
+    /// What such lines are or have, behind their number.
+    pub fn words(self) -> &'static str {
+        match self {
+            Skip::Method => "with a method other than GET and HEAD",
+            Skip::NoRequest => "without a request line for a path",
+            Skip::Untimed => "without a time in [brackets]",
+            Skip::TooMany => "beyond the most distinct requests",
+        }
+    }
 }
 
 /// Reads a log to its end, or to the bound of lines. `is_timed`: lines that do not say when they were written are skipped.
@@ -77,10 +102,21 @@ pub fn read(mut log: impl BufRead, is_timed: bool) -> io::Result<Replay> {
         }
         let time = if is_timed { time(&line) } else { Some(0) };
         let is_kept = |request: &Request| places.len() < DISTINCT || places.contains_key(request);
-        let found = request(&line).filter(|(request, _)| is_whole && is_kept(request));
-        let (Some((request, status)), Some(time)) = (found, time) else {
-            replay.skipped += 1;
-            continue;
+        let found = if is_whole { request(&line) } else { Err(Skip::NoRequest) };
+        let (request, status, time) = match (found, time) {
+            (Err(why), _) => {
+                replay.skip(why);
+                continue;
+            }
+            (Ok(_), None) => {
+                replay.skip(Skip::Untimed);
+                continue;
+            }
+            (Ok((request, _)), _) if !is_kept(&request) => {
+                replay.skip(Skip::TooMany);
+                continue;
+            }
+            (Ok((request, status)), Some(time)) => (request, status, time),
         };
         let place = *places.entry(request).or_insert_with_key(|request| {
             replay.requests.push((request.clone(), BTreeSet::new()));
@@ -97,6 +133,10 @@ pub fn read(mut log: impl BufRead, is_timed: bool) -> io::Result<Replay> {
 }
 
 impl Replay {
+    fn skip(&mut self, why: Skip) {
+        *self.skipped.entry(why).or_default() += 1;
+    }
+
     /// When each of `order` should start, nanoseconds from the first, `speed` times as fast as in the log. A log knows seconds:
     /// the requests of one are spread over it evenly. Lines are written when answers end, so one may be older than the line
     /// before it; it then counts as of the same second, as the order is kept.
@@ -126,22 +166,23 @@ fn invalid(why: &str) -> io::Error {
 }
 
 /// `… "GET /path HTTP/1.1" 404 …` → the request, and the status where it follows.
-fn request(line: &[u8]) -> Option<(Request, Option<u16>)> {
+fn request(line: &[u8]) -> Result<(Request, Option<u16>), Skip> {
     // A quote within the request line is escaped in the log, so the next one ends it.
     let mut parts = line.split(|byte| *byte == b'"').skip(1);
-    let (quoted, rest) = (parts.next()?, parts.next().unwrap_or_default());
-    let mut words = quoted.split(|byte| *byte == b' ');
-    let method = match words.next()? {
+    let (quoted, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let words: Vec<&[u8]> = quoted.split(|byte| *byte == b' ').collect();
+    let [method, target, version] = words[..] else { return Err(Skip::NoRequest) };
+    if !version.starts_with(b"HTTP/") {
+        return Err(Skip::NoRequest);
+    }
+    let method = match method {
         b"GET" => "GET",
         b"HEAD" => "HEAD",
-        _ => return None,
+        _ => return Err(Skip::Method),
     };
-    let target = words.next().filter(|target| target.starts_with(b"/"))?;
-    let is_http = words.next().is_some_and(|version| version.starts_with(b"HTTP/"));
-    if !is_http || words.next().is_some() {
-        return None;
-    }
-    Some((Request { method, target: sent(target)? }, status(rest)))
+    let target = Some(target).filter(|target| target.starts_with(b"/")).and_then(sent);
+    let target = target.ok_or(Skip::NoRequest)?;
+    Ok((Request { method, target }, status(rest)))
 }
 
 /// The first word, where it is a status.

@@ -33,6 +33,9 @@ fn what_a_late_generator_means_depends_on_the_loop() {
             && !text.contains("floor"),
         "{text}"
     );
+    outcome.interrupted = true;
+    let text = report(&outcome);
+    assert!(text.contains("may be shorter. INTERRUPTED: "), "{text}");
 }
 
 #[test]

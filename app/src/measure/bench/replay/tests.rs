@@ -39,7 +39,7 @@ fn a_log_becomes_its_distinct_requests_and_their_order() {
     let replay = read(log.as_bytes(), false).expect("it is in memory");
     assert_eq!(named(&replay), ["GET /a", "GET /b?x=%22y%22", "HEAD /a"]);
     assert_eq!(replay.order, [0, 1, 2, 0]);
-    assert_eq!(replay.skipped, 5);
+    assert_eq!(replay.skipped, BTreeMap::from([(Skip::Method, 1), (Skip::NoRequest, 4)]));
 }
 
 #[test]
@@ -48,7 +48,8 @@ fn a_line_without_an_end_is_one_line_that_is_skipped() {
     let log = format!("{long}\n1 \"GET /a HTTP/1.1\"\n{long}");
     let replay =
         read(std::io::BufReader::with_capacity(1000, log.as_bytes()), false).expect("it is in memory");
-    assert_eq!((replay.requests.len(), replay.order.len(), replay.skipped), (1, 1, 2));
+    let skipped = BTreeMap::from([(Skip::NoRequest, 2)]);
+    assert_eq!((replay.requests.len(), replay.order.len(), &replay.skipped), (1, 1, &skipped));
 }
 
 #[test]
@@ -69,7 +70,7 @@ fn what_is_no_log_is_told_and_not_read_for_ever() {
     assert!(why(&mut &b"\x1f\x8b\x08\0"[..]).contains("compressed"));
     let lines = io::BufReader::new(io::Cursor::new(vec![b'\n'; LINES as usize + 5]));
     let cut = read(lines, false).expect("it has lines");
-    assert_eq!((cut.skipped, cut.is_cut), (LINES, true));
+    assert_eq!((cut.skipped, cut.is_cut), (BTreeMap::from([(Skip::NoRequest, LINES)]), true));
 }
 
 fn line(time: &str, path: &str) -> String {
@@ -88,7 +89,7 @@ fn requests_come_when_they_came_and_those_of_a_second_are_spread_over_it() {
         line("01/Mar/2028:00:00:00 +0000", "/e"),
     ];
     let replay = super::read(log.concat().as_bytes(), true).expect("it is a log");
-    assert_eq!((replay.order.len(), replay.skipped), (5, 1));
+    assert_eq!((replay.order.len(), &replay.skipped), (5, &BTreeMap::from([(Skip::Untimed, 1)])));
     assert_eq!(replay.times[0], 1_835_395_199);
     let seconds = |speed| replay.moments(speed).iter().map(|moment| *moment as f64 / 1e9).collect::<Vec<_>>();
     let near = |found: Vec<f64>, expected: [f64; 5]| {

@@ -1,13 +1,12 @@
 //! Rows of a data file, and what is written with them: `{{name}}` in a URL, a field or a body.
 //!
-//! CSV with its names in the first line (RFC 4180, by the `csv` crate), or JSON lines, each an object. What is read has bounds
-//! ([`ROWS`], [`BYTES`]), because all requests are made before the load. Every mistake has its place. Next: `target`.
+//! CSV with its names in the first line (RFC 4180, by the `csv` crate, which takes an open quote's field to the file's end), or JSON lines, each an object. What is read has bounds
+//! ([`ROWS`], [`BYTES`]), because all requests are made before the load. Every mistake has its place. Next: `plan`.
 
 #[cfg(test)]
 mod tests;
 
-use crate::plan::PlanError;
-use crate::target::escaped;
+use millstream_load::target::escaped;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;
@@ -40,7 +39,7 @@ impl Rows {
     ///
     /// # Errors
     /// The first mistake, as `name:line:column: what`.
-    pub fn read(name: &str, format: RowsFormat, file: impl BufRead) -> Result<Rows, PlanError> {
+    pub fn read(name: &str, format: RowsFormat, file: impl BufRead) -> Result<Rows, String> {
         let mut file = file.take(BYTES + 1);
         let rows = match format {
             RowsFormat::Csv => csv(name, &mut file),
@@ -48,14 +47,12 @@ impl Rows {
         };
         if file.limit() == 0 {
             let most = BYTES >> 20;
-            return Err(PlanError(format!("{name} is larger than {most} MB, the most that is read")));
+            return Err(format!("{name} is larger than {most} MB, the most that is read"));
         }
         let rows = rows?;
         match rows.rows.len() {
-            0 => Err(PlanError(format!("{name} has no row"))),
-            count if count > ROWS => {
-                Err(PlanError(format!("{name} has more than {ROWS} rows, the most that are read")))
-            }
+            0 => Err(format!("{name} has no row")),
+            count if count > ROWS => Err(format!("{name} has more than {ROWS} rows, the most that are read")),
             _ => Ok(rows),
         }
     }
@@ -67,8 +64,13 @@ impl Rows {
 }
 
 /// One row more than may be is read, which shows that it is there.
-fn csv(name: &str, file: impl Read) -> Result<Rows, PlanError> {
-    let mut reader = csv::Reader::from_reader(file);
+fn csv(name: &str, mut file: impl Read) -> Result<Rows, String> {
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).map_err(|error| format!("{name} cannot be read: {error}"))?;
+    if let Some((line, field)) = open_quote(&text) {
+        return Err(format!("{name}:{line}: field {field}: the quote is not closed"));
+    }
+    let mut reader = csv::Reader::from_reader(text.as_slice());
     let told = |error: csv::Error| {
         let line = error.position().map_or(1, csv::Position::line);
         let what = match error.kind() {
@@ -79,7 +81,7 @@ fn csv(name: &str, file: impl Read) -> Result<Rows, PlanError> {
             csv::ErrorKind::Utf8 { err, .. } => format!("field {}: that is no UTF-8", err.field() + 1),
             _ => error.to_string(),
         };
-        PlanError(format!("{name}:{line}: {what}"))
+        format!("{name}:{line}: {what}")
     };
     let names: Vec<String> =
         reader.headers().map_err(told)?.iter().map(|name| name.trim().to_owned()).collect();
@@ -89,18 +91,37 @@ fn csv(name: &str, file: impl Read) -> Result<Rows, PlanError> {
             own if names[..place].iter().any(|name| name == own) => format!("\"{own}\" is there already"),
             _ => continue,
         };
-        return Err(PlanError(format!("{name}:1: field {}: {what}", place + 1)));
+        return Err(format!("{name}:1: field {}: {what}", place + 1));
     }
     let row = |record: Result<csv::StringRecord, _>| Ok(record?.iter().map(str::to_owned).collect());
     let rows = reader.into_records().take(ROWS + 1).map(row).collect::<Result<_, _>>().map_err(told)?;
     Ok(Rows { names, rows })
 }
 
-fn json_lines(name: &str, file: impl BufRead) -> Result<Rows, PlanError> {
+/// Line and field of a quote without an end (RFC 4180 section 2): all behind it would be one field.
+fn open_quote(text: &[u8]) -> Option<(usize, usize)> {
+    let (mut line, mut field, mut is_first, mut open) = (1, 1, true, None);
+    let mut bytes = text.iter().peekable();
+    while let Some(byte) = bytes.next() {
+        line += usize::from(*byte == b'\n');
+        match (byte, open) {
+            // Two of them are one of the field's own.
+            (b'"', Some(_)) if bytes.next_if_eq(&&b'"').is_some() => {}
+            (b'"', Some(_)) => open = None,
+            (b'"', None) if is_first => open = Some((line, field)),
+            (b',', None) => field += 1,
+            (b'\n', None) => field = 1,
+            _ => {}
+        }
+        is_first = open.is_none() && matches!(byte, b',' | b'\n');
+    }
+    open
+}
+
+fn json_lines(name: &str, file: impl BufRead) -> Result<Rows, String> {
     let (mut names, mut rows): (Vec<String>, Vec<Vec<String>>) = (Vec::new(), Vec::new());
     for (number, line) in (1..).zip(file.lines()) {
-        let at =
-            |column: usize, what: &dyn fmt::Display| PlanError(format!("{name}:{number}:{column}: {what}"));
+        let at = |column: usize, what: &dyn fmt::Display| format!("{name}:{number}:{column}: {what}");
         let line = line.map_err(|error| at(1, &error))?;
         if line.trim().is_empty() {
             continue;
@@ -125,6 +146,15 @@ fn json_lines(name: &str, file: impl BufRead) -> Result<Rows, PlanError> {
     Ok(Rows { names, rows })
 }
 
+/// The first of a text that looks like a column's name in a template, with its braces.
+pub fn name_in(text: &str) -> Option<&str> {
+    let begin = text.find("{{")?;
+    let length = text[begin..].find("}}")? + 2;
+    let found = &text[begin..][..length];
+    let is_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | ' ');
+    found[2..length - 2].chars().all(is_of_name).then_some(found)
+}
+
 /// A text with `{{name}}` in it: pieces of it, each with the place of the column whose value stands behind it, if one does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(Vec<(String, Option<usize>)>);
@@ -134,11 +164,11 @@ impl Template {
     ///
     /// # Errors
     /// A name that the rows do not have, or that does not end, with its column.
-    pub fn parse(what: &str, text: &str, rows: &Rows) -> Result<Template, PlanError> {
+    pub fn parse(what: &str, text: &str, rows: &Rows) -> Result<Template, String> {
         let (mut pieces, mut rest) = (Vec::new(), text);
         while let Some(begin) = rest.find("{{") {
             let column = text[..text.len() - rest.len() + begin].chars().count() + 1;
-            let at = |said: String| PlanError(format!("{what}, column {column}: {said}"));
+            let at = |said: String| format!("{what}, column {column}: {said}");
             let inside = &rest[begin + 2..];
             let end = inside.find("}}").ok_or_else(|| at("{{ has no }}".to_owned()))?;
             let name = inside[..end].trim();
@@ -150,6 +180,11 @@ impl Template {
         }
         pieces.push((rest.to_owned(), None));
         Ok(Template(pieces))
+    }
+
+    /// Whether it has a name in it.
+    pub fn has_names(&self) -> bool {
+        self.0.len() > 1
     }
 
     /// The text with a row's values, as they are.
