@@ -39,12 +39,26 @@ pub fn run(ladder: &Ladder) -> ExitCode {
 fn measured(ladder: &Ladder) -> Result<ExitCode, End> {
     let order = order(ladder)?;
     let mut output = Output::open(ladder.json.as_deref(), ladder.html.as_deref())?;
-    let climbed = carry_out(&order)?;
+    let mut climbed = carry_out(&order)?;
+    if let Some(words) = left_out(&order.steps, climbed.here()) {
+        // Behind the answer, which is one of the steps that are left.
+        climbed.verdict.insert(climbed.verdict.len().min(1), words);
+    }
     tell(&climbed, &mut output)?;
     if let Some(words) = next(ladder, &climbed) {
         output.put(&words);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Which steps were not asked for, and whether `here`, where the user's own configuration stands, is one of them.
+fn left_out(steps: &[Step], here: Option<Step>) -> Option<String> {
+    let is_out = |step: &Step| !steps.contains(step);
+    let names: Vec<&str> = Step::ALL.into_iter().filter(is_out).map(Step::name).collect();
+    let here = here.filter(is_out).map_or_else(String::new, |here| {
+        format!(" Your configuration is at \"{}\", which was not measured.", here.entry().title)
+    });
+    (!names.is_empty()).then(|| format!("Left out by --steps: {}.{here}", names.join(", ")))
 }
 
 /// How to have what is recommended, where it is something cached that anybody may share.
@@ -196,4 +210,20 @@ fn print(ladder: &Ladder, name: &str) -> Result<ExitCode, End> {
         output.put(&launch.text);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_that_were_not_asked_for_are_named() {
+        let out = |steps, here| left_out(&step::parse(steps).expect("they are steps"), here);
+        assert_eq!(out("alone-http2", Some(Step::Memory)), None);
+        let most = out("alone-tls", Some(Step::Memory));
+        assert_eq!(most.as_deref(), Some("Left out by --steps: http2."));
+        let says = "Left out by --steps: proxied, lock, headers, memory, log, tls, http2. Your configuration is at \"in memory\", \
+                    which was not measured.";
+        assert_eq!(out("alone,keepalive-microcache", Some(Step::Memory)).as_deref(), Some(says));
+    }
 }

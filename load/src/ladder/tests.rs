@@ -384,7 +384,7 @@ fn what_the_configuration_has_is_marked_and_the_answer_is_the_best_beyond_it() {
     climbed.running = Some(Running { file: "nginx.conf".into(), has, at: Step::Microcache });
     climbed.verdict = worth::sentences(&climbed);
     let text = page(&climbed).text();
-    let first = "Use \"in memory\": 9,000 requests/s, 1.8 times the 5,000 requests/s of \"microcache 1 s\". You are here: \"microcache 1 s\".";
+    let first = "Use \"in memory\": 9,000 requests/s, 1.8 times the 5,000 requests/s of \"microcache 1 s\". You are here: \"microcache 1 s\", without \"compression, log off\".";
     assert_eq!(climbed.verdict[0], first);
     assert!(
         text.contains("microcache 1 s (you are here)") && text.contains("keep-alive (you have it)"),
@@ -398,14 +398,22 @@ fn what_the_configuration_has_is_marked_and_the_answer_is_the_best_beyond_it() {
     climbed.running =
         Some(Running { file: "nginx.conf".into(), has: Step::ALL[1..8].to_vec(), at: Step::Memory });
     let first = worth::sentences(&climbed).remove(0);
-    assert_eq!(first, "You are here: \"in memory\", 9,000 requests/s. No step beyond it was measured.");
-    // What `--steps` leaves out has no figures to stand at.
+    assert_eq!(
+        first,
+        "No step beyond \"in memory\" was measured: it gives 9,000 requests/s. You are here: \"in memory\"."
+    );
+    // What lies below it and is lacking is named: the figures are those of the whole.
+    let has = vec![Step::Proxied, Step::KeepAlive, Step::Microcache, Step::Headers, Step::Memory];
+    climbed.running = Some(Running { file: "nginx.conf".into(), has, at: Step::Memory });
+    let first = worth::sentences(&climbed).remove(0);
+    let says =
+        " You are here: \"in memory\", without \"compression, log off\" and \"lock, stale meanwhile\".";
+    assert!(first.ends_with(says), "{first}");
+    // What was not measured has no figures to stand at.
     climbed.running =
         Some(Running { file: "nginx.conf".into(), has: vec![Step::Headers], at: Step::Headers });
     let sentences = worth::sentences(&climbed);
     assert!(sentences.iter().all(|words| !words.contains("You are here")), "{sentences:?}");
-    let says = "Your configuration is at \"as the API's headers say\", which was not measured: --steps leaves \"headers\" out.";
-    assert_eq!(sentences[1], says);
 }
 
 #[test]

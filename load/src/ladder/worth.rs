@@ -26,7 +26,6 @@ pub fn sentences(climbed: &Climbed) -> Vec<String> {
     let climb = Climb::of(climbed);
     let mut out: Vec<String> = trouble::breaks(climbed).into_iter().chain(climb.not_cached()).collect();
     out.push(climb.answer());
-    out.extend(unmeasured(climbed));
     out.extend(climbed.personal.iter().cloned());
     out.extend(trouble::sentences(climbed));
     if climbed.rounds >= FEWEST {
@@ -46,15 +45,6 @@ pub fn sentences(climbed: &Climbed) -> Vec<String> {
         ));
     }
     out
-}
-
-/// Where the user's own configuration stands, where `--steps` left that out.
-fn unmeasured(climbed: &Climbed) -> Option<String> {
-    let at = climbed.here().filter(|at| climbed.measure(*at, Some(Party::Millstream)).is_none())?.entry();
-    Some(format!(
-        "Your configuration is at \"{}\", which was not measured: --steps leaves \"{}\" out.",
-        at.title, at.name
-    ))
 }
 
 /// Whether steps that go by what the API says of caching had nothing to go by.
@@ -117,6 +107,18 @@ impl<'a> Climb<'a> {
         (is_more && self.rate(best.step) >= WORTH * self.rate(self.base)).then_some(best)
     }
 
+    /// Where the user is, where that is the base, and which steps below it are lacking: a sentence behind others.
+    fn here(&self) -> String {
+        let at = self.steps[self.base].0.step;
+        if self.climbed.here() != Some(at) {
+            return String::new();
+        }
+        let below = Step::ALL[1..at as usize].iter().filter(|step| !self.climbed.has(**step));
+        let lacking: Vec<_> = below.map(|step| format!("\"{}\"", step.entry().title)).collect();
+        let without = if lacking.is_empty() { "" } else { ", without " };
+        format!(" You are here: {}{without}{}.", self.title(self.base), lacking.join(" and "))
+    }
+
     /// What to do, and what it brings.
     fn answer(&self) -> String {
         if self.steps.is_empty() {
@@ -132,17 +134,15 @@ impl<'a> Climb<'a> {
                 "Too few rounds to tell which step is faster: {rounds} measured, {FEWEST} are needed (--rounds {FEWEST})."
             );
         }
-        let is_here = self.climbed.here() == Some(self.steps[base].0.step);
-        let here = if is_here { "You are here: " } else { "" };
+        let here = self.here();
         if candidates.len() == 1 {
-            return format!("{here}{title}, {rate} requests/s. No step beyond it was measured.");
+            return format!("No step beyond {title} was measured: it gives {rate} requests/s.{here}");
         }
         if let Some(best) = self.best() {
             let names = std::iter::once(&best.step).chain(&best.alike).map(|place| self.title(*place));
             let (names, most) = (names.collect::<Vec<_>>().join(" or "), self.rate(best.step));
             let alike = if best.alike.is_empty() { "" } else { " (alike by these rounds)" };
             let what = if self.steps[base].0.wrong.is_some() { "right answers/s" } else { "requests/s" };
-            let here = if here.is_empty() { String::new() } else { format!(" {here}{title}.") };
             let (most, times) = (Number(most), Times(most / self.rate(base)));
             return format!(
                 "Use {names}{alike}: {most} requests/s, {times} times the {rate} {what} of {title}.{here}"
@@ -159,7 +159,7 @@ impl<'a> Climb<'a> {
                 candidates.len()
             );
         }
-        format!("{here}No step gives clearly more than {title}: {rate} requests/s{gave}.")
+        format!("No step gives clearly more than {title}: {rate} requests/s{gave}.{here}")
     }
 
     /// What each step brings over the one before, sorted into sentences.

@@ -268,6 +268,10 @@ fn four_rounds_in_an_order_by_chance_tell_what_to_use_beyond_the_configuration()
     let first = told.json["verdict"][0].as_str().unwrap_or_default();
     assert!(first.starts_with("Use \"in memory\": "), "{}", told.text());
     assert!(told.text().contains("keep-alive (you have it)"), "{}", told.text());
+    let said = told.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    let left = "Left out by --steps: proxied, quiet, microcache, lock, headers, log, tls, http2. Your configuration is at \
+                \"compression, log off\", which was not measured.";
+    assert!(said.contains(left), "{said}");
     assert!(told.text().contains("millstream serve http://"), "{}", told.text());
     let missing = ladder(&origin, &["--config", "/no/such/nginx.conf"]);
     assert_eq!(missing.output.status.code(), Some(1), "{}", missing.text());
