@@ -97,7 +97,8 @@ pub struct Load {
     /// says the same, as h2load's
     #[arg(long, value_name = "N", value_parser = count, requires = "http2")]
     pub streams: Option<u64>,
-    /// The method (default GET, or POST where there is a body); with --http2 a number is that of the streams
+    /// The method (default GET, or POST where there is a body). One request asks before the load whether there is an answer; of a
+    /// method that changes something none does where -n counts them. With --http2 a number is that of the streams
     #[arg(short = 'm', long, value_name = "METHOD")]
     pub method: Vec<String>,
     /// The body; @FILE sends a file, of up to 256 MB

@@ -83,10 +83,11 @@ fn once(
     drop(live);
     let mut outcome = outcome.map_err(|error| error.to_string())?;
     let note = single.note.unwrap_or_default();
-    outcome.limit = match watch {
-        Some(watch) => watch.sentences(&outcome).map(|said| said + &note),
+    let limit = match watch {
+        Some(watch) => watch.sentences(&outcome),
         None => (outcome.counts.answers > 0).then(|| limit::unwatched(plan, &outcome)),
     };
+    outcome.limit = limit.map(|said| said + &note);
     if outcome.seconds <= 0.0 {
         return Ok(None);
     }

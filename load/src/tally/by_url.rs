@@ -1,7 +1,7 @@
 //! Counted of each URL where several are asked for: which of them is slow, and which gives the errors.
 //!
 //! Of a log with more distinct requests than [`ROWS`] the ones asked for most have rows of their own and the others share
-//! one, so that a thread's room has a bound (27 kB a row). What never got as far as a URL, such as a connection that was
+//! one, so that a thread's room has a bound (27 kB a row, of which a URL touches little). What never got as far as a URL, such as a connection that was
 //! refused, is in no row. Next: `drive::worker`, which fills it; `report`, which shows it.
 
 use super::Counted;
@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 /// URLs with a row of their own, at the most.
-const ROWS: usize = 50;
+const ROWS: usize = 250;
 /// Mark of the one that the others share.
 const OTHERS: u8 = u8::MAX;
 /// Significant decimal digits of a latency: 1 % apart.

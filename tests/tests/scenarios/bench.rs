@@ -270,6 +270,70 @@ fn what_a_server_did_not_answer_in_time_is_told_and_so_is_an_early_end() {
 }
 
 #[test]
+fn a_search_that_ctrl_c_ends_tells_what_had_held_until_then() {
+    let origin = Origin::fixed(200, &[], b"ok");
+    let prefix = Prefix::new();
+    let json = prefix.join("run.json");
+    // Twenty errors of a hundred are allowed for, so that a busy machine has a rate that holds.
+    let mut running = Running::start(
+        Command::new(binary())
+            .args(["bench", "-q", "--find-max", "-d", "300ms", "--errors", "20%", "--json"])
+            .arg(&json)
+            .arg(format!("http://{}/", origin.address()))
+            .stdout(std::fs::File::create(prefix.join("told")).expect("its folder is there")),
+    )
+    .expect("the binary runs");
+    wait::until("a rate held", || prefix.read("told").contains("  held  "));
+    running.signal(Signal::INT);
+    let status = running.wait(Duration::from_secs(30)).expect("it ends");
+    let told = prefix.read("told");
+    assert_eq!(status.code(), Some(0), "{told}");
+    assert!(told.contains("which is not confirmed: the search was stopped"), "{told}");
+    assert!(told.contains("Requests/sec"), "the best trial's figures: {told}");
+    let run: serde_json::Value = serde_json::from_str(&prefix.read("run.json")).expect("it is JSON");
+    assert!(run["search"]["confirmed"].is_null(), "{run}");
+    let trials = run["search"]["trials"].as_array().expect("a list");
+    assert!(trials.iter().any(|trial| trial["miss"].is_null()), "{trials:?}");
+}
+
+#[test]
+fn a_request_before_the_load_that_may_have_changed_something_is_told() {
+    let origin = Origin::fixed(200, &[], b"ok");
+    let url = format!("http://{}/", origin.address());
+    for (method, length, is_told) in
+        [("GET", ["-d", "500ms"], false), ("POST", ["-d", "500ms"], true), ("POST", ["-n", "5"], false)]
+    {
+        let before = origin.count();
+        let (status, told, complained) = bench(&["-q", "-c", "1", "-m", method, length[0], length[1], &url]);
+        assert_eq!((status, complained.as_str()), (0, ""), "{method}: {told}");
+        let words = told.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        let says = "Before the load 1 request asked whether there is an answer";
+        assert_eq!(words.contains(says), is_told, "{method} {length:?}: {told}");
+        assert!(length[0] == "-d" || origin.count() - before == 5, "{}", origin.count() - before);
+    }
+}
+
+#[test]
+fn of_many_urls_each_has_its_figures_and_those_with_errors_a_line() {
+    let origin = Origin::start(|request| match request.target() {
+        "/71" => answer(500, &[], b""),
+        _ => answer(200, &[], b"ok"),
+    });
+    let prefix = Prefix::new();
+    let json = prefix.join("run.json").display().to_string();
+    let urls: Vec<String> = (0..72).map(|number| format!("http://{}/{number}", origin.address())).collect();
+    let mut arguments = vec!["-q", "-n", "144", "-c", "1", "-t", "1", "--json", &json];
+    arguments.extend(urls.iter().map(String::as_str));
+    let (status, told, complained) = bench(&arguments);
+    assert_eq!((status, complained.as_str()), (0, ""), "{told}");
+    assert!(told.contains("61 more without errors, see --json or --html"), "{told}");
+    let line = told.lines().find(|line| line.trim_start().starts_with(&urls[71])).unwrap_or(&told);
+    assert_eq!(line.split_whitespace().skip(1).collect::<Vec<_>>(), ["0", "2", "-", "-", "-"]);
+    let run: serde_json::Value = serde_json::from_str(&prefix.read("run.json")).expect("it is JSON");
+    assert_eq!(run["by_url"].as_array().map(Vec::len), Some(72));
+}
+
+#[test]
 fn a_rate_that_needs_more_connections_than_ten_gets_them_and_an_unreached_one_names_its_cause() {
     let origin = Origin::start(|_| {
         let mut steps = vec![Step::Pause(Duration::from_millis(400))];

@@ -7,7 +7,7 @@
 use crate::measure::end::{self, End};
 use millstream_load::plan::{Mode, Plan, Target};
 use millstream_load::probe::{self, ProbeError, Reply};
-use millstream_load::report::quantity::seconds;
+use millstream_load::report::quantity::{plural, seconds};
 use millstream_load::stop::Stop;
 use millstream_load::target;
 use millstream_load::verdict::Once;
@@ -36,7 +36,7 @@ pub(super) struct Single {
 /// Why there is no answer.
 pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Single, End> {
     let mut single = Single::default();
-    let mut samples = Vec::new();
+    let (mut samples, mut changing) = (Vec::new(), 0);
     for places in plan.origins() {
         let asked = if same_body { places.len() } else { 1 };
         let mut answering = None;
@@ -50,6 +50,7 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Singl
             }
             let (address, answer) = once(target, timeout, plan.redirects, stop)?;
             answering.get_or_insert(address);
+            changing += u64::from(!is_safe(target));
             samples.extend(answer.as_ref().map(Once::of));
             if same_body {
                 let Some(answer) = answer else {
@@ -72,6 +73,7 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Singl
             places.iter().for_each(|place| prefer(&mut plan.targets[*place as usize].addresses, address));
         }
     }
+    single.note = uncounted(changing);
     let [target] = plan.targets.as_slice() else { return Ok(single) };
     if is_harmless(plan, target) {
         let mut passed_over = Vec::new();
@@ -83,10 +85,18 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Singl
             }
             passed_over.extend(Once::pass_over_a_queue(&mut samples));
         }
-        single.note = note(&passed_over, &samples);
+        single.note = single.note.or_else(|| note(&passed_over, &samples));
     }
     single.once = Once::of_several(&samples);
     Ok(single)
+}
+
+/// What is said of requests before the load, where each may have changed something.
+fn uncounted(changing: u64) -> Option<String> {
+    let requests = (changing > 0).then(|| plural(changing, "request"))?;
+    Some(format!(
+        " Before the load {requests} asked whether there is an answer; a run with -n and without --same-body only connects."
+    ))
 }
 
 /// What is said of requests that stood behind what somebody had left with the server.
@@ -169,5 +179,13 @@ mod tests {
         assert_eq!(addresses, [3, 1, 2, 4].map(address));
         prefer(&mut addresses, address(9));
         assert_eq!(addresses, [3, 1, 2, 4].map(address));
+    }
+
+    #[test]
+    fn requests_before_the_load_are_told_where_they_may_have_changed_something() {
+        assert_eq!(uncounted(0), None);
+        let says = uncounted(1).unwrap_or_default();
+        assert!(says.starts_with(" Before the load 1 request asked whether"), "{says}");
+        assert!(uncounted(3).is_some_and(|says| says.contains(" 3 requests asked")));
     }
 }
