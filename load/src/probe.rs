@@ -414,7 +414,7 @@ fn untrusted(why: &CertificateError) -> String {
         E::Other(why) if why.to_string().contains("CaUsedAsEndEntity") => {
             "it is self-signed; have an authority issue one".to_owned()
         }
-        other => format!("{other}; replace it"),
+        other => format!("it is not valid ({other}); replace it"),
     }
 }
 

@@ -153,7 +153,7 @@ pub struct Load {
     #[arg(short = 'L', long)]
     pub location: bool,
     /// With --location: so many redirects of one request at the most
-    #[arg(long, value_name = "N", default_value_t = 50, requires = "location")]
+    #[arg(long, value_name = "N", default_value_t = 50, requires = "location", value_parser = within(0..=u32::MAX))]
     pub max_redirs: u32,
     /// Connect to HOST2:PORT2 in place of a URL's HOST1:PORT1, each of which may be empty; as curl's
     #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = connect_to)]

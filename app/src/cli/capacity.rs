@@ -36,7 +36,7 @@ pub struct Capacity {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = within(1..=99_u32))]
     pub rounds: u32,
     /// The order in which everything is measured, for a run that is to be repeated (without it another one each time; --json tells it)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = within(0..=u64::MAX))]
     pub seed: Option<u64>,
     /// Worker threads of the proxy: a number or auto
     #[arg(long, value_name = "N", default_value = "auto", value_parser = workers)]

@@ -40,7 +40,7 @@ pub struct Ladder {
     #[arg(short = 'd', long, value_name = "TIME", value_parser = measurement)]
     pub duration: Option<Duration>,
     /// The order in which the steps are measured, for a run that is to be repeated (without it another one each time; --json tells it)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = within(0..=u64::MAX))]
     pub seed: Option<u64>,
     /// Your own nginx.conf: the steps that it has are marked, and what is recommended is the best beyond them
     #[arg(long, value_name = "FILE")]

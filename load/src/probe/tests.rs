@@ -104,6 +104,22 @@ fn what_went_wrong_is_one_sentence() {
 }
 
 #[test]
+fn a_certificate_that_is_not_trusted_comes_with_what_to_do_about_it() {
+    use CertificateError as E;
+    for (why, says) in [
+        (E::UnknownIssuer, "nobody that this system trusts issued it; name its issuer's in SSL_CERT_FILE"),
+        (E::Expired, "it has expired; renew it"),
+        (E::NotValidYet, "it is not valid yet; look at the clocks"),
+        (E::NotValidForName, "it is for another name; ask for that one, which --connect-to leads here"),
+        (E::BadSignature, "it is not valid (BadSignature); replace it"),
+    ] {
+        let told = Failed::Untrusted(untrusted(&why)).to_string();
+        let whole = format!("shows a certificate that is not trusted: {says}, or say --insecure (-k)");
+        assert_eq!(told, whole);
+    }
+}
+
+#[test]
 fn nobody_there_and_nobody_answering_are_told_apart() {
     let gone =
         TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).expect("a port");

@@ -90,6 +90,28 @@ fn urls_fields_and_bodies_are_made_of_the_rows_of_a_file() {
 }
 
 #[test]
+fn what_looks_like_a_template_is_told_where_nothing_fills_it() {
+    let origin = Origin::fixed(200, &[], b"ok");
+    let at = |target: &str| format!("http://{}/{target}", origin.address());
+    let prefix = Prefix::new();
+    let rows = prefix.write("rows.csv", "id\n1\n2\n").display().to_string();
+    for (arguments, words) in [
+        (&[at("{{id}}")][..], "{{id}} is sent as it is: only --data-file puts something in its place"),
+        (&[at("{id}")], "{id} is sent as it is: {{id}} with --data-file puts something in its place"),
+        (&["-b".to_owned(), "{{name}}".to_owned(), at("")], "{{name}} is sent as it is"),
+        (&["-b".to_owned(), "{\"a\":{\"b\":1}}".to_owned(), at("")], ""),
+        (&["--data-file".to_owned(), rows.clone(), at("{id}")], "names a column of"),
+        (&["--data-file".to_owned(), rows, at("{{id}}")], ""),
+    ] {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let (status, told, complained) = bench(&[&["-n", "2", "-c", "1"], &arguments[..]].concat());
+        assert_eq!(status, 0, "{complained}");
+        assert!(complained.contains(words), "{arguments:?}: {complained}");
+        assert_eq!(complained.is_empty(), words.is_empty(), "{arguments:?}: {complained} {told}");
+    }
+}
+
+#[test]
 fn a_log_is_replayed_at_its_own_moments_or_faster() {
     let origin = Origin::fixed(200, &[], b"ok");
     let prefix = Prefix::new();

@@ -135,7 +135,10 @@ fn method(flags: &Load) -> Result<String, String> {
 fn streams(flags: &Load) -> Result<u64, String> {
     let mut numbers = flags.method.iter().filter(|text| is_number(text));
     match (numbers.next(), numbers.next(), flags.streams) {
-        (Some(number), None, None) if flags.http2 => Ok(number.parse().unwrap_or(u64::MAX)),
+        (Some(number), None, None) if flags.http2 => match number.parse() {
+            Ok(0) => Err("-m 0: it has to be at least 1".to_owned()),
+            number => Ok(number.unwrap_or(u64::MAX)),
+        },
         (Some(number), None, None) => {
             Err(format!("-m {number} is the number of streams of HTTP/2: say --http2, or name a method"))
         }
@@ -215,8 +218,15 @@ fn opened(file: &Path) -> io::Result<Box<dyn BufRead>> {
 /// Says so where something looks like a template and nothing fills it.
 fn tell_unfilled(flags: &Load, body: &[u8]) {
     let texts = flags.urls.iter().chain(flags.header.iter().map(|(_, value)| value)).map(String::as_str);
-    if let Some(name) = texts.chain(str::from_utf8(body)).find_map(rows::name_in) {
+    let double = texts.chain(str::from_utf8(body)).find_map(|text| rows::name_in(text, ("{{", "}}")));
+    // No URL has a brace of its own (RFC 3986 section 2); fields and bodies have, such as those of JSON.
+    let single = || flags.urls.iter().find_map(|url| rows::name_in(url, ("{", "}")));
+    if let Some(name) = double {
         end::tell(&format!("{name} is sent as it is: only --data-file puts something in its place"));
+    } else if let Some(name) = single() {
+        end::tell(&format!(
+            "{name} is sent as it is: {{{name}}} with --data-file puts something in its place"
+        ));
     }
 }
 
@@ -355,6 +365,42 @@ mod tests {
             let warm_up = planned(line).map(|plan| plan.warm_up);
             assert_eq!(warm_up, Ok(Duration::from_millis(milliseconds)), "{line}");
         }
+    }
+
+    #[test]
+    fn a_log_is_asked_for_so_many_times_as_fast_as_it_was_written() {
+        let log = tempfile::NamedTempFile::new().expect("a file");
+        let line = |second: u32, path: &str| {
+            format!("::1 - - [21/Nov/2026:10:00:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 2\n")
+        };
+        std::fs::write(log.path(), line(0, "/a") + &line(4, "/b") + &line(20, "/a")).expect("written");
+        for (speed, moments) in [
+            ("1", [0, 4_000_000_000, 20_000_000_000]),
+            ("10", [0, 400_000_000, 2_000_000_000]),
+            ("0.5", [0, 8_000_000_000, 40_000_000_000]),
+        ] {
+            let plan =
+                planned(&format!("--speed {speed} --log {}", log.path().display())).expect("it is a log");
+            let Some(Schedule::Log { moments: found, speed: told }) = &plan.schedule else {
+                panic!("{:?}", plan.schedule)
+            };
+            assert_eq!((&found[..], told.to_string().as_str()), (&moments[..], speed));
+            // To the end of the log, and to the last answer.
+            assert_eq!(
+                (plan.order.as_slice(), plan.requests, plan.duration),
+                (&[0, 1, 0][..], Some(3), None)
+            );
+            let mean = 3e9 / (moments[2] + 1) as f64;
+            let is_mean = matches!(plan.mode, Mode::Open { rate, .. } if (rate - mean).abs() < 1e-9);
+            assert!(is_mean, "{speed}: {:?}", plan.mode);
+        }
+    }
+
+    #[test]
+    fn a_connection_without_a_stream_is_refused_by_the_name_of_its_flag() {
+        let why = planned("--http2 -m 0").map(|plan| plan.pipeline).expect_err("no stream");
+        assert_eq!(why, "-m 0: it has to be at least 1");
+        assert_eq!(planned("--http2 -m 7").map(|plan| plan.pipeline), Ok(7));
     }
 
     #[test]

@@ -146,13 +146,15 @@ fn json_lines(name: &str, file: impl BufRead) -> Result<Rows, String> {
     Ok(Rows { names, rows })
 }
 
-/// The first of a text that looks like a column's name in a template, with its braces.
-pub fn name_in(text: &str) -> Option<&str> {
-    let begin = text.find("{{")?;
-    let length = text[begin..].find("}}")? + 2;
-    let found = &text[begin..][..length];
+/// The first of a text that looks like a column's name between these braces, with them.
+pub fn name_in<'a>(text: &'a str, (open, close): (&str, &str)) -> Option<&'a str> {
     let is_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | ' ');
-    found[2..length - 2].chars().all(is_of_name).then_some(found)
+    text.match_indices(open).find_map(|(begin, _)| {
+        let inside = &text[begin + open.len()..];
+        let name = &inside[..inside.find(close)?];
+        let is_name = !name.is_empty() && name.chars().all(is_of_name);
+        is_name.then(|| &text[begin..][..open.len() + name.len() + close.len()])
+    })
 }
 
 /// A text with `{{name}}` in it: pieces of it, each with the place of the column whose value stands behind it, if one does.

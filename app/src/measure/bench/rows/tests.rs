@@ -71,14 +71,20 @@ fn a_template_takes_its_values_from_a_row() {
 
 #[test]
 fn what_only_looks_like_a_template_is_none() {
-    for (text, name) in [
-        ("/x/{{id}}/{{ name }}", Some("{{id}}")),
-        ("/{{ first name }}", Some("{{ first name }}")),
-        ("{\"a\":{\"b\":{}}}", None),
-        ("/{{id}", None),
-        ("}} {{", None),
-        ("{{#each items}}", None),
+    let (double, single) = (("{{", "}}"), ("{", "}"));
+    for (text, braces, name) in [
+        ("/x/{{id}}/{{ name }}", double, Some("{{id}}")),
+        ("/{{ first name }}", double, Some("{{ first name }}")),
+        ("/{{#if}}/{{id}}", double, Some("{{id}}")),
+        ("{\"a\":{\"b\":{}}}", double, None),
+        ("/{{id}", double, None),
+        ("/{{}}", double, None),
+        ("}} {{", double, None),
+        ("{{#each items}}", double, None),
+        ("/x/{id}/{name}", single, Some("{id}")),
+        ("/x/{}?q={\"a\":1}", single, None),
+        ("/x/{id", single, None),
     ] {
-        assert_eq!(name_in(text), name, "{text}");
+        assert_eq!(name_in(text, braces), name, "{text}");
     }
 }
