@@ -126,4 +126,31 @@ mod tests {
         let lane = Lane::new(&plan, &origins[0], 0, 1, 0);
         assert_eq!(lane.order, order);
     }
+
+    #[test]
+    fn threads_share_the_lines_of_a_log_and_each_comes_at_its_own_moment() {
+        let plan = samples::plan();
+        let target = plan.targets[0].clone();
+        let schedule = Schedule::Log { moments: [0, 0, 40, 100, 900].into(), speed: 10.0 };
+        let plan = Plan {
+            targets: vec![target.clone(), target],
+            order: vec![0, 1, 1, 0, 1],
+            mode: Mode::Open { rate: 5.0, arrivals: Arrivals::Constant },
+            schedule: Some(schedule),
+            ..plan
+        };
+        for (part, parts, expected) in [
+            (0, 1, &[(0, 0), (0, 1), (40, 1), (100, 0), (900, 1)][..]),
+            (0, 2, &[(0, 0), (40, 1), (900, 1)]),
+            (1, 2, &[(0, 1), (100, 0)]),
+        ] {
+            let mut lane = Lane::new(&plan, &[0, 1], part, parts, 0);
+            let mut found = Vec::new();
+            while let Some(due) = lane.due().filter(|due| *due < 1_000) {
+                found.push((due, lane.target()));
+                lane.pace.iter_mut().for_each(Pace::advance);
+            }
+            assert_eq!(found, expected, "{part} of {parts}");
+        }
+    }
 }

@@ -305,6 +305,68 @@ fn the_ceiling_of_a_token_bucket_is_found_within_five_percent() {
     });
 }
 
+/// Searches a bucket of so many tokens a second, in trials of so many milliseconds, until the user has seen enough.
+fn searched_until(
+    rate: f64,
+    trial: u64,
+    mut has_seen_enough: impl FnMut(&SearchSight<'_>) -> bool,
+) -> Result<Option<Outcome>, PlanError> {
+    let ask = Ask { url: format!("http://{}/", token_bucket(rate)), keep_alive: true, ..Ask::default() };
+    let target = resolve(&ask, Permission::default()).expect("an address of this machine");
+    let plan = Plan::closed(target, 16, 1, Duration::from_millis(trial));
+    let (goal, stop) = (Goal { p99: None, errors: 0.001 }, AtomicBool::new(false));
+    run(&plan, Arrivals::Constant, goal, &stop, &mut |sight| {
+        if has_seen_enough(&sight) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    })
+}
+
+#[test]
+fn a_search_that_the_user_stops_tells_what_had_held_until_then() {
+    timed(|| {
+        let mut held = None;
+        let found = searched_until(800.0, 500, |sight| {
+            if let SearchSight::Ended(trial) = sight
+                && trial.miss.is_none()
+            {
+                held = Some(trial.rate);
+            }
+            held.is_some()
+        });
+        let Some(rate) = held else { return in_time(false, "no trial held") };
+        let found = found.expect("it answers").expect("a trial held");
+        let search = found.search.expect("it is a search's");
+        assert!(matches!(found.mode, Mode::Open { rate: told, .. } if told == rate));
+        assert_eq!(search.confirmed, None);
+        let said = format!("{} requests/s held in 1 of ", Number(rate));
+        assert!(search.found.starts_with(&said), "{}", search.found);
+        assert!(search.found.ends_with("which is not confirmed: the search was stopped"), "{}", search.found);
+        Ok(())
+    });
+    let nothing = searched_until(800.0, 500, |sight| matches!(sight, SearchSight::Begins(Some(_))));
+    assert_eq!(nothing.map(|found| found.is_none()), Ok(true), "no trial had ended");
+}
+
+#[test]
+fn a_trial_that_is_too_short_for_its_rate_is_lengthened() {
+    timed(|| {
+        let mut lengthened = None;
+        let found = searched_until(50.0, 400, |sight| {
+            if let SearchSight::Lengthened(rate, trial) = sight {
+                lengthened = Some((*rate, *trial));
+            }
+            matches!(sight, SearchSight::Begins(Some(_)))
+        });
+        let Some((rate, trial)) = lengthened else { return in_time(false, format_args!("{found:?}")) };
+        // Even where a single request takes no time at all.
+        let shortest = least(Goal { p99: None, errors: 0.001 }, rate, Duration::ZERO);
+        assert!(trial.as_secs_f64() >= shortest, "{trial:?} at {rate}");
+        assert!(trial > Duration::from_millis(400), "{trial:?} at {rate}");
+        Ok(())
+    });
+}
+
 /// What an open loop of so many seconds finds of a server that answers in the order of arrival, so many a second at most, each
 /// after `latency` seconds at least.
 fn trial(seconds: f64, rate: f64, ceiling: f64, latency: f64, connections: u32) -> Outcome {

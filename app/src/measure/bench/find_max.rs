@@ -11,6 +11,7 @@ use millstream_load::progress::Live;
 use millstream_load::report;
 use millstream_load::report::quantity::{Count, Quantity, Rate, Share, Time};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// The most that may be errors where nothing is said.
 const ERRORS: f64 = 0.001;
@@ -38,10 +39,7 @@ pub(super) fn search(
         SearchSight::Begins(Some(rate)) => live.label(&Rate(rate).to_string()),
         SearchSight::Lengthened(rate, trial) => {
             live.clear();
-            let (rate, trial) = (Rate(rate), Quantity::from(trial));
-            output.put(&format!(
-                "{rate:>14}  takes trials of {trial}: shorter ones could not tell whether it holds\n"
-            ));
+            output.put(&lengthened(rate, trial));
         }
         SearchSight::Goes(progress) => live.show(progress),
         SearchSight::Ended(trial) => {
@@ -55,6 +53,12 @@ pub(super) fn search(
     output.put(&best.search.iter().map(|search| format!("\n{}\n\n", search.found)).collect::<String>());
     output.put(&report::text::report(&best));
     Ok(Some(best))
+}
+
+/// That trials of this rate, and of those after it, are longer than was asked for.
+fn lengthened(rate: f64, trial: Duration) -> String {
+    let (rate, trial) = (Rate(rate), Quantity::from(trial));
+    format!("{rate:>14}  takes trials of {trial}: shorter ones could not tell whether it holds\n")
 }
 
 /// `     8,000/s  held            p99 1.2ms, 3 under way at the end (12 allowed for)`.
@@ -83,6 +87,14 @@ fn line(trial: &Tried) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_that_takes_longer_trials_says_how_long_they_are() {
+        assert_eq!(
+            lengthened(41.5, Duration::from_millis(1_400)),
+            "        41.5/s  takes trials of 1.4s: shorter ones could not tell whether it holds\n"
+        );
+    }
 
     #[test]
     fn a_trial_says_what_was_under_way_and_what_of_it_is_allowed_for() {

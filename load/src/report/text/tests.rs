@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::metric::Metric;
-use crate::outcome::Latency;
-use crate::plan::{RateStage, Schedule};
+use crate::outcome::{Counts, Errors, Latency};
+use crate::plan::{OPEN_CONNECTIONS, RateStage, Schedule};
 use crate::report::samples;
 use crate::threshold::Threshold;
 use std::time::Duration;
@@ -36,6 +36,45 @@ fn what_a_late_generator_means_depends_on_the_loop() {
     outcome.interrupted = true;
     let text = report(&outcome);
     assert!(text.contains("may be shorter. INTERRUPTED: "), "{text}");
+}
+
+#[test]
+fn a_rate_that_was_not_reached_has_its_cause_in_the_first_line() {
+    let failed = Errors { connect: 9_001, ..Errors::default() };
+    for (limits, errors, ran_out, connections, each, why) in [
+        (None, Errors::default(), false, 10, 1e3, "the server does not keep up"),
+        (None, Errors::default(), true, OPEN_CONNECTIONS, 1e3, "the server does not keep up"),
+        (
+            Some("it sent late"),
+            failed,
+            true,
+            10,
+            1e3,
+            "the generator is at its limit. CEILING: it sent late.",
+        ),
+        (None, failed, true, 10, 1e3, "connections fail, see below"),
+        (
+            None,
+            Errors::default(),
+            true,
+            10,
+            1e4,
+            "all 10 connections were busy, and they carry 1,000/s at 10ms per answer; more connections (-c) show whether \
+             the server can do more",
+        ),
+        (None, Errors::default(), true, 10, 1e3, "all 10 connections were busy for a time, which -c bounds"),
+    ] {
+        let mut outcome = samples::open();
+        outcome.counts = Counts { answers: 9_000, unfinished: 9_000, ran_out, errors, ..Counts::default() };
+        outcome.generator.limits = limits.map(str::to_owned);
+        outcome.connections = connections;
+        outcome.service.mean = each;
+        let text = results(&outcome);
+        let first = text.lines().next().unwrap_or_default();
+        let says = format!(". NOT REACHED: 2,000 requests/s were asked for: {why}");
+        assert!(first.contains(&says), "{why}: {first}");
+    }
+    assert!(!results(&samples::open()).contains("NOT REACHED"));
 }
 
 #[test]
