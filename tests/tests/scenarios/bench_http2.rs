@@ -32,6 +32,7 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
         ssl_certificate @DIR@/server.pem; ssl_certificate_key @DIR@/server.key;
         server {
             listen 127.0.0.1:@PORT@; listen 127.0.0.1:@TLS@ ssl; http2 on; http2_max_concurrent_streams 3;
+            keepalive_requests 100;
             location / { return 200 hello; }
             location /kept { proxy_pass http://@ORIGIN@; proxy_cache z; }
             location /passed { proxy_pass http://@ORIGIN@; }
