@@ -81,7 +81,7 @@ pub struct Load {
     /// How long to measure: 30s, 5m (default 10s; with -n until the requests are done)
     #[arg(short = 'd', long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
-    /// How many requests: 10k, 2m. One more asks first whether there is an answer, unless the method changes something
+    /// How many requests: 10k, 2m
     #[arg(short = 'n', long, value_name = "N", value_parser = count)]
     pub requests: Option<u64>,
     /// A new connection for each request

@@ -33,16 +33,16 @@ where
 
 /// How many times as fast.
 pub(super) fn factor(text: &str) -> Result<f64, String> {
-    scaled(text)
-        .filter(|factor| *factor > 0.0)
-        .ok_or_else(|| "write a factor such as 1, 10 or 0.5".to_owned())
+    above_zero(text, "write a factor such as 1, 10 or 0.5")
 }
 
 /// Requests a second.
 pub(super) fn rate(text: &str) -> Result<f64, String> {
-    scaled(text)
-        .filter(|rate| *rate > 0.0)
-        .ok_or_else(|| "write requests a second such as 500, 2.5k".to_owned())
+    above_zero(text, "write requests a second such as 500, 2.5k")
+}
+
+fn above_zero(text: &str, otherwise: &str) -> Result<f64, String> {
+    scaled(text).filter(|number| *number > 0.0).ok_or_else(|| otherwise.to_owned())
 }
 
 /// A number of thousands (`k`), millions (`m`) or thousands of millions (`g`), or a plain one.
