@@ -28,6 +28,7 @@ pub mod nginx_clients;
 pub mod responder;
 pub mod authority;
 pub mod signed;
+pub mod host;
 pub mod http2_clients;
 pub mod judges;
 pub mod load;

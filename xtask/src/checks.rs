@@ -33,6 +33,10 @@ const CHECKS: [(&str, Check); 8] = [
     ("HTTP cache tests", conformance::as_check),
 ];
 
+/// What cargo is told to run, and how many tests at a time. Scenarios wait more than they work, so more of them than cores
+/// run; those that judge figures have the machine to themselves.
+const TESTS: [(&str, &[&str], &str); 2] = [("tests", &[], "6"), ("measuring", &["--test", "measuring"], "1")];
+
 /// Runs everything; the error names what failed.
 pub(crate) fn run() -> Result<(), String> {
     let mut failed = Vec::new();
@@ -43,11 +47,13 @@ pub(crate) fn run() -> Result<(), String> {
         eprintln!("    {}", summary(name, &ended, seconds));
         failed.extend(ended.is_err().then_some(name));
     }
-    // The scenarios wait more than they work, so more of them than cores run at a time.
-    eprintln!("==> tests");
-    if let Err(message) = cargo(&["test", "--workspace", "--no-fail-fast"], &[("RUST_TEST_THREADS", "6")]) {
-        eprintln!("{message}");
-        failed.push("tests");
+    for (name, target, threads) in TESTS {
+        eprintln!("==> {name}");
+        let arguments = [&["test", "--workspace", "--no-fail-fast"], target].concat();
+        if let Err(message) = cargo(&arguments, &[("RUST_TEST_THREADS", threads)]) {
+            eprintln!("{message}");
+            failed.push(name);
+        }
     }
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }

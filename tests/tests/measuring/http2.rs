@@ -1,5 +1,6 @@
 //! `millstream bench --http2` against a real server: what is measured, and what a server without HTTP/2 is told.
 
+use crate::bench;
 use millstream_tests::origin::Origin;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, binary};
@@ -8,15 +9,9 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
-fn bench(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(binary()).arg("bench").args(arguments).output().expect("the binary runs");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
-}
-
 /// The JSON of a run over HTTP/2 that measured something.
 fn measured(arguments: &[&str]) -> Value {
-    let (status, told, complained) = bench(&[&["-q", "-k", "--http2", "--json", "-"], arguments].concat());
+    let (status, told, complained) = bench(&[&["-k", "--http2", "--json", "-"], arguments].concat());
     assert_eq!(status, 0, "{told}{complained}");
     serde_json::from_str(&told).expect("it is JSON")
 }
@@ -74,7 +69,7 @@ fn hits_misses_and_posts_are_answered_plain_and_over_tls_and_fewer_streams_are_s
         }
     }
     assert!(origin.requests().iter().any(|request| request.field("content-length") == Some("200000")));
-    let (_, told, _) = bench(&["-q", "--http2", "-m", "20", "-n", "50", &plain]);
+    let (_, told, _) = bench(&["--http2", "-m", "20", "-n", "50", &plain]);
     assert!(told.contains("HTTP/2 with 20 streams each") && told.contains("allows 3 of the 20"), "{told}");
 }
 
@@ -83,7 +78,7 @@ fn a_server_without_http_2_is_said_to_be_one() {
     let origin = Origin::fixed(200, &[], b"hello");
     let (_server, [_, old, old_tls]) = start(&origin);
     for url in [format!("http://127.0.0.1:{old}/"), format!("https://127.0.0.1:{old_tls}/")] {
-        let (status, told, complained) = bench(&["-q", "--http2", "-n", "10", &url]);
+        let (status, told, complained) = bench(&["--http2", "-n", "10", &url]);
         assert_eq!((status, told.as_str()), (1, ""), "{complained}");
         assert!(complained.contains("HTTP/2"), "{complained}");
     }
@@ -95,7 +90,7 @@ fn a_reload_under_load_loses_no_request() {
     let (server, _) = start(&origin);
     let url = format!("http://127.0.0.1:{}/passed", server.port());
     let mut command = Command::new(binary());
-    command.args(["bench", "-q", "--http2", "--json", "-", "-c", "8", "-m", "3", "-d", "2s", &url]);
+    command.args(["bench", "--http2", "--json", "-", "-c", "8", "-m", "3", "-d", "2s", &url]);
     let load = command.stdout(Stdio::piped()).spawn().expect("the binary runs");
     for reached in [500, 1000, 1500] {
         wait::until("requests come", || origin.count() > reached);

@@ -1,18 +1,11 @@
 //! Where `bench` takes its requests from and where it sends them: rows of a file, a log's own moments, other addresses, a socket
 //! in the file system.
 
+use crate::bench;
 use millstream_tests::origin::Origin;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, binary};
+use millstream_tests::server::Server;
 use std::collections::BTreeMap;
-use std::process::Command;
-
-fn bench(arguments: &[&str]) -> (i32, String, String) {
-    let output =
-        Command::new(binary()).arg("bench").arg("-q").args(arguments).output().expect("the binary runs");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
-}
 
 #[test]
 fn urls_fields_and_bodies_are_made_of_the_rows_of_a_file() {

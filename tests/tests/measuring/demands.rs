@@ -1,17 +1,9 @@
 //! What `bench` is told to demand and how: bounds with an exit status, warm-up, stages, redirects, and files for other tools.
 
+use crate::bench;
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::binary;
 use serde_json::Value;
-use std::process::Command;
-
-fn bench(arguments: &[&str]) -> (i32, String, String) {
-    let output =
-        Command::new(binary()).arg("bench").arg("-q").args(arguments).output().expect("the binary runs");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
-}
 
 /// What it writes as JSON, and what it says.
 fn measured(arguments: &[&str]) -> (i32, Value, String) {

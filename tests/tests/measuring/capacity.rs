@@ -3,6 +3,8 @@
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::in_one_line;
+use millstream_tests::host;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::{self, Running};
@@ -28,8 +30,12 @@ fn measured(arguments: &[&str]) -> (Value, String) {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     let json = serde_json::from_str(&prefix.read("capacity.json")).expect("it writes JSON");
-    // Where a line breaks is no part of what is said.
-    (json, text.split_whitespace().collect::<Vec<_>>().join(" "))
+    (json, in_one_line(&text))
+}
+
+/// Whether it names the host as the reason why nobody is named, and the host had the cores meanwhile.
+fn blames_the_host(text: &str, stolen_before: u64) -> bool {
+    text.contains("Unknown: the host of this virtual machine gave") && host::stolen() > stolen_before
 }
 
 /// Whatever else runs on this machine: a rate that a machine which others fill moves is held to bounds that only a mistake exceeds.
@@ -52,15 +58,15 @@ fn a_second_server_that_waits_doubles_the_throughput_and_the_api_is_the_limit() 
     if is_nginx() {
         return;
     }
+    let stolen = host::stolen();
     let (json, text) = measured(&["--sleep", "40ms", "--at-once", "8", "-c", "16"]);
     let row = &json["rows"][0];
     assert_eq!(json["schema"], "millstream.capacity/1");
     assert_eq!((&json["is_simulated"], &row["name"]), (&Value::Bool(true), &Value::from("40ms")));
     assert_gains(&text);
     assert!(text.contains("Simulated: the servers are embedded and only sleep"), "{text}");
-    // Scenarios run beside each other: where those have the cores, that is said, and no name.
-    let is_crowded = text.contains("Unknown: other processes used");
-    assert_eq!(row["verdict"]["limit"], if is_crowded { "unknown" } else { "api" }, "{text}");
+    let limit = if blames_the_host(&text, stolen) { "unknown" } else { "api" };
+    assert_eq!(row["verdict"]["limit"], limit, "{text}");
     // Two servers, eight at once each, 25 times a second.
     let together = row["together"]["run"]["rate"].as_f64().expect("a rate");
     assert!(together <= 440.0, "{together}");
@@ -102,17 +108,15 @@ fn two_servers_of_the_users_are_measured_as_they_are() {
     }
     let (one, two) = (slow(), slow());
     let urls = [&one, &two].map(|origin| format!("http://{}/page", origin.address()));
+    let stolen = host::stolen();
     let (json, text) = measured(&[&urls[0], &urls[1], "-c", "4"]);
     let row = &json["rows"][0];
     assert_gains(&text);
     assert!(!text.contains("Simulated"), "{text}");
     assert_eq!(row["alone"].as_array().map(Vec::len), Some(2));
-    // They take all comers, so that more would be answered; but this process, which they are, runs other tests meanwhile.
-    let is_unknown =
-        text.contains("Unknown: no limit was reached") || text.contains("Unknown: other processes");
-    let is_busy = text.contains("The API is the limit. It had work ");
-    let limit = &row["verdict"]["limit"];
-    assert!(limit == "unknown" && is_unknown || limit == "api" && is_busy, "{text}");
+    // They take all comers, so that more would be answered.
+    assert!(text.contains("Unknown: no limit was reached") || blames_the_host(&text, stolen), "{text}");
+    assert_eq!(row["verdict"]["limit"], "unknown", "{text}");
     // All are asked for the same by the same name, alone and behind the proxy.
     for origin in [&one, &two] {
         let requests = origin.requests();

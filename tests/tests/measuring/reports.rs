@@ -1,16 +1,11 @@
 //! What `bench` leaves behind: a page that a browser shows without a fault, and JSON that two runs are compared by.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
+use crate::{bench, compare};
 use millstream_tests::browser::{Browser, Inspection};
 use millstream_tests::origin::{Origin, answer};
-use millstream_tests::server::{binary, is_nginx};
-
-fn bench(arguments: &[&str]) -> Output {
-    let output = Command::new(binary()).arg("bench").args(arguments).stdin(Stdio::null()).output();
-    output.expect("the binary runs")
-}
+use millstream_tests::server::is_nginx;
 
 /// A second of load on a small API; JSON and page stand in the folder.
 fn measured(folder: &Path, name: &str) -> (String, String) {
@@ -18,9 +13,9 @@ fn measured(folder: &Path, name: &str) -> (String, String) {
     let file = |ending: &str| folder.join(format!("{name}.{ending}")).display().to_string();
     let (json, html) = (file("json"), file("html"));
     let url = format!("http://127.0.0.1:{}/a?b=<c>", api.port());
-    let output = bench(&[&url, "-c", "4", "-t", "1", "-d", "1500ms", "--json", &json, "--html", &html]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8_lossy(&output.stdout);
+    let (status, text, complained) =
+        bench(&[&url, "-c", "4", "-t", "1", "-d", "1500ms", "--json", &json, "--html", &html]);
+    assert_eq!(status, 0, "{complained}");
     assert!(text.contains("Latency Distribution") && text.contains("Requests/sec:"), "{text}");
     (json, html)
 }
@@ -74,25 +69,21 @@ fn runs_are_compared_with_runs_and_the_exit_status_says_what_became_of_it() {
         (&fast, &slow, 4, "b is slower: it answers "),
     ] {
         let (a, b) = (a.each_ref().map(String::as_str), b.each_ref().map(String::as_str));
-        let words: [&[&str]; 4] = [&["compare"], &a, &["--with"], &b];
-        let output = bench(&words.concat());
-        let text = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(output.status.code(), Some(expected), "{text}");
+        let words: [&[&str]; 3] = [&a, &["--with"], &b];
+        let (status, text, _) = compare(&words.concat());
+        assert_eq!(status, expected, "{text}");
         assert!(text.starts_with(begins), "{text}");
     }
     let told = folder.path().join("told.json").display().to_string();
-    let output = bench(&["compare", &json, &json, "--by", "p99", "--json", &told]);
-    assert_eq!(output.status.code(), Some(5));
+    let (status, ..) = compare(&[&json, &json, "--by", "p99", "--json", &told]);
+    assert_eq!(status, 5);
     let told: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(told).expect("it")).expect("JSON");
     assert_eq!((&told["schema"], &told["verdict"]), (&"millstream.compare/1".into(), &"unknown".into()));
-    let said = |words: &[&str]| {
-        let output = bench(words);
-        assert_eq!(output.status.code(), Some(1));
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    };
-    let of_a_page = said(&["compare", &json, &html]);
+    let (status, _, of_a_page) = compare(&[&json, &html]);
+    assert_eq!(status, 1);
     assert!(of_a_page.contains("run.html: not JSON") && of_a_page.lines().count() == 1, "{of_a_page}");
-    let of_three = said(&["compare", &json, &json, &json]);
+    let (status, _, of_three) = compare(&[&json, &json, &json]);
+    assert_eq!(status, 1);
     assert!(of_three.contains("the runs after the change stand behind --with"), "{of_three}");
 }
