@@ -90,7 +90,7 @@ fn a_reload_under_load_loses_no_request() {
     let (server, _) = start(&origin);
     let url = format!("http://127.0.0.1:{}/passed", server.port());
     let mut command = Command::new(binary());
-    command.args(["bench", "--http2", "--json", "-", "-c", "8", "-m", "3", "-d", "2s", &url]);
+    command.args(["bench", "-q", "--http2", "--json", "-", "-c", "8", "-m", "3", "-d", "2s", &url]);
     let load = command.stdout(Stdio::piped()).spawn().expect("the binary runs");
     for reached in [500, 1000, 1500] {
         wait::until("requests come", || origin.count() > reached);
