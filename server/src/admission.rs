@@ -143,7 +143,7 @@ pub fn route(request: &mut Request) -> Result<(), u16> {
         PathMatch::Slash(found) => request.enter(found),
         PathMatch::Location(found, captured) => {
             request.enter(found);
-            if let Some(captured) = captured {
+            for captured in captured {
                 request.take_captures(captured, &request.uri);
             }
         }

@@ -9,8 +9,8 @@ use millstream_conf::model::{Http, Location, LocationId, LocationMatch, Location
 /// Where a path leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathMatch {
-    /// To a location.
-    Location(LocationId, Option<Captured>),
+    /// To a location, with what the expressions on the way there captured, the outermost first.
+    Location(LocationId, Vec<Captured>),
     /// To a location that passes requests on and whose prefix is the path and a slash: the client is sent there.
     Slash(LocationId),
     /// To none: the server's own level.
@@ -21,7 +21,7 @@ pub enum PathMatch {
 pub fn find(http: &Http, tree: &LocationTree, path: &[u8]) -> Result<PathMatch, Undecided> {
     Ok(match search(http, tree, path)? {
         LevelMatch::Settled(found) => found,
-        LevelMatch::Prefix(id) => PathMatch::Location(id, None),
+        LevelMatch::Prefix(id) => PathMatch::Location(id, Vec::new()),
         LevelMatch::Nothing => PathMatch::Server,
     })
 }
@@ -37,7 +37,7 @@ enum LevelMatch {
 
 fn search(http: &Http, tree: &LocationTree, path: &[u8]) -> Result<LevelMatch, Undecided> {
     if let Ok(at) = tree.exact.binary_search_by(|(name, _)| name.as_bytes().cmp(path)) {
-        return Ok(LevelMatch::Settled(PathMatch::Location(tree.exact[at].1, None)));
+        return Ok(LevelMatch::Settled(PathMatch::Location(tree.exact[at].1, Vec::new())));
     }
     let mut best = longest_prefix(tree, path);
     let is_whole = best.is_some_and(|(length, _)| length == path.len());
@@ -66,7 +66,7 @@ fn search(http: &Http, tree: &LocationTree, path: &[u8]) -> Result<LevelMatch, U
     Ok(best.map_or(LevelMatch::Nothing, |(_, id)| LevelMatch::Prefix(id)))
 }
 
-/// What is nested in an expression is searched too; its own captures win where an expression matches.
+/// What is nested in an expression is searched too. Named groups of both hold there; numbered ones are the last expression's.
 fn within_expression(
     http: &Http,
     id: LocationId,
@@ -75,11 +75,13 @@ fn within_expression(
     captured: Captured,
 ) -> Result<PathMatch, Undecided> {
     Ok(match search(http, &location.nested, path)? {
-        LevelMatch::Settled(PathMatch::Location(nested, None)) | LevelMatch::Prefix(nested) => {
-            PathMatch::Location(nested, Some(captured))
+        LevelMatch::Settled(PathMatch::Location(nested, mut inner)) => {
+            inner.insert(0, captured);
+            PathMatch::Location(nested, inner)
         }
         LevelMatch::Settled(found) => found,
-        LevelMatch::Nothing => PathMatch::Location(id, Some(captured)),
+        LevelMatch::Prefix(nested) => PathMatch::Location(nested, vec![captured]),
+        LevelMatch::Nothing => PathMatch::Location(id, vec![captured]),
     })
 }
 

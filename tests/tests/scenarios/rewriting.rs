@@ -65,6 +65,61 @@ fn a_rewrite_replaces_path_and_query_and_its_flag_says_what_follows() {
 }
 
 #[test]
+fn what_an_outer_expression_names_holds_in_the_locations_inside_it() {
+    let origin = Origin::start(|request| origin::answer(200, &[], request.target().as_bytes()));
+    let locations = r#"
+        location ~ ^/(?<tenant>[a-z]+)/(api)/ {
+            location ~ /(?<item>[0-9]+)$ { return 200 "$tenant $item 1:$1 2:$2"; }
+            location ~ /css$ { return 200 "$tenant 1:$1"; }
+            location ~ /twice/ { location ~ (?<ending>[a-z]+)$ { return 200 "$tenant $ending $1"; } return 200 "$tenant once"; }
+            location ~ /same/(?<tenant>[a-z]+) { return 200 "$tenant"; }
+            location ~ /proxied$ { proxy_pass http://@ORIGIN@/of/$tenant; }
+            location ~ /alias$ { alias @DIR@/$tenant.txt; }
+            location ~ /root$ { root @DIR@/$tenant; }
+            location ~ /tried$ { root @DIR@; try_files /none /$tenant.txt =404; }
+            location ~ /rewritten$ { rewrite ^ /got/$tenant last; }
+            location ~ /if$ { if ($tenant = acme) { return 200 "if $tenant"; } }
+            location ~ /mapped$ { return 200 $mapped; }
+            location ~ /inside$ { error_page 404 = @named; return 404; }
+            location ~ /added$ { add_header X-Tenant $tenant; return 200 added; }
+            return 200 "$tenant $2";
+        }
+        location /got/ { return 200 "$uri $tenant"; }
+        location @named { return 200 "named $tenant"; }
+        location /prefix/ { location ~ ^/prefix/(?<part>[a-z]+)/ {
+            location ~ (?<ending>[0-9])$ { return 200 "$part $ending"; } return 200 $part; } }
+    "#;
+    let maps = "map $tenant $mapped { default none; ~^(?<first>a).*(?<last>.)$ \"$first$last $tenant\"; }";
+    let template = START.replace("access_log off;", &format!("access_log off; {maps}"));
+    let server = Server::start(&format!("{template} {locations} }} }}"), &[("ORIGIN", &origin.address())]);
+    server.prefix().write("acme.txt", "a file of acme");
+    std::fs::create_dir_all(server.prefix().join("acme/acme/api")).expect("own directory is writable");
+    server.prefix().write("acme/acme/api/root", "a file below acme");
+    check(
+        &server,
+        &[
+            ("/acme/api/17", "200 acme 17 1:17 2:"),
+            ("/acme/api/css", "200 acme 1:"),
+            ("/acme/api/twice/end", "200 acme end end"),
+            ("/acme/api/twice/-", "200 acme once"),
+            ("/acme/api/same/other", "200 other"),
+            ("/acme/api/proxied", "200 /of/acme"),
+            ("/acme/api/alias", "200 a file of acme"),
+            ("/acme/api/root", "200 a file below acme"),
+            ("/acme/api/tried", "200 a file of acme"),
+            ("/acme/api/rewritten", "200 /got/acme acme"),
+            ("/acme/api/if", "200 if acme"),
+            ("/acme/api/mapped", "200 ae acme"),
+            ("/acme/api/inside", "200 named acme"),
+            ("/acme/api/other", "200 acme api"),
+            ("/prefix/abc/7", "200 abc 7"),
+            ("/prefix/abc/x", "200 abc"),
+        ],
+    );
+    assert_eq!(server.get("/acme/api/added").field("x-tenant"), Some("acme"));
+}
+
+#[test]
 fn an_endless_rewriting_ends_after_ten_changes_and_is_told() {
     let server = served(
         "location / { rewrite ^/(.*)$ /x$1; }
