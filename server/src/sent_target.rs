@@ -74,6 +74,23 @@ pub struct Parts<'a> {
     pub uri: &'a [u8],
 }
 
+impl<'u> Parts<'u> {
+    /// `$proxy_host`, with the port unless it is the scheme's, and `$proxy_port`; a socket's path is no name of a host.
+    pub fn host(&self) -> (&'u [u8], u16) {
+        let usual = if self.encrypted { 443 } else { 80 };
+        if self.authority.starts_with(b"unix:") {
+            return (b"localhost", 0);
+        }
+        let colon = memchr::memrchr(b':', self.authority).filter(|_| !self.authority.ends_with(b"]"));
+        let Some(colon) = colon else { return (self.authority, usual) };
+        let port = std::str::from_utf8(&self.authority[colon + 1..]).ok().and_then(|text| text.parse().ok());
+        match port.unwrap_or(usual) {
+            port if port == usual => (&self.authority[..colon], port),
+            port => (self.authority, port),
+        }
+    }
+}
+
 /// The schemes of `proxy_pass`, the encrypted one first.
 const HTTP: [&[u8]; 2] = [b"https://", b"http://"];
 /// Those of `grpc_pass`.
@@ -123,6 +140,22 @@ fn split<'u>(url: &'u [u8], [encrypted, plain]: [&[u8]; 2]) -> Option<Parts<'u>>
 #[cfg(test)]
 mod tests {
     use super::{HTTP, Parts, split};
+
+    #[test]
+    fn the_host_of_an_evaluated_proxy_pass_has_the_port_that_is_not_the_scheme_s() {
+        let check = |url: &str, expected: (&str, u16)| {
+            let parts = split(url.as_bytes(), HTTP).expect("it is a URL");
+            assert_eq!(parts.host(), (expected.0.as_bytes(), expected.1), "{url}");
+        };
+        check("http://api/x", ("api", 80));
+        check("http://api:80", ("api", 80));
+        check("https://api:443/", ("api", 443));
+        check("https://api:80/", ("api:80", 80));
+        check("http://127.0.0.1:8080", ("127.0.0.1:8080", 8080));
+        check("http://[::1]:80/", ("[::1]", 80));
+        check("http://[::1]/", ("[::1]", 80));
+        check("http://unix:/run/api.sock:/v1", ("localhost", 0));
+    }
 
     #[test]
     fn an_evaluated_proxy_pass_is_taken_apart() {

@@ -11,7 +11,8 @@ use crate::request::Request;
 use crate::sent_target;
 use crate::variables;
 use millstream_cache::Entry;
-use millstream_conf::model::{HttpPass, HttpVersion, Pass, SetHeader, Template};
+use millstream_conf::model::{HttpPass, HttpVersion, Pass, SetHeader, Template, Variable};
+use millstream_conf::variables::Builtin;
 use millstream_net::buffers;
 use millstream_wire::connection::NamedFields;
 use millstream_wire::h1::encode;
@@ -69,9 +70,15 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &RequestPlan<'_>, http: &HttpPass) 
     let http11 = http.http_version == HttpVersion::Http11;
     out.extend_from_slice(if http11 { b" HTTP/1.1\r\n" } else { b" HTTP/1.0\r\n" });
     let mut written = WrittenHead { keep: http11, upgrade: false };
+    let mut host = buffers::take();
+    append_host(&mut host, plan, http11);
+    if !host.is_empty() {
+        encode::field(out, b"Host", &host);
+    }
+    buffers::give(host);
     let is_upgrade = plan.request.is_upgrade();
     for set in &http.set_headers {
-        if !(is_upgrade && is_of_upgrade(&set.name)) {
+        if !is_host(set) && !(is_upgrade && is_of_upgrade(&set.name)) {
             append_set(out, plan.request, set, &mut written);
         }
     }
@@ -109,15 +116,9 @@ pub(super) fn write_block(
     block::field(out, b":method", &text);
     block::field(out, b":scheme", if plan.proxy.tls().is_some() { b"https" } else { b"http" });
     let set = plan.proxy.set_headers();
-    let host = set.iter().find(|set| set.name.eq_ignore_ascii_case("host"));
     text.clear();
-    if let Some(host) = host {
-        variables::evaluate(&host.value, request, &mut text);
-        blank_ends(&mut text);
-    }
-    if !text.is_empty() {
-        block::field(out, b":authority", &text);
-    }
+    append_host(&mut text, plan, true);
+    block::field(out, b":authority", &text);
     text.clear();
     sent_target::append(&mut text, request, plan.proxy, plan.uri);
     block::field(out, b":path", &text);
@@ -155,6 +156,25 @@ pub(super) fn write_block(
 fn may_be_set(name: &[u8]) -> bool {
     let id = FieldId::of(name);
     !id.is_hop_by_hop() && !matches!(id, FieldId::Host | FieldId::ContentLength) && is_token(name)
+}
+
+fn is_host(set: &SetHeader) -> bool {
+    set.name.eq_ignore_ascii_case("host")
+}
+
+/// The host that a request is for: the last `Host` that is set, as only one may be sent (RFC 9112 §3.2). Where that is empty and
+/// one has to be sent, it is `$proxy_host`, as in nginx.
+fn append_host(out: &mut Vec<u8>, plan: &RequestPlan<'_>, is_due: bool) {
+    if let Some(host) = plan.proxy.set_headers().iter().rfind(|set| is_host(set)) {
+        variables::evaluate(&host.value, plan.request, out);
+        blank_ends(out);
+    }
+    if out.trim_ascii().is_empty() {
+        out.clear();
+        if is_due {
+            variables::append(&Variable::Builtin(Builtin::ProxyHost), plan.request, out);
+        }
+    }
 }
 
 /// A decoded variable ($uri) may hold line ends, which no value has.

@@ -121,7 +121,7 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::LimitRate => decimal(request.limit_rate.unwrap_or(0), out),
         B::LimitReqStatus => give_some(request.limited.requests.map(|made| made.name().as_bytes()), out),
         B::LimitConnStatus => give_some(request.limited.connections.map(|made| made.name().as_bytes()), out),
-        B::ProxyHost => proxy_pass(request, out, |(host, _), out| give(host.as_bytes(), out)),
+        B::ProxyHost => proxy_pass(request, out, |(host, _), out| give(host, out)),
         B::ProxyPort => proxy_pass(request, out, |(_, port), out| decimal(u64::from(port), out)),
         B::FastcgiScriptName | B::FastcgiPathInfo => script(variable, request, out),
         B::Connection => decimal(connection.serial, out),
@@ -290,15 +290,16 @@ fn forwarded_for(request: &Request, out: &mut Vec<u8>) -> Found {
 fn proxy_pass(
     request: &Request,
     out: &mut Vec<u8>,
-    write: impl Fn((&str, u16), &mut Vec<u8>) -> Found,
+    write: impl Fn((&[u8], u16), &mut Vec<u8>) -> Found,
 ) -> Found {
     let Some(proxy) = request.location().settings.pass() else { return Found::Nothing };
-    let Some(host) = proxy.host() else { return Found::Nothing };
+    let Some((host, port)) = proxy.host() else { return Found::Nothing };
     match &proxy.target {
-        PassTarget::Upstream(_) => write(host, out),
+        PassTarget::Upstream(_) => write((host.as_bytes(), port), out),
         PassTarget::Variables(template) => {
             let url = value(template, request);
-            give_some(sent_target::parts(&url, proxy).map(|parts| parts.authority), out)
+            let Some(parts) = sent_target::parts(&url, proxy) else { return Found::Nothing };
+            write(parts.host(), out)
         }
     }
 }

@@ -30,6 +30,7 @@ mod odd_clients;
 mod request_bodies;
 mod upstream_api;
 mod upstream_tls;
+mod upstream_hosts;
 mod expressions;
 mod returned;
 mod targets;

@@ -1,10 +1,11 @@
 //! What of a client's fields an upstream gets to see.
 
-use super::{RequestFraming, RequestPlan, unkeyed, write};
+use super::{RequestFraming, RequestPlan, unkeyed, write, write_block};
 use crate::admission;
 use crate::fixture::{admitted, worker};
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::Method;
+use millstream_wire::h2::hpack::decoder::HpackDecoder;
 
 /// The head that goes upstream from a location with these words; `cached` where the cache has a part in it.
 fn sent(words: &str, fields: &str, cached: bool) -> String {
@@ -115,4 +116,52 @@ fn a_credential_made_of_the_request_counts_and_one_of_the_configuration_does_not
     check("proxy_set_header Authorization 'Basic eDp5';", "", false);
     check("proxy_set_header Authorization 'Bearer $cookie_tok';", "Cookie: tok=alice\r\n", true);
     check("proxy_set_header authorization $cookie_tok;", "", false);
+}
+
+/// What a block says that goes to an upstream over HTTP/2, `:authority` and `host`.
+fn hosts_in_block(location: &str, fields: &str) -> Vec<(String, String)> {
+    let http = format!("server {{ listen 80; location / {{ {location} }} }}");
+    let worker = worker(&http);
+    let mut request = admitted(&worker, &format!("GET / HTTP/1.1\r\nHost: a.example\r\n{fields}\r\n"));
+    admission::route(&mut request).expect("it is decided");
+    let proxy = request.location().settings.pass().expect("it is passed on");
+    let plan = RequestPlan {
+        request: &request,
+        proxy,
+        method: Method::Get,
+        uri: None,
+        caching: false,
+        confirm: None,
+        rest: None,
+        framed: RequestFraming::None,
+    };
+    let (mut block, mut hosts) = (Vec::new(), Vec::new());
+    write_block(&mut block, &plan, None, false);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut decoder = HpackDecoder::default();
+    let whole = decoder.decode(&block, usize::MAX, |line| {
+        if matches!(line.name(), b":authority" | b"host") {
+            hosts.push((text(line.name()), text(line.value())));
+        }
+    });
+    assert!(whole.is_ok(), "{whole:?}");
+    hosts
+}
+
+#[test]
+fn over_http2_there_is_one_authority_whatever_host_is_set_to() {
+    let http = "proxy_pass http://127.0.0.1:8080; proxy_http_version 2;";
+    let grpc = "grpc_pass grpc://127.0.0.1:8080;";
+    for (location, fields, expected) in [
+        (http.to_owned(), "", "127.0.0.1:8080"),
+        (format!("{http} proxy_set_header Host $http_x_tenant;"), "", "127.0.0.1:8080"),
+        (format!("{http} proxy_set_header Host $http_x_tenant;"), "X-Tenant: t.example\r\n", "t.example"),
+        (format!("{http} proxy_set_header Host '';"), "", "127.0.0.1:8080"),
+        (grpc.to_owned(), "", "127.0.0.1:8080"),
+        (format!("{grpc} grpc_set_header Host $http_x_tenant;"), "", "127.0.0.1:8080"),
+        (format!("{grpc} grpc_set_header Host $host;"), "", "a.example"),
+    ] {
+        let hosts = hosts_in_block(&location, fields);
+        assert_eq!(hosts, [(":authority".to_owned(), expected.to_owned())], "{location} {fields}");
+    }
 }
