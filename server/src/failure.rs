@@ -19,6 +19,8 @@ pub const CLOSE_WITHOUT_ANSWER: u16 = 444;
 pub const CLIENT_CLOSED_REQUEST: u16 = 499;
 /// The request is for another server than the one that was negotiated (RFC 9110 §15.5.20).
 pub const MISDIRECTED: u16 = 421;
+/// The head of a request is too large: the number that `error_page` knows it by.
+pub const HEAD_TOO_LARGE: u16 = 494;
 /// The client's certificate is not good.
 pub const CERTIFICATE_ERROR: u16 = 495;
 /// The client showed no certificate.
@@ -37,10 +39,15 @@ pub fn server_text(tokens: &ServerTokens) -> &'static str {
 /// The status that a client is told: nginx's own codes become the ones they stand for.
 pub fn public_status(status: u16) -> u16 {
     match status {
-        494 => 431,
+        HEAD_TOO_LARGE => 431,
         495..=497 => 400,
         _ => status,
     }
+}
+
+/// The status of a refused head, by the number that `error_page` knows it by.
+pub fn of_head(status: u16) -> u16 {
+    if status == 431 { HEAD_TOO_LARGE } else { status }
 }
 
 /// Statuses with a built-in page, as in nginx.
@@ -72,7 +79,7 @@ fn title(status: u16) -> String {
         HTTP_TO_HTTPS => "400 The plain HTTP request was sent to HTTPS port".into(),
         CERTIFICATE_ERROR => "400 The SSL certificate error".into(),
         NO_CERTIFICATE => "400 No required SSL certificate was sent".into(),
-        494 => "431 Request Header Fields Too Large".into(),
+        HEAD_TOO_LARGE => "431 Request Header Fields Too Large".into(),
         302 => "302 Found".into(),
         401 => "401 Authorization Required".into(),
         _ => format!("{status} {}", encode::reason(status)),

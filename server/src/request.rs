@@ -386,10 +386,12 @@ impl Request {
 
     /// The method as text.
     pub fn method_text(&self) -> &[u8] {
-        if self.method == Method::Other || self.method == self.head.method {
-            self.head.method_text.of(&self.bytes)
-        } else {
-            self.method.name().unwrap_or_default().as_bytes()
+        let came = self.head.method_text.of(&self.bytes);
+        // Of a head that could not be read there is none, until a page is fetched in its place.
+        let is_ours = self.method != self.head.method || self.is_internal && came.is_empty();
+        match self.method.name() {
+            Some(name) if is_ours => name.as_bytes(),
+            _ => came,
         }
     }
 

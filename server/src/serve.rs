@@ -149,7 +149,10 @@ fn closes(status: u16) -> bool {
 }
 
 fn page_for(request: &Request, status: u16) -> Option<ErrorPage> {
-    request.location().settings.error_pages.iter().find(|page| page.status == status).cloned()
+    let pages = &request.location().settings.error_pages;
+    let named = |status| pages.iter().find(|page| page.status == status).cloned();
+    // A head that is too large may be named by nginx's number or by the one that its client is told.
+    named(status).or_else(|| named(431).filter(|_| status == failure::HEAD_TOO_LARGE))
 }
 
 async fn to_page(
@@ -161,8 +164,9 @@ async fn to_page(
     let uri = value(&page.uri, request);
     request.in_error_page = !request.location().settings.recursive_error_pages;
     if matches!(uri.first(), Some(b'/' | b'@')) {
+        fixed::forget_type(request);
         request.error_status = match page.answer {
-            ErrorPageStatus::Keep => Some(status),
+            ErrorPageStatus::Keep => Some(failure::public_status(status)),
             ErrorPageStatus::Is(other) => Some(other),
             ErrorPageStatus::FromPage => None,
         };

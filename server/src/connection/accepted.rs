@@ -17,7 +17,8 @@ use millstream_net::clock;
 use millstream_net::timer::{Deadline, with_deadline};
 use millstream_telemetry::log_writer::Ticket;
 use millstream_telemetry::metrics::Counter;
-use millstream_wire::h1::head::HeadLimits;
+use millstream_wire::h1::head::{HeadLimits, RequestHead};
+use millstream_wire::{FieldId, host};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -84,9 +85,22 @@ impl Accepted {
 
     /// How large the head of a request may be.
     pub(super) fn head_limits(&self) -> HeadLimits {
-        let settings = &self.server().settings.client_header;
-        let (number, size) = settings.large_buffers;
-        HeadLimits { line: size, total: number.saturating_mul(size), fields: settings.max_fields }
+        limits_of(self.server())
+    }
+
+    /// The same where the server that a head names, as far as it has come, allows more: as in nginx.
+    pub(super) fn wider_limits(&self, head: &RequestHead, bytes: &[u8]) -> Option<HeadLimits> {
+        let field = head.fields.iter().find(|field| field.id == FieldId::Host)?;
+        let host = host::validate(field.value.of(bytes)).ok()?.host.to_ascii_lowercase();
+        let hosts = &self.generation.shared.hosts[self.facts.listener.get()];
+        let (server, _) = hosts.find(host.strip_suffix(b".").unwrap_or(&host)).ok()?;
+        let (own, named) = (self.head_limits(), limits_of(self.generation.http().server(server)));
+        let wider = HeadLimits {
+            line: own.line.max(named.line),
+            total: own.total.max(named.total),
+            fields: own.fields.max(named.fields),
+        };
+        (wider != own).then_some(wider)
     }
 
     /// A request to fill in, with the configuration in force now.
@@ -138,4 +152,10 @@ impl Accepted {
             log_writer.stop_waiting();
         }
     }
+}
+
+fn limits_of(server: &Server) -> HeadLimits {
+    let settings = &server.settings.client_header;
+    let (number, size) = settings.large_buffers;
+    HeadLimits { line: size, total: number.saturating_mul(size), fields: settings.max_fields }
 }

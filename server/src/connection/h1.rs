@@ -58,6 +58,14 @@ enum Left {
     Step(Box<Step>),
 }
 
+/// The status of a head that is none. The preface of HTTP/2 where that is not spoken is no request of another version (RFC 9113 §3.4).
+fn refusal(request: &Request, error: HeadError) -> u16 {
+    match error {
+        HeadError::BadVersion if request.bytes.starts_with(b"PRI * ") => 400,
+        error => failure::of_head(error.status()),
+    }
+}
+
 impl Connection {
     /// On what was just opened.
     pub(super) fn new(opened: Opened) -> Connection {
@@ -86,7 +94,13 @@ impl Connection {
                 HeadOutcome::Refused(request, error) if self.is_preface(&request, error) => {
                     return self.turn(request);
                 }
-                HeadOutcome::Refused(request, error) => Box::pin(self.refuse(request, error.status())).await,
+                HeadOutcome::Refused(request, error) => {
+                    let (status, mut request) = (refusal(&request, error), request);
+                    request.method = request.head.method;
+                    // An `error_page` may lead to a location that asks for the path, as far as it is known.
+                    _ = admission::normalise(&mut request);
+                    Box::pin(self.refuse(request, status)).await
+                }
                 HeadOutcome::TimedOut(Some(request)) => {
                     Box::pin(self.refuse(request, 408)).await;
                     Next::Close(Closing::Now)

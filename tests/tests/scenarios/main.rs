@@ -25,6 +25,7 @@ mod slow_peers;
 mod idle_connections;
 mod grpc;
 mod heads;
+mod refused_heads;
 mod trailers;
 mod odd_clients;
 mod request_bodies;

@@ -42,8 +42,14 @@ impl Connection {
                         request
                     }
                 };
-                let limits = self.accepted.head_limits();
-                match request.head.parse(self.client.rest(), &limits) {
+                let mut parsed = request.head.parse(self.client.rest(), &self.accepted.head_limits());
+                if parsed == Err(HeadError::FieldsTooLarge)
+                    && let Some(wider) = self.accepted.wider_limits(&request.head, self.client.rest())
+                {
+                    request.head.clear();
+                    parsed = request.head.parse(self.client.rest(), &wider);
+                }
+                match parsed {
                     Ok(Progress::Complete) => {
                         self.client.deadline().clear();
                         self.client.set_busy();

@@ -5,6 +5,7 @@
 
 use super::patience::Work;
 use super::{Fate, Http2Connection, websocket};
+use crate::failure;
 use crate::request::Request;
 use millstream_telemetry::metrics::Counter;
 use millstream_wire::h2::error_code::ErrorCode;
@@ -143,7 +144,7 @@ impl Http2Connection {
                 request.head.clear();
                 request.head.version = Version::Http2;
                 let flaw = matches!(error, RequestError::Malformed(_)).then_some(ErrorCode::ProtocolError);
-                self.refuse(place, request, error.status(), error.what(), flaw);
+                self.refuse(place, request, failure::of_head(error.status()), error.what(), flaw);
                 Ok(())
             }
         }
