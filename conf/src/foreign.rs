@@ -61,7 +61,9 @@ const TABLE: &[(Fate, &str)] = &[
     (
         LeftOut(TUNING),
         "debug_points working_directory early_hints google_perftools_profiles gzip_no_buffer \
-                       postpone_gzipping",
+                       postpone_gzipping fastcgi_socket_rcvbuf fastcgi_socket_sndbuf grpc_socket_rcvbuf \
+                       grpc_socket_sndbuf proxy_socket_rcvbuf proxy_socket_sndbuf scgi_socket_rcvbuf \
+                       scgi_socket_sndbuf uwsgi_socket_rcvbuf uwsgi_socket_sndbuf",
     ),
     (LeftOut(LOOK), "msie_refresh"),
     (BelongsTo(&["auth_jwt"]), "auth_jwt_*"),
@@ -76,6 +78,7 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["scgi_pass"]), "scgi_*"),
     (BelongsTo(&["uwsgi_pass"]), "uwsgi_*"),
     (BelongsTo(&["memcached_pass"]), "memcached_*"),
+    (BelongsTo(&["tunnel_pass"]), "tunnel_*"),
     (BelongsTo(&["mp4"]), "mp4_*"),
     (BelongsTo(&["geoip_country", "geoip_city", "geoip_org"]), "geoip_proxy geoip_proxy_recursive"),
     (BelongsTo(&["image_filter"]), "image_filter_*"),
@@ -86,7 +89,7 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["ssl_ocsp"]), "ssl_ocsp_cache ssl_ocsp_responder"),
     (
         BelongsTo(&["xslt_stylesheet", "xml_entities"]),
-        "xslt_last_modified xslt_param xslt_string_param xslt_types",
+        "xml_external_entities xslt_last_modified xslt_param xslt_string_param xslt_types",
     ),
     (
         BelongsTo(SCRIPTS),
@@ -116,11 +119,11 @@ const TABLE: &[(Fate, &str)] = &[
         Kept(CONTENT),
         "dav_methods flv mp4 f4f hls add_header_inherit add_trailer_inherit \
                      image_filter random_index xml_entities xslt_stylesheet js_body_filter js_filter \
-                     js_header_filter js_periodic internal_redirect",
+                     js_header_filter js_periodic internal_redirect degradation degrade post_action",
     ),
     (
         Kept(HANDLER),
-        "js_content memcached_pass perl status \
+        "js_content memcached_pass perl tunnel_pass status \
                      status_format upstream_conf",
     ),
     (
@@ -130,7 +133,7 @@ const TABLE: &[(Fate, &str)] = &[
     (Kept(DROPPED), "ssl"),
     (Kept(ENCRYPTION), "ssl_ech_file ssl_engine proxy_ssl_alpn"),
     (Kept(CLIENT), "proxy_protocol_tlv"),
-    (Kept(UPSTREAM), "mirror proxy_request_dynamic grpc_request_dynamic"),
+    (Kept(UPSTREAM), "client_body_early_read mirror proxy_request_dynamic grpc_request_dynamic"),
     (Kept(COOKIES), "userid"),
     (Kept(CHOICE), "ntlm sticky_cookie_insert"),
     (

@@ -37,7 +37,25 @@ pub fn directives_markdown() -> String {
             }
         }
     }
-    page
+    page + &not_there_yet()
+}
+
+/// What nginx 1.31 or NGINX Plus has a directive for and Millstream has not, by module.
+fn not_there_yet() -> String {
+    let mut text = String::from(
+        "\n## Not there yet\n\nnginx or NGINX Plus knows these directives, Millstream does not. Each is an error by name; \
+         the top of this page says what `--lenient` does about it.\n\n| module | directives |\n| --- | --- |\n",
+    );
+    for module in nginx_names::MODULES {
+        let is_there = |name: &&str| rows().any(|row| row.name == *name);
+        let names = module.directives.split_whitespace().filter(|name| !is_there(name));
+        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+        if !names.is_empty() {
+            let plus = if module.plus { " (NGINX Plus)" } else { "" };
+            let _ = writeln!(text, "| {}{plus} | {} |", module.name, names.join(", "));
+        }
+    }
+    text
 }
 
 /// `docs/variables.md`.

@@ -43,15 +43,15 @@ pub const MODULES: &[Module] = &[
     ),
     free(
         "http core",
-        "absolute_redirect aio aio_write alias auth_delay chunked_transfer_encoding client_body_buffer_size \
+        "absolute_redirect aio aio_write alias auth_delay chunked_transfer_encoding client_body_buffer_size client_body_early_read \
          client_body_in_file_only client_body_in_single_buffer client_body_temp_path client_body_timeout \
          client_header_buffer_size client_header_timeout client_max_body_size connection_pool_size default_type \
          directio directio_alignment disable_symlinks early_hints error_page etag http if_modified_since \
          ignore_invalid_headers internal keepalive_disable keepalive_min_timeout keepalive_requests keepalive_time \
          keepalive_timeout large_client_header_buffers limit_except limit_rate limit_rate_after lingering_close \
          lingering_time lingering_timeout listen location log_not_found log_subrequest max_headers max_ranges \
-         merge_slashes msie_padding msie_refresh open_file_cache open_file_cache_errors open_file_cache_min_uses \
-         open_file_cache_valid output_buffers port_in_redirect postpone_output read_ahead recursive_error_pages \
+         merge_slashes msie_padding msie_refresh open_file_cache open_file_cache_errors open_file_cache_events open_file_cache_min_uses \
+         open_file_cache_valid output_buffers port_in_redirect post_action postpone_output read_ahead recursive_error_pages \
          request_pool_size reset_timedout_connection resolver resolver_timeout root satisfy send_lowat send_timeout \
          sendfile sendfile_max_chunk server server_name server_name_in_redirect server_names_hash_bucket_size \
          server_names_hash_max_size server_tokens subrequest_output_buffer_size tcp_nodelay tcp_nopush try_files types \
@@ -66,6 +66,7 @@ pub const MODULES: &[Module] = &[
     free("browser", "ancient_browser ancient_browser_value modern_browser modern_browser_value"),
     free("charset", "charset charset_map charset_types override_charset source_charset"),
     free("dav", "create_full_put_path dav_access dav_methods min_delete_depth"),
+    free("degradation", "degradation degrade"),
     free("empty_gif", "empty_gif"),
     free(
         "fastcgi",
@@ -79,7 +80,7 @@ pub const MODULES: &[Module] = &[
          fastcgi_max_temp_file_size fastcgi_next_upstream fastcgi_next_upstream_timeout fastcgi_next_upstream_tries \
          fastcgi_no_cache fastcgi_param fastcgi_pass fastcgi_pass_header fastcgi_pass_request_body \
          fastcgi_pass_request_headers fastcgi_read_timeout fastcgi_request_buffering fastcgi_request_dynamic \
-         fastcgi_send_lowat fastcgi_send_timeout fastcgi_socket_keepalive fastcgi_split_path_info fastcgi_store \
+         fastcgi_send_lowat fastcgi_send_timeout fastcgi_socket_keepalive fastcgi_socket_rcvbuf fastcgi_socket_sndbuf fastcgi_split_path_info fastcgi_store \
          fastcgi_store_access fastcgi_temp_file_write_size fastcgi_temp_path",
     ),
     free(
@@ -94,7 +95,7 @@ pub const MODULES: &[Module] = &[
         "grpc_allow_upstream grpc_bind grpc_buffer_size grpc_connect_timeout grpc_hide_header grpc_ignore_headers \
          grpc_intercept_errors grpc_next_upstream grpc_next_upstream_timeout grpc_next_upstream_tries grpc_pass \
          grpc_pass_header grpc_read_timeout grpc_request_dynamic grpc_send_timeout grpc_set_header \
-         grpc_socket_keepalive grpc_ssl_certificate grpc_ssl_certificate_cache grpc_ssl_certificate_key \
+         grpc_socket_keepalive grpc_socket_rcvbuf grpc_socket_sndbuf grpc_ssl_certificate grpc_ssl_certificate_cache grpc_ssl_certificate_key \
          grpc_ssl_ciphers grpc_ssl_conf_command grpc_ssl_crl grpc_ssl_key_log grpc_ssl_name grpc_ssl_password_file \
          grpc_ssl_protocols grpc_ssl_server_name grpc_ssl_session_reuse grpc_ssl_trusted_certificate grpc_ssl_verify \
          grpc_ssl_verify_depth",
@@ -141,7 +142,7 @@ pub const MODULES: &[Module] = &[
          proxy_next_upstream_tries proxy_no_cache proxy_pass proxy_pass_header proxy_pass_request_body \
          proxy_pass_request_headers proxy_pass_trailers proxy_read_timeout proxy_redirect proxy_request_buffering \
          proxy_request_dynamic proxy_send_lowat proxy_send_timeout proxy_set_body proxy_set_header \
-         proxy_socket_keepalive proxy_ssl_alpn proxy_ssl_certificate proxy_ssl_certificate_cache \
+         proxy_socket_keepalive proxy_socket_rcvbuf proxy_socket_sndbuf proxy_ssl_alpn proxy_ssl_certificate proxy_ssl_certificate_cache \
          proxy_ssl_certificate_key proxy_ssl_ciphers proxy_ssl_conf_command proxy_ssl_crl proxy_ssl_key_log \
          proxy_ssl_name proxy_ssl_password_file proxy_ssl_protocols proxy_ssl_server_name proxy_ssl_session_reuse \
          proxy_ssl_trusted_certificate proxy_ssl_verify proxy_ssl_verify_depth proxy_store proxy_store_access \
@@ -161,12 +162,15 @@ pub const MODULES: &[Module] = &[
          scgi_limit_rate scgi_max_temp_file_size scgi_next_upstream scgi_next_upstream_timeout \
          scgi_next_upstream_tries scgi_no_cache scgi_param scgi_pass scgi_pass_header scgi_pass_request_body \
          scgi_pass_request_headers scgi_read_timeout scgi_request_buffering scgi_request_dynamic scgi_send_timeout \
-         scgi_socket_keepalive scgi_store scgi_store_access scgi_temp_file_write_size scgi_temp_path",
+         scgi_socket_keepalive scgi_socket_rcvbuf scgi_socket_sndbuf scgi_store scgi_store_access scgi_temp_file_write_size scgi_temp_path",
     ),
     free("secure_link", "secure_link secure_link_md5 secure_link_secret"),
     free("slice", "slice"),
     free("split_clients", "split_clients"),
-    free("ssi", "ssi ssi_last_modified ssi_min_file_chunk ssi_silent_errors ssi_types ssi_value_length"),
+    free(
+        "ssi",
+        "ssi ssi_ignore_recycled_buffers ssi_last_modified ssi_min_file_chunk ssi_silent_errors ssi_types ssi_value_length",
+    ),
     free(
         "ssl",
         "ssl ssl_alpn ssl_buffer_size ssl_certificate ssl_certificate_cache ssl_certificate_compression \
@@ -179,6 +183,12 @@ pub const MODULES: &[Module] = &[
     ),
     free("stub_status", "stub_status"),
     free("sub", "sub_filter sub_filter_last_modified sub_filter_once sub_filter_types"),
+    free(
+        "tunnel",
+        "tunnel_bind tunnel_buffer_size tunnel_connect_timeout tunnel_next_upstream tunnel_next_upstream_timeout \
+         tunnel_next_upstream_tries tunnel_pass tunnel_read_timeout tunnel_send_lowat tunnel_send_timeout \
+         tunnel_socket_keepalive tunnel_socket_rcvbuf tunnel_socket_sndbuf",
+    ),
     free(
         "upstream",
         "hash ip_hash keepalive keepalive_requests keepalive_time keepalive_timeout least_conn least_time \
@@ -199,25 +209,28 @@ pub const MODULES: &[Module] = &[
          uwsgi_ignore_headers uwsgi_intercept_errors uwsgi_limit_rate uwsgi_max_temp_file_size uwsgi_modifier1 \
          uwsgi_modifier2 uwsgi_next_upstream uwsgi_next_upstream_timeout uwsgi_next_upstream_tries uwsgi_no_cache \
          uwsgi_param uwsgi_pass uwsgi_pass_header uwsgi_pass_request_body uwsgi_pass_request_headers \
-         uwsgi_read_timeout uwsgi_request_buffering uwsgi_request_dynamic uwsgi_send_timeout uwsgi_socket_keepalive \
+         uwsgi_read_timeout uwsgi_request_buffering uwsgi_request_dynamic uwsgi_send_timeout uwsgi_socket_keepalive uwsgi_socket_rcvbuf uwsgi_socket_sndbuf \
          uwsgi_ssl_certificate uwsgi_ssl_certificate_cache uwsgi_ssl_certificate_key uwsgi_ssl_ciphers \
          uwsgi_ssl_conf_command uwsgi_ssl_crl uwsgi_ssl_key_log uwsgi_ssl_name uwsgi_ssl_password_file \
          uwsgi_ssl_protocols uwsgi_ssl_server_name uwsgi_ssl_session_reuse uwsgi_ssl_trusted_certificate \
-         uwsgi_ssl_verify uwsgi_ssl_verify_depth uwsgi_store uwsgi_store_access uwsgi_temp_file_write_size \
+         uwsgi_ssl_verify uwsgi_ssl_verify_depth uwsgi_store uwsgi_store_access uwsgi_string uwsgi_temp_file_write_size \
          uwsgi_temp_path",
     ),
     free(
         "v2",
         "http2 http2_body_preread_size http2_chunk_size http2_idle_timeout http2_max_concurrent_pushes \
          http2_max_concurrent_streams http2_max_field_size http2_max_header_size http2_max_requests http2_push \
-         http2_push_preload http2_recv_buffer_size http2_recv_timeout",
+         http2_pool_size http2_push_preload http2_recv_buffer_size http2_recv_timeout http2_streams_index_size",
     ),
     free(
         "v3",
         "http3 http3_hq http3_max_concurrent_streams http3_stream_buffer_size quic_active_connection_id_limit \
          quic_bpf quic_gso quic_host_key quic_retry",
     ),
-    free("xslt", "xml_entities xslt_last_modified xslt_param xslt_string_param xslt_stylesheet xslt_types"),
+    free(
+        "xslt",
+        "xml_entities xml_external_entities xslt_last_modified xslt_param xslt_string_param xslt_stylesheet xslt_types",
+    ),
     free(
         "js",
         "js_access js_body_filter js_content js_context_reuse js_engine js_fetch_buffer_size \

@@ -15,10 +15,11 @@ const FUZZ_SECONDS: u32 = 15;
 type Check = fn() -> Result<Ended, String>;
 
 /// All checks but the tests, the quickest first.
-const CHECKS: [(&str, Check); 8] = [
+const CHECKS: [(&str, Check); 9] = [
     ("formatting", || cargo(&["fmt", "--all", "--check", "--", "-l"], &[]).map(passed)),
     ("clippy", || clippy().map(passed)),
     ("tidy", || tidy::run().map(passed)),
+    ("contexts of directives", || conformance::contexts().map(passed)),
     ("documentation", || {
         let words = ["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
         cargo(&words, &[("RUSTDOCFLAGS", "-D warnings")]).map(passed)

@@ -4,7 +4,7 @@
 //! The HTTP cache tests (cache-tests.fyi) judge the cache: the npm package is installed into `target/`, or a clone of
 //! github.com/http-tests/cache-tests is named. Each run has its own origin and its own server with `fair.conf`; a test
 //! counts as passed where it passes in every run. Next: `run`, which plays; `score`, which compares. nginx's own tests
-//! are in `suite`, configurations of others in `configurations`.
+//! are in `suite`, configurations of others in `configurations`, the contexts of its directives in `contexts`.
 
 mod install;
 mod run;
@@ -12,6 +12,7 @@ mod score;
 mod blockers;
 mod suite;
 mod configurations;
+mod contexts;
 
 use crate::tools::Ended;
 use millstream_tests::workspace;
@@ -22,6 +23,7 @@ use std::time::Instant;
 const USAGE: &str = "cargo xtask conformance [OPTIONS]                      the HTTP cache tests
 cargo xtask conformance --nginx-tests DIR [FILE.t…]      nginx's own tests; DIR: a clone of github.com/nginx/nginx-tests
 cargo xtask conformance --configurations DIR [NAME…]     configurations of others; DIR: a folder for each
+cargo xtask conformance --contexts                       every directive may stand where it may in nginx
 
   --repository DIR  a clone of github.com/http-tests/cache-tests with its dependencies (npm install);
                     without it the npm package http-cache-tests is installed into target/
@@ -48,8 +50,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     match arguments {
         [judge, rest @ ..] if judge == "--nginx-tests" => suite::run(&suite_of(rest)?),
         [judge, rest @ ..] if judge == "--configurations" => configurations::run(&configurations_of(rest)?),
+        [judge] if judge == "--contexts" => contexts(),
         _ => judge(&read(arguments)?),
     }
+}
+
+/// Every directive may stand where it may in nginx; a part of `cargo xtask test`.
+pub(crate) fn contexts() -> Result<(), String> {
+    contexts::check(&text_of(contexts::FACTS)?)
 }
 
 fn suite_of(arguments: &[String]) -> Result<suite::SuiteOptions, String> {

@@ -2,7 +2,7 @@
 //!
 //! Next: `millstream-server`'s `limits/limit_rate`.
 
-use super::context::HTTP_SERVER_LOCATION;
+use super::context::UP_TO_IF;
 use super::level::settings;
 use super::templates::Templates;
 use super::{Apply, Row, once};
@@ -41,11 +41,11 @@ settings! {
 /// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once("limit_rate", HTTP_SERVER_LOCATION, (1, 1), "rate", "0",
+    once("limit_rate", UP_TO_IF, (1, 1), "rate", "0",
         "How many bytes a second of one answer are sent to its client; 0 is no limit. The limit is one request's: a client with two \
         connections gets twice as much. The rate may hold variables; `X-Accel-Limit-Rate` of an upstream's answer comes before it.",
         Apply::Level(|l, d, r| l.limit_rate.rate = size(&d.args[0], r))),
-    once("limit_rate_after", HTTP_SERVER_LOCATION, (1, 1), "size", "0",
+    once("limit_rate_after", UP_TO_IF, (1, 1), "size", "0",
         "How many bytes of an answer are sent before `limit_rate` holds.",
         Apply::Level(|l, d, r| l.limit_rate.after = size(&d.args[0], r))),
 ];

@@ -3,7 +3,7 @@
 //! A level takes `secure_link` and `secure_link_md5` from above one by one. Next: `millstream-server`'s `variables/secure_link`,
 //! which compares.
 
-use super::context::{HTTP_SERVER_LOCATION, LOCATION};
+use super::context::HTTP_SERVER_LOCATION;
 use super::level::level;
 use super::templates::record;
 use super::{Apply, Feature, Place, Row, once};
@@ -64,7 +64,7 @@ pub const ROWS: &[Row] = &[
     once("secure_link_md5", HTTP_SERVER_LOCATION, (1, 1), "expression", "",
         "What the hash of a right link is the MD5 of; a secret is to be a part of it.",
         Apply::Level(|l, d, r| l.secure_link.md5 = Some(r.template(&d.args[0])))),
-    once("secure_link_secret", LOCATION, (1, 1), "word", "",
+    once("secure_link_secret", HTTP_SERVER_LOCATION, (1, 1), "word", "",
         "Links `/prefix/hash/link` whose hash is the MD5 of link and this word, in hexadecimal digits: `$secure_link` is the link where \
         that is right, else empty.",
         Apply::Level(|l, d, r| {

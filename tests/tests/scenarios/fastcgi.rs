@@ -14,15 +14,18 @@ const APPLICATION: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; 
         fastcgi_param REQUEST_METHOD $request_method;
         fastcgi_param CONTENT_LENGTH $content_length;
         fastcgi_param QUERY_STRING $query_string;
+        fastcgi_param PATH_INFO $fastcgi_path_info;
         server {
             listen 127.0.0.1:@PORT@;
             add_header X-Cache $upstream_cache_status;
             error_page 503 /sorry;
+            fastcgi_split_path_info ^(.+?\\.php)(/.*)$;
             location / { fastcgi_pass 127.0.0.1:@APP@; fastcgi_index index.php; }
             location /kept/ { fastcgi_pass php; fastcgi_keep_conn on; }
             location /cached/ { fastcgi_pass php; fastcgi_cache pages; fastcgi_cache_valid 200 1m; fastcgi_cache_bypass $arg_new; }
             location /streamed/ { fastcgi_pass php; fastcgi_request_buffering off; }
             location /guarded/ { fastcgi_pass php; fastcgi_catch_stderr fatal; fastcgi_intercept_errors on; }
+            location /if/ { root @DIR@; if ($arg_php) { fastcgi_pass php; } }
             location /chosen/ { fastcgi_pass $arg_where; }
             location /sorry { return 503 sorry; }
             location /found { return 200 found; }
@@ -64,6 +67,26 @@ fn a_location_alone_is_a_redirect_and_x_accel_redirect_leads_to_another_location
     assert_eq!((found.status, found.text().as_str()), (200, "found"));
     let (page, _) = got(answer("Status: 503\r\n\r\ninternals"), "/guarded/");
     assert_eq!((page.status, page.text().as_str()), (503, "sorry"));
+}
+
+#[test]
+fn an_if_of_a_location_may_choose_the_application() {
+    let application = Application::start(|asked| answer(&format!("X: y\n\n{}", asked.param("QUERY_STRING"))));
+    let server = start(&application);
+    std::fs::create_dir(server.prefix().join("if")).expect("own directory");
+    server.prefix().write("if/page", "static");
+    assert_eq!(server.get("/if/page").text(), "static");
+    assert_eq!(server.get("/if/page?php=1").text(), "php=1");
+    assert_eq!(server.get("/if/none?php=2").text(), "php=2");
+}
+
+#[test]
+fn a_location_takes_the_parting_of_its_uri_from_its_server() {
+    let application = Application::start(|_| answer("X: y\n\nhello"));
+    let server = start(&application);
+    assert_eq!(server.get("/run.php/a/b").text(), "hello");
+    let asked = &application.asked()[0];
+    assert_eq!((asked.param("SCRIPT_FILENAME"), asked.param("PATH_INFO")), ("/srv/run.php", "/a/b"));
 }
 
 #[test]

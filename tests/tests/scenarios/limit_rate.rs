@@ -19,6 +19,8 @@ const PACED: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/er
             location /unbuffered { proxy_pass http://@ORIGIN@; proxy_buffering off; limit_rate 20k; }
             location /file/ { root @DIR@; limit_rate 20k; }
             location /after { proxy_pass http://@ORIGIN@; limit_rate 10k; limit_rate_after 30k; }
+            location /chosen { proxy_pass http://@ORIGIN@; if ($arg_bot) { limit_rate 20k; } }
+            location /chosen_after { proxy_pass http://@ORIGIN@; limit_rate 20k; if ($arg_user) { limit_rate_after 40k; } }
             location /asked { proxy_pass http://@ORIGIN@; limit_rate $arg_rate; }
             location /ignored { proxy_pass http://@ORIGIN@; proxy_ignore_headers X-Accel-Limit-Rate; }
         }
@@ -54,9 +56,18 @@ fn an_answer_takes_at_least_as_long_as_its_rate_wants_wherever_it_comes_from() {
     std::fs::write(server.prefix().join("file/a"), body()).expect("own directory");
     // nginx counts whole seconds, so that it may be up to one ahead.
     let least = Duration::from_millis(if is_nginx() { 0 } else { 950 });
-    for path in
-        ["/stored", "/stored", "/passed", "/unbuffered", "/file/a", "/after", "/asked?rate=20k", "/accel"]
-    {
+    for path in [
+        "/stored",
+        "/stored",
+        "/passed",
+        "/unbuffered",
+        "/file/a",
+        "/after",
+        "/asked?rate=20k",
+        "/accel",
+        "/chosen?bot=1",
+        "/chosen_after",
+    ] {
         let took = time(&server, path);
         assert!(took >= least, "{path} took {took:?}");
     }
@@ -67,8 +78,10 @@ fn an_answer_takes_at_least_as_long_as_its_rate_wants_wherever_it_comes_from() {
 fn an_answer_without_a_rate_does_not_wait_for_one() {
     let origin = origin();
     let server = Server::start(PACED, &[("ORIGIN", &origin.address())]);
-    let least = (0..3).map(|_| time(&server, "/asked")).min();
-    assert!(least < Some(Duration::from_millis(900)), "{least:?}");
+    for path in ["/asked", "/chosen", "/chosen_after?user=1"] {
+        let least = (0..3).map(|_| time(&server, path)).min();
+        assert!(least < Some(Duration::from_millis(900)), "{path}: {least:?}");
+    }
     let least = (0..3).map(|_| time(&server, "/ignored?accel")).min();
     assert!(least < Some(Duration::from_millis(900)), "{least:?}");
 }

@@ -8,7 +8,7 @@ use super::http::SetHeader;
 use super::params::{self, Param, Params};
 use super::target::PassDraft;
 use super::{Family, Spoken};
-use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION};
+use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION_IF};
 use crate::features::level::level;
 use crate::features::location::LocationMatch;
 use crate::features::templates::record;
@@ -82,7 +82,7 @@ impl Spoken for FastCgiLevel {
 /// The rows that no other protocol has.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once("fastcgi_pass", LOCATION, (1, 1), "address", "",
+    once("fastcgi_pass", LOCATION_IF, (1, 1), "address", "",
         "Passes requests on to a FastCGI application: to the name of an upstream, `host:port` or `unix:/path`. With variables the \
         whole value is the address.",
         Apply::Level(|l, d, r| params::pass(Family::FastCgi, l, d, r))),
@@ -94,7 +94,7 @@ pub const ROWS: &[Row] = &[
     once("fastcgi_index", HTTP_SERVER_LOCATION, (1, 1), "name", "",
         "The file that `$fastcgi_script_name` names where the URI ends with a slash.",
         Apply::Level(|l, d, _| of(l).index = Some(d.args[0].text.clone()))),
-    once("fastcgi_split_path_info", LOCATION, (1, 1), "regex", "",
+    once("fastcgi_split_path_info", HTTP_SERVER_LOCATION, (1, 1), "regex", "",
         "An expression of two groups that parts the URI into `$fastcgi_script_name` and `$fastcgi_path_info`.",
         Apply::Level(|l, d, r| of(l).split_path_info = split_path_info(&d.args[0], r))),
     once("fastcgi_keep_conn", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
