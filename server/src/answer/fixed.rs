@@ -13,7 +13,7 @@ use crate::request::Request;
 use crate::variables::value;
 use millstream_conf::model::{Http, Instruction, LocationId, Return, ReturnBody};
 use millstream_wire::h1::framing::Framing;
-use millstream_wire::{Headers, target};
+use millstream_wire::{FieldId, Headers, target};
 
 /// The `return` at a place in a level's script.
 pub fn rule(http: &Http, level: LocationId, at: usize) -> Option<&Return> {
@@ -90,8 +90,16 @@ pub fn redirect_with_slash(request: &Request) -> Outcome {
     Outcome::Redirect(301, url)
 }
 
+/// The page of a failure has a type of its own, whatever the answer that led to it by `X-Accel-Redirect` had.
+pub fn forget_type(request: &mut Request) {
+    if let Some(fields) = &mut request.accel_fields {
+        fields.remove(FieldId::ContentType);
+    }
+}
+
 /// Answers with the built-in page of a status.
 pub async fn page(request: &mut Request, client: &mut Client, status: u16) -> Outcome {
+    forget_type(request);
     if let Some(headers) = grpc_status::of(request, status) {
         return whole(request, client, failure::public_status(status), &headers, b"").await;
     }

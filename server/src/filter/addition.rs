@@ -6,7 +6,6 @@
 use super::body::Draft;
 use super::coding;
 use crate::request::Request;
-use millstream_wire::FieldId;
 
 /// What is added to an answer.
 #[derive(Default)]
@@ -23,8 +22,7 @@ pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Addition> {
     if draft.status != 200 || request.wanted.is_some() || !settings.is_there() {
         return None;
     }
-    let media = draft.headers.view().get(FieldId::ContentType)?;
-    if !(settings.any_type || coding::lists(&settings.types, media)) {
+    if !coding::covers_type(settings.any_type, &settings.types, draft.headers.view()) {
         return None;
     }
     draft.resize();

@@ -32,16 +32,17 @@ impl Rule<'_> {
     fn covers(&self, plain: &Plain<'_>) -> bool {
         self.enabled
             && plain.length.is_none_or(|length| length >= self.min_length)
-            && plain.fields.get(FieldId::ContentType).is_some_and(|value| self.lists(value))
-    }
-
-    fn lists(&self, value: &[u8]) -> bool {
-        self.any_type || lists(self.types, value)
+            && covers_type(self.any_type, self.types, plain.fields)
     }
 }
 
+/// Whether what a location says of types holds for an answer: `*` does for one without a type too, as in nginx.
+pub(super) fn covers_type(any_type: bool, types: &[String], fields: Fields<'_>) -> bool {
+    any_type || fields.get(FieldId::ContentType).is_some_and(|value| lists(types, value))
+}
+
 /// Whether a Content-Type is `text/html` or one of these.
-pub(super) fn lists(types: &[String], value: &[u8]) -> bool {
+fn lists(types: &[String], value: &[u8]) -> bool {
     let media = value.split(|&byte| byte == b';').next().unwrap_or(value).trim_ascii();
     media.eq_ignore_ascii_case(b"text/html")
         || types.iter().any(|listed| media.eq_ignore_ascii_case(listed.as_bytes()))

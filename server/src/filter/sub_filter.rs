@@ -22,9 +22,7 @@ pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Box<dyn Body
     }
     // What is coded has none of these texts.
     let is_coded = fields.get(FieldId::ContentEncoding).is_some();
-    // `*` is for answers without a type too.
-    let is_listed = |media| coding::lists(&settings.types, media);
-    if is_coded || !(settings.any_type || fields.get(FieldId::ContentType).is_some_and(is_listed)) {
+    if is_coded || !coding::covers_type(settings.any_type, &settings.types, fields) {
         return None;
     }
     let texts: Vec<Text> =

@@ -38,6 +38,7 @@ mod targets;
 mod rewriting;
 mod made_variables;
 mod sent_fields;
+mod untyped;
 mod site_files;
 mod directories;
 mod body_filters;

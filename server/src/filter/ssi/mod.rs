@@ -73,14 +73,13 @@ pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Box<Ssi>> {
     }
     // What is coded has no commands.
     let is_coded = fields.get(FieldId::ContentEncoding).is_some();
-    let media = fields.get(FieldId::ContentType)?;
-    if is_coded || !(settings.any_type || coding::lists(&settings.types, media)) {
+    if is_coded || !coding::covers_type(settings.any_type, &settings.types, fields) {
         return None;
     }
     let ssi = Ssi {
         parser: Parser::new(settings.value_length),
         is_silent: settings.silent_errors,
-        media: media.to_vec(),
+        media: fields.get(FieldId::ContentType).unwrap_or_default().to_vec(),
         message: MESSAGE.to_vec(),
         encoding: Encoding::Entity,
         goes_out: true,
