@@ -12,7 +12,7 @@ pub struct BadHost;
 /// A valid host and port, as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostPort<'a> {
-    /// A name, an IPv4 address, or an IPv6 address in brackets; never empty, case and trailing dot as they came.
+    /// A name, an IPv4 address, or an address of a later version in brackets; never empty, case and trailing dot as they came.
     pub host: &'a [u8],
     /// The digits behind the colon, at most 65535; may be empty. `None` when there is no colon.
     pub port: Option<&'a [u8]>,
@@ -22,14 +22,16 @@ pub struct HostPort<'a> {
 ///
 /// # Errors
 /// When the host is empty, has a byte RFC 3986 does not allow in a name, an empty label, or brackets that do not
-/// hold an IPv6 address; when the port is no number up to 65535.
+/// hold an address of version 6 or later; when the port is no number up to 65535.
 #[inline]
 pub fn validate(text: &[u8]) -> Result<HostPort<'_>, BadHost> {
     let host = match text {
         [b'[', rest @ ..] => {
             let length = memchr::memchr(b']', rest).ok_or(BadHost)?;
             let address = std::str::from_utf8(&rest[..length]).map_err(|_| BadHost)?;
-            address.parse::<std::net::Ipv6Addr>().map_err(|_| BadHost)?;
+            if address.parse::<std::net::Ipv6Addr>().is_err() && !is_of_a_future_version(address) {
+                return Err(BadHost);
+            }
             &text[..length + 2]
         }
         _ => name(text)?,
@@ -40,6 +42,16 @@ pub fn validate(text: &[u8]) -> Result<HostPort<'_>, BadHost> {
         _ => return Err(BadHost),
     };
     Ok(HostPort { host, port })
+}
+
+/// Whether an address is of a version of IP to come: RFC 3986 §3.2.2 says how one will look.
+fn is_of_a_future_version(address: &str) -> bool {
+    let Some((version, rest)) = address.strip_prefix(['v', 'V']).and_then(|rest| rest.split_once('.')) else {
+        return false;
+    };
+    let is_hexadecimal = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:".contains(&byte);
+    is_hexadecimal(version) && !rest.is_empty() && rest.bytes().all(is_allowed)
 }
 
 /// The longest host name at the start: everything up to a colon, checked byte by byte.
@@ -90,6 +102,8 @@ mod tests {
             ("127.0.0.1:1", "127.0.0.1", Some("1")),
             ("[::1]", "[::1]", None),
             ("[fe80::1]:65535", "[fe80::1]", Some("65535")),
+            ("[v1.x]:80", "[v1.x]", Some("80")),
+            ("[Vf0.a-._~!$&'()*+,;=:1]", "[Vf0.a-._~!$&'()*+,;=:1]", None),
             ("a%20b", "a%20b", None),
         ] {
             let expected = HostPort { host: host.as_bytes(), port: port.map(str::as_bytes) };
@@ -115,7 +129,14 @@ mod tests {
             "[::1",
             "[]",
             "[::1]x",
-            "[v1.x]",
+            "[v1.]",
+            "[v.x]",
+            "[vg.x]",
+            "[1.x]",
+            "[v1.x/]",
+            "[v1.x@y]",
+            "[v1.%41]",
+            "[v1.[]]",
             "[fe80::1%25eth0]",
             "::1",
             "a:80:80",

@@ -41,11 +41,20 @@ pub(super) fn cookie(request: &Request, name: &str, out: &mut Vec<u8>) -> Found 
     for value in headers.view().all_named(b"set-cookie") {
         let pair = value.split(|&byte| byte == b';').next().unwrap_or(value);
         let mut halves = pair.splitn(2, |&byte| byte == b'=');
-        if halves.next().is_some_and(|left| left.trim_ascii().eq_ignore_ascii_case(name.as_bytes())) {
-            return give(halves.next().unwrap_or_default().trim_ascii(), out);
+        // As in nginx, spaces around the `=` mean nothing, and tabs do.
+        let is_it = |left: &[u8]| unspaced(left).eq_ignore_ascii_case(name.as_bytes());
+        if halves.next().is_some_and(is_it) {
+            return give(unspaced(halves.next().unwrap_or_default()), out);
         }
     }
     Found::Nothing
+}
+
+/// A text without the spaces around it.
+fn unspaced(text: &[u8]) -> &[u8] {
+    let start = text.iter().position(|&byte| byte != b' ').unwrap_or(text.len());
+    let end = text.iter().rposition(|&byte| byte != b' ').map_or(start, |last| last + 1);
+    &text[start..end]
 }
 
 /// What is known of the stored answer; nothing where there is none.
