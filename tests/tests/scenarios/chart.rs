@@ -162,6 +162,26 @@ fn values_that_make_no_sense_are_refused_with_what_to_do() {
 }
 
 #[test]
+fn one_replica_is_the_default_and_more_are_installed_with_a_warning() {
+    let Some(helm) = Helm::new() else { return };
+    let replicas = |values: &[&str]| {
+        of_kind(&documents(&helm.rendered(values)), "Deployment")["spec"]["replicas"].clone()
+    };
+    assert_eq!(replicas(&[]), 1, "a purge reaches one cache, and an invalidation one");
+    assert_eq!(replicas(&["--set", "replicaCount=3"]), 3);
+    for (value, is_warned) in
+        [("port=8080", false), ("replicaCount=2", true), ("autoscaling.enabled=true", true)]
+    {
+        let notes = success(&helm.run(&["install", "--dry-run=client", "shop"], &["--set", value]));
+        assert_eq!(
+            notes.contains("WARNING: each replica has a cache of its own"),
+            is_warned,
+            "{value}: {notes}"
+        );
+    }
+}
+
+#[test]
 fn versions_of_chart_and_program_are_one_and_every_value_has_a_schema() {
     let text = |name: &str| fs::read_to_string(chart().join(name)).expect("the file is there");
     let version = fs::read_to_string(workspace().join("Cargo.toml")).expect("the file is there");

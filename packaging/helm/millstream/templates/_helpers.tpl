@@ -33,9 +33,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{/* Not empty if there can be more than one replica. */}}
+{{- define "millstream.severalCaches" -}}
+{{- if or .Values.autoscaling.enabled (gt (int .Values.replicaCount) 1) -}}true{{- end -}}
+{{- end -}}
+
 {{/* What values.schema.json cannot say: which values do not go together. */}}
 {{- define "millstream.check" -}}
-{{- if and .Values.cache.persistence.enabled (or .Values.autoscaling.enabled (gt (int .Values.replicaCount) 1)) -}}
+{{- if and .Values.cache.persistence.enabled (include "millstream.severalCaches" .) -}}
 {{- fail "cache.persistence: a cache on a volume belongs to one process: set replicaCount to 1 and leave autoscaling off" -}}
 {{- end -}}
 {{- if eq (int .Values.port) (int .Values.dashboard.port) -}}
