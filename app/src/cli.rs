@@ -4,6 +4,7 @@
 //! [`described`] is the same line as data, for what is made of it: `man_page` and `completions`.
 
 mod value;
+mod files;
 mod bound;
 mod bench;
 mod capacity;
@@ -11,6 +12,7 @@ mod domain;
 mod import;
 mod ladder;
 mod top;
+mod upstream;
 #[cfg(test)]
 mod tests;
 
@@ -20,10 +22,12 @@ pub use domain::Domains;
 pub use import::Import;
 pub use ladder::{Demo, Ladder};
 pub use top::Top;
+pub use upstream::UpstreamFlags;
 
 use clap::error::{ContextKind, ErrorKind};
 use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use files::{DEFAULT_FILES, DEFAULT_PREFIX, options};
 use millstream_conf::load::Options;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -101,12 +105,6 @@ pub const EXAMPLES: &str = "\
 millstream serve http://127.0.0.1:8000   puts a cache in front of an API, no file needed
 millstream -c nginx.conf -t               checks a configuration
 millstream -c nginx.conf                  runs it";
-
-/// The configuration below the prefix where `-c` names none: nginx's place, then that of packages.
-const DEFAULT_FILES: [&str; 2] = ["conf/nginx.conf", "nginx.conf"];
-
-/// The directory that relative paths are relative to where `-p` names none.
-const DEFAULT_PREFIX: &str = "/etc/millstream/";
 
 /// Words that a command of nginx's image begins with, or one of ours that was written for another entry point.
 const IMAGE_WORDS: [&str; 4] = ["container", "nginx", "nginx-debug", "millstream"];
@@ -261,13 +259,15 @@ pub struct Explain {
 /// `serve URL …`.
 #[derive(Debug, Clone, Args)]
 pub struct ServeUrl {
-    /// The API: http://host:port or unix:/path.sock; several share the load
+    /// The API: http://host:port, https://host or unix:/path.sock; several share the load
     pub urls: Vec<String>,
     /// Where to listen: port, address:port or unix:/path
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     pub listen: String,
     #[command(flatten)]
     pub domains: Domains,
+    #[command(flatten)]
+    pub upstream: UpstreamFlags,
     /// Where the live dashboard is: port, address:port or off (default: 127.0.0.1:8081, if it is free)
     #[arg(long, value_name = "ADDRESS")]
     pub dashboard: Option<String>,
@@ -424,27 +424,4 @@ impl Reach {
         // What the running process does not know it has said at its start; here it would only stand in the way.
         Options { lenient: true, ..options(&self.prefix, self.configuration.clone(), self.globals.clone()) }
     }
-}
-
-/// Which files are meant.
-fn options(prefix: &Path, configuration: PathBuf, globals: Option<String>) -> Options {
-    let working = std::env::current_dir().unwrap_or_default();
-    let prefix = working.join(prefix);
-    let main_file = main_file(&prefix, &working, configuration);
-    Options { main_file, prefix, globals, error_log: None, lenient: false }
-}
-
-/// The configuration as it hangs on the prefix, or with its whole path.
-fn main_file(prefix: &Path, working: &Path, configuration: PathBuf) -> PathBuf {
-    if prefix.join(&configuration).exists() {
-        return configuration;
-    }
-    let [default, packaged] = DEFAULT_FILES;
-    if configuration == Path::new(default) && prefix.join(packaged).exists() {
-        return packaged.into();
-    }
-    // nginx takes -c from the working directory's point of view only through the prefix; so do we, but for a name
-    // that exists here and not there, which is what a person at a terminal means.
-    let given_here = working.join(&configuration);
-    if given_here.exists() { given_here } else { configuration }
 }

@@ -3,6 +3,7 @@
 //! So `--print-config` cannot say anything else than what is done.
 
 mod given;
+mod upstream;
 pub mod domain;
 pub mod api;
 pub mod greeting;
@@ -19,6 +20,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use upstream::Upstream;
 
 /// What the system takes as the path of a socket (108 bytes), with some to spare.
 const LONGEST_SOCKET_PATH: usize = 100;
@@ -171,10 +173,10 @@ fn print_text(text: &str) {
 
 /// The text of the nginx.conf.
 fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
-    let servers = urls.iter().map(|url| server_of(url)).collect::<Result<Vec<_>, _>>()?;
     for option in given::options(serve) {
         plain(option.value).map_err(|why| format!("{}: {why}", option.name))?;
     }
+    let upstream = Upstream::read(urls, &serve.upstream)?;
     let mut out = String::new();
     if let Some(user) = &serve.user {
         _ = writeln!(out, "user {user};");
@@ -203,14 +205,13 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
         bounds = bounds(serve),
         dashboard = dashboard(serve, urls),
     );
-    for server in &servers {
+    for server in &upstream.servers {
         _ = writeln!(out, "        server {server} fail_timeout=1s;");
     }
     _ = write!(
         out,
-        "        keepalive auto;\n    }}\n{around}\n    server {{\n{of_server}        location / {{\n            \
-         proxy_pass http://api;\n            proxy_upgrade on;\n            \
-         proxy_set_header Host $http_host;\n{forwarded}\n            proxy_cache serve;\n            \
+        "        keepalive auto;\n    }}\n{around}\n    server {{\n{of_server}        location / {{\n\
+         {pass}{forwarded}\n            proxy_cache serve;\n            \
          proxy_cache_key \"{client}$request_uri\";\n            \
          proxy_cache_lock on;\n            proxy_cache_fill_timeout 5s;\n\n",
         around = domain::around(serve)?,
@@ -218,6 +219,7 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
             true => domain::of_server(&serve.domains),
             false => format!("        listen {};\n", listen_of(&serve.listen)),
         },
+        pass = upstream.pass(!serve.trust_proxy.is_empty()),
         forwarded = forwarded(serve),
         client = if serve.trust_proxy.is_empty() {
             "$scheme$http_host"
@@ -316,37 +318,6 @@ fn listen_of(listen: &str) -> String {
         return format!("{listen}:8080");
     }
     listen.to_owned()
-}
-
-/// The `server` of a URL: host and port, or a unix socket.
-fn server_of(url: &str) -> Result<String, String> {
-    plain(url)?;
-    if let Some(path) = url.strip_prefix("unix:") {
-        return if path.starts_with('/') {
-            Ok(url.to_owned())
-        } else {
-            Err(format!("\"{url}\" names no socket: write unix:/path/of.sock"))
-        };
-    }
-    let rest = match url.split_once("://") {
-        Some(("http", rest)) => rest,
-        Some((scheme, _)) => {
-            let pass = if scheme.starts_with("grpc") { "grpc_pass" } else { "proxy_pass" };
-            return Err(format!(
-                "\"{url}\": serve speaks plain HTTP to the API. Write http://host:port; for {scheme}, begin with what \
-                 --print-config prints and write {pass} {scheme}://… there"
-            ));
-        }
-        None => url,
-    };
-    let host = rest.strip_suffix('/').unwrap_or(rest);
-    if host.parse::<u16>().is_ok() {
-        return Ok(format!("127.0.0.1:{host}"));
-    }
-    if host.is_empty() || host.contains('/') {
-        return Err(format!("\"{url}\": write http://host:port without a path"));
-    }
-    Ok(host.to_owned())
 }
 
 /// A value that goes into the text as one word.

@@ -42,6 +42,8 @@ pub(super) fn options(serve: &ServeUrl) -> Vec<Given<'_>> {
         serve.microcache.iter().map(|value| ("--microcache", value, &["proxy_cache_valid"] as &[_]));
     let dashboard = serve.dashboard.iter().map(|value| ("--dashboard", value, &["dashboard"] as &[_]));
     let user = serve.user.iter().map(|value| ("--user", value, &["user"] as &[_]));
+    let name = serve.upstream.upstream_name.iter();
+    let name = name.map(|value| ("--upstream-name", value, &["proxy_ssl_name", "proxy_redirect"] as &[_]));
     let proxies = serve.trust_proxy.iter().map(|value| ("--trust-proxy", value, &["trusted_proxy"] as &[_]));
     let domains = &serve.domains;
     let domain = domains.domain.iter().map(|value| ("--domain", value, &["server_name"] as &[_]));
@@ -53,7 +55,8 @@ pub(super) fn options(serve: &ServeUrl) -> Vec<Given<'_>> {
     let contact = domains.contact.iter().map(|value| ("--contact", value, &["contact"] as &[_]));
     let domain = domain.chain(ports).chain(contact).filter(|_| domains.is_given());
     let always = always.into_iter().skip(usize::from(domains.is_given()));
-    let given = always.chain(domain).chain(microcache).chain(dashboard).chain(user).chain(proxies);
+    let given =
+        always.chain(domain).chain(microcache).chain(dashboard).chain(user).chain(name).chain(proxies);
     given.map(|(name, value, directives)| Given { name, value, directives }).collect()
 }
 

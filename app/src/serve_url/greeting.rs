@@ -3,6 +3,7 @@
 use crate::cli::ServeUrl;
 use millstream_conf::model::ListenAddress;
 use millstream_net::listener::Listening;
+use millstream_net::terminal;
 use millstream_server::generation::Shared;
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
     );
     if !domains.is_empty() {
         let named: Vec<String> = domains.iter().map(|name| format!("https://{name}")).collect();
-        eprintln!(
+        let told = format!(
             "millstream {} for {} (listening on {}) in front of {front}\n\
              the certificate is issued and renewed by itself; the authority has to reach this machine at port 80 of {}\n\
              caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n\
@@ -37,14 +38,14 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
             domains.join(", "),
             dashboard.unwrap_or_default(),
         );
-        return;
+        return say(&told);
     }
     let urls: Vec<String> = at.iter().map(|at| url_of(at)).collect();
     let first = match at.first().and_then(|at| at.strip_prefix("unix:")) {
         Some(path) => format!("--unix-socket {path} http://localhost/"),
         None => format!("{}/", urls.first().map_or("", String::as_str)),
     };
-    eprintln!(
+    let told = format!(
         "millstream {} on {} in front of {front}\n\
          caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n\
          {dashboard}try: curl -i {first}   (X-Cache-Status says HIT or MISS; Ctrl-C ends)",
@@ -52,6 +53,11 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
         urls.join(", "),
         dashboard = dashboard.unwrap_or_default(),
     );
+    say(&told);
+}
+
+fn say(told: &str) {
+    eprintln!("{}", terminal::fitting(told, &std::io::stderr()));
 }
 
 /// How people name an address that is listened on.

@@ -1,7 +1,7 @@
 //! The text that the flags become is loaded as any nginx.conf is, and has what `serve` promises.
 
 use super::*;
-use crate::cli::Domains;
+use crate::cli::{Domains, UpstreamFlags};
 use millstream_conf::model::{
     Configuration, Credentials, Invalidation, ListenAddress, PeerAddress, StaleWhile, WorkerProcesses,
 };
@@ -12,6 +12,7 @@ fn serve(urls: &[&str]) -> ServeUrl {
         urls: urls.iter().map(|&url| url.to_owned()).collect(),
         listen: "127.0.0.1:8080".into(),
         domains: Domains::default(),
+        upstream: UpstreamFlags::default(),
         dashboard: None,
         microcache: None,
         stale: "10s".into(),
@@ -107,8 +108,12 @@ fn an_api_is_a_url_a_host_and_port_or_a_socket_and_several_share_the_load() {
 #[test]
 fn what_is_no_api_or_would_be_more_than_one_word_is_refused() {
     for url in [
-        "https://127.0.0.1:8000",
         "ftp://x",
+        "grpcs://x",
+        "https://",
+        "https://host/path",
+        "https://user@host",
+        "https://8443/",
         "http://",
         "http://host/path",
         "unix:relative.sock",
@@ -123,6 +128,78 @@ fn what_is_no_api_or_would_be_more_than_one_word_is_refused() {
         "http://a\"b",
     ] {
         assert!(configuration(&serve(&[url]), &[url.to_owned()], None).is_err(), "{url:?}");
+    }
+}
+
+#[test]
+fn an_https_api_is_verified_by_its_name_which_it_gets_as_host() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ca = folder.path().join("ca.pem");
+    std::fs::write(&ca, "").expect("written");
+    let flags = |name: Option<&str>| UpstreamFlags {
+        upstream_name: name.map(str::to_owned),
+        upstream_ca: Some(ca.clone()),
+        insecure_upstream: false,
+    };
+    // URLs, --upstream-name, and the servers, the Host and the name in TLS that follow.
+    type Case<'a> = (&'a [&'a str], Option<&'a str>, &'a [&'a str], &'a str, &'a str);
+    let cases: [Case<'_>; 8] = [
+        (&["https://api.example"], None, &["api.example:443"], "api.example", "api.example"),
+        (&["HTTPS://api.example/"], None, &["api.example:443"], "api.example", "api.example"),
+        (&["https://api.example:8443"], None, &["api.example:8443"], "api.example:8443", "api.example"),
+        (&["https://api"], Some("a.example"), &["api:443"], "a.example", "a.example"),
+        (&["https://localhost:8443"], None, &["localhost:8443"], "$http_host", "localhost"),
+        (&["https://10.0.0.5"], None, &["10.0.0.5:443"], "$http_host", "10.0.0.5"),
+        (&["https://[::1]"], None, &["[::1]:443"], "$http_host", "[::1]"),
+        (
+            &["https://10.0.0.5", "https://10.0.0.6:8443"],
+            Some("a.example"),
+            &["10.0.0.5:443", "10.0.0.6:8443"],
+            "a.example",
+            "a.example",
+        ),
+    ];
+    for (urls, name, servers, host, tls_name) in cases {
+        let given = ServeUrl { upstream: flags(name), ..serve(urls) };
+        let text = text(&given, &given.urls).expect("the flags are good");
+        let has = |line: &str| assert!(text.contains(line), "{urls:?}: {line} in {text}");
+        servers.iter().for_each(|server| has(&format!("server {server} fail_timeout=1s;")));
+        has("proxy_pass https://api;");
+        has(&format!("proxy_set_header Host {host};"));
+        has(&format!("proxy_ssl_name {tls_name};"));
+        has("proxy_ssl_server_name on;");
+        has("proxy_ssl_verify on;");
+        has(&format!("proxy_ssl_trusted_certificate {};", ca.display()));
+        let is_own = host != "$http_host";
+        assert_eq!(text.contains(&format!("proxy_redirect https://{host}/ /;")), is_own, "{urls:?}");
+        assert_eq!(text.contains("X-Forwarded-Host $http_host;"), is_own, "{urls:?}");
+    }
+    let insecure = UpstreamFlags { insecure_upstream: true, ..UpstreamFlags::default() };
+    let given = ServeUrl { upstream: insecure, ..serve(&["https://api.example"]) };
+    let text = text(&given, &given.urls).expect("the flags are good");
+    assert!(text.contains("proxy_ssl_verify off;") && !text.contains("trusted_certificate"), "{text}");
+}
+
+#[test]
+fn https_urls_that_do_not_go_together_are_refused_with_what_to_write() {
+    let flags = |change: fn(&mut UpstreamFlags)| {
+        let mut flags = UpstreamFlags::default();
+        change(&mut flags);
+        flags
+    };
+    let ca: fn(&mut UpstreamFlags) = |flags| flags.upstream_ca = Some("/nowhere/ca.pem".into());
+    let insecure: fn(&mut UpstreamFlags) = |flags| flags.insecure_upstream = true;
+    for (urls, upstream, expected) in [
+        (&["https://a.example", "http://b.example"][..], flags(insecure), "all URLs must have one scheme"),
+        (&["unix:/run/a.sock", "https://b.example"], flags(insecure), "all URLs must have one scheme"),
+        (&["https://a.example", "https://b.example"], flags(insecure), "--upstream-name"),
+        (&["http://a.example"], flags(insecure), "--insecure-upstream is for an https API"),
+        (&["http://a.example"], flags(ca), "--upstream-ca is for an https API"),
+        (&["https://a.example"], flags(ca), "--upstream-ca /nowhere/ca.pem: No such file"),
+    ] {
+        let given = ServeUrl { upstream, ..serve(urls) };
+        let Err(told) = text(&given, &given.urls) else { panic!("{urls:?} are taken") };
+        assert!(told.contains(expected), "{urls:?}: {told}");
     }
 }
 
@@ -149,6 +226,7 @@ fn hostile_flag_values_never_become_directives() {
         assert!(with(|flags, value| flags.microcache = Some(value)), "--microcache {value:?}");
         assert!(with(|flags, value| flags.stale = value), "--stale {value:?}");
         assert!(with(|flags, value| flags.stale_if_error = value), "--stale-if-error {value:?}");
+        assert!(with(|flags, value| flags.upstream.upstream_name = Some(value)), "--upstream-name {value:?}");
         assert!(with(|flags, value| flags.access_log = Some(value.into())), "--access-log {value:?}");
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use millstream_tests::client::{self, Client};
 use millstream_tests::load;
 use millstream_tests::origin::{Origin, Step, answer};
+use millstream_tests::prefix::Prefix;
 use millstream_tests::process::Running;
 use millstream_tests::server::{Server, binary, is_nginx};
 use millstream_tests::{ports, wait};
@@ -117,4 +118,53 @@ fn without_a_url_it_serves_a_demo_api_of_its_own() {
     }
     let (port, _process) = serve(&[]);
     assert_eq!(client::get(port, "/").status, 200);
+}
+
+/// An API that speaks TLS under `api.example`; what it answers says how it was asked.
+const SECURE_API: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; worker_processes 1; events {}
+    http {
+        access_log off;
+        ssl_certificate @DIR@/server.pem; ssl_certificate_key @DIR@/server.key;
+        server { listen 127.0.0.1:@PORT@; return 200; }
+        server {
+            listen 127.0.0.1:@TLSPORT@ ssl; server_name _;
+            location / {
+                add_header Cache-Control max-age=60;
+                return 200 \"$host [$ssl_server_name] $http_x_forwarded_host $http_x_forwarded_proto\";
+            }
+            location /moved { return 301 https://api.example/there; }
+        }
+    }";
+
+#[test]
+fn an_https_api_is_verified_and_asked_under_its_own_name() {
+    if is_nginx() {
+        return;
+    }
+    let prefix = Prefix::with_certificate("api.example");
+    let (ca, tls) = (prefix.join("server.pem").display().to_string(), ports::free().to_string());
+    let _api = Server::start_in(prefix, SECURE_API, &[("TLSPORT", &tls)]);
+    let url = format!("https://127.0.0.1:{tls}");
+    let name = ["--upstream-name", "api.example"];
+    let (port, _process) = serve(&[&[url.as_str(), "--upstream-ca", &ca][..], &name].concat());
+    for _ in 0..2 {
+        let told = client::get(port, "/").text();
+        assert_eq!(
+            told, "api.example [api.example] localhost http",
+            "its own name, and whom the client asked"
+        );
+    }
+    let moved = client::get(port, "/moved");
+    let to = moved.field("location").unwrap_or_default().to_owned();
+    assert_eq!((moved.status, to), (301, format!("http://localhost:{port}/there")), "it leads back here");
+    // Two URLs share the load under one name, and a certificate that no known authority issued is refused unless all are taken.
+    let again = format!("{url}/");
+    let (port, _both) = serve(&[&[url.as_str(), &again, "--upstream-ca", &ca][..], &name].concat());
+    assert_eq!(client::get(port, "/").status, 200);
+    let (port, _unknown) = serve(&[&[url.as_str()][..], &name].concat());
+    assert_eq!(client::get(port, "/").status, 502);
+    let (port, _wrong) = serve(&[&url, "--upstream-ca", &ca]);
+    assert_eq!(client::get(port, "/").status, 502, "the certificate has another name");
+    let (port, _any) = serve(&[&url, "--insecure-upstream"]);
+    assert_eq!(client::get(port, "/").text(), "localhost []  http", "an address gets the client's Host");
 }

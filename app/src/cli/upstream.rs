@@ -1,0 +1,20 @@
+//! `serve https://…`: how TLS is spoken to the API, and under which name.
+//!
+//! Next: `serve_url/upstream`, what these flags mean in the configuration.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// The flags of the upstream's side.
+#[derive(Debug, Clone, Default, Args)]
+pub struct UpstreamFlags {
+    /// The API's name, sent as Host and, over TLS, verified (default: of an https URL with a name, that name)
+    #[arg(long, value_name = "NAME")]
+    pub upstream_name: Option<String>,
+    /// Verify an https API by the authorities in this PEM file (default: SSL_CERT_FILE, else the system's)
+    #[arg(long, value_name = "FILE")]
+    pub upstream_ca: Option<PathBuf>,
+    /// Take any certificate from an https API
+    #[arg(long, conflicts_with = "upstream_ca")]
+    pub insecure_upstream: bool,
+}

@@ -1,0 +1,172 @@
+//! The URLs of `serve`: the servers of the upstream group, the name under which the API is asked, and TLS to it.
+//!
+//! An https API is verified by its name. A name gets its own `Host`, because it is a site of its own; an address, this machine and
+//! plain http get the client's. Before: `serve_url`, whose text these lines are in.
+
+use super::plain;
+use crate::cli::UpstreamFlags;
+use millstream_net::tls::system_authorities;
+use std::fs::File;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// The URLs as they were read.
+pub(super) struct Upstream {
+    /// What each `server` of the group is given.
+    pub(super) servers: Vec<String>,
+    /// What is sent as `Host` in place of the client's.
+    host: Option<String>,
+    tls: Option<Tls>,
+}
+
+/// TLS to the API.
+struct Tls {
+    /// What is sent (SNI), and what the certificate must have.
+    name: String,
+    /// Who judges it; `None`: no one.
+    trusted: Option<String>,
+}
+
+/// One URL.
+struct Parts<'a> {
+    is_https: bool,
+    server: String,
+    /// Host and port as written, without what a server of the group needs besides.
+    authority: &'a str,
+}
+
+impl Upstream {
+    /// # Errors
+    /// A URL that cannot be served, or that does not go with the others or with a flag.
+    pub(super) fn read(urls: &[String], flags: &UpstreamFlags) -> Result<Upstream, String> {
+        let parts = urls.iter().map(|url| parts(url)).collect::<Result<Vec<_>, _>>()?;
+        let servers = parts.iter().map(|part| part.server.clone()).collect();
+        let mut host = flags.upstream_name.clone();
+        let Some(first) = parts.iter().position(|part| part.is_https) else {
+            return match (&flags.upstream_ca, flags.insecure_upstream) {
+                (Some(_), _) => Err("--upstream-ca is for an https API".to_owned()),
+                (_, true) => Err("--insecure-upstream is for an https API".to_owned()),
+                _ => Ok(Upstream { servers, host, tls: None }),
+            };
+        };
+        if let Some(other) = parts.iter().position(|part| !part.is_https) {
+            return Err(format!(
+                "\"{}\" and \"{}\": all URLs must have one scheme, https or http",
+                urls[first], urls[other]
+            ));
+        }
+        let name = match &flags.upstream_name {
+            Some(name) => host_of(name),
+            None => {
+                let name = host_of(parts[0].authority);
+                if let Some(other) = parts.iter().position(|part| host_of(part.authority) != name) {
+                    return Err(format!(
+                        "\"{}\" and \"{}\" have two names: say with --upstream-name which one the certificate of each has",
+                        urls[0], urls[other]
+                    ));
+                }
+                if has_name(name) {
+                    host = Some(parts[0].authority.to_owned());
+                }
+                name
+            }
+        };
+        let trusted = if flags.insecure_upstream { None } else { Some(authorities(flags)?) };
+        Ok(Upstream { servers, host, tls: Some(Tls { name: name.to_owned(), trusted }) })
+    }
+
+    /// What `proxy_pass` is given, and the lines that belong to it. `is_behind`: X-Forwarded-Host is written by a trusted proxy.
+    pub(super) fn pass(&self, is_behind: bool) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let host = self.host.as_deref().unwrap_or("$http_host");
+        let mut lines = vec![format!("proxy_pass {scheme}://api"), "proxy_upgrade on".to_owned()];
+        lines.push(format!("proxy_set_header Host {host}"));
+        if self.host.is_some() {
+            // The API's links and redirects to itself lead back here.
+            lines.push(format!("proxy_redirect {scheme}://{host}/ /"));
+            lines.extend((!is_behind).then(|| "proxy_set_header X-Forwarded-Host $http_host".to_owned()));
+        }
+        if let Some(Tls { name, trusted }) = &self.tls {
+            lines.push("proxy_ssl_server_name on".to_owned());
+            lines.push(format!("proxy_ssl_name {name}"));
+            match trusted {
+                Some(file) => {
+                    lines.push("proxy_ssl_verify on".to_owned());
+                    // nginx's default of one stops at chains that public authorities use.
+                    lines.push("proxy_ssl_verify_depth 9".to_owned());
+                    lines.push(format!("proxy_ssl_trusted_certificate {file}"));
+                }
+                None => lines.push("proxy_ssl_verify off".to_owned()),
+            }
+        }
+        lines.iter().map(|line| format!("            {line};\n")).collect()
+    }
+}
+
+/// Whether a host is a site's name: no address, and not this machine.
+fn has_name(host: &str) -> bool {
+    let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    let is_here = host.eq_ignore_ascii_case("localhost") || host.to_ascii_lowercase().ends_with(".localhost");
+    !is_address && !is_here
+}
+
+/// The host of `host:port`.
+fn host_of(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => host,
+        _ => authority,
+    }
+}
+
+/// The file that an https API is judged by.
+fn authorities(flags: &UpstreamFlags) -> Result<String, String> {
+    let named = |name: &'static str, file: PathBuf| (name, file);
+    let given = flags.upstream_ca.clone().map(|file| named("--upstream-ca", file));
+    let given =
+        given.or_else(|| std::env::var_os("SSL_CERT_FILE").map(|file| named("SSL_CERT_FILE", file.into())));
+    let given =
+        given.or_else(|| system_authorities().map(|file| named("the system's authorities", file.into())));
+    let (name, file) = given.ok_or(
+        "this system has no list of trusted authorities: name one with --upstream-ca, or install ca-certificates",
+    )?;
+    let wrong = |why: &dyn std::fmt::Display| format!("{name} {}: {why}", file.display());
+    let file = std::path::absolute(&file).map_err(|error| wrong(&error))?;
+    File::open(&file).map_err(|error| wrong(&error))?;
+    let text = file.to_string_lossy();
+    Ok(plain(&text).map_err(|why| wrong(&why))?.to_owned())
+}
+
+/// A URL in its parts.
+fn parts(url: &str) -> Result<Parts<'_>, String> {
+    plain(url)?;
+    if let Some(path) = url.strip_prefix("unix:") {
+        return match path.starts_with('/') {
+            true => Ok(Parts { is_https: false, server: url.to_owned(), authority: "" }),
+            false => Err(format!("\"{url}\" names no socket: write unix:/path/of.sock")),
+        };
+    }
+    let (is_https, rest) = match url.split_once("://") {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
+        Some((scheme, _)) => {
+            let pass = if scheme.starts_with("grpc") { "grpc_pass" } else { "proxy_pass" };
+            return Err(format!(
+                "\"{url}\": serve speaks HTTP to the API. Write http://host:port or https://host; for {scheme}, begin with what \
+                 --print-config prints and write {pass} {scheme}://… there"
+            ));
+        }
+        None => (false, url),
+    };
+    let authority = rest.strip_suffix('/').unwrap_or(rest);
+    let is_port = authority.parse::<u16>().is_ok();
+    if authority.is_empty() || authority.contains(['/', '?', '@']) || is_https && is_port {
+        let scheme = if is_https { "https" } else { "http" };
+        return Err(format!("\"{url}\": write {scheme}://host:port without a path"));
+    }
+    let server = match host_of(authority) == authority {
+        true if is_port => format!("127.0.0.1:{authority}"),
+        true if is_https => format!("{authority}:443"),
+        _ => authority.to_owned(),
+    };
+    Ok(Parts { is_https, server, authority })
+}
