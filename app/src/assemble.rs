@@ -214,7 +214,16 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     let http = &configuration.http;
     let names = LookedUp::of(http);
     for server in http.upstreams.iter().flat_map(|upstream| &upstream.servers) {
-        addresses(server, &[], &names, findings);
+        if let PeerAddress::Name(name) = &server.address
+            && !server.resolve
+            && let Err(why) = names.find(name)
+        {
+            let message = format!("host not found in upstream \"{}\": {why}", server.name);
+            // nginx does not start then; here one dead name stops no start, but it is most often a mistake.
+            findings
+                .error(server.span, message)
+                .help("a start goes on, with this server down until its name is found");
+        }
     }
     resolvers(http, None, &names, findings);
     _ = tracing(http, None, findings);

@@ -31,6 +31,7 @@ pub fn checked<'t>(
         if !well_formed(row, directive, reading) {
             continue;
         }
+        commas(row, directive, reading);
         if row.repeat == Repeat::Once {
             if let Some(first) = seen.get(row.name) {
                 reading.duplicate(directive.span, format!("\"{}\" directive is duplicate", row.name), *first);
@@ -84,6 +85,22 @@ pub fn blocks<'r, 't>(
 /// The directives in a directive's braces.
 pub fn inside(directive: &Directive) -> &[Directive] {
     directive.block.as_deref().unwrap_or_default()
+}
+
+/// Warns of a list that is written with commas, as in most other languages: here a comma is part of its word.
+fn commas(row: &Row, directive: &Directive, reading: &mut Reading<'_>) {
+    // What a log format is made of is put together as it stands.
+    if row.words.most != MANY || row.name == "log_format" {
+        return;
+    }
+    let Some((_, before)) = directive.args.split_last() else { return };
+    if let Some(word) =
+        before.iter().find(|word| !word.quoted && word.text.len() > 1 && word.text.ends_with(','))
+    {
+        let message =
+            format!("\"{}\" in \"{}\" ends with a comma, which is part of the word", word.text, row.name);
+        reading.diagnostics.warning(word.span, message).help("separate words with blanks alone");
+    }
 }
 
 /// Checks the number of words and whether a block is there.

@@ -15,6 +15,9 @@ mod tests;
 /// Past this many lexical errors in one file the rest of it is not read: it is no configuration.
 pub const MAX_ERRORS: usize = 50;
 
+/// What word processors make of quotes.
+const TYPOGRAPHIC_QUOTES: [char; 8] = ['“', '”', '„', '‟', '‘', '’', '«', '»'];
+
 /// A piece of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token {
@@ -123,6 +126,20 @@ impl Lexer<'_> {
         }
         self.at = self.at.min(self.text.len());
         self.word(start, start..self.at, false);
+        self.word_processed(start);
+    }
+
+    /// Warns of what a word processor or a web page makes of quotes and blanks: here they are letters of the word.
+    fn word_processed(&mut self, start: usize) {
+        let Ok(word) = std::str::from_utf8(&self.text[start..self.at]) else { return };
+        let span = self.span(start, self.at);
+        if word.starts_with(TYPOGRAPHIC_QUOTES) {
+            let message = format!("{word} begins with a typographic quote, which is part of the word");
+            self.diagnostics.warning(span, message).help("write \" or ' around a text");
+        } else if word.contains('\u{a0}') {
+            let message = format!("\"{word}\" has a no-break space in it, which separates no words");
+            self.diagnostics.warning(span, message).help("write a blank");
+        }
     }
 
     /// A word in quotes, which may run over several lines.

@@ -738,3 +738,24 @@ fn servers_that_want_the_same_certificate_share_it_and_a_leading_dot_is_two_name
     assert_eq!(issuer.contacts, ["mailto:me@a.example"]);
     assert_eq!(issuer.state_path.as_deref(), Some("/prefix/acme_ca".as_ref()));
 }
+
+#[test]
+fn quotes_blanks_and_commas_of_other_places_are_warned_of() {
+    for (directive, part) in [
+        ("server_name a.example, b.example;", "\"a.example,\" in \"server_name\" ends with a comma"),
+        ("index index.html, index.htm;", "\"index.html,\" in \"index\" ends with a comma"),
+        ("gzip_types text/css, text/xml;", "\"text/css,\" in \"gzip_types\" ends with a comma"),
+        ("server_name “a.example”;", "“a.example” begins with a typographic quote"),
+        ("server_name ‘a.example’;", "begins with a typographic quote"),
+        ("root „/srv/www“;", "begins with a typographic quote"),
+        ("root /srv/w\u{a0}ww;", "no-break space"),
+    ] {
+        one_warning(&in_server(directive), part);
+    }
+    for directive in ["server_name \"a,\" b;", "add_header X \"“a”\";", "server_name a;"] {
+        let loaded = text(&in_server(directive));
+        assert_eq!(messages(&loaded, Severity::Warning), Vec::<String>::new(), "{directive}");
+    }
+    let of_format = in_http("log_format short $remote_addr, $status;");
+    assert_eq!(messages(&text(&of_format), Severity::Warning), Vec::<String>::new());
+}

@@ -33,6 +33,24 @@ fn five_mistakes_in_one_file_give_five_located_errors_in_one_run() {
     assert!(unclosed, "the block that is not closed is located: {output}");
 }
 
+#[test]
+fn the_check_fails_where_an_upstream_host_is_not_found_wherever_it_stands() {
+    for passes in [
+        "location / { proxy_pass http://no-such-host.invalid; }",
+        "location / { proxy_pass http://group; }",
+        "location / { fastcgi_pass no-such-host.invalid:9000; }",
+    ] {
+        let template = format!(
+            "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {{}}\nhttp {{\n access_log off;\n \
+             upstream group {{ server 127.0.0.1:1; server {}; }}\n server {{ listen 127.0.0.1:8080; {passes} }}\n}}\n",
+            if passes.contains("group") { "no-such-host.invalid" } else { "127.0.0.1:2" }
+        );
+        let (status, output) = check(&Prefix::new(), &template);
+        assert_eq!(status, Some(1), "{output}");
+        assert!(output.contains("host not found in upstream \"no-such-host.invalid"), "{output}");
+    }
+}
+
 /// Without its `memcached_pass` the location would serve the application's source.
 #[test]
 fn a_site_whose_files_are_kept_back_by_a_directive_does_not_start_without_it() {
