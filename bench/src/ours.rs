@@ -26,8 +26,7 @@ pub(crate) fn bench(millstream: &Path, flags: &[&str], port: u16) -> Result<Told
 impl Told {
     /// Latency at a percentile, in milliseconds.
     pub(crate) fn latency(&self, percentile: f64) -> Option<f64> {
-        let points = self.report["latency"]["percentiles"].as_array()?;
-        let point = points.iter().find(|point| point[0].as_f64() == Some(percentile))?;
-        Some(point[1].as_f64()? / 1000.0)
+        let name = format!("p{}_us", percentile.to_string().replace('.', "_"));
+        Some(self.report["latency"][name].as_f64()? / 1000.0)
     }
 }

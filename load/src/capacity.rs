@@ -22,6 +22,7 @@ pub use page::page;
 pub use sentence::{Gain, gain, sentence};
 pub use subject::{Subject, sleeping};
 
+use crate::report::json;
 use crate::sizing::Pool;
 use crate::stop::CutShort;
 use crate::verdict::{Once, Run, Verdict};
@@ -88,6 +89,7 @@ pub struct CapacityRow {
     /// Connections for each server.
     pub connections: u32,
     /// The service time where the servers are embedded, seconds.
+    #[serde(rename = "service_us", serialize_with = "json::maybe_seconds_as_us")]
     pub service_seconds: Option<f64>,
     /// Each server alone.
     pub alone: Vec<Alone>,
@@ -132,8 +134,10 @@ pub struct Rounds {
     /// The highest.
     pub high: f64,
     /// The median latency of the round nearest to the median, microseconds.
+    #[serde(rename = "p50_us")]
     pub p50: u64,
     /// Its 99th percentile.
+    #[serde(rename = "p99_us")]
     pub p99: u64,
 }
 

@@ -19,7 +19,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 
 /// What `millstream bench compare --json` writes.
-pub const COMPARISON: Kind = "millstream.compare/1";
+pub const COMPARISON: Kind = "millstream.compare/2";
 
 /// What runs are compared by, in the order that it is told.
 pub const METRICS: [Metric; 6] = [
@@ -74,6 +74,8 @@ pub enum Change {
 pub struct Finding {
     /// Which.
     pub quantity: Metric,
+    /// What the numbers of both sides are: `us`, `per_second`.
+    pub unit: &'static str,
     /// Of each run of the first side.
     pub a: Vec<f64>,
     /// Of each run of the second.
@@ -105,7 +107,7 @@ pub fn compare(a: &[RunFile], b: &[RunFile], judged: Option<Metric>) -> Comparis
 
 fn find(metric: Metric, a: &[RunFile], b: &[RunFile]) -> Finding {
     let [a, b] = [a, b].map(|runs| runs.iter().map(|run| metric.of(&run.outcome)).collect::<Vec<_>>());
-    Finding { quantity: metric, compared: rank::compare(&a, &b), a, b }
+    Finding { quantity: metric, unit: metric.unit(), compared: rank::compare(&a, &b), a, b }
 }
 
 /// Whether it has changed; the error says why that cannot be told.

@@ -32,6 +32,16 @@ impl Metric {
         }
     }
 
+    /// The unit of its values, as JSON names it.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Metric::Rate => "per_second",
+            Metric::Latency(_) | Metric::Mean => "us",
+            Metric::ErrorShare => "share",
+            Metric::Errors => "count",
+        }
+    }
+
     /// Whether a run says how large it is; else it is at least so large.
     pub fn is_known(self, outcome: &Outcome) -> bool {
         match self {

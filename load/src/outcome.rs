@@ -1,7 +1,7 @@
 //! What a run came to: the figures that every report, comparison and verdict reads.
 //!
-//! Plain data with serde; the JSON of `millstream bench` is this. Durations are seconds as `f64` unless a name says
-//! otherwise; latencies are microseconds in the histogram. Nothing here measures. Next: `drive` makes it, `report` shows it.
+//! Plain data with serde; the JSON of `millstream bench` is this, in which the name of each time has its unit: latencies are
+//! microseconds (`_us`), lengths of a run seconds. Nothing here measures. Next: `drive` makes it, `report` shows it.
 
 mod demand;
 mod errors;
@@ -48,6 +48,7 @@ pub struct Outcome {
     pub began_unix_milliseconds: u64,
     /// How long the load went on before, in seconds; nothing of that was counted.
     #[serde(default)]
+    #[serde(rename = "warm_up_seconds")]
     pub warm_up: f64,
     /// How long was measured, after warming up.
     pub seconds: f64,
@@ -86,6 +87,7 @@ pub struct Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Goal {
     /// The most that the 99th percentile of latency was allowed to be, microseconds; `null`: anything.
+    #[serde(rename = "p99_us")]
     pub p99: Option<u64>,
     /// The most that the share of errors was allowed to be, 0 to 1.
     pub errors: f64,
@@ -122,6 +124,7 @@ pub struct Tried {
     /// Answers as expected per second.
     pub answered: f64,
     /// The 99th percentile of latency, microseconds.
+    #[serde(rename = "p99_us")]
     pub p99: u64,
     /// The share of errors, 0 to 1.
     pub error_share: f64,
@@ -202,12 +205,16 @@ pub struct OfUrl {
     /// Requests that were sent and came to nothing good.
     pub errors: u64,
     /// Mean latency, microseconds: as the latency of the whole run, but of answers only.
+    #[serde(rename = "mean_us")]
     pub mean: f64,
     /// Its median.
+    #[serde(rename = "p50_us")]
     pub p50: u64,
     /// Its 99th percentile.
+    #[serde(rename = "p99_us")]
     pub p99: u64,
     /// The longest.
+    #[serde(rename = "max_us")]
     pub max: u64,
 }
 
@@ -222,6 +229,7 @@ impl Counts {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Slice {
     /// Where it begins, in seconds from the start of measuring.
+    #[serde(rename = "at_seconds")]
     pub at: f64,
     /// How long it is.
     pub seconds: f64,
@@ -231,12 +239,16 @@ pub struct Slice {
     pub errors: u64,
     /// The mean latency in it, microseconds. What had no answer at the end of the run is in the last slice's latencies.
     #[serde(default)]
+    #[serde(rename = "mean_us")]
     pub mean: f64,
     /// The median latency in it, microseconds.
+    #[serde(rename = "p50_us")]
     pub p50: u64,
     /// The 99th percentile, microseconds.
+    #[serde(rename = "p99_us")]
     pub p99: u64,
     /// The longest, microseconds.
+    #[serde(rename = "max_us")]
     pub max: u64,
 }
 
@@ -246,6 +258,7 @@ pub struct Generator {
     /// CPU seconds of all its threads while measuring.
     pub cpu_seconds: f64,
     /// CPU microseconds per answer.
+    #[serde(rename = "cpu_per_answer_us")]
     pub cpu_per_answer: f64,
     /// The busiest thread's share of the time, 0 to 1.
     pub busiest_thread: f64,
@@ -254,6 +267,7 @@ pub struct Generator {
     pub keenest_thread: f64,
     /// Open loop: how much later than it should a request started because the generator was late, microseconds at the
     /// 99th percentile. What waits for a free connection is the server's delay and not in it.
+    #[serde(rename = "send_lag_p99_us")]
     pub send_lag_p99: u64,
     /// Cores that this process may use.
     pub cores: u32,

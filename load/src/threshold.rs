@@ -40,7 +40,14 @@ impl Threshold {
             false => Kept::Passed,
         };
         let found = if is_none { "no answer came".to_owned() } else { self.found(outcome, value, is_known) };
-        Judged { expression: self.expression.clone(), limit: self.limit, value, found, verdict }
+        Judged {
+            expression: self.expression.clone(),
+            unit: self.metric.unit().to_owned(),
+            limit: self.limit,
+            value,
+            found,
+            verdict,
+        }
     }
 
     /// What was found, in words: `p99 was 21.7ms`.

@@ -22,6 +22,7 @@ pub use once::Once;
 use crate::outcome::Outcome;
 use crate::party::{self, Metered};
 use crate::plan::Mode;
+use crate::report::json;
 use millstream_net::cores;
 
 /// Who may be the limit.
@@ -64,8 +65,10 @@ pub struct Run {
     /// Right answers per second.
     pub rate: f64,
     /// Mean time from sending a request to its last byte, seconds.
+    #[serde(rename = "latency_us", serialize_with = "json::seconds_as_us")]
     pub latency: f64,
     /// Mean time from sending a request to its first byte, seconds: what waits its turn waits here.
+    #[serde(rename = "first_byte_us", serialize_with = "json::seconds_as_us")]
     pub first_byte: f64,
     /// Bytes read per second.
     pub bytes_per_second: f64,

@@ -41,6 +41,7 @@ pub struct Climbed {
     /// Whether the API runs on this machine, so that it shares the cores with everybody else.
     pub is_local: bool,
     /// How long one request took when nobody else asked, milliseconds.
+    #[serde(rename = "alone_us", serialize_with = "json::milliseconds_as_us")]
     pub alone_milliseconds: f64,
     /// Bytes of the API's body.
     pub body_bytes: u64,
@@ -102,10 +103,13 @@ pub struct Figures {
     /// How many times the first step's; `None`: one of the two is not counted.
     pub times: Option<f64>,
     /// The median latency, microseconds, median of the rounds.
+    #[serde(rename = "p50_us")]
     pub p50: u64,
     /// Its 99th percentile.
+    #[serde(rename = "p99_us")]
     pub p99: u64,
     /// The median time to the first byte, microseconds, median of the rounds.
+    #[serde(rename = "first_byte_p50_us")]
     pub first_byte_p50: u64,
     /// Right answers of all rounds.
     pub answers: u64,
@@ -118,6 +122,7 @@ pub struct Figures {
     /// Requests that reached the API in all rounds; `None`: unknown.
     pub reached: Option<u64>,
     /// CPU microseconds per answer, median of the rounds.
+    #[serde(rename = "cpu_us_per_answer")]
     pub cpu: Cpu,
     /// Sockets left in TIME_WAIT per round, median, on the generator's and the proxy's side; `None`: unknown.
     pub time_wait: Option<u64>,
@@ -284,7 +289,7 @@ impl Measure {
 }
 
 /// What the JSON says of itself in its first field.
-pub const JSON: json::Kind = "millstream.ladder/1";
+pub const JSON: json::Kind = "millstream.ladder/2";
 
 impl Climbed {
     /// How often each step was measured and for how long: `3 rounds of 1.4s`, `2 rounds of 0.5s to 1.2s`.

@@ -73,6 +73,7 @@ pub struct StageOutcome {
     pub errors: u64,
     /// The longest of the 99th percentiles of its slices, microseconds. What had no answer in time, or at the end, is in them with the
     /// time that it had waited.
+    #[serde(rename = "p99_us")]
     pub p99: u64,
 }
 
@@ -120,9 +121,12 @@ pub enum Kept {
 pub struct Judged {
     /// As it was written: the run has failed where this holds.
     pub expression: String,
-    /// Its number, in the unit of `value`.
+    /// What `limit` and `value` are: `us`, `share` (0 to 1), `count` or `per_second`.
+    #[serde(default)]
+    pub unit: String,
+    /// Its number.
     pub limit: f64,
-    /// What was measured: microseconds, a share of 0 to 1, a count, or answers per second.
+    /// What was measured.
     pub value: f64,
     /// The same in words: `p99 was 21.7ms`.
     pub found: String,

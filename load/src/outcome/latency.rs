@@ -11,19 +11,57 @@ const LITTLE: f64 = 1.05;
 /// The percentiles that are told.
 pub const PERCENTILES: [f64; 6] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99];
 
+/// The percentiles in JSON: each by its name.
+mod named {
+    use super::PERCENTILES;
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Default, Serialize, Deserialize, JsonSchema)]
+    pub(super) struct Named {
+        /// The median, microseconds.
+        p50_us: u64,
+        p75_us: u64,
+        p90_us: u64,
+        p99_us: u64,
+        /// 99.9 %; of fewer than 1,000 durations it is the longest, and so on.
+        p99_9_us: u64,
+        p99_99_us: u64,
+    }
+
+    pub(super) fn serialize<S: Serializer>(told: &[(f64, u64)], out: S) -> Result<S::Ok, S::Error> {
+        let of = |percent: f64| told.iter().find(|(one, _)| *one == percent).map_or(0, |(_, time)| *time);
+        let [p50_us, p75_us, p90_us, p99_us, p99_9_us, p99_99_us] = PERCENTILES.map(of);
+        Named { p50_us, p75_us, p90_us, p99_us, p99_9_us, p99_99_us }.serialize(out)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(f64, u64)>, D::Error> {
+        let read = Named::deserialize(from)?;
+        let Named { p50_us, p75_us, p90_us, p99_us, p99_9_us, p99_99_us } = read;
+        let times = [p50_us, p75_us, p90_us, p99_us, p99_9_us, p99_99_us];
+        Ok(PERCENTILES.into_iter().zip(times).collect())
+    }
+}
+
 /// A distribution of durations, in microseconds, three significant digits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// The mean.
+    #[serde(rename = "mean_us")]
     pub mean: f64,
     /// The standard deviation.
+    #[serde(rename = "deviation_us")]
     pub deviation: f64,
     /// The least of an answer; 0: none came.
+    #[serde(rename = "min_us")]
     pub min: u64,
     /// The most.
+    #[serde(rename = "max_us")]
     pub max: u64,
-    /// `[percent, microseconds]` for 50, 75, 90, 99, 99.9 and 99.99. All are here; one of `n` durations with `n × (1 - percent / 100)`
+    /// Percent and microseconds for each of [`PERCENTILES`]. All are here; one of `n` durations with `n × (1 - percent / 100)`
     /// below 1 is the longest alone, and reports for people leave it out.
+    #[serde(flatten, with = "named")]
+    #[schemars(with = "named::Named")]
     pub percentiles: Vec<(f64, u64)>,
     /// Up to this percentile all is known: were the requests that had no answer in time, or when the run ended, never answered,
     /// it would be longer by a twentieth at the most. One above it is at least what it says. 100 where every request had its answer;

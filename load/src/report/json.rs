@@ -5,14 +5,14 @@
 
 use super::table::printable;
 use crate::outcome::{NotReached, Outcome};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
 /// What `millstream bench` writes.
-pub const BENCH: Kind = "millstream.bench/1";
+pub const BENCH: Kind = "millstream.bench/2";
 
 /// The largest file that is read: far more than the longest run writes.
 const LARGEST: u64 = 64 << 20;
@@ -73,6 +73,21 @@ pub fn write_versioned(kind: Kind, value: &impl Serialize) -> String {
         value: &'a T,
     }
     text(&Versioned { schema: kind, value })
+}
+
+/// Times of JSON are microseconds, whatever they are here; `serialize_with` for seconds.
+pub(crate) fn seconds_as_us<S: Serializer>(seconds: &f64, out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_f64(seconds * 1e6)
+}
+
+/// The same for seconds that may be unknown.
+pub(crate) fn maybe_seconds_as_us<S: Serializer>(seconds: &Option<f64>, out: S) -> Result<S::Ok, S::Error> {
+    seconds.map(|seconds| seconds * 1e6).serialize(out)
+}
+
+/// The same for milliseconds.
+pub(crate) fn milliseconds_as_us<S: Serializer>(milliseconds: &f64, out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_f64(milliseconds * 1e3)
 }
 
 /// Outside of strings JSON has no control characters but ends of lines; within them serde_json leaves DEL and C1 as they

@@ -1,6 +1,7 @@
 //! What a single request takes while nobody else asks: asked a few times, because a machine is seldom at rest.
 
 use crate::probe::Reply;
+use crate::report::json;
 use std::time::Duration;
 
 /// Single requests may take so many seconds together, connecting included; the one that exceeds it is the last.
@@ -19,14 +20,19 @@ const QUEUED_LEAST: f64 = 0.05;
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct Once {
     /// Opening the connection, one way there and back: the shortest of all.
+    #[serde(rename = "connect_us", serialize_with = "json::seconds_as_us")]
     pub connect: f64,
     /// From sending the request to the first byte.
+    #[serde(rename = "first_byte_us", serialize_with = "json::seconds_as_us")]
     pub first_byte: f64,
     /// From sending the request to the last byte.
+    #[serde(rename = "total_us", serialize_with = "json::seconds_as_us")]
     pub total: f64,
     /// The mean of all of these, which is what Little's law is about.
+    #[serde(rename = "mean_us", serialize_with = "json::seconds_as_us")]
     pub mean: f64,
     /// The same of the one that took least.
+    #[serde(rename = "least_us", serialize_with = "json::seconds_as_us")]
     pub least: f64,
     /// Bytes of the body.
     pub body_bytes: f64,

@@ -3,12 +3,12 @@
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use crate::in_one_line;
+use crate::{in_one_line, millstream};
 use millstream_tests::host;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::{self, Running};
-use millstream_tests::server::{binary, is_nginx};
+use millstream_tests::server::is_nginx;
 use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use serde_json::Value;
 const SHORT: [&str; 6] = ["--rounds", "4", "--duration", "1s", "--warm-up", "200ms"];
 
 fn capacity(arguments: &[&str]) -> Output {
-    let mut command = Command::new(binary());
+    let mut command = millstream();
     command.arg("capacity").args(arguments).args(SHORT).stdin(Stdio::null());
     command.output().expect("the binary runs")
 }
@@ -61,7 +61,7 @@ fn a_second_server_that_waits_doubles_the_throughput_and_the_api_is_the_limit() 
     let stolen = host::stolen();
     let (json, text) = measured(&["--sleep", "40ms", "--at-once", "8", "-c", "16"]);
     let row = &json["rows"][0];
-    assert_eq!(json["schema"], "millstream.capacity/1");
+    assert_eq!(json["schema"], "millstream.capacity/2");
     assert_eq!((&json["is_simulated"], &row["name"]), (&Value::Bool(true), &Value::from("40ms")));
     assert_gains(&text);
     assert!(text.contains("Simulated: the servers are embedded and only sleep"), "{text}");
@@ -83,7 +83,7 @@ fn a_quiet_one_shows_nothing_of_its_runs() {
     let folder = Prefix::new();
     let start = |flag: &[&str], name: &str| {
         let log = std::fs::File::create(folder.join(name)).expect("own directory");
-        let mut command = Command::new(binary());
+        let mut command = millstream();
         command.args(["capacity", "--sleep", "20ms", "--duration", "60s", "-c", "2"]).args(flag);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let running = Running::start(&mut command).expect("the binary runs");
@@ -158,7 +158,7 @@ fn ctrl_c_ends_it_and_everything_that_it_started() {
     if is_nginx() {
         return;
     }
-    let mut command = Command::new(binary());
+    let mut command = millstream();
     command.args(["capacity", "--sleep", "20ms", "--duration", "60s"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut running = Running::start(&mut command).expect("the binary runs");
@@ -178,7 +178,7 @@ fn ctrl_c_after_the_first_row_tells_that_row() {
     }
     let folder = Prefix::new();
     let output = std::fs::File::create(folder.join("output")).expect("own directory");
-    let mut command = Command::new(binary());
+    let mut command = millstream();
     command.args(["capacity", "--sleep", "20ms,3h", "--at-once", "8", "-c", "8"]);
     command.args(["--rounds", "4", "--duration", "450ms", "--warm-up", "100ms"]);
     command.arg("--json").arg(folder.join("capacity.json")).stdin(Stdio::null()).stdout(output);

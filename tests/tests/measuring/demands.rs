@@ -71,10 +71,10 @@ fn a_warm_up_is_the_default_and_is_said() {
     let (_, told, _) = bench(&["-d", "1s", "-c", "1", &url]);
     assert!(told.contains("the first 100ms are a warm-up and not counted"), "{told}");
     let (_, run, said) = measured(&["-d", "1s", "-c", "1", "--warm-up", "0", &url]);
-    assert_eq!(run["warm_up"], 0.0);
+    assert_eq!(run["warm_up_seconds"], 0.0);
     assert!(said.contains("no warm-up: "), "{said}");
     let before = origin.count();
-    assert_eq!(measured(&["-n", "10", "-c", "1", &url]).1["warm_up"], 0.0);
+    assert_eq!(measured(&["-n", "10", "-c", "1", &url]).1["warm_up_seconds"], 0.0);
     assert_eq!(origin.count() - before, 11, "a number of requests is one that somebody counts");
 }
 

@@ -130,7 +130,7 @@ fn a_log_is_replayed_at_its_own_moments_or_faster() {
         .as_array()
         .expect("slices")
         .iter()
-        .filter(|slice| slice["at"].as_f64().is_some_and(|at| (0.35..0.45).contains(&at)))
+        .filter(|slice| slice["at_seconds"].as_f64().is_some_and(|at| (0.35..0.45).contains(&at)))
         .filter_map(|slice| slice["answers"].as_u64())
         .sum();
     assert_eq!(in_the_middle, 0, "nothing was asked in the second second: {run}");

@@ -24,29 +24,49 @@ fn no_control_character_of_others_is_left_in_it() {
 
 #[test]
 fn the_first_field_says_what_the_file_is() {
-    assert!(write(&samples::closed()).starts_with("{\n  \"schema\": \"millstream.bench/1\",\n"));
+    assert!(write(&samples::closed()).starts_with("{\n  \"schema\": \"millstream.bench/2\",\n"));
+}
+
+#[test]
+fn every_time_has_its_unit_in_its_name() {
+    let written: Value = serde_json::from_str(&write(&samples::searched())).expect("JSON");
+    let latency = written["latency"].as_object().expect("a latency");
+    for name in ["p50_us", "p75_us", "p90_us", "p99_us", "p99_9_us", "p99_99_us", "mean_us", "max_us"] {
+        assert!(latency[name].as_f64().is_some_and(|time| time > 0.0), "{name} in {latency:?}");
+    }
+    let mut values = vec![&written];
+    while let Some(value) = values.pop() {
+        let names = value.as_object().into_iter().flatten();
+        for (name, inner) in names {
+            let is_time = ["p50", "p99", "mean", "max", "min", "at", "warm_up", "cpu_per_answer"]
+                .contains(&name.as_str());
+            assert!(!is_time, "{name} has no unit");
+            values.push(inner);
+        }
+        values.extend(value.as_array().into_iter().flatten());
+    }
 }
 
 #[test]
 fn other_files_are_told_apart_in_one_sentence() {
-    let newer = write(&samples::closed()).replacen("bench/1", "bench/2", 1);
+    let older = write(&samples::closed()).replacen("bench/2", "bench/1", 1);
     let damaged = write(&samples::closed()).replacen("\"answers\"", "\"answer\"", 1);
     let cases = [
         ("", "not JSON: EOF while parsing a value at line 1 column 0"),
         (
             "[1]",
-            "no file of millstream.bench: it has no text in \"schema\", where millstream.bench/1 belongs",
+            "no file of millstream.bench: it has no text in \"schema\", where millstream.bench/2 belongs",
         ),
         (
             "{\"schema\": 1}",
-            "no file of millstream.bench: it has no text in \"schema\", where millstream.bench/1 belongs",
+            "no file of millstream.bench: it has no text in \"schema\", where millstream.bench/2 belongs",
         ),
-        ("{\"schema\": \"millstream.ladder/1\"}", "a file of millstream.ladder/1, not of millstream.bench"),
+        ("{\"schema\": \"millstream.ladder/2\"}", "a file of millstream.ladder/2, not of millstream.bench"),
         (
-            newer.as_str(),
-            "version 2 of millstream.bench; this program reads version 1 only: measure again, or use the program that wrote it",
+            older.as_str(),
+            "version 1 of millstream.bench; this program reads version 2 only: measure again, or use the program that wrote it",
         ),
-        (damaged.as_str(), "not as millstream.bench/1 has it: missing field `answers`"),
+        (damaged.as_str(), "not as millstream.bench/2 has it: missing field `answers`"),
     ];
     for (text, expected) in cases {
         assert_eq!(read(text).map_err(|error| error.to_string()), Err(expected.to_owned()));
@@ -74,7 +94,7 @@ fn numbers_that_no_run_can_have_are_refused() {
     for (place, value, words) in [
         ("/seconds", json!(-5), "no length of a run"),
         ("/slices/0/seconds", json!(0), "a slice that is no part"),
-        ("/slices/3/at", json!(-1), "a slice that is no part"),
+        ("/slices/3/at_seconds", json!(-1), "a slice that is no part"),
         ("/counts/errors/tls", json!(u64::MAX), "more requests than any run"),
     ] {
         assert!(with(place, value).is_err_and(|error| error.contains(words)), "{place}");
@@ -102,12 +122,12 @@ fn the_schema_refuses_what_is_no_outcome() {
     let schema: Value = serde_json::from_str(&schema()).expect("the schema is JSON");
     let sound: Value = serde_json::from_str(&write(&samples::closed())).expect("JSON was written");
     let changes: [(&str, Value); 7] = [
-        ("/schema", json!("millstream.bench/2")),
+        ("/schema", json!("millstream.bench/1")),
         ("/counts/answers", json!(-1)),
         ("/counts/errors/timeout", json!("many")),
         ("/mode", json!("half open")),
-        ("/latency/percentiles/0", json!([50.0])),
-        ("/slices/0", json!({ "at": 0.0 })),
+        ("/latency/p99_us", json!(-1)),
+        ("/slices/0", json!({ "at_seconds": 0.0 })),
         ("/counts/statuses", json!({ "ok": 1 })),
     ];
     for (place, value) in changes {
