@@ -30,5 +30,5 @@ fn explained(options: &Options, explain: &Explain) -> Result<String, String> {
     let explanation: Explanation =
         serde_json::from_slice(&answer).map_err(|error| format!("its answer cannot be read: {error}"))?;
     // What an API said stands in it.
-    Ok(terminal::visible(&explanation.to_string()).into_owned())
+    Ok(terminal::fitting(&terminal::visible(&explanation.to_string()), &std::io::stdout()).into_owned())
 }

@@ -37,7 +37,8 @@ pub fn run(import: &Import) -> ExitCode {
         Err(text) => (text, ExitCode::FAILURE),
     };
     // Names and lines of somebody's files stand in it. A closed pipe is the reader's wish.
-    _ = std::io::stdout().write_all(terminal::visible(&text).as_bytes());
+    let mut out = std::io::stdout();
+    _ = out.write_all(terminal::fitting(&terminal::visible(&text), &out).as_bytes());
     code
 }
 

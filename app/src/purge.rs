@@ -3,6 +3,7 @@
 use crate::cli::Purge;
 use crate::control;
 use millstream_conf::load::Options;
+use millstream_net::terminal;
 use millstream_server::admin::purging::{Many, PurgeBody};
 use millstream_server::answer::purge::{Done, PurgeReport};
 use std::process::ExitCode;
@@ -30,7 +31,7 @@ fn carry_out(options: &Options, purge: &Purge) -> Result<String, String> {
     let answer = control::ask(&api, purge.reach.token.as_deref(), &path, Some(&body))?;
     let report: PurgeReport =
         serde_json::from_slice(&answer).map_err(|error| format!("its answer cannot be read: {error}"))?;
-    Ok(told(&report))
+    Ok(terminal::fitting(&told(&report), &std::io::stdout()).into_owned())
 }
 
 fn body(purge: &Purge) -> Result<PurgeBody, String> {

@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::step::{Fact, MICRO, Step, StepSetting, holds, seconds};
+use crate::step::{Fact, MICRO, SecureOrigin, Step, StepSetting, holds, seconds};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -118,6 +118,7 @@ static PARTIES: [PartyRow; 4] = [
                     -n <directory>/varnish",
         reached: Reached::Varnishstat("varnish"),
         cannot: &[
+            ("secure", "speaks no TLS to the API"),
             ("tls", "speaks no TLS itself"),
             ("buffered", "writes no log file itself: its log is in memory, for varnishncsa to read"),
         ],
@@ -155,13 +156,15 @@ impl Party {
         folders.map(|folder| folder.join(name)).find(|file| file.is_file())
     }
 
-    /// What is not quite the same as in a step's text when it does the step, if anything, one sentence.
+    /// What is not quite the same as in a step's text when it does the step, if anything, one sentence. `is_secure`: the API speaks TLS.
     ///
     /// # Errors
     /// Why it cannot do the step, as the end of a sentence that begins with its name.
-    pub fn can(self, step: Step) -> Result<Option<&'static str>, &'static str> {
+    pub fn can(self, step: Step, is_secure: bool) -> Result<Option<&'static str>, &'static str> {
+        let secure = is_secure.then_some(Fact::Secure);
+        let facts: Vec<Fact> = step.entry().facts.iter().copied().chain(secure).collect();
         let first = |rows: &[(&str, &'static str)]| {
-            rows.iter().find(|(condition, _)| holds(condition, step.entry().facts)).map(|(_, words)| *words)
+            rows.iter().find(|(condition, _)| holds(condition, &facts)).map(|(_, words)| *words)
         };
         match first(self.row().cannot) {
             _ if step == Step::Alone => Err("is not part of it"),
@@ -199,20 +202,25 @@ pub fn launch(
     setting: &StepSetting<'_>,
     directory: &Path,
 ) -> Result<Launch, &'static str> {
-    party.can(step)?;
+    party.can(step, setting.secure.is_some())?;
     let (row, entry) = (party.row(), step.entry());
     let time = if step.has(Fact::Micro) { Some(MICRO) } else { setting.fallback };
     let time = time.filter(|_| step.has(Fact::Cache));
     let set = [
         (Fact::Kept, time.is_some()),
         (Fact::Aside, step.has(Fact::Micro) && setting.puts_aside),
+        (Fact::Secure, setting.secure.is_some()),
         (Fact::Nginx, party == Party::Nginx),
     ];
     let set = set.into_iter().filter_map(|(fact, is_set)| is_set.then_some(fact));
     let facts: Vec<Fact> = entry.facts.iter().copied().chain(set).collect();
     // An IPv6 address stands in brackets, so the last colon is the port's.
     let (host, origin_port) = setting.origin.rsplit_once(':').unwrap_or((setting.origin, "80"));
+    let secure = setting.secure.unwrap_or(SecureOrigin { name: "", host: "", authorities: Path::new("") });
     let values = [
+        ("<api-name>", secure.name),
+        ("<api-host>", secure.host),
+        ("<authorities>", &secure.authorities.to_string_lossy()),
         ("<name>", entry.name),
         ("<title>", entry.title),
         ("<what>", entry.what),

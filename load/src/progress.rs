@@ -118,7 +118,19 @@ impl<W: Write> Live<W> {
     /// A line that stays, above what is redrawn.
     pub fn say(&mut self, text: &str) {
         self.clear();
-        _ = writeln!(self.out, "{}", terminal::visible(text));
+        let text = terminal::visible(text);
+        let text = match self.style {
+            Style::Redrawn(columns) => terminal::folded(&text, usize::from(columns().unwrap_or(80))).into(),
+            Style::Lines(_) | Style::Quiet => text,
+        };
+        _ = writeln!(self.out, "{text}");
+    }
+
+    /// What has just happened, where nothing is redrawn: in a terminal the next line says it.
+    pub fn note(&mut self, text: &str) {
+        if matches!(self.style, Style::Lines(_)) {
+            _ = writeln!(self.out, "{}", terminal::visible(text));
+        }
     }
 
     /// Takes the redrawn line away: what follows begins in an empty one.

@@ -5,7 +5,6 @@
 //! pictures stand on, `plot` draws curves over an `axis`; `steps` is several measurements beside each other.
 
 pub mod quantity;
-mod paragraph;
 mod page;
 pub mod table;
 mod figures;

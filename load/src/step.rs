@@ -9,6 +9,7 @@ mod tests;
 
 use serde::Deserialize as _;
 use serde::de::value::{Error, StrDeserializer};
+use std::path::Path;
 
 /// The table: step, its name on the command line and in JSON, its title, what its proxy has, the condition on which a configuration has
 /// what is new in it, and what that is.
@@ -95,6 +96,8 @@ pub enum Fact {
     Kept,
     /// Set: the microcache puts the API's own word aside.
     Aside,
+    /// Set: the API speaks TLS.
+    Secure,
     /// The text is for nginx itself.
     Nginx,
 }
@@ -120,12 +123,25 @@ pub struct StepSetting<'a> {
     pub port: u16,
     /// The API: `host:port`.
     pub origin: &'a str,
+    /// How TLS is spoken to it; `None`: it is not.
+    pub secure: Option<SecureOrigin<'a>>,
     /// For how long an answer is kept that says nothing about it, in the steps that go by the API's headers too; `None`:
     /// there the API's word alone counts. In nginx's notation.
     pub fallback: Option<&'a str>,
     /// Whether the microcache's steps put the API's own word aside: for an API that is known to allow its answers to be
     /// shared for longer than [`MICRO`], which would hide what a second brings.
     pub puts_aside: bool,
+}
+
+/// TLS to the API, which is verified.
+#[derive(Debug, Clone, Copy)]
+pub struct SecureOrigin<'a> {
+    /// The name that its certificate has, or the address.
+    pub name: &'a str,
+    /// What it gets as `Host`.
+    pub host: &'a str,
+    /// The file of the authorities that it is judged by.
+    pub authorities: &'a Path,
 }
 
 /// How long the microcache keeps what says nothing about it.

@@ -5,7 +5,7 @@
 
 mod tls;
 
-pub use tls::client_configuration;
+pub use tls::{absolute_authorities, client_configuration};
 
 use crate::exchange::{Asked, Exchange};
 use crate::plan::Way;

@@ -90,6 +90,8 @@ pub struct Tally {
     /// From when they were sent to the first byte of the answer.
     pub(crate) first_byte: Histogram<u64>,
     send_lag: Histogram<u64>,
+    /// The longest that a whole answer took which was not as expected, microseconds: it is in no latency.
+    longest_unexpected: u64,
     /// Of the latency: requests that had no answer at the end, or in time.
     pub(crate) waiting: Histogram<u64>,
     tick: Counted,
@@ -113,6 +115,7 @@ impl Tally {
             service: has_service.then(histogram::empty),
             first_byte: histogram::empty(),
             send_lag: histogram::empty(),
+            longest_unexpected: 0,
             waiting: histogram::empty(),
             tick: Counted::of(histogram::empty()),
         }
@@ -147,6 +150,11 @@ impl Tally {
         if let Some(row) = target.and_then(|target| self.by_url.row(target)) {
             row.errors.count(how);
         }
+    }
+
+    /// A whole answer that was not as expected took so long, in nanoseconds.
+    pub(crate) fn unexpected(&mut self, nanoseconds: u64) {
+        self.longest_unexpected = self.longest_unexpected.max(nanoseconds / 1_000);
     }
 
     /// A request that was not waited for any longer after so long, in nanoseconds: its answer would have taken longer still.
@@ -226,9 +234,9 @@ impl Tally {
         self.service.as_ref().unwrap_or(&self.total.latency)
     }
 
-    /// The longest latency so far, microseconds.
+    /// The longest that any answer took so far, microseconds.
     pub(crate) fn longest(&self) -> u64 {
-        self.total.latency.max().max(self.tick.latency.max())
+        self.total.latency.max().max(self.tick.latency.max()).max(self.longest_unexpected)
     }
 
     /// Microseconds at the 99th percentile; 0 where nothing was sent by a schedule.

@@ -71,9 +71,9 @@ pub struct Ladder {
 /// `demo`.
 #[derive(Debug, Clone, Args)]
 pub struct Demo {
-    /// Where the picture is written
-    #[arg(long, value_name = "FILE", default_value = "millstream-demo.html")]
-    pub html: PathBuf,
+    /// Where the picture is written (default: millstream-demo.html here, or if that cannot be written, with the temporary files)
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Write the figures as JSON to this file (-: standard output)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -2,7 +2,7 @@
 //!
 //! Flags become a plan (`plan`), the plan an outcome, the outcome text, JSON and a page. Before the load each server is
 //! asked once (`first`), so that a mistake ends in a sentence. Exit status: 0 measured, 1 nothing could be, 2 every answer an error,
-//! 6 a bound was not kept.
+//! 6 a bound was not kept, 130 stopped by the user, with the figures until then.
 
 mod replay;
 mod rows;
@@ -25,6 +25,7 @@ use millstream_load::report::quantity::{plural, seconds};
 use millstream_load::stop::Stop;
 use millstream_load::{drive, export, report};
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 
 /// Every answer was an error.
 const ALL_ERRORS: u8 = 2;
@@ -60,7 +61,7 @@ fn load(flags: &Load) -> Result<ExitCode, End> {
     });
     let prometheus = flags.export_prometheus.as_ref().map(|_| export::prometheus(&outcome));
     output.write_exports(hdr.into_iter().chain(prometheus))?;
-    ended(&outcome)
+    ended(&outcome, stop.flag().load(Ordering::Relaxed))
 }
 
 /// One run with its report.
@@ -92,12 +93,15 @@ fn once(
         return Ok(None);
     }
     outcome.thresholds = flags.fail.iter().map(|bound| bound.judge(&outcome)).collect();
-    output.put(&report::text::results(&outcome));
+    output.put(&report::text::results(&outcome, output.columns()));
     Ok(Some(outcome))
 }
 
-/// Whether there was anything but errors.
-fn ended(outcome: &Outcome) -> Result<ExitCode, End> {
+/// Whether it went on to its end, and whether there was anything but errors.
+fn ended(outcome: &Outcome, is_stopped: bool) -> Result<ExitCode, End> {
+    if is_stopped {
+        return Err(End::Stopped("; the figures are of the time until then"));
+    }
     let missed = outcome.thresholds.iter().filter(|judged| judged.verdict != Kept::Passed);
     let missed: Vec<String> = missed.map(report::sentence).collect();
     if outcome.counts.answers > 0 && !missed.is_empty() {

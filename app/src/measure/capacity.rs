@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// The JSON that `--json` writes.
-const CAPACITY: json::Kind = "millstream.capacity/1";
+const CAPACITY: json::Kind = "millstream.capacity/2";
 /// The most threads of the generator that are taken without asking.
 const THREADS: usize = 4;
 
@@ -36,7 +36,7 @@ fn carry_out(flags: &Flags) -> Result<ExitCode, End> {
     let measured = measured(flags, &stop)?;
     end::tell_unoptimised();
     let page = capacity::page(&measured);
-    output.put(&page.text());
+    output.put(&page.text(output.columns()));
     output.write(|| json::write_versioned(CAPACITY, &measured), || page.html())?;
     if measured.cut_short.is_some() { Err(End::STOPPED) } else { Ok(ExitCode::SUCCESS) }
 }

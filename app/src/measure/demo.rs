@@ -11,18 +11,42 @@ use millstream_load::ladder::course::{Order, Wish};
 use millstream_load::step::Step;
 use millstream_load::target::{Ask, Permission};
 use millstream_origin::{DemoOptions, THREADS};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Rounds: the fewest that tell anything.
 const ROUNDS: u32 = FEWEST;
+
+/// The picture, where none is named.
+const PICTURE: &str = "millstream-demo.html";
 
 /// The whole command.
 pub fn run(demo: &Demo) -> ExitCode {
     end::status(climbed(demo))
 }
 
+/// The reports, and where the picture goes: a demo needs no folder that can be written unless the user names one.
+fn opened(demo: &Demo) -> Result<(Output, PathBuf), End> {
+    let json = demo.json.as_deref();
+    if let Some(html) = &demo.html {
+        return Ok((Output::open(json, Some(html))?, html.clone()));
+    }
+    let here = PathBuf::from(PICTURE);
+    if let Ok(output) = Output::open(json, Some(&here)) {
+        return Ok((output, here));
+    }
+    // In a folder that everybody writes to, the name must not be one that somebody else has made.
+    let folder = tempfile::Builder::new().prefix("millstream-demo-").tempdir();
+    let folder = folder
+        .map_err(|error| format!("no folder can be written for {PICTURE}: {error}; name one with --html"))?;
+    let there = folder.path().join(PICTURE);
+    let output = Output::open(json, Some(&there))?;
+    // It is the user's from now on.
+    Ok((output, folder.keep().join(PICTURE)))
+}
+
 fn climbed(demo: &Demo) -> Result<ExitCode, End> {
-    let mut output = Output::open(demo.json.as_deref(), Some(&demo.html))?;
+    let (mut output, html) = opened(demo)?;
     let options = DemoOptions {
         service_time: demo.service_time,
         workers: demo.workers as usize,
@@ -36,7 +60,7 @@ fn climbed(demo: &Demo) -> Result<ExitCode, End> {
         demo.workers,
         demo.service_time.as_secs_f64() * 1000.0
     ));
-    end::tell(&format!("the chart will be written to {}", demo.html.display()));
+    end::tell(&format!("the chart will be written to {}", html.display()));
     let order = Order {
         ask: Ask { url: format!("http://{}/list", api.address), keep_alive: true, ..Ask::default() },
         may: Permission::default(),
@@ -49,10 +73,10 @@ fn climbed(demo: &Demo) -> Result<ExitCode, End> {
         own_api: Some(THREADS),
     };
     let climbed = carry_out(&order)?;
-    tell(&climbed, &mut output)?;
+    tell(&climbed, Vec::new(), &mut output)?;
     output.put(&format!(
         "\nThe chart is in {}. Now try your own API:\n\n    millstream ladder http://127.0.0.1:8000/\n",
-        demo.html.display()
+        html.display()
     ));
     Ok(ExitCode::SUCCESS)
 }

@@ -62,5 +62,6 @@ pub(super) fn tell_unoptimised() {
 /// A line on standard error.
 #[allow(clippy::print_stderr, reason = "the one place where these commands do")]
 pub(super) fn tell(words: &str) {
-    eprintln!("millstream: {}", terminal::visible(words));
+    let line = format!("millstream: {}", terminal::visible(words));
+    eprintln!("{}", terminal::fitting(&line, &std::io::stderr()));
 }

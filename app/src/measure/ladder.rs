@@ -17,8 +17,10 @@ use millstream_load::party;
 use millstream_load::peer::{self, Party};
 use millstream_load::progress::Live;
 use millstream_load::report::json;
+use millstream_load::report::steps::Page;
 use millstream_load::step::running::{self, Running};
-use millstream_load::step::{self, Fact, MICRO, Step, StepSetting};
+use millstream_load::step::{self, Fact, MICRO, SecureOrigin, Step, StepSetting};
+use millstream_load::stream::absolute_authorities;
 use millstream_load::target::{Ask, Permission, Url};
 use millstream_net::clock;
 use std::path::{Path, PathBuf};
@@ -44,10 +46,8 @@ fn measured(ladder: &Ladder) -> Result<ExitCode, End> {
         // Behind the answer, which is one of the steps that are left.
         climbed.verdict.insert(climbed.verdict.len().min(1), words);
     }
-    tell(&climbed, &mut output)?;
-    if let Some(words) = next(ladder, &climbed) {
-        output.put(&words);
-    }
+    let commands = next(ladder, &climbed).unwrap_or_default();
+    tell(&climbed, commands, &mut output)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -62,7 +62,7 @@ fn left_out(steps: &[Step], here: Option<Step>) -> Option<String> {
 }
 
 /// How to have what is recommended, where it is something cached that anybody may share.
-fn next(ladder: &Ladder, climbed: &Climbed) -> Option<String> {
+fn next(ladder: &Ladder, climbed: &Climbed) -> Option<Vec<String>> {
     let url = ladder.url.as_deref().filter(|_| climbed.caching.keeps != Keeps::No)?;
     let step = worth::recommended(climbed)?;
     // What knows its users apart `serve` leaves to a configuration of one's own.
@@ -79,12 +79,13 @@ fn next(ladder: &Ladder, climbed: &Climbed) -> Option<String> {
         Keeps::Silent => (format!(" --microcache {time}"), format!(" --valid {time}")),
         _ => (String::new(), String::new()),
     };
-    let origin = Url::parse(&climbed.url).ok()?.authority;
-    Some(format!(
-        "\nTo have it:\n\n    millstream serve http://{origin}{microcache}\n    millstream ladder {url}{valid} --print {} > nginx.conf    \
-         # this step's own configuration\n",
-        step.name()
-    ))
+    let Url { is_https, authority: origin, .. } = Url::parse(&climbed.url).ok()?;
+    let scheme = if is_https { "https" } else { "http" };
+    Some(vec![
+        format!("millstream serve {scheme}://{origin}{microcache}"),
+        "# or, this step's own configuration:".to_owned(),
+        format!("millstream ladder {url}{valid} --print {} > nginx.conf", step.name()),
+    ])
 }
 
 /// What the file that `--config` names has of the steps.
@@ -174,9 +175,9 @@ pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
 }
 
 /// Text, and the reports that were asked for. Of a ladder that was cut short as well, which then ends as one.
-pub(super) fn tell(climbed: &Climbed, output: &mut Output) -> Result<(), End> {
-    let page = page(climbed);
-    output.put(&format!("\n{}", page.text()));
+pub(super) fn tell(climbed: &Climbed, commands: Vec<String>, output: &mut Output) -> Result<(), End> {
+    let page = Page { commands, ..page(climbed) };
+    output.put(&format!("\n{}", page.text(output.columns())));
     output.write(|| json::write_versioned(JSON, climbed), || page.html())?;
     if climbed.cut_short.is_some() { Err(End::STOPPED) } else { Ok(()) }
 }
@@ -184,21 +185,21 @@ pub(super) fn tell(climbed: &Climbed, output: &mut Output) -> Result<(), End> {
 /// `--print STEP`.
 fn print(ladder: &Ladder, name: &str) -> Result<ExitCode, End> {
     let step = step::find(name)?;
-    let origin = match &ladder.url {
-        Some(url) => match Url::parse(url).map_err(|why| format!("\"{url}\": {why}"))? {
-            url if url.is_https => {
-                return Err(End::Wrong(
-                    "write http://host:port/path: no step speaks TLS to the API".to_owned(),
-                ));
-            }
-            url if url.host.contains(':') => format!("[{}]:{}", url.host, url.port),
-            url => format!("{}:{}", url.host, url.port),
-        },
-        None => "127.0.0.1:8000".to_owned(),
-    };
+    let url = ladder.url.as_deref().unwrap_or("http://127.0.0.1:8000");
+    let url = Url::parse(url).map_err(|why| format!("\"{url}\": {why}"))?;
+    let host = if url.host.contains(':') { format!("[{}]", url.host) } else { url.host.clone() };
+    let origin = format!("{host}:{}", url.port);
+    let authorities =
+        url.is_https.then(absolute_authorities).transpose().map_err(|error| error.to_string())?;
+    let secure = authorities.as_deref().map(|authorities| SecureOrigin {
+        name: &url.host,
+        host: &url.authority,
+        authorities,
+    });
     let port = if step.has(Fact::Tls) { 8443 } else { 8080 };
     // With the lifetime of what says nothing only where it was asked for: the API's word is what this step is about.
-    let setting = StepSetting { port, origin: &origin, fallback: ladder.valid.as_deref(), puts_aside: false };
+    let setting =
+        StepSetting { port, origin: &origin, secure, fallback: ladder.valid.as_deref(), puts_aside: false };
     if step == Step::Alone {
         return Err(End::Wrong("\"alone\" is the API without a proxy: there is no configuration".to_owned()));
     }
@@ -207,7 +208,7 @@ fn print(ladder: &Ladder, name: &str) -> Result<ExitCode, End> {
     for party in peers.unwrap_or_else(|| vec![Party::Millstream]) {
         let launch = peer::launch(party, step, &setting, Path::new("."))
             .map_err(|why| End::Wrong(format!("{} {why}", party.name())))?;
-        output.put(&launch.text);
+        output.put_whole(&launch.text);
     }
     Ok(ExitCode::SUCCESS)
 }

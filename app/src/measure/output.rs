@@ -75,9 +75,22 @@ impl Output {
         places.into_iter().any(|place| matches!(place, Place::Standard))
     }
 
-    /// Text for the user: on standard output, or on standard error where a report takes the other. That it was lost is said
-    /// by [`Output::write`] or [`Output::end`].
+    /// The columns that text for the user has.
+    pub(super) fn columns(&self) -> usize {
+        match self.takes_standard_output() {
+            true => terminal::columns(&io::stderr()),
+            false => terminal::columns(&io::stdout()),
+        }
+    }
+
+    /// Text for the user, folded for a terminal, see [`Output::put_whole`].
     pub(super) fn put(&self, text: &str) {
+        self.put_whole(&terminal::folded(text, self.columns()));
+    }
+
+    /// The same as it is: on standard output, or on standard error where a report takes the other. That it was lost is said
+    /// by [`Output::write`] or [`Output::end`].
+    pub(super) fn put_whole(&self, text: &str) {
         let text = terminal::visible(text);
         let put = if self.takes_standard_output() {
             io::stderr().write_all(text.as_bytes())

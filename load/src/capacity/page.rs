@@ -38,6 +38,7 @@ pub fn page(capacity: &Capacity) -> Page {
         ),
         warnings: capacity.cut_short.map(|cut| cut.words()).into_iter().chain(simulated).collect(),
         answer: rows.iter().map(|row| named(row, &row.sentence)).collect(),
+        commands: Vec::new(),
         verdict: rows.iter().flat_map(reasons).collect(),
         rows: rows.iter().map(bars).collect(),
         tables: vec![cases(capacity), rounds(rows)],

@@ -3,6 +3,7 @@
 use super::*;
 use crate::report::samples::Noise;
 use crate::verdict::Limit;
+use millstream_net::terminal;
 
 fn run(connections: u32, rate: f64) -> Run {
     let latency = f64::from(connections) / rate;
@@ -250,7 +251,7 @@ fn the_table_has_the_articles_column_where_its_rows_are_and_says_that_it_is_simu
         seed: 0,
         rows: vec![first],
     };
-    let text = page(&capacity).text();
+    let text = page(&capacity).text(100);
     for says in [
         "Simulated: the servers are embedded and only sleep",
         "160 159",
@@ -268,7 +269,8 @@ fn the_table_has_the_articles_column_where_its_rows_are_and_says_that_it_is_simu
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains(says), "no \"{says}\" in:\n{text}");
     }
-    assert!(text.lines().all(|line| line.chars().count() <= 140), "{text}");
+    let folded = terminal::folded(&text, 100);
+    assert!(folded.lines().all(|line| line.chars().count() <= 100), "{folded}");
     let page = page(&capacity);
     assert_eq!((page.rows.len(), page.rows[0].bars.len(), page.warnings.len()), (1, 3, 1));
     assert_eq!(page.rows[0].expected, Some(319.0));
@@ -333,7 +335,7 @@ fn servers_that_close_each_connection_are_told_so_instead_of_a_pool() {
     let mut row = row(&[300.0, 300.0], 40_000.0, 590.0, Limit::Api);
     row.together.opened_per_second = 588.0;
     let capacity = of_own_servers(row);
-    let text = page(&capacity).text();
+    let text = page(&capacity).text(100);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let closes = "The servers close their connections: the proxy opened 588 connections per second to the servers for 590 answers.";
     assert!(text.contains(closes), "{text}");
@@ -346,5 +348,5 @@ fn servers_that_answer_something_else_each_are_told() {
     row.alone[0].once.body_bytes = 768.0;
     row.alone[1].once.body_bytes = 2_944.0;
     let capacity = of_own_servers(row);
-    assert!(page(&capacity).text().contains("The servers give different answers"));
+    assert!(page(&capacity).text(100).contains("The servers give different answers"));
 }

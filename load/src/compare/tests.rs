@@ -38,10 +38,10 @@ fn four_runs_that_do_not_overlap_differ_and_three_are_too_few() {
         let by_latency = compare(&side("a", a), &side("b", b), Some(Metric::Latency(99.0)));
         assert_eq!(by_latency.verdict, expected, "{a:?} {b:?}");
     }
-    let told = text(&compare(&side("a", &slow), &side("b", &fast), None));
+    let told = text(&compare(&side("a", &slow), &side("b", &fast), None), 100);
     let says = "b is faster: it answers 22 % more requests per second than a (+14.4 % to +33.7 %).\n";
     assert!(told.starts_with(says), "{told}");
-    let told = text(&compare(&side("a", &slow[..1]), &side("b", &fast[..1]), None));
+    let told = text(&compare(&side("a", &slow[..1]), &side("b", &fast[..1]), None), 100);
     let says = "Whether they differ is unknown: 1 run against 1 run cannot be told from chance";
     assert!(told.starts_with(says), "{told}");
 }
@@ -130,7 +130,7 @@ fn a_side_without_an_answer_has_no_latency_and_is_neither_faster_nor_slower() {
     let comparison = compare(&a, &b, Some(Metric::Latency(99.0)));
     let why = "no request was answered in b0, so it has no latency";
     assert_eq!((comparison.verdict, comparison.why.as_deref()), (Change::Unknown, Some(why)));
-    let told = text(&comparison);
+    let told = text(&comparison, 100);
     let line = told.lines().find(|line| line.contains("Latency 99%")).expect("it has one");
     let cells: Vec<&str> = line.split_whitespace().collect();
     assert_eq!(cells[2..5], ["9.86ms", "-", "-"], "{line}");

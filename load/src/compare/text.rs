@@ -6,8 +6,8 @@ use crate::rank::{self, FALSE_CLAIMS};
 use crate::report::quantity::{Quantity, Share, plural};
 use crate::report::table::{FigureTable, printable, row};
 
-/// The whole report.
-pub fn text(comparison: &Comparison) -> String {
+/// The whole report, for a terminal of so many columns.
+pub fn text(comparison: &Comparison, columns: usize) -> String {
     let mut text = sentence(comparison) + "\n";
     text.extend(comparison.warnings.iter().map(|warning| format!("WARNING: {}\n", printable(warning))));
     let runs = comparison.findings.first().map_or([0; 2], |finding| [finding.a.len(), finding.b.len()]);
@@ -17,7 +17,7 @@ pub fn text(comparison: &Comparison) -> String {
     text + &format!(
         "\n{}\np: how often runs of one kind are as far apart by chance (exact rank test of Mann and Whitney). Only {} is judged, at \
          {FALSE_CLAIMS}; of the other lines one in twenty has so small a p by chance.\n",
-        table.text(0),
+        table.text(0, columns),
         name(comparison.judged)
     )
 }

@@ -26,6 +26,20 @@ pub struct Telling {
 const USERS: [&str; 3] = ["Cookie", "Authorization", "X-Api-Key"];
 
 impl Telling {
+    /// Whether the field says who asks.
+    pub fn is_of_users(&self) -> bool {
+        USERS.into_iter().any(|name| name.eq_ignore_ascii_case(&self.field))
+    }
+
+    /// What is to be known where responses are kept apart by the field although the API does not name it.
+    pub fn kept_apart(&self) -> String {
+        let field = &self.field;
+        format!(
+            "The API answers by {field} and does not say so. Millstream's steps keep such responses apart (proxy_cache_vary unlisted), \
+             as serve --microcache does; any other cache needs \"Vary: {field}\"."
+        )
+    }
+
     /// Why the API's answers are not to be cached as they are: it answers by the field and does not name it in `Vary` (RFC 9110 §12.5.5);
     /// `None`: it does.
     pub fn unnamed(&self, own: &Reply) -> Option<String> {
@@ -41,7 +55,7 @@ impl Telling {
             [] => field.clone(),
             fields => format!("{field} ({} differs)", fields.join(", ")),
         };
-        Some(if USERS.into_iter().any(is) {
+        Some(if self.is_of_users() {
             format!(
                 "The API's answers are personal and not to be cached as they are: it answers each user differently by {by} and \
                  says neither \"Cache-Control: private\" nor \"Vary: {field}\"."

@@ -8,7 +8,7 @@ use super::direct::{self, Known};
 use super::measuring::Bench;
 use super::result::{Climbed, Measure, Round, compare, figures, wrong};
 use super::{trouble, worth};
-use crate::correctness::{How, Keeps};
+use crate::correctness::{How, Keeps, Telling};
 use crate::http2_request::Http2Request;
 use crate::party::Whose;
 use crate::peer::Party;
@@ -65,13 +65,19 @@ pub fn climb(order: &Order, stop: &Stop, live: &mut Live) -> Result<Climbed, Unm
         let rounds = climbed.measures.iter().filter_map(|measure| Some(measure.figures.as_ref()?.rounds));
         climbed.rounds = rounds.min().unwrap_or(0);
     }
-    climbed.personal =
-        known.strangers.iter().filter_map(|(telling, _)| telling.unnamed(&known.own)).collect();
+    let unnamed =
+        known.strangers.iter().filter_map(|(telling, _)| Some((telling, telling.unnamed(&known.own)?)));
+    // Of an API that says nothing of caching, more is told apart than it names.
+    let is_apart = |telling: &Telling| climbed.caching.keeps == Keeps::Silent && !telling.is_of_users();
+    let (apart, personal): (Vec<_>, Vec<_>) = unnamed.partition(|(telling, _)| is_apart(telling));
+    let apart: Vec<String> = apart.iter().map(|(telling, _)| telling.kept_apart()).collect();
+    climbed.personal = personal.into_iter().map(|(_, words)| words).collect();
     climbed.compared = known.standard.how;
     climbed.compared_words.clone_from(&known.standard.words);
     climbed.verdict = worth::sentences(&climbed);
     climbed.verdict.extend(limit(&climbed, &known));
     climbed.notes = notes(&climbed, &known);
+    climbed.notes.extend(apart);
     Ok(climbed)
 }
 
@@ -121,7 +127,7 @@ fn begin<'a>(order: &'a Order, stop: &'a Stop, live: &'a mut Live) -> Result<Ben
 
 /// A measure without its figures, and why it cannot be measured.
 fn unmeasured((step, party): Pair, known: &Known) -> Measure {
-    let can = party.map_or(Ok(None), |party| party.can(step));
+    let can = party.map_or(Ok(None), |party| party.can(step, known.target.tls.is_some()));
     let http2 = step.has(Fact::Http2).then(|| Http2Request::of(&known.target.request, true).err()).flatten();
     let http2 = http2.map(|why| format!("is not asked: the request is none of HTTP/2, because {why}"));
     Measure {

@@ -59,12 +59,6 @@ pub(super) struct Known {
 /// # Errors
 /// One sentence: it is not there, answers with an error, or cannot be put behind a proxy. Or the user wants to stop.
 pub(super) fn know(mut target: Target, ask: &Ask, may: Permission, stop: &Stop) -> Result<Known, Unmeasured> {
-    if target.tls.is_some() {
-        return Err(Unmeasured::Because(format!(
-            "\"{}\": the proxies of the ladder speak plain HTTP to the API; give the address where it does",
-            ask.url
-        )));
-    }
     let own = once_unless(stop, &target, PATIENCE)??;
     // RFC 8305 §5: an address that refuses is passed over, by the load and by the proxies as well.
     target.addresses = vec![own.address];

@@ -12,8 +12,10 @@ use crate::peer::{Party, Reached};
 use crate::plan::{Plan, Target, Way};
 use crate::probe::{Reply, once_unless};
 use crate::progress::Live;
-use crate::step::{Fact, Step, StepSetting};
+use crate::step::{Fact, SecureOrigin, Step, StepSetting};
 use crate::stop::Stop;
+use crate::stream::absolute_authorities;
+use crate::target::Url;
 use crate::unmeasured::Unmeasured;
 use crate::verdict::Once;
 use rcgen::{CertifiedKey, KeyPair};
@@ -71,9 +73,17 @@ impl Bench<'_> {
         let Some(party) = self.order.parties.iter().find(|(party, _)| Some(*party) == measure.party) else {
             return self.load(step, self.known.target.clone(), None).map(Some);
         };
+        let url = Url::parse(&self.climbed.url).map_err(str::to_owned)?;
+        let authorities = self.known.target.tls.as_ref().map(|_| absolute_authorities()).transpose()?;
+        let secure = authorities.as_deref().map(|authorities| SecureOrigin {
+            name: &url.host,
+            host: &url.authority,
+            authorities,
+        });
         let setting = StepSetting {
             port: 0,
             origin: &self.known.own.address.to_string(),
+            secure,
             fallback: self.climbed.fallback.as_deref(),
             puts_aside: self.known.outlives_micro(),
         };

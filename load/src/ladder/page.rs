@@ -34,6 +34,7 @@ pub fn page(climbed: &Climbed) -> Page {
         ),
         warnings: climbed.cut_short.map(|cut| cut.words()).into_iter().chain(simulated).collect(),
         answer: answer.to_vec(),
+        commands: Vec::new(),
         verdict: verdict.to_vec(),
         rows,
         tables: vec![figures(climbed), what(climbed)],

@@ -117,7 +117,8 @@ fn a_rate_is_the_median_of_the_rounds_and_tells_its_spread() {
 #[test]
 fn a_99th_percentile_is_told_where_a_round_has_a_hundred_answers() {
     // A round is two seconds long.
-    let text = page(&climbed(vec![measure(Step::Alone, None, &[49; 4]), own(Step::Lock, &[50; 4])])).text();
+    let text =
+        page(&climbed(vec![measure(Step::Alone, None, &[49; 4]), own(Step::Lock, &[50; 4])])).text(100);
     let p99 = |title: &str| {
         let row = text.lines().find(|line| line.starts_with(title)).unwrap_or_default().to_owned();
         let place = text.lines().find_map(|line| line.starts_with("step").then(|| line.find("p99"))?)?;
@@ -169,7 +170,7 @@ fn a_step_with_a_wrong_answer_has_no_factor_and_the_reason_is_told() {
     assert!(words.contains("is not counted: ") && words.contains("2 answers with another body"), "{words}");
     assert!(!words.contains("1,000"), "its rate wins nothing: {words}");
     climbed.verdict = worth::sentences(&climbed);
-    let text = page(&climbed).text();
+    let text = page(&climbed).text(100);
     assert!(text.lines().any(|line| line.starts_with("lock") && line.contains("wrong")), "{text}");
 }
 
@@ -211,7 +212,7 @@ fn fewer_rounds_than_four_show_figures_and_claim_nothing() {
         ]);
         climbed.rounds = rounds as u32;
         climbed.verdict = worth::sentences(&climbed);
-        let text = page(&climbed).text();
+        let text = page(&climbed).text(100);
         let says = format!("Too few rounds to tell which step is faster: {rounds} measured, 4 are needed");
         assert!(text.starts_with(&says), "{text}");
         assert!(text.contains("4,000") && text.contains("×40"), "{text}");
@@ -383,7 +384,7 @@ fn what_the_configuration_has_is_marked_and_the_answer_is_the_best_beyond_it() {
     let has = vec![Step::Proxied, Step::KeepAlive, Step::Microcache];
     climbed.running = Some(Running { file: "nginx.conf".into(), has, at: Step::Microcache });
     climbed.verdict = worth::sentences(&climbed);
-    let text = page(&climbed).text();
+    let text = page(&climbed).text(100);
     let first = "Use \"in memory\": 9,000 requests/s, 1.8 times the 5,000 requests/s of \"microcache 1 s\". You are here: \"microcache 1 s\", without \"compression, log off\".";
     assert_eq!(climbed.verdict[0], first);
     assert!(
@@ -489,7 +490,7 @@ fn an_api_that_forbids_caching_is_told_so_first() {
 fn what_a_party_cannot_do_is_a_line_of_the_table() {
     let mut nobody = measure(Step::Tls, Some(Party::Varnish), &[]);
     nobody.cannot = Some("speaks no TLS itself".into());
-    let text = page(&climbed(vec![measure(Step::Alone, None, &[100]), nobody])).text();
+    let text = page(&climbed(vec![measure(Step::Alone, None, &[100]), nobody])).text(100);
     assert!(text.contains("cannot: varnish speaks no TLS itself"), "{text}");
 }
 
@@ -519,7 +520,7 @@ fn every_round_has_all_steps_in_an_order_by_chance_that_its_seed_repeats() {
 #[test]
 fn the_default_ladder_stays_within_two_minutes_and_others_are_given_four_rounds() {
     let wish = Wish { rounds: None, each: None, limit: Duration::from_secs(105), seed: 1 };
-    let is_able = |(step, party): &Pair| party.is_none_or(|party| party.can(*step).is_ok());
+    let is_able = |(step, party): &Pair| party.is_none_or(|party| party.can(*step, false).is_ok());
     for (parties, queue, rounds, most) in [(1, 0, 6, 105), (1, 1, 5, 105), (2, 0, 4, 120), (4, 0, 4, 215)] {
         for fallback in [None, Some("1s"), Some("1d")] {
             let around = Around { before: Duration::from_millis(120), queue: Duration::from_secs(queue) };
@@ -612,7 +613,7 @@ fn http_2_is_compared_with_tls_alone_and_its_breadth_is_told() {
         ]);
         climbed.rounds = rounds;
         climbed.verdict = worth::sentences(&climbed);
-        (climbed.verdict.join("\n"), page(&climbed).text(), page(&climbed).subtitle)
+        (climbed.verdict.join("\n"), page(&climbed).text(100), page(&climbed).subtitle)
     };
     let (said, text, subtitle) = words(&six(2000, 1), 6);
     let sentence = "HTTP/2 with Millstream gives 2 times as many requests/s as \"over TLS\", for 4.0 µs of the proxy's CPU per request instead of 10.0. The load itself took 2.0 µs instead of 5.0";
@@ -680,7 +681,7 @@ fn a_ladder_that_was_cut_short_says_so_and_compares_nothing_with_nothing() {
         climbed(vec![measure(Step::Alone, None, &[100]), Measure { figures: None, ..own(Step::Quiet, &[]) }]);
     climbed.cut_short = Some(CutShort { measured: 1, of: 6 });
     climbed.verdict = worth::sentences(&climbed);
-    let text = page(&climbed).text();
+    let text = page(&climbed).text(100);
     for says in ["Stopped after 1 of 6 measurements", "not measured millstream", "Only \"the API alone\""] {
         assert!(text.contains(says), "no \"{says}\" in:\n{text}");
     }

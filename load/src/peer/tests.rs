@@ -2,8 +2,13 @@
 
 use super::*;
 
-const SETTING: StepSetting<'static> =
-    StepSetting { port: 8081, origin: "127.0.0.1:8000", fallback: Some("1m"), puts_aside: false };
+const SETTING: StepSetting<'static> = StepSetting {
+    port: 8081,
+    origin: "127.0.0.1:8000",
+    secure: None,
+    fallback: Some("1m"),
+    puts_aside: false,
+};
 
 fn file(party: Party, step: Step) -> String {
     launch(party, step, &SETTING, Path::new("/run/x")).expect("it can").text
@@ -22,7 +27,7 @@ fn the_program_itself_and_nginx_can_do_every_step_with_a_proxy() {
 #[test]
 fn what_a_peer_cannot_do_it_says() {
     let cannot = |party: Party| -> Vec<&str> {
-        let refused = |step: Step| party.can(step).is_err();
+        let refused = |step: Step| party.can(step, false).is_err();
         Step::ALL.into_iter().skip(1).filter(|step| refused(*step)).map(Step::name).collect()
     };
     assert_eq!(cannot(Party::Haproxy), ["lock", "log"]);
@@ -62,6 +67,35 @@ fn varnish_gets_host_and_port_apart() {
     let text = launch(Party::Varnish, Step::Proxied, &setting, Path::new("/")).expect("it can").text;
     assert!(text.contains(".host = \"::1\";") && text.contains(".port = \"8000\";"));
     assert!(text.contains("Connection = \"close\""));
+}
+
+#[test]
+fn an_api_that_speaks_tls_is_verified_by_its_name_and_asked_under_it() {
+    let secure =
+        SecureOrigin { name: "a.example", host: "a.example:8443", authorities: Path::new("/ca.pem") };
+    let setting = StepSetting { origin: "127.0.0.1:8443", secure: Some(secure), ..SETTING };
+    let text =
+        |party: Party| launch(party, Step::Memory, &setting, Path::new("/run/x")).map(|launch| launch.text);
+    for party in [Party::Millstream, Party::Nginx] {
+        let text = text(party).expect("it can");
+        for line in [
+            "server 127.0.0.1:8443;",
+            "proxy_pass https://api;",
+            "proxy_ssl_name a.example;",
+            "proxy_ssl_verify on;",
+            "proxy_ssl_trusted_certificate /ca.pem;",
+            "proxy_set_header Host a.example:8443;",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+    }
+    let haproxy = text(Party::Haproxy).expect("it can");
+    assert!(
+        haproxy.contains("ssl verify required ca-file /ca.pem sni str(a.example) verifyhost a.example"),
+        "{haproxy}"
+    );
+    assert_eq!(text(Party::Varnish), Err("speaks no TLS to the API"));
+    assert!(!file(Party::Nginx, Step::Memory).contains("ssl_verify"));
 }
 
 #[test]

@@ -110,7 +110,11 @@ pub(super) fn facts(outcome: &Outcome) -> Vec<Named> {
 
 fn counted(outcome: &Outcome) -> MaybeFacts<3> {
     let counts = &outcome.counts;
-    let (answers, requests) = (plural(counts.answers, "answer"), plural(counts.requests, "request"));
+    let (whole, requests) = (plural(counts.whole(), "response"), plural(counts.requests, "request"));
+    let expected = match counts.whole() == counts.answers {
+        true => String::new(),
+        false => format!(", {} of them as expected,", Count(counts.answers)),
+    };
     let [unfinished, due] = [counts.unfinished, outcome.due()].map(Count);
     let (under_way, took) = (under_way(outcome), seconds(outcome.seconds));
     let [read, bodies, written] =
@@ -121,7 +125,7 @@ fn counted(outcome: &Outcome) -> MaybeFacts<3> {
         "{unfinished} of {due} requests due ({share}) had no answer at the end; each counts in the latency with its wait so far"
     );
     [
-        (true, "Requests", format!("{answers} to {requests}{under_way} in {took}")),
+        (true, "Requests", format!("{whole}{expected} to {requests}{under_way} in {took}")),
         (
             true,
             "Bytes",
@@ -277,7 +281,15 @@ pub(crate) fn doubts(outcome: &Outcome) -> Vec<Named> {
         plural(counts.unfinished, "request")
     );
     let early = "the run was ended early; all figures are of the time until then".to_owned();
-    let many = format!("{} of the requests failed; the figures are of what was left", Share(errors));
+    let left = match (counts.answers, counts.errors.status) {
+        (0, 0) => String::new(),
+        (0, _) => {
+            let statuses: Vec<String> = counts.statuses.keys().map(u16::to_string).collect();
+            format!(". To measure these responses, expect them: --status {}", statuses.join(","))
+        }
+        _ => "; the figures are of what was left".to_owned(),
+    };
+    let many = format!("{} of the requests failed{left}", Share(errors));
     let others = those_that_are([
         (outcome.mode == Mode::Closed && counts.unfinished > 0, "UNFINISHED", waiting),
         (outcome.interrupted, "INTERRUPTED", early),
@@ -317,9 +329,30 @@ pub(super) fn answer(outcome: &Outcome) -> String {
     let is_floor = outcome.generator.limits.is_some() && outcome.mode == Mode::Closed;
     let at_least = if is_floor { "At least " } else { "" };
     match outcome.counts.answers {
-        0 => format!("No answers in {}", seconds(outcome.seconds)),
+        0 => none(outcome),
         _ => format!("{at_least}{} requests/s{shown}", Number(outcome.rate())),
     }
+}
+
+/// The answer where nothing was as expected: what came instead, and how many of it.
+fn none(outcome: &Outcome) -> String {
+    let (counts, time) = (&outcome.counts, seconds(outcome.seconds));
+    let whole = counts.whole();
+    if whole == 0 {
+        return format!("No response in {time}");
+    }
+    let by_status: Vec<String> = match counts.statuses.iter().collect::<Vec<_>>()[..] {
+        [(status, _)] => vec![status.to_string()],
+        ref several => {
+            several.iter().map(|(status, count)| format!("{status} ({})", Count(**count))).collect()
+        }
+    };
+    let rate = Number(outcome.per_second(whole));
+    format!(
+        "No response as expected in {time}: {} with status {}, {rate} a second",
+        plural(whole, "response"),
+        by_status.join(", ")
+    )
 }
 
 /// What was done: at what, when, how long and in which loop.

@@ -4,7 +4,6 @@
 //! figures: a step that gains nothing must look like it, and a wrong answer has no length.
 
 use super::page::{escape, figure, page, paragraphs, section, warning};
-use super::paragraph::wrapped;
 use super::table::FigureTable;
 
 /// What is shown.
@@ -18,6 +17,8 @@ pub struct Page {
     pub warnings: Vec<String>,
     /// What it comes to, a paragraph each.
     pub answer: Vec<String>,
+    /// Commands by which the reader has what the answer recommends.
+    pub commands: Vec<String>,
     /// How that is known and what else it means, a paragraph each.
     pub verdict: Vec<String>,
     /// The picture: from the first to the last.
@@ -54,13 +55,16 @@ pub struct Bar {
 const CLASSES: [&str; 5] = ["first", "second", "third", "fourth", "other"];
 
 impl Page {
-    /// For a terminal: the answer first, then the figures, then the reasons.
-    pub fn text(&self) -> String {
-        let lines = |texts: &[String]| texts.iter().map(|text| wrapped(text)).collect::<String>();
+    /// For a terminal of so many columns: the answer first and how to have it, then the figures, then the reasons. Paragraphs are one
+    /// line each.
+    pub fn text(&self, columns: usize) -> String {
+        let lines = |texts: &[String]| texts.iter().map(|text| format!("{text}\n")).collect::<String>();
+        let commands: String = self.commands.iter().map(|command| format!("    {command}\n")).collect();
         let parts = [
             lines(&self.answer) + &lines(&self.warnings),
-            wrapped(&self.title) + &wrapped(&self.subtitle),
-            self.tables.first().map_or_else(String::new, |table| table.text(0)),
+            if commands.is_empty() { commands } else { format!("To have it:\n\n{commands}") },
+            format!("{}\n{}\n", self.title, self.subtitle),
+            self.tables.first().map_or_else(String::new, |table| table.text(0, columns)),
             lines(&self.verdict),
             lines(&self.notes),
         ];

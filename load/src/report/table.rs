@@ -3,6 +3,10 @@
 use super::page::escape;
 use millstream_net::terminal;
 use std::iter;
+use std::ops::Range;
+
+/// Words at the end of a row have so many columns at least.
+const NARROWEST: usize = 24;
 
 /// A table whose first column names its rows.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,9 +46,10 @@ impl FigureTable {
         column == 0 || self.words.contains(&column)
     }
 
-    /// For a terminal: the caption above the names, which stand so many blanks further to the right than it. Each column is as wide as its
-    /// widest cell and two blanks apart. Nothing without rows.
-    pub fn text(&self, indent: usize) -> String {
+    /// For a terminal of so many columns: the caption above the names, which stand so many blanks further to the right than it. Each
+    /// column is as wide as its widest cell and two blanks apart. What is too wide is told in several blocks, each with the names of
+    /// its rows; words at the end of a row are folded. Nothing without rows.
+    pub fn text(&self, indent: usize, columns: usize) -> String {
         if self.rows.is_empty() {
             return String::new();
         }
@@ -55,22 +60,84 @@ impl FigureTable {
             cells[0].insert_str(0, &blanks.repeat(2));
             cells
         }));
-        let columns = self.head.len() + 1;
+        let count = self.head.len() + 1;
         let length = |line: &Vec<String>, column: usize| {
             // The words that a shorter row ends with are as long as they like.
-            let is_cell = line.len() == columns || column + 1 < line.len();
+            let is_cell = line.len() == count || column + 1 < line.len();
             line.get(column).filter(|_| is_cell).map_or(0, |cell| cell.chars().count())
         };
         let width = |column: usize| lines.iter().map(|line| length(line, column)).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        let cell = |(column, (cell, &width)): (usize, (&String, &usize))| {
-            if self.is_words(column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        let mut widths: Vec<usize> = (0..count).map(width).collect();
+        // A longer name has a line of its own.
+        if widths.iter().sum::<usize>() + 2 * (count - 1) > columns {
+            widths[0] = widths[0].min(columns / 2);
+        }
+        let keys = self.keys();
+        let blocks = self.blocks(&widths, keys, columns);
+        let in_block = |block: &Range<usize>| {
+            let is_first = block.start == keys;
+            let told = lines.iter().filter(|line| is_first || line.len() > block.start);
+            told.map(|line| self.line(line, &widths, keys, block.clone(), columns)).collect::<String>()
         };
-        let line = |line: &Vec<String>| {
-            let cells: Vec<String> = line.iter().zip(&widths).enumerate().map(cell).collect();
-            format!("{}\n", cells.join("  ").trim_end())
-        };
-        lines.iter().map(line).collect()
+        blocks.iter().map(in_block).collect()
+    }
+
+    /// So many columns, the first included, say what a row is.
+    fn keys(&self) -> usize {
+        let words = (1..=self.head.len()).take_while(|column| self.words.contains(column)).count();
+        if words < self.head.len() { 1 + words } else { 1 }
+    }
+
+    /// The columns behind the keys, as many at once as there is room for.
+    fn blocks(&self, widths: &[usize], keys: usize, columns: usize) -> Vec<Range<usize>> {
+        let taken = |widths: &[usize]| widths.iter().map(|width| width + 2).sum::<usize>();
+        let (mut blocks, mut start) = (Vec::new(), keys);
+        for column in keys..widths.len() {
+            let is_folded = column + 1 == widths.len() && self.is_words(column);
+            let last = if is_folded { widths[column].min(NARROWEST) } else { widths[column] };
+            if column > start && taken(&widths[..keys]) + taken(&widths[start..column]) + last > columns {
+                blocks.push(start..column);
+                start = column;
+            }
+        }
+        blocks.push(start..widths.len());
+        blocks
+    }
+
+    /// What a block has of a row.
+    fn line(
+        &self,
+        cells: &[String],
+        widths: &[usize],
+        keys: usize,
+        block: Range<usize>,
+        columns: usize,
+    ) -> String {
+        let (mut out, mut place) = (String::new(), 0);
+        let shown = (0..keys).chain(block).filter(|column| *column < cells.len());
+        for column in shown {
+            let (cell, width) = (&cells[column], widths[column]);
+            if column > 0 {
+                out.push_str("  ");
+                place += 2;
+            }
+            let is_end = column + 1 == cells.len() && column > 0;
+            if is_end && (cells.len() < widths.len() || self.is_words(column)) {
+                let room = columns.saturating_sub(place).max(NARROWEST);
+                let folded = terminal::words(cell, room);
+                out += &folded.join(&format!("\n{:place$}", ""));
+            } else if self.is_words(column) {
+                out += &format!("{cell:<width$}");
+            } else {
+                out += &format!("{cell:>width$}");
+            }
+            place += width;
+            if column == 0 && cell.chars().count() > width {
+                out += &format!("\n{:width$}", "");
+            }
+        }
+        out.truncate(out.trim_end().len());
+        out + "\n"
     }
 
     /// For a page. Nothing without rows.
@@ -114,6 +181,37 @@ mod tests {
     fn a_column_is_as_wide_as_its_widest_cell_and_a_short_row_ends_as_it_likes() {
         let rows = vec![row("one", ["we", "7"]), row("two", ["cannot: they do not"])];
         let table = FigureTable { caption: "step".to_owned(), head: vec!["by", "rate"], rows, words: &[1] };
-        assert_eq!(table.text(0), "step  by  rate\none   we     7\ntwo   cannot: they do not\n");
+        assert_eq!(table.text(0, 80), "step  by  rate\none   we     7\ntwo   cannot: they do not\n");
+    }
+
+    #[test]
+    fn what_a_terminal_has_no_room_for_stands_in_further_blocks_with_the_names_of_their_rows() {
+        let rows = vec![row("the first", ["we", "1", "22,222", "3"]), row("second", ["cannot: they do not"])];
+        let table = FigureTable {
+            caption: "step".to_owned(),
+            head: vec!["by", "a", "bbbbbb", "c"],
+            rows,
+            words: &[1],
+        };
+        assert_eq!(
+            table.text(0, 24),
+            "step       by  a  bbbbbb\nthe first  we  1  22,222\nsecond     cannot: they do not\n\
+             step       by  c\nthe first  we  3\n"
+        );
+        let words = vec![row("status", ["7", "the answer has a status that was not expected"])];
+        let table =
+            FigureTable { caption: "kind".to_owned(), head: vec!["n", "meaning"], rows: words, words: &[2] };
+        assert_eq!(
+            table.text(0, 40),
+            "kind    n  meaning\nstatus  7  the answer has a status that\n           was not expected\n"
+        );
+        let url = "http://127.0.0.1:8000/a/very/long/path";
+        let table = FigureTable {
+            caption: "URL".to_owned(),
+            head: vec!["n"],
+            rows: vec![row(url, ["7"])],
+            words: &[],
+        };
+        assert_eq!(table.text(0, 40), format!("URL                   n\n{url}\n                      7\n"));
     }
 }

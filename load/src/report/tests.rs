@@ -54,6 +54,7 @@ fn ladder() -> Page {
         subtitle: "10 steps, 3 rounds of 2s each, interleaved; 200 connections, closed loop; medians.".to_owned(),
         warnings: vec!["The origin is simulated: an embedded API with a pool of workers.".to_owned()],
         rows,
+        commands: Vec::new(),
         tables: vec![
             FigureTable {
                 caption: "What each step brings".to_owned(),

@@ -3,7 +3,6 @@
 //!
 //! Plain text, no colours: it is pasted into tickets. Next: `run` for what is said.
 
-use super::paragraph::wrapped;
 use super::quantity::{Bytes, Count, Quantity, plural};
 use super::table::printable;
 use super::{figures, run};
@@ -49,31 +48,37 @@ fn warm_up(plan: &Plan) -> String {
     format!("the first {warm_up} are a warm-up and not counted (--warm-up 0 counts all)")
 }
 
-/// What a run came to: the answer first, and what keeps it from being a result.
-pub fn results(outcome: &Outcome) -> String {
+/// What a run came to: the answer first, and what keeps it from being a result. Tables have at most so many `columns`.
+pub fn results(outcome: &Outcome, columns: usize) -> String {
     let mut text = run::answer(outcome);
     for (name, why) in run::remarks(outcome) {
         text += if text.ends_with('.') { " " } else { ". " };
         text += &format!("{name}: {}", printable(&why));
     }
     text.push('\n');
-    text += &figures::statistics(outcome).text(2);
-    text += &figures::percentiles(outcome).text(2);
+    text += &figures::statistics(outcome).text(2, columns);
+    text += &figures::percentiles(outcome).text(2, columns);
     text.extend(
         run::facts(outcome).into_iter().map(|(name, words)| format!("  {name}: {}\n", printable(&words))),
     );
     for table in [figures::errors(outcome), figures::stages(outcome), figures::by_url(outcome, URL_LINES)] {
-        text += &table.text(2);
+        text += &table.text(2, columns);
     }
     let transfer = Bytes(outcome.per_second(outcome.counts.bytes_read)).to_string();
-    text += &format!("Requests/sec: {:>10.2}\nTransfer/sec: {transfer:>10}\n", outcome.rate());
-    text.extend(outcome.limit.iter().map(|limit| wrapped(&printable(limit))));
+    let whole = outcome.per_second(outcome.counts.whole());
+    // As wrk counts; an error's response is one, too.
+    let expected = match outcome.counts.whole() == outcome.counts.answers {
+        true => String::new(),
+        false => format!(" ({:.2} as expected)", outcome.rate()),
+    };
+    text += &format!("Requests/sec: {whole:>10.2}{expected}\nTransfer/sec: {transfer:>10}\n");
+    text.extend(outcome.limit.iter().map(|limit| printable(limit) + "\n"));
     text
 }
 
 /// The same of a run that was not announced by [`running`].
-pub fn report(outcome: &Outcome) -> String {
-    wrapped(&printable(&run::subject(outcome))) + &results(outcome)
+pub fn report(outcome: &Outcome, columns: usize) -> String {
+    printable(&run::subject(outcome)) + "\n" + &results(outcome, columns)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use millstream_conf::diagnostics::Severity;
 use std::path::Path;
 
 fn setting() -> StepSetting<'static> {
-    StepSetting { port: 8080, origin: "127.0.0.1:8000", fallback: None, puts_aside: false }
+    StepSetting { port: 8080, origin: "127.0.0.1:8000", secure: None, fallback: None, puts_aside: false }
 }
 
 fn text(step: Step, party: Party, setting: &StepSetting<'_>) -> Option<String> {

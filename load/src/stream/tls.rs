@@ -35,11 +35,28 @@ pub fn client_configuration(verify: bool, http2: bool) -> Result<Arc<ClientConfi
     Ok(Arc::new(configuration))
 }
 
-fn trusted(provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, PlanError> {
+/// The same file with its whole path, for a program that is started elsewhere.
+///
+/// # Errors
+/// There is none.
+pub fn absolute_authorities() -> Result<PathBuf, PlanError> {
+    let file = authorities()?;
+    std::path::absolute(&file).map_err(|error| PlanError(format!("{}: {error}", file.display())))
+}
+
+/// The file of the authorities that are trusted: what `SSL_CERT_FILE` names, or the system's.
+///
+/// # Errors
+/// There is none.
+fn authorities() -> Result<PathBuf, PlanError> {
     let named = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
     let none = "no list of trusted certificates was found: name one in SSL_CERT_FILE";
     let file = named.or_else(|| system_authorities().map(PathBuf::from));
-    let file = file.ok_or_else(|| PlanError(none.to_owned()))?;
+    file.ok_or_else(|| PlanError(none.to_owned()))
+}
+
+fn trusted(provider: &Arc<CryptoProvider>) -> Result<Arc<WebPkiServerVerifier>, PlanError> {
+    let file = authorities()?;
     let unreadable = |error: &dyn fmt::Display| PlanError(format!("{}: {error}", file.display()));
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(&file).map_err(|error| unreadable(&error))? {

@@ -1,6 +1,6 @@
 //! `millstream bench`: what it measures, and that every wrong use ends in one sentence and its exit status.
 
-use crate::{bench, compare, in_one_line};
+use crate::{bench, compare, in_one_line, millstream};
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
@@ -104,7 +104,14 @@ fn every_answer_an_error_has_a_status_of_its_own() {
     let url = format!("http://{}/", origin.address());
     let (status, told, complained) = bench(&["-n", "20", "-c", "2", &url]);
     assert_eq!(status, 2, "{complained}");
-    assert!(told.contains("Requests/sec"), "{told}");
+    assert!(
+        told.contains("No response as expected in ") && told.contains("20 responses with status 500, "),
+        "{told}"
+    );
+    assert!(told.contains("--status 500") && !told.contains("UNFINISHED"), "{told}");
+    let rate = told.lines().find_map(|line| line.strip_prefix("Requests/sec:")).expect("a rate").trim();
+    let (all, expected) = rate.split_once(' ').expect("both rates");
+    assert!(all.parse::<f64>().is_ok_and(|all| all > 1.0) && expected == "(0.00 as expected)", "{rate}");
     let last = complained.lines().last().unwrap_or_default();
     assert!(last.contains("every answer was an error: status 500 20 times"), "{complained}");
     let (status, _, complained) = bench(&["-n", "20", "-c", "2", "--status", "500", &url]);
@@ -170,6 +177,42 @@ fn a_body_without_an_end_and_silence_end_the_command() {
 }
 
 #[test]
+fn who_waits_for_the_first_response_is_told_so() {
+    // A response that goes on: a stream of events, as a client would follow it for hours.
+    let origin = Origin::start(|_| {
+        let mut steps = vec![Step::Send(b"HTTP/1.1 200 OK\r\n\r\n".to_vec())];
+        (0..60).for_each(|_| {
+            steps.extend([Step::Pause(Duration::from_millis(500)), Step::Send(b"data: x\n\n".to_vec())])
+        });
+        steps
+    });
+    let url = format!("http://{}/", origin.address());
+    let (status, told, complained) = bench(&["-d", "1s", "--timeout", "3s", &url]);
+    assert_eq!((status, told.as_str()), (1, ""), "{complained}");
+    let waiting = complained.lines().next().unwrap_or_default();
+    assert!(waiting.contains("waiting for the end of the first response, up to 3s"), "{complained}");
+    assert_eq!(complained.lines().count(), 2, "then why there is none: {complained}");
+}
+
+#[test]
+fn a_report_is_as_wide_as_the_terminal() {
+    let origin = Origin::fixed(404, &[], b"");
+    let url = format!("http://{}/", origin.address());
+    for (columns, most) in [(Some("60"), 60), (None, 80), (Some("200"), 200)] {
+        let mut command = millstream();
+        command.args(["bench", "-n", "20", "-c", "2", &url]).env_remove("COLUMNS");
+        command.envs(columns.map(|columns| ("COLUMNS", columns)));
+        let output = command.stdin(Stdio::null()).output().expect("the binary runs");
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let longest = told.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        assert!(
+            longest <= most && (columns != Some("200") || longest > 100),
+            "{columns:?}: {longest}\n{told}"
+        );
+    }
+}
+
+#[test]
 fn plain_http_to_a_tls_port_is_told_as_such() {
     let prefix = Prefix::with_certificate("localhost");
     let site = "error_log @DIR@/error.log; pid @DIR@/nginx.pid; events {} http { access_log off;
@@ -227,7 +270,7 @@ fn what_a_server_did_not_answer_in_time_is_told_and_so_is_an_early_end() {
     let prefix = Prefix::new();
     let json = prefix.join("run.json");
     let mut running = Running::start(
-        Command::new(binary())
+        millstream()
             .args([
                 "bench",
                 "-q",
@@ -251,7 +294,7 @@ fn what_a_server_did_not_answer_in_time_is_told_and_so_is_an_early_end() {
     wait::until("the server stands still", || origin.count() > 22);
     running.signal(Signal::INT);
     let status = running.wait(Duration::from_secs(30)).expect("it ends");
-    assert_eq!(status.code(), Some(0), "twenty were answered");
+    assert_eq!(status.code(), Some(130), "it was stopped");
     let told = prefix.read("told");
     for words in ["INTERRUPTED", "NOT REACHED: 200 requests/s were asked for", "Unfinished: ", "Errors: none"]
     {
@@ -274,18 +317,22 @@ fn a_search_that_ctrl_c_ends_tells_what_had_held_until_then() {
     let json = prefix.join("run.json");
     // Twenty errors of a hundred are allowed for, so that a busy machine has a rate that holds.
     let mut running = Running::start(
-        Command::new(binary())
-            .args(["bench", "-q", "--find-max", "-d", "300ms", "--errors", "20%", "--json"])
+        millstream()
+            .args(["bench", "--find-max", "-d", "300ms", "--errors", "20%", "--json"])
             .arg(&json)
             .arg(format!("http://{}/", origin.address()))
-            .stdout(std::fs::File::create(prefix.join("told")).expect("its folder is there")),
+            .stdout(std::fs::File::create(prefix.join("told")).expect("its folder is there"))
+            .stderr(std::fs::File::create(prefix.join("progress")).expect("its folder is there")),
     )
     .expect("the binary runs");
-    wait::until("a rate held", || prefix.read("told").contains("  held  "));
+    wait::until("a rate held", || prefix.read("progress").contains("  held  "));
     running.signal(Signal::INT);
     let status = running.wait(Duration::from_secs(30)).expect("it ends");
     let told = prefix.read("told");
-    assert_eq!(status.code(), Some(0), "{told}");
+    assert_eq!(status.code(), Some(130), "{told}");
+    let first = told.lines().next().unwrap_or_default();
+    assert!(first.contains(" requests/s held in "), "the result comes first: {told}");
+    assert!(told.lines().count() < 60, "{told}");
     assert!(told.contains("which is not confirmed: the search was stopped"), "{told}");
     assert!(told.contains("Requests/sec"), "the best trial's figures: {told}");
     let run: serde_json::Value = serde_json::from_str(&prefix.read("run.json")).expect("it is JSON");
@@ -397,7 +444,7 @@ fn an_api_whose_answers_end_late_under_load_is_not_named_as_the_limit() {
 fn a_log_may_come_from_a_pipe_and_nothing_is_read_for_ever() {
     let origin = Origin::fixed(200, &[], b"ok");
     let url = format!("http://{}", origin.address());
-    let mut zcat = Command::new(binary())
+    let mut zcat = millstream()
         .args(["bench", "-q", "-n", "10", "-c", "1", "--log", "-", &url])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -441,7 +488,7 @@ fn figures_that_nobody_could_read_are_an_error() {
     let url = format!("http://{}/", origin.address());
     for json in [&["--json", "-"][..], &[]] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
-        let mut command = Command::new(binary());
+        let mut command = millstream();
         command.args(["bench", "-q", "-n", "4", &url]).args(json).stdout(full).stderr(Stdio::piped());
         let output = command.output().expect("the binary runs");
         let complained = String::from_utf8_lossy(&output.stderr);

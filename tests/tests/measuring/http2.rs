@@ -1,9 +1,9 @@
 //! `millstream bench --http2` against a real server: what is measured, and what a server without HTTP/2 is told.
 
-use crate::bench;
+use crate::{bench, millstream};
 use millstream_tests::origin::Origin;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::{Server, binary};
+use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -89,7 +89,7 @@ fn a_reload_under_load_loses_no_request() {
     let origin = Origin::fixed(200, &[], b"hello");
     let (server, _) = start(&origin);
     let url = format!("http://127.0.0.1:{}/passed", server.port());
-    let mut command = Command::new(binary());
+    let mut command = millstream();
     command.args(["bench", "-q", "--http2", "--json", "-", "-c", "8", "-m", "3", "-d", "2s", &url]);
     let load = command.stdout(Stdio::piped()).spawn().expect("the binary runs");
     for reached in [500, 1000, 1500] {

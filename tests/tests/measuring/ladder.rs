@@ -1,5 +1,6 @@
 //! `millstream ladder` and `demo`: the steps in front of an API, what is counted, and what is not.
 
+use crate::millstream;
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +9,8 @@ use std::time::{Duration, Instant};
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::{self, Running};
-use millstream_tests::server::{binary, is_nginx};
+use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::signed::SigningAuthority;
 use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -37,7 +39,7 @@ impl Told {
 }
 
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(binary());
+    let mut command = millstream();
     command.args(arguments).stdin(Stdio::null());
     command
 }
@@ -77,7 +79,7 @@ fn a_cacheable_api_climbs_and_its_cached_steps_hardly_reach_it() {
     let origin = slow(&[("Cache-Control", "public, max-age=60")]);
     let told = ladder(&origin, &["--steps", "alone,proxied,keepalive,memory,tls,http2"]);
     assert!(told.output.status.success(), "{}", told.text());
-    assert_eq!(told.json["schema"], "millstream.ladder/1");
+    assert_eq!(told.json["schema"], "millstream.ladder/2");
     assert_eq!(told.times("alone"), Some(1.0));
     for name in ["proxied", "keepalive", "memory", "tls", "http2"] {
         assert_eq!(told.step(name)["wrong"], Value::Null, "{}", told.text());
@@ -190,27 +192,29 @@ fn an_api_that_forbids_caching_is_asked_every_time_and_the_words_say_so() {
 }
 
 #[test]
-fn a_step_that_gives_one_origin_the_cors_fields_of_another_is_never_counted() {
+fn what_serve_keeps_apart_is_right_in_the_microcache_too() {
     if is_nginx() {
         return;
     }
-    // The Origin is echoed and Vary does not say so; bodies are the same.
-    let origin = Origin::start(|request| match request.field("origin") {
-        Some(origin) => answer(200, &[("Access-Control-Allow-Origin", origin)], b"the same"),
-        None => answer(200, &[], b"the same"),
-    });
-    let told = ladder(&origin, &["--steps", "alone,quiet,microcache"]);
-    assert!(told.output.status.success(), "{}", told.text());
-    let wrong = told.step("microcache")["wrong"].as_str().unwrap_or_default();
-    assert!(wrong.contains("somebody else's Access-Control-Allow-Origin"), "{}", told.text());
-    assert_eq!(told.times("microcache"), None, "{}", told.text());
-    assert!(told.times("quiet").is_some(), "without a cache it is right: {}", told.text());
-    let why = "answers by Origin (Access-Control-Allow-Origin differs) and does not say so";
-    let said = told.text().split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        said.contains(why) && !said.contains("Use \"microcache") && !said.contains("To have it"),
-        "{said}"
-    );
+    // What the API answers by and does not name in Vary: the Origin is echoed, bodies are of a tenant or in a language.
+    let cases: [(&str, &[&str]); 3] = [
+        ("Origin", &[]),
+        ("X-Tenant", &["-H", "X-Tenant: a"]),
+        ("Accept-Language", &["-H", "Accept-Language: de"]),
+    ];
+    for (field, more) in cases {
+        let origin = Origin::start(move |request| match (field, request.field(field)) {
+            ("Origin", Some(origin)) => answer(200, &[("Access-Control-Allow-Origin", origin)], b"the same"),
+            (_, value) => answer(200, &[], format!("for {}", value.unwrap_or("everybody")).as_bytes()),
+        });
+        let told = ladder(&origin, &[&["--steps", "alone,quiet,microcache"], more].concat());
+        assert!(told.output.status.success(), "{field}: {}", told.text());
+        assert_eq!(told.step("microcache")["wrong"], Value::Null, "{field}: {}", told.text());
+        assert!(told.times("microcache").is_some(), "{field}: {}", told.text());
+        let said = told.text().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(&format!("answers by {field} and does not say so")), "{said}");
+        assert!(!said.contains("not to be cached as they are"), "{said}");
+    }
 }
 
 #[test]
@@ -434,6 +438,59 @@ fn every_step_is_printed_as_a_configuration_that_the_program_accepts() {
         let said = String::from_utf8_lossy(&tested.stderr).into_owned();
         assert!(tested.status.success() && said.is_empty(), "{step}: {said}");
     }
+}
+
+#[test]
+fn an_api_that_speaks_tls_is_climbed_and_verified() {
+    if is_nginx() {
+        return;
+    }
+    let prefix = Prefix::new();
+    SigningAuthority::new(prefix.path()).issue_with("server", "ec", "extendedKeyUsage=serverAuth\n");
+    let authorities = prefix.join("ca.pem");
+    let site = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {} http { access_log off;
+        server { listen 127.0.0.1:@PORT@; listen 127.0.0.1:@TLSPORT@ ssl; ssl_certificate @DIR@/server.pem;
+        ssl_certificate_key @DIR@/server.key; add_header Cache-Control max-age=60;
+        location / { return 200 \"asked as $http_host\"; } } }";
+    let port = ports::free().to_string();
+    let server = Server::start_in(prefix, site, &[("TLSPORT", &port)]);
+    let (url, file) = (format!("https://localhost:{port}/"), server.prefix().join("ladder.json"));
+    let arguments =
+        ["ladder", &url, "--steps", "alone,keepalive,memory,tls", "--rounds", "1", "-d", "450ms", "-c", "4"];
+    let mut climb = command(&arguments);
+    climb.env("SSL_CERT_FILE", &authorities).arg("--json").arg(&file);
+    let output = climb.output().expect("the binary runs");
+    let json = std::fs::read(&file).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    let told = Told { output, json: json.unwrap_or_default() };
+    assert!(told.output.status.success(), "{}", told.text());
+    for step in ["keepalive", "memory", "tls"] {
+        assert_eq!(told.step(step)["wrong"], Value::Null, "{}", told.text());
+        assert!(told.times(step).is_some(), "{}", told.text());
+    }
+    let untrusted = command(&arguments).env_remove("SSL_CERT_FILE").output().expect("the binary runs");
+    let said = String::from_utf8_lossy(&untrusted.stderr).into_owned();
+    assert!(!untrusted.status.success() && said.contains("is not trusted"), "{said}");
+}
+
+#[test]
+fn a_demo_in_a_folder_that_cannot_be_written_puts_its_picture_elsewhere() {
+    if is_nginx() {
+        return;
+    }
+    let folder = Prefix::new();
+    let told = folder.join("told");
+    let mut demo = command(&["demo"]);
+    demo.current_dir("/proc").env("TMPDIR", folder.path()).stdout(Stdio::null());
+    demo.stderr(std::fs::File::create(&told).expect("its folder is there"));
+    let mut running = Running::start(&mut demo).expect("the binary runs");
+    let place = format!("the chart will be written to {}/", folder.path().display());
+    wait::until("it says where the picture goes", || folder.read("told").contains(&place));
+    running.signal(Signal::INT);
+    let status = running.wait(Duration::from_secs(30)).expect("it ends");
+    assert_eq!(status.code(), Some(130));
+    let output = command(&["demo", "--html", "/proc/a.html"]).output().expect("the binary runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && said.contains("/proc/a.html cannot be written"), "{said}");
 }
 
 #[test]

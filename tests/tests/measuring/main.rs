@@ -15,6 +15,16 @@ mod first_paint;
 use millstream_tests::server::binary;
 use std::process::{Command, Stdio};
 
+/// So wide that no line of a report is broken.
+const WIDE: &str = "10000";
+
+/// The program, in a terminal without an edge.
+fn millstream() -> Command {
+    let mut command = Command::new(binary());
+    command.env("COLUMNS", WIDE);
+    command
+}
+
 /// Its exit status, standard output and standard error.
 type Ended = (i32, String, String);
 
@@ -28,7 +38,7 @@ fn compare(arguments: &[&str]) -> Ended {
 }
 
 fn run(command: &[&str], arguments: &[&str]) -> Ended {
-    let mut command_line = Command::new(binary());
+    let mut command_line = millstream();
     command_line.args(command).args(arguments).stdin(Stdio::null());
     let output = command_line.output().expect("the binary runs");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();

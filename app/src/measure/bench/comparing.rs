@@ -18,7 +18,7 @@ pub fn compare(flags: &Compare) -> Result<ExitCode, End> {
     };
     let mut output = Output::open(flags.json.as_deref(), None)?;
     let comparison = compare::compare(&compare::read(before)?, &compare::read(after)?, flags.by);
-    output.put(&compare::text(&comparison));
+    output.put(&compare::text(&comparison, output.columns()));
     output.write(|| json::write_versioned(COMPARISON, &comparison), String::new)?;
     Ok(ExitCode::from(match comparison.verdict {
         Change::Same => 0,

@@ -7,17 +7,52 @@
 use crate::measure::end::{self, End};
 use millstream_load::plan::{Mode, Plan, Target};
 use millstream_load::probe::{self, ProbeError, Reply};
-use millstream_load::report::quantity::{plural, seconds};
+use millstream_load::report::quantity::{Quantity, plural, seconds};
 use millstream_load::stop::Stop;
 use millstream_load::target;
 use millstream_load::verdict::Once;
 use std::net::SocketAddr;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// What the user ended so early.
 const STOPPED: End = End::Stopped(" before anything was measured");
 /// The longest wait for the answer to the first request; a load may be told to wait longer.
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
+
+/// After so long the user is told what is waited for.
+const NOTICE: Duration = Duration::from_secs(1);
+
+/// Says that the first response is waited for, unless it is dropped before.
+struct Notice(Option<(Sender<()>, JoinHandle<()>)>);
+
+impl Notice {
+    fn after(delay: Duration, timeout: Duration) -> Notice {
+        let (end, is_over) = mpsc::channel::<()>();
+        let told = move || {
+            if is_over.recv_timeout(delay) == Err(RecvTimeoutError::Timeout) {
+                let timeout = Quantity::from(timeout);
+                end::tell(&format!(
+                    "waiting for the end of the first response, up to {timeout} (--timeout); Ctrl-C ends it"
+                ));
+            }
+        };
+        // Where there is no thread for it, the wait is silent.
+        let thread = thread::Builder::new().name("notice".to_owned()).spawn(told);
+        Notice(thread.ok().map(|thread| (end, thread)))
+    }
+}
+
+impl Drop for Notice {
+    fn drop(&mut self) {
+        if let Some((end, thread)) = self.0.take() {
+            drop(end);
+            // It has no panic to tell of.
+            _ = thread.join();
+        }
+    }
+}
 
 /// What single requests took before the load.
 #[derive(Debug, Default)]
@@ -36,6 +71,7 @@ pub(super) struct Single {
 /// Why there is no answer.
 pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Single, End> {
     let mut single = Single::default();
+    let _notice = Notice::after(NOTICE, plan.timeout.min(FIRST_ANSWER));
     let (mut samples, mut changing) = (Vec::new(), 0);
     for places in plan.origins() {
         let asked = if same_body { places.len() } else { 1 };

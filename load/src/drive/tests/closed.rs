@@ -404,7 +404,7 @@ fn connections_that_nobody_answers_are_told() {
     let outcome = outcome_of(&plan);
     assert!(outcome.counts.answers > 0 && outcome.counts.errors.total() == 0, "{:?}", outcome.counts);
     assert_eq!(outcome.counts.silent, 4);
-    assert!(crate::report::text::report(&outcome).contains("4 of 5 connections had no answer"));
+    assert!(crate::report::text::report(&outcome, 100).contains("4 of 5 connections had no answer"));
     assert_eq!(crate::verdict::Run::of(&outcome).connections, 1, "the others are no part of Little's law");
     let served = outcome_of(&Plan { connections: 1, ..plan });
     assert_eq!(served.counts.silent, 0);
@@ -429,7 +429,7 @@ fn requests_that_wait_for_longer_than_any_answer_took_when_a_run_ends_are_in_its
         let outcome = outcome_of(&plan);
         let counts = &outcome.counts;
         assert_eq!((counts.answers, counts.unfinished, counts.silent, counts.errors.total()), (60, 3, 0, 0));
-        let text = crate::report::text::report(&outcome);
+        let text = crate::report::text::report(&outcome, 100);
         assert!(text.contains("UNFINISHED: 3 requests had no answer at the end, after up to 1."), "{text}");
         let bound = crate::threshold::Threshold {
             expression: "max>1s".to_owned(),
@@ -448,7 +448,7 @@ fn the_one_request_that_each_connection_has_on_its_way_when_a_run_ends_is_no_wai
         let address =
             serve(|mut stream| while request(&mut stream).is_some() && stream.write_all(FINE).is_ok() {});
         let outcome = outcome_of(&Plan::closed(target(address), 20, 1, Duration::from_millis(400)));
-        let text = crate::report::text::report(&outcome);
+        let text = crate::report::text::report(&outcome, 100);
         in_time(outcome.counts.unfinished == 0 && !text.contains("UNFINISHED"), text)
     });
 }

@@ -34,7 +34,7 @@ fn waiting_for_a_connection_is_latency_and_no_lag_of_the_generator() {
         assert!(counts.answers <= 40, "{}", counts.answers);
         assert_eq!(counts.answers + counts.unfinished, 80);
         assert!(counts.ran_out, "both connections were taken when the next was due");
-        let told = crate::report::text::results(&outcome);
+        let told = crate::report::text::results(&outcome, 100);
         assert!(
             told.contains("all 2 connections were busy, and they carry ") && told.contains("(-c)"),
             "{told}"

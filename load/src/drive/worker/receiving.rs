@@ -161,14 +161,17 @@ impl<Protocol: Exchange> Worker<Protocol> {
             return;
         }
         self.tally.arrived(answer.status, answer.body);
-        if !target.expect.allows(answer.status) {
-            self.fail(run, sent.due, Some(sent.target), Failure::Status);
-        } else if !answer.is_body_right {
-            self.fail(run, sent.due, Some(sent.target), Failure::Body);
-        } else {
-            self.tally.answered(sent, answer.first_byte, now);
-            self.to_finish = self.to_finish.saturating_sub(1);
-        }
+        let failure = match answer.is_body_right {
+            _ if !target.expect.allows(answer.status) => Failure::Status,
+            false => Failure::Body,
+            true => {
+                self.tally.answered(sent, answer.first_byte, now);
+                self.to_finish = self.to_finish.saturating_sub(1);
+                return;
+            }
+        };
+        self.tally.unexpected(now.saturating_sub(sent.due));
+        self.fail(run, sent.due, Some(sent.target), failure);
     }
 
     /// The request at this place came to nothing good; whether that counts.

@@ -10,31 +10,31 @@ use std::time::Duration;
 
 #[test]
 fn a_closed_loop_reads_like_wrk() {
-    insta::assert_snapshot!(report(&samples::closed()));
+    insta::assert_snapshot!(report(&samples::closed(), 100));
 }
 
 #[test]
 fn an_open_loop_says_what_latency_means_there() {
-    insta::assert_snapshot!(report(&samples::open()));
+    insta::assert_snapshot!(report(&samples::open(), 100));
 }
 
 #[test]
 fn what_a_server_did_not_do_is_said() {
-    insta::assert_snapshot!(report(&samples::killed()));
+    insta::assert_snapshot!(report(&samples::killed(), 100));
 }
 
 #[test]
 fn what_a_late_generator_means_depends_on_the_loop() {
     let mut outcome = samples::open();
     outcome.generator.limits = Some("it sent late.".to_owned());
-    let text = report(&outcome);
+    let text = report(&outcome, 100);
     assert!(
         text.contains("CEILING: it sent late. The latencies include the generator's own delay")
             && !text.contains("floor"),
         "{text}"
     );
     outcome.interrupted = true;
-    let text = report(&outcome);
+    let text = report(&outcome, 100);
     assert!(text.contains("may be shorter. INTERRUPTED: "), "{text}");
 }
 
@@ -69,22 +69,22 @@ fn a_rate_that_was_not_reached_has_its_cause_in_the_first_line() {
         outcome.generator.limits = limits.map(str::to_owned);
         outcome.connections = connections;
         outcome.service.mean = each;
-        let text = results(&outcome);
+        let text = results(&outcome, 100);
         let first = text.lines().next().unwrap_or_default();
         let says = format!(". NOT REACHED: 2,000 requests/s were asked for: {why}");
         assert!(first.contains(&says), "{why}: {first}");
     }
-    assert!(!results(&samples::open()).contains("NOT REACHED"));
+    assert!(!results(&samples::open(), 100).contains("NOT REACHED"));
 }
 
 #[test]
 fn every_kind_of_error_is_named() {
-    insta::assert_snapshot!(report(&samples::failing()));
+    insta::assert_snapshot!(report(&samples::failing(), 100));
 }
 
 #[test]
 fn a_run_without_one_answer_has_no_latency() {
-    insta::assert_snapshot!(report(&samples::nothing()));
+    insta::assert_snapshot!(report(&samples::nothing(), 100));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn percentiles_that_no_answer_lies_beyond_are_left_out_and_the_longest_is_told()
         let mut histogram = crate::histogram::empty();
         (1..=count).for_each(|number| histogram.saturating_record(number * 1_000));
         let few = Latency::of(&histogram);
-        let text = report(&Outcome { latency: few.clone(), first_byte: few, ..samples::closed() });
+        let text = report(&Outcome { latency: few.clone(), first_byte: few, ..samples::closed() }, 100);
         assert!(text.lines().any(|found| found == line), "{line}: {text}");
         let named = text.lines().skip_while(|line| !line.contains("Latency Distribution")).skip(1);
         let named = named.take_while(|line| !line.contains("Requests:"));
@@ -133,7 +133,7 @@ fn a_bound_that_is_not_kept_stands_in_the_first_line() {
     let run = samples::closed();
     let bounds = [p99("p99>1ms", true, 1e3), p99("p99<1ms", false, 1e3), p99("p99>1s", true, 1e6)];
     let run = Outcome { thresholds: bounds.iter().map(|bound| bound.judge(&run)).collect(), ..run };
-    let text = results(&run);
+    let text = results(&run, 100);
     let failed = "FAILED: p99 was 2.05ms (--fail 'p99>1ms')";
     assert_eq!(
         text.lines().next(),
@@ -165,7 +165,7 @@ fn an_open_loop_without_one_rate_is_told_in_words() {
         let text = running(&Plan { mode, schedule: Some(schedule.clone()), ..samples::plan() });
         assert!(text.contains(words), "{text}");
         let schedule = Some(ScheduleOutcome::of(&schedule, &[]));
-        let text = report(&Outcome { schedule, ..samples::open() });
+        let text = report(&Outcome { schedule, ..samples::open() }, 100);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(words), "{text}");
     }
@@ -176,7 +176,7 @@ fn a_url_cannot_command_the_terminal() {
     let mut outcome = samples::closed();
     outcome.urls = vec!["http://a/\x1b]0;x\x07\x1b[2J".to_owned()];
     outcome.generator.limits = Some("\x1b[2J".to_owned());
-    assert!(report(&outcome).chars().all(|letter| letter == '\n' || !letter.is_control()));
+    assert!(report(&outcome, 100).chars().all(|letter| letter == '\n' || !letter.is_control()));
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn a_status_that_was_not_expected_is_named_where_it_is_known() {
         let mut outcome = samples::closed();
         outcome.counts.statuses = statuses.iter().copied().collect();
         outcome.counts.errors.status = status;
-        let text = report(&outcome);
+        let text = report(&outcome, 100);
         let line = text.lines().find(|line| line.ends_with("the answer has a status that was not expected"));
         line.unwrap_or(&text)
             .split_whitespace()
@@ -208,7 +208,7 @@ fn what_had_no_answer_is_the_least_of_a_stage_and_never_the_least_latency() {
         &outcome.slices,
     ));
     let stages = |outcome: &Outcome| {
-        let text = report(outcome);
+        let text = report(outcome, 100);
         let rows = text.lines().skip_while(|line| !line.contains("Longest 99%")).skip(1).take(3);
         rows.map(|row| row.contains("≥ ")).collect::<Vec<_>>()
     };
@@ -219,7 +219,7 @@ fn what_had_no_answer_is_the_least_of_a_stage_and_never_the_least_latency() {
     let mut waiting = crate::histogram::empty();
     waiting.saturating_record(7);
     outcome.latency = Latency::with_unfinished(&waiting, &waiting);
-    let text = report(&outcome);
+    let text = report(&outcome, 100);
     let latency = text.lines().find(|line| line.trim_start().starts_with("Latency  ")).unwrap_or(&text);
     assert!(latency.ends_with(" -"), "no answer, no least: {latency}");
 }
