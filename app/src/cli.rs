@@ -5,6 +5,7 @@
 
 mod value;
 mod files;
+mod foreign;
 mod bound;
 mod bench;
 mod capacity;
@@ -29,6 +30,7 @@ use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use files::{DEFAULT_FILES, DEFAULT_PREFIX, options};
 use millstream_conf::load::Options;
+use millstream_net::terminal;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -115,7 +117,8 @@ const IMAGE_WORDS: [&str; 4] = ["container", "nginx", "nginx-debug", "millstream
     about = "A caching reverse proxy and load balancer that reads nginx.conf",
     disable_version_flag = true,
     args_conflicts_with_subcommands = true,
-    after_help = EXAMPLES
+    after_help = EXAMPLES,
+    term_width = terminal::columns(&std::io::stdout())
 )]
 struct Line {
     #[command(subcommand)]
@@ -340,7 +343,9 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Erro
         return Ok(Command::Container(Box::new(read(line.into_iter())?)));
     }
     let is_bare = arguments.len() <= 1;
-    let line = Line::try_parse_from(verb_first(arguments)).map_err(without_detour)?;
+    let is_bench = arguments.get(1).is_some_and(|verb| verb == "bench");
+    let line =
+        Line::try_parse_from(verb_first(arguments)).map_err(|error| without_detour(error, is_bench))?;
     Ok(match meaning(line) {
         Command::Run(options) if is_bare => {
             let file = options.prefix.join(&options.main_file);
@@ -351,9 +356,12 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Erro
 }
 
 /// An unknown flag without clap's advice to pass it as a value: no URL and no file of ours begins with a hyphen.
-fn without_detour(mut error: clap::Error) -> clap::Error {
+fn without_detour(mut error: clap::Error, is_bench: bool) -> clap::Error {
     if error.kind() == ErrorKind::UnknownArgument {
         error.remove(ContextKind::Suggested);
+        if is_bench {
+            foreign::explain(&mut error);
+        }
     }
     error
 }

@@ -16,9 +16,9 @@ use std::time::Duration;
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "A closed loop (the default, as wrk and ab) sends the next request when the answer is there: the server sets \
-                  the pace.\nAn open loop (--rate, as wrk2) sends when a request is due, and latency counts from then: \
+                  the pace.\nAn open loop (--rate, as wrk2's -R) sends when a request is due, and latency counts from then: \
                   a server that stalls shows it.\n\nExit status: 0 measured, 1 wrong use or nothing could be measured, \
-                  2 every answer was an error, 6 a --fail came true or cannot be judged, 130 stopped before anything was measured; \
+                  2 every answer was an error, 6 a --fail came true or cannot be judged, 130 stopped; \
                   of compare 3 better, 4 worse, 5 cannot be told."
 )]
 pub struct Bench {
@@ -108,7 +108,7 @@ pub struct Load {
     #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
     pub pipeline: u64,
     /// An open loop: so many requests a second, whatever the server does
-    #[arg(long, value_name = "N", value_parser = rate, conflicts_with = "find_max")]
+    #[arg(short = 'R', long, value_name = "N", value_parser = rate, conflicts_with = "find_max")]
     pub rate: Option<f64>,
     /// An open loop in stages, TIME:RATE each: the rate goes in a straight line from that of the stage before, at first from 0, to
     /// RATE (as k6's ramping-arrival-rate); 0s:RATE jumps. Such as 10s:100,30s:1k

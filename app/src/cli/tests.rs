@@ -156,7 +156,7 @@ fn a_wrong_flag_is_told_without_advice_that_leads_nowhere() {
     let said = |line: &str| command(line).expect_err("wrong").to_string();
     let unknown = said("bench --wrong http://a/");
     assert!(unknown.starts_with("error: unexpected argument '--wrong' found\n"), "{unknown}");
-    assert!(!unknown.contains("tip:"), "{unknown}");
+    assert!(!unknown.contains("write "), "{unknown}");
     assert!(said("bench --conections 3 http://a/").contains("'--connections'"));
     let stage = said("bench --stages -1s:5 http://a/");
     assert!(stage.contains("write a time such as 200ms, 30s or 5m"), "{stage}");
@@ -168,4 +168,23 @@ fn a_wrong_flag_is_told_without_advice_that_leads_nowhere() {
 #[test]
 fn every_argument_has_a_name_of_its_own() {
     Line::command().debug_assert();
+}
+
+#[test]
+fn options_of_other_load_generators_are_explained() {
+    for (line, words) in [
+        ("bench -s x.lua http://127.0.0.1:1/", "wrk's scripts are not run"),
+        ("bench --latency http://127.0.0.1:1/", "the percentiles are in every report"),
+        ("bench --script=x.lua http://127.0.0.1:1/", "wrk's scripts are not run"),
+        ("bench -X POST http://127.0.0.1:1/", "write -m METHOD"),
+        ("bench -z 10s http://127.0.0.1:1/", "write -d TIME"),
+    ] {
+        let error = command(line).expect_err("it is no option of ours").to_string();
+        assert!(error.contains(words), "{line}: {error}");
+    }
+    let unknown = command("bench --nonsense http://127.0.0.1:1/").expect_err("unknown").to_string();
+    assert!(!unknown.contains("write "), "{unknown}");
+    assert!(
+        matches!(command("bench -R 100 http://127.0.0.1:1/"), Ok(Command::Bench(bench)) if bench.load.rate == Some(100.0))
+    );
 }
