@@ -142,3 +142,22 @@ fn the_preface_of_http2_where_that_is_not_spoken_is_no_request() {
     assert_eq!(over_http1(&server, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").status, 400);
     assert_eq!(over_http1(&server, "GET / HTTP/2.0\r\nHost: a\r\n\r\n").status, 505);
 }
+
+#[test]
+fn max_headers_counts_the_lines_that_a_client_sends() {
+    let text = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http { access_log off; server { listen 127.0.0.1:@PORT@; http2 on; max_headers 5; return 200 ok; } }";
+    let server = Server::start(text, &[]);
+    for (count, is_taken) in [(5, true), (6, false)] {
+        let lines = "X-A: b\r\n".repeat(count - 1);
+        let got = over_http1(&server, &format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n"));
+        assert_eq!(got.status == 200, is_taken, "{count} over HTTP/1");
+        let mut frames = Frames::connect(server.port());
+        let stream = frames.get_with("/", &vec![("x-a", "b"); count]);
+        assert_eq!(frames.answer(stream).status == 200, is_taken, "{count} beside :authority");
+        let mut fields = vec![("x-a", "b"); count - 1];
+        fields.insert(0, ("host", "localhost"));
+        let stream = frames.get_with("/", &fields);
+        assert_eq!(frames.answer(stream).status == 200, is_taken, "{count}, Host among them");
+    }
+}

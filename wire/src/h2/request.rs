@@ -141,7 +141,10 @@ impl Request<'_> {
     #[inline]
     fn append(&mut self, id: FieldId, line: Line<'_>) -> Result<(), RequestError> {
         let text = line.text();
-        if text.len() > self.limits.line || self.head.fields.len() >= self.limits.fields {
+        // The Host that stands for `:authority` is no line of the client's.
+        let made = usize::from(self.head.host.is_some() && !self.has_host);
+        if text.len() > self.limits.line || self.head.fields.len().saturating_sub(made) >= self.limits.fields
+        {
             return Err(RequestError::TooLarge);
         }
         let start = self.bytes.len();
