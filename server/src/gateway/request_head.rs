@@ -78,7 +78,7 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &RequestPlan<'_>, http: &HttpPass) 
     buffers::give(host);
     let is_upgrade = plan.request.is_upgrade();
     for set in &http.set_headers {
-        if !is_host(set) && !(is_upgrade && is_of_upgrade(&set.name)) {
+        if !(is_host(set) || is_upgrade && is_of_upgrade(&set.name)) {
             append_set(out, plan.request, set, &mut written);
         }
     }
