@@ -151,7 +151,7 @@ fn values_that_make_no_sense_are_refused_with_what_to_do() {
         ("workers=many", "workers"),
         ("dashboard.port=8080", "dashboard.port: it is the port of the sites"),
         ("api.servers={a:80; return 200}", "servers"),
-        ("cache.persistence.enabled=true", "set replicaCount to 1"),
+        ("cache.persistence.enabled=true,replicaCount=2", "set replicaCount to 1"),
         ("serviceMonitor.enabled=true", "dashboard.allow"),
         ("dashboard.allow=null", "dashboard"),
         ("sites.shop=server {}", "shop"),
