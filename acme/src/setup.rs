@@ -8,11 +8,13 @@ use crate::key::SigningKey;
 use crate::state::StateDirectory;
 use crate::transport::connector;
 use millstream_conf::diagnostics::Diagnostics;
+use millstream_conf::files;
 use millstream_conf::model::{AccountKey, AcmeCertificate, AcmeIssuer, Http};
 use millstream_conf::source::Span;
 use millstream_net::clock;
 use millstream_net::tls::{Challenges, Issued, TlsConnector};
-use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// All of a configuration.
@@ -54,6 +56,15 @@ pub(crate) struct Wanted {
     pub(crate) issued: Arc<Issued>,
     /// What is in it.
     pub(crate) held: Arc<Mutex<Option<Issuance>>>,
+}
+
+/// Octets of the longest key that is read.
+const LONGEST_KEY: u64 = 64 << 10;
+
+fn read_key(path: &Path) -> io::Result<String> {
+    let mut pem = String::new();
+    files::open(path)?.take(LONGEST_KEY).read_to_string(&mut pem)?;
+    Ok(pem)
 }
 
 impl IssuerSetup {
@@ -139,7 +150,7 @@ impl IssuerSetup {
             .filter(|of| of.settings.name == issuer.name && of.settings.account_key == issuer.account_key);
         let account_key = match &issuer.account_key {
             AccountKey::File(path) => {
-                let read = fs::read_to_string(path).map_err(|error| error.to_string());
+                let read = read_key(path).map_err(|error| error.to_string());
                 let good = read
                     .and_then(|pem| SigningKey::read(&pem).map(|_| pem).map_err(|error| error.to_string()));
                 let file = path.display();

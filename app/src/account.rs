@@ -1,15 +1,15 @@
 //! Whose process it is: started by root it becomes `user`, or nobody where the file names none, as nginx's workers do.
 //!
-//! What was made as root before that (log files, cache directories) is given to the user, so that it can go on being
-//! written; for temporary directories `temporary` sees to that. Only what belongs to root is given, and nothing through a symbolic link.
+//! What a check makes as root is tried with that user's rights. Only what belongs to root is given, and nothing through a symbolic link. Next: `opener`,
+//! which keeps root's rights where a server runs.
 
 use millstream_acme::state::StateDirectory;
 use millstream_conf::diagnostics::Diagnostics;
+use millstream_conf::files;
 use millstream_conf::load::Loaded;
-use millstream_conf::model::{Configuration, Level, LogTarget, User};
-use millstream_net::privileges::{self, Account, Dropped, PrivilegeError};
+use millstream_conf::model::{Configuration, User};
+use millstream_net::privileges::{self, Account};
 use millstream_net::temporary;
-use millstream_telemetry::error_log::ErrorLogs;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, lchown};
@@ -45,48 +45,17 @@ fn nobody() -> User {
     if privileges::find(&named).is_ok() { named } else { User { name: DEFAULT_ID.to_owned(), group: None } }
 }
 
-/// Gives what was made as root to `user` and becomes that user. The account is `None` where nothing changed: without
-/// a user, or not started by root.
-///
-/// # Errors
-/// Where there is no such user, or the system refuses.
-pub fn become_user(
-    configuration: &Configuration,
-    log: &ErrorLogs,
-) -> Result<Option<Account>, PrivilegeError> {
-    let Some(user) = &configuration.main.user else { return Ok(None) };
-    if !rustix::process::geteuid().is_root() {
-        return Ok(None);
-    }
-    give_all(configuration, &privileges::find(user)?, log);
-    match privileges::drop_to(user)? {
-        Dropped::To(account) => Ok(Some(account)),
-        Dropped::NotRoot => Ok(None),
-    }
+/// The user of the configuration, where it has an effect: root starts this process, or has and it is that user by now.
+pub fn in_effect(configuration: &Configuration) -> Option<&User> {
+    let is_root = rustix::process::geteuid().is_root();
+    configuration.main.user.as_ref().filter(|_| is_root || files::has_opener())
 }
 
-/// Gives every log file and every directory that is written to an account; what cannot be given is told in the log.
-pub fn give_all(configuration: &Configuration, account: &Account, log: &ErrorLogs) {
-    let give = |path: &Path| {
-        if let Err(error) = give(path, account) {
-            log.write(
-                Level::Warn,
-                format_args!("{} cannot be given to {}: {error}", path.display(), account.name),
-            );
-        }
-    };
-    let http = &configuration.http;
-    let settings = || http.locations.iter().map(|location| &location.settings);
-    let error_logs =
-        configuration.main.error_logs.iter().chain(settings().flat_map(|own| own.logs.error.iter()));
-    let targets = error_logs.map(|log| &log.target).chain(http.log_files.iter().map(|log| &log.target));
-    targets.filter_map(LogTarget::file).for_each(give);
-    http.cache_zones.iter().filter_map(|zone| zone.path.as_deref()).for_each(give);
-    let states = http.acme_issuers.iter().filter_map(|issuer| issuer.state_path.as_deref());
-    states.for_each(|path| {
-        give(path);
-        StateDirectory::files(path).iter().for_each(|file| give(file));
-    });
+/// To whom root gives what it makes. Who is not root can give nothing; then the opener has.
+pub fn account_to_give_to(user: Option<&User>) -> Option<Account> {
+    let user = user.filter(|_| rustix::process::geteuid().is_root());
+    // Whether there is such a user is found out by the proof.
+    user.and_then(|user| privileges::find(user).ok())
 }
 
 /// Tries what will be written to while requests are served: the directories of caches and the folders of state files.
@@ -101,8 +70,8 @@ pub fn prove_folders(configuration: &Configuration, is_check: bool, findings: &m
 /// Gives each cache directory to whoever will serve, and tries it with that one's rights. What cannot be used is a warning: it
 /// stores nothing, and serves all the same. A check (`-t`) leaves out what only another user's service can prove.
 fn prove_caches(configuration: &Configuration, is_check: bool, findings: &mut Diagnostics) {
-    let user = configuration.main.user.as_ref().filter(|_| rustix::process::geteuid().is_root());
-    let account = user.and_then(|user| privileges::find(user).ok());
+    let user = in_effect(configuration);
+    let account = account_to_give_to(user);
     let is_default = user.is_some_and(|user| [DEFAULT_USER, DEFAULT_ID].contains(&user.name.as_str()));
     for zone in &configuration.http.cache_zones {
         let Some(path) = &zone.path else { continue };
@@ -125,7 +94,7 @@ fn prove_caches(configuration: &Configuration, is_check: bool, findings: &mut Di
 /// Tries the folders of state files with the rights of whoever will serve. Where no file can be made, the API's changes to the
 /// group will be refused, which is a warning: requests are served all the same.
 fn prove_states(configuration: &Configuration, is_check: bool, findings: &mut Diagnostics) {
-    let user = configuration.main.user.as_ref().filter(|_| rustix::process::geteuid().is_root());
+    let user = in_effect(configuration);
     let is_default = user.is_some_and(|user| [DEFAULT_USER, DEFAULT_ID].contains(&user.name.as_str()));
     for upstream in &configuration.http.upstreams {
         let Some(folder) = upstream.state.as_deref().and_then(Path::parent) else { continue };
@@ -146,8 +115,8 @@ fn prove_states(configuration: &Configuration, is_check: bool, findings: &mut Di
 /// Gives the directories of issuers to whoever will serve, and tries them with that one's rights. One that cannot be used is an error: each
 /// restart would ask for every certificate again, which authorities allow a few times a week.
 fn prove_issuers(configuration: &Configuration, findings: &mut Diagnostics) {
-    let user = configuration.main.user.as_ref().filter(|_| rustix::process::geteuid().is_root());
-    let account = user.and_then(|user| privileges::find(user).ok());
+    let user = in_effect(configuration);
+    let account = account_to_give_to(user);
     for issuer in &configuration.http.acme_issuers {
         let Some(path) = issuer.state_path.as_deref().filter(|path| path.is_dir()) else { continue };
         let all = StateDirectory::files(path);

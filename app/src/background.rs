@@ -14,29 +14,17 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 /// What such a thread is told: the configuration in force. At most one message for each reload, so the channel needs no bound.
 pub type Orders = UnboundedSender<Arc<Shared>>;
 
-/// Whether a thread keeps the rights of the process that started it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rights {
-    /// It needs them, and speaks with nobody.
-    Kept,
-    /// It speaks with others.
-    Renounced,
-}
-
 /// Starts one with a name; `subject` begins the line of the log where that fails, as in "acme has".
 pub fn start<F: Future<Output = ()>>(
     (name, subject): (&str, &'static str),
-    rights: Rights,
     shared: Arc<Shared>,
     work: impl FnOnce(Arc<Shared>, UnboundedReceiver<Arc<Shared>>) -> F + Send + 'static,
 ) -> Option<Orders> {
     let (orders, receiver) = unbounded_channel();
     let log = shared.main_log.clone();
     let serve = move || {
-        if rights == Rights::Renounced {
-            // Where that fails the thread has no more rights than the one that started it.
-            _ = privileges::renounce();
-        }
+        // Where that fails the thread has no more rights than the one that started it.
+        _ = privileges::renounce();
         panic_log::count_in(shared.registry.worker());
         let log = shared.main_log.clone();
         let mut building = tokio::runtime::Builder::new_current_thread();

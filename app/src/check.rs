@@ -6,6 +6,7 @@
 use crate::account::{warn_of_idle_user, with_default_user};
 use crate::assemble;
 use crate::cli::TestOutput;
+use crate::logs;
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::dump;
 use millstream_conf::load::{Loaded, Options, load};
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 pub fn test(options: &Options, how: TestOutput) -> ExitCode {
     let mut loaded = with_default_user(load(options), privileges::may_change_user());
     warn_of_idle_user(&mut loaded, rustix::process::geteuid().is_root());
+    logs::warn_of_folders(&mut loaded);
     if let Some(configuration) = &mut loaded.configuration {
         assemble::probe(configuration, &mut loaded.diagnostics);
     }

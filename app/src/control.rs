@@ -101,19 +101,28 @@ pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, 
 /// The `serve` that is meant among those that run: that on the URL's port, else the only one.
 fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
     let of_port = |path: &&PathBuf| {
-        port.is_some_and(|port| path.file_name().is_some_and(|name| *name == *serve_url::socket_name(port)))
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        port.is_some_and(|port| serve_url::is_socket_of(&name, port))
     };
-    match (running.iter().find(of_port), running) {
-        (Some(socket), _) => return Ok(Api::Socket(socket.clone())),
-        (None, [only]) if port.is_none() => return Ok(Api::Socket(only.clone())),
-        (None, []) => {
-            return Err(
-                "no millstream serve of this user runs: name the configuration with -c, or the API with --api".into()
-            );
+    let on_port: Vec<&PathBuf> = running.iter().filter(of_port).collect();
+    match (&on_port[..], running) {
+        ([socket], _) => return Ok(Api::Socket(PathBuf::clone(socket))),
+        ([], [only]) if port.is_none() => return Ok(Api::Socket(only.clone())),
+        ([], []) => {
+            // One that runs without a control socket is not seen from here.
+            let hidden = serve_url::why_no_sockets();
+            let why = hidden.map(|why| format!(" ({why})")).unwrap_or_default();
+            return Err(format!(
+                "no millstream serve of this user runs, or it has no control socket{why}: name the configuration with -c, or the API \
+                 with --api"
+            ));
         }
         _ => {}
     }
     let which = match port {
+        Some(port) if !on_port.is_empty() => {
+            format!("{} of millstream serve run on port {port}", on_port.len())
+        }
         Some(port) => format!("no millstream serve runs on port {port}"),
         None => format!("{} of millstream serve run", running.len()),
     };

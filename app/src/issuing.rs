@@ -3,7 +3,7 @@
 //! It is started by the first configuration that wants any, after privileges are dropped. An issuer of which the next configuration wants the same goes on
 //! undisturbed over a reload. Next: `millstream-acme`'s `issuer`, what it does.
 
-use crate::background::{self, Orders, Rights};
+use crate::background::{self, Orders};
 use millstream_acme::issuer::{self, Around};
 use millstream_acme::setup::IssuerSetup;
 use millstream_server::generation::Shared;
@@ -29,7 +29,7 @@ impl Issuing {
         if !told {
             let renewed = renewed.clone();
             let work = move |shared, orders| issue(shared, orders, renewed);
-            self.0 = background::start(("acme", "acme has"), Rights::Renounced, shared.clone(), work);
+            self.0 = background::start(("acme", "acme has"), shared.clone(), work);
         }
     }
 

@@ -4,13 +4,17 @@
 //! them.
 
 use millstream_conf::diagnostics::Diagnostics;
+use millstream_conf::files;
+use millstream_conf::load::Loaded;
 use millstream_conf::model::{
     Configuration, ErrorForm, ErrorLog, Http, LogTarget, Main, PeerAddress, Syslog,
 };
+use millstream_net::{guarded_path, privileges};
 use millstream_telemetry::error_log::{ErrorLogs, LeveledLog};
-use millstream_telemetry::log_writer::{self, LogSink, LogWriter};
+use millstream_telemetry::log_writer::{LogSink, LogWriter};
 use millstream_telemetry::recent_errors::RecentErrors;
 use millstream_telemetry::syslog::{Header, LogService};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::ToSocketAddrs as _;
 use std::path::Path;
@@ -22,12 +26,32 @@ pub fn probe(configuration: &Configuration, findings: &mut Diagnostics) {
         match target {
             LogTarget::Stderr => {}
             LogTarget::File(path) => {
-                log_writer::open_file(path).map_or_else(|error| no_log(path, &error, findings), drop);
+                files::append(path, 0o644).map_or_else(|error| no_log(path, &error, findings), drop);
             }
             LogTarget::Syslog(syslog) => {
                 service(syslog).map_or_else(|error| no_service(syslog, &error, findings), drop);
             }
         }
+    }
+}
+
+/// Warns where root starts a server whose logs are in a folder of another user's: a link there leads wherever that one likes, so it is followed with the rights of
+/// who serves alone.
+pub fn warn_of_folders(loaded: &mut Loaded) {
+    let Some(configuration) = loaded.configuration.as_ref().filter(|_| privileges::may_change_user()) else {
+        return;
+    };
+    let files = targets(configuration).filter_map(LogTarget::file);
+    let folders: BTreeSet<&Path> = files.filter_map(Path::parent).collect();
+    for folder in folders.into_iter().filter(|folder| guarded_path::is_of_another(folder)) {
+        let what = format!(
+            "the folder of logs {} does not belong to root: links in it are not followed with root's rights",
+            folder.display()
+        );
+        loaded
+            .diagnostics
+            .warning_nowhere(what)
+            .help("give the folder to root; log files may belong to the user");
     }
 }
 

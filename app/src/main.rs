@@ -18,6 +18,10 @@ mod state_folder;
 mod traces;
 mod accepting;
 mod descriptors;
+mod upgrade;
+mod office;
+mod opener;
+mod keeper;
 mod names;
 mod health;
 mod background;
@@ -41,18 +45,19 @@ mod top;
 mod measure;
 mod worker;
 mod watchdog;
-mod upgrade;
 mod reload;
 mod running;
 
 use cli::Command;
-use millstream_net::allocator;
+use millstream_net::{allocator, privileges};
 use std::process::ExitCode;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    // Before anybody can look into it: an exec has opened it.
+    privileges::close_to_others();
     allocator::give_back_soon();
     carry_out(cli::parse(std::env::args_os()))
 }

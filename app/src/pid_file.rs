@@ -62,6 +62,12 @@ impl PidFile {
         Ok(())
     }
 
+    /// Closes it and leaves it where it is: it is that of the process which this one was split off from.
+    pub fn leave(mut self) {
+        self.path = PathBuf::new();
+        self.replaced = false;
+    }
+
     /// The next process is gone: ours gets its name back. Does nothing where it has it.
     ///
     /// # Errors

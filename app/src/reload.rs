@@ -1,21 +1,18 @@
 //! `HUP`: the configuration is read anew; on any error the old one goes on and the error log says why.
 
-use crate::accepting;
 use crate::assemble::assemble;
 use crate::descriptors;
+use crate::keeper::Keeper;
 use millstream_conf::diagnostics::{Diagnostics, Severity};
 use millstream_conf::load::Loaded;
 use millstream_conf::model::Level;
 use millstream_conf::source::Sources;
-use millstream_net::listener::{self, Inherited, Listening};
+use millstream_net::listener::Listening;
 use millstream_server::generation::Shared;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::Registry;
 use std::sync::Arc;
-
-/// Reads the configuration again.
-pub type LoadAgain = Box<dyn Fn() -> Loaded>;
 
 /// What a reload gives.
 pub struct Reloaded {
@@ -23,22 +20,28 @@ pub struct Reloaded {
     pub shared: Arc<Shared>,
     /// Its sockets: the old ones where an address stayed.
     pub listenings: Vec<Arc<Listening>>,
+    /// Whether an address of before is no more.
+    pub has_left: bool,
 }
 
 /// Reads, checks and assembles; `None` where anything is wrong, which is then in the log.
 pub fn reload(
-    load_again: &LoadAgain,
+    keeper: &mut Keeper,
     log_writer: &Arc<LogWriter>,
     registry: &Arc<Registry>,
     old: &Shared,
-    listenings: &[Arc<Listening>],
 ) -> Option<Reloaded> {
     // Counted before any file is read, so that an edit that the reading misses is one more.
     let edits: Vec<u64> = old.groups.iter().map(|group| group.edits()).collect();
-    let Loaded { configuration, sources, diagnostics, .. } = load_again();
+    let Loaded { configuration, sources, diagnostics, .. } = match keeper.load() {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            old.main_log.write(Level::Alert, format_args!("the configuration cannot be read: {error}"));
+            return None;
+        }
+    };
     log_findings(&diagnostics, &sources, &old.main_log, Severity::Warning);
     let configuration = configuration?;
-    let workers = accepting::workers(&configuration.main);
     let assembled = match assemble(configuration, old.number + 1, log_writer, registry, Some(old)) {
         Ok(assembled) => assembled,
         Err(findings) => {
@@ -46,8 +49,7 @@ pub fn reload(
             return None;
         }
     };
-    let listeners = &assembled.configuration().http.listeners;
-    match listener::open(listeners, workers, Inherited::none(), listenings) {
+    match keeper.listen(assembled.configuration()) {
         Ok(opened) => {
             for error in &opened.missing {
                 old.main_log.write(Level::Warn, format_args!("{error}"));
@@ -62,7 +64,7 @@ pub fn reload(
                     next.succeed(before, edits);
                 }
             }
-            Some(Reloaded { shared, listenings: opened.listenings })
+            Some(Reloaded { shared, listenings: opened.listenings, has_left: opened.has_left })
         }
         Err(errors) => {
             for error in errors {

@@ -1,10 +1,11 @@
 //! The thread that reads certificates again when their files change, for all workers.
 //!
-//! It is started by the first configuration that has any, and keeps the right to read a key of root's, as the main thread does: it speaks with nobody. A
+//! It is started by the first configuration that has any. A key of root's it reads through the opener. A
 //! pair is read once nothing has happened to its files for a moment, so that a certificate and its key that are put there one after the other are read together. What is
 //! broken then is told, and what was in use stays. Next: `millstream-net`'s `file_watch`, which hears of it, and `tls/held`, which reads.
 
-use crate::background::{self, Orders, Rights};
+use crate::background::{self, Orders};
+use crate::opener::line;
 use crate::stapling::Stapler;
 use millstream_conf::model::Level;
 use millstream_net::clock;
@@ -50,14 +51,13 @@ impl Renewing {
         if !told {
             let renewed = self.renewed.clone();
             let work = move |shared, orders| renew(shared, orders, renewed);
-            self.orders =
-                background::start(("certificates", "certificates have"), Rights::Kept, shared.clone(), work);
+            self.orders = background::start(("certificates", "certificates have"), shared.clone(), work);
         }
     }
 }
 
 async fn renew(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Shared>>, renewed: Arc<Notify>) {
-    let mut watch = match FileWatch::new() {
+    let mut watch = match line::file_watch() {
         Ok(watch) => watch,
         Err(error) => {
             let what = "certificates are read again at a reload only";

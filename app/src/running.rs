@@ -1,35 +1,34 @@
 //! The process from its listeners to its end: start, signals, stop.
 //!
 //! Order of a start, as scripts written for nginx expect it: configuration checked, listeners open, into the background,
-//! logs and caches open, privileges dropped, pid file written, workers running. The main thread then waits for signals
+//! the serving process split off from the opener, logs and caches open, pid file written, workers running. The main thread then waits for signals
 //! and serves nothing itself.
 
 mod start;
 
 use crate::accepting::{self, Spread};
-use crate::account::{self, with_default_user};
+use crate::account::with_default_user;
 use crate::assemble::assemble;
 use crate::cli::ServeUrl;
 use crate::exporting::Exporting;
 use crate::health::Checker;
 use crate::issuing::Issuing;
-use crate::pid_file::PidFile;
+use crate::keeper::Keeper;
 use crate::recording::Recording;
-use crate::reload::{self, LoadAgain};
+use crate::reload;
 use crate::renewing::Renewing;
-use crate::upgrade::Program;
 use crate::watchdog::Watchdog;
 use crate::worker::{self, Handle, Order};
-use crate::{logs, names, panic_log, serve_url};
+use crate::{logs, names, office, opener, panic_log, serve_url};
+use millstream_conf::files;
 use millstream_conf::load::{Loaded, Options, load};
-use millstream_conf::model::{Configuration, Level, LogTarget, Main};
-use millstream_net::daemon;
+use millstream_conf::model::{Configuration, Level};
 use millstream_net::listener::{Listening, OpenError};
-use millstream_net::privileges::Account;
+use millstream_net::systemd::Word;
 use millstream_net::{blocking, clock, privileges, systemd};
 use millstream_origin::DemoOptions;
 use millstream_server::generation::Shared;
-use millstream_telemetry::log_writer::{self, LogWriter};
+use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::Registry;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::Signals;
@@ -57,6 +56,7 @@ const BLOCKING_THREADS: u32 = 6;
 
 /// Runs an nginx.conf.
 pub fn run(options: &Options) -> ExitCode {
+    opener::prepare();
     let again = options.clone();
     let changes = privileges::may_change_user();
     let loaded = with_default_user(load(options), changes);
@@ -65,18 +65,26 @@ pub fn run(options: &Options) -> ExitCode {
 
 /// Runs `serve URL`, with an embedded demo API where no URL was given.
 pub fn serve_url(serve: &ServeUrl) -> ExitCode {
+    opener::prepare();
     let mut urls = serve.urls.clone();
-    let mut demo = None;
+    let mut bound = None;
     if urls.is_empty() {
-        match millstream_origin::start(&DemoOptions::default()) {
-            Ok(started) => {
-                urls.push(format!("http://{}", started.address));
-                demo = Some(started);
+        match millstream_origin::bind() {
+            Ok(demo) => {
+                urls.push(format!("http://{}", demo.address));
+                bound = Some(demo);
             }
             Err(error) => return complain(&format!("the demo API cannot be started: {error}")),
         }
     }
     let socket = serve_url::own_socket(serve);
+    if let Err(why) = &socket {
+        eprintln!(
+            "millstream: [warn] there is no control socket: {why}; millstream purge, explain and top will not find this process. \
+             Set XDG_RUNTIME_DIR to a directory of this user"
+        );
+    }
+    let socket = socket.ok();
     let changes = privileges::may_change_user();
     let loaded = match serve_url::configuration(serve, &urls, socket.as_deref()) {
         Ok(loaded) => with_default_user(loaded, changes),
@@ -92,8 +100,16 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
         Err(_) => Loaded::default(),
     };
     let hint = |errors: &[OpenError]| serve_url::domain::hint(&serve.domains, errors);
-    let simulated = demo.is_some();
+    let simulated = bound.is_some();
+    let mut demo = None;
     let code = start(Box::new(again), loaded, hint, |shared, listenings| {
+        // It has threads, which come after the change of the user; who connects before waits for it.
+        match bound.map(|bound| bound.start(&DemoOptions::default())).transpose() {
+            Ok(started) => demo = started,
+            Err(error) => {
+                shared.main_log.write(Level::Emerg, format_args!("the demo API cannot be started: {error}"));
+            }
+        }
         serve_url::greeting::greet(shared, listenings, serve, &urls, simulated);
         serve_url::api::look(shared, &urls);
     });
@@ -101,24 +117,16 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
     code
 }
 
-/// Whether what is logged is also seen at the terminal, where the findings were printed already.
-fn tells_stderr(main: &Main) -> bool {
-    main.error_logs.iter().any(|log| log.target == LogTarget::Stderr)
-}
-
 /// The running process.
 struct Process {
     shared: Arc<Shared>,
     listenings: Vec<Arc<Listening>>,
-    again: LoadAgain,
+    keeper: Keeper,
     log_writer: Arc<LogWriter>,
     registry: Arc<Registry>,
     workers: Vec<Handle>,
     leaving: Vec<Handle>,
     alive: Arc<AtomicUsize>,
-    pid_file: PidFile,
-    program: Program,
-    account: Option<Account>,
     checker: Checker,
     issuing: Issuing,
     renewing: Renewing,
@@ -133,7 +141,7 @@ impl Process {
     fn open(
         configuration: Configuration,
         listenings: Vec<Arc<Listening>>,
-        again: LoadAgain,
+        mut keeper: Keeper,
     ) -> Result<Self, Failed> {
         let log_writer = start_log_writer().map_err(|error| failed(format!("the log thread: {error}")))?;
         let registry = Arc::new(Registry::new());
@@ -142,31 +150,25 @@ impl Process {
         logs::report_to_main(&shared.configuration.main, &log_writer);
         panic_log::tell(&shared.main_log);
         let main = &shared.configuration.main;
-        let pid_file = PidFile::write(&main.pid).map_err(|error| {
+        keeper.enter(&shared.configuration).map_err(|error| {
             failed(format!(
                 "the pid file {} cannot be written: {error}; name a file that can be with the directive pid, or a directory \
                  with -p",
                 main.pid.display()
             ))
         })?;
-        let user = main.user.as_ref().map_or("", |user| user.name.as_str());
-        let account = account::become_user(&shared.configuration, &shared.main_log)
-            .map_err(|error| failed(format!("user {user}: {error}")))?;
         let threads = shared.configuration.main.blocking_threads.unwrap_or(BLOCKING_THREADS);
         blocking::start(threads as usize).map_err(|error| failed(format!("threads: {error}")))?;
         let exporting = Exporting::new(log_writer.clone());
         let mut process = Process {
             shared,
             listenings,
-            again,
+            keeper,
             log_writer,
             registry,
             workers: Vec::new(),
             leaving: Vec::new(),
             alive: Arc::new(AtomicUsize::new(0)),
-            pid_file,
-            program: Program::of_this_process(),
-            account,
             checker: Checker::default(),
             issuing: Issuing::default(),
             renewing: Renewing::default(),
@@ -226,7 +228,7 @@ impl Process {
 
     fn run(mut self, mut signals: Signals) -> ExitCode {
         let mut quitting = false;
-        systemd::ready();
+        systemd::say(Word::Ready);
         for signal in signals.forever() {
             match signal {
                 SIGHUP if !quitting => self.reload(),
@@ -242,9 +244,9 @@ impl Process {
                         .write(Level::Notice, format_args!("signal QUIT received, shutting down"));
                     let (done, _) = channel();
                     self.order_all(|| Order::Drain(done.clone()));
-                    // With those that the workers close, these were the last: from then on the kernel refuses, unless
-                    // the next process has them as well.
-                    self.listenings.drain(..).for_each(|listening| listening.remove_file());
+                    // With those that the workers close, these were the last.
+                    self.listenings.clear();
+                    self.keeper.leave();
                     self.stop_after_timeout(self.workers.iter().chain(&self.leaving));
                 }
                 SIGTERM | SIGINT => break,
@@ -261,23 +263,22 @@ impl Process {
 
     /// To the service manager, unless the next process goes on in our place.
     fn tell_stopping(&self) {
-        if !self.program.has_next() {
-            systemd::stopping();
+        if !self.keeper.has_next() {
+            systemd::say(Word::Stopping);
         }
     }
 
     /// However it goes, we serve afterwards.
     fn reload(&mut self) {
-        systemd::reloading();
+        systemd::say(Word::Reloading);
         self.take_over();
-        systemd::ready();
+        systemd::say(Word::Ready);
     }
 
     fn take_over(&mut self) {
         let log = self.shared.main_log.clone();
         log.write(Level::Notice, format_args!("signal HUP received, reconfiguring"));
-        let reloaded =
-            reload::reload(&self.again, &self.log_writer, &self.registry, &self.shared, &self.listenings);
+        let reloaded = reload::reload(&mut self.keeper, &self.log_writer, &self.registry, &self.shared);
         let Some(reloaded) = reloaded else {
             log.write(Level::Error, format_args!("the configuration before it stays in force"));
             self.note(
@@ -288,22 +289,16 @@ impl Process {
         };
         self.shared = reloaded.shared;
         self.tell_threads();
-        let before = std::mem::replace(&mut self.listenings, reloaded.listenings);
+        self.listenings = reloaded.listenings;
         let main = &self.shared.configuration.main;
         logs::report_to_main(main, &self.log_writer);
         panic_log::tell(&self.shared.main_log);
-        if let Some(account) = &self.account {
-            account::give_all(&self.shared.configuration, account, &log);
-        }
-        if let Err(error) = self.pid_file.move_to(&main.pid) {
+        if let Err(error) = self.keeper.enter(&self.shared.configuration) {
             log.write(Level::Alert, format_args!("the pid file {}: {error}", main.pid.display()));
         }
-        let stays = |old: &Listening| self.listenings.iter().any(|new| new.address() == old.address());
-        let removed = before.iter().filter(|old| !stays(old)).inspect(|old| old.remove_file()).count() > 0;
-        drop(before);
         match self.spread_workers() {
             // Otherwise the next reload might find an address in use that this one has removed.
-            Ok(closed) if removed => _ = closed.recv_timeout(CLOSE_WAIT),
+            Ok(closed) if reloaded.has_left => _ = closed.recv_timeout(CLOSE_WAIT),
             Ok(_) => {}
             Err(error) => log.write(Level::Alert, format_args!("a worker cannot be started: {error}")),
         }
@@ -318,19 +313,9 @@ impl Process {
         self.shared.recorder.note(clock::wall().unix_milliseconds(), went_well, text);
     }
 
-    /// In the background the error log stands for standard error: whoever started us may wait for the end of it, and
-    /// what a library prints is not lost.
     fn take_stderr(&self) {
-        let logs = &self.shared.configuration.main.error_logs;
-        let file = logs.iter().find_map(|log| log.target.file());
-        let Some(path) = file.filter(|_| !tells_stderr(&self.shared.configuration.main)) else { return };
-        // What a library prints waits for no reader of a pipe, so such a log does not stand for it.
-        let redirected = match log_writer::open_file(path) {
-            Ok(file) if file.metadata().is_ok_and(|found| found.is_file()) => daemon::redirect_stderr(file),
-            Ok(_) => Ok(()),
-            Err(error) => Err(error),
-        };
-        if let Err(error) = redirected {
+        let open = |path: &std::path::Path| files::append(path, 0o644);
+        if let Err(error) = office::take_stderr(&self.shared.configuration.main, open) {
             self.shared
                 .main_log
                 .write(Level::Warn, format_args!("standard error stays what it was: {error}"));
@@ -345,8 +330,7 @@ impl Process {
         drop(done);
         // An error says that all workers have dropped their senders, or that one is too busy: its lines come later.
         _ = flushed.recv_timeout(FLUSH_WAIT);
-        // Opened by this thread, the files belong to the user already.
-        self.log_writer.reopen(None);
+        self.log_writer.reopen();
     }
 
     /// A worker whose thread ended on its own (a panic outside of any connection) is replaced.
@@ -370,7 +354,7 @@ impl Process {
 
     fn upgrade(&mut self) {
         let log = self.shared.main_log.clone();
-        match self.program.start_next(&self.listenings, &mut self.pid_file) {
+        match self.keeper.upgrade() {
             Ok(id) => {
                 log.write(Level::Notice, format_args!("signal USR2 received, started new process {id}"))
             }
@@ -379,9 +363,9 @@ impl Process {
     }
 
     fn reap(&mut self) {
-        if let Some(what) = self.program.reap(&self.listenings, &mut self.pid_file) {
+        if let Some(what) = self.keeper.reap() {
             self.shared.main_log.write(Level::Notice, format_args!("{what}"));
-            systemd::ready();
+            systemd::say(Word::Ready);
         }
     }
 

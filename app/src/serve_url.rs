@@ -15,6 +15,7 @@ use crate::check;
 use crate::cli::ServeUrl;
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Loaded, load_text};
+use millstream_net::listener;
 use std::fmt::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::UnixStream;
@@ -46,7 +47,7 @@ pub fn configuration(serve: &ServeUrl, urls: &[String], socket: Option<&Path>) -
 /// The control sockets of each `serve` of this user that runs, in the order of their names; for root, of every user's
 /// behind its own.
 pub fn running_sockets() -> Vec<PathBuf> {
-    let own = socket_directory(false);
+    let own = socket_directory(false).ok();
     let others = if rustix::process::geteuid().is_root() { directories_of_others() } else { Vec::new() };
     let mut running = Vec::new();
     for directory in own.into_iter().chain(others) {
@@ -90,33 +91,86 @@ pub fn socket_name(port: u16) -> String {
     format!("serve-{port}.sock")
 }
 
-/// The control socket of this process; its directory is made. `None` where that cannot be: it then has none.
-pub fn own_socket(serve: &ServeUrl) -> Option<PathBuf> {
-    let directory = socket_directory(true)?;
-    let port = address_of(serve).rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-    let name = match port.filter(|&port| port != 0) {
-        Some(port) => socket_name(port),
-        None => format!("serve-pid-{}.sock", std::process::id()),
-    };
-    Some(directory.join(name)).filter(|path| path.as_os_str().len() <= LONGEST_SOCKET_PATH)
+/// Whether a name is that of the control socket of a `serve` on a port.
+pub fn is_socket_of(name: &str, port: u16) -> bool {
+    let rest = name.strip_prefix("serve-").and_then(|rest| rest.strip_suffix(".sock"));
+    rest.is_some_and(|rest| rest.split('-').next() == Some(&*port.to_string()))
 }
 
-/// Where the control sockets of `serve` are: a directory that nobody else can enter. `None` where there is none, and
-/// none can be made; then `serve` runs without.
-fn socket_directory(make: bool) -> Option<PathBuf> {
-    let user = rustix::process::geteuid();
-    let directory = match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(runtime) if Path::new(&runtime).is_absolute() => PathBuf::from(runtime).join("millstream"),
-        _ => std::env::temp_dir().join(format!("millstream-{}", user.as_raw())),
+/// The control socket of this process; its directory is made.
+///
+/// # Errors
+/// Why there can be none; then `serve` runs without.
+pub fn own_socket(serve: &ServeUrl) -> Result<PathBuf, String> {
+    let directory = socket_directory(true)?;
+    let port = address_of(serve).rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+    let id = std::process::id();
+    let path = match port.filter(|&port| port != 0) {
+        Some(port) => match handed_over(&directory, port) {
+            Some(path) => path,
+            None => {
+                let plain = directory.join(socket_name(port));
+                // Another process may serve this port at another address.
+                let is_taken = UnixStream::connect(&plain).is_ok();
+                if is_taken { directory.join(format!("serve-{port}-{id}.sock")) } else { plain }
+            }
+        },
+        None => directory.join(format!("serve-pid-{id}.sock")),
     };
+    let length = path.as_os_str().len();
+    if length > LONGEST_SOCKET_PATH {
+        return Err(format!("the path {} is longer than that of a socket may be", path.display()));
+    }
+    Ok(path)
+}
+
+/// The control socket of a port that the process before has handed over.
+fn handed_over(directory: &Path, port: u16) -> Option<PathBuf> {
+    let sockets = std::env::var(listener::ENVIRONMENT).ok()?;
+    let paths = sockets.split(';').filter_map(|socket| socket.split_once(":unix:"));
+    let mut own = paths.map(|(_, path)| PathBuf::from(path)).filter(|path| {
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        path.parent() == Some(directory) && name.is_some_and(|name| is_socket_of(&name, port))
+    });
+    own.next()
+}
+
+/// Why no `serve` of this user can have a control socket; nothing where one can.
+pub fn why_no_sockets() -> Option<String> {
+    std::fs::symlink_metadata(socket_directory_path()).ok().and_then(|_| socket_directory(false).err())
+}
+
+fn socket_directory_path() -> PathBuf {
+    match std::env::var_os("XDG_RUNTIME_DIR") {
+        Some(runtime) if Path::new(&runtime).is_absolute() => PathBuf::from(runtime).join("millstream"),
+        _ => std::env::temp_dir().join(format!("millstream-{}", rustix::process::geteuid().as_raw())),
+    }
+}
+
+/// Where the control sockets of `serve` are: a directory that nobody else can enter.
+///
+/// # Errors
+/// Why there is none.
+fn socket_directory(make: bool) -> Result<PathBuf, String> {
+    let (user, directory) = (rustix::process::geteuid(), socket_directory_path());
     if make {
         // Where it is there already, what follows says whether it may be used.
         _ = std::fs::DirBuilder::new().mode(0o700).create(&directory);
     }
     // In a directory that everybody may write to, somebody else may have made it first.
-    let found = std::fs::symlink_metadata(&directory).ok()?;
-    let is_ours = found.is_dir() && found.uid() == user.as_raw() && found.mode() & 0o077 == 0;
-    (is_ours && plain(&directory.to_string_lossy()).is_ok()).then_some(directory)
+    let shown = directory.display();
+    let found = std::fs::symlink_metadata(&directory).map_err(|error| format!("{shown}: {error}"))?;
+    if !found.is_dir() {
+        return Err(format!("{shown} is not a directory"));
+    }
+    if found.uid() != user.as_raw() {
+        return Err(format!("{shown} belongs to another user"));
+    }
+    if found.mode() & 0o077 != 0 {
+        return Err(format!("{shown} is open to other users"));
+    }
+    plain(&directory.to_string_lossy()).map_err(|error| format!("{shown}: {error}"))?;
+    Ok(directory)
 }
 
 /// `--print-config`.

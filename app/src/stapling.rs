@@ -3,7 +3,7 @@
 //! It is started by the first configuration that wants any of it, after privileges are dropped. What was said of a certificate goes on over a reload, and
 //! is asked about anew when its file holds another one or another one is issued. Next: `millstream-acme`'s `stapling`, what it does.
 
-use crate::background::{self, Orders, Rights};
+use crate::background::{self, Orders};
 use millstream_acme::stapling::{self, Asked, Stapled};
 use millstream_conf::model::{Level, Stapling};
 use millstream_net::tls::ServerTls;
@@ -30,8 +30,7 @@ impl Stapler {
         if !told {
             let renewed = renewed.clone();
             let work = move |shared, orders| staple(shared, orders, renewed);
-            self.0 =
-                background::start(("stapling", "ssl_stapling has"), Rights::Renounced, shared.clone(), work);
+            self.0 = background::start(("stapling", "ssl_stapling has"), shared.clone(), work);
         }
     }
 }

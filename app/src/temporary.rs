@@ -8,7 +8,7 @@ use crate::account;
 use millstream_conf::diagnostics::Diagnostics;
 use millstream_conf::model::{Configuration, Handler, TempPath, User};
 use millstream_conf::source::Span;
-use millstream_net::privileges::{self, Account};
+use millstream_net::privileges;
 use millstream_net::temporary;
 use std::collections::BTreeMap;
 use std::io;
@@ -31,8 +31,7 @@ pub fn settle(configuration: &mut Configuration, findings: &mut Diagnostics) {
 }
 
 fn settle_among(folders: Vec<PathBuf>, configuration: &mut Configuration, findings: &mut Diagnostics) {
-    // Whoever is not root stays who he is, whatever the file says.
-    let user = configuration.main.user.clone().filter(|_| rustix::process::geteuid().is_root());
+    let user = account::in_effect(configuration).cloned();
     let mut places = Places { user, folders, chosen: BTreeMap::new(), found: Vec::new(), findings };
     for location in &mut configuration.http.locations {
         let own = &mut location.settings;
@@ -168,7 +167,5 @@ impl Places<'_> {
 /// Makes a folder where it is missing and gives it to whom will serve.
 fn make(path: &Path, user: Option<&User>) -> io::Result<()> {
     temporary::make_folder(path)?;
-    // Whether there is such a user is found out by the proof.
-    let account: Option<Account> = user.and_then(|user| privileges::find(user).ok());
-    account.map_or(Ok(()), |account| account::give(path, &account))
+    account::account_to_give_to(user).map_or(Ok(()), |account| account::give(path, &account))
 }

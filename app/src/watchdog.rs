@@ -5,7 +5,7 @@
 
 use crate::worker::{Handle, Order};
 use millstream_conf::model::Level;
-use millstream_net::systemd;
+use millstream_net::systemd::{self, Word};
 use millstream_telemetry::error_log::ErrorLogs;
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -37,7 +37,7 @@ impl Watchdog {
         thread::Builder::new().name("watchdog".into()).spawn(move || {
             while let Some(watched) = asked.upgrade() {
                 if all_answer(&watched, pause) {
-                    systemd::alive();
+                    systemd::say(Word::Alive);
                     drop(watched);
                     thread::park_timeout(pause);
                 }

@@ -112,6 +112,16 @@ struct Quiet {
     unsaid: u64,
 }
 
+/// Makes sure that a directory is there; its filesystem.
+fn made(path: &Path) -> io::Result<u64> {
+    if let Some(above) = path.parent() {
+        // As open as the process makes its directories: whom root gives the last one to has to come through them.
+        fs::create_dir_all(above)?;
+    }
+    private::directory(path)?;
+    Ok(fs::metadata(path)?.dev())
+}
+
 impl Disk {
     /// Makes sure that the directory is there and can be written. `temp` is used only on the same filesystem, because
     /// a rename does not leave one. Leftovers of processes that are gone are removed later, while the index loads.
@@ -121,17 +131,21 @@ impl Disk {
         temp: Option<&Path>,
         logs: ErrorLogs,
     ) -> io::Result<Disk> {
-        if let Some(above) = path.parent() {
-            // As open as the process makes its directories: whom root gives the last one to has to come through them.
-            fs::create_dir_all(above)?;
-        }
-        private::directory(path)?;
-        let device = fs::metadata(path)?.dev();
+        let device = match made(path) {
+            // Root has made it, and who serves may not enter it: that stores nothing, and is told by whoever proves it.
+            Err(error)
+                if error.kind() == io::ErrorKind::PermissionDenied
+                    && millstream_conf::files::has_opener() =>
+            {
+                None
+            }
+            made => Some(made?),
+        };
         let tree = Tree { root: path.to_path_buf(), levels: zone.levels.clone() };
         let temporary = temp
             .filter(|_| zone.use_temp_path)
             .filter(|temp| private::directory(temp).is_ok())
-            .filter(|temp| fs::metadata(temp).is_ok_and(|found| found.dev() == device))
+            .filter(|temp| fs::metadata(temp).is_ok_and(|found| Some(found.dev()) == device))
             .map_or_else(|| tree.temporary(), Path::to_path_buf);
         let disk = Disk {
             tree,
@@ -155,7 +169,7 @@ impl Disk {
         disk.configure(zone, logs);
         // The one for files on their way is made by whoever writes the first, because it has to be that user's.
         let elsewhere = Some(&disk.temporary).filter(|path| !path.starts_with(&disk.tree.root));
-        for directory in [&disk.tree.root].into_iter().chain(elsewhere) {
+        for directory in device.map(|_| &disk.tree.root).into_iter().chain(elsewhere) {
             let trial = disk.temporary_name(directory);
             private::file(&trial)?;
             fs::remove_file(&trial)?;

@@ -5,17 +5,17 @@
 //! Before: `parser`. Next: `directives/`, which sees one tree and never an `include`.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::diagnostics::Diagnostics;
+use crate::files;
 use crate::parser;
 use crate::source::{FileId, Inclusion, Sources, Span};
 use crate::suggest;
 use crate::tree::Directive;
 
-mod pattern;
+pub mod pattern;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -255,7 +255,7 @@ impl<'a> Splicer<'a> {
 /// The bytes of a file; `None` where it has more than `most`. A size is not asked for first: the file may be a pipe.
 fn read_file(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut text = Vec::new();
-    File::open(path)?.take(most + 1).read_to_end(&mut text)?;
+    files::open(path)?.take(most + 1).read_to_end(&mut text)?;
     Ok((text.len() as u64 <= most).then_some(text))
 }
 

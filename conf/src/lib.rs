@@ -1,6 +1,6 @@
 //! An nginx.conf as text → tree → typed model, with every error located.
 //!
-//! Floor 1: no I/O but reading the named files and asking for the names of `set_real_ip_from`, no clock, no runtime. Modules stand lowest floor first: words (`value` …
+//! Floor 1: no I/O but opening and reading the named files and asking for the names of `set_real_ip_from`, no clock, no runtime. Modules stand lowest floor first: words (`value` …
 //! `template`), text and tree (`lexer`, `parser`, `include`), what is `declared`, the `features`, what comes of them (`model`), and
 //! who reads a whole file (`locations`, `configuration`). The door is [`load()`]; engines take parts of [`model`].
 
@@ -19,6 +19,7 @@ pub mod regular_expression;
 pub mod template;
 pub mod lexer;
 pub mod parser;
+pub mod files;
 pub mod include;
 pub mod dump;
 pub mod nginx_names;

@@ -11,6 +11,7 @@ use crate::declared::Declared;
 use crate::diagnostics::Diagnostics;
 use crate::features;
 use crate::features::logs;
+use crate::files::{self, Access};
 use crate::foreign;
 use crate::include::{self, ConfPrefix};
 use crate::model::{Configuration, ErrorForm, ErrorLog, Level, LogTarget};
@@ -136,5 +137,8 @@ fn default_error_log(options: &Options) -> ErrorLog {
         Some(path) => LogTarget::File(options.prefix.join(path)),
         None => LogTarget::File(options.prefix.join("logs/error.log")),
     };
+    if let LogTarget::File(path) = &target {
+        files::name(path, Access::Append(0));
+    }
     ErrorLog { target, level: Level::Error, form: ErrorForm::Text }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::declared::{Declared, Kind};
 use crate::diagnostics::{Diagnostic, Diagnostics};
+use crate::files::{self, Access};
 use crate::include::ConfPrefix;
 use crate::parts::{Base, NamedPath, Parts, PathUse};
 use crate::regular_expression::{self, Regex};
@@ -195,13 +196,13 @@ impl Reading<'_> {
     /// A path that a directive names: absolute as it is, others below the prefix. `written` is what of the word is the path.
     pub fn named_path(&mut self, word: &Word, written: &str, used: PathUse) -> PathBuf {
         self.note(word, written, Base::Prefix, used);
-        self.prefix.join(written)
+        named(self.prefix.join(written), used)
     }
 
     /// The same for one that hangs on the directory of the main file.
     pub fn path_beside_main(&mut self, word: &Word, used: PathUse) -> PathBuf {
         self.note(word, &word.text, Base::MainFile, used);
-        self.conf_prefix.resolve(&word.text)
+        named(self.conf_prefix.resolve(&word.text), used)
     }
 
     fn note(&mut self, word: &Word, written: &str, base: Base, used: PathUse) {
@@ -246,4 +247,20 @@ pub type Switch<T> = fn(&mut T);
 pub fn parameter(word: &Word) -> Option<(&str, Word)> {
     let (name, value) = word.text.split_once('=')?;
     Some((name, Reading::part(word, value)))
+}
+
+/// Has a path noted where it is opened with more rights than those of who serves.
+fn named(path: PathBuf, used: PathUse) -> PathBuf {
+    match used {
+        PathUse::Certificate => files::name(&path, Access::Read),
+        PathUse::Log => files::name(&path, Access::Append(0)),
+        PathUse::Own
+        | PathUse::Served
+        | PathUse::Stored
+        | PathUse::Cache
+        | PathUse::State
+        | PathUse::Temporary
+        | PathUse::Pid => {}
+    }
+    path
 }

@@ -1,12 +1,11 @@
 //! Children that end with this process, however it ends: the kernel tells them, so that nothing has to be alive for it.
 //!
 //! `PR_SET_PDEATHSIG` is a matter of the thread that starts the child: where that one ends, the child is told too. It is
-//! lost where the child changes its user, so a server of ours that does so renews it (`Tie`).
+//! lost where the child changes its user, so it is agreed on afterwards.
 
 use crate::kernel;
-use rustix::process::{
-    Pid, Signal, getpid, getppid, kill_process, parent_process_death_signal, set_parent_process_death_signal,
-};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use std::io;
 use std::process::Command;
 
 /// From its first instruction on, what the command starts gets TERM when the thread that started it ends. Where this
@@ -15,31 +14,13 @@ pub fn ends_with_parent(command: &mut Command) {
     kernel::before_exec(command, kernel::TieToParent::here());
 }
 
-/// The tie of this process to whoever started it, to be renewed after a change of its user.
-#[derive(Debug)]
-pub(crate) struct Tie {
-    signal: Option<Signal>,
-    parent: Option<Pid>,
-}
-
-impl Tie {
-    /// What it is now.
-    pub(crate) fn present() -> Tie {
-        Tie { signal: parent_process_death_signal().ok().flatten(), parent: getppid() }
-    }
-
-    /// Makes it what it was.
-    pub(crate) fn renew(&self) {
-        if self.signal.is_none() || set_parent_process_death_signal(self.signal).is_err() {
-            return;
-        }
-        // Whoever ended in between has told nobody.
-        if let Some(signal) = self.signal
-            && getppid() != self.parent
-        {
-            _ = kill_process(getpid(), signal);
-        }
-    }
+/// Has this process end at once with its parent, from which it was split off.
+///
+/// # Errors
+/// The parent has ended already.
+pub(crate) fn end_with(parent: Pid) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() == Some(parent) { Ok(()) } else { Err(io::Error::other("its parent has ended")) }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! place.
 
 use crate::kernel;
+use rustix::process::Pid;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::AsFd;
@@ -27,13 +28,21 @@ pub enum Detached {
 /// an error after the fork reaches the background process alone.
 pub fn detach() -> io::Result<Detached> {
     let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
-    if !kernel::fork()? {
+    if kernel::fork()?.is_some() {
         return Ok(Detached::Foreground);
     }
     rustix::process::setsid()?;
     kernel::replace_standard(null.as_fd(), libc::STDIN_FILENO)?;
     kernel::replace_standard(null.as_fd(), libc::STDOUT_FILENO)?;
     Ok(Detached::Background)
+}
+
+/// Splits a process off from this one; its id, and nothing in that process.
+///
+/// # Errors
+/// Threads run already; the kernel's reasons.
+pub fn split_off() -> io::Result<Option<Pid>> {
+    Ok(kernel::fork()?.and_then(|child| Pid::from_raw(child.cast_signed())))
 }
 
 /// Puts the error log in place of standard error, so that what a library or a panic prints is not lost.

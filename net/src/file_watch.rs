@@ -12,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use tokio::io::unix::AsyncFd;
@@ -22,32 +22,32 @@ const BUFFER: usize = 16 * 1024;
 /// Links that are followed for one name, as many as the kernel follows (path_resolution(7)).
 const MOST_LINKS: usize = 40;
 
-/// Names under watch.
+/// Names under watch, for whoever waits for the descriptor.
 #[derive(Debug)]
-pub struct FileWatch {
-    inotify: AsyncFd<OwnedFd>,
+pub struct Watched {
+    inotify: OwnedFd,
     /// The names in each directory, by the number of its watch.
     names: HashMap<i32, HashSet<OsString>>,
 }
 
-impl FileWatch {
-    /// A watch on nothing yet; in a runtime only.
+/// A directory that cannot be watched.
+pub type Unwatched = (PathBuf, io::Error);
+
+impl Watched {
+    /// Nothing yet.
     ///
     /// # Errors
     /// The kernel gives none.
-    pub fn new() -> io::Result<FileWatch> {
+    pub fn nothing() -> io::Result<Watched> {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-        Ok(FileWatch { inotify: kernel::readable(inotify)?, names: HashMap::new() })
+        Ok(Watched { inotify, names: HashMap::new() })
     }
 
     /// From now on these names are followed, and no others. It looks at the disk.
     ///
     /// # Errors
     /// The first directory that cannot be watched; all others are.
-    pub fn follow<'a>(
-        &mut self,
-        files: impl IntoIterator<Item = &'a Path>,
-    ) -> Result<(), (PathBuf, io::Error)> {
+    pub fn follow<'a>(&mut self, files: impl IntoIterator<Item = &'a Path>) -> Result<(), Unwatched> {
         let mut wanted: HashMap<PathBuf, HashSet<OsString>> = HashMap::new();
         for file in files {
             follow_one(file, &mut |directory, name| {
@@ -64,32 +64,113 @@ impl FileWatch {
         let mut failed = None;
         let mut names: HashMap<i32, HashSet<OsString>> = HashMap::new();
         for (directory, of_it) in wanted {
-            match inotify::add_watch(self.inotify.get_ref(), &directory, flags) {
+            match inotify::add_watch(&self.inotify, &directory, flags) {
                 Ok(number) => names.entry(number).or_default().extend(of_it),
                 Err(error) => _ = failed.get_or_insert((directory, error.into())),
             }
         }
         for number in self.names.keys().filter(|number| !names.contains_key(number)) {
             // A directory that is gone has taken its watch along.
-            _ = inotify::remove_watch(self.inotify.get_ref(), *number);
+            _ = inotify::remove_watch(&self.inotify, *number);
         }
         self.names = names;
         failed.map_or(Ok(()), Err)
     }
 
-    /// Waits until something happens to one of the names.
+    /// Whether something has happened to one of the names since this was last asked.
     ///
     /// # Errors
     /// The kernel tells nothing more.
-    pub async fn changed(&mut self) -> io::Result<()> {
-        loop {
-            let mut guard = self.inotify.readable().await?;
-            match happened(self.inotify.get_ref(), &self.names) {
-                Ok(true) => return Ok(()),
-                Ok(false) => guard.clear_ready(),
-                Err(error) => return Err(error),
+    pub fn has_changed(&self) -> io::Result<bool> {
+        happened(&self.inotify, &self.names)
+    }
+}
+
+impl AsFd for Watched {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inotify.as_fd()
+    }
+}
+
+/// Names under watch by another process, which is asked to follow them. It sends bytes through a pipe when something happens to one.
+pub trait Watcher: Send {
+    /// As [`Watched::follow`].
+    ///
+    /// # Errors
+    /// As there.
+    fn follow(&mut self, files: &[PathBuf]) -> Result<(), Unwatched>;
+}
+
+/// Names under watch, for a task that waits.
+pub struct FileWatch(Source);
+
+enum Source {
+    Own { inotify: AsyncFd<OwnedFd>, watched: Watched },
+    Others { told: AsyncFd<OwnedFd>, watcher: Box<dyn Watcher> },
+}
+
+impl FileWatch {
+    /// A watch on nothing yet; in a runtime only.
+    ///
+    /// # Errors
+    /// The kernel gives none.
+    pub fn new() -> io::Result<FileWatch> {
+        let watched = Watched::nothing()?;
+        let inotify = kernel::readable(watched.inotify.try_clone()?)?;
+        Ok(FileWatch(Source::Own { inotify, watched }))
+    }
+
+    /// One by another process, whose pipe this is; in a runtime only.
+    ///
+    /// # Errors
+    /// The pipe cannot be waited for.
+    pub fn through(pipe: OwnedFd, watcher: Box<dyn Watcher>) -> io::Result<FileWatch> {
+        Ok(FileWatch(Source::Others { told: kernel::readable(pipe)?, watcher }))
+    }
+
+    /// From now on these names are followed, and no others. It looks at the disk.
+    ///
+    /// # Errors
+    /// The first directory that cannot be watched; all others are.
+    pub fn follow<'a>(&mut self, files: impl IntoIterator<Item = &'a Path>) -> Result<(), Unwatched> {
+        match &mut self.0 {
+            Source::Own { watched, .. } => watched.follow(files),
+            Source::Others { watcher, .. } => {
+                watcher.follow(&files.into_iter().map(Path::to_path_buf).collect::<Vec<_>>())
             }
         }
+    }
+
+    /// Waits until something happens to one of the names.
+    ///
+    /// # Errors
+    /// The kernel tells nothing more; the other process is gone.
+    pub async fn changed(&mut self) -> io::Result<()> {
+        let (readable, watched) = match &self.0 {
+            Source::Own { inotify, watched } => (inotify, Some(watched)),
+            Source::Others { told, .. } => (told, None),
+        };
+        loop {
+            let mut guard = readable.readable().await?;
+            let has_changed = match watched {
+                Some(watched) => watched.has_changed(),
+                None => was_told(readable.get_ref()),
+            };
+            if has_changed? {
+                return Ok(());
+            }
+            guard.clear_ready();
+        }
+    }
+}
+
+/// Reads what came through a pipe; whether anything did.
+fn was_told(pipe: &OwnedFd) -> io::Result<bool> {
+    match rustix::io::read(pipe, &mut [0; 64]) {
+        Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Ok(_) => Ok(true),
+        Err(Errno::AGAIN | Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 

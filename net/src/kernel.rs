@@ -175,18 +175,19 @@ pub(crate) fn groups(name: &CStr, gid: u32) -> io::Result<Vec<u32>> {
     }
 }
 
-/// Splits the process in two; whether this is the child. Only the calling thread goes on in it.
+/// Splits the process in two; the child's id, and nothing in the child. Only the calling thread goes on in it.
 ///
 /// Errors where other threads run: they might hold locks that the child would wait for in vain.
-pub(crate) fn fork() -> io::Result<bool> {
-    if std::fs::read_dir("/proc/self/task")?.count() > 1 {
+pub(crate) fn fork() -> io::Result<Option<u32>> {
+    // Without /proc, as in a bare chroot, the callers' word has to do: they have started none.
+    if std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() > 1) {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "other threads run already"));
     }
     // SAFETY: no other thread exists (checked above, and only this thread could start one), so that the child
     // finds every lock and the heap as this thread left them.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
-        child => Ok(child == 0),
+        child => Ok(u32::try_from(child).ok().filter(|&child| child != 0)),
     }
 }
 

@@ -9,6 +9,8 @@
 mod kernel;
 pub mod allocator;
 pub mod child;
+pub mod channel;
+pub mod guarded_path;
 pub mod privileges;
 pub mod clock;
 pub mod terminal;

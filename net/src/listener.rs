@@ -24,7 +24,7 @@ use socket2::Socket;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 /// One address with its listening sockets, at least one.
@@ -190,6 +190,23 @@ impl Listening {
             file.keep(false);
         }
         self.sockets.iter().try_for_each(|socket| socket.set_cloexec(true))
+    }
+
+    /// One whose sockets came from the process that opened them and goes on with its file, at least one.
+    pub fn of_sockets(address: ListenAddress, sockets: Vec<OwnedFd>) -> Listening {
+        Listening { address, sockets: sockets.into_iter().map(Socket::from).collect(), file: None }
+    }
+
+    /// Leaves the file of a unix socket to the process that this one was split off from.
+    pub fn leave_file(&self) {
+        if let Some(file) = &self.file {
+            file.keep(true);
+        }
+    }
+
+    /// Its sockets, for a process that is to listen on them.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.sockets.iter().map(AsFd::as_fd)
     }
 
     fn fresh(listener: &Listener, sockets: usize, ours: impl Fn(u16) -> bool) -> io::Result<Listening> {

@@ -1,18 +1,17 @@
-//! `user`: from root to an ordinary user. The main thread keeps what a reload needs, every other thread nothing.
+//! `user`: from root to an ordinary user without any right, for good.
 //!
-//! Where nginx has a master process that stays root, here is one thread that never sees a byte of a request: it
-//! keeps three capabilities, so that a later `HUP` can read a key that only root may read and open port 443, and
-//! `USR1` can make a file in a log directory of root's. As ambient ones they survive the exec of a binary upgrade.
-//! libc changes the ids of all threads, but capabilities belong to the calling thread and are passed on to those it
-//! starts: so a worker begins with [`renounce`].
+//! Who serves holds no capability, gains none by any program that it runs, and is closed to other processes of its user: they can neither read nor write its
+//! memory. What needs rights is the opener's (`millstream`'s `opener`). A process that was started with some capabilities and not by root keeps them in its main
+//! thread, so that a reload can open port 443: libc changes the ids of all threads, but capabilities belong to the calling thread and are passed on to those it
+//! starts, so a worker begins with [`renounce`].
 
-use crate::child::Tie;
+use crate::child;
 use crate::kernel;
 use millstream_conf::model::User;
-use rustix::process::{Gid, Uid, geteuid};
+use rustix::process::{DumpableBehavior, Gid, Pid, Uid, geteuid, set_dumpable_behavior};
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, capabilities, configure_capability_in_ambient_set, set_capabilities,
-    set_keep_capabilities, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+    CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set, set_capabilities,
+    set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 use std::ffi::CString;
 use std::fmt;
@@ -20,10 +19,6 @@ use std::io;
 
 #[cfg(test)]
 mod tests;
-
-/// What the calling thread of [`drop_to`] keeps: ports below 1024, files whatever their mode, giving files away.
-const KEPT: CapabilitySet =
-    CapabilitySet::NET_BIND_SERVICE.union(CapabilitySet::DAC_OVERRIDE).union(CapabilitySet::CHOWN);
 
 /// A user and group of the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,15 +29,6 @@ pub struct Account {
     pub uid: u32,
     /// Group id: the named group's, else the user's own.
     pub gid: u32,
-}
-
-/// What [`drop_to`] did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Dropped {
-    /// The process is this user now.
-    To(Account),
-    /// The process was not root: `user` has no effect, as in nginx, which says so in a warning.
-    NotRoot,
 }
 
 /// Why privileges were not dropped.
@@ -141,31 +127,35 @@ fn take_on(account: &Account) -> Result<(), PrivilegeError> {
     set_thread_res_uid(uid, uid, uid).map_err(system("changing to the user"))
 }
 
-/// Makes the process that user for good. `user root` keeps everything.
-pub fn drop_to(user: &User) -> Result<Dropped, PrivilegeError> {
-    if !geteuid().is_root() {
-        return Ok(Dropped::NotRoot);
+/// Closes this process to others of its user: they can neither trace it nor read or write its memory (ptrace(2), proc_pid_mem(5)). An exec opens it
+/// again, so this is the first thing that a program with rights does. One that has none to lose stays as it is, for debuggers.
+pub fn close_to_others() {
+    let has_rights = geteuid().is_root() || capabilities(None).is_ok_and(|sets| !sets.permitted.is_empty());
+    if has_rights {
+        // The kernel refuses no valid value.
+        _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
-    let account = find(user)?;
+}
+
+/// Makes this process, which was split off from `parent`, that user for good, without any right, and closes it to others of that user.
+/// It ends with its parent.
+///
+/// # Errors
+/// The system refuses; the parent has ended.
+pub fn become_powerless(account: &Account, parent: Pid) -> Result<(), PrivilegeError> {
     let name =
         CString::new(account.name.as_str()).map_err(|_| PrivilegeError::NoUser(account.name.clone()))?;
-    if account.uid == 0 {
-        return Ok(Dropped::To(account));
+    for capability in CapabilitySet::all().iter() {
+        // One that this kernel does not know, or a container has taken away, cannot come back either.
+        _ = remove_capability_from_bounding_set(capability);
     }
-    // A container may run as root without some of the rights; then these are not there to be kept.
-    let kept = capabilities(None).map_err(system("reading the capabilities"))?.permitted & KEPT;
-    if !kept.is_empty() {
-        set_keep_capabilities(true).map_err(system("keeping capabilities over setuid"))?;
-    }
-    let tie = Tie::present();
     kernel::become_user(&name, account.uid, account.gid)
         .map_err(|error| PrivilegeError::System("changing to the user", error))?;
-    // The kernel unties whoever becomes somebody else.
-    tie.renew();
-    if !kept.is_empty() {
-        keep_only(kept)?;
-    }
-    Ok(Dropped::To(account))
+    renounce()?;
+    set_no_new_privs(true).map_err(system("giving up rights of programs"))?;
+    // A change of the user opens the process or closes it, as the system is set up (`fs.suid_dumpable`).
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(system("closing the process to others"))?;
+    child::end_with(parent).map_err(|error| PrivilegeError::System("ending with the opener", error))
 }
 
 /// Gives up every capability of the calling thread, for good. A thread of root's, which `user root` asked for, keeps
@@ -178,16 +168,6 @@ pub fn renounce() -> Result<(), PrivilegeError> {
     // What is neither permitted nor inheritable leaves the ambient set by itself.
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })
         .map_err(system("giving up capabilities"))
-}
-
-fn keep_only(kept: CapabilitySet) -> Result<(), PrivilegeError> {
-    set_capabilities(None, CapabilitySets { effective: kept, permitted: kept, inheritable: kept })
-        .map_err(system("keeping what a reload needs"))?;
-    for capability in kept.iter() {
-        // Kernels before 4.3 have no ambient set; then only a binary upgrade loses the rights.
-        let _ = configure_capability_in_ambient_set(capability, true);
-    }
-    set_keep_capabilities(false).map_err(system("ending the keeping of capabilities"))
 }
 
 fn system(what: &'static str) -> impl Fn(rustix::io::Errno) -> PrivilegeError {

@@ -6,34 +6,55 @@
 
 use sd_notify::NotifyState;
 use std::os::fd::RawFd;
+use std::sync::OnceLock;
 use std::time::Duration;
 
-/// We serve, and are the main process: also after a reload, and the next process after an upgrade.
-pub fn ready() {
-    tell(&[NotifyState::MainPid(std::process::id()), NotifyState::Ready]);
+/// What the manager hears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Word {
+    /// We serve, and are the main process: also after a reload, and the next process after an upgrade.
+    Ready,
+    /// A reload begins; [`Word::Ready`] ends it, however it went.
+    Reloading,
+    /// We stop, and nobody goes on in our place.
+    Stopping,
+    /// We live. Due at least once in the time of [`watchdog`].
+    Alive,
 }
 
-/// A reload begins; [`ready`] ends it, however it went.
-pub fn reloading() {
-    // The manager tells by the time whether the next word is about this reload.
-    if let Ok(now) = NotifyState::monotonic_usec_now() {
-        tell(&[NotifyState::Reloading, now]);
+/// Speaks for another process.
+pub type Speaker = Box<dyn Fn(Word) + Send + Sync>;
+
+static SPEAKER: OnceLock<Speaker> = OnceLock::new();
+
+/// From now on somebody else says it: the manager listens to its main process. The first one stays.
+pub fn speak_through(speaker: Speaker) {
+    _ = SPEAKER.set(speaker);
+}
+
+/// Says it to the manager.
+pub fn say(word: Word) {
+    if let Some(speaker) = SPEAKER.get() {
+        return speaker(word);
+    }
+    match word {
+        Word::Ready => tell(&[NotifyState::MainPid(std::process::id()), NotifyState::Ready]),
+        Word::Reloading => {
+            // The manager tells by the time whether the next word is about this reload.
+            if let Ok(now) = NotifyState::monotonic_usec_now() {
+                tell(&[NotifyState::Reloading, now]);
+            }
+        }
+        Word::Stopping => tell(&[NotifyState::Stopping]),
+        Word::Alive => tell(&[NotifyState::Watchdog]),
     }
 }
 
-/// We stop, and nobody goes on in our place.
-pub fn stopping() {
-    tell(&[NotifyState::Stopping]);
-}
-
-/// We live. Due at least once in the time of [`watchdog`].
-pub fn alive() {
-    tell(&[NotifyState::Watchdog]);
-}
-
-/// How long the manager waits for [`alive`] before it ends us; nothing where it does not wait for it.
+/// How long the manager waits for [`Word::Alive`] before it ends us; nothing where it does not wait for it. What holds for this process when it is first
+/// asked holds for those that are split off from it.
 pub fn watchdog() -> Option<Duration> {
-    sd_notify::watchdog_enabled()
+    static TIME: OnceLock<Option<Duration>> = OnceLock::new();
+    *TIME.get_or_init(sd_notify::watchdog_enabled)
 }
 
 /// Descriptors of the sockets that the manager opened for this process.

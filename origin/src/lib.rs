@@ -82,23 +82,49 @@ struct Clients {
     is_stopping: bool,
 }
 
+/// A demo API whose port is open and which has no thread yet: clients wait.
+#[derive(Debug)]
+pub struct BoundDemo {
+    /// Where it listens, on 127.0.0.1 with a free port.
+    pub address: SocketAddr,
+    listener: TcpListener,
+}
+
+/// Opens a free port of 127.0.0.1 for the API.
+///
+/// # Errors
+/// Those of binding the port.
+pub fn bind() -> io::Result<BoundDemo> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    Ok(BoundDemo { address: listener.local_addr()?, listener })
+}
+
 /// Starts the API on a free port of 127.0.0.1.
 ///
 /// # Errors
 /// Those of binding the port and starting the thread.
 pub fn start(options: &DemoOptions) -> io::Result<DemoOrigin> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let address = listener.local_addr()?;
-    let api = Arc::new(Api {
-        workers: Workers::new(options.workers, options.service_time, options.work),
-        pages: Pages::new(options.body_bytes),
-        clients: Mutex::default(),
-        left: Condvar::new(),
-    });
-    let accepting = Arc::clone(&api);
-    let acceptor =
-        Builder::new().name(format!("{THREADS}accept")).spawn(move || accepting.accept(&listener))?;
-    Ok(DemoOrigin { address, api, acceptor: Mutex::new(Some(acceptor)) })
+    bind()?.start(options)
+}
+
+impl BoundDemo {
+    /// Starts the API.
+    ///
+    /// # Errors
+    /// Those of starting the thread.
+    pub fn start(self, options: &DemoOptions) -> io::Result<DemoOrigin> {
+        let BoundDemo { address, listener } = self;
+        let api = Arc::new(Api {
+            workers: Workers::new(options.workers, options.service_time, options.work),
+            pages: Pages::new(options.body_bytes),
+            clients: Mutex::default(),
+            left: Condvar::new(),
+        });
+        let accepting = Arc::clone(&api);
+        let acceptor =
+            Builder::new().name(format!("{THREADS}accept")).spawn(move || accepting.accept(&listener))?;
+        Ok(DemoOrigin { address, api, acceptor: Mutex::new(Some(acceptor)) })
+    }
 }
 
 impl DemoOrigin {

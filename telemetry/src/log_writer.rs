@@ -36,7 +36,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 pub use named::NamedLine;
-pub use output::open_file;
 pub use queue::{LogStatistics, Ticket};
 pub use written::Written;
 
@@ -136,11 +135,10 @@ impl LogWriter {
         state.report_form = form;
     }
 
-    /// `USR1`: closes and reopens every path after writing what is queued; gives the files to `owner` (user and
-    /// group id) where one is named. A path that cannot be opened keeps its old file, with a complaint.
+    /// `USR1`: closes and reopens every path after writing what is queued. A path that cannot be opened keeps its old file, with a complaint.
     /// The files are opened on the calling thread; [`LogWriter::drain`] waits for the change.
-    pub fn reopen(&self, owner: Option<(u32, u32)>) {
-        self.shared.reopen(owner);
+    pub fn reopen(&self) {
+        self.shared.reopen();
     }
 
     /// Blocks until everything queued is in the files and a requested reopen is done, at most [`DRAIN_WAIT`], and for a

@@ -123,6 +123,11 @@ pub fn tree(root: u32) -> Vec<u32> {
     family
 }
 
+/// The process that serves for one that was started: its first child where it has any (an opener, nginx's master), else itself.
+pub fn serving(root: u32) -> u32 {
+    tree(root).get(1).copied().unwrap_or(root)
+}
+
 /// User and system time that a process and its descendants, the ended ones included, have used so far.
 pub fn cpu_time(root: u32) -> Duration {
     // Linux reports in hundredths of a second (USER_HZ) on every architecture that runs this.

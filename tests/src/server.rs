@@ -158,6 +158,11 @@ impl Server {
         self.process.as_ref().map_or(0, Running::id)
     }
 
+    /// The id of the process that serves for it.
+    pub fn serving_id(&self) -> u32 {
+        process::serving(self.id())
+    }
+
     /// The id in the pid file `nginx.pid`, 0 while there is none.
     pub fn current_id(&self) -> u32 {
         self.prefix.read("nginx.pid").trim().parse().unwrap_or(0)

@@ -1,26 +1,36 @@
 //! The start, in the order that scripts written for nginx expect: configuration checked, listeners open, into the
 //! background, then the process itself.
 
-use super::{Process, SIGNALS, complain, tells_stderr};
+use super::{Process, SIGNALS, complain};
 use crate::accepting;
 use crate::account;
 use crate::check;
 use crate::descriptors;
-use crate::reload::{LoadAgain, log_findings};
+use crate::keeper::Keeper;
+use crate::logs;
+use crate::office::{LoadAgain, Office, tells_stderr};
+use crate::opener::{self, Opener, Outcome, SplitOff};
+use crate::reload::log_findings;
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::Loaded;
-use millstream_conf::model::{ListenAddress, Main};
+use millstream_conf::model::{Configuration, Level, ListenAddress, Main};
 use millstream_net::Address;
 use millstream_net::daemon::{self, Detached};
-use millstream_net::listener::{self, Inherited, Listening, OpenError};
+use millstream_net::listener::{self, Inherited, Listening, OpenError, Opened};
 use millstream_net::{clock, privileges};
 use millstream_server::generation::Shared;
 use millstream_telemetry::local_time::{self, LocalTime};
 use millstream_telemetry::log_writer::LogWriter;
 use signal_hook::iterator::Signals;
-use std::io::{Read, Write};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How often an address is asked for again that another process has.
+const TRIES: u32 = 10;
+/// Before each.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Starts a process and runs it to its end; `hint` says what is needed where addresses cannot be listened on, `ready` is called once all that it
 /// listens on is open.
@@ -30,9 +40,10 @@ pub(super) fn start(
     hint: impl Fn(&[OpenError]) -> Option<String>,
     ready: impl FnOnce(&Shared, &[Arc<Listening>]),
 ) -> ExitCode {
-    // The next process at an upgrade has been that user from its beginning.
+    // One that was not root's at the start is that user still at an upgrade.
     let is_next = std::env::var_os(listener::ENVIRONMENT).is_some();
     account::warn_of_idle_user(&mut loaded, is_next || rustix::process::geteuid().is_root());
+    logs::warn_of_folders(&mut loaded);
     check::report(&loaded, Severity::Warning);
     let Loaded { configuration: Some(configuration), sources, diagnostics, .. } = loaded.to_serve() else {
         return ExitCode::FAILURE;
@@ -41,8 +52,7 @@ pub(super) fn start(
     descriptors::allow(&configuration, |complaint| eprintln!("millstream: [warn] {complaint}"));
     let inherited = Inherited::from_environment();
     let upgraded = !inherited.is_empty();
-    let sockets = accepting::workers(&configuration.main);
-    let listenings = match listener::open(&configuration.http.listeners, sockets, inherited, &[]) {
+    let listenings = match listen(&configuration, inherited) {
         Ok(opened) => {
             for error in &opened.missing {
                 let what = match &configuration.http.listeners[error.index].optional {
@@ -58,11 +68,6 @@ pub(super) fn start(
             return ExitCode::FAILURE;
         }
     };
-    // Before anybody can learn of this process: a signal from then on means what it says.
-    let signals = match Signals::new(SIGNALS) {
-        Ok(signals) => signals,
-        Err(error) => return complain(&format!("signals: {error}")),
-    };
     let waiting = match into_background(configuration.main.daemon && !upgraded) {
         Ok(Side::Foreground(code)) => {
             // They belong to the process in the background now: dropping them here would remove unix sockets' files.
@@ -72,7 +77,21 @@ pub(super) fn start(
         Ok(Side::Background(waiting)) => waiting,
         Err(error) => return complain(&format!("daemon: {error}")),
     };
-    let process = match Process::open(configuration, listenings, again) {
+    let begun = match begin(Office::new(again, listenings), configuration, waiting) {
+        Ok(Ok(begun)) => begun,
+        Ok(Err(code)) => return code,
+        Err(error) => return complain(&error.to_string()),
+    };
+    let Begun { configuration, listenings, keeper, opener_signals, waiting, note } = *begun;
+    // Before anybody can learn of this process: a signal from then on means what it says.
+    let signals = match Signals::new(SIGNALS) {
+        Ok(signals) => signals,
+        Err(error) => return complain(&format!("signals: {error}")),
+    };
+    if let Some(Err(error)) = opener_signals.map(opener::take_signals) {
+        return complain(&format!("signals: {error}"));
+    }
+    let process = match Process::open(configuration, listenings, keeper) {
         Ok(process) => process,
         Err(failed) => {
             for finding in failed.sorted() {
@@ -81,6 +100,9 @@ pub(super) fn start(
             return ExitCode::FAILURE;
         }
     };
+    if let Some(note) = note {
+        process.shared.main_log.write(Level::Alert, format_args!("{note}"));
+    }
     if !tells_stderr(&process.shared.configuration.main) {
         log_findings(&diagnostics, &sources, &process.shared.main_log, Severity::Warning);
     }
@@ -91,6 +113,63 @@ pub(super) fn start(
         _ = waiting.write_all(b"\0");
     }
     process.run(signals)
+}
+
+/// Opens the sockets. Where an opener was killed, the process that served ends a moment later than it; so where root starts one, an address that another process
+/// has is asked for again for a while, as nginx does.
+fn listen(configuration: &Configuration, inherited: Inherited) -> Result<Opened, Vec<OpenError>> {
+    let workers = accepting::workers(&configuration.main);
+    let open = |inherited| listener::open(&configuration.http.listeners, workers, inherited, &[]);
+    let may_wait = inherited.is_empty() && privileges::may_change_user();
+    let mut opened = open(inherited);
+    let is_taken = |error: &OpenError| error.error.kind() == io::ErrorKind::AddrInUse;
+    for _ in 0..TRIES {
+        match &opened {
+            Err(errors) if may_wait && errors.iter().all(is_taken) => std::thread::park_timeout(PAUSE),
+            _ => break,
+        }
+        opened = open(Inherited::none());
+    }
+    opened
+}
+
+/// What a process that serves begins with.
+struct Begun {
+    configuration: Configuration,
+    listenings: Vec<Arc<Listening>>,
+    keeper: Keeper,
+    /// Signals that come to an opener.
+    opener_signals: Option<PipeReader>,
+    /// Who waits for it to be ready.
+    waiting: Option<PipeWriter>,
+    /// What happened to the one before.
+    note: Option<String>,
+}
+
+/// Goes on as the process that serves: this one, or one that is split off and has no rights. In the opener it returns at the end of that.
+fn begin(
+    office: Office,
+    configuration: Configuration,
+    waiting: Option<PipeWriter>,
+) -> io::Result<Result<Box<Begun>, ExitCode>> {
+    let name = configuration.main.user.as_ref().map_or_else(String::new, |user| user.name.clone());
+    let account =
+        opener::account(&configuration).map_err(|error| io::Error::other(format!("user {name}: {error}")))?;
+    let Some(account) = account else {
+        let listenings = office.listenings().to_vec();
+        let keeper = Keeper::Own(Box::new(office));
+        let (opener_signals, note) = (None, None);
+        return Ok(Ok(Box::new(Begun { configuration, listenings, keeper, opener_signals, waiting, note })));
+    };
+    match Opener::new(office, configuration, account, waiting)?.run()? {
+        Outcome::Serving(split) => {
+            let SplitOff { configuration, listenings, line, again, signals, waiting, note } = *split;
+            let keeper = Keeper::Opener(line, again);
+            let opener_signals = Some(signals);
+            Ok(Ok(Box::new(Begun { configuration, listenings, keeper, opener_signals, waiting, note })))
+        }
+        Outcome::Ended(code) => Ok(Err(code)),
+    }
 }
 
 /// Says which addresses cannot be had, and what is needed.
@@ -105,8 +184,12 @@ fn tell_refused(main: &Main, errors: &[OpenError], hint: impl Fn(&[OpenError]) -
 
 /// Two files that name no pid file have the same one, and the control socket beside it.
 fn pid_hint(main: &Main, error: &OpenError) -> Option<String> {
+    if main.pid.as_os_str().is_empty() {
+        // `serve` has no such file, and the name of its socket is chosen where nobody listens.
+        return None;
+    }
     let control = Address::from(&ListenAddress::Unix(main.control_socket.clone()?));
-    let is_taken = error.address == control && error.error.kind() == std::io::ErrorKind::AddrInUse;
+    let is_taken = error.address == control && error.error.kind() == io::ErrorKind::AddrInUse;
     is_taken.then(|| {
         format!(
             ". That is its control socket, beside its pid file {}: it runs this configuration already, or both need a pid \
@@ -119,15 +202,15 @@ fn pid_hint(main: &Main, error: &OpenError) -> Option<String> {
 /// Which process this is, and what the other one waits for.
 enum Side {
     Foreground(ExitCode),
-    Background(Option<std::io::PipeWriter>),
+    Background(Option<PipeWriter>),
 }
 
 /// With `daemon on`, goes on in the background; the process at the terminal ends when the other is ready, or has failed.
-fn into_background(wanted: bool) -> std::io::Result<Side> {
+fn into_background(wanted: bool) -> io::Result<Side> {
     if !wanted {
         return Ok(Side::Background(None));
     }
-    let (mut reader, writer) = std::io::pipe()?;
+    let (mut reader, writer) = io::pipe()?;
     match daemon::detach()? {
         Detached::Background => Ok(Side::Background(Some(writer))),
         Detached::Foreground => {
@@ -139,12 +222,12 @@ fn into_background(wanted: bool) -> std::io::Result<Side> {
 }
 
 /// Starts the log thread from one that gave up its rights: after an upgrade this one has some, and passes them on.
-pub(super) fn start_log_writer() -> std::io::Result<Arc<LogWriter>> {
+pub(super) fn start_log_writer() -> io::Result<Arc<LogWriter>> {
     let starting = std::thread::Builder::new().spawn(|| {
-        privileges::renounce().map_err(std::io::Error::other)?;
+        privileges::renounce().map_err(io::Error::other)?;
         LogWriter::start()
     })?;
-    starting.join().unwrap_or_else(|_| Err(std::io::Error::other("starting it panicked")))
+    starting.join().unwrap_or_else(|_| Err(io::Error::other("starting it panicked")))
 }
 
 fn local_now() -> LocalTime {

@@ -18,6 +18,7 @@ use super::level::level;
 use super::templates::{Templates, record, without_templates};
 use super::{Apply, Feature, MANY, Place, Row, often, once};
 use crate::declared::log::{KeptLogs, LogFile, LogFileId, LogFormat, LogGroupId, LogTarget, MOST_KEPT};
+use crate::files::{self, Access};
 use crate::parts::PathUse;
 use crate::reading::{Reading, parameter};
 use crate::suggest;
@@ -128,7 +129,9 @@ impl LogsLevel {
         if self.access.is_some() {
             return;
         }
-        let target = LogTarget::File(reading.path("logs/access.log"));
+        let path = reading.path("logs/access.log");
+        files::name(&path, Access::Append(0));
+        let target = LogTarget::File(path);
         let file = LogFile { target, buffer: None, flush: None, gzip: None };
         let files = &mut reading.declared.log_files;
         let index = files.iter().position(|known| known.target == file.target).unwrap_or_else(|| {

@@ -3,7 +3,6 @@
 //! What a file asks for that is unsafe is dropped with a warning that says so. Files are looked at (are they there, may
 //! they be read), never understood. Next: `tls/ciphers`; `millstream-net`'s `tls`, which loads them.
 
-use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use super::level::level;
 use super::{Apply, Feature, Level, MANY, Place, Row, idle, often, once};
 use crate::declared::acme::WebUrl;
 use crate::declared::resolver::{RESOLVER_TIMEOUT, ResolverId};
+use crate::files;
 use crate::parts::PathUse;
 use crate::reading::Reading;
 use crate::source::Span;
@@ -315,7 +315,7 @@ pub(in crate::features) fn pem_file(word: &Word, what: &str, reading: &mut Readi
             .help("write the name of a PEM file");
         return (path, word.span);
     }
-    let opened = File::open(&path).and_then(|file| file.metadata()).map(|about| about.is_file());
+    let opened = files::open(&path).and_then(|file| file.metadata()).map(|about| about.is_file());
     let trouble = match opened {
         Ok(true) => None,
         Ok(false) => Some("it is not a file".to_owned()),

@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 
 use super::ConfPrefix;
+use crate::files;
 
 /// Whether nginx would take the name for a pattern (`ngx_conf_include` looks for these three characters).
 pub(super) fn is_pattern(name: &str) -> bool {
@@ -21,12 +22,17 @@ pub(super) fn matches(prefix: &ConfPrefix, pattern: &str) -> Vec<PathBuf> {
         let Some(directory) = prefix.directory().to_str() else { return Vec::new() };
         format!("{}/{}", glob::Pattern::escape(directory.trim_end_matches('/')), translate(pattern))
     };
+    files::matches(&whole, || matches_here(&whole))
+}
+
+/// The files that match a pattern as the glob crate reads it, in byte order.
+pub fn matches_here(whole: &str) -> Vec<PathBuf> {
     let options = glob::MatchOptions {
         case_sensitive: true,
         require_literal_separator: true,
         require_literal_leading_dot: true,
     };
-    let Ok(paths) = glob::glob_with(&whole, options) else { return Vec::new() };
+    let Ok(paths) = glob::glob_with(whole, options) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = paths.flatten().collect();
     paths.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     paths

@@ -4,18 +4,17 @@
 //! connection ends for it. Next: `tls` and `connector`, whose configurations write here.
 
 use super::TlsError;
+use millstream_conf::files;
 use rustls::KeyLog;
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Opens a file for the secrets, which only its owner may read where it is new.
 pub(super) fn open(path: &Path) -> Result<Arc<dyn KeyLog>, TlsError> {
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-    let file = file.map_err(|error| TlsError::KeyLog(path.to_path_buf(), error))?;
+    let file = files::append(path, 0o600).map_err(|error| TlsError::KeyLog(path.to_path_buf(), error))?;
     Ok(Arc::new(KeyFile(file)))
 }
 

@@ -4,16 +4,14 @@
 
 use super::TlsError;
 use super::keys::{self, KeyError};
+use millstream_conf::files;
 use millstream_conf::model::PemSource;
-use rustix::fs::OFlags;
 use rustls::crypto::CryptoProvider;
 use rustls::sign::CertifiedKey;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use std::borrow::Cow;
-use std::fs;
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// A certificate with those that lead up to its authority, and its key, which belong together.
@@ -88,8 +86,7 @@ const LARGEST: u64 = 64 << 20;
 /// Reads a file. Nobody is waited for (a FIFO without a writer), and nothing is read that does not end (a device).
 pub(super) fn read(file: &Path) -> Result<Vec<u8>, TlsError> {
     let read = || {
-        let opened =
-            fs::OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(file)?;
+        let opened = files::open(file)?;
         if !opened.metadata()?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }

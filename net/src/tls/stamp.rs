@@ -2,8 +2,10 @@
 //!
 //! Whoever reads a file looks at it *before*: what changes meanwhile is then read once more. Next: `evaluated` and `held`, which go by it.
 
+use millstream_conf::files;
 use millstream_conf::model::PemSource;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -18,7 +20,14 @@ pub(super) struct Stamp {
 impl Stamp {
     /// That of a file; nothing where it is not there.
     pub(super) fn of_file(path: &Path) -> Option<Stamp> {
-        let about = fs::metadata(path).ok()?;
+        let about = match fs::metadata(path) {
+            // Where this process may not look, an opener may.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                files::open(path).ok()?.metadata()
+            }
+            found => found,
+        };
+        let about = about.ok()?;
         Some(Stamp { inode: about.ino(), length: about.len(), changed: (about.ctime(), about.ctime_nsec()) })
     }
 

@@ -3,6 +3,7 @@
 //! A file is read when it has changed, and then kept for all workers while it is small; it is only ever looked at where a thread
 //! may take its time. Next: `password`, which knows what stands behind a name; `auth_basic`, which asks.
 
+use millstream_conf::files::{self, Access};
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
@@ -64,7 +65,7 @@ impl Users {
     /// # Errors
     /// It cannot be opened or read.
     pub(super) fn open(path: &Path) -> io::Result<Users> {
-        let file = File::open(path)?;
+        let file = files::open_here(path, Access::Read)?;
         let state = FileState::of(&file.metadata()?);
         if state.size > LONGEST_KEPT {
             return Ok(Users { state, content: UsersText::Open(file) });

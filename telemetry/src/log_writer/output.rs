@@ -11,16 +11,15 @@ use crate::log_writer::datagrams::Datagrams;
 use crate::syslog::LogService;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use millstream_conf::files::{self, Access};
 use millstream_conf::model::Level;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
-use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Seconds between two complaints about one file.
@@ -32,8 +31,8 @@ const SLICES: usize = 1024;
 /// Bytes that a pipe which is said to be writable takes without waiting (`PIPE_BUF`, pipe(7)).
 const PIPE_BYTES: usize = 4096;
 
-/// User and group id that reopened files are given to, where one is named.
-pub(super) type Owner = Option<(u32, u32)>;
+/// Permissions of a log that is made here.
+const MODE: u32 = 0o644;
 
 /// An open log.
 pub(super) struct Output {
@@ -81,7 +80,7 @@ impl Output {
     }
 
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = open_file(path)?;
+        let file = files::append(path, MODE)?;
         Ok(Output::new(Target::File { path: path.to_owned(), file }))
     }
 
@@ -249,29 +248,17 @@ impl Output {
     }
 }
 
-/// Opens a path again, which after a rotation is a new file, and gives it to `owner`. Done by whoever asks for that, not
-/// by the writer: its thread may have kept the right to make files in a directory of root's.
-pub(super) fn open_anew(path: &Path, owner: Owner) -> io::Result<File> {
-    let file = open_file(path)?;
-    give(&file, owner)?;
-    Ok(file)
+/// Opens a path again, which after a rotation is a new file. Done by the thread that asks for that: it may have to wait for an opener.
+pub(super) fn open_anew(path: &Path) -> io::Result<File> {
+    files::append(path, MODE)
 }
 
-/// Opens a log for appending, created with mode 0644 where missing. Never waits: a named pipe without a reader is opened
-/// for both, so that its first lines are there when one comes.
+/// Opens a log for appending with the rights of this process alone, created with mode 0644 where missing. Never waits.
 ///
 /// # Errors
 /// Those of opening the file.
-pub fn open_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    // The bits of open(2) fit an `int`.
-    options.append(true).create(true).mode(0o644).custom_flags(OFlags::NONBLOCK.bits() as i32);
-    match options.open(path) {
-        Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
-            options.read(true).open(path)
-        }
-        opened => opened,
-    }
+fn open_file(path: &Path) -> io::Result<File> {
+    files::open_here(path, Access::Append(MODE))
 }
 
 /// The same; where links are not to be followed, none on the way (`disable_symlinks`).
@@ -282,15 +269,6 @@ pub(super) fn open_with(path: &Path, follows_links: bool) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(0o644);
     Ok(openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS)?.into())
-}
-
-/// Hands a regular file to another user, so that a process that gave up root can open it again.
-fn give(file: &File, owner: Owner) -> io::Result<()> {
-    let Some((user, group)) = owner else { return Ok(()) };
-    if !file.metadata()?.is_file() {
-        return Ok(());
-    }
-    std::os::unix::fs::fchown(file, Some(user), Some(group))
 }
 
 /// One gzip member (RFC 1952 §2.2 lets members follow each other), so that a file is whole after each.

@@ -6,7 +6,7 @@
 use super::FILE_BYTES;
 use super::Handle;
 use super::named::Open;
-use super::output::{self, Owner};
+use super::output;
 use super::slot::{Flow, Place, Sent, Slot, Spare};
 use crate::about::About;
 use crate::error_line::Telling;
@@ -213,7 +213,7 @@ impl Shared {
     }
 
     /// Opens every path anew on this thread, then has the writer change over after writing what is queued.
-    pub(super) fn reopen(&self, owner: Owner) {
+    pub(super) fn reopen(&self) {
         let places: Vec<(usize, Place)> = {
             let state = self.lock();
             let slots = state.slots.iter().enumerate();
@@ -221,7 +221,7 @@ impl Shared {
         };
         for (index, place) in places {
             let next = match &place {
-                Place::File(path) => Some(output::open_anew(path, owner)),
+                Place::File(path) => Some(output::open_anew(path)),
                 Place::Stderr | Place::Service(_) | Place::Group => None,
             };
             let mut state = self.lock();

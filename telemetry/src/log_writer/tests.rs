@@ -107,7 +107,7 @@ fn after_a_rotation_lines_go_to_the_new_file_and_earlier_ones_to_the_old() {
     sink.append(b"before\n");
     fs::rename(&path, &rotated).unwrap();
     sink.append(b"meanwhile\n");
-    writer.reopen(None);
+    writer.reopen();
     assert!(writer.drain());
     sink.append(b"after\n");
     assert!(writer.drain());
@@ -126,7 +126,7 @@ fn a_file_that_cannot_be_reopened_stays_in_use_and_the_error_log_says_so() {
     writer.report_to(Some(&error_sink), ErrorForm::Text);
     let sink = writer.open(&path, None).unwrap();
     fs::rename(&folder, &moved).unwrap();
-    writer.reopen(None);
+    writer.reopen();
     sink.append(b"kept\n");
     assert!(writer.drain() && writer.drain());
     assert_eq!(text(&moved.join("access.log")), "kept\n");
@@ -229,7 +229,7 @@ fn a_pipe_that_nobody_reads_delays_nobody_and_costs_the_lines_past_a_bound() {
     assert_eq!(complaints.lines().count(), 1, "{complaints}");
     assert!(complaints.contains("[alert]") && complaints.contains("takes no more"), "{complaints}");
     // A rotation meanwhile, with the reader coming back after it.
-    writer.reopen(None);
+    writer.reopen();
     let mut kept = vec![0; (sent - dropped as usize) << 20];
     let partly = (kept.len() >> 20) - 1;
     reader.read_exact(&mut kept[..partly << 20]).unwrap();
@@ -252,7 +252,7 @@ fn a_pipe_without_a_reader_can_be_opened_and_keeps_its_lines_for_one() {
     let mut line = [0; 6];
     fs::File::open(&path).unwrap().read_exact(&mut line).unwrap();
     assert_eq!(&line, b"early\n");
-    writer.reopen(None);
+    writer.reopen();
     assert!(writer.drain());
 }
 
@@ -338,7 +338,7 @@ fn of_files_that_requests_name_those_in_use_stay_open_and_the_one_used_longest_a
     assert_eq!(writer.statistics().errors, 2);
     // A rotation closes all of them.
     fs::create_dir(&logs).unwrap();
-    writer.reopen(None);
+    writer.reopen();
     assert!(writer.drain());
     append("third", "anew\n");
     assert_eq!(text(&logs.join("third")), "anew\n");

@@ -109,7 +109,11 @@ fn the_api_tells_what_was_done_in_the_form_of_nginx_plus() {
         looked.json(&format!("/api/9/http/{name}"));
     }
     let nginx = looked.json("/api/9/nginx");
-    assert_eq!((&nginx["generation"], &nginx["pid"]), (&1.into(), &looked.server.id().into()), "{nginx}");
+    assert_eq!(
+        (&nginx["generation"], &nginx["pid"]),
+        (&1.into(), &looked.server.serving_id().into()),
+        "{nginx}"
+    );
     wait::until("all requests are counted", || looked.json("/api/9/http/server_zones/web")["requests"] == 6);
     let zone = looked.json("/api/9/http/server_zones/web");
     assert_eq!((&zone["responses"]["2xx"], &zone["responses"]["5xx"]), (&5.into(), &1.into()), "{zone}");

@@ -32,7 +32,7 @@ fn pipe(path: &Path) -> fs::File {
 }
 
 fn descriptors(server: &Server) -> usize {
-    fs::read_dir(format!("/proc/{}/fd", server.id())).map_or(0, Iterator::count)
+    fs::read_dir(format!("/proc/{}/fd", server.serving_id())).map_or(0, Iterator::count)
 }
 
 /// A server whose access log nobody reads, after so many requests that the pipe is long full.

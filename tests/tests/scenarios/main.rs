@@ -58,6 +58,7 @@ mod systemd;
 mod signals;
 mod logs;
 mod syslog;
+mod rights;
 mod secrets;
 mod listeners;
 mod proxy_protocol;

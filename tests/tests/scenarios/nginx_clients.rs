@@ -175,7 +175,7 @@ fn the_exporter_tells_of_the_api_of_nginx_plus_what_was_caused() {
         ("cache_hit_bytes", "zone=\"answers\""),
         ("worker_http_requests_total", "id=\"0\",pid=\"@\""),
     ] {
-        let name = named(name, &labels.replace('@', &busy.server.id().to_string()));
+        let name = named(name, &labels.replace('@', &busy.server.serving_id().to_string()));
         assert!(samples.get(&name).is_some_and(|value| *value > 0.0), "{name}: {:?}", samples.get(&name));
     }
     // It asks for a licence where NGINX Plus of release 33 or later says who it is. Ours has none, and is no release of that.
@@ -250,7 +250,7 @@ fn the_client_of_nginx_plus_reads_everything_that_is_here() {
     ];
     assert_eq!(absent, expected, "{told}");
     assert_eq!(told["GetMaxAPIVersion"], 9);
-    assert_eq!(told["GetNginxInfo"]["pid"], busy.server.id());
+    assert_eq!(told["GetNginxInfo"]["pid"], busy.server.serving_id());
     for (method, path, figure) in [
         ("GetConnections", "/Dropped", json!(0)),
         ("GetCaches", "/answers/Hit/Responses", json!(3)),
@@ -268,7 +268,7 @@ fn the_client_of_nginx_plus_reads_everything_that_is_here() {
         ("GetUpstreams", "/api/Queue/max_size", json!(5)),
         ("GetUpstreams", "/many/Peers/0/Name", json!("many.test:80")),
         ("GetUpstreams", "/many/Peers/0/Server", json!("127.0.0.2:80")),
-        ("GetWorkers", "/0/pid", json!(busy.server.id())),
+        ("GetWorkers", "/0/pid", json!(busy.server.serving_id())),
         ("GetStats", "/StreamUpstreams", json!({})),
         ("GetStats", "/StreamZoneSync", json!(null)),
         ("GetStats", "/Caches/answers/Hit/Responses", json!(3)),

@@ -60,8 +60,10 @@ impl Root {
 
     fn start(&self) -> Running {
         let process = Running::start(self.command().args(["-g", "daemon off;"])).expect("the binary runs");
+        // The pid file comes when all listeners are open.
         wait::until("the dashboard answers", || {
-            std::net::TcpStream::connect(("127.0.0.1", self.dashboard)).is_ok()
+            self.prefix.read("run/millstream/nginx.pid").trim() == process.id().to_string()
+                && std::net::TcpStream::connect(("127.0.0.1", self.dashboard)).is_ok()
         });
         process
     }

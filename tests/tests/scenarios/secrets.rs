@@ -159,7 +159,7 @@ fn error_logs_of_json_say_the_parts_of_a_request_by_their_keys() {
     let time = told["time"].as_str().unwrap_or_default();
     assert!(time.len() == "2026-01-02T03:04:05.678+00:00".len() && time.as_bytes()[19] == b'.', "{time}");
     assert!(told["connection"].is_u64() && told["tid"].is_u64(), "{told}");
-    assert_eq!(told["pid"], site.server.id());
+    assert_eq!(told["pid"], site.server.serving_id());
     // The same line to a log service, behind what begins one there.
     let mut bytes = vec![0; 65536];
     let length = site.service.recv(&mut bytes).expect("a datagram");

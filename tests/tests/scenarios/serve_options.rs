@@ -257,7 +257,7 @@ fn started_by_root_it_gives_its_rights_away_and_is_reached_as_before() {
         all.extend_from_slice(arguments);
         let mut serving = Serving::start_in(prefix, &origin, &all);
         let expected = format!("Uid:\t{id}\t{id}\t{id}\t{id}");
-        let found = users(serving.process.id());
+        let found = users(millstream_tests::process::serving(serving.process.id()));
         assert!(!found.is_empty() && found.iter().all(|line| *line == expected), "{found:?}");
         assert_eq!(serving.client().get("/").expect("an answer").status, 200);
         let url = format!("http://127.0.0.1:{}/", serving.port);
@@ -310,6 +310,56 @@ fn of_several_that_run_each_is_named_and_the_port_says_which_is_meant() {
     assert!(second.wait(std::time::Duration::from_secs(20)).is_some());
     let (done, text) = said(command(&first.prefix, &["purge", "--tag", "x"]));
     assert!(done, "{text}");
+}
+
+#[test]
+fn two_that_run_on_one_port_of_two_addresses_start_and_are_both_named() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"ok");
+    let first = Serving::start(&origin, &[]);
+    let (port, at) = (first.port, format!("127.0.0.2:{}", first.port));
+    let output = std::fs::File::create(first.prefix.join("second")).expect("own directory");
+    let mut second =
+        command(&first.prefix, &["serve", &origin.address(), "--listen", &at, "--dashboard", "off"]);
+    let mut second = Running::start(second.stderr(output)).expect("the binary runs");
+    wait::until("it says that it serves", || {
+        assert!(second.ended().is_none(), "it ended: {}", first.prefix.read("second"));
+        first.prefix.read("second").contains("in front of")
+    });
+    for arguments in [&["purge", "--tag", "x"][..], &["purge", &format!("http://127.0.0.1:{port}/a")]] {
+        let (done, text) = said(command(&first.prefix, arguments));
+        let names = [format!("serve-{port}.sock"), format!("serve-{port}-{}.sock", second.id())];
+        assert!(!done && names.iter().all(|name| text.contains(name)), "{text}");
+    }
+    second.signal(Signal::TERM);
+    assert!(second.wait(Duration::from_secs(20)).is_some());
+    let (done, text) = said(command(&first.prefix, &["purge", "--tag", "x"]));
+    assert!(done, "{text}");
+}
+
+#[test]
+fn without_a_directory_for_its_control_socket_it_serves_and_says_so_as_does_purge() {
+    if is_nginx() {
+        return;
+    }
+    let (origin, prefix) = (Origin::fixed(200, &[], b"ok"), Prefix::new());
+    let directory = prefix.join("millstream");
+    std::fs::create_dir(&directory).expect("own directory");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&directory, open).expect("own directory");
+    let mut reason = "is open to other users";
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&directory, Some(65_432), None).expect("root may");
+        reason = "belongs to another user";
+    }
+    let serving = Serving::start_in(prefix, &origin, &[]);
+    let told = serving.prefix.read("output");
+    assert!(told.contains("there is no control socket: ") && told.contains(reason), "{told}");
+    let (done, text) = said(command(&serving.prefix, &["purge", "--tag", "x"]));
+    assert!(!done && text.contains(reason), "{text}");
+    assert_eq!(serving.client().get("/").expect("an answer").status, 200);
 }
 
 #[test]

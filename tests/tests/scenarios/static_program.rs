@@ -10,7 +10,7 @@ use std::time::Duration;
 use millstream_tests::origin::Origin;
 use millstream_tests::pod::Pod;
 use millstream_tests::prefix::{Prefix, fill};
-use millstream_tests::process::Running;
+use millstream_tests::process::{Running, serving};
 use millstream_tests::{client, ports, wait, workspace};
 use rustix::process::Signal;
 
@@ -68,7 +68,7 @@ fn it_needs_no_library_and_no_file_of_the_system_but_those_that_name_users_and_h
     assert_eq!(client::get(port, "/").text(), "here");
     assert_eq!(client::get(port, "/regex/42").text(), "42");
     assert_eq!(client::get(port, "/api").status, 200, "{}", prefix.read("output"));
-    let status = fs::read_to_string(format!("/proc/{}/status", process.id())).expect("it runs");
+    let status = fs::read_to_string(format!("/proc/{}/status", serving(process.id()))).expect("it runs");
     let ids =
         |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned();
     assert!(ids("Uid:").trim().starts_with("4711\t4711"), "{}", ids("Uid:"));

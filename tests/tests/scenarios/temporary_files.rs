@@ -380,7 +380,8 @@ fn an_answer_that_the_full_disk_has_no_room_for_comes_at_the_pace_of_its_reader(
     write!(stream, "GET /bulk HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("sent");
     head(&mut stream).expect("an answer");
     wait::until("a file takes what the client has not taken", || {
-        let open = std::fs::read_dir(format!("/proc/{}/fd", server.id())).into_iter().flatten().flatten();
+        let open =
+            std::fs::read_dir(format!("/proc/{}/fd", server.serving_id())).into_iter().flatten().flatten();
         open.filter_map(|entry| std::fs::read_link(entry.path()).ok()).any(|link| link.starts_with(&folder))
     });
     assert_eq!(pattern.receive(&mut stream, 0, download()).expect("a body"), download());

@@ -187,13 +187,13 @@ fn an_upgrade_is_noticed_by_the_number_of_the_process_alone() {
     let shop = Shop::start("");
     let old = shop.server.id();
     let mut terminal = Terminal::start(&mut shop.top_by_configuration(&[]), 120, 30);
-    terminal.until("it follows", |text| text.contains(&format!("process {old},")));
+    terminal.until("it follows", |text| text.contains(&format!("process {},", process::serving(old))));
     shop.server.signal(Signal::USR2);
     wait::until("the new process is there", || ![0, old].contains(&shop.server.current_id()));
     process::send(old, Signal::QUIT);
     let new = shop.server.current_id();
     terminal.until("it follows the new one", |text| {
-        text.contains("● live") && text.contains(&format!("process {new},"))
+        text.contains("● live") && text.contains(&format!("process {},", process::serving(new)))
     });
     terminal.press("q");
     assert!(terminal.ends().success());

@@ -9,11 +9,12 @@ use crate::declared::acme::{
 use crate::declared::resolver::{RESOLVER_TIMEOUT, ResolverId};
 use crate::features::Level;
 use crate::features::tls::pem_file;
+use crate::files;
 use crate::parts::PathUse;
 use crate::reading::Reading;
 use crate::suggest;
 use crate::tree::{Directive, Word};
-use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -248,11 +249,13 @@ fn key_text(word: &Word, reading: &mut Reading<'_>) -> Option<String> {
 }
 
 fn read_short(path: &Path) -> Result<String, String> {
-    let length = fs::metadata(path).map_err(|error| error.to_string())?.len();
-    if length > MOST_KEY {
+    let mut text = String::new();
+    let file = files::open(path).map_err(|error| error.to_string())?;
+    file.take(MOST_KEY + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > MOST_KEY {
         return Err("it is too long".to_owned());
     }
-    fs::read_to_string(path).map_err(|error| error.to_string())
+    Ok(text)
 }
 
 /// `profile`.

@@ -1,0 +1,145 @@
+//! The office as a serving process sees it: its own, or its opener's.
+//!
+//! Before: `office`, `opener`; next: `reload` and `running`, which go through here whichever it is.
+
+use crate::office::{Listened, LoadAgain, Office};
+use crate::opener::asked::{Ask, Failure, Reply};
+use crate::opener::line::Line;
+use millstream_conf::load::Loaded;
+use millstream_conf::model::{Configuration, Listener};
+use millstream_net::Address;
+use millstream_net::listener::{Listening, OpenError};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+/// Who does what may need rights.
+pub enum Keeper {
+    /// This process.
+    Own(Box<Office>),
+    /// The opener; this process reads for itself what that one has read.
+    Opener(Line, LoadAgain),
+}
+
+impl Keeper {
+    /// Reads the configuration anew.
+    ///
+    /// # Errors
+    /// The opener was not told to.
+    pub fn load(&self) -> io::Result<Loaded> {
+        match self {
+            Keeper::Own(office) => Ok(office.load()),
+            Keeper::Opener(line, again) => {
+                line.ask(&Ask::Load)?;
+                Ok(again())
+            }
+        }
+    }
+
+    /// As [`Office::listen`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn listen(&mut self, configuration: &Configuration) -> Result<Listened, Vec<OpenError>> {
+        match self {
+            Keeper::Own(office) => office.listen(configuration),
+            Keeper::Opener(line, _) => listened(line, &configuration.http.listeners),
+        }
+    }
+
+    /// As [`Office::enter`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn enter(&mut self, configuration: &Configuration) -> io::Result<()> {
+        match self {
+            Keeper::Own(office) => office.enter(&configuration.main.pid),
+            Keeper::Opener(line, _) => line.ask(&Ask::Enter).map(drop),
+        }
+    }
+
+    /// As [`Office::upgrade`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn upgrade(&mut self) -> io::Result<u32> {
+        match self {
+            Keeper::Own(office) => office.upgrade(),
+            Keeper::Opener(line, _) => match line.ask(&Ask::Upgrade)?.0 {
+                Reply::Process(id) => Ok(id),
+                _ => Err(io::ErrorKind::InvalidData.into()),
+            },
+        }
+    }
+
+    /// As [`Office::reap`].
+    pub fn reap(&mut self) -> Option<String> {
+        match self {
+            Keeper::Own(office) => office.reap(),
+            Keeper::Opener(line, _) => match line.ask(&Ask::Reap) {
+                Ok((Reply::Text(text), _)) => text,
+                _ => None,
+            },
+        }
+    }
+
+    /// As [`Office::has_next`]; an opener knows that itself.
+    pub fn has_next(&self) -> bool {
+        match self {
+            Keeper::Own(office) => office.has_next(),
+            Keeper::Opener(..) => false,
+        }
+    }
+
+    /// As [`Office::leave`].
+    pub fn leave(&mut self) {
+        match self {
+            Keeper::Own(office) => office.leave(),
+            // Where it is gone, so are its sockets.
+            Keeper::Opener(line, _) => _ = line.ask(&Ask::Leave),
+        }
+    }
+}
+
+/// The sockets of these addresses, which the opener has opened.
+fn listened(line: &Line, listeners: &[Listener]) -> Result<Listened, Vec<OpenError>> {
+    let error = |(index, failure): (usize, Failure)| {
+        let address = listeners.get(index).map(|listener| Address::from(&listener.address))?;
+        Some(OpenError { index, address, error: failure.into() })
+    };
+    // What is not about one address is told of the first.
+    let whole = |why: io::Error| error((0, Failure::from(&why))).into_iter().collect::<Vec<_>>();
+    match line.ask(&Ask::Listen).map_err(whole)?.0 {
+        Reply::Listened { addresses, missing, has_left } => {
+            let opened: io::Result<Vec<Arc<Listening>>> = addresses
+                .iter()
+                .enumerate()
+                .map(|(number, address)| passed(line, number, address, listeners))
+                .collect();
+            let missing = missing.into_iter().filter_map(error).collect();
+            Ok(Listened { listenings: opened.map_err(whole)?, missing, has_left })
+        }
+        Reply::Refused(errors) => Err(errors.into_iter().filter_map(error).collect()),
+        _ => Err(whole(io::ErrorKind::InvalidData.into())),
+    }
+}
+
+/// The sockets of one address.
+fn passed(line: &Line, number: usize, address: &str, listeners: &[Listener]) -> io::Result<Arc<Listening>> {
+    let is_it = |listener: &&Listener| Address::from(&listener.address).to_string() == address;
+    // Both have read the same files, unless somebody wrote to them in between.
+    let changed = || io::Error::other("the configuration has changed while it was read: reload it again");
+    let listener = listeners.iter().find(is_it).ok_or_else(changed)?;
+    let mut sockets: Vec<OwnedFd> = Vec::new();
+    loop {
+        let (_, files) = line.ask(&Ask::Sockets(number, sockets.len()))?;
+        if files.is_empty() {
+            break;
+        }
+        sockets.extend(files);
+    }
+    if sockets.is_empty() {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    Ok(Arc::new(Listening::of_sockets(listener.address.clone(), sockets)))
+}

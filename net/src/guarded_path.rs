@@ -1,0 +1,270 @@
+//! Files opened with root's rights by names that others may have a hand in.
+//!
+//! A folder that is not root's is its owner's: a link there leads wherever that one likes, and so does a second name of a file. So a path is walked step by
+//! step. A link is followed where it and every folder on the way are root's; below any other folder nothing is. Next: `millstream`'s `opener`.
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, chownat, fchown, fstat, fstatfs, mkdirat, openat,
+    readlinkat, statat,
+};
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid};
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+
+/// Links that are followed for one path, as many as the kernel follows (path_resolution(7)).
+const MOST_LINKS: usize = 40;
+/// Permissions of folders on the way, less the umask.
+const OPEN_FOLDER: u32 = 0o755;
+/// Those of a folder for one user.
+const OWN_FOLDER: u32 = 0o700;
+
+/// Where a path ends: a name in a folder, which is no link.
+#[derive(Debug)]
+struct Place {
+    folder: OwnedFd,
+    name: OsString,
+    /// The folder and all above it are root's.
+    is_roots: bool,
+    /// Nobody else may put names there either.
+    is_closed: bool,
+    /// A link of the kernel's own, such as `/proc/self/fd/1`, which has no text to be followed by.
+    is_magic: bool,
+}
+
+/// A user and its group, to whom files are given.
+pub type Owner = (u32, u32);
+
+/// Opens a file to be read.
+///
+/// # Errors
+/// Those of opening it; a link, or another name of a file, that another user may have made; a pipe or a device.
+pub fn open(path: &Path) -> io::Result<File> {
+    let place = walk(path, false)?;
+    let file = place.open(OFlags::RDONLY, Mode::empty())?;
+    let found = fstat(&file)?;
+    let kind = FileType::from_raw_mode(found.st_mode);
+    if place.is_magic || path.starts_with("/dev") || kind == FileType::RegularFile {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+}
+
+/// Opens a file to be written to its end, which is made where it is missing and given to `owner` where it is root's.
+///
+/// # Errors
+/// Those of [`open`], and of giving it.
+pub fn append(path: &Path, mode: u32, owner: Option<Owner>) -> io::Result<File> {
+    let place = walk(path, false)?;
+    let (flags, mode) = (OFlags::APPEND | OFlags::CREATE, Mode::from_raw_mode(mode));
+    let file = match place.open(OFlags::WRONLY | flags, mode) {
+        // A pipe without a reader is opened for both, so that its first lines are there when one comes.
+        Err(Errno::NXIO) => place.open(OFlags::RDWR | flags, mode)?,
+        opened => opened?,
+    };
+    let found = fstat(&file)?;
+    let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+    if let Some((user, group)) = owner
+        && is_file
+        && found.st_uid == 0
+        && found.st_nlink == 1
+    {
+        fchown(&file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)))?;
+    }
+    Ok(file)
+}
+
+/// Makes a folder where it is missing, for its owner alone, and gives it to `owner` where it is root's. Below a folder that is not root's nothing is
+/// done: the owner of that one has to. With `deep` missing folders above it are made too, as open as the umask has it.
+///
+/// # Errors
+/// Those of the system.
+pub fn make_folder(path: &Path, deep: bool, owner: Option<Owner>) -> io::Result<()> {
+    let place = match walk(path, deep) {
+        Err(Errno::NOENT | Errno::LOOP) => return Ok(()),
+        place => place?,
+    };
+    if !place.is_roots {
+        return Ok(());
+    }
+    match mkdirat(&place.folder, &place.name, Mode::from_raw_mode(OWN_FOLDER)) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(error.into()),
+    }
+    place.give(owner)
+}
+
+/// Gives a file or folder that is root's to `owner`; not below a folder of another user's.
+///
+/// # Errors
+/// Those of the system. Nothing there is nothing to give.
+pub fn give(path: &Path, owner: Option<Owner>) -> io::Result<()> {
+    match walk(path, false) {
+        Err(Errno::NOENT | Errno::LOOP) => Ok(()),
+        place => place?.give(owner),
+    }
+}
+
+/// Whether a folder is there and not root's: no link in it is followed here.
+pub fn is_of_another(folder: &Path) -> bool {
+    std::fs::metadata(folder).is_ok_and(|found| std::os::unix::fs::MetadataExt::uid(&found) != 0)
+}
+
+impl Place {
+    fn open(&self, flags: OFlags, mode: Mode) -> Result<File, Errno> {
+        let follow = if self.is_magic { OFlags::empty() } else { OFlags::NOFOLLOW };
+        let all = flags | follow | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = openat(&self.folder, &self.name, all, mode)?;
+        let found = fstat(&file)?;
+        // It may be another user's name for a file of root's.
+        if !self.is_closed && found.st_uid == 0 && found.st_nlink > 1 {
+            return Err(Errno::LOOP);
+        }
+        Ok(file.into())
+    }
+
+    fn give(&self, owner: Option<Owner>) -> io::Result<()> {
+        let Some((user, group)) = owner else { return Ok(()) };
+        if !self.is_roots {
+            return Ok(());
+        }
+        let found = match statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => return Ok(()),
+            found => found?,
+        };
+        let kind = FileType::from_raw_mode(found.st_mode);
+        let is_alone = kind == FileType::Directory || (kind == FileType::RegularFile && found.st_nlink == 1);
+        if found.st_uid != 0 || !is_alone {
+            return Ok(());
+        }
+        let (user, group) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
+        Ok(chownat(&self.folder, &self.name, user, group, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+}
+
+/// Walks to where a path ends. Missing folders of root's are made on the way with `make`.
+fn walk(path: &Path, make: bool) -> Result<Place, Errno> {
+    let path = std::path::absolute(path).map_err(|_| Errno::NOENT)?;
+    let mut rest: VecDeque<OsString> = names_of(&path).collect();
+    let top = || openat(CWD, "/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    let mut folder = top()?;
+    let (mut is_roots, mut is_closed, mut links) = (true, true, 0);
+    while let Some(name) = rest.pop_front() {
+        let found = statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW);
+        let is_last = rest.is_empty();
+        match found {
+            Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::Symlink => {
+                links += 1;
+                if !is_roots || found.st_uid != 0 || links > MOST_LINKS {
+                    return Err(Errno::LOOP);
+                }
+                if is_last && fstatfs(&folder).is_ok_and(|of| of.f_type == PROC_SUPER_MAGIC) {
+                    return Ok(Place { folder, name, is_roots, is_closed, is_magic: true });
+                }
+                let target = readlinkat(&folder, &name, Vec::new())?;
+                let target = Path::new(OsStr::from_bytes(target.to_bytes())).to_path_buf();
+                if target.is_absolute() {
+                    folder = top()?;
+                }
+                let steps: Vec<OsString> = names_of(&target).collect();
+                steps.into_iter().rev().for_each(|step| rest.push_front(step));
+                continue;
+            }
+            Ok(_) | Err(Errno::NOENT) if is_last => {
+                return Ok(Place { folder, name, is_roots, is_closed, is_magic: false });
+            }
+            Err(Errno::NOENT) if make && is_roots => {
+                mkdirat(&folder, &name, Mode::from_raw_mode(OPEN_FOLDER))?;
+            }
+            found => _ = found?,
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        folder = openat(&folder, &name, flags, Mode::empty())?;
+        let found = fstat(&folder)?;
+        is_roots &= found.st_uid == 0;
+        is_closed &= is_roots && found.st_mode & 0o022 == 0;
+    }
+    // The path is `/` itself.
+    Err(Errno::ISDIR)
+}
+
+fn names_of(path: &Path) -> impl Iterator<Item = OsString> {
+    path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_os_string()),
+        Component::ParentDir => Some("..".into()),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
+
+    const STRANGER: u32 = 65_432;
+
+    /// A folder of root's, and one in it of another user; nothing where this is not root.
+    fn folders() -> Option<tempfile::TempDir> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: only root can give files away");
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("theirs")).expect("made");
+        chown(folder.path().join("theirs"), Some(STRANGER), Some(STRANGER)).expect("given");
+        fs::write(folder.path().join("secret"), "secret").expect("written");
+        Some(folder)
+    }
+
+    #[test]
+    fn a_link_is_followed_where_it_and_its_folder_are_roots() {
+        let Some(folder) = folders() else { return };
+        let at = |name: &str| folder.path().join(name);
+        for name in ["link", "theirs/link", "another"] {
+            symlink("../".repeat(name.matches('/').count()) + "secret", at(name)).expect("a link");
+        }
+        lchown(at("another"), Some(STRANGER), None).expect("given");
+        symlink("theirs", at("folder")).expect("a link");
+        fs::write(at("theirs/own"), "").expect("written");
+        let refused = Some(Errno::LOOP.raw_os_error());
+        for (name, wanted) in [
+            ("secret", None),
+            ("link", None),
+            ("theirs/link", refused),
+            ("another", refused),
+            ("folder/own", None),
+            ("folder/link", refused),
+            ("folder/../secret", None),
+        ] {
+            assert_eq!(open(&at(name)).err().and_then(|error| error.raw_os_error()), wanted, "{name}");
+            let written = append(&at(name), 0o644, None).err().and_then(|error| error.raw_os_error());
+            assert_eq!(written, wanted, "{name}");
+        }
+        fs::hard_link(at("secret"), at("theirs/name")).expect("a second name");
+        assert!(open(&at("theirs/name")).is_err() && append(&at("theirs/name"), 0o644, None).is_err());
+        assert!(open(Path::new("/proc/self/fd/0")).is_ok());
+    }
+
+    #[test]
+    fn what_is_made_in_a_folder_of_roots_is_given_and_below_another_nothing_is_made() {
+        let Some(folder) = folders() else { return };
+        let at = |name: &str| folder.path().join(name);
+        let owner = Some((STRANGER, STRANGER));
+        append(&at("log"), 0o644, owner).expect("made");
+        make_folder(&at("a/b"), true, owner).expect("made");
+        make_folder(&at("c/d"), false, owner).expect("nothing to do");
+        make_folder(&at("theirs/e"), true, owner).expect("nothing to do");
+        let uid = |name: &str| fs::metadata(at(name)).map(|found| found.uid()).ok();
+        let found = ["log", "a", "a/b", "c", "theirs/e"].map(uid);
+        assert_eq!(found, [Some(STRANGER), Some(0), Some(STRANGER), None, None]);
+        fs::write(at("theirs/roots"), "").expect("written");
+        give(&at("theirs/roots"), owner).expect("nothing to do");
+        assert_eq!(uid("theirs/roots"), Some(0));
+    }
+}

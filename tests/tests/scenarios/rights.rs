@@ -1,0 +1,411 @@
+//! Started by root, a server serves as its user without any right: another process of that user, such as an application that was broken into, reaches
+//! neither its memory nor what root may.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use millstream_tests::prefix::Prefix;
+use millstream_tests::process::{self, is_alive, send, serving};
+use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::signed::SigningAuthority;
+use millstream_tests::{client, wait};
+use rustix::process::Signal;
+
+/// The service's user and group, which no other process here has.
+const USER: u32 = 65_432;
+
+const SITE: &str =
+    "user 65432; worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/logs/error.log notice; events {}
+    http {
+        access_log @DIR@/logs/access.log;
+        server { listen 127.0.0.1:@PORT@; location / { return 200 @TEXT@; } }
+    }";
+
+/// Whether this is a test for here: root's, of our own server. Skipped out loud where it is not.
+fn is_possible() -> bool {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root can start a server that becomes another user");
+        return false;
+    }
+    !is_nginx()
+}
+
+/// A directory that the service's user may enter, whose folder for logs is root's.
+fn prefix() -> Prefix {
+    let prefix = Prefix::new();
+    fs::set_permissions(prefix.path(), Permissions::from_mode(0o755)).expect("own directory");
+    prefix
+}
+
+fn start() -> Server {
+    Server::start_in(prefix(), SITE, &[("TEXT", "one")])
+}
+
+fn error_log(server: &Server) -> String {
+    server.prefix().read("logs/error.log")
+}
+
+/// What a process of the service's user says that it could do to these processes: a line for each deed.
+fn attack(ids: &[u32]) -> Option<String> {
+    const SCRIPT: &str = r#"
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+class Vec(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+own = ctypes.create_string_buffer(8)
+def done(what, result):
+    if result >= 0: print("could", what)
+for id in map(int, sys.argv[1:]):
+    # The text of the program is at some address; where does not matter for the right to look.
+    far = Vec(0x400000, 8)
+    near = Vec(ctypes.cast(own, ctypes.c_void_p).value, 8)
+    for call in ("process_vm_readv", "process_vm_writev"):
+        result = getattr(libc, call)(id, ctypes.byref(near), 1, ctypes.byref(far), 1, 0)
+        if result < 0 and ctypes.get_errno() == 14: result = 0
+        done(call, result)
+    done("PTRACE_SEIZE", libc.ptrace(0x4206, id, None, None))
+    try: threads = os.listdir(f"/proc/{id}/task")
+    except OSError: threads = []
+    places = [f"/proc/{id}"] + [f"/proc/{id}/task/{thread}" for thread in threads]
+    for place in places:
+        for name, flags in (("mem", os.O_RDWR), ("mem", os.O_RDONLY), ("maps", os.O_RDONLY), ("environ", os.O_RDONLY)):
+            try:
+                file = os.open(f"{place}/{name}", flags)
+                if name != "maps" or os.read(file, 1): print("could open", f"{place}/{name}", flags)
+            except OSError: pass
+        try: os.readlink(f"{place}/fd/0"); print("could see the files of", place)
+        except OSError: pass
+    print("tried", id, len(places))
+"#;
+    let mut python = Command::new("python3");
+    python.args(["-c", SCRIPT]).args(ids.iter().map(u32::to_string)).current_dir("/");
+    python.uid(USER).gid(USER).stdin(Stdio::null());
+    let Some(output) = python.output().ok().filter(|output| output.status.success()) else {
+        eprintln!("SKIPPED: there is no python3 that user {USER} may run");
+        return None;
+    };
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn status(id: u32, thread: &str) -> String {
+    fs::read_to_string(format!("/proc/{id}/task/{thread}/status")).unwrap_or_default()
+}
+
+/// That no thread of a process has a right or can get one.
+fn assert_powerless(id: u32, when: &str) {
+    let threads: Vec<String> = fs::read_dir(format!("/proc/{id}/task"))
+        .expect("it runs")
+        .flatten()
+        .map(|thread| thread.file_name().to_string_lossy().into_owned())
+        .collect();
+    assert!(threads.len() > 2, "{when}: {threads:?}");
+    for thread in threads {
+        let status = status(id, &thread);
+        if status.is_empty() {
+            // It has ended meanwhile.
+            continue;
+        }
+        let none = "0000000000000000";
+        for line in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+            assert!(status.contains(&format!("{line}:\t{none}\n")), "{when}, {line}: {status}");
+        }
+        assert!(status.contains("NoNewPrivs:\t1\n"), "{when}: {status}");
+        for line in ["Uid", "Gid"] {
+            assert!(
+                status.contains(&format!("{line}:\t{USER}\t{USER}\t{USER}\t{USER}\n")),
+                "{when}: {status}"
+            );
+        }
+    }
+    let owner = fs::metadata(format!("/proc/{id}/mem")).expect("it runs").uid();
+    assert_eq!(owner, 0, "{when}: it is open to its user");
+}
+
+#[test]
+fn no_thread_has_a_right_and_its_user_reaches_no_memory_after_start_reload_and_upgrade() {
+    if !is_possible() {
+        return;
+    }
+    let server = start();
+    let old = server.id();
+    // A process of the same user that is open shows that the attack works.
+    let mut sleeping =
+        Command::new("sleep").arg("1000").uid(USER).gid(USER).current_dir("/").spawn().expect("it runs");
+    let Some(open) = attack(&[sleeping.id()]) else { return };
+    _ = sleeping.kill();
+    _ = sleeping.wait();
+    for deed in ["could PTRACE_SEIZE", "could process_vm_readv", "/mem"] {
+        assert!(open.contains(deed), "{deed}: {open}");
+    }
+    let assert_closed = |opener: u32, when: &str| {
+        let ids = [serving(opener), opener];
+        assert_ne!(ids[0], ids[1], "{when}");
+        assert_powerless(ids[0], when);
+        let told = attack(&ids).expect("it could be tried before");
+        assert!(!told.contains("could") && told.matches("tried").count() == 2, "{when}: {told}");
+    };
+    assert_closed(old, "start");
+    server.rewrite(SITE, &[("TEXT", "two")]);
+    server.signal(Signal::HUP);
+    wait::until("it is reloaded", || server.get("/").text() == "two");
+    assert_closed(old, "reload");
+    server.signal(Signal::USR2);
+    wait::until("the next process is there", || ![0, old].contains(&server.current_id()));
+    let new = server.current_id();
+    assert_closed(new, "upgrade");
+    send(old, Signal::QUIT);
+    wait::until("the old process ends", || !is_alive(old));
+    assert_eq!(server.get("/").text(), "two");
+    assert_closed(new, "after the upgrade");
+}
+
+#[test]
+fn its_user_cannot_signal_the_process_in_the_pid_file_and_a_serving_process_that_is_killed_is_replaced() {
+    if !is_possible() {
+        return;
+    }
+    let server = start();
+    let (opener, first) = (server.id(), serving(server.id()));
+    let kill = |signal: &str, id: u32| {
+        let mut kill = Command::new("kill");
+        kill.args([signal, &id.to_string()]).uid(USER).gid(USER).current_dir("/").stderr(Stdio::null());
+        kill.status().is_ok_and(|status| status.success())
+    };
+    for signal in ["-HUP", "-USR2", "-QUIT", "-TERM", "-KILL", "-STOP"] {
+        assert!(!kill(signal, opener), "{signal}");
+    }
+    let mut before = first;
+    for (signal, how) in [("-KILL", "on signal 9"), ("-TERM", "with status 0"), ("-QUIT", "with status 0")] {
+        assert!(kill(signal, before), "a process may end others of its user");
+        wait::until("another one serves", || ![opener, before].contains(&serving(opener)));
+        wait::until("it answers", || server.client().get("/").is_ok_and(|answer| answer.text() == "one"));
+        wait::until("it is told", || {
+            error_log(&server).contains(&format!("the serving process {before} ended unasked {how}"))
+        });
+        before = serving(opener);
+    }
+    // What it asks for on its own is not done: only a signal to the opener is one of root's.
+    server.rewrite(SITE, &[("TEXT", "two")]);
+    for (signal, told) in
+        [("-HUP", "the configuration cannot be read"), ("-USR2", "the new process cannot be started")]
+    {
+        assert!(kill(signal, before));
+        wait::until(told, || error_log(&server).contains(told));
+    }
+    assert_eq!((server.current_id(), server.get("/").text()), (opener, "one".to_owned()));
+    server.signal(Signal::HUP);
+    wait::until("root's reload is done", || server.get("/").text() == "two");
+    assert_powerless(serving(opener), "after all that");
+}
+
+#[test]
+fn whatever_ends_the_opener_ends_the_process_that_serves() {
+    if !is_possible() {
+        return;
+    }
+    for signal in [Signal::QUIT, Signal::TERM, Signal::INT, Signal::KILL] {
+        let mut server = start();
+        let served = serving(server.id());
+        let status = server.stop(signal).expect("it ends");
+        assert_eq!(status.success(), signal != Signal::KILL, "{status}");
+        wait::until("nothing is left", || !is_alive(served));
+        assert!(client::Client::connect(server.port()).is_err());
+        assert_eq!(server.prefix().join("nginx.pid").exists(), signal == Signal::KILL);
+        server.run().expect("the port is free");
+    }
+}
+
+/// Makes a file that root alone may read.
+fn secret(path: &Path) {
+    fs::set_permissions(path, Permissions::from_mode(0o600)).expect("own file");
+}
+
+#[test]
+fn what_root_alone_may_read_and_write_is_had_at_a_reload_a_rotation_and_a_renewal() {
+    if !is_possible() {
+        return;
+    }
+    let prefix = prefix();
+    let mut authority = SigningAuthority::new(prefix.path());
+    ["one", "two"].iter().for_each(|name| authority.issue(name, "ec"));
+    for folder in ["live", "conf.d"] {
+        fs::create_dir(prefix.join(folder)).expect("own directory");
+    }
+    let put = |prefix: &Prefix, name: &str| {
+        for kind in ["pem", "key"] {
+            fs::copy(prefix.join(&format!("{name}.{kind}")), prefix.join(&format!("live/cert.{kind}")))
+                .expect("copied");
+            secret(&prefix.join(&format!("live/cert.{kind}")));
+        }
+    };
+    put(&prefix, "one");
+    let template = "user 65432; pid @DIR@/nginx.pid; error_log @DIR@/logs/error.log notice; events {}
+        http {
+            access_log @DIR@/logs/access.log; ssl_key_log @DIR@/logs/keys.log;
+            proxy_cache_path @DIR@/cache/deep/a keys_zone=a:1m;
+            client_body_temp_path @DIR@/bodies;
+            server { listen 127.0.0.1:@PORT@ ssl; ssl_certificate @DIR@/live/cert.pem; ssl_certificate_key @DIR@/live/cert.key;
+                listen unix:@DIR@/roots.sock; return 200 hello; }
+            include @DIR@/conf.d/*.conf;
+        }";
+    let below = millstream_tests::ports::free().to_string();
+    prefix.write("conf.d/one.conf", "");
+    for folder in ["live", "conf.d"] {
+        fs::set_permissions(prefix.join(folder), Permissions::from_mode(0o700)).expect("own directory");
+    }
+    let server = Server::start_in(prefix, template, &[]);
+    secret(&server.prefix().join("nginx.conf"));
+    let owner = |name: &str| fs::metadata(server.prefix().join(name)).map(|found| found.uid()).ok();
+    for name in ["logs/access.log", "logs/error.log", "logs/keys.log", "cache/deep/a", "bodies"] {
+        assert_eq!(owner(name), Some(USER), "{name}");
+    }
+    assert_eq!([owner("logs"), owner("cache/deep"), owner("roots.sock")], [Some(0); 3]);
+    put(server.prefix(), "two");
+    wait::until("the pair is in use", || error_log(&server).contains("has changed and is in use"));
+    let more =
+        format!("server {{ listen 127.0.0.1:{below}; access_log @DIR@/logs/more.log; return 200 more; }}");
+    let more = more.replace("@DIR@", server.prefix().path().to_str().expect("a path"));
+    secret(&server.prefix().write("conf.d/more.conf", &more));
+    server.signal(Signal::HUP);
+    wait::until("what was included answers", || {
+        client::Client::connect(below.parse().expect("a port"))
+            .is_ok_and(|mut client| client.get("/").is_ok_and(|answer| answer.text() == "more"))
+    });
+    for name in ["access.log", "error.log", "more.log"] {
+        let file = server.prefix().join("logs").join(name);
+        fs::rename(&file, file.with_extension("1")).expect("root may");
+    }
+    server.signal(Signal::USR1);
+    wait::until("the logs are there again", || {
+        owner("logs/more.log") == Some(USER) && owner("logs/error.log") == Some(USER)
+    });
+    wait::until("they are written", || {
+        client::get(below.parse().expect("a port"), "/");
+        server.prefix().read("logs/more.log").lines().count() > 0
+    });
+    assert!(!error_log(&server).contains("[alert]"), "{}", error_log(&server));
+    fs::remove_file(server.prefix().join("conf.d/more.conf")).expect("root may");
+    server.signal(Signal::HUP);
+    wait::until("the address is given up", || {
+        client::Client::connect(below.parse().expect("a port")).is_err()
+    });
+    let socket = server.prefix().join("roots.sock");
+    server.signal(Signal::QUIT);
+    wait::until("the socket's file goes", || !socket.exists());
+}
+
+#[test]
+fn a_link_in_a_log_folder_of_the_services_user_is_not_followed_with_roots_rights() {
+    if !is_possible() {
+        return;
+    }
+    let prefix = prefix();
+    chown(prefix.join("logs"), Some(USER), Some(USER)).expect("root may");
+    let server = Server::start_in(prefix, SITE, &[("TEXT", "one")]);
+    let told = "does not belong to root: links in it are not followed";
+    assert!(server.log().contains(told), "{}", server.log());
+    let roots = server.prefix().join("roots");
+    fs::create_dir(&roots).expect("own directory");
+    fs::write(roots.join("file"), "root's\n").expect("own directory");
+    for (log, target) in [("access.log", "made"), ("error.log", "file")] {
+        let log = server.prefix().join("logs").join(log);
+        fs::rename(&log, log.with_extension("1")).expect("root may");
+        symlink(roots.join(target), &log).expect("a link");
+        rustix::fs::chownat(
+            rustix::fs::CWD,
+            &log,
+            Some(rustix::process::Uid::from_raw(USER)),
+            None,
+            rustix::fs::AtFlags::SYMLINK_NOFOLLOW,
+        )
+        .expect("root may");
+    }
+    server.signal(Signal::USR1);
+    let old = || server.prefix().read("logs/error.1");
+    server.says("Too many levels of symbolic links");
+    server.get("/");
+    server.signal(Signal::HUP);
+    wait::until("a reload is over", || {
+        old().contains("stays in force") || old().contains("configuration 2 is in force")
+    });
+    assert!(!roots.join("made").exists(), "{}", old());
+    assert_eq!(server.prefix().read("roots/file"), "root's\n");
+    let owner = fs::metadata(roots.join("file")).expect("it is there").uid();
+    assert_eq!(owner, 0);
+}
+
+#[test]
+fn a_daemon_lets_go_of_the_terminal_and_a_start_that_fails_says_so_with_its_status() {
+    if !is_possible() {
+        return;
+    }
+    let server = Server::start_daemon(&SITE.replace("@DIR@/logs/", "@DIR@/"), &[("TEXT", "one")]);
+    let id = server.current_id();
+    for id in [id, serving(id)] {
+        let stderr = fs::read_link(format!("/proc/{id}/fd/2")).expect("it runs");
+        assert!(stderr.ends_with("error.log"), "{stderr:?}");
+    }
+    let mut second = Command::new(millstream_tests::server::binary());
+    second.arg("-c").arg(server.prefix().join("nginx.conf")).arg("-p").arg(server.prefix().path());
+    let output = second.output().expect("it runs");
+    assert!(!output.status.success());
+    let unknown = Server::try_start(
+        Prefix::new(),
+        &SITE.replace("65432", "no-such-user").replace("/logs/", "/"),
+        &[("TEXT", "one")],
+    );
+    let refused = unknown.err().expect("there is no such user");
+    assert!(refused.output.contains("there is no user \"no-such-user\""), "{refused:?}");
+    assert!(refused.status.is_some_and(|status| !status.success()), "{refused:?}");
+    send(id, Signal::TERM);
+    wait::until("the daemon ends", || !is_alive(id));
+    assert!(process::tree(id).len() == 1);
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_holds_up_neither_a_check_nor_a_reload_nor_a_stop() {
+    if is_nginx() {
+        return; // It waits for who writes.
+    }
+    let prefix = Prefix::new();
+    fs::create_dir(prefix.join("conf.d")).expect("own directory");
+    let template = "pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
+        http { access_log off; include @DIR@/conf.d/*.conf; server { listen 127.0.0.1:@PORT@; @MORE@ location / { return 200 here; } } }";
+    let mut server = Server::start_in(prefix, template, &[("MORE", "")]);
+    let pipe = |name: &str| {
+        let mode = rustix::fs::Mode::from_raw_mode(0o644);
+        let path = server.prefix().join(name);
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0)
+            .expect("own directory");
+    };
+    pipe("users");
+    let users = server.prefix().join("users");
+    let more = format!("location /in {{ auth_basic a; auth_basic_user_file {}; }}", users.display());
+    server.rewrite(template, &[("MORE", &more)]);
+    server.signal(Signal::HUP);
+    wait::until("it is reloaded", || server.log().contains("configuration 2 is in force"));
+    let answer = server.get_with("/in", &[("Authorization", "Basic YTpi")]);
+    assert!([403, 500].contains(&answer.status), "{}", answer.status);
+    pipe("conf.d/pipe.conf");
+    let mut check =
+        millstream_tests::server::command(server.prefix().path(), &server.prefix().join("nginx.conf"));
+    let output = check.arg("-t").output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        !output.status.success() && said.contains("conf.d/pipe.conf\" failed (not a regular file)"),
+        "{said}"
+    );
+    server.signal(Signal::HUP);
+    wait::until("it is told", || server.log().contains("failed (not a regular file)"));
+    assert_eq!(server.get("/").text(), "here");
+    let mut import = Command::new(millstream_tests::server::binary());
+    import.arg("import").arg(server.prefix().join("nginx.conf")).arg("--dry-run");
+    let mut importing =
+        process::Running::start(import.stdout(Stdio::null()).stderr(Stdio::null())).expect("it runs");
+    assert!(importing.wait(Duration::from_secs(20)).is_some(), "import waits for the pipe");
+    assert!(server.stop(Signal::QUIT).is_some_and(|status| status.success()));
+}
