@@ -74,6 +74,16 @@ pub fn page(status: u16, tokens: &ServerTokens) -> Vec<u8> {
     .into_bytes()
 }
 
+/// The same for programs (RFC 9457); empty for statuses that have no page, and for redirects.
+pub fn problem(status: u16) -> Vec<u8> {
+    if !has_page(status) || status < 400 {
+        return Vec::new();
+    }
+    let (title, status) = (title(status), public_status(status));
+    let title = title.split_once(' ').map_or("", |(_, title)| title);
+    format!("{{\"type\":\"about:blank\",\"title\":\"{title}\",\"status\":{status}}}\n").into_bytes()
+}
+
 fn title(status: u16) -> String {
     match status {
         HTTP_TO_HTTPS => "400 The plain HTTP request was sent to HTTPS port".into(),

@@ -27,6 +27,7 @@ pub mod etag;
 pub mod conditional;
 pub mod range;
 pub mod coding;
+pub mod accept;
 pub mod accept_encoding;
 pub mod accept_language;
 pub mod host;

@@ -13,7 +13,7 @@ use crate::request::Request;
 use crate::variables::value;
 use millstream_conf::model::{Http, Instruction, LocationId, Return, ReturnBody};
 use millstream_wire::h1::framing::Framing;
-use millstream_wire::{FieldId, Headers, target};
+use millstream_wire::{FieldId, Headers, accept, target};
 
 /// The `return` at a place in a level's script.
 pub fn rule(http: &Http, level: LocationId, at: usize) -> Option<&Return> {
@@ -103,8 +103,16 @@ pub async fn page(request: &mut Request, client: &mut Client, status: u16) -> Ou
     if let Some(headers) = grpc_status::of(request, status) {
         return whole(request, client, failure::public_status(status), &headers, b"").await;
     }
-    let body = failure::page(status, &request.location().settings.headers.server_tokens);
     let mut headers = Headers::default();
+    if request.field(FieldId::Accept).is_some_and(accept::prefers_json) {
+        let body = failure::problem(status);
+        if !body.is_empty() {
+            headers.push(b"Content-Type", b"application/problem+json");
+            headers.push(b"Vary", b"Accept");
+            return whole(request, client, failure::public_status(status), &headers, &body).await;
+        }
+    }
+    let body = failure::page(status, &request.location().settings.headers.server_tokens);
     if !body.is_empty() {
         headers.push(b"Content-Type", b"text/html");
     }

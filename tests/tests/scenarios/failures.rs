@@ -98,3 +98,46 @@ impl Drop for Mounted {
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }
+
+#[test]
+fn a_client_that_asks_for_json_gets_failures_as_problem_details() {
+    if is_nginx() {
+        return;
+    }
+    let nobody = format!("127.0.0.1:{}", ports::free());
+    let conf = PROXY.replace(
+        "location / {",
+        "client_max_body_size 1; error_page 404 /own; location = /own { internal; return 404 own; }
+        location = /none { return 404; } location / {",
+    );
+    let server = Server::start(&conf, &[("SERVERS", &format!("server {nobody};"))]);
+    const JSON: &str = "application/problem+json";
+    for (path, accept, kind) in [
+        ("/", "application/json", JSON),
+        ("/", "application/json, text/plain, */*", JSON),
+        ("/", "text/html, application/json;q=0.9", "text/html"),
+        ("/", "*/*", "text/html"),
+    ] {
+        let answer = server.get_with(path, &[("Accept", accept)]);
+        assert_eq!((answer.status, answer.field("content-type")), (502, Some(kind)), "{accept}");
+        if kind == JSON {
+            assert_eq!(
+                answer.text(),
+                "{\"type\":\"about:blank\",\"title\":\"Bad Gateway\",\"status\":502}\n"
+            );
+            assert_eq!(answer.field("vary"), Some("Accept"));
+        }
+    }
+    assert_eq!(
+        server.get_with("/none", &[("Accept", "application/json")]).text(),
+        "own",
+        "error_page comes first"
+    );
+    let mut client = server.client();
+    client
+        .send("POST / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nContent-Length: 5\r\n\r\nabcde")
+        .expect("sent");
+    let answer = client.answer().expect("an answer");
+    assert_eq!((answer.status, answer.field("content-type")), (413, Some(JSON)));
+    assert!(answer.text().contains("\"status\":413"), "{}", answer.text());
+}
