@@ -21,6 +21,12 @@ use std::path::Path;
 #[cfg(test)]
 mod tests;
 
+/// Files of nginx's packages that sites include.
+const STOCK: [&str; 6] =
+    ["fastcgi_params", "fastcgi.conf", "uwsgi_params", "scgi_params", "proxy_params", "mime.types"];
+/// Files of `snippets` at most.
+const MOST_SNIPPETS: usize = 1_000;
+
 /// What the target is to hold, and what is not as it was.
 pub(super) fn plan(
     origin: &Origin,
@@ -47,6 +53,7 @@ pub(super) fn plan(
         rewriting.take_out(*span, None);
     }
     rewriting.of_the_unit();
+    rewriting.spare()?;
     if let Some(configuration) = &loaded.configuration {
         rewriting.defaults(configuration);
     }
@@ -276,6 +283,24 @@ impl Rewriting<'_> {
             true => Ok(like),
             false => Err(io::Error::other("it was changed meanwhile")),
         }
+    }
+
+    /// Files that nginx's packages bring for `include` and that nothing includes yet: whoever writes the next site looks for them.
+    fn spare(&mut self) -> Result<(), String> {
+        let snippets = std::fs::read_dir(self.origin.folder.join("snippets")).into_iter().flatten().flatten();
+        let mut spare: Vec<_> = snippets.map(|entry| Path::new("snippets").join(entry.file_name())).collect();
+        spare.sort();
+        spare.truncate(MOST_SNIPPETS);
+        for place in STOCK.iter().map(|name| Path::new(name).to_path_buf()).chain(spare) {
+            let path = self.origin.folder.join(&place);
+            let known =
+                self.copied.iter().any(|id| self.origin.below(self.file(*id)).as_ref() == Some(&place));
+            // One that cannot be read is missed by nothing that is there.
+            if !known && let Ok(read) = original::read(&path) {
+                self.plan.add(self.origin, &place, read)?;
+            }
+        }
+        Ok(())
     }
 
     /// All files with their changes.

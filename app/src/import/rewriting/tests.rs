@@ -78,3 +78,30 @@ fn names_hang_where_they_hung_in_any_other_folder() {
         ],
     );
 }
+
+#[test]
+fn files_that_nginxs_packages_bring_for_sites_come_along_though_nothing_includes_them() {
+    let main = "events {}\nhttp { include snippets/used.conf; }\n";
+    let place = tempfile::tempdir().expect("a directory");
+    let folder = place.path().canonicalize().expect("it is there");
+    fs::create_dir_all(folder.join("snippets/deeper")).expect("made");
+    let files = [
+        ("nginx.conf", main),
+        ("snippets/used.conf", ""),
+        ("snippets/ssl.conf", "ssl_protocols TLSv1.3;"),
+        ("fastcgi_params", "fastcgi_param A b;"),
+        ("proxy_params", "proxy_set_header A b;"),
+        ("private.key", "secret"),
+    ];
+    for (name, text) in files {
+        fs::write(folder.join(name), text).expect("written");
+    }
+    let origin = Origin::find(&folder, Some(Path::new("/usr/share/nginx"))).expect("it is there");
+    let (plan, _) =
+        plan(&origin, &origin.load(), &OwnPlaces::of(Path::new("/new"))).expect("it can be copied");
+    let copied: Vec<String> = plan.entries.keys().map(|path| path.display().to_string()).collect();
+    assert_eq!(
+        copied,
+        ["fastcgi_params", "nginx.conf", "proxy_params", "snippets/ssl.conf", "snippets/used.conf"]
+    );
+}
