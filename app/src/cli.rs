@@ -274,6 +274,12 @@ pub struct ServeUrl {
     /// Where the live dashboard is: port, address:port or off (default: 127.0.0.1:8081, if it is free)
     #[arg(long, value_name = "ADDRESS")]
     pub dashboard: Option<String>,
+    /// Who may look at the dashboard and /metrics beside this machine: an address or a network; may be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    pub dashboard_allow: Vec<String>,
+    /// The token with which others may look: Authorization: Bearer TOKEN
+    #[arg(long, env = "MILLSTREAM_DASHBOARD_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    pub dashboard_token: Option<String>,
     /// Also cache GET and HEAD answers that say nothing about it for this long, e.g. 1s
     #[arg(long, value_name = "TIME")]
     pub microcache: Option<String>,

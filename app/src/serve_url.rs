@@ -209,7 +209,12 @@ pub fn refusal(serve: &ServeUrl, loaded: &Loaded) -> Option<String> {
     for finding in errors {
         let line = finding.span.map(|span| String::from_utf8_lossy(loaded.sources.line(span)));
         let option = line.and_then(|line| given::behind(serve, &line)).map(|option| format!("{option}: "));
-        let help = finding.help.as_ref().map(|help| format!("; {help}"));
+        let help = finding.help.as_ref().map(|help| {
+            // The directives that a user of the options writes as options.
+            let help =
+                help.replace("api_allow", "--dashboard-allow").replace("api_token", "--dashboard-token");
+            format!("; {help}")
+        });
         let text = format!("{}{}{}", option.unwrap_or_default(), finding.message, help.unwrap_or_default());
         // An option may stand in several places.
         if !told.contains(&text) {
@@ -294,10 +299,17 @@ fn dashboard(serve: &ServeUrl, urls: &[String]) -> String {
         let digits = address.trim_end_matches('/').rsplit(':').next();
         digits.and_then(|digits| digits.parse().ok()) == Some(DASHBOARD_PORT)
     };
+    // Who is named may look beside this machine, whose rights would end with the first of these lines otherwise.
+    let mut rights = String::new();
+    if !serve.dashboard_allow.is_empty() || serve.dashboard_token.is_some() {
+        let others: String = serve.dashboard_allow.iter().map(|other| format!(" {other}")).collect();
+        rights = format!("    api_allow 127.0.0.1 ::1 unix:{others};\n");
+    }
+    rights.extend(serve.dashboard_token.iter().map(|token| format!("    api_token {token};\n")));
     match &serve.dashboard {
-        Some(address) => format!("    dashboard {address};\n"),
+        Some(address) => format!("    dashboard {address};\n{rights}"),
         None if of_port(&address_of(serve)) || urls.iter().any(|url| of_port(url)) => String::new(),
-        None => format!("    dashboard 127.0.0.1:{DASHBOARD_PORT} optional;\n"),
+        None => format!("    dashboard 127.0.0.1:{DASHBOARD_PORT} optional;\n{rights}"),
     }
 }
 

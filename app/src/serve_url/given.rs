@@ -41,6 +41,11 @@ pub(super) fn options(serve: &ServeUrl) -> Vec<Given<'_>> {
     let microcache =
         serve.microcache.iter().map(|value| ("--microcache", value, &["proxy_cache_valid"] as &[_]));
     let dashboard = serve.dashboard.iter().map(|value| ("--dashboard", value, &["dashboard"] as &[_]));
+    let looks = serve.dashboard_allow.iter();
+    let looks = looks.map(|value| ("--dashboard-allow", value, &["api_allow"] as &[_]));
+    let token = serve.dashboard_token.iter();
+    let token = token.map(|value| ("--dashboard-token", value, &["api_token"] as &[_]));
+    let dashboard = dashboard.chain(looks).chain(token);
     let user = serve.user.iter().map(|value| ("--user", value, &["user"] as &[_]));
     let name = serve.upstream.upstream_name.iter();
     let name = name.map(|value| ("--upstream-name", value, &["proxy_ssl_name", "proxy_redirect"] as &[_]));

@@ -14,6 +14,8 @@ fn serve(urls: &[&str]) -> ServeUrl {
         domains: Domains::default(),
         upstream: UpstreamFlags::default(),
         dashboard: None,
+        dashboard_allow: Vec::new(),
+        dashboard_token: None,
         microcache: None,
         stale: "10s".into(),
         stale_if_error: "10m".into(),

@@ -72,6 +72,6 @@ pub(crate) fn refuse_open(level: &Level, reading: &mut Reading<'_>) {
     if !address.ip().is_loopback() && right.allow.is_none() && right.token.is_none() {
         reading
             .error(span, format!("other machines reach the dashboard at {address}, and nothing says which of them may look"))
-            .help("write api_allow with their addresses, or api_token, beside it in the http block; or a port alone, for this machine only");
+            .help("write api_allow with their addresses, or api_token, beside it; or a port alone, for this machine only");
     }
 }

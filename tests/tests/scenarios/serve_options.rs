@@ -535,3 +535,44 @@ fn root_reaches_what_another_user_serves() {
     let (done, text) = said(explain);
     assert!(done && text.contains(&url[7..]), "{text}");
 }
+
+#[test]
+fn the_dashboard_is_opened_to_other_machines_by_their_addresses_or_a_token() {
+    if is_nginx() {
+        return;
+    }
+    let prefix = Prefix::new();
+    let print = |arguments: &[&str]| {
+        let mut print = command(&prefix, &["serve", "127.0.0.1:9", "--print-config"]);
+        print.args(arguments);
+        said(print)
+    };
+    let (is_good, text) = print(&["--dashboard", "0.0.0.0:8081"]);
+    assert!(
+        !is_good && text.contains("write --dashboard-allow") && text.contains("--dashboard-token"),
+        "{text}"
+    );
+    let open = [
+        "--dashboard",
+        "0.0.0.0:8081",
+        "--dashboard-allow",
+        "172.16.0.0/12",
+        "--dashboard-allow",
+        "10.0.0.9",
+    ];
+    let (is_good, text) = print(&open);
+    assert!(is_good && text.contains("api_allow 127.0.0.1 ::1 unix: 172.16.0.0/12 10.0.0.9;"), "{text}");
+    let (is_good, text) = print(&["--dashboard", "0.0.0.0:8081", "--dashboard-allow", "not-an-address"]);
+    assert!(!is_good && text.contains("--dashboard-allow not-an-address"), "{text}");
+    // In a container other machines come from elsewhere than this one's own addresses: a token lets them look.
+    let (origin, dashboard) = (Origin::fixed(200, &[], b"page"), ports::free());
+    let address = format!("0.0.0.0:{dashboard}");
+    let port = ports::free().to_string();
+    let mut serve =
+        command(&prefix, &["serve", &origin.address(), "--listen", &port, "--dashboard", &address]);
+    serve.env("MILLSTREAM_DASHBOARD_TOKEN", "0123456789abcdef");
+    let _serving = Running::start(&mut serve).expect("the binary runs");
+    let at = |path: &str| Client::connect(dashboard).ok()?.get(path).ok().map(|answer| answer.status);
+    wait::until("it is there", || at("/healthz") == Some(200));
+    assert_eq!([at("/metrics"), at("/readyz")], [Some(200); 2]);
+}
