@@ -279,6 +279,7 @@ impl Process {
         let log = self.shared.main_log.clone();
         log.write(Level::Notice, format_args!("signal HUP received, reconfiguring"));
         let reloaded = reload::reload(&mut self.keeper, &self.log_writer, &self.registry, &self.shared);
+        self.registry.reloaded(reloaded.is_some());
         let Some(reloaded) = reloaded else {
             log.write(Level::Error, format_args!("the configuration before it stays in force"));
             self.note(

@@ -34,6 +34,21 @@ pub(crate) fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Clock ticks in a second, the unit of times in `/proc`.
+pub(crate) fn clock_ticks() -> u64 {
+    system_value(libc::_SC_CLK_TCK).unwrap_or(100)
+}
+
+/// Bytes of a page of memory.
+pub(crate) fn page_size() -> u64 {
+    system_value(libc::_SC_PAGESIZE).unwrap_or(4096)
+}
+
+fn system_value(name: libc::c_int) -> Option<u64> {
+    // SAFETY: sysconf only reads a number that is fixed for the life of the process; an unknown name gives -1.
+    u64::try_from(unsafe { libc::sysconf(name) }).ok().filter(|value| *value > 0)
+}
+
 /// A descriptor whose readiness to be read the runtime waits for.
 pub(crate) fn readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: the descriptor is owned, so that it stays the same and open until it is deregistered.

@@ -20,6 +20,7 @@ pub mod buffers;
 pub mod blocking;
 pub mod cores;
 pub mod limits;
+pub mod process;
 pub mod daemon;
 pub mod systemd;
 pub mod address;

@@ -3,9 +3,10 @@
 //! Next: `millstream-telemetry`'s `metrics`.
 
 use crate::request::Request;
+use crate::url_text;
 use millstream_conf::model::{ConnectionZoneId, RequestZoneId};
 use millstream_net::clock;
-use millstream_telemetry::metrics::{Cause, Finished, LimitOutcome};
+use millstream_telemetry::metrics::{Cause, CauseFamily, Finished, LimitOutcome};
 use std::time::{Duration, Instant};
 
 /// Counts a request that is over.
@@ -23,14 +24,15 @@ pub fn finished(request: &Request, now: Instant) {
             took: now.saturating_duration_since(request.started),
         },
     );
-    if let (Some(status), Some(cache)) = (request.cache_status, request.location().settings.cache()) {
-        metrics.cached(zones.cache(cache.zone), status, request.sent.bytes);
+    if let (Some(status), Some(zone)) = (request.cache_status, cache_zone(request)) {
+        metrics.cached(zone, status, request.sent.bytes);
     }
     let tries = &request.tries.list;
+    let took = tries.iter().filter_map(|one| one.response_time).sum();
     if !tries.is_empty() {
-        let took = tries.iter().filter_map(|one| one.response_time).sum();
         metrics.asked(location, tries.len() as u64, took);
     }
+    missed_url(request, took);
 }
 
 /// The zones that a request is in now: of its server, and of its location.
@@ -39,10 +41,33 @@ pub fn zones(request: &Request) -> (u32, u32) {
     (zones.server(request.server), zones.location(request.location))
 }
 
-/// Counts in its location why the cache did not answer a request, or the answer was not stored.
-pub fn missed(request: &Request, cause: Cause) {
+/// Counts in its location why the cache did not answer a request.
+pub fn missed(request: &mut Request, cause: Cause) {
     let zone = request.generation.shared.status_zones.location(request.location);
     request.worker.metrics.miss(zone, cause, clock::wall().unix_milliseconds());
+    request.missed = Some((zone, cause));
+}
+
+/// Counts in its location why a response was not stored. That explains the miss of the request that asked for it, if there is one.
+pub fn not_stored(request: &mut Request, reason: Cause) {
+    let zone = request.generation.shared.status_zones.location(request.location);
+    let metrics = &request.worker.metrics;
+    metrics.miss(zone, reason, clock::wall().unix_milliseconds());
+    if let Some((zone, cause)) = &mut request.missed
+        && cause.of().0 == CauseFamily::Miss
+    {
+        metrics.explain_miss(*zone, *cause, reason);
+        *cause = reason;
+    }
+}
+
+/// Counts a miss under the URL that the client asked for, without its query.
+fn missed_url(request: &Request, took: Duration) {
+    if let Some((zone, cause)) = request.missed {
+        let path = request.head.path.of(&request.bytes);
+        let url = url_text::shown(&request.host, path);
+        request.worker.metrics.missed_url(zone, &url, cause, took);
+    }
 }
 
 /// Counts what a zone of `limit_req` made of a request.
@@ -57,10 +82,22 @@ pub fn connection_limited(request: &Request, zone: ConnectionZoneId, outcome: Li
     request.worker.metrics.connection_limited(zones.connection_limit(zone), outcome);
 }
 
+/// Counts in the zone of its cache that a stale entry was used, or kept, because the upstream failed.
+pub fn stale_on_error(request: &Request) {
+    if let Some(zone) = cache_zone(request) {
+        request.worker.metrics.stale_on_error(zone);
+    }
+}
+
+/// The zone of the cache that a request is in now.
+pub fn cache_zone(request: &Request) -> Option<u32> {
+    let cache = request.location().settings.cache()?;
+    Some(request.generation.shared.status_zones.cache(cache.zone))
+}
+
 /// Counts that a request waited for another's answer, in the zone of its cache.
 pub fn waited(request: &Request, time: Duration) {
-    if let Some(cache) = request.location().settings.cache() {
-        let zones = &request.generation.shared.status_zones;
-        request.worker.metrics.waited(zones.cache(cache.zone), time);
+    if let Some(zone) = cache_zone(request) {
+        request.worker.metrics.waited(zone, time);
     }
 }

@@ -25,6 +25,7 @@ pub mod remembered;
 pub mod judged;
 pub mod page;
 pub mod request;
+pub mod url_text;
 pub mod counting;
 pub mod basic_credential;
 pub mod network;

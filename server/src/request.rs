@@ -28,7 +28,7 @@ use crate::worker::Worker;
 use millstream_cache::policy::{Asker, Wish};
 use millstream_conf::model::{Location, LocationId, Server, ServerId};
 use millstream_net::{Address, buffers};
-use millstream_telemetry::metrics::CacheStatus;
+use millstream_telemetry::metrics::{CacheStatus, Cause};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::h1::head::RequestHead;
 use millstream_wire::{FieldId, Fields, Headers, Method};
@@ -162,6 +162,8 @@ pub struct Request {
     pub limited: Passed,
     /// `$upstream_cache_status`.
     pub cache_status: Option<CacheStatus>,
+    /// Why the cache did not answer it, with the number of the location where that was counted.
+    pub missed: Option<(u32, Cause)>,
     /// Where the piece of a sliced answer begins that is being asked for (`slice`).
     pub slice: Option<u64>,
     /// What the request asks of the cache, where clients are heard.
@@ -233,6 +235,7 @@ impl Request {
             limit_rate: None,
             limited: Passed::default(),
             cache_status: None,
+            missed: None,
             slice: None,
             wish: Wish::default(),
             asker: Asker::default(),
@@ -284,6 +287,7 @@ impl Request {
         self.limit_rate = None;
         self.limited = Passed::default();
         self.cache_status = None;
+        self.missed = None;
         self.slice = None;
         self.wish = Wish::default();
         self.asker = Asker::default();

@@ -4,9 +4,12 @@
 //! `millstream`'s `exporting`, which sends them.
 
 use crate::generation::Shared;
-use millstream_net::clock;
+use millstream_net::certificate::Certificate;
+use millstream_net::{clock, process};
 use millstream_telemetry::log_writer::LogStatistics;
-use millstream_telemetry::metrics::{Snapshot, Upstream, UpstreamPeer};
+use millstream_telemetry::metrics::{
+    CacheTier, CertificateEnd, Gauge, ProcessSnapshot, Snapshot, Upstream, UpstreamPeer,
+};
 use millstream_upstream::{PeerAccount, PeerState};
 use std::collections::HashMap;
 
@@ -22,7 +25,71 @@ pub fn snapshot(shared: &Shared, logs: LogStatistics) -> Snapshot {
         })
         .collect();
     snapshot.add_logs(logs);
+    snapshot.set_gauge(Gauge::ConfigurationLoaded, shared.loaded / 1000);
+    snapshot.tiers = tiers(shared);
+    snapshot.certificates = certificates(shared);
+    snapshot.process = Some(of_process());
     snapshot
+}
+
+fn of_process() -> ProcessSnapshot {
+    let usage = process::usage();
+    ProcessSnapshot {
+        cpu: usage.cpu,
+        resident: usage.resident,
+        virtual_memory: usage.virtual_memory,
+        open_files: usage.open_files,
+        most_files: usage.most_files,
+        started: usage.started,
+        version: env!("CARGO_PKG_VERSION"),
+    }
+}
+
+/// What the cache zones hold, in memory and on disk.
+fn tiers(shared: &Shared) -> Vec<CacheTier> {
+    let zones = shared.stores.iter().zip(&shared.configuration.http.cache_zones);
+    let tiers = zones.flat_map(|(store, conf)| {
+        let (stats, zone) = (store.stats(), || store.name().to_owned());
+        let memory = CacheTier {
+            zone: zone(),
+            tier: "memory",
+            entries: stats.keys,
+            bytes: stats.memory_bytes,
+            max_bytes: Some(stats.memory_limit),
+            evictions: stats.evictions,
+        };
+        let disk = store.path().map(|_| CacheTier {
+            zone: zone(),
+            tier: "disk",
+            entries: stats.files,
+            bytes: stats.disk_bytes,
+            max_bytes: conf.max_size,
+            evictions: stats.files_removed.saturating_sub(stats.files_unlinked),
+        });
+        [Some(memory), disk].into_iter().flatten()
+    });
+    tiers.collect()
+}
+
+/// When the certificates in use end, each once for a name of a server.
+fn certificates(shared: &Shared) -> Vec<CertificateEnd> {
+    let mut ends: Vec<CertificateEnd> = Vec::new();
+    for (server, tls) in shared.configuration.http.servers.iter().zip(&shared.certificates) {
+        for leaf in tls.iter().flat_map(|tls| tls.leaves()) {
+            let Some(read) = Certificate::read(&leaf.certificate) else { continue };
+            let not_after = u64::try_from(read.validity().1).unwrap_or(0);
+            let certificate = leaf.name.display().to_string();
+            let end = CertificateEnd { server: server.name.clone(), certificate, not_after };
+            let is_same = |known: &&mut CertificateEnd| {
+                (&known.server, &known.certificate) == (&end.server, &end.certificate)
+            };
+            match ends.iter_mut().find(is_same) {
+                Some(known) => known.not_after = known.not_after.min(end.not_after),
+                None => ends.push(end),
+            }
+        }
+    }
+    ends
 }
 
 /// Who reads metrics knows a peer by its address: one that stands in several places is told once, with the sum.

@@ -12,6 +12,8 @@ mod cache;
 mod limit;
 mod peer;
 mod misses;
+mod missed_urls;
+mod process;
 mod snapshot;
 mod figures;
 mod prometheus;
@@ -23,8 +25,10 @@ pub use figures::{BOUNDS, FamilyKind, Figure, FigureSink, Labels};
 pub(crate) use figures::{Described, families};
 pub use http::{Finished, HttpSnapshot};
 pub use limit::{LimitOutcome, LimitSnapshot};
+pub use missed_urls::{LONGEST_URL, MissedUrl};
 pub use misses::{Cause, CauseFamily, MissCount};
 pub use peer::{PeerCells, PeerCounts, PeerTiming};
+pub use process::{CacheTier, CertificateEnd, ProcessSnapshot};
 pub use prometheus::Exposition;
 pub use snapshot::{LocationSnapshot, Origin, Snapshot, Upstream, UpstreamPeer};
 pub use table::{CacheStatus, Counter, Gauge, MetricLine, Timing};
@@ -34,10 +38,11 @@ use crate::recent_errors::RecentErrors;
 use cache::CacheCells;
 use http::HttpCells;
 use limit::LimitCells;
+use missed_urls::MissedUrls;
 use misses::MissCells;
 use pages::Pages;
 use snapshot::Savings;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -66,6 +71,10 @@ pub struct Registry {
     recent_errors: Arc<RecentErrors>,
     /// Workers that were started in place of one that ended unasked.
     respawned: AtomicU64,
+    /// Reloads that put a configuration in force, and those that failed.
+    reloads: [AtomicU64; 2],
+    /// Whether the last reload failed.
+    reload_failed: AtomicBool,
     /// What the locations have saved, up to the last snapshot.
     savings: Mutex<Vec<Savings>>,
 }
@@ -83,6 +92,7 @@ pub struct WorkerMetrics {
     caches: CachePages,
     request_limits: LimitPages,
     connection_limits: LimitPages,
+    missed_urls: MissedUrls,
 }
 
 /// One thread's counts of one location.
@@ -133,6 +143,12 @@ impl Registry {
         self.respawned.load(Ordering::Relaxed)
     }
 
+    /// Counts a reload by whether its configuration is in force.
+    pub fn reloaded(&self, succeeded: bool) {
+        self.reloads[usize::from(!succeeded)].fetch_add(1, Ordering::Relaxed);
+        self.reload_failed.store(!succeeded, Ordering::Relaxed);
+    }
+
     /// The number of a server's zone, the same for the same name over all reloads. At load, never per request.
     pub fn server(&self, name: &str) -> u32 {
         numbered(&self.servers, name, ServerPages::ROOM)
@@ -169,6 +185,11 @@ impl Registry {
             snapshot.take(worker);
         }
         snapshot.save(&mut lock(&self.savings));
+        let [succeeded, failed] = [0, 1].map(|at: usize| self.reloads[at].load(Ordering::Relaxed));
+        snapshot.add(Counter::ReloadsSucceeded, succeeded);
+        snapshot.add(Counter::ReloadsFailed, failed);
+        let last = !self.reload_failed.load(Ordering::Relaxed);
+        snapshot.set_gauge(Gauge::LastReloadSuccessful, i64::from(last));
         snapshot
     }
 }
@@ -201,6 +222,7 @@ impl WorkerMetrics {
             caches: CachePages::new(),
             request_limits: LimitPages::new(),
             connection_limits: LimitPages::new(),
+            missed_urls: MissedUrls::default(),
         }
     }
 
@@ -275,6 +297,13 @@ impl WorkerMetrics {
         }
     }
 
+    /// Counts that an entry of a cache zone was used, or kept, because the upstream failed. Owner thread only.
+    pub fn stale_on_error(&self, zone: u32) {
+        if let Some(cells) = self.caches.cells(zone) {
+            cells.count_stale_on_error();
+        }
+    }
+
     /// Counts what a zone of `limit_req` made of a request. Owner thread only.
     pub fn request_limited(&self, zone: u32, outcome: LimitOutcome) {
         if let Some(cells) = self.request_limits.cells(zone) {
@@ -301,6 +330,19 @@ impl WorkerMetrics {
         if let Some(cells) = self.locations.cells(location) {
             cells.misses.count(cause, unix_milliseconds);
         }
+    }
+
+    /// Counts that a miss that was counted under `cause` is explained by `reason`: its response was not stored. Owner thread only.
+    pub fn explain_miss(&self, location: u32, cause: Cause, reason: Cause) {
+        if let Some(cells) = self.locations.cells(location) {
+            cells.misses.move_on(cause, reason);
+        }
+    }
+
+    /// Counts a miss under its URL, with how long the upstream took. Owner thread only.
+    pub fn missed_url(&self, location: u32, url: &str, cause: Cause, took: Duration) {
+        let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.missed_urls.count(location, url, cause, took);
     }
 }
 

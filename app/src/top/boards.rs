@@ -110,7 +110,7 @@ const MISS: &[Column] = &[
         let why = row.told["text"].as_str().unwrap_or_default();
         text(&if row.is_refusal { format!("not stored: {why}") } else { why.to_owned() })
     }),
-    wide("what would make it a hit", |row| text(row.told["help"].as_str().unwrap_or_default())),
+    wide("what helps", |row| text(row.told["help"].as_str().unwrap_or_default())),
     left("written in", |row| text(row.beside)),
 ];
 

@@ -79,7 +79,7 @@ From the cache: 96 %
 In 30 s 207 reached the API; without the cache 5,475 would have. The last hour spared it 69,265.
 
 Misses
-  location         API time  count   each  why                                what would make it a hit                               written in
+  location         API time  count   each  why                                what helps                                             written in
   location /items     2.4 s     30  80 ms  nothing was stored that fits       a first request has to miss; keep answers for longer   /etc/nginx.conf:12:9
 ";
         assert!(told.starts_with(beginning), "{told}");

@@ -354,7 +354,7 @@ impl<'a> Case<'_, 'a> {
         let guess = self.conf.heuristic.and_then(|heuristic| {
             freshness::guess(heuristic, &self.governing, self.status, self.answer, self.now)
         });
-        let Some((source, lifetime)) = guess else { return against(Reason::NoLifetime, Because::Nothing) };
+        let Some((source, lifetime)) = guess else { return against(Reason::of(status), Because::Nothing) };
         let because = Because::Directive("proxy_cache_heuristic");
         let left = milliseconds(lifetime).saturating_sub(milliseconds(self.initial_age()));
         if left <= 0 {

@@ -45,6 +45,8 @@ reasons! {
     Expired = "expired", "the answer is no longer fresh when it arrives";
     /// Nothing gives it a lifetime: no header, and no `proxy_cache_valid` for its status.
     NoLifetime = "no_lifetime", "nothing gives it a lifetime: no header, and no proxy_cache_valid for its status";
+    /// The status is an error, and nothing gives it a lifetime.
+    ErrorStatus = "error_status", "the status is an error, and nothing gives it a lifetime";
     /// It sets a cookie.
     SetCookie = "set_cookie", "the answer sets a cookie";
     /// `Vary: *`, or more names than are kept apart.
@@ -80,6 +82,11 @@ reasons! {
 }
 
 impl Reason {
+    /// That of a response with this status that nothing gives a lifetime.
+    pub(crate) fn of(status: u16) -> Reason {
+        if status >= 400 { Reason::ErrorStatus } else { Reason::NoLifetime }
+    }
+
     /// Whether it is the request's doing alone, so that it says nothing about what others will be answered.
     pub(crate) fn is_of_request(self) -> bool {
         matches!(

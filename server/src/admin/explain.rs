@@ -10,7 +10,7 @@ pub mod stored;
 pub mod text;
 pub mod verdict;
 
-pub(super) use help::help as help_of;
+pub(super) use help::{help as help_of, help_against_miss};
 
 use super::ApiRefusal;
 use super::place::{self, Url};

@@ -1,13 +1,14 @@
-//! Why requests were not answered from the cache, location by location: the words and counts of the metrics.
+//! Why requests were not answered from the cache, location by location and URL by URL. Each miss has one cause.
 //!
-//! Counts are those of the process and outlive reloads; told are the locations of the configuration in force.
+//! Counts are those of the process and outlive reloads; the locations are those of the configuration in force. The list of URLs is
+//! bounded (`missed_urls` of the metrics).
 
-use super::explain::{ConfigurationPlace, help_of};
+use super::explain::{ConfigurationPlace, help_against_miss, help_of};
 use crate::generation::Shared;
 use crate::location_text::written;
 use millstream_cache::policy;
 use millstream_conf::model::LocationId;
-use millstream_telemetry::metrics::{Cause, CauseFamily, LocationSnapshot, MissCount};
+use millstream_telemetry::metrics::{Cause, CauseFamily, LocationSnapshot, MissedUrl};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -20,14 +21,30 @@ pub(super) struct OfLocation {
     origin_time: f64,
     /// Requests that were not answered from the cache, by cause.
     requests: BTreeMap<&'static str, Reason>,
-    /// Answers that were not stored, by cause.
+    /// Those of them whose response was not stored, by cause; these are not in `requests`.
     not_stored: BTreeMap<&'static str, Reason>,
+    /// The URLs that most of them were for.
+    urls: Vec<OfUrl>,
+}
+
+/// A URL with its misses.
+#[derive(Debug, Serialize)]
+struct OfUrl {
+    /// Host and path, without query and without secrets.
+    url: String,
+    /// How often it was missed.
+    count: u64,
+    /// How long the upstream took for these, in milliseconds.
+    time: f64,
+    /// Why it was missed last.
+    text: &'static str,
 }
 
 impl OfLocation {
     /// How long the upstream took for its misses, in milliseconds, as far as that can be known.
     fn cost(&self) -> f64 {
-        let count: u64 = self.requests.values().map(|reason| reason.told.count).sum();
+        let all = self.requests.values().chain(self.not_stored.values());
+        let count: u64 = all.map(|reason| reason.told.count).sum();
         count as f64 * self.origin_time
     }
 }
@@ -44,7 +61,7 @@ struct Told {
 #[derive(Debug, Serialize)]
 struct Reason {
     text: &'static str,
-    /// What would make a hit of it.
+    /// What helps, or what happened.
     help: &'static str,
     #[serde(flatten)]
     told: Told,
@@ -52,10 +69,10 @@ struct Reason {
 
 /// The causes of a family that came up in a location.
 fn causes(of: &LocationSnapshot, family: CauseFamily) -> impl Iterator<Item = (&'static str, Told)> {
-    let counted = Cause::ALL.iter().zip(&of.causes).filter(|(_, counted)| counted.count > 0);
-    counted.filter_map(move |(cause, &MissCount { count, last })| {
+    Cause::ALL.iter().zip(&of.causes).filter_map(move |(cause, counted)| {
         let (its, word) = cause.of();
-        (its == family).then_some((word, Told { count, last }))
+        let told = Told { count: counted.misses(family), last: counted.last };
+        (its == family && told.count > 0).then_some((word, told))
     })
 }
 
@@ -68,39 +85,35 @@ fn refused((word, told): (&'static str, Told)) -> (&'static str, Reason) {
 
 /// What is said of a request that was not answered from the cache.
 fn missed((word, told): (&'static str, Told)) -> (&'static str, Reason) {
-    let text =
-        Cause::described(CauseFamily::Miss).find(|(name, _)| *name == word).map_or("", |(_, text)| text);
-    (word, Reason { text: text.trim(), help: help(word), told })
+    (word, Reason { text: meaning(word), help: help_against_miss(word), told })
 }
 
-/// What would answer such a request from the cache.
-fn help(word: &str) -> &'static str {
-    match word {
-        "absent" => {
-            "a first request has to miss; where that is most of them, keep answers for longer, leave out of proxy_cache_key what they do not \
-             depend on, or see whether they are stored at all"
-        }
-        "expired" => {
-            "keep answers for longer (max-age, proxy_cache_valid), or give the old one while a new one is fetched: proxy_cache_use_stale \
-             updating with proxy_cache_background_update on"
-        }
-        "always_validate" => "have the API send max-age in place of no-cache",
-        "client" => "write proxy_cache_client_control off",
-        "bypass" => "take out the variable of proxy_cache_bypass that is neither empty nor 0",
-        "credentials" => {
-            "where the answer is the same for everybody, have the API send Cache-Control: public or s-maxage=…; where each has one of its \
-             own, put the field into proxy_cache_key"
-        }
-        "not_keyed" => "put into proxy_cache_key what the request has beside its URL, or shorten the key",
-        "method" => "proxy_cache_methods names the methods that are answered from the cache",
-        "scarce" => "write a smaller proxy_cache_min_uses, or give the zone more room",
-        "lock_timeout" => "write a longer proxy_cache_lock_timeout, so that more wait for the first answer",
-        _ => "",
-    }
+fn meaning(word: &str) -> &'static str {
+    Cause::described(CauseFamily::Miss).find(|(name, _)| *name == word).map_or("", |(_, text)| text.trim())
 }
 
-/// Locations that are told to those who follow at the most.
+/// Locations in a frame at most.
 const MOST_LOCATIONS: usize = 50;
+/// URLs of all locations together at most.
+const MOST_URLS: usize = 50;
+
+/// The URLs that most misses were for, those that took the upstream longest first.
+fn urls(mut counted: Vec<MissedUrl>) -> Vec<MissedUrl> {
+    counted.sort_by_key(|one| std::cmp::Reverse((one.time, one.count)));
+    counted.truncate(MOST_URLS);
+    counted
+}
+
+fn of_url(one: &MissedUrl) -> OfUrl {
+    let (family, word) = one.cause.of();
+    let text = match family {
+        CauseFamily::Miss => meaning(word),
+        CauseFamily::NotStored => {
+            policy::Reason::ALL.iter().find(|it| it.name() == word).map_or("", |it| it.text())
+        }
+    };
+    OfUrl { url: one.url.clone(), count: one.count, time: one.time as f64 / 1000.0, text }
+}
 
 /// The locations whose misses took the upstream the most time.
 pub(super) fn most_valuable(shared: &Shared) -> Vec<OfLocation> {
@@ -112,11 +125,13 @@ pub(super) fn most_valuable(shared: &Shared) -> Vec<OfLocation> {
 
 /// All locations that had misses.
 pub(super) fn all(shared: &Shared) -> Vec<OfLocation> {
-    let counted = shared.registry.snapshot().locations;
+    let snapshot = shared.registry.snapshot();
+    let (counted, urls) = (snapshot.locations, urls(snapshot.missed_urls));
     let locations = (0..).map(LocationId).zip(&shared.configuration.http.locations);
     locations
         .filter_map(|(id, location)| {
-            let of = counted.get(shared.status_zones.location(id) as usize)?;
+            let number = shared.status_zones.location(id);
+            let of = counted.get(number as usize)?;
             let requests: BTreeMap<_, _> = causes(of, CauseFamily::Miss).map(missed).collect();
             let not_stored: BTreeMap<_, _> = causes(of, CauseFamily::NotStored).map(refused).collect();
             let at = shared.configuration.sources.locate(location.span);
@@ -126,6 +141,7 @@ pub(super) fn all(shared: &Shared) -> Vec<OfLocation> {
                 origin_time: of.origin.mean_time() as f64 / 1000.0,
                 requests,
                 not_stored,
+                urls: urls.iter().filter(|one| one.location == number).map(of_url).collect(),
             })
         })
         .collect()

@@ -14,6 +14,7 @@ use super::partial::{self, PartialDecision};
 use super::stored;
 use crate::caching::query;
 use crate::client::Client;
+use crate::counting;
 use crate::filter::compressor::{self, Effort};
 use crate::gateway::{self, Begun, Filling, Proxied};
 use crate::intercepted;
@@ -156,6 +157,7 @@ pub async fn settle(
             }
             match fallback {
                 Some(hit) => {
+                    counting::stale_on_error(request);
                     let sent = Box::pin(from_entry(request, client, hit)).await;
                     sent.unwrap_or(Outcome::Status(status))
                 }

@@ -327,6 +327,10 @@ fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) {
     let mut copy = request.for_refresh();
     let fallback = found.clone();
     tokio::task::spawn_local(async move {
-        _ = gateway::answer(&mut copy, None, Filling::Permit(permit), &mut Some(fallback)).await;
+        let refreshed = gateway::answer(&mut copy, None, Filling::Permit(permit), &mut Some(fallback)).await;
+        let has_failed = matches!(refreshed, Proxied::Stale(_) | Proxied::Failed(_));
+        if has_failed || copy.tries.list.last().is_some_and(|last| last.status >= 500) {
+            counting::stale_on_error(&copy);
+        }
     });
 }

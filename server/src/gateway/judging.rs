@@ -132,7 +132,7 @@ impl Passing<'_> {
 
     pub(super) fn report_not_stored(&mut self, reason: Reason) {
         if let Some(cause) = Cause::not_stored(reason.name()) {
-            counting::missed(self.request, cause);
+            counting::not_stored(self.request, cause);
         }
         if let Some(report) = &mut self.request.report {
             report.detail = Some(reason.name());

@@ -14,6 +14,7 @@ pub(super) struct CacheCells {
     waits: AtomicU64,
     /// Microseconds.
     waited: AtomicU64,
+    stale_on_error: AtomicU64,
 }
 
 /// The sums of one cache zone.
@@ -27,6 +28,8 @@ pub struct CacheSnapshot {
     pub waits: u64,
     /// How long all of them waited, in microseconds.
     pub waited: u64,
+    /// Stale responses given because the upstream failed, and refreshes in the background that failed.
+    pub stale_on_error: u64,
 }
 
 impl CacheCells {
@@ -41,10 +44,15 @@ impl CacheCells {
         add(&self.waited, u64::try_from(waited.as_micros()).unwrap_or(u64::MAX));
     }
 
+    pub(super) fn count_stale_on_error(&self) {
+        add(&self.stale_on_error, 1);
+    }
+
     pub(super) fn add_to(&self, sum: &mut CacheSnapshot) {
         add_all(&mut sum.responses, &self.responses);
         add_all(&mut sum.bytes, &self.bytes);
         sum.waits += self.waits.load(Ordering::Relaxed);
         sum.waited += self.waited.load(Ordering::Relaxed);
+        sum.stale_on_error += self.stale_on_error.load(Ordering::Relaxed);
     }
 }

@@ -64,6 +64,7 @@ causes! {
     StoreNoCache = NotStored "no_cache", "no-cache that cannot be validated.";
     StoreExpired = NotStored "expired", "No longer fresh when it arrived.";
     StoreNoLifetime = NotStored "no_lifetime", "Nothing gave a lifetime.";
+    StoreErrorStatus = NotStored "error_status", "An error (4xx, 5xx) without a lifetime of its own.";
     StoreSetCookie = NotStored "set_cookie", "Set-Cookie.";
     StoreVary = NotStored "vary", "Vary by anything.";
     StoreAuthorization = NotStored "authorization", "Credentials.";
@@ -115,6 +116,7 @@ pub(super) struct MissCells([MissCell; Cause::COUNT]);
 #[derive(Debug)]
 struct MissCell {
     count: AtomicU64,
+    moved: AtomicU64,
     last: AtomicI64,
 }
 
@@ -125,11 +127,27 @@ pub struct MissCount {
     pub count: u64,
     /// When last, in milliseconds since 1970; 0 = never.
     pub last: i64,
+    /// Of a cause of misses: those that another cause explains, because the response was not stored. Of a cause of a response not
+    /// being stored: the misses that it explains. So each miss has one cause.
+    pub moved: u64,
+}
+
+impl MissCount {
+    /// Misses under this cause, if each is counted under one.
+    pub fn misses(&self, family: CauseFamily) -> u64 {
+        match family {
+            CauseFamily::Miss => self.count.saturating_sub(self.moved),
+            CauseFamily::NotStored => self.moved,
+        }
+    }
 }
 
 impl Default for MissCells {
     fn default() -> Self {
-        MissCells([const { MissCell { count: AtomicU64::new(0), last: AtomicI64::new(0) } }; Cause::COUNT])
+        MissCells(
+            [const { MissCell { count: AtomicU64::new(0), moved: AtomicU64::new(0), last: AtomicI64::new(0) } };
+                Cause::COUNT],
+        )
     }
 }
 
@@ -140,9 +158,15 @@ impl MissCells {
         cell.last.store(unix_milliseconds, Ordering::Relaxed);
     }
 
+    pub(super) fn move_on(&self, cause: Cause, reason: Cause) {
+        add(&self.0[cause as usize].moved, 1);
+        add(&self.0[reason as usize].moved, 1);
+    }
+
     pub(super) fn add_to(&self, sums: &mut [MissCount; Cause::COUNT]) {
         for (sum, cell) in sums.iter_mut().zip(&self.0) {
             sum.count = sum.count.wrapping_add(cell.count.load(Ordering::Relaxed));
+            sum.moved = sum.moved.wrapping_add(cell.moved.load(Ordering::Relaxed));
             sum.last = sum.last.max(cell.last.load(Ordering::Relaxed));
         }
     }

@@ -4,8 +4,8 @@
 //! What no thread counts (bytes in the caches, the log writer's totals) is put in by whoever asks for the snapshot.
 
 use super::{
-    CacheSnapshot, Cause, Counter, Gauge, HttpSnapshot, LimitSnapshot, MissCount, PeerCounts, Timing,
-    WorkerMetrics,
+    CacheSnapshot, CacheTier, Cause, CertificateEnd, Counter, Gauge, HttpSnapshot, LimitSnapshot, MissCount,
+    MissedUrl, PeerCounts, ProcessSnapshot, Timing, WorkerMetrics,
 };
 use crate::histogram::{HistogramSnapshot, Steps};
 use crate::log_writer::LogStatistics;
@@ -27,8 +27,16 @@ pub struct Snapshot {
     pub request_limits: Vec<(String, LimitSnapshot)>,
     /// The zones of `limit_conn` with their names, in order of their numbers.
     pub connection_limits: Vec<(String, LimitSnapshot)>,
+    /// The URLs that most misses are for, as far as the threads' lists reach.
+    pub missed_urls: Vec<MissedUrl>,
     /// The upstreams. No thread keeps them: whoever asks puts them in.
     pub upstreams: Vec<Upstream>,
+    /// The process, put in as the upstreams are.
+    pub process: Option<ProcessSnapshot>,
+    /// The tiers of the cache zones, put in as the upstreams are.
+    pub tiers: Vec<CacheTier>,
+    /// The certificates in use, put in as the upstreams are.
+    pub certificates: Vec<CertificateEnd>,
 }
 
 /// What is counted of one location's requests.
@@ -115,7 +123,11 @@ impl Snapshot {
             caches: caches.into_iter().map(|name| (name, CacheSnapshot::default())).collect(),
             request_limits: Vec::new(),
             connection_limits: Vec::new(),
+            missed_urls: Vec::new(),
             upstreams: Vec::new(),
+            process: None,
+            tiers: Vec::new(),
+            certificates: Vec::new(),
         }
     }
 
@@ -128,6 +140,7 @@ impl Snapshot {
         for (sum, timing) in self.timings.iter_mut().zip(&worker.timings) {
             timing.add_to(sum);
         }
+        worker.missed_urls.add_to(&mut self.missed_urls);
         worker.servers.add_to(&mut self.servers, |cells, (_, sum)| cells.add_to(sum));
         worker.caches.add_to(&mut self.caches, |cells, (_, sum)| cells.add_to(sum));
         worker.request_limits.add_to(&mut self.request_limits, |cells, (_, sum)| cells.add_to(sum));

@@ -74,6 +74,8 @@ table! {
         SpansDropped: "millstream_trace_spans_total", "outcome=\"dropped\"", "Spans for which there was no room in the queue.";
         FiguresExported: "millstream_metric_exports_total", "outcome=\"exported\"", "Exports of these metrics (`metrics_interval` of `otel_exporter`), by what became of them.";
         FiguresFailed: "millstream_metric_exports_total", "outcome=\"failed\"", "Exports of metrics that the collector did not take whole.";
+        ReloadsSucceeded: "millstream_config_reloads_total", "outcome=\"success\"", "Reloads of the configuration, by outcome.";
+        ReloadsFailed: "millstream_config_reloads_total", "outcome=\"failure\"", "Reloads that failed; the configuration before stays in force.";
         Panics: "millstream_panics_total", "", "Connections ended by a panic, which is always a fault of ours.";
         LogBytesWritten: "millstream_log_bytes_written_total", "", "Bytes of log lines that reached their files.";
         LogBytesDropped: "millstream_log_bytes_dropped_total", "", "Bytes of log lines lost to a full disk or a stuck pipe.";
@@ -87,6 +89,8 @@ table! {
         ConnectionsActive: "millstream_client_connections", "state=\"active\"", "Open client connections, by state.";
         ConnectionsReading: "millstream_client_connections", "state=\"reading\"", "Client connections of which a part of a head was read.";
         ConnectionsWriting: "millstream_client_connections", "state=\"writing\"", "Client connections that are being answered, hits that are written at once left out.";
+        LastReloadSuccessful: "millstream_config_last_reload_successful", "", "1 unless the last reload failed.";
+        ConfigurationLoaded: "millstream_config_load_timestamp_seconds", "", "When the configuration in force was loaded, in seconds since 1970.";
     }
 }
 

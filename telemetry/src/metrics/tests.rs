@@ -226,7 +226,7 @@ fn causes_of_misses_are_counted_by_location_and_only_those_that_came_up_are_prin
     worker.miss(u32::MAX, Cause::Absent, 1_200);
     let snapshot = registry.snapshot();
     let absent = snapshot.locations[one as usize].causes[Cause::Absent as usize];
-    assert_eq!(absent, MissCount { count: 2, last: 1_000 });
+    assert_eq!(absent, MissCount { count: 2, last: 1_000, moved: 0 });
     let text = snapshot.exposed(Exposition::Text);
     assert!(text.contains("millstream_cache_misses_total{location=\"a /x\",cause=\"absent\"} 2\n"));
     let line = "millstream_cache_not_stored_total{location=\"a /\\\"y\\\"\",cause=\"set_cookie\"} 1\n";

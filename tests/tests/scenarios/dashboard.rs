@@ -422,3 +422,72 @@ fn a_page_comes_out_of_the_binary_small_strict_and_compressed() {
     let looked = Looked::start("api_token 0123456789abcdef;");
     assert_eq!([looked.get("/").status, looked.get("/live").status], [200, 403], "it asks for the token");
 }
+
+#[test]
+fn each_miss_has_one_cause_and_a_url_without_its_query_and_its_secrets() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::start(|request| match request.target() {
+        path if path.starts_with("/login") => answer(200, &[("Set-Cookie", "session=1")], b"welcome"),
+        path if path.starts_with("/broken") => answer(500, &[], b"broken"),
+        _ => answer(200, &[], b"page"),
+    });
+    let (port, template) = (
+        ports::free(),
+        TEMPLATE.replace("proxy_cache_valid 200 1h; proxy_cache_key $uri;", "proxy_cache_valid 200 1h;"),
+    );
+    let (address, dashboard, closed) = (origin.address(), port.to_string(), ports::free().to_string());
+    let values = [("ORIGIN", &*address), ("DASHBOARD", &dashboard), ("CLOSED", &closed), ("RIGHTS", "")];
+    let server = Server::start(&template, &values);
+    let paths = [
+        "/login?token=abc",
+        "/login?token=def",
+        "/login",
+        "/broken",
+        "/a",
+        "/a",
+        "/b?c=1",
+        "/b?c=2",
+        "/reset/9f86d081884c7d659a2feaa0c55ad015",
+    ];
+    let of = |misses: &Value, kind: &str| -> Vec<(String, u64)> {
+        let causes = misses[0][kind].as_object().into_iter().flatten();
+        causes.map(|(cause, told)| (cause.clone(), told["count"].as_u64().unwrap_or(0))).collect()
+    };
+    for path in paths {
+        server.get(path);
+    }
+    let misses =
+        || -> Value { serde_json::from_slice(&client::get(port, "/api/9/misses").body).expect("JSON") };
+    let counts = |misses: &Value| [of(misses, "requests"), of(misses, "not_stored")].concat();
+    let sum = |misses: &Value| counts(misses).iter().map(|(_, count)| count).sum::<u64>();
+    wait::until("all are counted", || {
+        let told = misses();
+        sum(&told) == 8 && told[0]["urls"].as_array().is_some_and(|urls| urls.len() == 5)
+    });
+    let told = misses();
+    assert_eq!(sum(&told), origin.count() as u64, "{told}");
+    let expected = [("absent", 4), ("error_status", 1), ("set_cookie", 3)];
+    assert_eq!(counts(&told), expected.map(|(cause, count)| (cause.to_owned(), count)), "{told}");
+    let mut urls: Vec<_> = told[0]["urls"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|one| (one["url"].as_str().unwrap_or_default(), one["count"].as_u64().unwrap_or(0)))
+        .collect();
+    urls.sort();
+    let expected = [
+        ("localhost/a", 1),
+        ("localhost/b", 2),
+        ("localhost/broken", 1),
+        ("localhost/login", 3),
+        ("localhost/reset/***", 1),
+    ];
+    assert_eq!(urls, expected, "{told}");
+    // Of what failed or set a cookie nobody is told to cache it.
+    for cause in ["error_status", "set_cookie"] {
+        let help = told[0]["not_stored"][cause]["help"].as_str().unwrap_or_default();
+        assert!(!help.contains("proxy_") && !help.is_empty(), "{help}");
+    }
+}

@@ -109,7 +109,7 @@ fn a_refusal_is_told_as_that_of_the_last_answer_with_what_to_change() {
     let last = "MISS: nothing is stored under this key; the last answer was not stored, 0 s ago, because";
     check(&server, "/credentials", &[], &[last, "credentials", "help      put $http_authorization into"]);
     server.get("/cookie");
-    check(&server, "/cookie", &[], &[last, "sets a cookie", "proxy_ignore_headers Set-Cookie"]);
+    check(&server, "/cookie", &[], &[last, "sets a cookie", "belongs to one client"]);
     check(&server, "/away/x", &[], &["every request here purges"]);
     server.get_with("/languages", &[("Accept-Language", "de, en;q=0.5")]);
     check(

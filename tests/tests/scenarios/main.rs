@@ -4,6 +4,7 @@
 //! side by side. Most of them wait more than they work; `cargo xtask test` runs them with more threads than cores.
 
 mod rfc9111;
+mod advice;
 mod seed_api;
 mod seed_blog;
 mod seed_upstreams;

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use millstream_tests::gunicorn::programs;
-use millstream_tests::origin::Origin;
+use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::Running;
 use millstream_tests::server::{Server, is_nginx};
@@ -39,10 +39,11 @@ fn promtool(arguments: &[&str], input: Stdio) {
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&said));
 }
 
-/// Each word of a text that begins as our metrics do.
+/// Each word of a text that begins as our metrics, or those of a process, do.
 fn metrics_in(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':');
-    words.filter(|word| word.starts_with("millstream_")).map(str::to_owned).collect()
+    let ours = ["millstream_", "process_"];
+    words.filter(|word| ours.iter().any(|start| word.starts_with(start))).map(str::to_owned).collect()
 }
 
 #[test]
@@ -202,4 +203,99 @@ fn read_as_openmetrics(file: &Path) -> usize {
     let output = python.output().expect("it runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number")
+}
+
+/// The value of a sample of `/metrics`; nothing if there is none.
+fn sample(dashboard: u16, name: &str) -> Option<f64> {
+    let text = client::get(dashboard, "/metrics").text();
+    let line = text.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
+    line?.rsplit_once(' ')?.1.parse().ok()
+}
+
+const STALE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off;
+        dashboard 127.0.0.1:@DASHBOARD@;
+        proxy_cache_path memory keys_zone=answers:1m;
+        server { listen 127.0.0.1:@PORT@;
+            location / {
+                proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_background_update on;
+                proxy_cache_use_stale @WHEN@;
+            }
+        }
+    }";
+
+/// Asks, makes what is stored stale, and asks again until `is_over`, by the text of the response and the count of failures.
+fn stale_on_error(when: &str, then: &[Step], is_over: fn(&str, f64) -> bool) {
+    let (stored, then) = (std::sync::atomic::AtomicBool::new(false), then.to_vec());
+    let origin = Origin::start(move |_| match stored.swap(true, std::sync::atomic::Ordering::SeqCst) {
+        false => answer(200, &[], b"first"),
+        true => then.clone(),
+    });
+    let dashboard = ports::free();
+    let values = [("ORIGIN", &*origin.address()), ("DASHBOARD", &dashboard.to_string()), ("WHEN", when)];
+    let server = Server::start(STALE, &values);
+    assert_eq!(server.get("/").text(), "first");
+    let mut purging = client::Client::connect(dashboard).expect("it listens");
+    let body = "{\"all\": true, \"soft\": true}";
+    let head = "POST /api/9/http/caches/answers/purge HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ";
+    purging.send(format!("{head}{}\r\n\r\n{body}", body.len())).expect("it reads");
+    assert_eq!(purging.answer().expect("an answer").status, 200);
+    let failures = || sample(dashboard, "millstream_cache_stale_on_error_total{cache=\"answers\"}");
+    wait::until(when, || is_over(&server.get("/").text(), failures().expect("it is counted")));
+}
+
+#[test]
+fn a_stale_response_counts_as_a_failure_only_if_the_upstream_failed() {
+    if is_nginx() {
+        return;
+    }
+    // A refresh in the background gives STALE once, and then what it fetched.
+    stale_on_error("updating", &answer(200, &[], b"again"), |text, failures| {
+        assert_eq!(failures, 0.0, "a refresh in the background is no failure");
+        text == "again"
+    });
+    let fails = |_: &str, failures: f64| failures > 0.0;
+    stale_on_error("error http_500", &[Step::Close], fails);
+    stale_on_error("error http_500", &answer(500, &[], b""), fails);
+    // Clients get STALE for ever, and only the refreshes fail.
+    stale_on_error("updating error", &[Step::Close], fails);
+    stale_on_error("updating", &answer(503, &[], b""), fails);
+}
+
+#[test]
+fn the_process_its_version_its_caches_and_its_reloads_are_among_the_metrics() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"hello");
+    let dashboard = ports::free();
+    let server =
+        Server::start(SITE, &[("ORIGIN", &*origin.address()), ("DASHBOARD", &dashboard.to_string())]);
+    assert_eq!(server.get("/").status, 200);
+    let of = |name: &str| sample(dashboard, name).unwrap_or_else(|| panic!("no {name}"));
+    assert!(of("process_resident_memory_bytes") > 1e6 && of("process_open_fds") > 5.0);
+    assert!(of("process_max_fds") >= of("process_open_fds") && of("process_start_time_seconds") > 1.6e9);
+    of("process_cpu_seconds_total");
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(of(&format!("millstream_build_info{{version=\"{version}\"}}")), 1.0);
+    let memory = "{cache=\"answers\",tier=\"memory\"}";
+    assert!(of(&format!("millstream_cache_entries{memory}")) >= 1.0);
+    assert!(of(&format!("millstream_cache_size_bytes{memory}")) > 0.0);
+    assert!(of(&format!("millstream_cache_max_size_bytes{memory}")) > 1e5);
+    assert_eq!(of(&format!("millstream_cache_evictions_total{memory}")), 0.0);
+    let reloads = |outcome: &str| of(&format!("millstream_config_reloads_total{{outcome=\"{outcome}\"}}"));
+    assert_eq!(
+        (reloads("success"), reloads("failure"), of("millstream_config_last_reload_successful")),
+        (0.0, 0.0, 1.0)
+    );
+    let good = server.prefix().read("nginx.conf");
+    server.prefix().write("nginx.conf", "no such directive;");
+    server.signal(rustix::process::Signal::HUP);
+    wait::until("the reload fails", || reloads("failure") == 1.0);
+    assert_eq!(of("millstream_config_last_reload_successful"), 0.0);
+    server.prefix().write("nginx.conf", &good);
+    server.signal(rustix::process::Signal::HUP);
+    wait::until("the reload succeeds", || reloads("success") == 1.0);
+    assert_eq!(of("millstream_config_last_reload_successful"), 1.0);
 }

@@ -289,8 +289,10 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
             ("origin_time", "number"),
             ("requests", "{Cause}"),
             ("not_stored", "{Cause}"),
+            ("urls", "[MissedUrl]"),
         ]),
     ),
+    ("MissedUrl", Fields(&[("url", "string"), ("count", "count"), ("time", "number"), ("text", "string")])),
     ("Cause", Fields(&[("text", "string"), ("help", "string"), ("count", "count"), ("last", "integer")])),
     ("Place", Fields(&[("name", "string"), ("at", "string")])),
     (

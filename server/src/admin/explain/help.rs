@@ -1,76 +1,83 @@
-//! What to change so that an answer is stored: one line for each reason why it was not.
+//! What helps against a miss, or so that a response is stored: one line for each cause.
 //!
-//! Each names the directive or the field of the API, and what it costs where it is dangerous. Next: `explain`.
+//! A line that says what to change must be safe to follow without knowing the API: it ends no session, gives no client the page of
+//! another, and sends the API no more requests. Where no change is safe the line says what happened and nothing else. Each change is
+//! followed by a test (`tests/tests/scenarios/advice.rs`). Next: `explain` and `misses`, which show the lines.
 
 use millstream_cache::policy::Reason;
 
-/// What to write, and where.
+/// Shared by the reasons that the API can end by saying for whom a response is.
+const SAY_PUBLIC: &str =
+    "have the API send Cache-Control: public, max-age=… with each response that is the same for every client";
+
+/// What helps so that such a response is stored.
 pub(in crate::admin) fn help(reason: Reason) -> &'static str {
     match reason {
-        Reason::Method => {
-            "proxy_cache_methods names the methods whose answers are stored: GET, HEAD, POST, QUERY"
-        }
-        Reason::Status => "answers to ranges are stored with slice, or with proxy_cache_max_range_offset",
-        Reason::NoCacheDirective => {
-            "take out proxy_no_cache, or the variable of it that is neither empty nor 0"
-        }
-        Reason::XAccelExpires => {
-            "have the API send X-Accel-Expires with seconds, or write proxy_ignore_headers X-Accel-Expires"
-        }
-        Reason::NoStore => {
-            "have the API send Cache-Control: max-age=…; or, where the answer is the same for everybody, write \
-             proxy_ignore_headers Cache-Control and proxy_cache_valid 200 1m"
-        }
-        Reason::Private => {
-            "have the API send Cache-Control: public, max-age=…; proxy_ignore_headers Cache-Control with \
-             proxy_cache_valid 200 1m stores it too, and gives one client's answer to all, so only where it is the same"
-        }
+        Reason::Method => "responses to methods other than GET and HEAD belong to their request",
+        Reason::Status => "responses to ranges are stored with slice, or with proxy_cache_max_range_offset",
+        Reason::NoCacheDirective => "proxy_no_cache keeps it out; explain shows which of its values does",
+        Reason::XAccelExpires => "the API forbids it with X-Accel-Expires",
+        Reason::NoStore => "the API forbids it with no-store",
+        Reason::Private => "the API keeps it for one client with private",
         Reason::NoCache => {
-            "have the API send an ETag or Last-Modified, and write proxy_cache_revalidate on; or have it send max-age"
+            "have the API send an ETag or Last-Modified, and write proxy_cache_revalidate on: the API then answers 304 without a body"
         }
         Reason::Expired => {
-            "have the API send a longer max-age or a later Expires, or compare its clock and the Age of caches before it"
+            "the API says that it is stale already; compare the API's clock, and the Age that caches in front of it add"
         }
         Reason::NoLifetime => {
-            "write proxy_cache_valid with this status and a time (proxy_cache_valid 200 404 1m), or have the API send \
-             Cache-Control: max-age=…"
+            "write proxy_cache_valid 200 1s, with proxy_cache_credentials public and proxy_cache_vary origin unlisted, which keep clients \
+             apart; or have the API send Cache-Control: max-age=… with each response that is the same for every client"
         }
-        Reason::SetCookie => {
-            "have the API set no cookie here; proxy_ignore_headers Set-Cookie stores it and gives one client's cookie to \
-             all, so write proxy_hide_header Set-Cookie beside it"
-        }
-        Reason::Vary => {
-            "have the API name at most 16 request fields in Vary and no *; proxy_ignore_headers Vary gives one answer to \
-             all, so put what it depends on into proxy_cache_key"
-        }
+        Reason::ErrorStatus => "the API failed or refused the request; its own log says why",
+        Reason::SetCookie => "a response that sets a cookie belongs to one client",
+        Reason::Vary => "have the API name at most 16 request fields in Vary, and no *",
         Reason::Authorization => {
-            "put $http_authorization into proxy_cache_key, one answer for each; or, where all may have it, have the API \
-             send Cache-Control: public or s-maxage=…"
+            "put $http_authorization into proxy_cache_key, so that each credential has responses of its own; or have the API send \
+             Cache-Control: public with each response that is the same for every client"
         }
-        Reason::Credentials => {
-            "where the answer is the same for everybody, have the API send Cache-Control: public or s-maxage=…; where each has one of \
-             its own, put the field into proxy_cache_key ($http_x_api_key)"
-        }
+        Reason::Credentials => SAY_PUBLIC,
         Reason::Unnamed => "have the API name the field in Vary, or put $http_rsc into proxy_cache_key",
-        Reason::Streaming => {
-            "a stream is passed on as it comes; where the answer is none, have the API send Content-Length, or Cache-Control: max-age=…, \
-             and no X-Accel-Buffering: no"
+        Reason::Streaming => "a stream is passed on as it comes",
+        Reason::MustUnderstand => {
+            "the API forbids it with must-understand for a status that is not known here"
         }
-        Reason::MustUnderstand => "have the API leave must-understand out for this status",
-        Reason::KeyTooLong => "shorten proxy_cache_key, for example by $uri with the arguments that matter",
+        Reason::KeyTooLong => "its key is longer than 8 KiB",
         Reason::RequestBody => {
-            "answers to a request with a body are stored where the key names it: QUERY, $request_body"
+            "responses to requests with a body are stored if the key names it: QUERY, $request_body"
         }
-        Reason::ClientNoStore => "leave no-store out of the request, or write proxy_cache_client_control off",
+        Reason::ClientNoStore => "the client asked for it with no-store",
         Reason::TooLarge => "give the zone more room: max_size or memory of proxy_cache_path",
-        Reason::StillArriving => "write a longer proxy_cache_fill_timeout where the API is only slow",
-        Reason::TooManyTags => "have the API send at most 1,024 tags, or name fewer by proxy_cache_tag",
+        Reason::StillArriving => "it took longer than proxy_cache_fill_timeout",
+        Reason::TooManyTags => "it has more than 1,024 tags",
         Reason::DiskError => {
-            "the error log says what is wrong with the directory; where it is gone, millstream -s reload makes it again"
+            "the error log says what is wrong with the directory; if it is gone, millstream -s reload makes it again"
         }
         Reason::NoValidator => {
-            "have the API send an ETag or Last-Modified with answers to ranges, or take out slice"
+            "pieces of slice are stored only if the API sends an ETag or Last-Modified with them"
         }
-        Reason::Incomplete => "look at the error log: the upstream closed the connection before the end",
+        Reason::Incomplete => "the upstream closed the connection before the end; the error log says more",
+    }
+}
+
+/// What helps so that such a request is answered from the cache, by the name of its cause.
+pub(in crate::admin) fn help_against_miss(cause: &str) -> &'static str {
+    match cause {
+        "absent" => "the first request for a response is a miss",
+        "expired" => {
+            "write proxy_cache_use_stale updating and proxy_cache_background_update on: clients get the stored response while a new \
+             one is fetched"
+        }
+        "always_validate" => "the API wants to be asked at every use (no-cache)",
+        "client" => "write proxy_cache_client_control off",
+        "bypass" => "proxy_cache_bypass asks for it; explain shows which of its values does",
+        "credentials" => SAY_PUBLIC,
+        "not_keyed" => {
+            "the request has a body or a protocol that the key does not name, or its key is longer than 8 KiB"
+        }
+        "method" => "only methods of proxy_cache_methods are answered from the cache",
+        "scarce" => "write a smaller proxy_cache_min_uses, or give the zone more room",
+        "lock_timeout" => "another request's response took longer than proxy_cache_lock_timeout",
+        _ => "",
     }
 }

@@ -8,9 +8,11 @@ use crate::answer::course::{self, Course, LOOKUPS, Right};
 use crate::answer::stored;
 use crate::cache_report::CacheReport;
 use crate::client::{Client, Unsent};
+use crate::counting;
 use crate::gateway::{self, Filling, OpenedFill, Proxied};
 use crate::request::Request;
 use crate::tries::Tries;
+use crate::worker::Worker;
 use millstream_cache::{Entry, Follower, Head, Hit, Now};
 use millstream_conf::model::ProxyCache;
 use millstream_telemetry::metrics::CacheStatus;
@@ -143,7 +145,10 @@ async fn take(
             };
             ask(request, filling, fallback).await
         }
-        Course::Failed(ending, fallback) => instead(ending, report, fallback),
+        Course::Failed(ending, fallback) => {
+            let counted = (request.worker.clone(), counting::cache_zone(&request));
+            instead(ending, report, fallback, &counted)
+        }
     }
 }
 
@@ -159,12 +164,13 @@ async fn ask(request: Request, filling: Filling, fallback: Option<Rc<Hit>>) -> R
     let cache_status = request.cache_status;
     let (tap, opened) = oneshot::channel();
     let stale = fallback.clone();
+    let counted = (request.worker.clone(), counting::cache_zone(&request));
     tokio::task::spawn_local(gateway::open(request, filling, stale, tap));
     match opened.await {
         Ok(OpenedFill::Stream(follower, tries, report)) => {
             Ok(Piece { source: Source::Stream(follower), cache_status, tries: Some(*tries), report })
         }
-        Ok(OpenedFill::Ended(ending, report)) => instead(ending, report, fallback),
+        Ok(OpenedFill::Ended(ending, report)) => instead(ending, report, fallback, &counted),
         Err(_) => Err(Proxied::Failed(502)),
     }
 }
@@ -174,10 +180,12 @@ fn instead(
     ending: Proxied,
     mut report: Option<Box<CacheReport>>,
     fallback: Option<Rc<Hit>>,
+    (worker, zone): &(Rc<Worker>, Option<u32>),
 ) -> Result<Piece, Proxied> {
     match (ending, fallback) {
         (Proxied::Revalidated(entry), _) => Ok(of_entry(report, entry, Some(CacheStatus::Revalidated))),
         (Proxied::Stale(_), Some(hit)) => {
+            zone.iter().for_each(|zone| worker.metrics.stale_on_error(*zone));
             if let Some(report) = &mut report {
                 report.detail = Some("stale_on_error");
             }

@@ -2,8 +2,8 @@
 
 use super::{FamilyKind, FigureWalk, Labels};
 use crate::metrics::{
-    CacheSnapshot, CacheStatus, HttpSnapshot, LimitOutcome, LimitSnapshot, LocationSnapshot, PeerTiming,
-    Snapshot, UpstreamPeer,
+    CacheSnapshot, CacheStatus, CacheTier, CertificateEnd, HttpSnapshot, LimitOutcome, LimitSnapshot,
+    LocationSnapshot, PeerTiming, ProcessSnapshot, Snapshot, UpstreamPeer,
 };
 
 /// One family: what it is, and the samples of one of many, whose labels are given.
@@ -99,6 +99,41 @@ families! { CACHES of CacheSnapshot {
         |s, labels, cache| s.value(labels, cache.waits);
     "millstream_cache_wait_seconds_total" Counter "How long these waited."
         |s, labels, cache| s.time(labels, cache.waited);
+    "millstream_cache_stale_on_error_total" Counter "Stale responses given because the upstream failed, and refreshes in the background that failed."
+        |s, labels, cache| s.value(labels, cache.stale_on_error);
+} }
+
+families! { TIERS of CacheTier {
+    "millstream_cache_entries" Gauge "Entries in a tier of a cache zone; in memory also variants and remembered misses."
+        |s, labels, tier| s.value(labels, tier.entries);
+    "millstream_cache_size_bytes" Gauge "Bytes in a tier of a cache zone."
+        |s, labels, tier| s.value(labels, tier.bytes);
+    "millstream_cache_max_size_bytes" Gauge "The bound on these bytes, if there is one."
+        |s, labels, tier| tier.max_bytes.into_iter().for_each(|most| s.value(labels, most));
+    "millstream_cache_evictions_total" Counter "Entries removed from a tier of a cache zone to make room."
+        |s, labels, tier| s.value(labels, tier.evictions);
+} }
+
+families! { CERTIFICATES of CertificateEnd {
+    "millstream_certificate_expiry_timestamp_seconds" Gauge "When a certificate of a server ends, in seconds since 1970."
+        |s, labels, end| s.value(labels, end.not_after);
+} }
+
+families! { PROCESS of ProcessSnapshot {
+    "process_cpu_seconds_total" Counter "CPU time of the process, user and system."
+        |s, labels, process| s.time(labels, process.cpu);
+    "process_resident_memory_bytes" Gauge "Resident memory of the process."
+        |s, labels, process| s.value(labels, process.resident);
+    "process_virtual_memory_bytes" Gauge "Virtual memory of the process."
+        |s, labels, process| s.value(labels, process.virtual_memory);
+    "process_open_fds" Gauge "Open file descriptors of the process."
+        |s, labels, process| s.value(labels, process.open_files);
+    "process_max_fds" Gauge "The limit on open file descriptors."
+        |s, labels, process| s.value(labels, process.most_files);
+    "process_start_time_seconds" Gauge "When the process started, in seconds since 1970."
+        |s, labels, process| s.time(labels, process.started);
+    "millstream_build_info" Gauge "Always 1; the label `version` has the version."
+        |s, labels, process| s.value(&labels.and("version", process.version), 1u64);
 } }
 
 families! { REQUEST_LIMITS of LimitSnapshot {
@@ -118,6 +153,9 @@ pub(super) fn all(walk: &mut FigureWalk<'_>, snapshot: &Snapshot) {
         snapshot.locations.iter().map(|location| (Labels::one("location", &location.name), location))
     });
     each(walk, CACHES, || snapshot.caches.iter().map(|(name, cache)| (Labels::one("cache", name), cache)));
+    each(walk, TIERS, || {
+        snapshot.tiers.iter().map(|tier| (Labels::one("cache", &tier.zone).and("tier", tier.tier), tier))
+    });
     each(walk, REQUEST_LIMITS, || {
         snapshot.request_limits.iter().map(|(name, limit)| (Labels::one("zone", name), limit))
     });
@@ -131,6 +169,13 @@ pub(super) fn all(walk: &mut FigureWalk<'_>, snapshot: &Snapshot) {
             .map(|peer| (Labels::one("upstream", &upstream.name).and("server", &peer.name), peer))
     });
     each(walk, PEERS, || peers.clone());
+    each(walk, CERTIFICATES, || {
+        snapshot
+            .certificates
+            .iter()
+            .map(|end| (Labels::one("server", &end.server).and("certificate", &end.certificate), end))
+    });
+    each(walk, PROCESS, || snapshot.process.iter().map(|process| (Labels::default(), process)));
 }
 
 /// Tells each family in turn, with the samples of all.
@@ -184,7 +229,7 @@ pub(crate) struct Described {
 }
 
 /// The families of each table, under what they are of and the labels that say which.
-pub(crate) fn described() -> [(&'static str, &'static str, Vec<Described>); 6] {
+pub(crate) fn described() -> [(&'static str, &'static str, Vec<Described>); 9] {
     fn of<T>(table: &'static [Family<T>]) -> Vec<Described> {
         table
             .iter()
@@ -204,6 +249,11 @@ pub(crate) fn described() -> [(&'static str, &'static str, Vec<Described>); 6] {
         ),
         ("Cache zones", "One set for each zone of a cache, with the label `cache`.", of(CACHES)),
         (
+            "Tiers of cache zones",
+            "One set for each tier, with the labels `cache` and `tier`: `memory`, `disk`.",
+            of(TIERS),
+        ),
+        (
             "Zones of limit_req",
             "One set for each zone, with the labels `zone` and `outcome`: `passed`, `delayed`, `rejected`, `delayed_dry_run`, `rejected_dry_run`.",
             of(REQUEST_LIMITS),
@@ -218,5 +268,11 @@ pub(crate) fn described() -> [(&'static str, &'static str, Vec<Described>); 6] {
             "One set for each address of a server in an upstream group, with the labels `upstream` and `server`.",
             of(PEERS),
         ),
+        (
+            "Certificates",
+            "One for each certificate of a server, with the labels `server`, its first name, and `certificate`, the file or the issuer.",
+            of(CERTIFICATES),
+        ),
+        ("The process", "Under the names that Prometheus's own libraries use.", of(PROCESS)),
     ]
 }

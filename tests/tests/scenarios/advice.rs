@@ -1,0 +1,518 @@
+//! Advice is never harmful: each line that tells a user what to change is followed here, in front of an API with sessions.
+//!
+//! Following it must end no session, give no client the page of another, and send the API no more requests than before. The lines are
+//! those of the dashboard, `top` and `explain` (`server/src/admin/explain/help.rs`) and of `-t` (`conf/src/advise`); a line without a
+//! row here fails. `capacity` and the ladder have their tests beside their sentences (`load`).
+
+use millstream_tests::client::{self, Client};
+use millstream_tests::origin::{Origin, Request, Step, answer};
+use millstream_tests::ports;
+use millstream_tests::prefix::{Prefix, fill};
+use millstream_tests::server::{Server, command, is_nginx};
+use std::collections::BTreeSet;
+
+const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+http {
+    access_log off;
+    dashboard 127.0.0.1:@DASHBOARD@;
+    proxy_cache_path memory keys_zone=z:@ROOM@ memory=@ROOM@;
+    server {
+        listen 127.0.0.1:@PORT@;
+        server_name a.example b.example localhost;
+        location / { proxy_pass http://@ORIGIN@; proxy_cache z; @LINES@ }
+    }
+}";
+
+/// A row: what is advised where, and what is changed by whoever follows it.
+#[derive(Debug, Clone, Copy)]
+struct Followed {
+    /// The line, or its beginning.
+    advice: &'static str,
+    /// Directives of the location before and after.
+    lines: [&'static str; 2],
+    /// What the API says of caching before and after, by [`fields_of`].
+    api: [&'static str; 2],
+    /// Who asks.
+    clients: Clients,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Clients {
+    /// Sessions by cookie and by Authorization, and clients without any.
+    All,
+    /// Authorization alone: the API says of its pages that caches may keep them, and so does not mean sessions by cookie.
+    Authorized,
+    /// Without any credential, in two forms of each page that a field chooses.
+    Forms,
+}
+
+const ALONE: &str = "proxy_cache_valid 200 1m; proxy_cache_credentials public;";
+
+/// The lines of the dashboard, `top` and `explain`.
+const SHOWN: &[Followed] = &[
+    Followed {
+        advice: "have the API send an ETag or Last-Modified, and write proxy_cache_revalidate on",
+        lines: ["", "proxy_cache_revalidate on;"],
+        api: ["no-cache", "no-cache etag"],
+        clients: Clients::All,
+    },
+    Followed {
+        advice: "write proxy_cache_valid 200 1s, with proxy_cache_credentials public and proxy_cache_vary origin unlisted",
+        lines: [
+            "",
+            "proxy_cache_valid 200 1s; proxy_cache_credentials public; proxy_cache_vary origin unlisted;",
+        ],
+        api: ["", ""],
+        clients: Clients::All,
+    },
+    Followed {
+        advice: "write proxy_cache_valid 200 1s, with proxy_cache_credentials public and proxy_cache_vary origin unlisted",
+        lines: ["", ""],
+        api: ["", "shared"],
+        clients: Clients::All,
+    },
+    Followed {
+        advice: "have the API name at most 16 request fields in Vary",
+        lines: ["", ""],
+        api: ["vary-all", "vary-named"],
+        clients: Clients::All,
+    },
+    Followed {
+        advice: "put $http_authorization into proxy_cache_key",
+        lines: [
+            "proxy_cache_valid 200 1m;",
+            "proxy_cache_valid 200 1m; proxy_cache_key $scheme$host$request_uri$http_authorization;",
+        ],
+        api: ["", ""],
+        clients: Clients::Authorized,
+    },
+    Followed {
+        advice: "have the API send Cache-Control: public, max-age=…",
+        lines: [ALONE, ALONE],
+        api: ["", "shared-public"],
+        clients: Clients::All,
+    },
+    Followed {
+        advice: "have the API name the field in Vary, or put $http_rsc into proxy_cache_key",
+        lines: [
+            "proxy_cache_valid 200 1m;",
+            "proxy_cache_valid 200 1m; proxy_cache_key $scheme$host$request_uri$http_rsc;",
+        ],
+        api: ["", ""],
+        clients: Clients::Forms,
+    },
+    Followed {
+        advice: "have the API name the field in Vary, or put $http_rsc into proxy_cache_key",
+        lines: ["proxy_cache_valid 200 1m;", "proxy_cache_valid 200 1m;"],
+        api: ["", "vary-form"],
+        clients: Clients::Forms,
+    },
+    Followed {
+        advice: "give the zone more room",
+        lines: ["room=32k", "room=64m"],
+        api: ["shared large", "shared large"],
+        clients: Clients::All,
+    },
+    Followed {
+        advice: "write proxy_cache_use_stale updating and proxy_cache_background_update on",
+        lines: [
+            ALONE,
+            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_use_stale updating; proxy_cache_background_update on;",
+        ],
+        api: ["stale", "stale"],
+        clients: Clients::All,
+    },
+    Followed {
+        advice: "write proxy_cache_client_control off",
+        lines: [
+            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_client_control on;",
+            ALONE,
+        ],
+        api: ["", ""],
+        clients: Clients::All,
+    },
+    Followed {
+        advice: "write a smaller proxy_cache_min_uses, or give the zone more room",
+        lines: ["proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_min_uses 3;", ALONE],
+        api: ["", ""],
+        clients: Clients::All,
+    },
+];
+
+/// What the API adds to a page: `path` is the same for every client if it is `/all`.
+fn fields_of(kind: &str, request: &Request, page: &str) -> Vec<(&'static str, String)> {
+    let is_for_all = request.target().starts_with("/all");
+    let mut fields = Vec::new();
+    let mut add = |name, value: &str| fields.push((name, value.to_owned()));
+    for word in kind.split(' ') {
+        match word {
+            "no-cache" => add("Cache-Control", "no-cache"),
+            "etag" => add("ETag", &format!("\"{page}\"")),
+            "shared" if is_for_all => add("Cache-Control", "max-age=60"),
+            "shared-public" if is_for_all => add("Cache-Control", "public, max-age=60"),
+            "vary-all" => {
+                add("Cache-Control", "max-age=60");
+                add("Vary", "*");
+            }
+            "vary-named" => {
+                add("Cache-Control", "max-age=60");
+                add("Vary", "Cookie, Authorization, Host");
+            }
+            "vary-form" => add("Vary", "RSC"),
+            _ => {}
+        }
+    }
+    fields
+}
+
+/// An API with sessions: `/login` begins one, every other page but `/all` is made for whoever asks.
+fn api(kind: &'static str) -> Origin {
+    Origin::start(move |request| page(kind, request))
+}
+
+fn page(kind: &str, request: &Request) -> Vec<Step> {
+    if request.target().starts_with("/login") {
+        let user = request.field("x-user").unwrap_or_default();
+        return answer(
+            200,
+            &[("Set-Cookie", &format!("session={user}"))],
+            format!("welcome {user}").as_bytes(),
+        );
+    }
+    let cookie = request.field("cookie").and_then(|cookie| cookie.strip_prefix("session="));
+    let user = cookie.or(request.field("authorization")).unwrap_or("nobody");
+    let (form, host) = (request.field("rsc").unwrap_or("html"), request.field("host").unwrap_or_default());
+    let mut text = match request.target().starts_with("/all") {
+        true => format!("{form} for all"),
+        false => format!("{form} of {user} at {host}"),
+    };
+    let fields = fields_of(kind, request, &text.replace(' ', "-"));
+    if request.field("if-none-match").is_some_and(|tag| tag == format!("\"{}\"", text.replace(' ', "-"))) {
+        let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        return answer(304, &fields, b"");
+    }
+    if kind.contains("large") {
+        text = format!("{text}{}", " ".repeat(4_000_000));
+    }
+    let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    answer(200, &fields, text.as_bytes())
+}
+
+/// What the clients saw that they should not have seen.
+#[derive(Debug, Default)]
+struct Seen {
+    harm: Vec<String>,
+    requests: usize,
+    helps: BTreeSet<String>,
+}
+
+/// The same requests of the same clients, whatever is configured.
+fn drive(lines: &str, kind: &'static str, clients: Clients) -> Seen {
+    let origin = api(kind);
+    let (room, lines) = match lines.strip_prefix("room=") {
+        Some(room) => (room, ""),
+        None => ("1m", lines),
+    };
+    let dashboard = ports::free();
+    let values = [
+        ("ORIGIN", &*origin.address()),
+        ("DASHBOARD", &dashboard.to_string()),
+        ("ROOM", room),
+        ("LINES", lines),
+    ];
+    let server = Server::start(SITE, &values);
+    let mut seen = Seen::default();
+    let mut client = server.client();
+    for round in 0..6 {
+        if round > 0 && kind == "stale" {
+            make_stale(dashboard);
+        }
+        visit(&mut client, clients, &mut seen.harm);
+    }
+    seen.requests = origin.requests().len();
+    let misses: serde_json::Value =
+        serde_json::from_str(&client::get(dashboard, "/api/9/misses").text()).expect("JSON");
+    for location in misses.as_array().into_iter().flatten() {
+        for causes in ["requests", "not_stored"] {
+            let causes = location[causes].as_object().into_iter().flatten();
+            seen.helps.extend(causes.filter_map(|(_, cause)| Some(cause["help"].as_str()?.to_owned())));
+        }
+    }
+    seen
+}
+
+/// What is stored becomes stale, as time would make it.
+fn make_stale(dashboard: u16) {
+    let body = "{\"all\": true, \"soft\": true}";
+    let mut client = Client::connect(dashboard).expect("it listens");
+    let request = format!(
+        "POST /api/9/http/caches/z/purge HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    client.send(request).expect("it reads");
+    assert_eq!(client.answer().expect("an answer").status, 200);
+}
+
+/// One round of all clients.
+fn visit(client: &mut Client, clients: Clients, harm: &mut Vec<String>) {
+    let users = ["alice", "bob"];
+    let mut expect = |path: &str, fields: &[(&str, &str)], expected: &str| {
+        let answer = client.get_with(path, fields).expect("an answer");
+        if answer.status != 200 || answer.text().trim_end() != expected {
+            harm.push(format!(
+                "{path} with {fields:?}: {} {:?}, not {expected:?}",
+                answer.status,
+                answer.text().trim_end()
+            ));
+        }
+        if path == "/login" {
+            let wanted = expected.replace("welcome ", "session=");
+            if answer.field("set-cookie") != Some(&*wanted) {
+                harm.push(format!("{fields:?} has no session but {:?}", answer.field("set-cookie")));
+            }
+        }
+    };
+    if clients == Clients::All {
+        for user in users {
+            expect("/login", &[("X-User", user)], &format!("welcome {user}"));
+        }
+    }
+    for user in users {
+        let cookie = format!("session={user}");
+        if clients == Clients::All {
+            expect("/all", &[("Cookie", &cookie)], "html for all");
+        }
+        if matches!(clients, Clients::All | Clients::Authorized) {
+            expect("/all", &[("Authorization", user)], "html for all");
+        }
+    }
+    let forms = ["1", "2"];
+    for form in forms.iter().filter(|_| clients == Clients::Forms) {
+        expect("/all", &[("RSC", form)], &format!("{form} for all"));
+    }
+    expect("/all", &[("Cache-Control", "no-cache")], "html for all");
+    expect("/all", &[], "html for all");
+    let mut own = |fields: &[(&str, &str)], user: &str| {
+        let answer = client.get_with("/mine", fields).expect("an answer");
+        let text = answer.text();
+        if !text.contains(&format!(" of {user} at ")) {
+            harm.push(format!("/mine with {fields:?}: {:?} is not the page of {user}", text.trim_end()));
+        }
+    };
+    for user in users {
+        if clients == Clients::All {
+            own(&[("Cookie", &format!("session={user}"))], user);
+        }
+        if matches!(clients, Clients::All | Clients::Authorized) {
+            own(&[("Authorization", user)], user);
+        }
+    }
+    own(&[], "nobody");
+    // A page that names a host of the site names the one that was asked.
+    for (host, other) in [("a.example", "b.example"), ("b.example", "a.example")] {
+        let text = client.get_with("/mine", &[("Host", host)]).expect("an answer").text();
+        if text.contains(other) {
+            harm.push(format!("{host} gets the page of {other}"));
+        }
+    }
+}
+
+fn follow(row: &Followed) {
+    let before = drive(row.lines[0], row.api[0], row.clients);
+    let is_given = before.helps.iter().any(|help| help.starts_with(row.advice));
+    assert!(is_given, "nobody is given {:?}, but {:#?}", row.advice, before.helps);
+    let after = drive(row.lines[1], row.api[1], row.clients);
+    assert_eq!(after.harm, Vec::<String>::new(), "{row:?}");
+    // What shared a page before asked the API less often than it may.
+    let is_more = before.harm.is_empty() && after.requests > before.requests;
+    assert!(!is_more, "{} requests, then {}: {row:?}", before.requests, after.requests);
+}
+
+#[test]
+fn whoever_follows_the_advice_of_the_dashboard_loses_no_session_shares_no_page_and_asks_the_api_no_more() {
+    if is_nginx() {
+        return;
+    }
+    SHOWN.iter().for_each(follow);
+}
+
+/// Words that a line begins with, or goes on with, that tells what to change.
+const IMPERATIVES: [&str; 6] = ["write ", "have the API ", "put ", "give ", "remove ", "take "];
+
+#[test]
+fn every_line_of_the_dashboard_that_tells_what_to_change_is_followed() {
+    let text = include_str!("../../../server/src/admin/explain/help.rs");
+    let literals = text.split('"').skip(1).step_by(2);
+    let changes = literals.filter(|text| IMPERATIVES.iter().any(|word| text.starts_with(word)));
+    let mut count = 0;
+    for text in changes {
+        count += 1;
+        let is_followed = SHOWN.iter().any(|row| text.starts_with(row.advice));
+        assert!(is_followed, "no row follows {text:?}");
+    }
+    assert!(count >= 9, "{count} lines were found");
+    // What an API says against caching, errors and cookies are never to be overridden.
+    for forbidden in
+        ["proxy_ignore_headers", "proxy_hide_header", "take out", "200 404", "proxy_cache_valid any"]
+    {
+        assert!(!text.contains(forbidden), "{forbidden}");
+    }
+}
+
+/// A rule of `-t` with its line, and the directives of a location before and after.
+struct Checked {
+    /// The file below `conf/src/advise`.
+    rule: &'static str,
+    /// A part of the help.
+    advice: &'static str,
+    lines: [&'static str; 2],
+}
+
+/// The rules about caches. Each is followed in front of the same API.
+const CHECKED: &[Checked] = &[
+    Checked {
+        rule: "users",
+        advice: "write proxy_cache_credentials public;",
+        lines: ["proxy_cache_valid 200 1m;", ALONE],
+    },
+    Checked {
+        rule: "users",
+        advice: "or proxy_cache_bypass $http_cookie $http_authorization; and proxy_no_cache with the same",
+        lines: [
+            "proxy_cache_valid 200 1m;",
+            "proxy_cache_valid 200 1m; proxy_cache_bypass $http_cookie $http_authorization; proxy_no_cache $http_cookie $http_authorization;",
+        ],
+    },
+    Checked {
+        rule: "users",
+        advice: "write proxy_no_cache with the same words as proxy_cache_bypass",
+        lines: [
+            "proxy_cache_valid 200 1m; proxy_cache_bypass $http_cookie $http_authorization;",
+            "proxy_cache_valid 200 1m; proxy_cache_bypass $http_cookie $http_authorization; proxy_no_cache $http_cookie $http_authorization;",
+        ],
+    },
+    Checked {
+        rule: "cookies",
+        advice: "remove Set-Cookie from proxy_ignore_headers",
+        lines: [
+            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_ignore_headers Set-Cookie;",
+            ALONE,
+        ],
+    },
+    Checked {
+        rule: "bodies",
+        advice: "write proxy_cache_methods QUERY;",
+        lines: [
+            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_methods POST;",
+            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_methods QUERY;",
+        ],
+    },
+    Checked {
+        rule: "hosts",
+        advice: "write proxy_cache_key \"$host$scheme$proxy_host$request_uri\";",
+        lines: [
+            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_set_header Host $host;",
+            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_set_header Host $host; proxy_cache_key \"$host$scheme$proxy_host$request_uri\";",
+        ],
+    },
+    Checked {
+        rule: "passwords",
+        advice: "put $http_authorization into proxy_cache_key",
+        lines: [
+            "proxy_cache_valid 200 1m; auth_basic closed; auth_basic_user_file @DIR@/users;",
+            "proxy_cache_valid 200 1m; auth_basic closed; auth_basic_user_file @DIR@/users; proxy_cache_key $scheme$host$request_uri$http_authorization;",
+        ],
+    },
+    Checked {
+        rule: "unlisted",
+        advice: "write proxy_cache_credentials public; beside it",
+        lines: [
+            "proxy_cache_valid 200 1m; proxy_cache_vary unlisted;",
+            "proxy_cache_valid 200 1m; proxy_cache_vary unlisted; proxy_cache_credentials public;",
+        ],
+    },
+    Checked {
+        rule: "certificates",
+        advice: "write proxy_cache_credentials public; or put $ssl_client_fingerprint into proxy_cache_key",
+        lines: [
+            "proxy_cache_valid 200 1m; proxy_cache_key $uri$http_cookie$http_authorization; proxy_set_header X-Client $ssl_client_s_dn;",
+            "proxy_cache_valid 200 1m; proxy_cache_key $uri$http_cookie$http_authorization$ssl_client_fingerprint; proxy_set_header X-Client \
+             $ssl_client_s_dn;",
+        ],
+    },
+];
+
+/// Rules whose help changes neither what is cached nor who gets it: rights, listeners, notes. `unused_zones` and `unobeyed` name a
+/// location "whose responses are the same for every client".
+const OTHERS: [&str; 6] =
+    ["strangers", "api_beside_pass", "other_family", "grpc_over_http1", "unused_zones", "unobeyed"];
+
+/// What `-t` says of a location with these lines.
+fn check(lines: &str) -> String {
+    let prefix = Prefix::new();
+    let directory = prefix.path().to_str().unwrap_or_default().to_owned();
+    prefix.write("users", "alice:{PLAIN}a\nbob:{PLAIN}b\n");
+    let values = [
+        ("ROOM", "1m"),
+        ("DASHBOARD", "8081"),
+        ("PORT", "8080"),
+        ("ORIGIN", "127.0.0.1:1"),
+        ("LINES", &lines.replace("@DIR@", &directory)),
+    ];
+    let text = fill(SITE, &[&values[..], &[("DIR", &directory)]].concat());
+    let file = prefix.write("nginx.conf", &text);
+    let output = command(prefix.path(), &file).arg("-t").output().expect("the binary runs");
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
+
+#[test]
+fn whoever_follows_the_warnings_of_a_check_loses_no_session_and_shares_no_page() {
+    if is_nginx() {
+        return;
+    }
+    for Checked { rule, advice, lines } in CHECKED {
+        let [before, after] = lines.map(check);
+        assert!(before.contains(advice), "{rule} does not say {advice:?}: {before}");
+        assert!(!after.contains(advice), "{rule} still says {advice:?}: {after}");
+        // Users of passwords have a test of their own.
+        if *rule != "passwords" {
+            let seen = drive(lines[1], "", Clients::All);
+            assert_eq!(seen.harm, Vec::<String>::new(), "{rule}");
+        }
+    }
+}
+
+#[test]
+fn each_rule_of_a_check_has_its_advice_followed() {
+    let folder = millstream_tests::workspace().join("conf/src/advise");
+    for entry in std::fs::read_dir(folder).expect("the rules are there") {
+        let name = entry.expect("an entry").file_name().to_string_lossy().replace(".rs", "");
+        let is_followed = CHECKED.iter().any(|row| row.rule == name) || OTHERS.contains(&&*name);
+        assert!(is_followed || name == "mod", "no row follows the advice of {name}");
+    }
+}
+
+#[test]
+fn users_behind_passwords_keep_their_own_pages_once_the_key_names_the_credential() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api("");
+    let prefix = Prefix::new();
+    prefix.write("users", "alice:{PLAIN}a\nbob:{PLAIN}b\n");
+    let lines =
+        CHECKED.iter().find(|row| row.rule == "passwords").map(|row| row.lines[1]).unwrap_or_default();
+    let lines = lines.replace("@DIR@", &prefix.path().display().to_string());
+    let dashboard = ports::free().to_string();
+    let values =
+        [("ROOM", "1m"), ("DASHBOARD", &*dashboard), ("ORIGIN", &origin.address()), ("LINES", &lines)];
+    let server = Server::start(SITE, &values);
+    for _ in 0..3 {
+        for credential in ["Basic YWxpY2U6YQ==", "Basic Ym9iOmI="] {
+            let answer = server.get_with("/mine", &[("Authorization", credential)]);
+            assert!(answer.text().contains(credential), "{credential}: {}", answer.text());
+        }
+        assert_eq!(server.get("/mine").status, 401);
+    }
+    assert_eq!(origin.count(), 2, "each has a stored page");
+}
