@@ -138,9 +138,9 @@ fn an_upstream_that_is_told_a_host_which_the_key_lacks_is_warned_about() {
         ("proxy_set_header Host $host; proxy_cache_key $server_name$uri;", HOSTS),
         (
             "proxy_set_header Host $http_host; proxy_cache_key $host$uri;",
-            "write proxy_set_header Host $host;",
+            "write proxy_cache_key \"$http_host$host$uri\";",
         ),
-        ("proxy_set_header Host $host;", "write proxy_cache_key $host$scheme$proxy_host$request_uri;"),
+        ("proxy_set_header Host $host;", "write proxy_cache_key \"$host$scheme$proxy_host$request_uri\";"),
         ("proxy_set_header Host $host; proxy_cache_key $host$uri;", ""),
         ("proxy_set_header Host $host; proxy_cache_key $http_host$uri;", ""),
         ("proxy_set_header Host $http_host; proxy_cache_key $http_host$uri;", ""),

@@ -29,11 +29,7 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
          clients of another",
         field.name
     );
-    let help = match host_is_keyed {
-        true => {
-            format!("write proxy_set_header {} $host; or put $http_host into {key_name}", field.name)
-        }
-        false => format!("write {key_name} {told}{};", key.source),
-    };
+    // The host that is sent stays what it is: the upstream makes links and redirects of it, with the port.
+    let help = format!("write {key_name} \"{told}{}\";", key.source);
     reading.diagnostics.warning(of.span, message).help(help).once();
 }

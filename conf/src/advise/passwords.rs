@@ -21,6 +21,9 @@ pub(super) fn advise(of: &Cached<'_>, settings: &Settings, reading: &mut Reading
             of.span,
             "only what says \"public\" is stored: with \"auth_basic\" every request has a credential",
         )
-        .help("write proxy_set_header Authorization \"\"; where the upstream does not look at it")
+        .help(format!(
+            "put $http_authorization into {}, so that each user has responses of their own",
+            of.family.directive("cache_key")
+        ))
         .once();
 }

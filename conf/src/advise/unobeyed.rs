@@ -15,7 +15,7 @@ pub(super) fn advise(locations: &[Location], reading: &mut Reading<'_>) {
             Need::Cache => (
                 reading.obeyed.contains(&span),
                 "location with \"proxy_pass\" and \"proxy_cache\"",
-                "write proxy_cache and the name of a zone in the location, or take this out",
+                "remove it, or write proxy_cache in the location whose responses are the same for every client",
             ),
         };
         if !is_obeyed {

@@ -14,7 +14,7 @@ pub(super) fn advise(reading: &mut Reading<'_>) {
             .diagnostics
             .warning(span, format!("no \"proxy_cache\" uses the zone \"{name}\", so nothing is cached in it"))
             .help(format!(
-                "write proxy_cache {name}; in the http, server or location block that is to use it"
+                "remove it, or write proxy_cache {name}; in the location whose responses are the same for every client"
             ));
     }
 }

@@ -130,22 +130,22 @@ fn opened(per_second: f64) -> String {
 fn closes(row: &CapacityRow) -> String {
     let (opened, rate) = (opened(row.together.opened_per_second), Number(row.together.run.rate));
     format!(
-        "The servers close their connections: the proxy {opened} for {rate} answers. {COST}. The proxy's keepalive cannot change that; \
-         let the servers keep connections (Gunicorn: --worker-class gthread --keep-alive 75)."
+        "The servers close their connections: the proxy {opened} for {rate} answers. {COST}. The proxy's keepalive cannot change that: \
+         only the servers can keep connections open."
     )
 }
 
 fn pool(row: &CapacityRow) -> String {
-    let Pool { in_use, idle_least, idle_most } = row.pool;
-    let keep =
-        if idle_least == idle_most { idle_least.to_string() } else { format!("{idle_least} to {idle_most}") };
+    let Pool { in_use, keepalive } = row.pool;
     let rate = row.together.run.rate;
     let each = seconds(if rate > 0.0 { in_use / rate } else { 0.0 });
     let ([rate, in_use], kept) =
         ([rate, in_use].map(Number), u64::from(row.connections) * row.alone.len() as u64);
+    // If connections were opened although so many could be kept, no smaller number is shown to be enough.
+    let keepalive = if row.together.opened_per_second > 0.0 { keepalive.max(kept) } else { keepalive };
     format!(
-        "{rate} requests per second of {each} each keep {in_use} connections to the servers in use at once. Set keepalive to \
-         {idle_most}, so that {keep} idle ones (10 to 30 %) wait for the next requests. Here keepalive was {kept}, and the proxy {}.",
+        "{rate} requests per second of {each} each keep {in_use} connections to the servers in use at once. Set keepalive to at least \
+         {keepalive}, so that all of them are kept when they are idle for a moment. Here keepalive was {kept}, and the proxy {}.",
         opened(row.together.opened_per_second)
     )
 }

@@ -259,7 +259,7 @@ fn the_table_has_the_articles_column_where_its_rows_are_and_says_that_it_is_simu
         "99.7 %",
         "doubles the throughput",
         "318 requests per second of 100ms each keep 31.8 connections to the servers in use at once",
-        "Set keepalive to 10, so that 4 to 10 idle ones",
+        "Set keepalive to at least 42, so that all of them are kept when they are idle for a moment.",
         "Here keepalive was 64, and the proxy opened no connection to the servers while it was measured.",
         "With keepalive 1 the proxy opened 1,000 connections per second to the servers, and gave 300 answers per second instead of 318. \
          Each connection costs a handshake",
@@ -306,6 +306,21 @@ fn servers_that_are_not_equal_go_at_the_slowests_pace() {
         Gain::Loss,
         &["the slowest answers 130 per second where another answers 2,600", "a weight of 20"],
     );
+}
+
+#[test]
+fn the_weight_that_is_advised_never_gives_less_than_equal_turns() {
+    for times in 151..20_000 {
+        let times = f64::from(times) / 100.0;
+        let row = row(&[100.0, 100.0 * times], 4e6, 200.0, Limit::Api);
+        let said = sentence(&row);
+        let weight =
+            said.split_once("a weight of ").and_then(|(_, rest)| rest.split(',').next()?.parse::<f64>().ok());
+        let weight = weight.unwrap_or_else(|| panic!("no weight in: {said}"));
+        // Each gets its share of the turns, and the one that is first at its own rate bounds them all.
+        let together = (100.0 * (weight + 1.0)).min(100.0 * times * (weight + 1.0) / weight);
+        assert!(together >= row.in_turns(), "{times} times: {together} with weight {weight}");
+    }
 }
 
 #[test]

@@ -145,16 +145,13 @@ fn refused(
         ),
         (Reason::SetCookie, _) => (
             "it sets a cookie (Set-Cookie), which is one client's and nobody else's".to_owned(),
-            "What would help is to set it where somebody logs in, and not with what is the same for everybody.",
+            "A response that sets a cookie belongs to one client.",
         ),
         (Reason::Vary, _) => (
             format!("{said}, so every request may be answered differently"),
             "What would help is a Vary that names only what the answer depends on.",
         ),
-        (Reason::XAccelExpires, _) => (
-            format!("{said}, which is over"),
-            "What would help is an X-Accel-Expires with a time to come on what is the same for everybody, or a Cache-Control alone.",
-        ),
+        (Reason::XAccelExpires, _) => (format!("{said}, which is over"), "The API forbids it."),
         (Reason::Expired, Some(all)) => (
             format!(
                 "{said}, and that its answer is {} old already when it comes (Age), of {} that it may be kept",
@@ -165,16 +162,21 @@ fn refused(
         ),
         (Reason::Expired, None) => (
             format!("{said}, so it is stale at once"),
-            "What would help is a longer time on what is the same for everybody.",
+            "If it is the same for everybody, a longer time would help.",
         ),
         (Reason::MustUnderstand, _) => (
             format!("it says must-understand, and nothing is known here of {status}"),
-            "What would help is a max-age without must-understand.",
+            "The API forbids it for a status that is not known.",
+        ),
+        (Reason::ErrorStatus, _) => (
+            format!("it answers {status}, and an error is kept only if the API says for how long"),
+            "Measure a URL that the API answers with 200.",
         ),
         (Reason::NoLifetime, _) if !has_cookie => (
             format!("it says nothing about caching, and then only answers with 200 are kept, not {status}"),
-            "What would help is a Cache-Control with a max-age on this answer too.",
+            "What would help is a Cache-Control with a max-age on what is the same for everybody.",
         ),
+        (Reason::NoStore | Reason::Private, _) => (said, "The API forbids it, and no proxy should share it."),
         _ => {
             let cookies =
                 "it says nothing about caching, and answers to requests with a Cookie are then nobody else's";

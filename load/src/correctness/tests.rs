@@ -101,15 +101,10 @@ fn who_asks_with_credentials_is_told_that_nobody_shares_the_answers() {
 #[test]
 fn what_would_help_fits_the_reason() {
     for (status, fields, why, advice) in [
-        (200, &[("Cache-Control", "no-store")][..], "it says Cache-Control: no-store", "a max-age"),
+        (200, &[("Cache-Control", "no-store")][..], "it says Cache-Control: no-store", "The API forbids it"),
         (200, &[("Cache-Control", "max-age=0")], "max-age=0, so it is stale at once", "a longer time"),
         (200, &[("Expires", "0")], "it says Expires: 0, so it is stale", "a longer time"),
-        (
-            200,
-            &[("X-Accel-Expires", "0")],
-            "X-Accel-Expires: 0, which is over",
-            "X-Accel-Expires with a time",
-        ),
+        (200, &[("X-Accel-Expires", "0")], "X-Accel-Expires: 0, which is over", "The API forbids it"),
         (
             200,
             &[("Cache-Control", "max-age=60"), ("Age", "100")],
@@ -117,9 +112,13 @@ fn what_would_help_fits_the_reason() {
             "ask the API itself",
         ),
         (206, &[("Cache-Control", "max-age=60")], "206 is no whole one", "without Range"),
-        (200, &[("Set-Cookie", "a=b")], "sets a cookie", "logs in"),
+        (200, &[("Cache-Control", "private")], "it says Cache-Control: private", "The API forbids it"),
+        (200, &[("Set-Cookie", "a=b")], "sets a cookie", "belongs to one client"),
         (200, &[("Vary", "*")], "it says Vary: *", "names only what"),
-        (404, &[], "only answers with 200", "on this answer too"),
+        (201, &[], "only answers with 200", "the same for everybody"),
+        (404, &[], "an error is kept only if", "answers with 200"),
+        (401, &[], "it answers 401", "answers with 200"),
+        (500, &[], "it answers 500", "answers with 200"),
     ] {
         let said = caching(&answer(status, fields, ""), b"GET", &[], now());
         assert_eq!(said.keeps, Keeps::No, "{fields:?}");
