@@ -77,7 +77,7 @@ const CHARTS = [
   { id: "requests", title: "Requests a second", unit: short, lines: [["answered", (of, s) => sum(of, "requests") / s], ["failed", (of, s) => sum(of, "errors") / s]] },
   { id: "origin", title: "Requests a second to the API", unit: short, lines: [["with the cache", (of, s) => sum(of, "reached") / s], ["without it", (of, s) => sum(of, "without") / s]] },
   { id: "latency", title: "Time to answer", unit: (value) => milliseconds(value / 1000), lines: [["half are faster than", (of) => middle(of, "p50")], ["99 of 100", (of) => most(of, "p99")]] },
-  { id: "ratio", title: "Answered from the cache", unit: (value) => value.toFixed(0) + " %", top: 100, lines: [["of the requests that it had a part in", (of) => (sum(of, "cached") ? (sum(of, "hits") / sum(of, "cached")) * 100 : null)]] },
+  { id: "ratio", title: "Answered from the cache", unit: (value) => value.toFixed(0) + " %", top: 100, lines: [["of the requests that a cache handled", (of) => (sum(of, "cached") ? (sum(of, "hits") / sum(of, "cached")) * 100 : null)]] },
 ];
 
 /** The longest of a time; nothing where nobody asked. */
@@ -93,10 +93,12 @@ function prepareCharts() {
   for (const chart of CHARTS) {
     chart.svg = draw("svg", { role: "img", viewBox: "0 0 400 140", preserveAspectRatio: "none", "aria-labelledby": chart.id + "-told" });
     chart.told = make("span", { id: chart.id + "-told" });
+    [chart.top_label, chart.middle_label] = ["top", "middle"].map((place) => make("span", { class: "scale " + place, "aria-hidden": "true" }));
     chart.values = chart.lines.map(() => make("b"));
     const keys = chart.lines.map(([label], index) =>
       make("span", {}, make("span", { class: index ? "key second" : "key" }), label + " ", chart.values[index]));
-    $("charts").append(make("figure", { id: chart.id }, make("figcaption", {}, make("strong", {}, chart.title), ...keys), chart.svg, make("figcaption", { class: "none" }, chart.told)));
+    $("charts").append(make("figure", { id: chart.id }, make("figcaption", {}, make("strong", {}, chart.title), ...keys),
+      make("div", { class: "plot" }, chart.svg, chart.top_label, chart.middle_label), make("figcaption", { class: "none" }, chart.told)));
   }
 }
 
@@ -114,6 +116,25 @@ function ceiling(value) {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 1.5, 2, 3, 5, 7.5, 10].map((step) => step * power).find((step) => step >= value) || value;
+}
+
+/** The top of a scale. A few values far above all others are cut off, or they would flatten the rest. */
+function topOf(values) {
+  const sorted = values.filter((value) => value > 0).sort((a, b) => a - b);
+  const most = sorted[sorted.length - 1] || 0;
+  const usual = sorted[Math.floor(sorted.length * 0.95)] || 0;
+  return most > 4 * usual && sorted.length >= 20 ? { top: ceiling(usual * 1.5), most } : { top: ceiling(most), most };
+}
+
+/** Areas below a line: one for each stretch without a gap, so that nothing is drawn where nothing was measured. */
+function areas(points, ground) {
+  const stretches = [[]];
+  for (const point of points) {
+    if (point[1] === null) stretches.push([]);
+    else stretches[stretches.length - 1].push(point);
+  }
+  return stretches.filter((stretch) => stretch.length > 1).map((stretch) =>
+    path(stretch) + "L" + stretch[stretch.length - 1][0].toFixed(1) + " " + ground + "L" + stretch[0][0].toFixed(1) + " " + ground + "Z").join("");
 }
 
 function path(points) {
@@ -135,13 +156,12 @@ function drawCharts() {
   const { all, size } = steps(seconds);
   for (const chart of CHARTS) {
     const series = chart.lines.map(([, of]) => all.map((step) => (step.length ? of(step, Math.min(size, step.length)) : null)));
-    const top = chart.top || ceiling(Math.max(0, ...series.flat().map((value) => value || 0)));
+    const { top, most } = chart.top ? { top: chart.top, most: chart.top } : topOf(series.flat());
     const x = (index) => (index / Math.max(1, all.length - 1)) * 400;
-    const y = (value) => (value === null ? null : 125 - (value / top) * 115);
+    const y = (value) => (value === null ? null : 125 - (Math.min(value, top) / top) * 115);
     const shapes = [0, 0.5, 1].map((share) => draw("line", { class: "grid", x1: 0, x2: 400, y1: y(share * top), y2: y(share * top), "vector-effect": "non-scaling-stroke" }));
     const points = series[0].map((value, index) => [x(index), y(value)]);
-    const seen = points.filter(([, height]) => height !== null);
-    if (seen.length) shapes.push(draw("path", { class: "area", d: path(seen) + "L" + seen[seen.length - 1][0].toFixed(1) + " 125L" + seen[0][0].toFixed(1) + " 125Z" }));
+    shapes.push(draw("path", { class: "area", d: areas(points, 125) }));
     series.forEach((values, line) => {
       const drawn = path(values.map((value, index) => [x(index), y(value)]));
       shapes.push(draw("path", { class: line ? "second" : "first", d: drawn, "vector-effect": "non-scaling-stroke" }));
@@ -149,7 +169,10 @@ function drawCharts() {
     chart.svg.replaceChildren(...shapes);
     const last = series.map((values) => values[values.length - 1] ?? undefined);
     last.forEach((value, line) => { chart.values[line].textContent = value === undefined ? "–" : chart.unit(value); });
-    chart.told.textContent = "0 to " + chart.unit(top) + ", the last " + $("span").selectedOptions[0].textContent;
+    chart.top_label.textContent = chart.unit(top) + (most > top ? " (peak " + chart.unit(most) + ")" : "");
+    chart.middle_label.textContent = chart.unit(top / 2);
+    chart.told.textContent = "0 to " + chart.unit(top) + ", the last " + $("span").selectedOptions[0].textContent
+      + (most > top ? "; the peak of " + chart.unit(most) + " is cut off" : "");
   }
   tell(seconds);
 }
@@ -208,6 +231,12 @@ class Table {
       else head.removeAttribute("aria-sort");
     });
     const lines = shown.map((row) => this.line(row));
+    this.columns.forEach((column, index) => {
+      // A column that may be empty and is takes no room.
+      const hidden = Boolean(column.spare) && shown.every((row) => !column.value(row));
+      this.heads[index].hidden = hidden;
+      for (const line of lines) line.children[index].hidden = hidden;
+    });
     lines.forEach((line, index) => {
       if (this.body.children[index] !== line) this.body.insertBefore(line, this.body.children[index] || null);
     });
@@ -221,7 +250,7 @@ class Table {
   line(row) {
     let line = this.lines.get(row.key);
     if (!line) {
-      const cell = (column, index) => (index ? make("td", { class: [column.left ? "left" : "", column.wide ? "wide" : ""].join(" ").trim() || undefined }) : make("th", { scope: "row", class: "left" }));
+      const cell = (column, index) => (index ? make("td", { "data-name": column.name, class: [column.left ? "left" : "", column.wide ? "wide" : ""].join(" ").trim() || undefined }) : make("th", { scope: "row", class: "left" }));
       line = make("tr", {}, ...this.columns.map(cell));
       this.lines.set(row.key, line);
     }
@@ -278,12 +307,12 @@ const UPSTREAM = [
   { name: "requests", first: true, value: (row) => row.peer.requests, show: short },
   { name: "5xx", value: (row) => row.peer.responses["5xx"], show: failing },
   { name: "failed", hint: "exchanges that came to nothing", value: (row) => row.peer.fails, show: failing },
-  { name: "outages", hint: "times that it reached max_fails and was left alone", value: (row) => row.peer.unavail, show: failing },
-  { name: "ejections", hint: "times that it was taken out as an outlier", value: (row) => row.peer.ejections, show: failing },
+  { name: "outages", spare: true, hint: "times that it reached max_fails and was left alone", value: (row) => row.peer.unavail, show: failing },
+  { name: "ejections", spare: true, hint: "times that it was taken out as an outlier", value: (row) => row.peer.ejections, show: failing },
   { name: "head", hint: "until the head of an answer came, on average", value: (row) => row.peer.header_time, show: milliseconds },
   { name: "answer", hint: "until an answer was whole, on average", value: (row) => row.peer.response_time, show: milliseconds },
-  { name: "checks failed", value: (row) => row.peer.health_checks.fails, show: (count, row) => (row.peer.health_checks.checks ? count + " of " + short(row.peer.health_checks.checks) : "–") },
-  { name: "down for", value: (row) => row.peer.downtime, show: (time) => (time ? milliseconds(time) : "–") },
+  { name: "checks failed", spare: true, value: (row) => row.peer.health_checks.checks && row.peer.health_checks.fails + 0.5, show: (_, row) => (row.peer.health_checks.checks ? row.peer.health_checks.fails + " of " + short(row.peer.health_checks.checks) : "–") },
+  { name: "down for", spare: true, value: (row) => row.peer.downtime, show: (time) => (time ? milliseconds(time) : "–") },
 ];
 
 const CACHE = [
@@ -306,13 +335,21 @@ const MISS = [
   { name: "how often", value: (row) => row.count, show: short },
   { name: "API time each", value: (row) => row.mean, show: milliseconds },
   { name: "API time", first: true, value: (row) => row.count * row.mean, show: milliseconds },
-  { name: "what would make it a hit", left: true, wide: true, value: (row) => row.help },
+  { name: "what helps", left: true, wide: true, value: (row) => row.help },
+];
+
+const MISSED_URL = [
+  { name: "URL", left: true, wide: true, value: (row) => row.url },
+  { name: "how often", value: (row) => row.count, show: short },
+  { name: "API time", first: true, value: (row) => row.time, show: milliseconds },
+  { name: "why, the last time", left: true, wide: true, value: (row) => row.text },
 ];
 
 const shown = {};
 
 function prepareTables() {
   shown.misses = new Table("misses", "every answer that could come from the cache did, or nothing was asked for yet", MISS);
+  shown.urls = new Table("urls", "no miss yet", MISSED_URL);
   shown.upstreams = new Table("upstreams", "no upstream is configured", UPSTREAM);
   shown.caches = new Table("caches", "no cache is configured: proxy_cache_path makes one", CACHE);
   shown.locations = new Table("locations", "nothing was asked for yet", [...ZONE, ...LOCATION]);
@@ -337,6 +374,7 @@ function fillMisses() {
     [[requests, ""], [refused, "not stored: "]].flatMap(([causes, prefix]) => Object.entries(causes).map(([cause, { count, text, help }]) =>
       ({ key: location.at + prefix + cause, location: location.name, at: location.at, text: prefix + text, help, count, mean }))));
   shown.misses.fill(rows);
+  shown.urls.fill(tables.misses.flatMap(({ location, urls }) => (urls || []).map((row) => ({ ...row, key: location.at + " " + row.url }))));
 }
 
 function fillNotes() {
@@ -452,7 +490,7 @@ const pairs = (list) => make("dl", {}, ...list.filter(([, text]) => text).flatMa
 const wrong = (error) => told(make("p", { class: "bad" }, error.message));
 const ago = (time) => milliseconds(time) + " ago";
 
-const explanation = (url) => ask("api/9/explain?url=" + encodeURIComponent(url));
+const explanation = (url, fields = []) => ask("api/9/explain?url=" + encodeURIComponent(url) + fields.map((field) => "&header=" + encodeURIComponent(field)).join(""));
 
 function explained(found) {
   const { url, location, zone, key, now, stored, last_refusal: refusal, last_purge: purge } = found;
@@ -471,7 +509,8 @@ function explained(found) {
 async function explain(event) {
   event.preventDefault();
   try {
-    told(make("h3", {}, "What a request would get"), explained(await explanation($("explain-url").value.trim())));
+    const fields = $("explain-fields").value.split("\n").map((line) => line.trim()).filter((line) => line);
+    told(make("h3", {}, "What a request would get"), explained(await explanation($("explain-url").value.trim(), fields)));
   } catch (error) {
     wrong(error);
   }
