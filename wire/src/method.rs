@@ -27,6 +27,12 @@ pub enum Method {
     Patch,
     /// QUERY: safe and idempotent, with a body.
     Query,
+    /// PROPFIND (RFC 4918).
+    Propfind,
+    /// REPORT (RFC 3253).
+    Report,
+    /// SEARCH (RFC 5323).
+    Search,
     /// Any other token; the text is in the head.
     Other,
 }
@@ -46,6 +52,9 @@ impl Method {
             b"TRACE" => Method::Trace,
             b"PATCH" => Method::Patch,
             b"QUERY" => Method::Query,
+            b"PROPFIND" => Method::Propfind,
+            b"REPORT" => Method::Report,
+            b"SEARCH" => Method::Search,
             _ => Method::Other,
         }
     }
@@ -63,13 +72,17 @@ impl Method {
             Method::Trace => "TRACE",
             Method::Patch => "PATCH",
             Method::Query => "QUERY",
+            Method::Propfind => "PROPFIND",
+            Method::Report => "REPORT",
+            Method::Search => "SEARCH",
             Method::Other => return None,
         })
     }
 
-    /// Whether the method only reads (RFC 9110 §9.2.1). Unknown methods count as unsafe.
+    /// Whether the method only reads, as IANA's registry has it (RFC 9110 §16.1.1). Unknown methods count as unsafe.
     pub fn is_safe(self) -> bool {
-        matches!(self, Method::Get | Method::Head | Method::Options | Method::Trace | Method::Query)
+        use Method::{Get, Head, Options, Propfind, Query, Report, Search, Trace};
+        matches!(self, Get | Head | Options | Trace | Query | Propfind | Report | Search)
     }
 
     /// Whether sending the request twice has the effect of sending it once (RFC 9110 §9.2.2), so that it may be
