@@ -12,6 +12,7 @@ mod capacity;
 mod domain;
 mod import;
 mod ladder;
+mod strangers;
 mod top;
 mod upstream;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use capacity::Capacity;
 pub use domain::Domains;
 pub use import::Import;
 pub use ladder::{Demo, Ladder};
+pub use strangers::{ClientAddress, PurgeBy};
 pub use top::Top;
 pub use upstream::UpstreamFlags;
 
@@ -316,6 +318,12 @@ pub struct ServeUrl {
     /// A proxy in front (address, network or unix:) whose X-Forwarded-For, -Proto and -Host go on to the API
     #[arg(long, value_name = "ADDRESS")]
     pub trust_proxy: Vec<String>,
+    /// Whether the API is told the client's address. With send, other addresses share only what says public or s-maxage
+    #[arg(long, default_value = "send", value_name = "send|hide")]
+    pub client_address: ClientAddress,
+    /// Who may purge over HTTP: off (millstream purge alone), local (programs on this machine), or token=FILE
+    #[arg(long, default_value = "off", value_name = "off|local|token=FILE")]
+    pub purge: PurgeBy,
     /// The user to run as once the port is open, if root starts it (default: nobody)
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,

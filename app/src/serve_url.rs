@@ -12,7 +12,7 @@ pub mod greeting;
 mod tests;
 
 use crate::check;
-use crate::cli::ServeUrl;
+use crate::cli::{ClientAddress, PurgeBy, ServeUrl};
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Loaded, load_text};
 use millstream_net::listener;
@@ -28,6 +28,22 @@ const LONGEST_SOCKET_PATH: usize = 100;
 
 /// Where the dashboard is where nobody says.
 const DASHBOARD_PORT: u16 = 8081;
+
+/// The address of clients whose own the API is not told: nobody's (RFC 7600), so that no list of addresses in the API has it. Without
+/// one, an API would take the connection's for the client's: that of this machine.
+const NO_ADDRESS: &str = "192.0.0.8";
+
+/// The fields of common CDNs and balancers that say a client's address beside the usual ones.
+const ADDRESS_FIELDS: [&str; 8] = [
+    "True-Client-IP",
+    "CF-Connecting-IP",
+    "CF-Connecting-IPv6",
+    "Client-IP",
+    "X-Client-IP",
+    "Fastly-Client-IP",
+    "X-Cluster-Client-IP",
+    "X-Original-Forwarded-For",
+];
 
 /// The configuration that the flags mean.
 pub fn configuration(serve: &ServeUrl, urls: &[String], socket: Option<&Path>) -> Result<Loaded, String> {
@@ -252,7 +268,7 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     _ = write!(
         out,
         "worker_processes {};\nerror_log stderr {told};\ndaemon off;\n\
-         events {{ worker_connections 4096; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n    max_ranges 16;\n{dashboard}{bounds}\n    \
+         events {{ worker_connections 4096; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n    max_ranges 16;\n{rights}{dashboard}{bounds}\n    \
          gzip on;\n    gzip_vary on;\n    gzip_proxied any;\n    gzip_comp_level 2;\n    gzip_min_length 256;\n    \
          gzip_types text/plain text/css text/xml text/javascript application/json application/javascript \
          application/xml application/rss+xml image/svg+xml;\n\n    \
@@ -261,6 +277,7 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
         serve.memory,
         // What becomes of a certificate is worth a line.
         told = if serve.domains.is_given() { "notice" } else { "warn" },
+        rights = rights(serve)?,
         bounds = bounds(serve),
         dashboard = dashboard(serve, urls),
     );
@@ -336,30 +353,51 @@ fn bounds(serve: &ServeUrl) -> String {
 /// What the API is told of the client: what the connection says, or a trusted proxy in front.
 fn forwarded(serve: &ServeUrl) -> String {
     let trusted = serve.trust_proxy.join(" ");
-    let fields: &[(&str, &str)] = match trusted.is_empty() {
-        true => &[
-            ("X-Real-IP", "$remote_addr"),
-            ("X-Forwarded-For", "$remote_addr"),
-            ("X-Forwarded-Proto", "$scheme"),
-        ],
-        false => &[
-            ("X-Real-IP", "$forwarded_addr"),
-            ("X-Forwarded-For", "$forwarded_for"),
-            ("X-Forwarded-Proto", "$forwarded_proto"),
-            ("X-Forwarded-Host", "$forwarded_host"),
-        ],
+    let is_hidden = serve.client_address == ClientAddress::Hide;
+    let (address, chain) = match trusted.is_empty() {
+        _ if is_hidden => (NO_ADDRESS, NO_ADDRESS),
+        true => ("$remote_addr", "$remote_addr"),
+        false => ("$forwarded_addr", "$forwarded_for"),
     };
+    let mut fields = vec![("X-Real-IP", address), ("X-Forwarded-For", chain)];
+    match trusted.is_empty() {
+        true => fields.push(("X-Forwarded-Proto", "$scheme")),
+        false => {
+            fields
+                .extend([("X-Forwarded-Proto", "$forwarded_proto"), ("X-Forwarded-Host", "$forwarded_host")]);
+            // What the proxy says of it beside the usual fields.
+            fields.extend(ADDRESS_FIELDS.iter().filter(|_| is_hidden).map(|name| (*name, "\"\"")));
+        }
+    }
     let list =
         if trusted.is_empty() { String::new() } else { format!("            trusted_proxy {trusted};\n") };
     let set = |(name, value): &(&str, &str)| format!("            proxy_set_header {name} {value};\n");
     list + &fields.iter().map(set).collect::<String>()
 }
 
+/// Who may purge over HTTP, and by the dashboard. Without a word nobody may: a proxy on this machine makes strangers look local.
+fn rights(serve: &ServeUrl) -> Result<String, String> {
+    Ok(match &serve.purge {
+        PurgeBy::Off => String::new(),
+        PurgeBy::Local => "    proxy_cache_purge_allow local;\n    api_allow local;\n".to_owned(),
+        PurgeBy::Token(file) => {
+            let error = |why: &dyn std::fmt::Display| format!("--purge token={}: {why}", file.display());
+            let text = std::fs::read_to_string(file).map_err(|found| error(&found))?;
+            let token = plain(text.trim()).map_err(|_| error(&"the file has to hold one word, the token"))?;
+            format!("    proxy_cache_purge_token {token};\n")
+        }
+    })
+}
+
 /// What may be shared of an API that nobody described, what is stored of it, and how stale it may be.
 fn sharing(serve: &ServeUrl) -> String {
     let mut lines = vec![
         "proxy_cache_credentials public".to_owned(),
-        format!("proxy_cache_vary origin{}", if serve.microcache.is_some() { " unlisted" } else { "" }),
+        // Whoever adds fields in front of the API has it answer by them.
+        match serve.microcache.is_some() || !serve.trust_proxy.is_empty() {
+            true => "proxy_cache_vary origin unlisted address".to_owned(),
+            false => "proxy_cache_vary origin address".to_owned(),
+        },
         "proxy_cache_use_stale error timeout updating http_500 http_502 http_503 http_504".to_owned(),
         "proxy_cache_background_update on".to_owned(),
         format!("proxy_cache_stale_while_updating 100% max={}", serve.stale),

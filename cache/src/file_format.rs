@@ -215,7 +215,8 @@ pub(crate) fn encode_head(key: &[u8], vary: Option<(&VaryFields, &[u8])>, head: 
             | u8::from(head.part.is_some()) << 2
             | u8::from(lifetime.public) << 3
             | u8::from(lifetime.vary.origin) << 4
-            | u8::from(lifetime.vary.unlisted) << 5,
+            | u8::from(lifetime.vary.unlisted) << 5
+            | u8::from(lifetime.vary.address) << 6,
     );
     if let Some(part) = head.part {
         for number in [part.first, part.last, part.complete.unwrap_or(u64::MAX)] {
@@ -272,7 +273,12 @@ pub(crate) fn decode_head(bytes: &[u8], body_length: u64) -> Option<FileHead> {
         stale_while_revalidate,
         stale_if_error,
         revalidation,
-        vary: VaryRule { ignored: flags & 1 != 0, origin: flags & 16 != 0, unlisted: flags & 32 != 0 },
+        vary: VaryRule {
+            ignored: flags & 1 != 0,
+            origin: flags & 16 != 0,
+            unlisted: flags & 32 != 0,
+            address: flags & 64 != 0,
+        },
         public: flags & 8 != 0,
         always_validate: flags & 2 != 0,
     };

@@ -61,11 +61,13 @@ impl KeptLifetime {
 
     #[inline]
     fn has(self, vary: VaryRule, public: bool) -> bool {
-        self.flags >> NEEDS & Needs::met_by(public, vary) != 0
+        let bits = Needs::met_by(public, vary);
+        self.flags >> NEEDS & bits == bits
     }
 
     #[inline]
     pub(crate) fn whole(self) -> Lifetime {
+        let public = self.has(VaryRule::default(), true);
         Lifetime {
             fresh_until: self.fresh_until,
             initial_age: Duration::from_secs(u64::from(self.initial_age)),
@@ -80,8 +82,9 @@ impl KeptLifetime {
                 ignored: self.flags & VARY_IGNORED != 0,
                 origin: self.has(VaryRule { origin: true, ..VaryRule::default() }, false),
                 unlisted: self.has(VaryRule { unlisted: true, ..VaryRule::default() }, false),
+                address: !public && self.has(VaryRule { address: true, ..VaryRule::default() }, false),
             },
-            public: self.has(VaryRule::default(), true),
+            public,
             always_validate: self.flags & ALWAYS_VALIDATE != 0,
         }
     }
@@ -120,7 +123,12 @@ mod tests {
                 stale_if_error: windows.1.map(seconds),
                 revalidation: [Revalidation::Free, Revalidation::Implied, Revalidation::Required]
                     [revalidation as usize],
-                vary: VaryRule { ignored: marks.0, origin: marks.2, unlisted: marks.3 },
+                vary: VaryRule {
+                    ignored: marks.0,
+                    origin: marks.2,
+                    unlisted: marks.3,
+                    address: marks.1 && !marks.4,
+                },
                 public: marks.4,
                 always_validate: marks.1,
             };

@@ -47,3 +47,4 @@ pub use progress::{Aborted, Follower};
 pub use purges::{How, Purge, Purged, Ruling, Scope, What};
 pub use store::{CacheOpenError, CodingPermit, LineSight, Refusal, Sight, Store, StoreStats, Turn};
 pub use tags::{Tag, Tags};
+pub use vary::ADDRESS;

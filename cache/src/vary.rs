@@ -18,6 +18,10 @@ mod tests;
 /// Fields that one key may depend on; an answer that names more is not stored.
 pub const FIELDS: usize = 16;
 
+/// The name under which a request carries what its upstream is told of the client's address. No field has such a name
+/// (RFC 9110 §5.1).
+pub const ADDRESS: &[u8] = b":address";
+
 /// Stands before an Accept-Encoding that is kept as text, where a set of codings is one smaller byte.
 const UNFOLDED: u8 = u8::MAX;
 
@@ -43,6 +47,8 @@ pub struct VaryRule {
     pub origin: bool,
     /// `proxy_cache_vary unlisted`.
     pub unlisted: bool,
+    /// `proxy_cache_vary address`, of an answer that does not say that it is for everybody.
+    pub address: bool,
 }
 
 /// Names of request fields, in lower case, sorted, each once, never empty.
@@ -92,18 +98,21 @@ pub fn by_rule(answer: Fields<'_>, rule: VaryRule) -> Vary {
 /// What an answer varies by without saying so.
 fn added(answer: Fields<'_>, rule: VaryRule) -> Vec<&'static [u8]> {
     let mut names: Vec<&[u8]> = Vec::new();
-    if !(rule.origin || rule.unlisted) {
+    if !(rule.origin || rule.unlisted || rule.address) {
         return names;
     }
     // Only an answer for every origin says that it would have been the same for another: one without the field may
     // have it for the origins that its API knows (Fetch Standard §3.3.6).
     let is_for_every_origin =
         answer.named(b"access-control-allow-origin").is_some_and(|origin| origin == b"*");
-    if !(rule.origin && is_for_every_origin) {
+    if (rule.origin || rule.unlisted) && !(rule.origin && is_for_every_origin) {
         names.push(b"origin");
     }
     if answer.has(FieldId::ContentEncoding) {
         names.push(b"accept-encoding");
+    }
+    if rule.address {
+        names.push(ADDRESS);
     }
     if rule.unlisted {
         names.extend([b"accept" as &[u8], b"accept-language", unlisted::NAME]);
@@ -166,9 +175,10 @@ impl VaryFields {
         let mut told = Vec::with_capacity(self.names.len());
         for (id, name) in &self.names {
             let is_unlisted = **name == *unlisted::NAME;
-            let name = match is_unlisted {
-                true => "fields that are on no list".to_owned(),
-                false => String::from_utf8_lossy(name).into_owned(),
+            let name = match &**name {
+                unlisted::NAME => "fields that are on no list".to_owned(),
+                ADDRESS => "the client's address".to_owned(),
+                name => String::from_utf8_lossy(name).into_owned(),
             };
             let Some((length, rest)) = values.split_first_chunk::<4>() else { break };
             let length = u32::from_le_bytes(*length);

@@ -12,7 +12,7 @@ use crate::features::api::{ApiLevel, OwnApi};
 use crate::features::gzip::{GzipLevel, GzipProxied};
 use crate::features::listen::ListenDraft;
 use crate::features::logs::LogsLevel;
-use crate::features::right::RightLevel;
+use crate::features::right::{Allowed, RightLevel};
 use crate::features::status_zone::StatusZoneLevel;
 use crate::listeners::{self, shown};
 use crate::model::{
@@ -35,7 +35,7 @@ pub fn control_socket(
     reading: &mut Reading<'_>,
 ) {
     let address = ListenAddress::Unix(path.to_path_buf());
-    let right = RightLevel { allow: Some(vec![(Network::Unix, span)]), token: None };
+    let right = RightLevel { allow: Some(vec![(Allowed::Of(Network::Unix), span)]), token: None };
     let own = OwnApi { write: true, is_dashboard: false, span };
     let level = level(error_logs, ApiLevel { own: Some(own), right, ..ApiLevel::default() });
     let listener = Listener { backlog: 16, owner_only: true, ..listener(address, span) };

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::model::{
-    Configuration, Expires, Handler, Heuristic, IfModifiedSince, ListenAddress, ManageRight, Network, Pace,
-    ProxyCache, Settings, Store,
+    Allowed, Configuration, Expires, Handler, Heuristic, IfModifiedSince, ListenAddress, ManageRight,
+    Network, Pace, ProxyCache, Settings, Store,
 };
 use millstream_conf::{Loaded, Options, load, load_text};
 
@@ -140,7 +140,7 @@ fn every_directive_of_the_cache_reaches_the_model() {
     assert_eq!(&*cache.purge[0].source, "$http_x_purge");
     assert_eq!(
         cache.purge_right.allow.as_deref(),
-        Some(&[ip("10.0.0.0", 8), Network::Unix, ip("::1", 128)][..])
+        Some(&[ip("10.0.0.0", 8), Network::Unix, ip("::1", 128)].map(Allowed::Of)[..])
     );
     assert_eq!(cache.purge_right.token.as_deref(), Some("0123456789abcdef"));
     let a_day = Duration::from_secs(86_400);
@@ -160,10 +160,10 @@ fn a_level_replaces_what_the_level_above_says() {
     );
     let kept = cache_of(&configuration, "/kept");
     assert!(kept.heuristic.is_some() && kept.cache_query && !kept.refresh_ahead.is_zero());
-    assert_eq!(kept.purge_right.allow.as_deref(), Some(&[ip("10.0.0.1", 32)][..]));
+    assert_eq!(kept.purge_right.allow.as_deref(), Some(&[ip("10.0.0.1", 32)].map(Allowed::Of)[..]));
     let own = cache_of(&configuration, "/own");
     assert!(own.heuristic.is_none() && own.cache_post && !own.cache_query && own.refresh_ahead.is_zero());
-    assert_eq!(own.purge_right.allow.as_deref(), Some(&[Network::Unix][..]));
+    assert_eq!(own.purge_right.allow.as_deref(), Some(&[Network::Unix].map(Allowed::Of)[..]));
 }
 
 #[test]
@@ -282,9 +282,9 @@ fn the_free_modules_forms_of_purging_are_understood() {
     let from = cache("proxy_cache_purge PURGE from 127.0.0.1 10.0.0.0/8;");
     assert!(from.purge_methods && from.purge.is_empty());
     let allowed = [ip("127.0.0.1", 32), ip("10.0.0.0", 8)];
-    assert_eq!(from.purge_right.allow.as_deref(), Some(&allowed[..]));
+    assert_eq!(from.purge_right.allow.as_deref(), Some(&allowed.map(Allowed::Of)[..]));
     assert!(!cache("proxy_cache_purge off;").purge_methods);
-    one_warning(&in_cached("proxy_cache_purge on;"), "this machine alone");
+    one_warning(&in_cached("proxy_cache_purge on;"), "Millstream nobody");
     one_warning(&in_cached("proxy_cache_purge on from all;"), "everybody may purge");
     one_error(&in_cached("proxy_cache_purge DELETE from 127.0.0.1;"), "the method that purges is PURGE");
     one_error(
@@ -304,7 +304,7 @@ fn a_zone_and_a_key_purge_in_a_location_of_their_own() {
         panic!("it purges")
     };
     assert_eq!((place.zone.0, &*place.key.source, place.soft), (0, "$scheme$1*", true));
-    assert_eq!(place.right.allow.as_deref(), Some(&[Network::Unix][..]));
+    assert_eq!(place.right.allow.as_deref(), Some(&[Network::Unix].map(Allowed::Of)[..]));
     let own = "needs a location of its own";
     one_error(&in_cached("proxy_cache_purge z $uri;"), own);
     one_error(&in_cached("").replace("location /", "proxy_cache_purge z $uri; location /"), own);
@@ -465,7 +465,7 @@ fn the_api_is_a_location_of_its_own() {
     let content = |path| settings(&configuration, path).content.clone();
     let Handler::Api(api) = content("/api") else { panic!("the API") };
     assert!(api.write && api.right.token.is_some());
-    assert_eq!(api.right.allow.as_deref(), Some(&[ip("10.0.0.0", 8)][..]));
+    assert_eq!(api.right.allow.as_deref(), Some(&[ip("10.0.0.0", 8)].map(Allowed::Of)[..]));
     let Handler::Api(see) = content("/see") else { panic!("the API") };
     assert!(!see.write && see.right.allow.is_none());
     assert!(matches!(content("/"), Handler::Files));
@@ -494,7 +494,7 @@ fn the_control_socket_is_a_server_of_its_own_that_nobody_else_may_open() {
     let settings = &configuration.http.location(*id).settings;
     let Handler::Api(api) = &settings.content else { panic!("the API") };
     assert!(path == "/" && api.write && api.right.token.is_none());
-    assert_eq!(api.right.allow.as_deref(), Some(&[Network::Unix][..]));
+    assert_eq!(api.right.allow.as_deref(), Some(&[Network::Unix].map(Allowed::Of)[..]));
     assert!(settings.logs.access.is_empty() && !settings.logs.error.is_empty());
 }
 

@@ -33,6 +33,11 @@ const TLS_FIXED: usize = 5;
 const TLS: u8 = 0x20;
 
 impl Proxied {
+    /// Two addresses, and nothing beside them.
+    pub fn new(source: SocketAddr, destination: SocketAddr) -> Proxied {
+        Proxied { source, destination, values: Box::default() }
+    }
+
     /// Appends one of the values beside the addresses; nothing where it is not said.
     pub fn write_tlv(&self, wanted: ProxyProtocolTlv, out: &mut Vec<u8>) -> Option<()> {
         let of_tls = || value(&self.values, TLS)?.split_at_checked(TLS_FIXED);
@@ -209,7 +214,7 @@ fn said(line: &str) -> Option<Option<Proxied>> {
         words.next().filter(|word| word.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
     };
     let (source, destination) = (SocketAddr::new(source, port()?), SocketAddr::new(destination, port()?));
-    words.next().is_none().then_some(Some(Proxied { source, destination, values: Box::default() }))
+    words.next().is_none().then_some(Some(Proxied::new(source, destination)))
 }
 
 /// Version 2: binary.
@@ -252,7 +257,7 @@ mod tests {
 
     fn proxied(source: &str, destination: &str) -> Option<Proxied> {
         let address = |text: &str| text.parse().expect("it is an address");
-        Some(Proxied { source: address(source), destination: address(destination), values: Box::default() })
+        Some(Proxied::new(address(source), address(destination)))
     }
 
     fn binary(command: u8, family: u8, body: &[u8]) -> Vec<u8> {

@@ -101,7 +101,7 @@ fn last(request: &Request, field: FieldId) -> Option<&[u8]> {
 }
 
 /// An element of X-Forwarded-For: an address, some write a port behind it; 0 where there is none.
-fn address(element: &[u8]) -> Option<SocketAddr> {
+pub fn address(element: &[u8]) -> Option<SocketAddr> {
     let text = std::str::from_utf8(element.trim_ascii()).ok()?;
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     bare.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 0)).or_else(|_| text.parse()).ok()

@@ -31,6 +31,7 @@ pub mod basic_credential;
 pub mod network;
 pub mod forwarded;
 pub mod realip;
+pub mod sender;
 pub mod sent_target;
 pub mod redirect;
 pub mod client_certificate;

@@ -1,6 +1,6 @@
 //! Whether an address lies in a network of the configuration. An IPv4 address that came over IPv6 is what it is.
 //!
-//! Next: `right` and `forwarded`, which ask.
+//! Next: `sender` and `forwarded`, which ask.
 
 use millstream_conf::model::Network;
 use millstream_net::Address;
@@ -15,6 +15,14 @@ pub fn contains(network: &Network, remote: &Address) -> bool {
             same_network(of, ip, mapped_bits(*address, *bits))
         }
         (Network::Unix | Network::Ip(..), _) => false,
+    }
+}
+
+/// Whether an address is one of this machine: loopback, or a Unix socket.
+pub fn is_local(remote: &Address) -> bool {
+    match remote {
+        Address::Tcp(socket) => socket.ip().to_canonical().is_loopback(),
+        Address::Unix(_) => true,
     }
 }
 

@@ -1,48 +1,24 @@
 //! Who may purge and use the API: an address, or whoever shows the token. Strangers are refused, told why in the log,
 //! and counted.
 //!
-//! Where nothing is written only this machine may, and only for what it asks on its own behalf: a proxy on the same
-//! machine makes strangers look local, and so does a browser that a web page of somebody else drives, be it by having its
-//! own name resolved to this machine. It never looks at what is asked for. Next: `answer/purge`, `admin`.
+//! Where nothing is written nobody may change anything, and this machine may read: a proxy on the same machine makes strangers
+//! look local, and stock nginx says nothing of them. `local` is this machine as far as a request tells, for what it asks on its own
+//! behalf; a browser that a web page of somebody else drives does not, be it by having its own name resolved to this
+//! machine. It never looks at what is asked for. Before: `sender`, who a request is from; next: `answer/purge`, `admin`.
 
 #[cfg(test)]
 mod tests;
 
 use crate::failure;
 use crate::location_text::located;
-use crate::network::contains;
+use crate::network::{contains, is_local};
 use crate::request::Request;
-use millstream_conf::model::{Level, LocationId, ManageRight, ServerName};
+use crate::sender;
+use millstream_conf::model::{Allowed, Level, LocationId, ManageRight, ServerName};
 use millstream_net::Address;
 use millstream_telemetry::metrics::Counter;
 use millstream_wire::{FieldId, Method};
 use std::net::IpAddr;
-
-/// Fields that say that a request was passed on by somebody else.
-const FORWARDED: [&[u8]; 22] = [
-    b"x-forwarded-for",
-    b"forwarded",
-    b"via",
-    b"x-real-ip",
-    b"x-forwarded-host",
-    b"x-forwarded-proto",
-    b"cf-connecting-ip",
-    b"true-client-ip",
-    b"x-client-ip",
-    b"x-cluster-client-ip",
-    b"fastly-client-ip",
-    b"cf-ray",
-    b"cdn-loop",
-    b"x-forwarded-port",
-    b"x-forwarded-server",
-    b"x-forwarded-by",
-    b"x-original-forwarded-for",
-    b"x-envoy-external-address",
-    b"x-forwarded",
-    b"client-ip",
-    b"fly-client-ip",
-    b"x-azure-clientip",
-];
 
 /// What a request wants to do, for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,36 +84,34 @@ fn judge(right: &ManageRight, request: &Request, pages: Pages) -> Result<(), &'s
     }
 }
 
-/// Why a request that shows no token may not, as far as its address goes.
+/// Why a request that shows no token may not, as far as it says whom it is from.
 fn admits_address(right: &ManageRight, request: &Request, pages: Pages) -> Result<(), &'static str> {
     if right.token.is_some() && right.allow.is_none() && bearer(request).is_some() {
         return Err("the token is not the one that is configured");
     }
-    let remote = request.client();
-    match &right.allow {
-        // A list that has this machine means its programs, not the pages that its browser shows.
-        Some(networks) if networks.iter().any(|network| contains(network, remote)) => {
-            match is_local(remote) {
-                true => own_name(request),
-                false => Ok(()),
-            }
-        }
-        Some(_) => Err("the address is not among those that are allowed"),
-        None if right.token.is_some() => Err("it shows no token"),
-        // A proxy may pass a word of a stranger on, so the connection counts as well.
-        None if !is_local(remote) || !is_local(&request.connection.remote) => {
-            Err("it comes from another machine, and neither a list of addresses nor a token is configured")
-        }
-        None => own_request(request, pages),
-    }
+    let Some(allowed) = &right.allow else {
+        return match right.token {
+            Some(_) => Err("it shows no token"),
+            None if writes(request, pages) => Err("no list of addresses and no token is configured"),
+            None => local(request, pages),
+        };
+    };
+    let of_list = sender::is_of(request, |address| {
+        allowed.iter().any(|allowed| matches!(allowed, Allowed::Of(network) if contains(network, address)))
+    });
+    // A list that has this machine means its programs, not the pages that its browser shows.
+    let of_list = of_list.and_then(|()| if is_local(request.client()) { own_name(request) } else { Ok(()) });
+    if of_list.is_err() && allowed.contains(&Allowed::Local) { local(request, pages) } else { of_list }
 }
 
-/// Whether a local request is its sender's own, as far as it says.
-fn own_request(request: &Request, pages: Pages) -> Result<(), &'static str> {
-    let fields = request.fields();
-    if FORWARDED.iter().any(|name| fields.named(name).is_some()) {
-        return Err("it was passed on by a proxy, so whoever sent it need not be local");
-    }
+/// Whether a request changes something; what purges does, whatever its method.
+fn writes(request: &Request, pages: Pages) -> bool {
+    pages == Pages::None || !matches!(request.method, Method::Get | Method::Head)
+}
+
+/// Whether a request is one of this machine's programs, as far as it says.
+fn local(request: &Request, pages: Pages) -> Result<(), &'static str> {
+    sender::is_local(request)?;
     if pages == Pages::Own {
         return Ok(());
     }
@@ -234,11 +208,4 @@ fn equal(shown: &[u8], token: &[u8]) -> bool {
         difference |= std::hint::black_box(byte ^ other);
     }
     difference == 0
-}
-
-fn is_local(remote: &Address) -> bool {
-    match remote {
-        Address::Tcp(socket) => socket.ip().to_canonical().is_loopback(),
-        Address::Unix(_) => true,
-    }
 }

@@ -3,8 +3,10 @@
 //! It judges a server, so it is strict about what it reads and never mends or retries anything.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream, ToSocketAddrs};
 use std::time::Duration;
+
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
 /// How long any one read waits before the test is told.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -58,6 +60,14 @@ impl Client {
     /// Opens a connection to a port of the loopback address on which any one read waits so long.
     pub fn connect_with_patience(port: u16, patience: Duration) -> io::Result<Self> {
         Self::of(TcpStream::connect(("127.0.0.1", port))?, patience)
+    }
+
+    /// As [`Client::connect`], from an address of its own.
+    pub fn connect_from(address: Ipv4Addr, port: u16) -> io::Result<Self> {
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+        bind(&socket, &SocketAddrV4::new(address, 0))?;
+        connect(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
+        Self::of(TcpStream::from(socket), PATIENCE)
     }
 
     fn of(stream: TcpStream, patience: Duration) -> io::Result<Self> {

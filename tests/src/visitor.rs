@@ -63,6 +63,15 @@ impl Visitor {
         Ok(Visitor { stream, rest: Vec::new() })
     }
 
+    /// As `connect`, from an address of its own.
+    pub async fn connect_from(address: Ipv4Addr, port: u16) -> io::Result<Visitor> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::from((address, 0)))?;
+        let stream = socket.connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
+        stream.set_nodelay(true)?;
+        Ok(Visitor { stream, rest: Vec::new() })
+    }
+
     /// As `connect`, for a client whose kernel takes little that it has not read.
     pub async fn connect_narrow(port: u16) -> io::Result<Visitor> {
         let socket = TcpSocket::new_v4()?;

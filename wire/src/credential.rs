@@ -17,7 +17,7 @@ const fn words_from(letter: u8) -> &'static [&'static [u8]] {
     match letter {
         b'a' => &[b"account", b"auth"],
         b'b' => &[b"bearer"],
-        b'c' => &[b"client-cert", b"consumer", b"credential", b"customer"],
+        b'c' => &[b"cert", b"consumer", b"credential", b"customer"],
         b'i' => &[b"identity", b"impersonat"],
         b'j' => &[b"jwt"],
         b'k' => &[b"key"],
@@ -34,9 +34,25 @@ const fn words_from(letter: u8) -> &'static [&'static [u8]] {
 
 /// A name with one of these between its hyphens: what proxies that log users in say of them (X-Forwarded-Groups,
 /// X-SSL-Client-S-DN), and DPoP (RFC 9449).
-const SEGMENTS: [&[u8]; 15] = [
-    b"uid", b"sid", b"email", b"dpop", b"dn", b"upn", b"eppn", b"role", b"roles", b"groups", b"sudo", b"otp",
-    b"pin", b"from", b"verify",
+const SEGMENTS: [&[u8]; 18] = [
+    b"uid",
+    b"sid",
+    b"email",
+    b"dpop",
+    b"dn",
+    b"upn",
+    b"eppn",
+    b"role",
+    b"roles",
+    b"groups",
+    b"sudo",
+    b"otp",
+    b"pin",
+    b"from",
+    b"verify",
+    b"subject",
+    b"fingerprint",
+    b"spiffe",
 ];
 
 /// A name with one of these anywhere in it has a secret as its value: `access_token`, `clientSecret`, `X-Amz-Signature`, `passwd` …
@@ -158,6 +174,10 @@ mod tests {
             "Signature-Input",
             "X-Password",
             "Client-Cert",
+            "X-ARR-ClientCert",
+            "X-Amzn-Mtls-Clientcert",
+            "X-SSL-Cert",
+            "X-SSL-Client-Subject",
             "k-key",
             "X-Username",
             "X-Forwarded-Preferred-Username",

@@ -28,6 +28,8 @@ fn serve(urls: &[&str]) -> ServeUrl {
         send_timeout: "60s".into(),
         client_timeout: "60s".into(),
         trust_proxy: Vec::new(),
+        client_address: ClientAddress::Send,
+        purge: PurgeBy::Off,
         user: None,
         access_log: None,
         print_config: false,

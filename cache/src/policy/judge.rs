@@ -211,8 +211,8 @@ impl<'a> Case<'_, 'a> {
     }
 
     fn vary_rule(&self) -> VaryRule {
-        let CacheVary { origin, unlisted } = self.conf.vary;
-        VaryRule { ignored: self.ignore.vary, origin, unlisted }
+        let CacheVary { origin, unlisted, address } = self.conf.vary;
+        VaryRule { ignored: self.ignore.vary, origin, unlisted, address: address && !self.is_public() }
     }
 
     /// Whether the answer says itself that everybody may have it.

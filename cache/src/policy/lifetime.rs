@@ -5,7 +5,7 @@
 
 use crate::now::{Now, milliseconds};
 use crate::vary::VaryRule;
-use millstream_conf::model::{FailureWords, ProxyCache, UseStale};
+use millstream_conf::model::{CacheVary, FailureWords, ProxyCache, UseStale};
 use std::time::Duration;
 
 /// How long an entry may be used, and how beyond that.
@@ -58,13 +58,16 @@ impl Needs {
     const PUBLIC: u8 = 1;
     const ORIGIN: u8 = 1 << 1;
     const UNLISTED: u8 = 1 << 2;
+    /// By address, or for everybody.
+    const ADDRESS: u8 = 1 << 3;
 
     /// What whoever asks needs in a location with these settings. What was stored under laxer ones may have been given
     /// to anybody, so it is not given here.
     #[inline]
     pub fn of(conf: &ProxyCache, asker: Asker) -> Needs {
         let public = if asker == Asker::Known { Needs::PUBLIC } else { 0 };
-        let rule = VaryRule { origin: conf.vary.origin, unlisted: conf.vary.unlisted, ignored: false };
+        let CacheVary { origin, unlisted, address } = conf.vary;
+        let rule = VaryRule { origin, unlisted, address, ignored: false };
         Needs(public | Needs::met_by(false, rule))
     }
 
@@ -74,6 +77,7 @@ impl Needs {
         public as u8 * Needs::PUBLIC
             + vary.origin as u8 * Needs::ORIGIN
             + vary.unlisted as u8 * Needs::UNLISTED
+            + (vary.address || public) as u8 * Needs::ADDRESS
     }
 
     /// Whether these bits of an answer meet them.

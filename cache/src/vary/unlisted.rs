@@ -126,6 +126,7 @@ fn is_listed(id: FieldId, name: &[u8]) -> bool {
     match id {
         FieldId::Other => {
             OTHERS.iter().any(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()))
+                || name == super::ADDRESS
                 || is_credential(id, name)
         }
         id => known(id).is_some() || is_credential(id, name),

@@ -2,7 +2,7 @@
 
 use crate::features::Level;
 use crate::features::pass::FAMILIES;
-use crate::features::right::RightLevel;
+use crate::features::right::{Allowed, RightLevel};
 use crate::model::{Handler, Settings};
 use crate::network::Network;
 use crate::reading::Reading;
@@ -24,8 +24,8 @@ pub(super) fn advise(level: &Level, settings: &Settings, reading: &mut Reading<'
 
 /// `all` needs no token, so one that is written beside it keeps nobody out.
 fn warn(name: &str, right: &RightLevel, verb: &str, reading: &mut Reading<'_>) {
-    for (network, span) in right.allow.iter().flatten() {
-        if matches!(network, Network::All | Network::Ip(_, 0)) {
+    for (allowed, span) in right.allow.iter().flatten() {
+        if matches!(allowed, Allowed::Of(Network::All | Network::Ip(_, 0))) {
             reading
                 .diagnostics
                 .warning(

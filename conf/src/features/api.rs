@@ -71,9 +71,9 @@ pub const ROWS: &[Row] = &[
         "Makes the location the API, as in NGINX Plus; what changes something, such as purging, needs `write=on`. Strangers are refused: \
         see `api_allow`.",
         Apply::Level(api)),
-    often("api_allow", HTTP_SERVER_LOCATION, (1, MANY), "address | CIDR | unix: | all …", "127.0.0.1 ::1 unix:",
-        "The clients that may use the API without a token. By default only this machine, and only where the request was not \
-        forwarded by a proxy before this one; with a token and without this directive, nobody. A level that writes one has none of the level above.",
+    often("api_allow", HTTP_SERVER_LOCATION, (1, MANY), "local | address | CIDR | unix: | all …", "",
+        "The clients that may use the API without a token. By default `local` may read, and none may change anything; with a token and \
+        without this directive, none may read either. The words mean what they mean in `proxy_cache_purge_allow`. A level that writes one has none of the level above.",
         Apply::Level(|l, d, r| l.api.right.allow(&d.args, r))).needing(Need::Api),
     once("api_token", HTTP_SERVER_LOCATION, (1, 1), "token", "",
         "Whoever shows this token, in a field `Authorization: Bearer token`, may use the API from anywhere.",

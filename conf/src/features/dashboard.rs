@@ -65,7 +65,7 @@ fn dashboard(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>
     level.api.dashboard = Some(Dashboard { address, optional, span: directive.span });
 }
 
-/// An address that others reach wants a list or a token: by default nobody but this machine may, and so nobody could.
+/// An address that others reach wants a list or a token: by default only this machine may look, and so nobody could.
 pub(crate) fn refuse_open(level: &Level, reading: &mut Reading<'_>) {
     let Some(Dashboard { address, span, .. }) = level.api.dashboard else { return };
     let right = &level.api.right;

@@ -12,12 +12,20 @@ use crate::reading::Reading;
 use crate::source::Span;
 use crate::tree::Word;
 
+/// One word of `proxy_cache_purge_allow` or `api_allow`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Allowed {
+    /// `local`: programs of this machine, for what no proxy passed on.
+    Local,
+    /// A network; `all` and `unix:` are some.
+    Of(Network),
+}
+
 /// Who may purge or use the API: one of the addresses, or whoever shows the token.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ManageRight {
-    /// `proxy_cache_purge_allow` / `api_allow`; `None` = not written: nobody where there is a token, else loopback and Unix
-    /// sockets, and only for requests that were not forwarded by somebody else.
-    pub allow: Option<Vec<Network>>,
+    /// `proxy_cache_purge_allow` / `api_allow`; `None` = not written: without a token nobody may change anything, and `local` may read.
+    pub allow: Option<Vec<Allowed>>,
     /// `proxy_cache_purge_token` / `api_token`: `Authorization: Bearer TOKEN`.
     pub token: Option<String>,
 }
@@ -28,7 +36,7 @@ level! {
     /// What one level says of who may.
     pub struct RightLevel {
         /// `…_allow`: each with its place.
-        allow: Vec<(Network, Span)>,
+        allow: Vec<(Allowed, Span)>,
         /// `…_token`.
         token: String,
     }
@@ -37,14 +45,18 @@ level! {
 impl RightLevel {
     /// Who may.
     pub(super) fn right(&self) -> Arc<ManageRight> {
-        let networks = |list: &Vec<(Network, Span)>| list.iter().map(|(network, _)| *network).collect();
-        Arc::new(ManageRight { allow: self.allow.as_ref().map(networks), token: self.token.clone() })
+        let allowed = |list: &Vec<(Allowed, Span)>| list.iter().map(|(allowed, _)| *allowed).collect();
+        Arc::new(ManageRight { allow: self.allow.as_ref().map(allowed), token: self.token.clone() })
     }
 
     /// Lets more addresses in.
     pub(super) fn allow(&mut self, words: &[Word], reading: &mut Reading<'_>) {
-        let networks = networks(words, reading);
-        self.allow.get_or_insert_default().extend(networks);
+        let is_local = |word: &&Word| word.text == "local";
+        let locals: Vec<_> = words.iter().filter(is_local).map(|word| (Allowed::Local, word.span)).collect();
+        let others: Vec<Word> = words.iter().filter(|word| !is_local(word)).cloned().collect();
+        let others = networks(&others, reading);
+        let others = others.into_iter().map(|(network, span)| (Allowed::Of(network), span));
+        self.allow.get_or_insert_default().extend(locals.into_iter().chain(others));
     }
 }
 

@@ -65,6 +65,7 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
         return None;
     }
     keyed::part_with_named(request);
+    keyed::note_address(request, cache);
     request.asker = keyed::asker(request, cache);
     match usage(request, cache) {
         Use::None => {

@@ -6,18 +6,22 @@
 
 use super::query;
 use crate::client_certificate;
+use crate::forwarded;
 use crate::request::Request;
 use crate::variables::{self, holds};
+use millstream_cache::ADDRESS;
 use millstream_cache::key::{Parts, TooLong};
 use millstream_cache::policy::{self, Asker};
 use millstream_conf::model::{Credentials, ProxyCache, Template, Variable};
 use millstream_conf::variables::Builtin;
 use millstream_net::buffers;
 use millstream_telemetry::metrics::Counter;
+use millstream_wire::client_address::is_client_address;
 use millstream_wire::connection::NamedFields;
 use millstream_wire::credential::is_credential;
+use millstream_wire::field::Field;
 use millstream_wire::h1::framing::Framing;
-use millstream_wire::{FieldId, Method};
+use millstream_wire::{FieldId, Method, Span};
 
 #[cfg(test)]
 mod tests;
@@ -52,6 +56,40 @@ pub fn part_with_named(request: &mut Request) {
     let stay: Vec<bool> = fields.iter().map(|(id, name, _)| stays(id, name)).collect();
     let mut stay = stay.into_iter();
     request.head.fields.retain(|_| stay.next().unwrap_or(true));
+}
+
+/// Gives a request a line with what its upstream is told of the client's address, where answers vary by that. It goes by the
+/// name of no field, and ends here.
+pub fn note_address(request: &mut Request, cache: &ProxyCache) {
+    if !cache.vary.address {
+        return;
+    }
+    let bytes = &request.bytes;
+    request.head.fields.retain(|field| field.name(bytes) != ADDRESS);
+    let mut told = buffers::take();
+    for value in cache.addresses.iter() {
+        variables::evaluate(value, request, &mut told);
+        told.push(b'\n');
+    }
+    if forwarded::is_trusted(request) {
+        let set = request.location().settings.pass().map_or(&[][..], |pass| pass.set_headers());
+        let is_set = |name: &[u8]| set.iter().any(|set| name.eq_ignore_ascii_case(set.name.as_bytes()));
+        let goes_on = |name: &[u8]| is_client_address(name) && !is_set(name);
+        for (_, name, value) in request.fields().iter().filter(|(_, name, _)| goes_on(name)) {
+            told.extend(name.iter().map(u8::to_ascii_lowercase));
+            told.push(b':');
+            told.extend_from_slice(value);
+            told.push(b'\n');
+        }
+    }
+    let mut append = |text: &[u8]| {
+        let start = request.bytes.len();
+        request.bytes.extend_from_slice(text);
+        Span::new(start, request.bytes.len())
+    };
+    let (name, value) = (append(ADDRESS), append(&told));
+    request.head.fields.push(Field::new(FieldId::Other, name, value));
+    buffers::give(told);
 }
 
 /// Decides whether the cache is asked. The key is in a buffer of the pool.

@@ -7,10 +7,11 @@
 //! where an answer is to be shared.
 
 use super::{Rest, unkeyed};
+use crate::forwarded;
 use crate::request::Request;
 use crate::sent_target;
 use crate::variables;
-use millstream_cache::Entry;
+use millstream_cache::{ADDRESS, Entry};
 use millstream_conf::model::{HttpPass, HttpVersion, Pass, SetHeader, Template, Variable};
 use millstream_conf::variables::Builtin;
 use millstream_net::buffers;
@@ -287,6 +288,8 @@ pub(super) fn going_on<'a>(
     let named = NamedFields::of(fields);
     let keyed = plan.caching || plan.request.cache_status.is_some();
     let key = plan.proxy.cache.as_ref().filter(|_| keyed).map(|cache| &cache.key);
+    let addressed = plan.proxy.cache.as_ref().filter(|cache| cache.vary.address);
+    let is_trusted = addressed.is_some() && forwarded::is_trusted(plan.request);
     let settings = &plan.request.server().settings.client_header;
     let goes_on = |name: &[u8]| !settings.ignore_invalid || is_plain(name, settings.underscores);
     let passes = plan.proxy.exchange.passes_fields;
@@ -301,7 +304,9 @@ pub(super) fn going_on<'a>(
             || (*id == FieldId::Other && !goes_on(name))
             || set.iter().any(|set| name.eq_ignore_ascii_case(set.name.as_bytes()))
             || named.has(name)
-            || key.is_some_and(|key| unkeyed::ends_here(*id, name, key));
+            || key.is_some_and(|key| unkeyed::ends_here(*id, name, key))
+            || *name == ADDRESS
+            || addressed.is_some_and(|cache| unkeyed::is_address_of_nobody(*id, name, cache, is_trusted));
         !stays
     })
 }

@@ -3,11 +3,12 @@
 //!
 //! Whoever sends one of these would decide what everybody else is answered under the same key (cache poisoning). One
 //! passes where `proxy_cache_key` names it (`$http_x_forwarded_host`), or where a `proxy_set_header` says what it is; and
-//! where the cache has no part in the request nothing is held back. X-Forwarded-For and X-Real-IP are not here: they
-//! say who asks, not what for, and logs live on them. The reasons are in the table. Next: `request_head`.
+//! where the cache has no part in the request nothing is held back. X-Forwarded-For, X-Real-IP and their like are not in the table:
+//! they say who asks, not what for, and logs live on them; they end here where answers vary by the client's address. The reasons are in the table. Next: `request_head`.
 
 use crate::caching::keyed::names_field;
 use millstream_conf::model::{ProxyCache, Template};
+use millstream_wire::client_address::is_client_address;
 use millstream_wire::{FieldId, Fields};
 
 /// What a field makes an application believe.
@@ -128,6 +129,16 @@ pub(super) fn asks_for_unnamed_form(request: Fields<'_>, cache: &ProxyCache, ans
                 && !names_field(&cache.key, form.as_bytes())
                 && !answer.lists(FieldId::Vary, form)
         })
+}
+
+/// Whether a client's field ends here because it says an address that nobody vouches for, and answers vary by what the upstream is
+/// told of it (`proxy_cache_vary address`).
+pub(super) fn is_address_of_nobody(id: FieldId, name: &[u8], cache: &ProxyCache, is_trusted: bool) -> bool {
+    cache.vary.address
+        && !is_trusted
+        && matches!(id, FieldId::Other | FieldId::Forwarded | FieldId::XForwardedFor | FieldId::XRealIp)
+        && is_client_address(name)
+        && !names_field(&cache.key, name)
 }
 
 /// Whether a client's field ends here. `key` is the `proxy_cache_key` in force.

@@ -31,8 +31,14 @@ fn from_address(configuration: &str, head: &str, from: &str) -> Request {
     request
 }
 
+const SITE: &str = "server { listen 127.0.0.1:80; server_name own.example; location / { return 200 x; } }";
+
 fn allow(networks: &[Network]) -> ManageRight {
-    ManageRight { allow: Some(networks.to_vec()), token: None }
+    ManageRight { allow: Some(networks.iter().copied().map(Allowed::Of).collect()), token: None }
+}
+
+fn this_machine() -> ManageRight {
+    ManageRight { allow: Some(vec![Allowed::Local]), token: None }
 }
 
 fn network(address: &str, bits: u8) -> Network {
@@ -40,17 +46,39 @@ fn network(address: &str, bits: u8) -> Network {
 }
 
 #[test]
-fn where_nothing_is_written_only_this_machine_may_and_only_for_itself() {
+fn where_nothing_is_written_this_machine_may_read_and_nobody_may_change_anything() {
     let right = ManageRight::default();
+    for from in ["127.0.0.1", "::1", "unix:", "192.0.2.1"] {
+        check(&right, from, "", false);
+        let head = "GET /a HTTP/1.1\r\nHost: localhost\r\n";
+        let may = |fields: &str, privilege: Privilege| {
+            let request = from_address(SITE, &format!("{head}{fields}\r\n"), from);
+            judge(&right, &request, privilege.pages).is_ok()
+        };
+        assert_eq!(may("", API), from != "192.0.2.1", "{from}");
+        assert_eq!(may("", DASHBOARD), from != "192.0.2.1", "{from}");
+        assert!(!may("X-Forwarded-For: 127.0.0.1\r\n", API), "{from}");
+        // A location of the free module purges by GET.
+        assert!(!may("", PURGE), "{from}");
+    }
+}
+
+#[test]
+fn local_is_this_machine_and_only_for_itself() {
+    let right = this_machine();
     for from in ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1", "unix:"] {
         check(&right, from, "", true);
     }
     for from in ["192.0.2.1", "10.0.0.1", "::2", "::ffff:10.0.0.1"] {
         check(&right, from, "", false);
     }
-    for name in
-        ["X-Forwarded-For: 127.0.0.1", "Forwarded: for=127.0.0.1", "Via: 1.1 proxy", "x-real-ip: 127.0.0.1"]
-    {
+    for name in [
+        "X-Forwarded-For: 127.0.0.1",
+        "Forwarded: for=127.0.0.1",
+        "Via: 1.1 proxy",
+        "x-real-ip: 127.0.0.1",
+        "CF-Connecting-IPv6: ::1",
+    ] {
         check(&right, "127.0.0.1", &format!("{name}\r\n"), false);
         check(&right, "unix:", &format!("{name}\r\n"), false);
     }
@@ -58,7 +86,7 @@ fn where_nothing_is_written_only_this_machine_may_and_only_for_itself() {
 
 #[test]
 fn a_web_page_that_drives_a_browser_on_this_machine_is_a_stranger() {
-    let right = ManageRight::default();
+    let right = this_machine();
     check(&right, "127.0.0.1", "Origin: http://evil.example\r\n", false);
     check(&right, "127.0.0.1", "Sec-Fetch-Site: cross-site\r\n", false);
     check(&right, "127.0.0.1", "Sec-Fetch-Site: none\r\n", true);
@@ -67,8 +95,6 @@ fn a_web_page_that_drives_a_browser_on_this_machine_is_a_stranger() {
 
 #[test]
 fn a_list_of_addresses_that_has_this_machine_lets_no_web_page_in() {
-    const SITE: &str =
-        "server { listen 127.0.0.1:80; server_name own.example; location / { return 200 x; } }";
     let right = allow(&[network("127.0.0.0", 8), network("10.0.0.0", 8)]);
     let may = |head: &str, from| admits(&right, &from_address(SITE, head, from), API, LocationId(0));
     for (from, head, expected) in [
@@ -91,11 +117,7 @@ fn a_get_is_answered_under_names_that_are_written_and_addresses_alone() {
     let check = |method: &str, host: &str, from: &str, expected: bool| {
         let head = format!("{method} /a HTTP/1.1\r\nHost: {host}\r\n\r\n");
         let request = from_address(configuration, &head, from);
-        assert_eq!(
-            judge(&ManageRight::default(), &request, API.pages).is_ok(),
-            expected,
-            "{method} {host} {from}"
-        );
+        assert_eq!(judge(&this_machine(), &request, API.pages).is_ok(), expected, "{method} {host} {from}");
     };
     for host in [
         "localhost",
@@ -130,10 +152,11 @@ fn a_web_page_purges_nothing_from_an_address_that_may() {
         let request = sent("10.0.0.1", fields);
         assert_eq!(admits(right, &request, PURGE, request.location), expected, "{fields:?} {right:?}");
     };
-    let listed = ManageRight { allow: Some(vec![network("10.0.0.0", 8)]), token: Some("s3cret".into()) };
+    let listed = ManageRight { token: Some("s3cret".into()), ..allow(&[network("10.0.0.0", 8)]) };
     check(&listed, "", true);
     check(&listed, "Sec-Fetch-Site: none\r\n", true);
-    check(&listed, "X-Forwarded-For: 1.2.3.4\r\n", true);
+    check(&listed, "X-Forwarded-For: 1.2.3.4\r\n", false);
+    check(&listed, "X-Forwarded-For: 1.2.3.4\r\nAuthorization: Bearer s3cret\r\n", true);
     for page in ["Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site", "Origin: http://evil.example"] {
         check(&listed, &format!("{page}\r\n"), false);
         check(&listed, &format!("{page}\r\nAuthorization: Bearer wrong\r\n"), false);
@@ -146,15 +169,29 @@ fn what_a_proxy_on_this_machine_passes_on_is_not_its_own() {
     for name in
         ["X-Forwarded-For", "Forwarded", "Client-IP", "Fly-Client-IP", "X-Azure-ClientIP", "X-Forwarded"]
     {
-        check(&ManageRight::default(), "127.0.0.1", &format!("{name}: 1.2.3.4\r\n"), false);
+        check(&this_machine(), "127.0.0.1", &format!("{name}: 1.2.3.4\r\n"), false);
     }
-    check(&ManageRight::default(), "127.0.0.1", "", true);
+    check(&this_machine(), "127.0.0.1", "", true);
 }
 
 #[test]
-fn a_list_of_addresses_is_what_it_says_whoever_passes_requests_on() {
+fn a_list_of_addresses_admits_whom_it_has_and_nobody_whom_these_pass_on() {
     let right = allow(&[network("10.1.0.0", 16), network("2001:db8::", 32)]);
-    check(&right, "10.1.255.9", "X-Forwarded-For: 1.2.3.4\r\n", true);
+    for (fields, expected) in [
+        ("X-Forwarded-For: 10.1.0.1\r\n", true),
+        ("X-Forwarded-For: 10.1.0.1:4711, 10.1.0.2\r\nX-Real-IP: 10.1.0.1\r\n", true),
+        ("Forwarded: for=\"[2001:db8::1]:80\";proto=https, for=10.1.0.1\r\n", true),
+        ("Via: 1.1 proxy\r\n", true),
+        ("X-Forwarded-For: 1.2.3.4\r\n", false),
+        ("X-Forwarded-For: 10.1.0.1, 1.2.3.4\r\n", false),
+        ("X-Forwarded-For: 1.2.3.4, 10.1.0.1\r\n", false),
+        ("X-Forwarded-For: 10.1.0.1\r\nCF-Connecting-IP: 1.2.3.4\r\n", false),
+        ("Forwarded: for=unknown\r\n", false),
+        ("Forwarded: for=10.1.0.1, for=_hidden\r\n", false),
+        ("X-Forwarded-For: nobody\r\n", false),
+    ] {
+        check(&right, "10.1.255.9", fields, expected);
+    }
     check(&right, "::ffff:10.1.2.3", "", true);
     check(&right, "10.2.0.1", "", false);
     check(&right, "2001:db8:1::1", "", true);
@@ -180,7 +217,7 @@ fn a_token_admits_whoever_shows_it_and_is_asked_for_where_it_stands_alone() {
         check(&alone, "127.0.0.1", &format!("Authorization: {wrong}\r\n"), false);
     }
     check(&alone, "127.0.0.1", "", false);
-    let both = ManageRight { allow: Some(vec![network("10.0.0.0", 8)]), token: Some("s3cret".into()) };
+    let both = ManageRight { token: Some("s3cret".into()), ..allow(&[network("10.0.0.0", 8)]) };
     check(&both, "10.0.0.1", "", true);
     check(&both, "10.0.0.1", "Authorization: Bearer wrong\r\n", true);
     check(&both, "192.0.2.1", "Authorization: Bearer s3cret\r\n", true);
@@ -201,10 +238,9 @@ fn the_dashboard_is_for_its_own_page_under_a_name_of_this_machine() {
         let request = from_address(configuration, &format!("{request}\r\n\r\n"), from);
         assert_eq!(judge(right, &request, DASHBOARD.pages).is_ok(), expected, "{from} {right:?}");
     };
-    let own = ManageRight::default();
     let listed = allow(&[network("10.0.0.0", 8)]);
     let guarded = ManageRight { allow: None, token: Some("s3cret".into()) };
-    for (right, from) in [(&own, "127.0.0.1"), (&listed, "10.0.0.1")] {
+    for (right, from) in [(&this_machine(), "127.0.0.1"), (&listed, "10.0.0.1")] {
         for method in ["GET", "POST"] {
             for host in
                 ["localhost:8081", "a.localhost", "127.0.0.1:8081", "[::1]:8081", "10.0.0.7", "example.com"]
@@ -235,7 +271,12 @@ fn the_dashboard_is_for_its_own_page_under_a_name_of_this_machine() {
             }
         }
     }
-    check(&own, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 1.2.3.4", "127.0.0.1", false);
+    check(
+        &this_machine(),
+        "GET / HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 1.2.3.4",
+        "127.0.0.1",
+        false,
+    );
     check(&guarded, "GET / HTTP/1.1\r\nHost: localhost", "127.0.0.1", false);
     check(
         &guarded,

@@ -12,6 +12,7 @@ fn start(origin: &Origin, choice: &str) -> Server {
     let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
         access_log off;
+        proxy_cache_purge_allow local;
         proxy_cache_path @DIR@/one keys_zone=one:1m;
         proxy_cache_path @DIR@/two keys_zone=two:1m;
         @CHOICE@

@@ -181,7 +181,7 @@ fn strangers_and_their_pages_are_refused_and_the_own_page_may_purge() {
     if is_nginx() {
         return;
     }
-    let looked = Looked::start("");
+    let looked = Looked::start("api_allow local;");
     let host = format!("127.0.0.1:{}", looked.port);
     let path = "/api/9/connections";
     assert_eq!(looked.status(path, &[("Host", &host)]), 200);

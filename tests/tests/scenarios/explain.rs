@@ -14,13 +14,15 @@ http {
         proxy_cache answers;
         proxy_cache_explain on;
         add_header X-Cache-Status $upstream_cache_status;
-        location / { proxy_pass http://@ORIGIN@; }
+        location / { proxy_pass http://@ORIGIN@; proxy_cache_purge_allow local; }
         location /part/ {
             proxy_pass http://@ORIGIN@;
+            proxy_cache_purge_allow local;
             proxy_cache_max_range_offset 10;
             proxy_cache_valid 200 206 1m;
         }
         location /sliced/ {
+            proxy_cache_purge_allow local;
             slice 100;
             proxy_pass http://@ORIGIN@;
             proxy_set_header Range $slice_range;

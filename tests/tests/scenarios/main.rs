@@ -94,6 +94,7 @@ mod flask_example;
 mod examples;
 mod purge;
 mod access;
+mod strangers;
 
 mod auth_basic;
 mod auth_request;

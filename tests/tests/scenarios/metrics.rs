@@ -26,6 +26,7 @@ http {
     proxy_cache_path @DIR@/unkept keys_zone=unkept:1m;
     large_client_header_buffers 4 32k;
     keepalive_requests 100000;
+    api_allow local;
     http2 on; http2_max_concurrent_streams 1;
     upstream api { server @ORIGIN@; keepalive 8; }
     upstream half { server 127.0.0.1:@CLOSED@ weight=100; server @ORIGIN@; }

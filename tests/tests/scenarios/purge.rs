@@ -20,6 +20,7 @@ fn start(origin: &Origin, here: &str, beside: &str) -> Server {
         server {
             listen 127.0.0.1:@PORT@;
             server_name localhost blog.example;
+            proxy_cache_purge_allow local; api_allow local;
             location / {
                 proxy_pass http://api;
                 proxy_cache answers;
@@ -193,7 +194,11 @@ fn strangers_may_not_purge_and_the_log_says_why() {
 
     let server = start(&origin, "proxy_cache_purge_allow 192.0.2.0/24;", "");
     assert_eq!(purge(&server, &[]), 403);
-    let server = start(&origin, "proxy_cache_purge_token a-secret-that-is-long-enough-to-be-one;", "");
+    let server = start(
+        &origin,
+        "proxy_cache_purge_allow 192.0.2.0/24; proxy_cache_purge_token a-secret-that-is-long-enough-to-be-one;",
+        "",
+    );
     assert_eq!(purge(&server, &[]), 403);
     assert_eq!(purge(&server, &[("Authorization", "Bearer a-secret")]), 403);
     let shown = ("Authorization", "Bearer a-secret-that-is-long-enough-to-be-one");

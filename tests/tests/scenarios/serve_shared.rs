@@ -156,7 +156,7 @@ fn a_purge_of_a_url_reaches_the_variants_of_fields_that_nobody_listed() {
         let number = count.fetch_add(1, Ordering::SeqCst);
         answer(200, &[], number.to_string().as_bytes())
     });
-    let (port, _process) = serve(&origin, &MICROCACHE);
+    let (port, _process) = serve(&origin, &[&MICROCACHE[..], &["--purge", "local"]].concat());
     let tenants = [None, Some(("X-Tenant", "a")), Some(("X-Tenant", "b"))];
     let ask = |tenant: Option<(&str, &str)>| client::get_with(port, "/p", tenant.as_slice()).text();
     let before = tenants.map(ask);

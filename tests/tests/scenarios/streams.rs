@@ -251,7 +251,7 @@ fn confirmations_that_may_not_be_stored_are_asked_for_side_by_side() {
         vec![Step::Pass(Arc::clone(if is_first { &begun } else { &held })), Step::Send(confirmed.to_vec())]
     });
     let cache = "proxy_cache_revalidate on; proxy_cache_lock_timeout 60s; proxy_cache_lock_age 60s;
-        proxy_cache_purge PURGE; proxy_cache_purge_soft on;";
+        proxy_cache_purge PURGE from local; proxy_cache_purge_soft on;";
     let server = start(&origin.address(), cache);
     assert_eq!(server.get("/cached").text(), "stored");
     let purged = server.client().request("PURGE", "/cached", &[]).expect("an answer");

@@ -15,7 +15,7 @@ use std::sync::Arc;
 const TEMPLATE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
 http {
     access_log off;
-    dashboard 127.0.0.1:@DASHBOARD@;
+    dashboard 127.0.0.1:@DASHBOARD@; api_allow local;
     upstream api { zone api 64k; @SERVERS@ }
     upstream fixed { server 127.0.0.1:1; }
     server {

@@ -185,7 +185,7 @@ fn what_arrives_for_everybody_is_read_along_by_a_credential() {
 #[test]
 fn what_was_stored_under_laxer_rules_is_replaced_and_not_given() {
     let (now, nobody) = (start(), Headers::new());
-    let strict = ProxyCache { vary: CacheVary { origin: true, unlisted: true }, ..conf() };
+    let strict = ProxyCache { vary: CacheVary { origin: true, unlisted: true, address: false }, ..conf() };
     let mut front = Front::new(samples::store(&zone(None)));
     store(&mut front, &nobody, &[("Cache-Control", "max-age=60")], &conf(), now);
     store(&mut front, &nobody, &[("Cache-Control", "max-age=60")], &strict, now);
@@ -199,7 +199,7 @@ fn what_was_stored_under_laxer_rules_is_replaced_and_not_given() {
 #[test]
 fn fields_that_nobody_listed_make_variants_and_others_do_not() {
     let now = start();
-    let strict = ProxyCache { vary: CacheVary { origin: true, unlisted: true }, ..conf() };
+    let strict = ProxyCache { vary: CacheVary { origin: true, unlisted: true, address: false }, ..conf() };
     let mut front = Front::new(samples::store(&zone(None)));
     let fields = [("Cache-Control", "max-age=60"), ("Access-Control-Allow-Origin", "*")];
     let (plain, tenant) = (headers(&[]), headers(&[("X-Tenant", "a")]));
@@ -226,7 +226,7 @@ fn fields_that_nobody_listed_make_variants_and_others_do_not() {
 #[test]
 fn an_answer_that_is_not_for_every_origin_is_for_one() {
     let now = start();
-    let conf = ProxyCache { vary: CacheVary { origin: true, unlisted: false }, ..conf() };
+    let conf = ProxyCache { vary: CacheVary { origin: true, unlisted: false, address: false }, ..conf() };
     let (a, b) = (headers(&[("Origin", "https://a")]), headers(&[("Origin", "https://b")]));
     for (allowed, shared) in
         [(Some("https://a"), false), (Some("null"), false), (None, false), (Some("*"), true)]
@@ -246,7 +246,7 @@ fn an_answer_that_is_not_for_every_origin_is_for_one() {
 #[test]
 fn a_coded_answer_is_for_those_who_accept_the_coding() {
     let now = start();
-    let conf = ProxyCache { vary: CacheVary { origin: true, unlisted: false }, ..conf() };
+    let conf = ProxyCache { vary: CacheVary { origin: true, unlisted: false, address: false }, ..conf() };
     let mut front = Front::new(samples::store(&zone(None)));
     let gzip = headers(&[("Accept-Encoding", "gzip")]);
     let lines =

@@ -35,7 +35,7 @@ fn what_somebody_with_a_credential_is_answered_is_stored_only_where_it_says_that
 fn an_answer_says_for_whom_it_is() {
     let lifetime =
         |conf: &ProxyCache, lines| terms(conf, &IgnoreHeaders::default(), get(), 200, lines).expect("stored");
-    let strict = ProxyCache { vary: CacheVary { origin: true, unlisted: true }, ..conf() };
+    let strict = ProxyCache { vary: CacheVary { origin: true, unlisted: true, address: false }, ..conf() };
     for (stored_by, lines, asked_of, asker, expected) in [
         (&conf(), "Cache-Control: max-age=60", &conf(), Anybody, true),
         (&conf(), "Cache-Control: max-age=60", &conf(), Known, false),

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
+use super::Family;
 use super::http::SetHeader;
 use super::sharing::Credentials;
 use crate::reading::Reading;
-use crate::template::{Template, Variable};
+use crate::template::{Part, Template, Variable};
 use crate::variables::Builtin;
 
 /// Whether the key names the credential that goes upstream: the client's, or that which `proxy_set_header` makes.
@@ -55,6 +56,45 @@ pub(super) fn public(set: &[SetHeader], key: &Template, reading: &Reading<'_>) -
         replaced: set.iter().map(name).collect(),
         handed_on: set.iter().filter(hands_on).map(|field| (name(field), field.value.clone())).collect(),
     }
+}
+
+/// The values by which an upstream learns the client's address: the fields that are made of it. An application behind
+/// another protocol is told it in a parameter, whatever is written.
+pub(super) fn addresses(set: &[SetHeader], family: Family, reading: &Reading<'_>) -> Arc<[Template]> {
+    use Builtin::{
+        BinaryRemoteAddr, ForwardedAddr, ForwardedFor, ProxyAddXForwardedFor, ProxyProtocolAddr,
+        RealipRemoteAddr, RemoteAddr,
+    };
+    let is_address = |variable: &Variable| match variable {
+        Variable::RequestHeader(name) => may_be_address(name),
+        Variable::Builtin(builtin) => matches!(
+            builtin,
+            BinaryRemoteAddr
+                | ForwardedAddr
+                | ForwardedFor
+                | ProxyAddXForwardedFor
+                | ProxyProtocolAddr
+                | RealipRemoteAddr
+                | RemoteAddr
+        ),
+        _ => false,
+    };
+    let tells = |field: &&SetHeader| {
+        let mut variables = field.value.variables();
+        variables.any(|variable| reading.declared.made_of(variable).into_iter().any(is_address))
+    };
+    let told = set.iter().filter(tells).map(|field| field.value.clone());
+    let parameter = (!matches!(family, Family::Proxy | Family::Grpc)).then(|| Template {
+        parts: [Part::Variable(Variable::Builtin(RemoteAddr))].into(),
+        source: "$remote_addr".into(),
+    });
+    told.chain(parameter).collect()
+}
+
+/// Whether a field of the client's may say its address; one too many costs an entry of its own.
+fn may_be_address(name: &str) -> bool {
+    let is_part = |part: &str| part.ends_with("ip") || part.starts_with("addr");
+    name.contains("forwarded") || name.split(['-', '_']).any(is_part)
 }
 
 /// Whether two requests with one key have the same value of a variable.

@@ -56,10 +56,10 @@ macro_rules! rows {
                 "Whether purging marks entries as stale instead of removing them, so that they may still be answered where stale ones may.",
                 Apply::Pass($family, |l, d, r| l.purge.soft = r.flag(&d.args[0]))).needing(Need::Cache),
             often(concat!($prefix, "_cache_purge_allow"), HTTP_SERVER_LOCATION, (1, MANY),
-                "address | CIDR | unix: | all …", "127.0.0.1 ::1 unix:",
-                "The clients that may purge without a token. By default only this machine, and only where the request was not forwarded by \
-                a proxy before this one; with a token and without this directive, nobody. A level that writes one has none of the \
-                level above.",
+                "local | address | CIDR | unix: | all …", "",
+                "The clients that may purge without a token. By default none: a proxy on this machine makes strangers look local. With `local`, \
+                programs on this machine may, unless a proxy passed the request on. An address or a network admits a request if every address \
+                that the request is said to come from is in the list. A level that writes one has none of the level above.",
                 Apply::Pass($family, |l, d, r| l.purge.right.allow(&d.args, r))).needing(Need::Cache),
             once(concat!($prefix, "_cache_purge_token"), HTTP_SERVER_LOCATION, (1, 1), "token", "",
                 "Whoever shows this token, in a field `Authorization: Bearer token`, may purge from anywhere.",
@@ -127,9 +127,9 @@ fn by_method(level: &mut CommonLevel, directive: &Directive, reading: &mut Readi
                 .diagnostics
                 .warning(
                     directive.span,
-                    "without addresses the module lets everybody purge, Millstream this machine alone",
+                    "without addresses the module lets everybody purge, Millstream nobody",
                 )
-                .help(format!("write who may, as in {name} PURGE from 127.0.0.1 10.0.0.0/8;"));
+                .help(format!("write who may, as in {name} PURGE from local 10.0.0.0/8;"));
         }
         [from, networks_of @ ..] if from.text == "from" && !networks_of.is_empty() => {
             level.purge.right.allow(networks_of, reading);

@@ -36,6 +36,8 @@ pub struct CacheVary {
     pub origin: bool,
     /// By every request field that is not known to mean nothing to an answer.
     pub unlisted: bool,
+    /// By what the upstream is told of the client's address, unless the answer says that it is for everybody.
+    pub address: bool,
 }
 
 /// `proxy_cache_invalidation`: whether an unsafe request takes out what is stored for its target.
@@ -113,10 +115,12 @@ macro_rules! rows {
                 stored, only where the answer itself says `public` or `s-maxage`; else they go to the upstream with their conditions and ranges, and nobody \
                 waits for them. A field that the key names, or that `proxy_set_header` clears, is none. With `any` only Authorization counts, as RFC 9111 §3.5 has it.",
                 Apply::Pass($family, sharing::credentials)).needing(Need::Cache),
-            once(concat!($prefix, "_cache_vary"), HTTP_SERVER_LOCATION, (1, 2), "off | [origin] [unlisted]", "off",
+            once(concat!($prefix, "_cache_vary"), HTTP_SERVER_LOCATION, (1, 3), "off | [origin] [unlisted] [address]", "off",
                 concat!("By which request fields answers vary that their Vary does not name. `origin`: by Origin, unless the answer says `Access-Control-Allow-Origin: *`. \
                 `unlisted`: by Accept, Accept-Language, whether a telephone asks, and every field that is not known to mean nothing to an answer (the list is in \
-                `cache/src/vary/unlisted.rs`); credentials are the matter of `", $prefix, "_cache_credentials`. With either, an answer with Content-Encoding varies by Accept-Encoding."),
+                `cache/src/vary/unlisted.rs`); credentials are the matter of `", $prefix, "_cache_credentials`. With any of the three, an answer with Content-Encoding varies by Accept-Encoding. \
+                `address`: by what the upstream learns of the client's address, in fields that the configuration sets (X-Real-IP, X-Forwarded-For …) or that a `trusted_proxy` sends, \
+                unless the answer says `public` or `s-maxage`; of other clients such fields (True-Client-IP, CF-Connecting-IP …) are not passed on."),
                 Apply::Pass($family, sharing::vary)).needing(Need::Cache),
             once(concat!($prefix, "_cache_invalidation"), HTTP_SERVER_LOCATION, (1, 1), "on | off | rate=number r/s",
                 "on",
@@ -181,7 +185,8 @@ pub(super) fn vary(level: &mut CommonLevel, directive: &Directive, reading: &mut
             "off" if directive.args.len() == 1 => {}
             "origin" => vary.origin = true,
             "unlisted" => vary.unlisted = true,
-            _ => reading.not_one_of(word, &["off", "origin", "unlisted"]),
+            "address" => vary.address = true,
+            _ => reading.not_one_of(word, &["off", "origin", "unlisted", "address"]),
         }
     }
     level.sharing.vary = Some((vary, directive.span));

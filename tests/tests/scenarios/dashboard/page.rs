@@ -18,7 +18,7 @@ fn the_page_shows_in_a_browser_what_happens_and_is_used_to_purge_and_explain() {
         eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
         return;
     };
-    let looked = Looked::start("");
+    let looked = Looked::start("api_allow local;");
     let url = format!("http://127.0.0.1:{}/", looked.port);
     window.go(&url);
     wait::until("it follows", || window.text("#state") == "live");
@@ -130,7 +130,7 @@ fn a_page_that_is_open_for_a_day_does_not_grow() {
         eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
         return;
     };
-    let looked = Looked::start("");
+    let looked = Looked::start("api_allow local;");
     let replay = Replay::start(looked.port, made_up);
     window.go(&format!("http://127.0.0.1:{}/", replay.port()));
     let weight_after = |hours: u64| {
@@ -185,7 +185,7 @@ fn a_page_of_another_origin_gets_nothing_out_of_a_browser() {
         eprintln!("SKIPPED: no driver of Chromium here; apt-get install chromium-driver");
         return;
     };
-    let looked = Looked::start("");
+    let looked = Looked::start("api_allow local;");
     assert_eq!(looked.server.get("/a").status, 200);
     // The public port serves the page of somebody else: another origin, on the same machine.
     window.go(&format!("http://localhost:{}/a", looked.server.port()));

@@ -115,7 +115,10 @@ fn a_directory_that_is_removed_itself_is_said_to_store_nothing_and_made_again_by
     let prefix = Prefix::new();
     fs::set_permissions(prefix.path(), fs::Permissions::from_mode(0o755)).expect("own directory");
     let origin = origin();
-    let site = SITE.replace("proxy_cache pages;", "proxy_cache pages; proxy_cache_explain on;");
+    let site = SITE.replace(
+        "proxy_cache pages;",
+        "proxy_cache pages; proxy_cache_explain on; proxy_cache_purge_allow local;",
+    );
     let server = Server::start_in(prefix, &site, &[("ORIGIN", &origin.address()), ("ZONE", "")]);
     let cache = server.prefix().join("cache");
     let large = "/large/3000000/3600";

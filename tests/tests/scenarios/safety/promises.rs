@@ -52,6 +52,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// What `serve` promises without any option but how stale things may be.
 const SERVE: Promise = Promise {
     credentials: &[By::Cookie, By::Authorization, By::ApiKey, By::Session],
+    addresses: true,
     unlisted: false,
     origins: true,
     streams: true,
@@ -65,6 +66,7 @@ const ON_ERROR: &[&str] = &["--stale-if-error", "2s"];
 /// A file keeps nginx's meaning but for what an example is made to keep apart.
 const EXAMPLE: Promise = Promise {
     credentials: &[By::Cookie, By::Authorization, By::ApiKey],
+    addresses: false,
     unlisted: false,
     origins: false,
     streams: false,

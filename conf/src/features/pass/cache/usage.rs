@@ -38,6 +38,8 @@ record! {
         pub credentials: Credentials,
         /// `proxy_cache_vary`.
         pub vary: CacheVary,
+        /// What tells the upstream the client's address; nothing without `proxy_cache_vary address`.
+        pub addresses: Arc<[Template]>,
         /// `proxy_cache_invalidation`.
         pub invalidation: Invalidation,
         /// Request fields, in lower case, which `proxy_set_header` makes of what neither the key nor the client's field of
@@ -119,6 +121,7 @@ impl Default for ProxyCache {
             key_names_credential: false,
             credentials: Credentials::Any,
             vary: CacheVary::default(),
+            addresses: Arc::from([]),
             invalidation: Invalidation::On,
             made_fields: Arc::from([]),
             valid: Vec::new(),
@@ -190,6 +193,10 @@ pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) 
         credentials: match sharing.credentials {
             Some(true) => made::public(of.sent, &key, reading),
             _ => Credentials::Any,
+        },
+        addresses: match sharing.vary {
+            Some((vary, _)) if vary.address => made::addresses(of.sent, of.family, reading),
+            _ => or.addresses,
         },
         vary: sharing.vary.map_or(or.vary, |(vary, _)| vary),
         invalidation: sharing.invalidation.unwrap_or(or.invalidation),

@@ -24,6 +24,8 @@ pub struct Promise {
     pub credentials: &'static [By],
     /// The same for fields that nobody knows.
     pub unlisted: bool,
+    /// The same for the client's address, where the API is told it.
+    pub addresses: bool,
     /// An answer that echoes the request's origin is given to no other origin.
     pub origins: bool,
     /// No event stream is given to two.
@@ -154,6 +156,9 @@ pub fn judge(
 /// Whether an answer may be given to somebody for whom it was not made.
 fn may_be_shared(promise: &Promise, resource: &Resource, made: &Made) -> bool {
     let Some(by) = resource.by else { return true };
+    if by == By::Address && made.taker.is_none() {
+        return true;
+    }
     if resource.varies || resource.caching.forbids() || by == By::Host {
         return false;
     }
@@ -163,7 +168,10 @@ fn may_be_shared(promise: &Promise, resource: &Resource, made: &Made) -> bool {
     if resource.caching.is_for_all() {
         return true;
     }
-    let is_kept = promise.credentials.contains(&by) || promise.unlisted;
+    let is_kept = match by {
+        By::Address => promise.addresses,
+        by => promise.credentials.contains(&by) || promise.unlisted,
+    };
     !is_kept
 }
 

@@ -125,8 +125,10 @@ async fn ask(
 ) -> Given {
     let side = |by: By| person.iter().find(|(field, _)| *field == by).map(|(_, side)| by.value(*side));
     let host = side(By::Host).unwrap_or("api.example");
+    let address = side(By::Address).unwrap_or("127.0.0.1");
     let taker = match resource.by {
         Some(By::Host) => Some(host.to_owned()),
+        Some(By::Address) => Some(address.to_owned()),
         Some(by) => side(by).map(str::to_owned),
         None => None,
     };
@@ -136,7 +138,7 @@ async fn ask(
         _ => "GET",
     };
     let mut request = format!("{method} /{number}/{} HTTP/1.1\r\nHost: {host}\r\n", act.resource);
-    for by in By::ALL.into_iter().filter(|by| *by != By::Host) {
+    for by in By::ALL.into_iter().filter(|by| !matches!(by, By::Host | By::Address)) {
         if let Some(value) = side(by) {
             request.push_str(&format!("{}: {value}\r\n", by.field()));
         }
@@ -175,7 +177,7 @@ async fn ask(
     };
     let patience = if resource.delivery.is_endless() { VISIT } else { PATIENCE };
     let mut zipped = false;
-    let visit = visit(port, method, &request, enough, &mut given, &mut zipped, (act, tags));
+    let visit = visit((address, port), method, &request, enough, &mut given, &mut zipped, (act, tags));
     if tokio::time::timeout(patience, visit).await.is_err() {
         given.end = if resource.delivery.is_endless() { End::Left } else { End::Hung };
     }
@@ -192,7 +194,7 @@ async fn ask(
 }
 
 async fn visit(
-    port: u16,
+    (address, port): (&str, u16),
     method: &str,
     request: &str,
     enough: Option<usize>,
@@ -200,7 +202,8 @@ async fn visit(
     zipped: &mut bool,
     (act, tags): (Act, &Tags),
 ) {
-    let Ok(mut visitor) = Visitor::connect(port).await else { return };
+    let address = address.parse().expect("an address");
+    let Ok(mut visitor) = Visitor::connect_from(address, port).await else { return };
     if visitor.send(request).await.is_err() {
         return;
     }

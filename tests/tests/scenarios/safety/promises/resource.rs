@@ -14,10 +14,12 @@ pub enum By {
     Origin,
     Language,
     Host,
+    /// The client's address, as the API is told it.
+    Address,
 }
 
 impl By {
-    pub const ALL: [By; 8] = [
+    pub const ALL: [By; 9] = [
         By::Cookie,
         By::Authorization,
         By::ApiKey,
@@ -26,6 +28,7 @@ impl By {
         By::Origin,
         By::Language,
         By::Host,
+        By::Address,
     ];
 
     pub fn field(self) -> &'static str {
@@ -38,6 +41,7 @@ impl By {
             By::Origin => "Origin",
             By::Language => "Accept-Language",
             By::Host => "Host",
+            By::Address => "X-Real-IP",
         }
     }
 
@@ -50,6 +54,7 @@ impl By {
             By::Origin => ["https://alice.example", "https://bob.example"],
             By::Language => ["de", "fr"],
             By::Host => ["alice.example", "bob.example"],
+            By::Address => ["127.0.0.7", "127.0.0.8"],
         };
         values[side % 2]
     }

@@ -25,6 +25,7 @@ impl Case {
         Case {
             promise: Promise {
                 credentials: &[By::Cookie, By::Authorization, By::ApiKey],
+                addresses: true,
                 unlisted: true,
                 origins: true,
                 streams: true,

@@ -1,0 +1,421 @@
+//! What depends on who a client is: which answers may reach another address, what the API is told of it, and who may purge.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use millstream_tests::client::{Answer, Client};
+use millstream_tests::origin::{Origin, Request, answer};
+use millstream_tests::ports;
+use millstream_tests::process::Running;
+use millstream_tests::server::{Server, is_nginx};
+
+const ADMIN: Ipv4Addr = Ipv4Addr::LOCALHOST;
+const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 7);
+
+/// Fields by which CDNs and balancers say a client's address.
+const FAMILY: [&str; 12] = [
+    "True-Client-IP",
+    "CF-Connecting-IP",
+    "CF-Connecting-IPv6",
+    "Client-IP",
+    "X-Client-IP",
+    "Fastly-Client-IP",
+    "Fly-Client-IP",
+    "X-Cluster-Client-IP",
+    "X-Original-Forwarded-For",
+    "X-Remote-Addr",
+    "X-Azure-ClientIP",
+    "Forwarded",
+];
+
+fn serve(origin: &Origin, options: &[&str]) -> (u16, Running) {
+    let url = format!("http://{}", origin.address());
+    super::serve_url::serve(&[&[url.as_str()], options].concat())
+}
+
+fn ask(from: Ipv4Addr, port: u16, path: &str, fields: &[(&str, &str)]) -> Answer {
+    let mut client = Client::connect_from(from, port).expect("it listens");
+    client.get_with(path, fields).expect("an answer")
+}
+
+fn status(answer: &Answer) -> &str {
+    answer.field("x-cache-status").unwrap_or("none")
+}
+
+/// An API for the administrator's machine alone, by one of the fields in which it is told the client's address; the path says what
+/// it says of caching.
+fn guarded(field: &'static str) -> Origin {
+    Origin::start(move |request: &Request| {
+        let address = request.field(field).unwrap_or_default();
+        let caching: &[(&str, &str)] = match request.target() {
+            "/max-age" => &[("Cache-Control", "max-age=60")],
+            "/x-accel" => &[("X-Accel-Expires", "60")],
+            "/expires" => &[("Expires", "Thu, 31 Dec 2099 23:59:59 GMT")],
+            _ => &[],
+        };
+        match address == ADMIN.to_string() {
+            true => answer(200, caching, b"for the administrator"),
+            false => answer(403, caching, b"forbidden"),
+        }
+    })
+}
+
+#[test]
+fn what_an_api_decides_by_the_clients_address_reaches_no_other_address() {
+    if is_nginx() {
+        return;
+    }
+    for field in ["X-Real-IP", "X-Forwarded-For"] {
+        let origin = guarded(field);
+        let (port, _process) = serve(&origin, &["--microcache", "60s"]);
+        for path in ["/", "/max-age", "/x-accel", "/expires"] {
+            for from in [STRANGER, ADMIN, STRANGER, ADMIN] {
+                let expected = if from == ADMIN { 200 } else { 403 };
+                assert_eq!(ask(from, port, path, &[]).status, expected, "{field} {path} {from}");
+            }
+            assert_eq!(status(&ask(ADMIN, port, path, &[])), "HIT", "{path}: it is cached for the address");
+        }
+    }
+}
+
+#[test]
+fn at_once_too_each_address_gets_what_was_made_for_it() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::start(|request| {
+        let said = request.field("x-real-ip").unwrap_or_default().to_owned();
+        let mut steps = vec![millstream_tests::origin::Step::Pause(std::time::Duration::from_millis(100))];
+        steps.extend(answer(200, &[("Cache-Control", "max-age=60")], said.as_bytes()));
+        steps
+    });
+    let (port, _process) = serve(&origin, &["--microcache", "60s"]);
+    let threads = (0..24).map(|number| {
+        let from = Ipv4Addr::new(127, 0, 0, 1 + number % 6);
+        std::thread::spawn(move || assert_eq!(ask(from, port, "/", &[]).text(), from.to_string()))
+    });
+    threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().expect("its own answer"));
+}
+
+#[test]
+fn what_says_that_it_is_for_everybody_is_shared_by_all_addresses() {
+    if is_nginx() {
+        return;
+    }
+    for caching in ["public, max-age=60", "s-maxage=60", "max-age=60, public"] {
+        let origin = Origin::fixed(200, &[("Cache-Control", caching)], b"news");
+        let (port, _process) = serve(&origin, &["--microcache", "60s"]);
+        for from in [STRANGER, ADMIN, Ipv4Addr::new(127, 1, 2, 3)] {
+            assert_eq!(ask(from, port, "/", &[]).text(), "news");
+        }
+        assert_eq!(origin.count(), 1, "{caching}");
+    }
+}
+
+#[test]
+fn with_hidden_addresses_the_api_is_told_nobodys_and_answers_are_shared() {
+    if is_nginx() {
+        return;
+    }
+    for proxy in [&[][..], &["--trust-proxy", "127.0.0.0/8"]] {
+        let origin = guarded("X-Real-IP");
+        let (port, _process) =
+            serve(&origin, &[&["--microcache", "60s", "--client-address", "hide"], proxy].concat());
+        for (at, from) in [STRANGER, ADMIN, Ipv4Addr::new(127, 1, 2, 3)].into_iter().enumerate() {
+            let said = from.to_string();
+            let fields = [("X-Forwarded-For", said.as_str()), ("CF-Connecting-IP", "192.0.2.1")];
+            let told = ask(from, port, "/max-age", if at == 2 { &[] } else { &fields });
+            assert_eq!(told.text(), "forbidden", "no list of addresses has it");
+        }
+        assert_eq!(origin.count(), 1);
+        let head = origin.requests()[0].head.to_ascii_lowercase();
+        assert!(!head.contains("127.0.0.7") && !head.contains("192.0.2.1"), "{head}");
+    }
+}
+
+#[test]
+fn the_address_that_a_client_writes_itself_does_not_reach_the_api_and_chooses_no_answer() {
+    if is_nginx() {
+        return;
+    }
+    for options in [&[][..], &["--microcache", "60s"]] {
+        let origin = Origin::start(|request| {
+            answer(200, &[("Cache-Control", "max-age=60")], request.head.to_ascii_lowercase().as_bytes())
+        });
+        let (port, _process) = serve(&origin, options);
+        for field in FAMILY {
+            let path = format!("/{field}");
+            let forged = ask(ADMIN, port, &path, &[(field, "for=198.51.100.66")]).text();
+            assert!(!forged.contains("198.51.100.66"), "{field}: {forged}");
+            let post = Client::connect(port)
+                .expect("it listens")
+                .request("POST", &path, &[(field, "198.51.100.66"), ("Content-Length", "0")])
+                .expect("an answer");
+            assert!(!post.text().contains("198.51.100.66"), "{field}: {}", post.text());
+        }
+    }
+}
+
+#[test]
+fn what_a_trusted_proxy_says_of_the_client_reaches_the_api_and_keeps_answers_apart() {
+    if is_nginx() {
+        return;
+    }
+    for options in [&[][..], &["--microcache", "60s"]] {
+        for field in FAMILY.iter().filter(|field| **field != "Forwarded").chain(&["X-Forwarded-For"]) {
+            let origin = Origin::start(move |request| {
+                answer(
+                    200,
+                    &[("Cache-Control", "max-age=60")],
+                    request.field(field).unwrap_or("-").as_bytes(),
+                )
+            });
+            let (port, _process) = serve(&origin, &[&["--trust-proxy", "127.0.0.1"], options].concat());
+            for client in ["192.0.2.1", "192.0.2.2"] {
+                let told = ask(ADMIN, port, "/", &[(field, client)]).text();
+                assert!(told.starts_with(client), "{field}: {told}");
+            }
+            assert_eq!(status(&ask(ADMIN, port, "/", &[(field, "192.0.2.2")])), "HIT", "{field}");
+            let stranger = ask(STRANGER, port, "/", &[(field, "192.0.2.1")]).text();
+            assert!(!stranger.contains("192.0.2.1"), "{field}: {stranger}");
+        }
+    }
+}
+
+#[test]
+fn a_field_that_a_trusted_proxy_adds_keeps_answers_apart() {
+    if is_nginx() {
+        return;
+    }
+    for field in
+        ["X-ARR-ClientCert", "X-Forwarded-Client-Cert", "X-SSL-Client-Subject", "X-Country", "X-Remote-User"]
+    {
+        let origin = Origin::start(move |request| {
+            answer(200, &[("Cache-Control", "max-age=60")], request.field(field).unwrap_or("-").as_bytes())
+        });
+        let (port, _process) = serve(&origin, &["--trust-proxy", "127.0.0.1"]);
+        for value in ["one", "two", "one"] {
+            assert_eq!(ask(ADMIN, port, "/", &[(field, value)]).text(), value, "{field}");
+        }
+    }
+}
+
+/// A location of a file in which answers vary by the client's address, as each protocol tells it.
+#[test]
+fn in_a_file_too_answers_vary_by_what_the_upstream_is_told_of_the_address() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::start(|request| {
+        let said =
+            ["x-real-ip", "x-forwarded-for", "x-address"].map(|name| request.field(name).unwrap_or("-"));
+        answer(200, &[("Cache-Control", "max-age=60")], said.join(" ").as_bytes())
+    });
+    for set in [
+        "proxy_set_header X-Real-IP $remote_addr;",
+        "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;",
+        "proxy_set_header X-Address $mapped;",
+    ] {
+        let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http {
+            access_log off;
+            map $remote_addr $mapped { 127.0.0.7 seven; default other; }
+            proxy_cache_path memory keys_zone=answers:1m;
+            server {
+                listen 127.0.0.1:@PORT@;
+                location / {
+                    proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_vary address; @SET@
+                    add_header X-Cache-Status $upstream_cache_status;
+                }
+            }
+        }";
+        let server = Server::start(template, &[("ORIGIN", &origin.address()), ("SET", set)]);
+        let (one, other) = (ask(STRANGER, server.port(), "/", &[]), ask(ADMIN, server.port(), "/", &[]));
+        assert_ne!(one.text(), other.text(), "{set}");
+        for (from, first) in [(STRANGER, &one), (ADMIN, &other)] {
+            let again = ask(from, server.port(), "/", &[]);
+            assert_eq!((status(&again), again.text()), ("HIT", first.text()), "{set}");
+        }
+    }
+    // Where it is told nothing, all share.
+    let server = Server::start(
+        "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http { access_log off; proxy_cache_path memory keys_zone=answers:1m; server { listen 127.0.0.1:@PORT@;
+            location / { proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_vary address; } } }",
+        &[("ORIGIN", &origin.address())],
+    );
+    let before = origin.count();
+    for from in [STRANGER, ADMIN] {
+        assert_eq!(ask(from, server.port(), "/none", &[]).text(), "- - -");
+    }
+    assert_eq!(origin.count(), before + 1);
+}
+
+/// What purges: the request, by its method, path and further lines, and whether it takes out `/page`.
+const PURGES: [(&str, &str, &str); 5] = [
+    ("PURGE", "/page", ""),
+    ("PURGE", "/*", ""),
+    ("BAN", "/", "X-Url: .*\r\nX-Host: .*\r\n"),
+    ("PURGEKEYS", "/", "xkey-purge: tag\r\n"),
+    ("GET", "/purge/page", ""),
+];
+
+/// Sends a request as stock nginx passes it on, and gives the status.
+fn as_nginx_passes_it(port: u16, (method, path, lines): (&str, &str, &str), body: &str) -> u16 {
+    let mut client = Client::connect(port).expect("it listens");
+    let length = if body.is_empty() {
+        String::new()
+    } else {
+        format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len())
+    };
+    let head = format!(
+        "{method} {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n{lines}{length}\r\n{body}"
+    );
+    client.send(head).expect("sent");
+    client.answer().expect("an answer").status
+}
+
+#[test]
+fn behind_a_proxy_on_this_machine_that_says_nothing_of_its_clients_nobody_purges() {
+    if is_nginx() {
+        return;
+    }
+    let origin =
+        Origin::fixed(200, &[("Cache-Control", "public, max-age=600"), ("Surrogate-Key", "tag")], b"page");
+    let site = |rights: &str| {
+        let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http {
+            access_log off; @RIGHTS@
+            proxy_cache_path memory keys_zone=answers:1m;
+            server {
+                listen 127.0.0.1:@PORT@;
+                location / { proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_key $uri; }
+                location ~ ^/purge(/.*) { proxy_cache_purge answers $1; }
+                location /plus { proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_key $uri; proxy_cache_purge $arg_purge; }
+                location /api/ { api write=on; }
+            }
+        }";
+        Server::start(template, &[("ORIGIN", &origin.address()), ("RIGHTS", rights)])
+    };
+    let all = "{\"all\": true}";
+    let asked = |server: &Server| {
+        let port = server.port();
+        let mut told: Vec<u16> = PURGES.iter().map(|purge| as_nginx_passes_it(port, *purge, "")).collect();
+        told.push(as_nginx_passes_it(port, ("GET", "/plus?purge=1", ""), ""));
+        told.push(as_nginx_passes_it(port, ("POST", "/api/caches/answers/purge", ""), all));
+        told.push(as_nginx_passes_it(port, ("DELETE", "/api/caches/answers/purge", ""), all));
+        told
+    };
+    let server = site("");
+    server.get("/page");
+    assert_eq!(asked(&server), [403; 8]);
+    assert_eq!(
+        as_nginx_passes_it(server.port(), ("GET", "/api/caches", ""), ""),
+        200,
+        "this machine may read"
+    );
+    assert_eq!(origin.count(), 1);
+    server.get("/page");
+    assert_eq!(origin.count(), 1, "it is still there");
+    // Said in so many words, this machine may, and what says that it was passed on still may not.
+    let local = site("proxy_cache_purge_allow local; api_allow local;");
+    assert_eq!(asked(&local), [200, 200, 200, 200, 200, 204, 200, 200]);
+    for field in ["X-Forwarded-For", "X-Real-IP", "Via", "CF-Connecting-IP", "X-Forwarded-Proto"] {
+        let lines = format!("{field}: 127.0.0.1\r\n");
+        for (method, path, more) in PURGES {
+            let told = as_nginx_passes_it(local.port(), (method, path, &format!("{lines}{more}")), "");
+            assert_eq!(told, 403, "{field} {method} {path}");
+        }
+        let api = ("POST", "/api/caches/answers/purge", lines.as_str());
+        assert_eq!(as_nginx_passes_it(local.port(), api, all), 403, "{field}");
+    }
+    // A peer that is named as a proxy is one whatever it says.
+    for named in ["trusted_proxy 127.0.0.1;", "set_real_ip_from 127.0.0.1;"] {
+        let behind = site(&format!("proxy_cache_purge_allow local; api_allow local; {named}"));
+        assert_eq!(asked(&behind)[..4], [403; 4], "{named}");
+    }
+}
+
+#[test]
+fn serve_purges_by_its_command_alone_unless_an_option_says_who_else_may() {
+    if is_nginx() {
+        return;
+    }
+    let token = "0123456789abcdef0123456789abcdef";
+    let folder = millstream_tests::prefix::Prefix::new();
+    let file = folder.write("token", &format!("{token}\n"));
+    let by_token = format!("--purge=token={}", file.display());
+    let authorization = format!("Authorization: Bearer {token}\r\n");
+    let count = Arc::new(AtomicUsize::new(0));
+    for (options, plain, passed_on, shown) in [
+        (&[][..], 403, 403, 403),
+        (&["--purge", "off"], 403, 403, 403),
+        (&["--purge", "local"], 200, 403, 200),
+        (&["--purge", "local", "--trust-proxy", "127.0.0.1"], 403, 403, 403),
+        (&[by_token.as_str()], 403, 403, 200),
+    ] {
+        let count = Arc::clone(&count);
+        let origin = Origin::start(move |_| {
+            let number = count.fetch_add(1, Ordering::SeqCst);
+            answer(200, &[("Cache-Control", "public, max-age=600")], number.to_string().as_bytes())
+        });
+        let (port, _process) = serve(&origin, options);
+        for purge in &PURGES[..3] {
+            let with = |lines: &str| {
+                let lines = format!("{lines}{}", purge.2);
+                as_nginx_passes_it(port, (purge.0, purge.1, &lines), "")
+            };
+            assert_eq!(with(""), plain, "{options:?} {purge:?}");
+            assert_eq!(with("X-Forwarded-For: 127.0.0.1\r\n"), passed_on, "{options:?} {purge:?}");
+            assert_eq!(with(&authorization), shown, "{options:?} {purge:?}");
+        }
+    }
+}
+
+#[test]
+fn behind_the_proxy_protocol_who_purges_is_whom_the_proxy_names() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[("Cache-Control", "max-age=600")], b"page");
+    let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off; proxy_cache_purge_allow @ALLOW@; api_allow @ALLOW@;
+        proxy_cache_path memory keys_zone=answers:1m;
+        server {
+            listen 127.0.0.1:@PORT@; listen 127.0.0.1:@BEHIND@ proxy_protocol;
+            location / { proxy_pass http://@ORIGIN@; proxy_cache answers; }
+            location /api/ { api write=on; }
+        }
+    }";
+    for allow in ["local", "127.0.0.0/8 ::1"] {
+        let behind = ports::free();
+        let text = behind.to_string();
+        let server =
+            Server::start(template, &[("ORIGIN", &origin.address()), ("ALLOW", allow), ("BEHIND", &text)]);
+        for (header, expected) in [
+            ("PROXY TCP4 127.0.0.1 127.0.0.1 4000 80\r\n", 200),
+            ("PROXY TCP6 ::1 ::1 4000 80\r\n", 200),
+            ("PROXY TCP4 192.0.2.1 127.0.0.1 4000 80\r\n", 403),
+            ("PROXY TCP6 2001:db8::1 ::1 4000 80\r\n", 403),
+            ("PROXY UNKNOWN\r\n", 403),
+            // Version 2: LOCAL.
+            ("\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", 403),
+        ] {
+            let ask = |request: &str| {
+                let mut client = Client::connect(behind).expect("it listens");
+                client.send(format!("{header}{request}")).expect("sent");
+                client.answer().expect("an answer").status
+            };
+            assert_eq!(ask("PURGE /* HTTP/1.1\r\nHost: localhost\r\n\r\n"), expected, "{allow} {header:?}");
+            let body = "{\"all\": true}";
+            let post = format!(
+                "POST /api/caches/answers/purge HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            assert_eq!(ask(&post), expected, "{allow} {header:?}");
+        }
+        drop(server);
+    }
+}
