@@ -92,7 +92,7 @@ impl Environment {
         };
         let mut admitted = BTreeMap::new();
         for (name, value) in &self.0 {
-            let is_met = expression.compiled.is_match(name.as_bytes());
+            let is_met = expression.is_match(name.as_bytes());
             if is_met.map_err(|_| format!("{}: \"{filter}\" cannot be decided for {name}", FILTER.0))? {
                 admitted.insert(name.as_str(), value.as_slice());
             }

@@ -2,18 +2,20 @@
 //!
 //! Expressions work on bytes, as nginx's do without `(*UTF8)`: match them against byte slices. Where the engine's
 //! syntax means something else than PCRE's, the source is rewritten first; what it cannot do at all is an error
-//! at load. One without look-around, back-reference, atomic group or call runs in time linear in the text; the others
-//! backtrack within a bound, and what follows from reaching it is for `route` to say: never that there is no match. One difference is kept on purpose: `$` matches at the end only, never before a final line feed, so
+//! at load. One without look-around, back-reference, atomic group or call runs in time linear in the text. Any other is asked in a
+//! looser form first, which is linear too (`loosened`), and backtracks within a bound where that matches; what follows from reaching it
+//! is for `route` to say: never that there is no match. One difference is kept on purpose: `$` matches at the end only, never before a final line feed, so
 //! `\.php$` cannot be met by `/a.php%0a`. Next: `features/` for `server_name`, `location` and the redirects.
 
 use std::collections::HashSet;
 
-use fancy_regex::{BytesMode, RegexBuilder};
+use fancy_regex::{BytesMode, Captures, RegexBuilder};
 
 use crate::diagnostics::Diagnostics;
 use crate::source::Span;
 
 mod pcre;
+mod loosened;
 #[cfg(test)]
 mod tests;
 
@@ -36,7 +38,7 @@ struct ExpressionLimits {
 const CONFIGURED: ExpressionLimits = ExpressionLimits {
     program_bytes: MAX_PROGRAM_BYTES,
     program_steps: MAX_PROGRAM_STEPS,
-    backtracks: 1_000_000,
+    backtracks: 200_000,
 };
 /// For expressions of pages. Without a step nothing backtracks: what needs that is no linear expression.
 const LINEAR: ExpressionLimits =
@@ -54,12 +56,52 @@ pub struct Regex {
     pub source: String,
     /// Whether case is ignored (`~*`, and always in `server_name`).
     pub ignore_case: bool,
-    /// The compiled form. Backtracking is bounded: 1,000,000 times, and 2,000 for an expression of a page.
-    pub compiled: fancy_regex::Regex,
+    /// The compiled form. Backtracking is bounded: 200,000 times, and 2,000 for an expression of a page.
+    compiled: fancy_regex::Regex,
+    /// What all that matches matches too; there where the compiled form backtracks.
+    loose: Option<fancy_regex::Regex>,
     /// Named captures: name and group number, in order of number.
     pub names: Vec<(Box<str>, usize)>,
     /// The variables that take what a named group captures: their numbers in `Http::slots`, and the group's.
     pub slots: Vec<(u16, usize)>,
+}
+
+/// The bound on backtracking is reached: nobody knows whether the expression matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exhausted;
+
+impl Regex {
+    /// What the expression and its groups match in a text; `None` where it does not match.
+    ///
+    /// # Errors
+    /// It backtracks too often.
+    pub fn captures<'t>(&self, text: &'t [u8]) -> Result<Option<Captures<'t, [u8]>>, Exhausted> {
+        if self.is_out_of_question(text) {
+            return Ok(None);
+        }
+        self.compiled.captures(text).map_err(|_| Exhausted)
+    }
+
+    /// Whether it matches.
+    ///
+    /// # Errors
+    /// It backtracks too often.
+    pub fn is_match(&self, text: &[u8]) -> Result<bool, Exhausted> {
+        if self.is_out_of_question(text) {
+            return Ok(false);
+        }
+        self.compiled.is_match(text).map_err(|_| Exhausted)
+    }
+
+    /// Groups, the whole match included.
+    pub fn groups(&self) -> usize {
+        self.compiled.captures_len()
+    }
+
+    /// Whether not even its looser form matches.
+    fn is_out_of_question(&self, text: &[u8]) -> bool {
+        self.loose.as_ref().is_some_and(|loose| matches!(loose.is_match(text), Ok(false)))
+    }
 }
 
 /// Compiles an expression (without its leading `~` or `~*`); an error is reported at `span` and gives `None`.
@@ -117,7 +159,11 @@ fn build(source: &str, ignore_case: bool, limits: ExpressionLimits) -> Result<Re
     if let Some(twice) = twice(&names).filter(|_| !same_names) {
         return Err(format!("two groups are named \"{twice}\""));
     }
-    Ok(Regex { source: source.to_string(), ignore_case, compiled, names, slots: Vec::new() })
+    // What is compiled anew for each page is not worth another form.
+    let loose = (limits.program_steps == MAX_PROGRAM_STEPS)
+        .then(|| loosened::loosened(&pattern, utf8, ignore_case, limits.program_bytes))
+        .flatten();
+    Ok(Regex { source: source.to_string(), ignore_case, compiled, loose, names, slots: Vec::new() })
 }
 
 /// A name that two groups have, which PCRE refuses and the engine takes.

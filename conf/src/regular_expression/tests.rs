@@ -14,14 +14,11 @@ fn compiled(source: &str, ignore_case: bool) -> Result<Regex, String> {
 fn check(source: &str, matching: &[&str], others: &[&str]) {
     let regex = compiled(source, false).unwrap_or_else(|message| panic!("{message}"));
     for text in matching {
-        assert!(
-            regex.compiled.is_match(text.as_bytes()).expect("within the limit"),
-            "{source} should match {text}"
-        );
+        assert!(regex.is_match(text.as_bytes()).expect("within the limit"), "{source} should match {text}");
     }
     for text in others {
         assert!(
-            !regex.compiled.is_match(text.as_bytes()).expect("within the limit"),
+            !regex.is_match(text.as_bytes()).expect("within the limit"),
             "{source} should not match {text}"
         );
     }
@@ -110,7 +107,7 @@ fn groups_are_referred_to_and_called_as_in_pcre() {
     check(r"^(?<n>a|b)(?&n)(?P>n)(?-1)$", &["abab"], &["abac"]);
     check(r"^a(?#one (not a group)b$", &["ab"], &["a"]);
     let called = compiled(r"^(?<n>a|(b))(?&n)$", false).expect("it compiles");
-    let captures = called.compiled.captures(b"ab".as_slice()).expect("within the limit").expect("it matches");
+    let captures = called.captures(b"ab".as_slice()).expect("within the limit").expect("it matches");
     assert_eq!(captures.get(1).map(|group| group.range()), Some(0..1), "what the group itself captured");
     assert!(captures.get(2).is_none());
     let dup = compiled(r"(?J)^(?:(?<v>a)|(?<v>b))$", false).expect("it compiles");
@@ -151,7 +148,7 @@ fn an_expression_that_needs_no_backtracking_has_no_limit_to_reach() {
     let text = [vec![b'a'; 60_000], b"b".to_vec()].concat();
     for source in ["^(a+)+$", r"^(?:a|a?)+\.php$", r"\.(?:a+)*$", "^(a*)*(a*)*c"] {
         let regex = compiled(source, false).expect("it compiles");
-        assert_eq!(regex.compiled.is_match(text.as_slice()).ok(), Some(false), "{source}");
+        assert_eq!(regex.is_match(text.as_slice()).ok(), Some(false), "{source}");
     }
 }
 
@@ -163,7 +160,7 @@ fn a_dollar_does_not_match_before_a_final_line_feed() {
 #[test]
 fn case_is_ignored_where_it_is_asked_for() {
     let regex = compiled(r"\.JPG$", true).expect("it compiles");
-    assert!(regex.ignore_case && regex.compiled.is_match(b"a.jpg".as_slice()).expect("within the limit"));
+    assert!(regex.ignore_case && regex.is_match(b"a.jpg").expect("within the limit"));
     assert_eq!(regex.source, r"\.JPG$");
 }
 
@@ -171,8 +168,7 @@ fn case_is_ignored_where_it_is_asked_for() {
 fn named_groups_are_listed_in_all_three_spellings_with_their_numbers() {
     let regex = compiled(r"^(?<one>a)(b)(?P<two>c)(?'three'd)$", false).expect("it compiles");
     assert_eq!(regex.names, [("one".into(), 1), ("two".into(), 3), ("three".into(), 4)]);
-    let captures =
-        regex.compiled.captures(b"abcd".as_slice()).expect("within the limit").expect("it matches");
+    let captures = regex.captures(b"abcd".as_slice()).expect("within the limit").expect("it matches");
     assert_eq!(captures.get(4).map(|group| group.start()), Some(3));
 }
 
@@ -186,12 +182,89 @@ fn what_cannot_be_compiled_is_an_error_and_not_a_panic() {
     assert!(compiled(&"a".repeat(MAX_LENGTH + 1), false).expect_err("too long").contains("longer than"));
 }
 
+#[test]
+fn what_a_looser_expression_rules_out_is_decided_at_once() {
+    let deep = b"/products/garden/furniture/tables/oak-and-other-kinds-of-wood/round".as_slice();
+    for (source, text) in [
+        (r"(?:[\w-]+/?)+/\.(?!well-known)", deep),
+        (r"^/(?:[\w-]+/?)+(?<!/old)\.php$", deep),
+        (r"^(?=/p)(?:\w+|/)*-$", deep),
+        (r"^((?:[\w-]+/?|/)+)=\1$", deep),
+        (r"^(?>/?)(?:\w+/?)+(?:=)(?!b)", deep),
+    ] {
+        let regex = compiled(source, false).expect("it compiles");
+        assert_eq!(regex.is_match(text), Ok(false), "{source}");
+        assert!(regex.captures(text).is_ok_and(|captures| captures.is_none()), "{source}");
+    }
+    let regex = compiled(r"^(?:a|aa)+(?![bc])c?$", false).expect("it compiles");
+    assert_eq!(regex.is_match(&[b"a".repeat(80), b"c".to_vec()].concat()), Err(Exhausted));
+    check(r"(?:[\w-]+/?)+/\.(?!well-known)", &["/a/.git"], &["/a/.well-known", "/a/git"]);
+    assert!(compiled(r"^/a.*\.php$", false).expect("it compiles").loose.is_none(), "it is linear");
+}
+
+/// What expressions are put together of at random.
+const TOKENS: &[&str] = &[
+    "a",
+    "b",
+    ".",
+    "/",
+    "ab",
+    "[^a]",
+    r"\xe9",
+    r"\w",
+    r"\b",
+    r"\B",
+    r"\K",
+    r"\1",
+    "^",
+    "$",
+    "(",
+    "(",
+    ")",
+    ")",
+    ")",
+    "(?:",
+    "(?=",
+    "(?!",
+    "(?<=",
+    "(?<!",
+    "(?>",
+    "(?i)",
+    "|",
+    "*",
+    "+",
+    "?",
+    "*+",
+    "++",
+    "{2}",
+    "{0,2}?",
+    "(?(1)a|b)",
+    "(a)",
+    r"(?<!a)",
+    "(?!b)",
+];
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(512))]
     #[test]
     fn any_expression_compiles_or_is_refused(source in "[a\\\\\\[\\](){}?*+^$|<>=!:PQE,1-9&é-]{0,24}|\\PC{0,24}", ignore_case: bool) {
         if let Ok(regex) = compiled(&source, ignore_case) {
-            let _ = regex.compiled.is_match(b"/a\xffb-\xc3\xa9".as_slice());
+            let _ = regex.is_match(b"/a\xffb-\xc3\xa9".as_slice());
+        }
+    }
+
+    #[test]
+    fn what_an_expression_matches_its_looser_form_matches_too(
+        source in proptest::collection::vec(proptest::sample::select(TOKENS), 1..14).prop_map(|tokens| tokens.concat()),
+        ignore_case: bool,
+        texts in proptest::collection::vec("[abAB./\n]{0,6}", 8),
+    ) {
+        if let Ok(regex) = compiled(&source, ignore_case) {
+            for text in texts.iter().map(String::as_bytes).chain([&b"a\xe9\xe9b"[..]]) {
+                if let (Ok(true), Some(loose)) = (regex.compiled.is_match(text), &regex.loose) {
+                    prop_assert!(loose.is_match(text).expect("it is linear"), "{} on {:?}", source, text);
+                }
+            }
         }
     }
 }

@@ -70,7 +70,7 @@ fn is_wanted(value: &FieldTest, line: &[u8]) -> Result<bool, String> {
 
 /// An expression that cannot be decided passes no test, neither one for a match nor one for none.
 fn finds(expression: &Regex, text: &[u8]) -> Result<bool, String> {
-    expression.compiled.is_match(text).map_err(|_| format!("\"{}\" cannot be decided", expression.source))
+    expression.is_match(text).map_err(|_| format!("\"{}\" cannot be decided", expression.source))
 }
 
 /// The beginning of a value, as a line of the log shows it.

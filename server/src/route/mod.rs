@@ -44,7 +44,7 @@ const SHOWN: usize = 256;
 /// Matches an expression; `None` where it does not match.
 pub fn capture(regex: &Regex, text: &[u8]) -> Result<Option<Captured>, Undecided> {
     let undecided = |_| Undecided { expression: regex.source.as_str().into(), text: text.into() };
-    let Some(captures) = regex.compiled.captures(text).map_err(undecided)? else { return Ok(None) };
+    let Some(captures) = regex.captures(text).map_err(undecided)? else { return Ok(None) };
     let groups = captures
         .iter()
         .map(|group| group.map_or((0, 0), |found| (found.start() as u32, found.end() as u32)))

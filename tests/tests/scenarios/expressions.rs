@@ -26,11 +26,11 @@ const SITE: &str = r#"pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
             location ~ ^/again/(a)\g1$ { return 200 "it"; }
             location ~ ^/call/(?<n>a|b)(?&n)$ { return 200 "it $n"; }
             location ~ ^/line/\R$ { return 200 "it"; }
-            location ~ ^/x/(?:a|aa)+(?!b)(?:\.git|\.hg)$ { return 403; }
+            location ~ "^/x/(?:a|aa)+(?![bc])c?(?:\.git|\.hg)$" { return 403; }
         }
         server {
             listen 127.0.0.1:@PORT@;
-            server_name "~^(?:a|aa)+(?!b)\.example$";
+            server_name "~^(?:a|aa)+(?![bc])c?\.example$";
             return 200 "by name";
         }
     }"#;
@@ -91,7 +91,7 @@ const UNDECIDED: &str = r#"pid @DIR@/nginx.pid; error_log @DIR@/error.log; event
             listen 127.0.0.1:@PORT@;
             location / {
                 proxy_pass http://@ORIGIN@;
-                proxy_redirect "~^http://internal/(?:a|aa)+(?!b)(?:\.git|\.hg)$" http://hidden/;
+                proxy_redirect "~^http://internal/(?:a|aa)+(?![bc])c?(?:\.git|\.hg)$" http://hidden/;
                 proxy_redirect ~^http://internal/(.*)$ http://public/$1;
             }
         }
@@ -102,7 +102,7 @@ const UNDECIDED: &str = r#"pid @DIR@/nginx.pid; error_log @DIR@/error.log; event
         }
         server {
             listen 127.0.0.1:@TLS@ ssl;
-            server_name "~^(?:a|aa)+(?!b)\.example$";
+            server_name "~^(?:a|aa)+(?![bc])c?\.example$";
             ssl_certificate @DIR@/server.pem; ssl_certificate_key @DIR@/server.key;
             return 200 "by name";
         }

@@ -114,7 +114,7 @@ fn of(level: &mut Level) -> &mut FastCgiLevel {
 
 fn split_path_info(word: &Word, reading: &mut Reading<'_>) -> Option<Regex> {
     let regex = reading.regex(word, &word.text, false)?;
-    if regex.compiled.captures_len() < 3 {
+    if regex.groups() < 3 {
         reading
             .error(word.span, format!("pattern \"{}\" must have 2 captures", word.text))
             .help("write ^(.+\\.php)(/.*)$, of which the first is the script and the second what follows it");

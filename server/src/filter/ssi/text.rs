@@ -140,7 +140,6 @@ fn matches(request: &Request, expression: &[u8], text: &[u8]) -> Result<bool, St
     }
     page.expression(work).map_err(too_many)?;
     let captured = regex
-        .compiled
         .captures(text)
         .map_err(|_| format!("regular expression \"{source}\" reached its backtracking limit"))?;
     let Some(captured) = captured else { return Ok(false) };
