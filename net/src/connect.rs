@@ -38,7 +38,7 @@ pub async fn connect(address: &Address, local: Option<&Local>) -> io::Result<Str
         Address::Tcp(peer) => {
             let socket = match local {
                 Some(local) => connect_from(*peer, local).await?,
-                None => TcpStream::connect(*peer).await?,
+                None => connect_socket(new_socket(*peer)?, *peer).await?,
             };
             socket.set_nodelay(true)?;
             Ok(Stream::Tcp(socket, *peer))
@@ -48,12 +48,24 @@ pub async fn connect(address: &Address, local: Option<&Local>) -> io::Result<Str
     }
 }
 
+fn new_socket(peer: SocketAddr) -> io::Result<TcpSocket> {
+    if peer.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }
+}
+
+/// Connects. Who drops the future resets what the kernel may have connected by then, which leaves no TIME_WAIT behind.
+async fn connect_socket(socket: TcpSocket, peer: SocketAddr) -> io::Result<TcpStream> {
+    socket.set_zero_linger()?;
+    let stream = socket.connect(peer).await?;
+    SockRef::from(&stream).set_linger(None)?;
+    Ok(stream)
+}
+
 async fn connect_from(peer: SocketAddr, local: &Local) -> io::Result<TcpStream> {
-    let socket = if peer.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    let socket = new_socket(peer)?;
     if local.keepalive {
         socket.set_keepalive(true)?;
     }
-    let Some(from) = local.address else { return socket.connect(peer).await };
+    let Some(from) = local.address else { return connect_socket(socket, peer).await };
     if local.transparent {
         let raw = SockRef::from(&socket);
         let allowed =
@@ -70,7 +82,7 @@ async fn connect_from(peer: SocketAddr, local: &Local) -> io::Result<TcpStream> 
     socket
         .bind(from)
         .map_err(|error| io::Error::new(error.kind(), format!("bind({from}) failed: {error}")))?;
-    socket.connect(peer).await
+    connect_socket(socket, peer).await
 }
 
 /// Why an address of somebody else's is not ours to use.

@@ -182,6 +182,8 @@ pub struct Request {
     pub own_head: Option<Box<Headers>>,
     /// The upstream servers asked.
     pub tries: Tries,
+    /// Whether a connection to an upstream was looked for, or a subrequest made, whatever came of it.
+    pub has_asked: Cell<bool>,
     /// Whether `$secure_link` is being made, out of what may name it.
     pub is_checking_link: Cell<bool>,
     /// The trace that it belongs to, made when it is first asked for.
@@ -245,6 +247,7 @@ impl Request {
             body_file: None,
             own_head: None,
             tries: Tries::default(),
+            has_asked: Cell::new(false),
             is_checking_link: Cell::new(false),
             trace: OnceCell::new(),
             id: OnceCell::new(),
@@ -297,6 +300,7 @@ impl Request {
         self.body_file = None;
         self.own_head = None;
         self.tries.clear();
+        self.has_asked.set(false);
         self.trace.take();
         self.id.take();
     }

@@ -101,6 +101,11 @@ async fn carry_out(request: &mut Request, client: &mut Client, content: Content)
     }
 }
 
+/// The client has left before anything was done.
+pub fn gone(request: &mut Request, client: &mut Client) {
+    _ = failed(request, client, ClientFailure::Gone);
+}
+
 /// A client failure: the status to answer, where something can still be said.
 fn failed(request: &mut Request, client: &mut Client, failure: ClientFailure) -> Option<u16> {
     request.keep_alive = false;

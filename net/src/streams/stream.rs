@@ -123,10 +123,11 @@ impl Http2Stream {
         state.incoming.has_ended() && state.incoming.unread() == 0 && !state.incoming.is_spoiled()
     }
 
-    /// Whether more of its body is to come, and all that came was read.
-    pub fn waits_for_body(&self) -> bool {
+    /// Whether its client is waited for: for more of its body where all that came was read, or for a window.
+    pub fn waits_for_client(&self) -> bool {
         let state = self.state.borrow();
-        !state.is_over() && !state.incoming.has_ended() && state.incoming.unread() == 0
+        let waits_for_body = !state.incoming.has_ended() && state.incoming.unread() == 0;
+        !state.is_over() && (waits_for_body || state.window.available() == 0 || self.carrier.is_spent())
     }
 
     /// Whether its client has done with it: gave it up, or has said and been told all (RFC 9113 §5.1).

@@ -10,6 +10,7 @@
 //! how it is answered; `patience` and `departure`, the bounds and the end.
 
 mod patience;
+mod turn;
 mod departure;
 mod ended;
 mod early;
@@ -21,7 +22,7 @@ mod frames;
 use super::accepted::Accepted;
 use super::lingering;
 use super::opening::Opened;
-use crate::worker::{Awaits, ConnectionSlot, Stage};
+use crate::worker::{Awaits, ConnectionSlot, Stage, idle_since};
 use departure::Departure;
 use early::EarlyPriorities;
 use ended::Ended;
@@ -48,6 +49,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
+use turn::FrameTurn;
 
 /// The longest that a client which takes nothing keeps a connection that is over.
 const LAST_WORDS: Duration = Duration::from_millis(500);
@@ -77,8 +79,8 @@ struct Http2Connection {
     decoder: HpackDecoder,
     /// A header block of which more is to come.
     block: Option<Box<HeaderBlock>>,
-    /// Since when the client alone is waited for: for the rest of a request while nothing else is under way, or for the bodies of all that is,
-    /// less what comes of these is worth ([`idle_since`](crate::worker::idle_since)).
+    /// Since when the client alone is waited for: for the rest of a request while nothing else is under way, or for the bodies of all that is
+    /// or to take more of it, less what moves meanwhile is worth ([`idle_since`]).
     client_due_since: Option<Instant>,
     /// Streams that are open, in order.
     streams: Vec<Rc<streams::Http2Stream>>,
@@ -90,6 +92,7 @@ struct Http2Connection {
     ended: Ended,
     early: EarlyPriorities,
     patience: Patience,
+    turn: FrameTurn,
     departure: Departure,
     /// What the client was told that it may do.
     granted: Granted,
@@ -172,6 +175,7 @@ impl Http2Connection {
             ended: Ended::default(),
             early: EarlyPriorities::default(),
             patience: Patience::new(now),
+            turn: FrameTurn::begin(now),
             departure: Departure::Staying,
             granted,
         }
@@ -207,7 +211,8 @@ impl Http2Connection {
         })
         .await;
         drop(closing);
-        left.into_iter().for_each(|served| self.settle(served));
+        // What it owes is of no use any more.
+        left.into_iter().for_each(|served| _ = self.settle(served));
     }
 
     /// Says what we are (RFC 9113 §3.4), and how much may come on the whole connection.
@@ -226,11 +231,11 @@ impl Http2Connection {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Fate> {
         self.sent_now = 0;
+        self.turn = FrameTurn::begin(clock::now());
         for _ in 0..ROUNDS {
-            if let Err(end) = self.take_frames() {
+            if let Err(end) = self.take_frames().and_then(|()| self.go_on(cx)) {
                 return Poll::Ready(end);
             }
-            self.go_on(cx);
             self.patience.earn_pieces(self.carrier.take_pieces());
             let is_clogged = self.is_clogged();
             let is_out = match self.poll_write(cx) {
@@ -245,6 +250,9 @@ impl Http2Connection {
             self.is_out = is_out;
             if self.is_over() && is_out {
                 return Poll::Ready(Fate::Over);
+            }
+            if self.turn.is_over() {
+                break;
             }
             if is_clogged && is_out {
                 // There is room again for what frames make us say that have come already.
@@ -267,14 +275,14 @@ impl Http2Connection {
     }
 
     /// Lets the streams go on that can, as far as there is room for what they write.
-    fn go_on(&mut self, cx: &mut Context<'_>) {
+    fn go_on(&mut self, cx: &mut Context<'_>) -> Result<(), Fate> {
         self.unheard = None;
         loop {
             while let Poll::Ready(Some(served)) = self.serving.poll_next_unpin(cx) {
-                self.settle(served);
+                self.settle(served)?;
             }
             if !self.carrier.grant() {
-                return;
+                return Ok(());
             }
         }
     }
@@ -296,6 +304,8 @@ impl Http2Connection {
                 Poll::Ready(Ok(count)) => {
                     self.written += count;
                     self.carrier.wrote(count);
+                    self.client_due_since =
+                        self.client_due_since.map(|since| idle_since(since, count, clock::now()));
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending => return Poll::Pending,
@@ -339,11 +349,12 @@ impl Http2Connection {
             false => Some(Gauge::ConnectionsWriting),
             true => is_reading.then_some(Gauge::ConnectionsReading),
         });
-        let waits_for_bodies = has_streams && self.streams.iter().all(|stream| stream.waits_for_body());
-        let is_due = is_reading || waits_for_bodies;
+        let waits_for_client =
+            has_streams && (!self.is_out || self.streams.iter().all(|stream| stream.waits_for_client()));
+        let is_due = is_reading || waits_for_client;
         self.client_due_since = is_due.then(|| self.client_due_since.unwrap_or_else(clock::now));
         self.place.wait(self.awaits(is_idle), cx.waker());
-        if !is_idle && !waits_for_bodies {
+        if !is_idle && !waits_for_client {
             // It is told of a stop, and has no place to give.
             self.place.set_busy();
         }

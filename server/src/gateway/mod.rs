@@ -188,6 +188,7 @@ async fn pass_on(
     filling: Filling,
     stale: &mut Option<Rc<Hit>>,
 ) -> Proxied {
+    request.has_asked.set(true);
     let generation = request.generation.clone();
     let location = generation.http().location(request.location);
     // Borrowed from the configuration: counting references on it would bounce a cache line between workers.

@@ -25,6 +25,7 @@ impl Request {
     /// these are about what the client wants. As in nginx, `$request_uri`, `$request_id` and the fields are the client's, the variables
     /// that the configuration sets are one for both, and what the limits have counted is not counted again.
     pub fn subrequest(&self, path: &[u8], wanted: SubrequestPart) -> Box<Request> {
+        self.has_asked.set(true);
         let (worker, generation) = (self.worker.clone(), self.generation.clone());
         let mut sub = Box::new(Request::new(worker, generation, self.connection.clone(), clock::now()));
         sub.bytes = self.bytes.clone();

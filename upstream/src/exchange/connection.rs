@@ -303,6 +303,12 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        // An exchange that is given up leaves no TIME_WAIT behind: a client that gives up thousands would use up the ports.
+        if let Over::Socket(stream) = &self.over
+            && !self.body.is_ended()
+        {
+            stream.reset_on_close();
+        }
         let buffer = std::mem::take(&mut self.buffer);
         if buffer.capacity() > 0 {
             buffers::give(buffer);

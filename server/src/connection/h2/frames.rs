@@ -53,7 +53,7 @@ impl Http2Connection {
         if let Preamble::Preface(seen) = self.preamble {
             *at = self.take_preface(input, seen)?;
         }
-        while !self.is_clogged() {
+        while !self.is_clogged() && self.turn.goes_on() {
             match read::read(&input[*at..], DEFAULT_MAX_FRAME_SIZE) {
                 // A client has nothing to promise, so the rest need not be read.
                 Ok(None) => match FrameHead::peek(&input[*at..]) {
@@ -64,14 +64,14 @@ impl Http2Connection {
                 },
                 Ok(Some((frame, length))) => {
                     *at += length;
+                    self.turn.take(length);
                     self.take(frame)?;
                 }
                 Err(FrameError::Connection(code, what)) => return Err(Fate::Broken(code, what)),
                 Err(FrameError::Stream { stream, code, consumed, .. }) => {
                     *at += consumed;
                     self.check_block_is_over(None)?;
-                    self.break_stream(stream, code);
-                    self.charge(Work::Refused)?;
+                    self.break_stream(stream, code)?;
                 }
             }
         }
@@ -205,9 +205,8 @@ impl Http2Connection {
             BadBody::Ended => self.break_stream(stream, ErrorCode::StreamClosed),
             BadBody::Flow => self.break_stream(stream, ErrorCode::FlowControlError),
             // The request is told so before its stream ends.
-            BadBody::Length => {}
+            BadBody::Length => self.charge(Work::Refused),
         }
-        self.charge(Work::Refused)
     }
 
     fn widen(&mut self, stream: u32, increment: u32) -> Result<(), Fate> {
@@ -215,8 +214,7 @@ impl Http2Connection {
             self.carrier.widen(increment).map_err(overfull)?;
         } else if let Some(open) = self.stream(stream) {
             if open.widen(increment) == Err(BadWindow) {
-                self.break_stream(stream, ErrorCode::FlowControlError);
-                return self.charge(Work::Refused);
+                return self.break_stream(stream, ErrorCode::FlowControlError);
             }
         } else {
             self.check_is_no_idle(stream)?;
@@ -273,12 +271,17 @@ impl Http2Connection {
         Some(&self.streams[at])
     }
 
-    /// Ends a stream for what its client did, also for whoever answers on it.
-    fn break_stream(&mut self, id: u32, code: ErrorCode) {
+    /// Ends a stream for what its client did, also for whoever answers on it. It may have asked an
+    /// upstream, and gave it up as by a reset (CVE-2025-8671).
+    fn break_stream(&mut self, id: u32, code: ErrorCode) -> Result<(), Fate> {
         match self.stream(id) {
-            Some(stream) => stream.reset(code),
+            Some(stream) => {
+                stream.reset(code);
+                self.charge(Work::Abandoned)?;
+            }
             None => self.reset(id, code),
         }
+        self.charge(Work::Refused)
     }
 
     /// Ends a stream that nobody answers on.

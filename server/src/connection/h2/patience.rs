@@ -1,16 +1,19 @@
 //! How much work a client may make that brings it nothing: resets, pings, settings and frames that carry nothing.
 //!
-//! A connection has an account. Such work is taken off it, answers and time put something on it, and who has overdrawn it is told to be calm
-//! (RFC 9113 §10.5, ENHANCE_YOUR_CALM). Nobody else's connection is touched. Before: `frames`, which charges.
+//! A connection has two purses. Such work is taken out of the first, into which time and responses put something; what it made an upstream
+//! do in vain is taken out of the second as well, which no hit fills. A client that overdraws one is told to be calm
+//! (RFC 9113 §10.5, ENHANCE_YOUR_CALM). Other connections are not touched. Before: `frames`, which charges.
 
 use std::time::Instant;
 
-/// What an account holds at the most, and a new one has.
+/// What a purse holds at the most, and a new one has.
 const MOST: u32 = 100_000;
-/// What each second puts on it.
+/// What each second puts into either.
 const A_SECOND: u32 = 10_000;
-/// What each answer puts on it.
-const AN_ANSWER: u32 = 1_000;
+/// What each response puts into the first.
+const A_RESPONSE: u32 = 1_000;
+/// What each response puts into the second for which an upstream was asked: it pays for one reset.
+const AN_UPSTREAM_RESPONSE: u32 = 500;
 
 /// What each piece of an answer puts on it that went out as it came, as the messages of a stream do: its client may say PING for each, as some do
 /// to measure the way, and something small of its own.
@@ -21,6 +24,9 @@ const A_PIECE: u32 = 110;
 pub(super) enum Work {
     /// A request that its client gives up, whatever was done for it: 200 at once, 20 a second (CVE-2023-44487).
     Reset,
+    /// One that was given up, by a reset or a broken rule, once an upstream was asked for it: 200 at once, 20 a second, and one for each
+    /// response of an upstream.
+    Abandoned,
     /// A request that is not taken on: 200 at once.
     Refused,
     /// A header block of so many octets that is too large or no request: each octet of it may stand for a line (CVE-2016-6581).
@@ -37,7 +43,7 @@ pub(super) enum Work {
 impl Work {
     fn cost(self) -> u32 {
         match self {
-            Work::Reset | Work::Refused => 500,
+            Work::Reset | Work::Abandoned | Work::Refused => 500,
             Work::Block(octets) => 500 + octets.min(MOST as usize) as u32 / 8,
             Work::Control | Work::Empty => 100,
             Work::Tiny => 5,
@@ -48,43 +54,65 @@ impl Work {
 /// Pieces of bodies and windows below this are [`Work::Tiny`].
 pub(super) const TINY: u32 = 32;
 
-/// A connection's account.
+/// A connection's purses.
 #[derive(Debug)]
 pub(super) struct Patience {
+    own: Purse,
+    upstream: Purse,
+}
+
+#[derive(Debug)]
+struct Purse {
     left: u32,
     seen: Instant,
 }
 
-/// The account is overdrawn.
+/// A purse is overdrawn.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Overdrawn;
 
 impl Patience {
     /// That of a new connection.
     pub(super) fn new(now: Instant) -> Patience {
-        Patience { left: MOST, seen: now }
+        let purse = || Purse { left: MOST, seen: now };
+        Patience { own: purse(), upstream: purse() }
     }
 
-    /// Takes work off it.
+    /// Takes work out of the purse that it is for.
     pub(super) fn charge(&mut self, work: Work, now: Instant) -> Result<(), Overdrawn> {
-        let cost = work.cost();
+        let purse = if work == Work::Abandoned { &mut self.upstream } else { &mut self.own };
+        purse.take(work.cost(), now)
+    }
+
+    /// So many pieces of answers went out, none of which the client's window cut.
+    pub(super) fn earn_pieces(&mut self, pieces: u32) {
+        self.own.put(pieces.saturating_mul(A_PIECE));
+    }
+
+    /// A request was answered whole.
+    pub(super) fn earn(&mut self) {
+        self.own.put(A_RESPONSE);
+    }
+
+    /// That response was one for which an upstream was asked.
+    pub(super) fn earn_upstream(&mut self) {
+        self.upstream.put(AN_UPSTREAM_RESPONSE);
+    }
+}
+
+impl Purse {
+    fn take(&mut self, cost: u32, now: Instant) -> Result<(), Overdrawn> {
         if self.left < cost {
             let passed = now.saturating_duration_since(self.seen).as_millis().min(u128::from(MOST)) as u32;
             self.seen = now;
-            self.left = (self.left + passed * (A_SECOND / 1000)).min(MOST);
+            self.put(passed * (A_SECOND / 1000));
         }
         self.left = self.left.checked_sub(cost).ok_or(Overdrawn)?;
         Ok(())
     }
 
-    /// So many pieces of answers went out, none of which the client's window cut.
-    pub(super) fn earn_pieces(&mut self, pieces: u32) {
-        self.left = self.left.saturating_add(pieces.saturating_mul(A_PIECE)).min(MOST);
-    }
-
-    /// A request was answered whole.
-    pub(super) fn earn(&mut self) {
-        self.left = (self.left + AN_ANSWER).min(MOST);
+    fn put(&mut self, amount: u32) {
+        self.left = self.left.saturating_add(amount).min(MOST);
     }
 }
 
@@ -116,5 +144,23 @@ mod tests {
             assert_eq!(patience.charge(Work::Reset, now), Ok(()));
             patience.earn();
         }
+    }
+    #[test]
+    fn hits_do_not_pay_for_what_upstreams_did_in_vain_and_responses_of_upstreams_do() {
+        let now = clock::now();
+        let mut patience = Patience::new(now);
+        for _ in 0..200 {
+            assert_eq!(patience.charge(Work::Abandoned, now), Ok(()));
+            patience.earn();
+        }
+        assert_eq!(patience.charge(Work::Abandoned, now), Err(Overdrawn));
+        assert_eq!(patience.charge(Work::Reset, now), Ok(()), "the other purse is full");
+        for _ in 0..1_000 {
+            patience.earn_upstream();
+            assert_eq!(patience.charge(Work::Abandoned, now), Ok(()));
+        }
+        let later = now + Duration::from_millis(50);
+        assert_eq!(patience.charge(Work::Abandoned, later), Ok(()));
+        assert_eq!(patience.charge(Work::Abandoned, later), Err(Overdrawn));
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Before: `heads`, which made it; next: `phase`, which decides; `serve`, which carries out.
 
-use super::Http2Connection;
 use super::heads::{Come, Place};
+use super::patience::Work;
+use super::{Fate, Http2Connection};
 use crate::admission;
 use crate::client::{Client, Ending};
 use crate::connection::counted::Processing;
@@ -159,17 +160,26 @@ impl Http2Connection {
         let stream =
             Http2Stream::new(id, self.carrier.clone(), Beginning { preread, announced, has_ended, priority });
         self.streams.push(stream.clone());
+        self.turn.open();
         self.client_due_since = None;
         stream
     }
 
     /// A request is over.
-    pub(super) fn settle(&mut self, served: Served) {
+    ///
+    /// # Errors
+    /// Its client has given up too many for which an upstream was asked.
+    pub(super) fn settle(&mut self, served: Served) -> Result<(), Fate> {
         let Served { request, stream, is_whole, refusal } = served;
+        let has_asked = request.has_asked.get();
         // Being told that a request is none is nothing to be thanked for.
         if is_whole && refusal.is_none() {
             self.patience.earn();
+            if has_asked {
+                self.patience.earn_upstream();
+            }
         }
+        let charged = if stream.is_left() && has_asked { self.charge(Work::Abandoned) } else { Ok(()) };
         match refusal.and_then(|refusal| refusal.flaw) {
             Some(code) => stream.reset(code),
             None if stream.is_spoiled() => stream.reset(ErrorCode::ProtocolError),
@@ -190,6 +200,7 @@ impl Http2Connection {
         let now = clock::now();
         loop_lag::tell(&self.accepted.worker.metrics, now);
         self.accepted.record(request, now);
+        charged
     }
 }
 
@@ -204,6 +215,11 @@ async fn answered(
     let _processing = Processing::of(request.worker.metrics.clone(), counting::zones(&request));
     let mut client = Client::on_stream(stream.clone(), subrequest::answer);
     let mut step = step;
+    if stream.is_left() && !passes_regardless(&request) {
+        // Its client gave it up in the same breath: nothing is asked for it.
+        serve::gone(&mut request, &mut client);
+        return served(request, stream, &mut client, refusal).await;
+    }
     if let Step::Content(Content::Pass(None)) = step {
         let begun = poll_fn(|cx| Poll::Ready(gateway::begin(cx, &mut request, &mut client))).await;
         if let Some(mut begun) = begun {
@@ -215,6 +231,11 @@ async fn answered(
     }
     Box::pin(serve::finish(&mut request, &mut client, step, out)).await;
     served(request, stream, &mut client, refusal).await
+}
+
+/// Whether an upstream is asked whatever the client does meanwhile (`proxy_ignore_client_abort`).
+fn passes_regardless(request: &Request) -> bool {
+    request.location().settings.pass().is_some_and(|proxy| proxy.exchange.ignore_client_abort)
 }
 
 /// The answer is over. A client that is still sending is given time to see it before its stream is taken from it: some take what they

@@ -1,5 +1,6 @@
 //! Work that brings its client nothing: each kind has a bound, who is past it is told to be calm and is gone, and nobody else waits.
 
+use std::io::{Read, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,8 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
         server { listen 127.0.0.1:@PORT@; http2 on;
             location / { return 200 fine; }
             location /large { alias @DIR@/large; }
-            location /pass { proxy_pass http://@ORIGIN@; proxy_request_buffering off; } }
+            location /pass { proxy_pass http://@ORIGIN@; proxy_request_buffering off; }
+            location /regardless { proxy_pass http://@ORIGIN@; proxy_ignore_client_abort on; } }
     }";
 
 /// Connections of one kind at once.
@@ -407,4 +409,121 @@ fn honest_clients_near_the_bounds_are_not_cut() {
         messages.send(&frame(kind::PRIORITY_UPDATE, 0, 0, b"\0\0\0\x01u=1"));
     }
     assert_eq!(floods_counted(dashboard), 0, "{}", server.log());
+}
+
+/// How a request is given up for which an upstream was asked.
+const GIVEN_UP: &[(&str, fn(&mut Frames, u32))] = &[
+    ("a reset", |frames, stream| frames.give_up(stream)),
+    ("a window of 0 (CVE-2025-8671)", |frames, stream| {
+        frames.send(&frame(kind::WINDOW_UPDATE, 0, stream, &[0; 4]));
+    }),
+    ("a window past the largest (CVE-2025-8671)", |frames, stream| {
+        frames.send(&frame(kind::WINDOW_UPDATE, 0, stream, &[0x7f, 0xff, 0xff, 0xff]));
+    }),
+];
+
+#[test]
+fn hits_do_not_pay_for_what_upstreams_did_in_vain() {
+    if is_nginx() {
+        return;
+    }
+    let origin = millstream_tests::endless::Endless::start(b"");
+    let values = [("ORIGIN", origin.address()), ("DASHBOARD", ports::free().to_string())];
+    let server = Server::start(SITE, &values.each_ref().map(|(name, value)| (*name, value.as_str())));
+    for (name, give_up) in GIVEN_UP {
+        let mut frames = Frames::connect(server.port());
+        let mut given_up = 0;
+        while frames.goaways().is_empty() && !frames.is_closed() {
+            assert!(given_up < 1_000, "{name}: {given_up} were given up, and more may be");
+            let stream = frames.get("/pass");
+            if frames.try_send(&frame(kind::PING, 0, 0, &[0; 8])).is_err() {
+                break;
+            }
+            frames.read_for(Duration::from_millis(1));
+            give_up(&mut frames, stream);
+            given_up += 1;
+            for _ in 0..2 {
+                frames.get("/");
+            }
+            frames.read_for(Duration::from_millis(1));
+        }
+        let code = frames.closes_within(Duration::from_secs(5)).expect(name);
+        assert!(code.is_none_or(|code| CALM.contains(&code)), "{name}: {code:?}");
+        assert!(given_up >= 100, "{name}: {given_up} are few");
+    }
+}
+
+#[test]
+fn a_request_that_is_given_up_in_the_same_breath_asks_no_upstream() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"fine");
+    let values = [("ORIGIN", origin.address()), ("DASHBOARD", ports::free().to_string())];
+    let server = Server::start(SITE, &values.each_ref().map(|(name, value)| (*name, value.as_str())));
+    let mut frames = Frames::connect(server.port());
+    frames.round_trip();
+    let mut bytes = Vec::new();
+    for _ in 0..30 {
+        let stream = frames.take_number();
+        bytes.extend_from_slice(&headers(stream, &get("/pass")));
+        bytes.extend_from_slice(&reset(stream));
+    }
+    frames.send(&bytes);
+    frames.round_trip();
+    assert_eq!(frames.whole("/pass").status, 200);
+    assert_eq!((origin.count(), origin.connections()), (1, 1), "of those that were given up none got there");
+    let stream = frames.take_number();
+    frames.send(&[headers(stream, &get("/regardless")), reset(stream)].concat());
+    wait::until("what is asked for regardless of its client gets there", || origin.count() == 2);
+}
+
+#[test]
+fn what_is_abandoned_at_an_upstream_is_reset_and_what_has_ended_is_closed() {
+    if is_nginx() {
+        return;
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound").to_string();
+    let values = [("ORIGIN", address.as_str()), ("DASHBOARD", &ports::free().to_string())];
+    let server = Server::start(SITE, &values);
+    let accept = || {
+        let (mut stream, _) = listener.accept().expect("it is asked");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a socket");
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            assert_eq!(stream.read(&mut byte).expect("a head"), 1);
+            head.push(byte[0]);
+        }
+        stream
+    };
+    let end = |mut stream: std::net::TcpStream| stream.read(&mut [0; 64]).map_err(|error| error.kind());
+    let mut frames = Frames::connect(server.port());
+    for begin in
+        [&b""[..], b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbegun", b"HTTP/1.1 200 OK\r\n\r\nbegun"]
+    {
+        let stream = frames.get("/pass");
+        let mut upstream = accept();
+        upstream.write_all(begin).expect("taken");
+        frames.until("the head is there", |frames| begin.is_empty() || frames.so_far(stream).status == 200);
+        frames.give_up(stream);
+        assert_eq!(end(upstream), Err(std::io::ErrorKind::ConnectionReset), "over HTTP/2");
+        let mut client = server.client();
+        client.send("GET /pass HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+        let mut upstream = accept();
+        upstream.write_all(begin).expect("taken");
+        if !begin.is_empty() {
+            assert_eq!(client.head().expect("a head").status, 200);
+        }
+        drop(client);
+        assert_eq!(end(upstream), Err(std::io::ErrorKind::ConnectionReset), "over HTTP/1.1");
+    }
+    let stream = frames.get("/pass");
+    let mut upstream = accept();
+    upstream
+        .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nfine")
+        .expect("taken");
+    assert_eq!(frames.answer(stream).text(), "fine");
+    assert_eq!(end(upstream), Ok(0), "in order");
 }

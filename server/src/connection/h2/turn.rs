@@ -1,0 +1,84 @@
+//! How much of what has come a connection takes before others have their turn.
+//!
+//! A request that is answered at once costs its few microseconds, any other may cost a connection to an upstream: of these there is a number,
+//! of all a time. Before: `frames`, which asks before each frame.
+
+use millstream_net::clock;
+use std::time::{Duration, Instant};
+
+/// Requests that one turn begins to answer, those left out that are answered at once.
+const MOST_OPENED: u32 = 32;
+/// How long one turn takes frames.
+const LONGEST: Duration = Duration::from_millis(1);
+/// Work between two looks at the clock: a frame is one, and one more for each [`OCTETS`] of it.
+const WORK_AT_ONCE: usize = 16;
+const OCTETS: usize = 256;
+
+/// A turn of a connection.
+#[derive(Debug)]
+pub(super) struct FrameTurn {
+    end: Instant,
+    opened: u32,
+    work: usize,
+    is_over: bool,
+}
+
+impl FrameTurn {
+    /// One that begins now.
+    pub(super) fn begin(now: Instant) -> FrameTurn {
+        FrameTurn { end: now + LONGEST, opened: 0, work: 0, is_over: false }
+    }
+
+    /// Whether another frame is taken in this turn.
+    pub(super) fn goes_on(&mut self) -> bool {
+        self.is_over |= self.opened >= MOST_OPENED;
+        if self.work >= WORK_AT_ONCE {
+            self.work = 0;
+            self.is_over |= clock::now() >= self.end;
+        }
+        !self.is_over
+    }
+
+    /// A frame of so many octets was taken.
+    pub(super) fn take(&mut self, octets: usize) {
+        self.work += 1 + octets / OCTETS;
+    }
+
+    /// A request was begun to be answered.
+    pub(super) fn open(&mut self) {
+        self.opened += 1;
+    }
+
+    /// Whether frames were left for the next turn.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_ends_with_its_last_request_or_its_time() {
+        let mut turn = FrameTurn::begin(clock::now() + Duration::from_secs(60));
+        for _ in 0..MOST_OPENED {
+            assert!(turn.goes_on());
+            turn.open();
+        }
+        assert!(!turn.goes_on() && turn.is_over());
+        let took = |octets: usize| {
+            let mut late = FrameTurn::begin(clock::now() - LONGEST);
+            (0..100)
+                .take_while(|_| {
+                    let goes_on = late.goes_on();
+                    late.take(octets);
+                    goes_on
+                })
+                .count()
+        };
+        assert_eq!((took(0), took(16_000)), (WORK_AT_ONCE, 1));
+        let mut other = FrameTurn::begin(clock::now() + Duration::from_secs(60));
+        assert_eq!((0..1_000).take_while(|_| other.goes_on()).count(), 1_000, "hits are many");
+    }
+}
