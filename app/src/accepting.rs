@@ -11,6 +11,7 @@ use millstream_net::{Address, clock, cores};
 use millstream_server::connection;
 use millstream_server::worker::{ConnectionSlot, Worker};
 use millstream_telemetry::error_log::SystemError;
+use millstream_telemetry::metrics::Counter;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -159,18 +160,21 @@ fn begin(
 
 /// Says that connections wait, once in a while.
 fn warn_of_shortage(worker: &Worker) {
+    worker.metrics.add(Counter::ConnectionsWaited, 1);
     if !worker.may_complain(clock::now()) {
         return;
     }
     let generation = worker.generation();
     let (bound, wanted) =
         (generation.shared.bounds.clients, generation.shared.configuration.main.worker_connections);
-    let log = &generation.shared.main_log;
-    if bound < wanted as usize {
-        let what = format_args!("the limit of open files allows {bound} of {wanted} worker_connections");
-        log.write(Level::Warn, format_args!("{what}, closing the connections that wait longest"));
-    } else {
-        let what = format_args!("{wanted} worker_connections are not enough");
-        log.write(Level::Warn, format_args!("{what}, closing the connections that idle longest"));
-    }
+    let what = match bound < wanted as usize {
+        true => format!(
+            "the limit of open files allows {bound} of {wanted} worker_connections, closing the connections that wait longest"
+        ),
+        false => {
+            format!("{wanted} worker_connections are not enough, closing the connections that idle longest")
+        }
+    };
+    generation.shared.main_log.write(Level::Warn, format_args!("{what}"));
+    generation.shared.recorder.note_shortage(&what);
 }

@@ -297,6 +297,9 @@ pub struct ServeUrl {
     /// Worker threads: a number or auto
     #[arg(long, default_value = "auto", value_name = "N")]
     pub workers: String,
+    /// How many connections one worker holds at a time, those to the API included
+    #[arg(long, default_value = "4096", value_name = "N")]
+    pub connections: String,
     /// How large a request's body may be; 0 sets no bound
     #[arg(long, default_value = "128m", value_name = "SIZE")]
     pub max_body: String,

@@ -23,6 +23,8 @@ const OF_A_ZONE: u64 = 8;
 const MOST_FILES: u64 = 1024;
 /// So is a quarter of a worker's connections for upstreams, up to this.
 const MOST_UPSTREAMS: u64 = 256;
+/// A part of `worker_connections` is kept for clients: so much of it.
+const PART_KEPT_FOR_CLIENTS: u64 = 8;
 /// Files of all `open_file_cache`s get what they ask for up to this part of what is left.
 const PART_KEPT_OPEN: u64 = 8;
 
@@ -87,8 +89,13 @@ impl Needs {
         let connections = (left - MOST_FILES.min(left / 4)) / self.workers.max(1);
         let clients = connections - MOST_UPSTREAMS.min(connections / 4);
         let bound = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).max(1);
+        let upstreams = match clients < self.connections {
+            true => connections,
+            false => self.connections - self.connections.div_ceil(PART_KEPT_FOR_CLIENTS),
+        };
         Bounds {
             clients: bound(clients.min(self.connections)),
+            upstreams: bound(upstreams),
             descriptors: bound(connections),
             kept_files: usize::try_from(kept_open / caches.max(1)).unwrap_or(usize::MAX),
         }
@@ -155,6 +162,16 @@ mod tests {
             assert_eq!(needs.bounds(needs.wanted()).clients as u64, connections, "{needs:?}");
             assert_eq!(needs.misfit(needs.wanted()), None, "{needs:?}");
         }
+    }
+
+    #[test]
+    fn connections_to_upstreams_leave_places_for_clients_unless_descriptors_bound_them() {
+        for (connections, expected) in [(1, 1), (4, 3), (64, 56), (512, 448), (4096, 3584)] {
+            let needs = needs(2, connections);
+            assert_eq!(needs.bounds(needs.wanted()).upstreams, expected, "{connections}");
+        }
+        let few = needs(2, 1024).bounds(256);
+        assert!(few.clients < few.upstreams && few.upstreams == few.descriptors, "{few:?}");
     }
 
     #[test]

@@ -268,12 +268,13 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     _ = write!(
         out,
         "worker_processes {};\nerror_log stderr {told};\ndaemon off;\n\
-         events {{ worker_connections 4096; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n    max_ranges 16;\n{rights}{dashboard}{bounds}\n    \
+         events {{ worker_connections {}; }}\nhttp {{\n    access_log {log};\n    keepalive_timeout 65;\n    max_ranges 16;\n{rights}{dashboard}{bounds}\n    \
          gzip on;\n    gzip_vary on;\n    gzip_proxied any;\n    gzip_comp_level 2;\n    gzip_min_length 256;\n    \
          gzip_types text/plain text/css text/xml text/javascript application/json application/javascript \
          application/xml application/rss+xml image/svg+xml;\n\n    \
          proxy_cache_path memory keys_zone=serve:32m memory={};\n\n    upstream api {{\n",
         serve.workers,
+        serve.connections,
         serve.memory,
         // What becomes of a certificate is worth a line.
         told = if serve.domains.is_given() { "notice" } else { "warn" },

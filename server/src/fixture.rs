@@ -42,7 +42,7 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
     let shared = Shared {
         number: 1,
         loaded: 0,
-        bounds: Bounds { clients: 512, descriptors: 1024, kept_files: 100 },
+        bounds: Bounds { clients: 512, upstreams: 448, descriptors: 1024, kept_files: 100 },
         groups: groups.collect(),
         resolvers: Vec::new(),
         stores: Vec::new(),

@@ -33,6 +33,9 @@ pub type ChooseCertificate = Box<dyn Fn(Option<&str>) -> Option<Arc<ServerTls>> 
 pub struct Bounds {
     /// Connections that keep new clients waiting: `worker_connections`, or fewer where the limit of open files wants it.
     pub clients: usize,
+    /// So many connections leave no place for another one to an upstream; fewer than `clients`, so that requests which wait for slow upstreams leave
+    /// places for clients. Where the limit of open files is the lower bound, that bounds them instead.
+    pub upstreams: usize,
     /// Connections that keep requests waiting for one to an upstream; more than `clients`, so that whoever was let in can
     /// be served.
     pub descriptors: usize,

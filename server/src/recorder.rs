@@ -4,6 +4,7 @@
 //! size, a frame is one text for all viewers, and who takes it too slowly gets a later one. Before: `telemetry`'s `metrics`; next:
 //! `admin/live`, which sends it; `millstream`'s `app/src/recording.rs`, the thread.
 
+use millstream_net::clock;
 use millstream_telemetry::histogram::HistogramSnapshot;
 use millstream_telemetry::metrics::{CacheStatus, Counter, Gauge, LocationSnapshot, Registry, Snapshot};
 use serde_json::{Value, json};
@@ -126,6 +127,13 @@ impl Recorder {
     /// A seat for one who watches: the latest frame, whenever there is a later one. `None` where too many do.
     pub fn watch(&self) -> Option<Receiver<Arc<str>>> {
         (self.frames.receiver_count() < VIEWERS).then(|| self.frames.subscribe())
+    }
+
+    /// Keeps that something runs short, unless the last note already does.
+    pub fn note_shortage(&self, text: &str) {
+        if lock(&self.notes).back().is_none_or(|last| last.text != text) {
+            self.note(clock::wall().unix_milliseconds(), false, text);
+        }
     }
 
     /// Keeps what happened once, for those who look later.

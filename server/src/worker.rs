@@ -2,8 +2,9 @@
 //!
 //! Everything here is of one thread; nothing is locked. Connections register their waker once, so that a stop or a
 //! shortage of connections reaches idle ones by an event. In a shortage connections are asked to close in the order of
-//! [`Awaits`], and answers say `Connection: close`, so that a newcomer waits for one request at the most. Clients are let in up
-//! to one bound and upstreams connected to up to a higher one: whoever was let in can be served, if need be after others.
+//! [`Awaits`], and answers say `Connection: close`, so that a newcomer waits for one request at the most. Connections to upstreams are
+//! made up to a lower bound than clients are let in: what waits for slow upstreams keeps no client out. Where descriptors are short,
+//! it is a higher one: whoever was let in can be served, if need be after others.
 
 #[cfg(test)]
 mod tests;
@@ -80,7 +81,7 @@ pub struct ConnectionSlot {
     key: usize,
 }
 
-/// How often a newcomer without a place looks for connections that have become idle long enough.
+/// How often whoever has no place looks for connections that have become idle long enough.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 impl Worker {
@@ -166,13 +167,19 @@ impl Worker {
     }
 
     fn has_room(&self) -> bool {
+        let bounds = self.generation.borrow().shared.bounds;
         // One client at a time is always served, whatever the upstreams hold.
-        self.used() < self.generation.borrow().shared.bounds.clients || self.open_connections() == 0
+        self.connected() < bounds.clients && self.used() < bounds.descriptors || self.open_connections() == 0
     }
 
-    /// Connections open now, those to upstreams included, and what else has a descriptor for one.
+    /// Connections open now, those to upstreams included.
+    fn connected(&self) -> usize {
+        self.open_connections() + self.upstream_connections.get() as usize
+    }
+
+    /// The same, and what else has a descriptor for one.
     fn used(&self) -> usize {
-        self.open_connections() + self.upstream_connections.get() as usize + self.watches.get() as usize
+        self.connected() + self.watches.get() as usize
     }
 
     /// A place for a new connection. Waits while `worker_connections` are in use, after asking idle ones to close.
@@ -198,38 +205,58 @@ impl Worker {
         self.waiting.get() > 0
     }
 
-    /// A place for a connection to an upstream, counted for as long as the value lives; `None` where no descriptor is left
-    /// for it, or others wait already.
+    /// A place for a connection to an upstream, counted for as long as the value lives; `None` where places or descriptors are short, or
+    /// others wait already.
     pub fn try_upstream(self: &Rc<Self>) -> Option<UpstreamPlace> {
         if self.waiting_for_upstream.get() > 0 { None } else { self.upstream_place() }
     }
 
     fn upstream_place(self: &Rc<Self>) -> Option<UpstreamPlace> {
-        let bound = self.generation.borrow().shared.bounds.descriptors;
-        if self.used() >= bound && self.upstream_connections.get() > 0 {
+        if !self.has_upstream_room() {
             return None;
         }
         self.upstream_connections.set(self.upstream_connections.get() + 1);
         Some(UpstreamPlace { worker: self.clone() })
     }
 
-    /// The same, waiting in line for it until `deadline` has passed. Meanwhile connections to upstreams are not kept idle.
+    fn has_upstream_room(&self) -> bool {
+        let bounds = self.generation.borrow().shared.bounds;
+        // One at a time is always made.
+        self.upstream_connections.get() == 0
+            || self.used() < bounds.descriptors && self.connected() < bounds.upstreams
+    }
+
+    /// Whether it is descriptors that are short, and not places.
+    pub fn lacks_descriptors(&self) -> bool {
+        self.used() >= self.generation.borrow().shared.bounds.descriptors
+    }
+
+    /// The same, waiting in line for it until `deadline` has passed, or waiting is of no use. Meanwhile connections to upstreams are not
+    /// kept idle, and where places are short idle clients are asked to close.
     pub async fn upstream(self: &Rc<Self>, deadline: &mut Deadline) -> Option<UpstreamPlace> {
         let _waiting = Waiting::new(&self.waiting_for_upstream);
         self.clear_pools();
+        let (began, mut look_again) = (clock::now(), Deadline::new());
         loop {
             // Registered before looking, so that room which comes in between is not missed.
             let room = self.upstream_room.notified();
             if let Some(place) = self.upstream_place() {
                 return Some(place);
             }
-            with_deadline(deadline, room).await.ok()?;
+            let now = clock::now();
+            let end = deadline.at().unwrap_or(now);
+            if now >= end || !self.may_wait_for_upstream(now, now.saturating_duration_since(began)) {
+                return None;
+            }
+            look_again.set(end.min(now + LOOK_AGAIN));
+            // Either way the next round looks.
+            _ = with_deadline(&mut look_again, room).await;
         }
     }
 
     /// Somebody's place is free: requests that are being served come before newcomers.
     fn tell_of_room(&self) {
-        if self.waiting_for_upstream.get() > 0 {
+        if self.waiting_for_upstream.get() > 0 && self.has_upstream_room() {
             self.upstream_room.notify_one();
         } else {
             self.room.notify_one();

@@ -26,6 +26,8 @@ pub enum ExchangeError {
     ConnectTimeout,
     /// This process had no descriptor for a connection within that time.
     NoDescriptor,
+    /// This process had no place for a connection.
+    NoPlace,
     /// Nothing could be written for `proxy_send_timeout`.
     SendTimeout,
     /// Nothing came for `proxy_read_timeout`.
@@ -89,6 +91,7 @@ impl ExchangeError {
             | Self::Reset(_)
             | Self::UnexpectedUpgrade
             | Self::BadHandshake(_) => Condition::InvalidHeader,
+            Self::NoPlace => Condition::Status(503),
             Self::Connect(_)
             | Self::Handshake(_)
             | Self::Write(_)
@@ -101,12 +104,12 @@ impl ExchangeError {
 
     /// Whether it says nothing about the server that was asked: what a request asks for, and how long it waits, is its client's choice.
     pub fn is_not_its_fault(&self) -> bool {
-        matches!(self, Self::NoDescriptor | Self::CallTimeout | Self::Reset(_))
+        matches!(self, Self::NoDescriptor | Self::NoPlace | Self::CallTimeout | Self::Reset(_))
     }
 
-    /// Whether nobody is to be asked any more: the time is over.
+    /// Whether nobody is to be asked any more: the time is over, or there is no place for another connection either.
     pub fn is_final(&self) -> bool {
-        matches!(self, Self::CallTimeout)
+        matches!(self, Self::CallTimeout | Self::NoPlace)
     }
 
     /// Whether the server has certainly done nothing, so that any request may be made again (RFC 9113 §8.7).
@@ -124,6 +127,7 @@ impl ExchangeError {
             Self::Connect(error) => Self::Connect(copied(error)),
             Self::Handshake(error) => Self::Handshake(copied(error)),
             Self::NoDescriptor => Self::NoDescriptor,
+            Self::NoPlace => Self::NoPlace,
             // There are no others before a connection stands.
             _ => Self::ConnectTimeout,
         }
@@ -173,6 +177,7 @@ impl fmt::Display for ExchangeError {
                 )
             }
             Self::NoDescriptor => f.write_str("no descriptor was free (24: Too many open files)"),
+            Self::NoPlace => f.write_str("worker_connections are not enough"),
             Self::ConnectTimeout | Self::SendTimeout | Self::ReadTimeout => {
                 f.write_str("upstream timed out (110: Connection timed out)")
             }

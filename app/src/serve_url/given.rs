@@ -21,9 +21,10 @@ impl fmt::Display for Given<'_> {
 
 /// All of them, but for the URLs and --access-log, which are looked at as they are read.
 pub(super) fn options(serve: &ServeUrl) -> Vec<Given<'_>> {
-    let always: [(&str, &String, &[&str]); 11] = [
+    let always: [(&str, &String, &[&str]); 12] = [
         ("--listen", &serve.listen, &["listen"]),
         ("--workers", &serve.workers, &["worker_processes"]),
+        ("--connections", &serve.connections, &["events", "worker_connections"]),
         ("--memory", &serve.memory, &["proxy_cache_path"]),
         ("--max-body", &serve.max_body, &["client_max_body_size"]),
         ("--max-head", &serve.max_head, &["large_client_header_buffers", "proxy_buffer_size"]),

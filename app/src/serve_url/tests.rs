@@ -22,6 +22,7 @@ fn serve(urls: &[&str]) -> ServeUrl {
         memory: "256m".into(),
         workers: "auto".into(),
         max_body: "128m".into(),
+        connections: "4096".into(),
         max_head: "64k".into(),
         connect_timeout: "5s".into(),
         read_timeout: "60s".into(),

@@ -101,6 +101,8 @@ pub struct Client {
     hangup: Option<(Hangup, Watch)>,
     cut: bool,
     is_at_work: bool,
+    /// Whether it was last seen to take nothing of the answer.
+    is_stalled: bool,
 }
 
 impl Client {
@@ -130,6 +132,7 @@ impl Client {
             hangup: None,
             cut: false,
             is_at_work: false,
+            is_stalled: false,
         }
     }
 
@@ -252,6 +255,42 @@ impl Client {
 
     /// Ready when everything framed so far is written.
     pub fn poll_flush(
+        &mut self,
+        cx: &mut Context<'_>,
+        request: &mut Request,
+    ) -> Poll<Result<(), ClientFailure>> {
+        let step = self.poll_flush_all(cx, request);
+        self.unless_shed(cx, step)
+    }
+
+    /// What writing came to. A client that takes nothing gives its place to others when places are short; it has been too slow.
+    fn unless_shed(
+        &mut self,
+        cx: &Context<'_>,
+        step: Poll<Result<(), ClientFailure>>,
+    ) -> Poll<Result<(), ClientFailure>> {
+        // The deadline runs only while the client takes nothing.
+        let until = self.deadline.at().filter(|_| step.is_pending());
+        let since =
+            until.zip(self.answer.as_ref()).and_then(|(at, answer)| at.checked_sub(answer.send_timeout()));
+        match since {
+            Some(since) => {
+                self.is_stalled = true;
+                self.end.wait(Awaits::Body(since), cx.waker());
+                if self.end.is_shed() {
+                    return Poll::Ready(Err(ClientFailure::Timeout));
+                }
+            }
+            None if self.is_stalled => {
+                self.is_stalled = false;
+                self.end.set_busy();
+            }
+            None => {}
+        }
+        step
+    }
+
+    fn poll_flush_all(
         &mut self,
         cx: &mut Context<'_>,
         request: &mut Request,

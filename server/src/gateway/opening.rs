@@ -6,6 +6,7 @@ use millstream_conf::model::Level;
 use millstream_net::clock;
 use millstream_net::limits::is_out_of_descriptors;
 use millstream_net::timer::Deadline;
+use millstream_telemetry::metrics::Counter;
 use millstream_upstream::{Connection, ExchangeError, Peer};
 use std::rc::Rc;
 use std::time::Duration;
@@ -25,9 +26,15 @@ pub(super) async fn open(
         let place = match worker.try_upstream() {
             Some(place) => place,
             None => {
-                complain_of_shortage(worker);
+                let lacks_descriptors = worker.lacks_descriptors();
+                if lacks_descriptors {
+                    complain_of_shortage(worker);
+                }
                 whole.set(whole.at().unwrap_or_else(|| clock::now() + timeout));
-                worker.upstream(&mut whole).await.ok_or(ExchangeError::NoDescriptor)?
+                match worker.upstream(&mut whole).await {
+                    Some(place) => place,
+                    None => return Err(refused(worker, lacks_descriptors)),
+                }
             }
         };
         match destination.connect(peer, timeout).await {
@@ -50,6 +57,24 @@ pub(super) async fn open(
             Err(error) => return Err(error),
         }
     }
+}
+
+/// There is no place for the connection.
+fn refused(worker: &Worker, lacks_descriptors: bool) -> ExchangeError {
+    worker.metrics.add(Counter::UpstreamConnectionsRefused, 1);
+    if lacks_descriptors {
+        return ExchangeError::NoDescriptor;
+    }
+    if worker.may_complain(clock::now()) {
+        let generation = worker.generation();
+        let wanted = generation.shared.configuration.main.worker_connections;
+        let what = format!(
+            "{wanted} worker_connections are not enough for connections to upstreams, requests get 503"
+        );
+        generation.shared.main_log.write(Level::Warn, format_args!("{what}"));
+        generation.shared.recorder.note_shortage(&what);
+    }
+    ExchangeError::NoPlace
 }
 
 fn complain_of_shortage(worker: &Worker) {

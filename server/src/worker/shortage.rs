@@ -3,6 +3,7 @@
 //! Nobody is closed here: a connection that is asked hears it by its waker, and ends when it may.
 
 use super::Worker;
+use millstream_telemetry::metrics::Counter;
 use std::time::{Duration, Instant};
 
 /// A connection that became idle this recently is not closed to make room: a request may be on its way already.
@@ -17,6 +18,10 @@ const BODY_GRACE: Duration = Duration::from_secs(2);
 const PER_BYTE: Duration = Duration::from_millis(1);
 /// What bytes may be worth in advance. Without it whoever sent a lot at once would be behind whoever was seen a moment later.
 const MOST_IN_ADVANCE: Duration = Duration::from_secs(1);
+/// How long a request waits for a place for its connection to an upstream while idle clients are asked to close.
+const UPSTREAM_WAIT: Duration = Duration::from_secs(2);
+/// How long it waits for a descriptor while newcomers wait for places.
+const DESCRIPTOR_WAIT: Duration = Duration::from_secs(5);
 /// Between two lines about a shortage of connections or descriptors.
 const COMPLAINT_PAUSE: Duration = Duration::from_secs(10);
 /// Connections closed at a time to make room for new ones.
@@ -32,7 +37,7 @@ pub enum Awaits {
     Request(Instant),
     /// The rest of a head, or of a handshake.
     Head(Instant),
-    /// The rest of a body.
+    /// The rest of a body, or that the client takes more of the response.
     Body(Instant),
 }
 
@@ -69,6 +74,33 @@ impl Worker {
         due
     }
 
+    /// Whether a request that has waited so long for a place for its connection to an upstream goes on waiting: some client is idle and
+    /// will close, or descriptors are short and no newcomer waits for them too. What upstreams hold is given back at their pace.
+    pub(super) fn may_wait_for_upstream(&self, now: Instant, waited: Duration) -> bool {
+        match self.lacks_descriptors() {
+            true => !self.is_short() || waited < DESCRIPTOR_WAIT,
+            false => self.spare_idle(now) && waited < UPSTREAM_WAIT,
+        }
+    }
+
+    /// Asks as many clients that send no body to close as requests wait for a place for their connections to upstreams. Whether there are
+    /// any, were they asked before or seen a moment ago.
+    fn spare_idle(&self, now: Instant) -> bool {
+        let is_idle = |awaits: Awaits| !matches!(awaits, Awaits::Body(_));
+        let (mut asked, mut found, mut is_any) = (0, Vec::new(), false);
+        for (key, entry) in self.connections.borrow().iter() {
+            let Some(awaits) = entry.awaits.filter(|awaits| is_idle(*awaits)) else { continue };
+            is_any = true;
+            if entry.is_shed {
+                asked += 1;
+            } else if awaits.may_close(now) {
+                found.push((awaits, key));
+            }
+        }
+        self.shed(found, self.waiting_for_upstream.get().min(SHED_AT_ONCE).saturating_sub(asked));
+        is_any
+    }
+
     /// Asks connections to close, for want of places or of descriptors, in the order of [`Awaits`]. Bodies only where nothing
     /// else can be spared, and no more of them than newcomers wait.
     pub fn make_room(&self, now: Instant) {
@@ -90,10 +122,18 @@ impl Worker {
         } else {
             found.retain(|(awaits, _)| !matches!(awaits, Awaits::Body(_)));
         }
+        self.shed(found, most);
+    }
+
+    /// Asks so many of these at the most, in their order.
+    fn shed(&self, mut found: Vec<(Awaits, usize)>, most: usize) {
         if found.len() > most {
-            found.select_nth_unstable(most - 1);
+            if most > 0 {
+                found.select_nth_unstable(most - 1);
+            }
             found.truncate(most);
         }
+        self.metrics.add(Counter::ConnectionsShed, found.len() as u64);
         let mut connections = self.connections.borrow_mut();
         for (_, key) in found {
             let entry = &mut connections[key];

@@ -64,3 +64,21 @@ fn a_second_descriptor_of_a_connection_counts_as_one() {
     drop(watches);
     assert!(worker.try_admit().is_some());
 }
+
+#[test]
+fn connections_to_upstreams_leave_places_for_clients() {
+    let worker = fixture::worker("server { listen 80; }");
+    let clients: Vec<ConnectionSlot> = std::iter::from_fn(|| worker.try_admit()).take(100).collect();
+    let upstreams: Vec<UpstreamPlace> = std::iter::from_fn(|| worker.try_upstream()).take(10_000).collect();
+    assert_eq!(clients.len() + upstreams.len(), worker.generation().shared.bounds.upstreams);
+    assert!(!worker.lacks_descriptors());
+    let others: Vec<ConnectionSlot> = std::iter::from_fn(|| worker.try_admit()).take(10_000).collect();
+    assert_eq!(others.len(), 64, "the last eighth");
+    assert!(!worker.may_wait_for_upstream(clock::now(), Duration::ZERO), "none of them idles");
+    others[0].wait(Awaits::Request(clock::now() - SECOND), Waker::noop());
+    assert!(!others[0].is_shed());
+    assert!(worker.may_wait_for_upstream(clock::now(), Duration::ZERO), "one idles");
+    assert!(!worker.may_wait_for_upstream(clock::now(), SECOND * 2), "not for ever");
+    drop((clients, upstreams));
+    assert!(worker.try_upstream().is_some());
+}

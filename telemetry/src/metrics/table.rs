@@ -42,6 +42,8 @@ table! {
     /// What only ever grows.
     Counter {
         ConnectionsAccepted: "millstream_client_connections_accepted_total", "", "Client connections accepted.";
+        ConnectionsWaited: "millstream_client_connections_waited_total", "", "Client connections that waited for a place because all `worker_connections` were in use.";
+        ConnectionsShed: "millstream_client_connections_shed_total", "", "Client connections asked to close to make room for others.";
         TlsHandshakes: "millstream_client_tls_handshakes_total", "session=\"new\"", "TLS handshakes of clients, by whether a session was resumed.";
         TlsHandshakesReused: "millstream_client_tls_handshakes_total", "session=\"reused\"", "TLS handshakes of clients that resumed a session.";
         TlsHandshakesFailed: "millstream_client_tls_handshakes_failed_total", "", "TLS handshakes of clients that came to nothing, by an error, by time or by the client's leaving.";
@@ -51,6 +53,7 @@ table! {
         Http2ConnectionErrors: "millstream_client_http2_connection_errors_total", "reason=\"broken\"", "HTTP/2 connections ended because their clients broke its rules, or made too much work that brings nothing.";
         Http2Floods: "millstream_client_http2_connection_errors_total", "reason=\"flood\"", "HTTP/2 connections ended for work that brings nothing.";
         Requests: "millstream_requests_total", "", "Client requests whose head was read.";
+        CompressionsRefused: "millstream_compressions_refused_total", "", "Responses sent as they were because encoders already held all the memory that they may have.";
         CacheKeysTooLong: "millstream_cache_keys_too_long_total", "", "Requests past the cache because their key is longer than 8 KiB.";
         PurgesKey: "millstream_cache_purges_total", "by=\"key\"", "Purges carried out, by what they named.";
         PurgesPrefix: "millstream_cache_purges_total", "by=\"prefix\"", "Purges of all keys that begin alike.";
@@ -61,6 +64,7 @@ table! {
         UpstreamRequests: "millstream_upstream_requests_total", "", "Requests sent to upstream servers, retries included.";
         UpstreamConnections: "millstream_upstream_connections_total", "kind=\"new\"", "Upstream connections taken for a request, by whether they were new.";
         UpstreamConnectionsReused: "millstream_upstream_connections_total", "kind=\"reused\"", "Requests sent on a kept-alive upstream connection.";
+        UpstreamConnectionsRefused: "millstream_upstream_connections_refused_total", "", "Requests answered with 503 because no place was left for a connection to an upstream.";
         UpstreamErrors: "millstream_upstream_failures_total", "reason=\"error\"", "Failed exchanges with upstream servers, by reason.";
         UpstreamTimeouts: "millstream_upstream_failures_total", "reason=\"timeout\"", "Exchanges that ran into one of the proxy timeouts.";
         UpstreamInvalidHeaders: "millstream_upstream_failures_total", "reason=\"invalid_header\"", "Answers whose head or framing was not HTTP.";

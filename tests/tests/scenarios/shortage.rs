@@ -1,13 +1,17 @@
 //! When descriptors or connections run short: clients wait for a moment, and nobody gets an error for it.
 
-use millstream_tests::client::Client;
+use millstream_tests::client::{self, Client};
+use millstream_tests::endless::Endless;
+use millstream_tests::frames::Frames;
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::allow_open_files;
 use millstream_tests::server::{Server, is_nginx};
-use millstream_tests::wait;
+use millstream_tests::{ports, wait};
+use millstream_wire::h2::settings;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const CLIENTS: usize = 160;
 
@@ -179,4 +183,118 @@ fn handshakes_that_never_come_make_room_as_slow_heads_do() {
     // Plain text on a TLS port is answered with 400 as soon as there is a place.
     assert_eq!(server.get("/").status, 400);
     drop(slow);
+}
+
+/// Nothing but the shortage ends what is held here.
+const HELD: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log;
+    events { worker_connections 64; }
+    http {
+        access_log off; dashboard 127.0.0.1:@DASHBOARD@;
+        proxy_read_timeout 600s; send_timeout 600s; keepalive_timeout 600s; http2_max_concurrent_streams 512;
+        server {
+            listen 127.0.0.1:@PORT@; http2 on;
+            location / { return 200 \"here\n\"; }
+            location /slow { proxy_pass http://@ORIGIN@; }
+            location /fastcgi { fastcgi_pass @ORIGIN@; fastcgi_read_timeout 600s; }
+            location /large { alias @DIR@/large; }
+        }
+    }";
+
+fn held(origin: &str, dashboard: u16) -> Server {
+    let server = Server::start(HELD, &[("ORIGIN", origin), ("DASHBOARD", &dashboard.to_string())]);
+    std::fs::write(server.prefix().join("large"), vec![b'x'; 32 << 20]).expect("own directory");
+    server
+}
+
+fn metric(dashboard: u16, name: &str) -> u64 {
+    let text = client::get(dashboard, "/metrics").text();
+    text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Four hits, each on a connection of its own, which is soon enough for somebody who waits for a page.
+fn four_hits(server: &Server, what: &str) {
+    for _ in 0..4 {
+        let asked = Instant::now();
+        assert_eq!(server.get("/").text(), "here\n", "{what}");
+        assert!(asked.elapsed() < Duration::from_secs(10), "{what}: {:?}", asked.elapsed());
+    }
+}
+
+#[test]
+fn requests_that_wait_for_a_slow_upstream_leave_places_for_hits() {
+    if is_nginx() {
+        return;
+    }
+    for path in ["/slow", "/fastcgi"] {
+        let (origin, dashboard) = (Endless::start(b""), ports::free());
+        let server = held(&origin.address(), dashboard);
+        let mut waiting: Vec<Client> = (0..150)
+            .map(|_| {
+                let mut client = server.client();
+                client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).expect("sent");
+                client
+            })
+            .collect();
+        wait::until("the upstream is busy", || origin.open() >= 16);
+        four_hits(&server, path);
+        assert!(metric(dashboard, "millstream_upstream_connections_refused_total ") > 0, "{path}");
+        server.says("worker_connections are not enough while connecting to upstream");
+        let last = waiting.last_mut().expect("there are 150");
+        assert_eq!(last.answer().expect("an answer").status, 503, "{path}");
+    }
+}
+
+#[test]
+fn streams_that_wait_for_a_slow_upstream_count_as_connections_do() {
+    if is_nginx() {
+        return;
+    }
+    let (origin, dashboard) = (Endless::start(b""), ports::free());
+    let server = held(&origin.address(), dashboard);
+    let mut greedy: Vec<Frames> = (0..4)
+        .map(|_| {
+            let mut frames = Frames::connect(server.port());
+            frames.round_trip();
+            for _ in 0..100 {
+                frames.get("/slow");
+            }
+            frames.round_trip();
+            frames
+        })
+        .collect();
+    four_hits(&server, "streams");
+    assert_eq!(greedy[0].whole("/").status, 200, "hits on the same connection too");
+    let last = greedy.last_mut().expect("there are four");
+    assert_eq!(last.answer(199).status, 503);
+    assert!(origin.open() <= 56, "{} connections to the upstream", origin.open());
+    assert!(metric(dashboard, "millstream_upstream_connections_refused_total ") > 0);
+}
+
+#[test]
+fn clients_that_take_nothing_of_their_responses_make_room_for_new_ones() {
+    if is_nginx() {
+        return;
+    }
+    let (origin, dashboard) = (Endless::start(b""), ports::free());
+    let server = held(&origin.address(), dashboard);
+    let by_text: Vec<Client> = (0..64)
+        .map(|_| {
+            let mut client = server.client();
+            client.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+            client
+        })
+        .collect();
+    four_hits(&server, "connections that are not read");
+    drop(by_text);
+    let by_streams: Vec<Frames> = (0..64)
+        .map(|_| {
+            let mut frames = Frames::connect_with(server.port(), &[(settings::INITIAL_WINDOW_SIZE, 0)]);
+            frames.get("/large");
+            frames
+        })
+        .collect();
+    four_hits(&server, "streams without a window");
+    drop(by_streams);
+    assert!(metric(dashboard, "millstream_client_connections_shed_total ") > 0);
+    assert!(metric(dashboard, "millstream_client_connections_waited_total ") > 0);
 }
