@@ -10,12 +10,13 @@ use super::tail::{Tail, WholeBody};
 use super::{Client, ClientFailure, End};
 use crate::filter::chain::{self, Chain, Changes};
 use crate::filter::coding::{self, Plain};
-use crate::filter::compressor::{Compressor, Effort};
+use crate::filter::compressor::{Compressor, Effort, EncoderMemory};
 use crate::filter::{head, trailers};
 use crate::limits::limit_rate::Pace;
 use crate::request::Request;
 use bytes::Bytes;
 use millstream_net::buffers;
+use millstream_telemetry::metrics::Counter;
 use millstream_wire::{Fields, Version};
 use std::future::poll_fn;
 use std::io::IoSlice;
@@ -47,7 +48,12 @@ impl Client {
         };
         let AnswerHead { status, fields, length, .. } = answer_head;
         let coding = coding::choose(request, &Plain { status, fields, length });
-        let effort = coding.map(|coding| Effort::of(&request.location().settings, coding));
+        let effort = coding.map(|coding| Effort::of(&request.location().settings, coding).for_length(length));
+        let encoder = effort.and_then(|effort| Some((effort, EncoderMemory::take(effort)?)));
+        if effort.is_some() && encoder.is_none() {
+            request.worker.metrics.add(Counter::CompressionsRefused, 1);
+        }
+        let coding = coding.filter(|_| encoder.is_some());
         let framed = framed(request, &answer_head, coding.is_some());
         let mut out = buffers::take();
         let length = if coding.is_some() { None } else { length };
@@ -86,9 +92,9 @@ impl Client {
             last_block: None,
             chain,
             assembly,
-            compressor: effort
+            compressor: encoder
                 .filter(|_| framed != AnswerFraming::Empty)
-                .map(|effort| Box::new(Compressor::new(effort))),
+                .map(|(effort, memory)| Box::new(Compressor::new(effort, memory))),
             skipped: 0,
             ended: false,
             cut: false,
@@ -173,20 +179,24 @@ impl Client {
             drop(piece);
             return self.flush(request).await;
         }
-        let Some(answer) = &mut self.answer else { return Ok(()) };
-        let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout);
-        answer.open_piece(piece.len());
+        if let Some(answer) = &mut self.answer {
+            answer.open_piece(piece.len());
+        }
         let mut piece = piece;
         poll_fn(|cx| {
+            let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
+            let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout);
             let mut sent = 0;
             let step = answer.poll_write_piece(&mut outlet, cx, request, &piece, &mut sent);
             if step.is_pending() {
                 answer.out.extend_from_slice(&std::mem::take(&mut piece)[sent..]);
             }
-            step
+            self.unless_shed(cx, step)
         })
         .await?;
-        answer.close_piece();
+        if let Some(answer) = &mut self.answer {
+            answer.close_piece();
+        }
         Ok(())
     }
 
@@ -212,11 +222,18 @@ impl Client {
             self.cut = true;
             return Err(ClientFailure::Gone);
         }
-        let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout);
         answer.open_piece(length);
         let mut sent = 0;
-        poll_fn(|cx| answer.poll_write_file(&mut outlet, cx, request, file, &part, &mut sent)).await?;
-        answer.close_piece();
+        poll_fn(|cx| {
+            let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
+            let mut outlet = self.end.outlet(&mut self.deadline, answer.send_timeout);
+            let step = answer.poll_write_file(&mut outlet, cx, request, file, &part, &mut sent);
+            self.unless_shed(cx, step)
+        })
+        .await?;
+        if let Some(answer) = &mut self.answer {
+            answer.close_piece();
+        }
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The head of an answer, byte by byte where it matters, and nginx's conditions for compressing.
 
 use super::coding::{self, Plain};
-use super::compressor::{Compressor, Effort, whole};
+use super::compressor::{Compressor, Effort, EncoderAccount, EncoderMemory, whole};
 use super::head;
 use crate::fixture::{admitted, worker};
 use crate::request::Request;
@@ -230,7 +230,7 @@ fn read(coding: Coding, bytes: &[u8]) -> Vec<u8> {
 fn a_body_in_pieces_is_one_stream_in_every_coding_and_all_of_it_is_there_after_a_pause() {
     for coding in Coding::ALL {
         for level in [1, 6, 9] {
-            let (mut compressor, mut out) = (Compressor::new(effort(coding, level)), Vec::new());
+            let (mut compressor, mut out) = (compressor(effort(coding, level)), Vec::new());
             for piece in ["hello ", "", "world "] {
                 compressor.compress(piece.as_bytes(), &mut out);
             }
@@ -254,7 +254,7 @@ fn zstd_needs_no_larger_window_than_clients_have() {
     // RFC 9659 §3: 8 MiB. The length is not known when the stream begins, so the window is that of the level.
     let body: Vec<u8> =
         (0..100_000u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 29) as u8).collect();
-    let (mut compressor, mut out) = (Compressor::new(effort_of_zstd(20)), Vec::new());
+    let (mut compressor, mut out) = (compressor(effort_of_zstd(20)), Vec::new());
     compressor.compress(&body, &mut out);
     assert!(compressor.finish(&mut out));
     let mut decoder = zstd::stream::read::Decoder::new(&out[..]).expect("a stream");
@@ -275,7 +275,7 @@ fn a_body_compressed_in_pieces_is_one_gzip_stream() {
         let request = request(&format!("gzip_comp_level {level};"), GET);
         Effort::of(&request.location().settings, Coding::Gzip)
     };
-    let mut compressor = Compressor::new(effort(1));
+    let mut compressor = compressor(effort(1));
     let mut out = Vec::new();
     for piece in ["hello ", "", "world ", "hello world"] {
         compressor.compress(piece.as_bytes(), &mut out);
@@ -289,4 +289,28 @@ fn a_body_compressed_in_pieces_is_one_gzip_stream() {
     let mut again = String::new();
     flate2::read::GzDecoder::new(whole.as_slice()).read_to_string(&mut again).expect("it is a gzip stream");
     assert_eq!(again, text);
+}
+
+fn compressor(effort: Effort) -> Compressor {
+    Compressor::new(effort, EncoderMemory::take(effort).expect("there is room"))
+}
+
+#[test]
+fn encoders_of_all_streams_have_a_bound_and_small_bodies_small_windows() {
+    static ACCOUNT: EncoderAccount = EncoderAccount::new(64 << 20);
+    let effort = |length| {
+        let request = request("brotli on; brotli_window 16m;", GET);
+        Effort::of(&request.location().settings, Coding::Br).for_length(length)
+    };
+    let count = |length| std::iter::from_fn(|| ACCOUNT.take(effort(length))).take(10_000).count();
+    let many = |length| {
+        let taken: Vec<EncoderMemory> =
+            std::iter::from_fn(|| ACCOUNT.take(effort(length))).take(10_000).collect();
+        assert_eq!(count(length), 0, "no room is left");
+        taken.len()
+    };
+    assert_eq!((many(None), many(Some(u64::MAX))), (1, 1));
+    assert!(many(Some(1000)) > 300, "a small body takes a small window");
+    assert_eq!(many(None), 1, "all was given back");
+    assert!(whole(b"", effort(Some(0))).is_some());
 }
