@@ -1,13 +1,16 @@
 //! Clients that read slowly: each gets all of its answer, nobody waits for another, and memory stays within its bounds.
 
+use std::io::Write;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use millstream_tests::client::Client;
+use millstream_tests::client::{self, Client};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
+use millstream_tests::prefix::Prefix;
 use millstream_tests::process::{allow_open_files, resident_bytes};
 use millstream_tests::server::{Server, is_nginx};
-use millstream_tests::wait;
+use millstream_tests::{ports, wait};
 
 const MEGABYTE: u64 = 1024 * 1024;
 
@@ -226,4 +229,39 @@ fn a_server_is_busy_for_as_long_as_it_sends_into_the_cache_though_its_client_is_
     wait::until("the server is free", || server.get("/small").status == 200);
     assert_eq!(server.get("/stored").text(), "firstlater");
     assert_eq!(origin.requests().iter().filter(|request| request.target() == "/stored").count(), 1);
+}
+
+#[test]
+fn a_client_over_tls_that_takes_nothing_is_gone_after_send_timeout() {
+    if is_nginx() {
+        return;
+    }
+    const STALLED: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_processes 1; events {}
+        http {
+            access_log off; send_timeout 1s; lingering_timeout 600s; lingering_time 600s; dashboard 127.0.0.1:@DASHBOARD@;
+            ssl_certificate @DIR@/server.pem; ssl_certificate_key @DIR@/server.key;
+            server { listen 127.0.0.1:@PORT@ ssl; location /large { alias @DIR@/large; } }
+        }";
+    let dashboard = ports::free();
+    let prefix = Prefix::with_certificate("localhost");
+    std::fs::write(prefix.join("large"), body(32 * MEGABYTE as usize)).expect("own directory");
+    let server = Server::start_in(prefix, STALLED, &[("DASHBOARD", &dashboard.to_string())]);
+    let mut client = Command::new("openssl")
+        .args(["s_client", "-quiet", "-connect", &format!("127.0.0.1:{}", server.port())])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("openssl is installed");
+    let mut stdin = client.stdin.take().expect("it is piped");
+    stdin.write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+    let metric = |name: &str| -> u64 {
+        let text = client::get(dashboard, "/metrics").text();
+        text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap_or(0)
+    };
+    wait::until("it is asked", || metric("millstream_client_tls_handshakes_total{session=\"new\"} ") == 1);
+    // The one that asks for the metrics is a connection too.
+    wait::until("it is let go", || metric("millstream_client_connections{state=\"active\"} ") <= 1);
+    _ = client.kill();
+    _ = client.wait();
 }

@@ -62,7 +62,7 @@ impl Connection {
         let unread = match closing {
             Closing::Clean => stream.has_unread(),
             Closing::Unread => true,
-            Closing::Now => false,
+            Closing::Now => return lingering::close_now(stream).await,
             Closing::Reset => return stream.reset_on_close(),
         };
         let lingering = pin!(lingering::close(stream, settings, unread));
