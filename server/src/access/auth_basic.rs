@@ -1,9 +1,10 @@
 //! `auth_basic`: a name and a password (RFC 7617) that a file knows.
 //!
 //! The file is read and the password computed on a thread that may take its time, a few at a time over the whole process, so that
-//! wrong ones cannot take all cores. What was right is `remembered`. Next: `users`, the files; `password`, which knows the formats.
+//! wrong ones cannot take all cores. What was right is `remembered`. Next: `password_line`, who waits for whom; `users`, the files; `password`, which knows the formats.
 
 use super::password::{self, Unreadable};
+use super::password_line::{LINE, TooMany};
 use super::remembered::{self, Memory, Token};
 use super::users::{FileState, Users};
 use super::{Opinion, Question, challenge};
@@ -18,12 +19,6 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use tokio::sync::Semaphore;
-
-/// Passwords computed at a time.
-const AT_A_TIME: usize = 2;
-
-static PLACES: Semaphore = Semaphore::const_new(AT_A_TIME);
 
 /// Whether a name and its password are right by a file.
 pub struct PasswordQuestion {
@@ -82,7 +77,14 @@ impl PasswordQuestion {
     /// Asks the file, and remembers what is right.
     pub async fn answer(self, request: &mut Request) -> Opinion {
         let PasswordQuestion { realm, file, sent, token, right_for } = self;
-        let place = PLACES.acquire().await;
+        let place = match LINE.turn(request.client()).await {
+            Ok(place) => place,
+            Err(TooMany) => {
+                let what = format_args!("too many passwords of this address wait to be compared");
+                failure::log(request, Level::Error, what);
+                return Opinion::Refuses(503);
+            }
+        };
         let (path, asked) = (file.clone(), sent.clone());
         // The work is done to its end also where the client has left, and so is its place kept.
         let finding = blocking::run(move || {

@@ -5,6 +5,7 @@
 //! `addresses`, `auth_basic` and `auth_request`, the checks; `phase`.
 
 mod password;
+mod password_line;
 mod users;
 mod remembered;
 mod addresses;
