@@ -18,8 +18,8 @@ use crate::prefix::{Prefix, fill};
 use crate::process::{self, Running};
 use crate::{ports, profile_directory, wait, workspace};
 
-/// The binary under test. Built by `cargo build -p millstream` in the running test's own profile, unless
-/// `MILLSTREAM_BINARY` names another program with nginx's command line.
+/// The binary under test. Built in the running test's own profile, unless `MILLSTREAM_BINARY` names another program with
+/// nginx's command line. Features are those of the whole workspace, so that no dependency is compiled a second time.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
@@ -28,14 +28,14 @@ pub fn binary() -> &'static Path {
         }
         let profile = profile_directory();
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "-p", "millstream"]).current_dir(workspace());
+        build.args(["build", "--quiet", "--workspace", "--bin", "millstream"]).current_dir(workspace());
         if profile.ends_with("release") {
             build.arg("--release");
         }
         if let Some(target) = profile.parent() {
             build.env("CARGO_TARGET_DIR", target);
         }
-        assert!(build.status().is_ok_and(|status| status.success()), "cargo build -p millstream failed");
+        assert!(build.status().is_ok_and(|status| status.success()), "cargo build --workspace --bin millstream failed");
         profile.join("millstream")
     })
 }

@@ -112,7 +112,7 @@ pub(crate) fn fuzz() -> Result<Ended, String> {
         return skipped("cargo-fuzz cannot be installed here; cargo install cargo-fuzz");
     }
     let list = nightly(&["fuzz", "list"]).output().map_err(|error| error.to_string())?;
-    let built = nightly(&["fuzz", "build"]).output().map_err(|error| error.to_string())?;
+    let built = nightly(&["fuzz", "build", "--dev"]).output().map_err(|error| error.to_string())?;
     if !list.status.success() || !built.status.success() {
         return Err(tail(&[list.stderr, built.stderr].concat()));
     }
@@ -137,7 +137,7 @@ fn start_fuzzing(target: &str) -> Result<Child, String> {
     // What a run finds interesting is kept for the next one, but not in the sources.
     let corpus = millstream_tests::target_directory().join("fuzz-corpus").join(target);
     std::fs::create_dir_all(&corpus).map_err(|error| format!("{}: {error}", corpus.display()))?;
-    nightly(&["fuzz", "run", target, &corpus.to_string_lossy(), "--", &seconds, "-verbosity=0"])
+    nightly(&["fuzz", "run", "--dev", target, &corpus.to_string_lossy(), "--", &seconds, "-verbosity=0"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -161,7 +161,7 @@ fn nightly(arguments: &[&str]) -> Command {
 
 fn install_cargo_fuzz() -> bool {
     eprintln!("    installing cargo-fuzz into {}", folder().display());
-    let mut install = nightly(&["install", "--locked", "--quiet", "cargo-fuzz", "--root"]);
+    let mut install = nightly(&["install", "--locked", "--quiet", "--debug", "cargo-fuzz", "--root"]);
     install.arg(folder()).status().is_ok_and(|status| status.success())
         && is_there(&mut nightly(&["fuzz", "--version"]))
 }

@@ -1,6 +1,6 @@
 //! The static program, in a root where nothing is but itself and a configuration.
 //!
-//! `MILLSTREAM_STATIC=FILE` names it; `cargo xtask package --static --profile dev` builds one that is soon built.
+//! `MILLSTREAM_STATIC=FILE` names it; `cargo xtask package --static --profile soon` builds one that is soon built.
 
 use std::fs;
 use std::path::PathBuf;
