@@ -3,8 +3,8 @@
 //! Before: `office`, `opener`; next: `reload` and `running`, which go through here whichever it is.
 
 use crate::office::{Listened, LoadAgain, Office};
-use crate::opener::asked::{Ask, Failure, Reply};
-use crate::opener::line::Line;
+use crate::opener::asked::{Ask, Reply, SentError};
+use crate::opener::line::OpenerLine;
 use millstream_conf::load::Loaded;
 use millstream_conf::model::{Configuration, Listener};
 use millstream_net::Address;
@@ -18,7 +18,7 @@ pub enum Keeper {
     /// This process.
     Own(Box<Office>),
     /// The opener; this process reads for itself what that one has read.
-    Opener(Line, LoadAgain),
+    Opener(OpenerLine, LoadAgain),
 }
 
 impl Keeper {
@@ -102,13 +102,13 @@ impl Keeper {
 }
 
 /// The sockets of these addresses, which the opener has opened.
-fn listened(line: &Line, listeners: &[Listener]) -> Result<Listened, Vec<OpenError>> {
-    let error = |(index, failure): (usize, Failure)| {
+fn listened(line: &OpenerLine, listeners: &[Listener]) -> Result<Listened, Vec<OpenError>> {
+    let error = |(index, failure): (usize, SentError)| {
         let address = listeners.get(index).map(|listener| Address::from(&listener.address))?;
         Some(OpenError { index, address, error: failure.into() })
     };
     // What is not about one address is told of the first.
-    let whole = |why: io::Error| error((0, Failure::from(&why))).into_iter().collect::<Vec<_>>();
+    let whole = |why: io::Error| error((0, SentError::from(&why))).into_iter().collect::<Vec<_>>();
     match line.ask(&Ask::Listen).map_err(whole)?.0 {
         Reply::Listened { addresses, missing, has_left } => {
             let opened: io::Result<Vec<Arc<Listening>>> = addresses
@@ -125,7 +125,12 @@ fn listened(line: &Line, listeners: &[Listener]) -> Result<Listened, Vec<OpenErr
 }
 
 /// The sockets of one address.
-fn passed(line: &Line, number: usize, address: &str, listeners: &[Listener]) -> io::Result<Arc<Listening>> {
+fn passed(
+    line: &OpenerLine,
+    number: usize,
+    address: &str,
+    listeners: &[Listener],
+) -> io::Result<Arc<Listening>> {
     let is_it = |listener: &&Listener| Address::from(&listener.address).to_string() == address;
     // Both have read the same files, unless somebody wrote to them in between.
     let changed = || io::Error::other("the configuration has changed while it was read: reload it again");

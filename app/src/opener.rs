@@ -13,7 +13,7 @@ mod answering;
 mod tests;
 
 use crate::office::{LoadAgain, Office};
-use line::Line;
+use line::OpenerLine;
 use millstream_conf::files::{self, Named};
 use millstream_conf::model::Configuration;
 use millstream_net::channel::Channel;
@@ -53,7 +53,7 @@ pub struct SplitOff {
     /// Its sockets.
     pub listenings: Vec<Arc<Listening>>,
     /// The way to the opener.
-    pub line: Line,
+    pub line: OpenerLine,
     /// Reads the configuration again.
     pub again: LoadAgain,
     /// The numbers of signals that came to the opener.
@@ -189,7 +189,7 @@ impl Opener {
         drop(own);
         privileges::become_powerless(&account, opener)
             .map_err(|error| io::Error::other(format!("user {}: {error}", account.name)))?;
-        let line = Line::open(channel);
+        let line = OpenerLine::open(channel);
         files::open_through(Box::new(line.clone()));
         systemd::speak_through(Box::new({
             let line = line.clone();

@@ -35,7 +35,10 @@ pub fn binary() -> &'static Path {
         if let Some(target) = profile.parent() {
             build.env("CARGO_TARGET_DIR", target);
         }
-        assert!(build.status().is_ok_and(|status| status.success()), "cargo build --workspace --bin millstream failed");
+        assert!(
+            build.status().is_ok_and(|status| status.success()),
+            "cargo build --workspace --bin millstream failed"
+        );
         profile.join("millstream")
     })
 }

@@ -67,7 +67,9 @@ fn cargo_deb() -> Command {
 /// The binary of a profile, built now. That of `dev` is the tests' own.
 fn built(profile: &str) -> Result<PathBuf, String> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--profile", profile, "--workspace", "--bin", "millstream"]).current_dir(tree::root());
+    cargo
+        .args(["build", "--profile", profile, "--workspace", "--bin", "millstream"])
+        .current_dir(tree::root());
     succeed(&mut cargo, "cargo build")?;
     Ok(millstream_tests::target_directory().join(folder_of(profile)).join("millstream"))
 }

@@ -3,7 +3,7 @@
 //! A question comes from a process that may be taken over by now: it names no path that the configuration does not, and asks for nothing that no signal
 //! asked for. Before: `asked`.
 
-use super::asked::{Ask, Failure, Reply, WORDS};
+use super::asked::{Ask, Reply, SentError, WORDS};
 use super::{Opener, Served, folders, line, pipe};
 use crate::office;
 use millstream_conf::files::{self, Access};
@@ -26,7 +26,7 @@ impl Opener {
         let mut passed = Vec::new();
         let reply = match self.answer(question, &mut passed) {
             Ok(reply) => reply,
-            Err(error) => Reply::Failed(Failure::from(&error)),
+            Err(error) => Reply::Failed(SentError::from(&error)),
         };
         let Ok(bytes) = serde_json::to_vec(&reply) else { return false };
         let passed: Vec<_> = passed.iter().map(AsFd::as_fd).collect();
@@ -149,7 +149,7 @@ impl Opener {
         let Some((watched, _)) = &mut self.watched else { return Err(unasked()) };
         match watched.follow(files.iter().map(PathBuf::as_path)) {
             Ok(()) => Ok(Reply::Done),
-            Err((directory, error)) => Ok(Reply::Unwatched(directory, Failure::from(&error))),
+            Err((directory, error)) => Ok(Reply::Unwatched(directory, SentError::from(&error))),
         }
     }
 }

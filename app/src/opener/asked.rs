@@ -43,7 +43,7 @@ pub enum Reply {
     /// It is done; files that were asked for are with it.
     Done,
     /// It is not.
-    Failed(Failure),
+    Failed(SentError),
     /// Paths.
     Paths(Vec<PathBuf>),
     /// What the sockets came to.
@@ -51,35 +51,35 @@ pub enum Reply {
         /// The addresses that are listened on, in order.
         addresses: Vec<String>,
         /// Numbers of addresses that can be done without, and why they are not.
-        missing: Vec<(usize, Failure)>,
+        missing: Vec<(usize, SentError)>,
         /// Whether one of before is no more.
         has_left: bool,
     },
     /// Numbers of addresses that cannot be listened on, and why.
-    Refused(Vec<(usize, Failure)>),
+    Refused(Vec<(usize, SentError)>),
     /// A process.
     Process(u32),
     /// What there is to be said.
     Text(Option<String>),
     /// A directory that cannot be watched.
-    Unwatched(PathBuf, Failure),
+    Unwatched(PathBuf, SentError),
 }
 
 /// An error of the system's, as a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct SentError {
     number: Option<i32>,
     text: String,
 }
 
-impl From<&io::Error> for Failure {
-    fn from(error: &io::Error) -> Failure {
-        Failure { number: error.raw_os_error(), text: error.to_string() }
+impl From<&io::Error> for SentError {
+    fn from(error: &io::Error) -> SentError {
+        SentError { number: error.raw_os_error(), text: error.to_string() }
     }
 }
 
-impl From<Failure> for io::Error {
-    fn from(failure: Failure) -> io::Error {
+impl From<SentError> for io::Error {
+    fn from(failure: SentError) -> io::Error {
         failure.number.map_or_else(|| io::Error::other(failure.text), io::Error::from_raw_os_error)
     }
 }

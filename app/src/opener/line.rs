@@ -2,7 +2,7 @@
 //!
 //! Questions are put by the main thread and by that which follows certificates; no request waits for one. Before: `asked`; next: `keeper`.
 
-use super::asked::{Ask, Failure, Reply, WORDS};
+use super::asked::{Ask, Reply, SentError, WORDS};
 use millstream_conf::files::{Access, Opener};
 use millstream_net::channel::Channel;
 use millstream_net::file_watch::{FileWatch, Unwatched, Watcher};
@@ -15,15 +15,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The way to the opener.
 #[derive(Debug, Clone)]
-pub struct Line(Arc<Mutex<Channel>>);
+pub struct OpenerLine(Arc<Mutex<Channel>>);
 
 /// That of this process, where it has an opener.
-static LINE: OnceLock<Line> = OnceLock::new();
+static LINE: OnceLock<OpenerLine> = OnceLock::new();
 
-impl Line {
+impl OpenerLine {
     /// It, for this whole process from now on.
-    pub fn open(channel: Channel) -> Line {
-        let line = Line(Arc::new(Mutex::new(channel)));
+    pub fn open(channel: Channel) -> OpenerLine {
+        let line = OpenerLine(Arc::new(Mutex::new(channel)));
         _ = LINE.set(line.clone());
         line
     }
@@ -54,7 +54,7 @@ impl Line {
     }
 }
 
-impl Opener for Line {
+impl Opener for OpenerLine {
     fn open(&self, path: &Path, access: Access) -> io::Result<File> {
         let mode = match access {
             Access::Read => None,
@@ -73,7 +73,7 @@ impl Opener for Line {
     }
 }
 
-impl Watcher for Line {
+impl Watcher for OpenerLine {
     fn follow(&mut self, files: &[PathBuf]) -> Result<(), Unwatched> {
         match self.ask(&Ask::Follow(files.to_vec())) {
             Ok((Reply::Unwatched(directory, failure), _)) => Err((directory, failure.into())),
@@ -95,6 +95,6 @@ pub fn file_watch() -> io::Result<FileWatch> {
 }
 
 /// What failed, for a message.
-pub fn failures<T>(list: impl IntoIterator<Item = (T, io::Error)>) -> Vec<(T, Failure)> {
-    list.into_iter().map(|(what, error)| (what, Failure::from(&error))).collect()
+pub fn failures<T>(list: impl IntoIterator<Item = (T, io::Error)>) -> Vec<(T, SentError)> {
+    list.into_iter().map(|(what, error)| (what, SentError::from(&error))).collect()
 }

@@ -52,21 +52,8 @@ pub(super) fn start(
     descriptors::allow(&configuration, |complaint| eprintln!("millstream: [warn] {complaint}"));
     let inherited = Inherited::from_environment();
     let upgraded = !inherited.is_empty();
-    let listenings = match listen(&configuration, inherited) {
-        Ok(opened) => {
-            for error in &opened.missing {
-                let what = match &configuration.http.listeners[error.index].optional {
-                    true => "there is no dashboard",
-                    false => "millstream purge and explain will not reach this process",
-                };
-                eprintln!("millstream: [warn] {error}; {what}");
-            }
-            opened.listenings
-        }
-        Err(errors) => {
-            tell_refused(&configuration.main, &errors, hint);
-            return ExitCode::FAILURE;
-        }
+    let Some(listenings) = listen_or_tell(&configuration, inherited, hint) else {
+        return ExitCode::FAILURE;
     };
     let waiting = match into_background(configuration.main.daemon && !upgraded) {
         Ok(Side::Foreground(code)) => {
@@ -113,6 +100,30 @@ pub(super) fn start(
         _ = waiting.write_all(b"\0");
     }
     process.run(signals)
+}
+
+/// The open sockets, with a warning for each that the process can do without; none if one is refused, which is reported.
+fn listen_or_tell(
+    configuration: &Configuration,
+    inherited: Inherited,
+    hint: impl Fn(&[OpenError]) -> Option<String>,
+) -> Option<Vec<Arc<Listening>>> {
+    match listen(configuration, inherited) {
+        Ok(opened) => {
+            for error in &opened.missing {
+                let what = match &configuration.http.listeners[error.index].optional {
+                    true => "there is no dashboard",
+                    false => "millstream purge and explain will not reach this process",
+                };
+                eprintln!("millstream: [warn] {error}; {what}");
+            }
+            Some(opened.listenings)
+        }
+        Err(errors) => {
+            tell_refused(&configuration.main, &errors, hint);
+            None
+        }
+    }
 }
 
 /// Opens the sockets. Where an opener was killed, the process that served ends a moment later than it; so where root starts one, an address that another process

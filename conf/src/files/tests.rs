@@ -1,3 +1,5 @@
+//! What is opened and what is refused, by its kind.
+
 use super::*;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 

@@ -236,7 +236,7 @@ fn protocol_is_malformed_where_it_was_not_allowed() {
 fn what_is_past_a_limit_gets_the_status_of_its_own() {
     let long = "x".repeat(100);
     let path = format!("/{long}");
-    let many: Vec<_> = GET.into_iter().chain((0..6).map(|_| ("a", ""))).collect();
+    let many: Vec<_> = GET.into_iter().chain((0..=6).map(|_| ("a", ""))).collect();
     let large: Vec<_> = GET.into_iter().chain((0..30).map(|_| ("cookie", ""))).collect();
     for (lines, status) in [
         (vec![GET[0], GET[1], GET[2], (":path", &path)], 414),
