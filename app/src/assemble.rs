@@ -79,12 +79,8 @@ pub fn assemble(
     state_folder::settle(&mut configuration);
     let mut logs = Logs { log_writer, recent: registry.recent_errors(), findings: &mut findings };
     let main_log = logs.error_logs(&configuration.main.error_logs);
-    let error_logs = configuration
-        .http
-        .locations
-        .iter()
-        .map(|location| logs.error_logs(&location.settings.logs.error))
-        .collect();
+    let locations = configuration.http.locations.iter();
+    let error_logs = locations.map(|location| logs.error_logs(&location.settings.logs.error)).collect();
     let (log_sinks, log_groups) = logs.access_logs(&configuration.http);
     let http = &configuration.http;
     let names = LookedUp::of(http);
@@ -130,6 +126,7 @@ pub fn assemble(
         registry: Arc::clone(registry),
         recorder: previous.map(|shared| shared.recorder.clone()).unwrap_or_default(),
         keeps_sent_heads,
+        names_bodies: keys_name_bodies(http),
         names_body_files: reads(http, is_of_body_file),
         keeps_upstream_heads: reads(http, is_of_upstream_head),
         configuration,
@@ -399,6 +396,16 @@ fn is_of_offer(variable: &Variable) -> bool {
         variable,
         B::SslCiphers | B::SslCurves | B::SslSessionId | B::SslSigalg | B::SslSigalgs | B::SslClientSigalg
     )
+}
+
+/// Whether a cache is asked by `$request_body`, directly or by a variable that is made of others.
+fn keys_name_bodies(http: &Http) -> bool {
+    let caches = http.locations.iter().filter_map(|location| location.settings.cache());
+    let asking =
+        caches.flat_map(|cache| std::iter::once(&cache.key).chain(&cache.bypass).chain(&cache.no_cache));
+    let of_made = http.made.iter().filter_map(|made| made.making.as_ref()).flat_map(Making::templates);
+    let is_body = |variable: &Variable| matches!(variable, Variable::Builtin(Builtin::RequestBody));
+    asking.chain(of_made).any(|template| template.variables().any(is_body))
 }
 
 fn is_of_body_file(variable: &Variable) -> bool {

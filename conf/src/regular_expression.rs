@@ -57,9 +57,9 @@ pub struct Regex {
     /// Whether case is ignored (`~*`, and always in `server_name`).
     pub ignore_case: bool,
     /// The compiled form. Backtracking is bounded: 200,000 times, and 2,000 for an expression of a page.
-    compiled: fancy_regex::Regex,
+    compiled: Box<fancy_regex::Regex>,
     /// What all that matches matches too; there where the compiled form backtracks.
-    loose: Option<fancy_regex::Regex>,
+    loose: Option<Box<fancy_regex::Regex>>,
     /// Named captures: name and group number, in order of number.
     pub names: Vec<(Box<str>, usize)>,
     /// The variables that take what a named group captures: their numbers in `Http::slots`, and the group's.
@@ -162,8 +162,16 @@ fn build(source: &str, ignore_case: bool, limits: ExpressionLimits) -> Result<Re
     // What is compiled anew for each page is not worth another form.
     let loose = (limits.program_steps == MAX_PROGRAM_STEPS)
         .then(|| loosened::loosened(&pattern, utf8, ignore_case, limits.program_bytes))
-        .flatten();
-    Ok(Regex { source: source.to_string(), ignore_case, compiled, loose, names, slots: Vec::new() })
+        .flatten()
+        .map(Box::new);
+    Ok(Regex {
+        source: source.to_string(),
+        ignore_case,
+        compiled: Box::new(compiled),
+        loose,
+        names,
+        slots: Vec::new(),
+    })
 }
 
 /// A name that two groups have, which PCRE refuses and the engine takes.

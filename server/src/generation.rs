@@ -93,6 +93,8 @@ pub struct Shared {
     pub recorder: Arc<Recorder>,
     /// Whether any template reads `$sent_http_`, so that heads are kept until the log line is written.
     pub keeps_sent_heads: bool,
+    /// Whether a cache is asked by `$request_body`.
+    pub names_bodies: bool,
     /// Whether something reads `$request_body_file`.
     pub names_body_files: bool,
     /// Whether any template reads `$upstream_http_` or `$upstream_cookie_`.

@@ -10,7 +10,7 @@ mod protocol;
 mod derived;
 mod traced;
 
-pub use body::{BodyFile, EarlyBody};
+pub use body::{BodyFile, KeptBody};
 pub use connection_facts::{ClientAddress, ConnectionFacts};
 pub use derived::SubrequestPart;
 
@@ -172,10 +172,8 @@ pub struct Request {
     pub asker: Asker,
     /// `Cache-Status`, where it is wanted.
     pub report: Option<Box<CacheReport>>,
-    /// A body that was read before it was known who answers (QUERY: it belongs to the key).
-    pub body: Option<Box<EarlyBody>>,
-    /// The body as it was read to be passed on, where that is in memory.
-    pub read_body: Option<Rc<Vec<u8>>>,
+    /// What was read of the body.
+    pub body: KeptBody,
     /// The file with a name that holds the body.
     pub body_file: Option<Box<BodyFile>>,
     /// Fields of the upstream's answer for the client that asked, where some of them are not stored.
@@ -242,8 +240,7 @@ impl Request {
             wish: Wish::default(),
             asker: Asker::default(),
             report: None,
-            body: None,
-            read_body: None,
+            body: KeptBody::Unread,
             body_file: None,
             own_head: None,
             tries: Tries::default(),
@@ -295,8 +292,7 @@ impl Request {
         self.wish = Wish::default();
         self.asker = Asker::default();
         self.report = None;
-        self.body = None;
-        self.read_body = None;
+        self.body = KeptBody::Unread;
         self.body_file = None;
         self.own_head = None;
         self.tries.clear();

@@ -1,13 +1,17 @@
-//! QUERY (RFC 10008): a safe method whose body says what is asked for, so that it belongs to the key.
+//! A body that belongs to the key: that of QUERY (RFC 10008), a safe method whose body says what is asked for, and one that a template reads
+//! as `$request_body`.
 //!
 //! The body is read before the look-up, up to a bound; a larger one goes past the cache and is passed on from what was
 //! read. Key and body are compared whole: no digest stands in for a body that a client chose. Next: `keyed`.
 
 use crate::client::{BodyProgress, Client, ClientFailure};
-use crate::request::{EarlyBody, Request};
+use crate::request::{KeptBody, Request};
 use millstream_cache::key::Parts;
+use millstream_cache::policy;
 use millstream_conf::model::ProxyCache;
+use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Method};
+use std::rc::Rc;
 
 /// Bodies that are a part of a key, at the most; key and body together have the bound of keys.
 pub const LARGEST: usize = 8 * 1024;
@@ -15,24 +19,36 @@ pub const LARGEST: usize = 8 * 1024;
 /// Fields that say what the body means.
 const META: [FieldId; 3] = [FieldId::ContentType, FieldId::ContentEncoding, FieldId::ContentLanguage];
 
-/// Whether the body of this request must be read before its key is known.
+/// Whether the body of this request must be read before its key is known: it belongs to the key, or a template reads `$request_body`.
 pub fn waits_for_body(request: &Request, cache: &ProxyCache) -> bool {
-    request.method == Method::Query && cache.cache_query && request.body.is_none()
+    matches!(request.body, KeptBody::Unread)
+        && belongs_to_key(request)
+        && policy::looks_up(cache, request.method)
+}
+
+/// Whether what is stored may be told apart by the body alone.
+fn belongs_to_key(request: &Request) -> bool {
+    request.method == Method::Query
+        || request.framing != Framing::None && request.generation.shared.names_bodies
 }
 
 /// Reads the body as far as it may be a part of a key.
 pub async fn read_body(request: &mut Request, client: &mut Client) -> Result<(), ClientFailure> {
-    let mut body = EarlyBody { bytes: Vec::new(), is_whole: !client.body_pending() };
-    while !body.is_whole && body.bytes.len() <= LARGEST {
-        body.is_whole = client.read_body(request, &mut body.bytes).await? == BodyProgress::End;
+    let (mut bytes, mut is_whole) = (Vec::new(), !client.body_pending());
+    while !is_whole && bytes.len() <= LARGEST {
+        is_whole = client.read_body(request, &mut bytes).await? == BodyProgress::End;
     }
-    request.body = Some(Box::new(body));
+    request.body = if is_whole { KeptBody::Memory(Rc::new(bytes)) } else { KeptBody::Part(bytes) };
     Ok(())
 }
 
 /// Whether the body was found to be too large for a key.
 pub fn is_too_large(request: &Request) -> bool {
-    request.body.as_ref().is_some_and(|body| !body.is_whole || body.bytes.len() > LARGEST)
+    match &request.body {
+        KeptBody::Unread => false,
+        KeptBody::Memory(bytes) => bytes.len() > LARGEST && belongs_to_key(request),
+        KeptBody::Part(_) | KeptBody::File(..) | KeptBody::Gone => belongs_to_key(request),
+    }
 }
 
 /// Appends what the body is and says. The names are ours and only there with their fields, so an absent field differs
@@ -48,7 +64,7 @@ pub fn append_content(request: &Request, key: &mut Vec<u8>, parts: &mut Parts) {
         }
     }
     key.extend_from_slice(b"\n\n");
-    append(request.body.as_ref().map_or(&[][..], |body| &body.bytes), key, parts);
+    append(if let KeptBody::Memory(bytes) = &request.body { bytes } else { &[] }, key, parts);
 }
 
 fn append(value: &[u8], key: &mut Vec<u8>, parts: &mut Parts) {

@@ -17,7 +17,7 @@ use crate::request::Request;
 use bytes::Bytes;
 use millstream_net::buffers;
 use millstream_telemetry::metrics::Counter;
-use millstream_wire::{Fields, Version};
+use millstream_wire::{Coding, Fields, Version};
 use std::future::poll_fn;
 use std::io::IoSlice;
 use std::ops::Range;
@@ -48,11 +48,7 @@ impl Client {
         };
         let AnswerHead { status, fields, length, .. } = answer_head;
         let coding = coding::choose(request, &Plain { status, fields, length });
-        let effort = coding.map(|coding| Effort::of(&request.location().settings, coding).for_length(length));
-        let encoder = effort.and_then(|effort| Some((effort, EncoderMemory::take(effort)?)));
-        if effort.is_some() && encoder.is_none() {
-            request.worker.metrics.add(Counter::CompressionsRefused, 1);
-        }
+        let encoder = coding.and_then(|coding| encoder_of(request, coding, length));
         let coding = coding.filter(|_| encoder.is_some());
         let framed = framed(request, &answer_head, coding.is_some());
         let mut out = buffers::take();
@@ -349,4 +345,14 @@ fn is_all(request: &Request, framed: AnswerFraming, is_as_it_comes: bool, status
         AnswerFraming::Length(0) => is_as_it_comes && !trailers::are_expected(request, status),
         _ => false,
     }
+}
+
+/// How hard the encoder of a response works, with the memory that it has; nothing where that is short.
+fn encoder_of(request: &Request, coding: Coding, length: Option<u64>) -> Option<(Effort, EncoderMemory)> {
+    let effort = Effort::of(&request.location().settings, coding).for_length(length);
+    let memory = EncoderMemory::take(effort);
+    if memory.is_none() {
+        request.worker.metrics.add(Counter::CompressionsRefused, 1);
+    }
+    Some((effort, memory?))
 }

@@ -137,7 +137,7 @@ impl Accepted {
         }
         self.last_used = now;
         // What follows on the connection is not held up by what this one counts for, nor does its body stay with it.
-        request.body_file = None;
+        (request.body, request.body_file) = (Default::default(), None);
         request.limited.under_way.clear();
         spare::keep(request);
     }

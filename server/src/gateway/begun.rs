@@ -66,7 +66,6 @@ pub fn begin(context: &mut Context<'_>, request: &mut Request, client: &mut Clie
     let generation = request.generation.clone();
     let proxy = pass_of(request, &generation)?;
     let is_common = request.framing == Framing::None
-        && request.body.is_none()
         && proxy.cache.is_none()
         && proxy.store.place == Store::Off
         && proxy.http().is_some_and(|http| http.body.is_none());

@@ -52,6 +52,7 @@ mod tests;
 
 use crate::cache_report::CacheReport;
 use crate::client::{Client, ClientFailure};
+use crate::generation::Generation;
 use crate::request::Request;
 use crate::tries::Tries;
 use attempt::{Asking, Stop};
@@ -190,25 +191,21 @@ async fn pass_on(
 ) -> Proxied {
     request.has_asked.set(true);
     let generation = request.generation.clone();
-    let location = generation.http().location(request.location);
     // Borrowed from the configuration: counting references on it would bounce a cache line between workers.
-    let Some(proxy) = location.settings.pass() else { return Proxied::Failed(500) };
-    let destination = match destination::known(request, &generation, proxy) {
-        Some(destination) => destination,
-        None => match Box::pin(destination::find(request, &generation, proxy)).await {
-            Ok(destination) => destination,
-            Err(status) => return Proxied::Failed(status),
-        },
+    let settings = &generation.http().location(request.location).settings;
+    let Some(proxy) = settings.pass() else { return Proxied::Failed(500) };
+    // Before the server is chosen, as the choice may be made by `$request_body`.
+    let mut body = match body_of(request, client.as_deref_mut(), proxy).await {
+        Ok(body) => body,
+        Err(ending) => return ending,
     };
-    let body = match client.as_deref_mut() {
-        Some(client) if !client.body_pending() => request_body::none(request),
-        Some(client) => match Box::pin(request_body::read(request, client, proxy)).await {
-            Ok(body) => body,
-            Err(ending) => return ending,
-        },
-        None => RequestBody::None,
+    let destination = match destination_of(request, &generation, proxy).await {
+        Ok(destination) => destination,
+        Err(status) => {
+            request_body::give_back(request, body);
+            return Proxied::Failed(status);
+        }
     };
-    let mut body = request_body::as_sent(body, request, proxy);
     let (mut filling, mut rest) = match filling {
         Filling::Rest(permit, rest) => (Filling::Permit(permit), Some(rest)),
         filling => (filling, None),
@@ -240,17 +237,45 @@ async fn pass_on(
         let outcome = passing.run(None, filling, &mut head).await;
         head.clear();
         HEAD.set(Some(head));
+        let Passing { body: sent, stale: unused, left, .. } = passing;
         match outcome {
-            _ if passing.left => return Proxied::ClientFailed(ClientFailure::Gone),
-            Proxied::Again(again) if passing.body.is_replayable() => filling = again,
-            Proxied::Again(_) => return Proxied::Failed(502),
+            _ if left => return Proxied::ClientFailed(ClientFailure::Gone),
+            Proxied::Again(again) if sent.is_replayable() => (body, rest, filling) = (sent, None, again),
             outcome => {
-                *stale = passing.stale;
+                request_body::give_back(request, sent);
+                if let Proxied::Again(_) = outcome {
+                    return Proxied::Failed(502);
+                }
+                *stale = unused;
                 return outcome;
             }
         }
-        (body, rest) = (passing.body, None);
     }
+}
+
+/// Where the request goes; the error is the status of a request that can go nowhere.
+async fn destination_of(
+    request: &Request,
+    generation: &Generation,
+    proxy: &Pass,
+) -> Result<Destination, u16> {
+    match destination::known(request, generation, proxy) {
+        Some(destination) => Ok(destination),
+        None => Box::pin(destination::find(request, generation, proxy)).await,
+    }
+}
+
+/// The body as it is sent: read now, or kept from before.
+async fn body_of(
+    request: &mut Request,
+    client: Option<&mut Client>,
+    proxy: &Pass,
+) -> Result<RequestBody, Proxied> {
+    let body = match client {
+        Some(client) if client.body_pending() => Box::pin(request_body::read(request, client, proxy)).await?,
+        _ => request_body::kept(request)?,
+    };
+    Ok(request_body::as_sent(body, request, proxy))
 }
 
 /// Whether others wait for the answer, and how long it is asked for when the client has left and nobody does.

@@ -7,7 +7,7 @@
 use super::request_head::RequestFraming;
 use super::{Proxied, report};
 use crate::client::{BodyProgress, Client};
-use crate::request::{BodyFile, Request};
+use crate::request::{BodyFile, KeptBody, Request};
 use crate::variables;
 use millstream_conf::model::{InFileOnly, Level, Pass};
 use millstream_net::{blocking, temporary};
@@ -63,19 +63,42 @@ impl RequestBody {
     }
 }
 
-/// The body of a request that has none to be read.
-pub(super) fn none(request: &mut Request) -> RequestBody {
-    if let Some(early) = request.body.take() {
-        return in_memory(request, early.bytes);
+/// The body of a request whose client has no more of it. Under another method, as a page is fetched with, it has none.
+pub(super) fn kept(request: &Request) -> Result<RequestBody, Proxied> {
+    if request.method != request.head.method {
+        return Ok(RequestBody::None);
     }
-    let announced = request.framing == Framing::Length(0) && request.method == request.head.method;
-    if announced { RequestBody::Memory(Rc::default()) } else { RequestBody::None }
+    match &request.body {
+        KeptBody::Memory(bytes) => Ok(RequestBody::Memory(Rc::clone(bytes))),
+        KeptBody::File(file, length) => Ok(RequestBody::File(Arc::clone(file), *length)),
+        KeptBody::Gone => Err(gone(request)),
+        KeptBody::Unread | KeptBody::Part(_) if request.framing == Framing::Length(0) => {
+            Ok(RequestBody::Memory(Rc::default()))
+        }
+        KeptBody::Unread | KeptBody::Part(_) => Ok(RequestBody::None),
+    }
+}
+
+/// A body that was passed on as it came cannot be sent once more, and half a body is none.
+fn gone(request: &Request) -> Proxied {
+    let what = format_args!("the request body was passed on as it came and cannot be sent once more");
+    report::write(request, Level::Error, what, None);
+    Proxied::Failed(502)
+}
+
+/// Gives a body that was to be passed on back to its request, with what was read of it.
+pub(super) fn give_back(request: &mut Request, body: RequestBody) {
+    match body {
+        RequestBody::Stream { begun: true, .. } => request.body = KeptBody::Gone,
+        RequestBody::Stream { first, .. } if !first.is_empty() => request.body = KeptBody::Part(first),
+        _ => {}
+    }
 }
 
 /// A body that is all in memory, which `$request_body` shows.
 fn in_memory(request: &mut Request, bytes: Vec<u8>) -> RequestBody {
     let bytes = Rc::new(bytes);
-    request.read_body = Some(bytes.clone());
+    request.body = KeptBody::Memory(Rc::clone(&bytes));
     RequestBody::Memory(bytes)
 }
 
@@ -95,30 +118,32 @@ pub(super) async fn read(
     proxy: &Pass,
 ) -> Result<RequestBody, Proxied> {
     if !client.body_pending() {
-        return Ok(none(request));
-    }
-    if !proxy.exchange.passes_body && proxy.http().is_none_or(|http| http.body.is_none()) {
-        return Ok(RequestBody::None);
+        return kept(request);
     }
     let length = match request.framing {
         Framing::Length(length) => Some(length),
         Framing::None | Framing::Chunked | Framing::Close => None,
     };
     let room = request.location().settings.client_body.buffer_size;
+    if request.method != request.head.method {
+        return Ok(RequestBody::None);
+    }
+    // Until it is all here: what is left by a failure half-way is no body.
+    let mut bytes = match std::mem::replace(&mut request.body, KeptBody::Gone) {
+        KeptBody::Part(bytes) => bytes,
+        KeptBody::Gone => return Err(gone(request)),
+        _ => Vec::new(),
+    };
     // HTTP/1.0 has no chunks, and an application wants to be told: a body of unknown length must be counted first.
-    let early = request.body.take();
-    // What was read already cannot be read again, so such a body is kept.
-    if early.is_none()
-        && !proxy.exchange.request_buffering
+    // One that is not passed on is read all the same, as a file or a variable may be wanted of it.
+    if !proxy.exchange.request_buffering
+        && proxy.exchange.passes_body
         && proxy.http().is_none_or(|http| http.body.is_none())
         && (length.is_some() || proxy.takes_unknown_length())
     {
-        return stream(request, client, length, room).await;
+        return stream(request, client, bytes, length, room).await;
     }
-    let mut bytes = early.map_or_else(
-        || Vec::with_capacity(length.map_or(0, |length| length.min(room as u64) as usize)),
-        |early| early.bytes,
-    );
+    bytes.reserve(length.map_or(0, |length| length.min(room as u64) as usize).saturating_sub(bytes.len()));
     let is_named = request.location().settings.client_body.in_file_only != InFileOnly::Off;
     if fill(request, client, &mut bytes, room).await? && !is_named {
         Ok(in_memory(request, bytes))
@@ -131,14 +156,17 @@ pub(super) async fn read(
 async fn stream(
     request: &mut Request,
     client: &mut Client,
+    mut first: Vec<u8>,
     length: Option<u64>,
     room: usize,
 ) -> Result<RequestBody, Proxied> {
-    let mut first = Vec::new();
     let taken = client.take_body_at_hand(request, &mut first, room).await;
     match taken.map_err(Proxied::ClientFailed)? {
         BodyProgress::End => Ok(in_memory(request, first)),
-        BodyProgress::More => Ok(RequestBody::Stream { length, first, begun: false }),
+        BodyProgress::More => {
+            request.body = KeptBody::Unread;
+            Ok(RequestBody::Stream { length, first, begun: false })
+        }
     }
 }
 
@@ -192,6 +220,7 @@ async fn read_to_file(
             Err((error, _)) => return Err(unwritable(request, &folder, &error)),
         }
     }
+    request.body = KeptBody::File(Arc::clone(&file), written);
     Ok(RequestBody::File(file, written))
 }
 

@@ -1,15 +1,39 @@
-//! What has been read of a request's body, in memory or in a file with a name.
+//! What has been read of a request's body, in memory or in a file.
+//!
+//! The request owns it, so that whatever runs next (another location, a named one, a further upstream) sends every byte of it once more.
+//! Next: `gateway/request_body`, which reads it and sends it.
 
+use std::fs::File;
 use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
 use tempfile::TempPath;
 
-/// The beginning of a request's body, or all of it.
+/// What the request has of its body.
 #[derive(Debug, Default)]
-pub struct EarlyBody {
-    /// What was read.
-    pub bytes: Vec<u8>,
-    /// Whether that is all.
-    pub is_whole: bool,
+pub enum KeptBody {
+    /// Nothing was read yet, or there is none.
+    #[default]
+    Unread,
+    /// Its beginning; the rest is still at the client.
+    Part(Vec<u8>),
+    /// All of it, which `$request_body` shows.
+    Memory(Rc<Vec<u8>>),
+    /// All of it, with its length in octets.
+    File(Arc<File>, u64),
+    /// It was passed on as it came, and some of it is kept nowhere.
+    Gone,
+}
+
+impl KeptBody {
+    /// The same for a copy of the request, which has no client to read from.
+    pub fn copied(&self) -> KeptBody {
+        match self {
+            KeptBody::Memory(bytes) => KeptBody::Memory(Rc::clone(bytes)),
+            KeptBody::File(file, length) => KeptBody::File(Arc::clone(file), *length),
+            KeptBody::Unread | KeptBody::Part(_) | KeptBody::Gone => KeptBody::Unread,
+        }
+    }
 }
 
 /// A file with a name that holds a request's body; gone with the request, unless it is to stay.

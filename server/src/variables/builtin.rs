@@ -6,7 +6,7 @@ use super::{Found, client_certificate, file_path, give, give_some, seconds, secu
 use crate::basic_credential;
 use crate::date_format;
 use crate::forwarded;
-use crate::request::{ConnectionFacts, Request};
+use crate::request::{ConnectionFacts, KeptBody, Request};
 use crate::route::capture;
 use crate::sent_target;
 use crate::time_text::with_now;
@@ -50,9 +50,9 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::RequestPort => give_some(request_port(request), out),
         B::IsRequestPort => give(if request_port(request).is_some() { b":" } else { b"" }, out),
         B::RequestTime => elapsed(clock::now().saturating_duration_since(request.started), out),
-        B::RequestBody => match &request.read_body {
-            Some(body) => give_known(body, out),
-            None => Found::Nothing,
+        B::RequestBody => match &request.body {
+            KeptBody::Memory(body) => give_known(body, out),
+            _ => Found::Nothing,
         },
         B::RequestBodyFile => {
             give_some(request.body_file.as_ref().map(|file| file.path.as_os_str().as_bytes()), out)

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
 http {
     access_log off;
-    dashboard 127.0.0.1:@DASHBOARD@;
+    dashboard 127.0.0.1:@DASHBOARD@; api_allow local;
     proxy_cache_path memory keys_zone=z:@ROOM@ memory=@ROOM@;
     server {
         listen 127.0.0.1:@PORT@;

@@ -215,7 +215,7 @@ fn sample(dashboard: u16, name: &str) -> Option<f64> {
 const STALE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
         access_log off;
-        dashboard 127.0.0.1:@DASHBOARD@;
+        dashboard 127.0.0.1:@DASHBOARD@; api_allow local;
         proxy_cache_path memory keys_zone=answers:1m;
         server { listen 127.0.0.1:@PORT@;
             location / {

@@ -159,3 +159,125 @@ fn what_is_no_chunked_body_is_refused_also_where_nobody_wants_the_body() {
         assert_eq!(client.answer().expect("an answer").status, status, "{body}");
     }
 }
+
+const FALLBACKS: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off; client_body_buffer_size 4k; client_max_body_size 1m;
+        server {
+            listen 127.0.0.1:@PORT@; http2 on;
+            location /refused { proxy_pass http://127.0.0.1:@CLOSED@; error_page 502 = @fallback; }
+            location /failed { proxy_pass http://@ORIGIN@/500; proxy_intercept_errors on; error_page 500 = @fallback; }
+            location /accelerated { proxy_pass http://@ORIGIN@/go/accelerated; }
+            location /set { proxy_pass http://@ORIGIN@/500; proxy_set_body other; proxy_intercept_errors on; error_page 500 = @fallback; }
+            location /bodiless {
+                proxy_pass http://@ORIGIN@/go/accelerated; proxy_pass_request_body off; proxy_set_header Content-Length \"\";
+            }
+            location /streamed/refused { proxy_request_buffering off; proxy_pass http://127.0.0.1:@CLOSED@; error_page 502 = @fallback; }
+            location /streamed/failed {
+                proxy_request_buffering off; proxy_pass http://@ORIGIN@/500; proxy_intercept_errors on; error_page 500 = @fallback;
+            }
+            location /page { proxy_pass http://@ORIGIN@/500; proxy_intercept_errors on; error_page 500 /seen; }
+            location @fallback { proxy_pass http://@ORIGIN@; }
+            location /seen { proxy_pass http://@ORIGIN@; }
+        }
+    }";
+
+/// What the application saw of a request.
+fn seen(method: &str, body: &[u8]) -> String {
+    format!(
+        "{method} {} {:x}",
+        body.len(),
+        body.iter().fold(0_u64, |sum, &octet| sum.rotate_left(5) ^ u64::from(octet))
+    )
+}
+
+#[test]
+fn a_body_is_sent_whole_by_whatever_a_request_goes_on_with_or_the_request_fails() {
+    let origin = Origin::start(|request| match request.target() {
+        target if target.starts_with("/500") => answer(500, &[], b"failed"),
+        target if target.starts_with("/go/accelerated") => {
+            answer(200, &[("X-Accel-Redirect", "@fallback")], b"")
+        }
+        _ => answer(
+            200,
+            &[],
+            seen(request.head.split(' ').next().unwrap_or_default(), &request.body).as_bytes(),
+        ),
+    });
+    let closed = millstream_tests::ports::free().to_string();
+    let server = Server::start(FALLBACKS, &[("ORIGIN", &origin.address()), ("CLOSED", &closed)]);
+    for path in [
+        "/refused",
+        "/failed",
+        "/accelerated",
+        "/set",
+        "/bodiless",
+        "/streamed/refused",
+        "/streamed/failed",
+        "/page",
+    ] {
+        for size in [0, 5, 5_000, 300_000] {
+            let body: Vec<u8> = (0..size).map(|at: u32| (at % 251) as u8).collect();
+            for is_chunked in [false, true] {
+                let mut message = format!("PUT {path} HTTP/1.1\r\nHost: a\r\n").into_bytes();
+                if is_chunked {
+                    message.extend_from_slice(b"Transfer-Encoding: chunked\r\n\r\n");
+                    for chunk in body.chunks(1_000) {
+                        message.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+                        message.extend_from_slice(chunk);
+                        message.extend_from_slice(b"\r\n");
+                    }
+                    message.extend_from_slice(b"0\r\n\r\n");
+                } else {
+                    message.extend_from_slice(format!("Content-Length: {size}\r\n\r\n").as_bytes());
+                    message.extend_from_slice(&body);
+                }
+                let mut client = server.client();
+                client.send(message).expect("it is read");
+                let got = client.answer().expect("an answer");
+                let what = format!("{path} {size} chunked {is_chunked}: {}", got.text());
+                match path {
+                    "/page" => assert_eq!((got.status, got.text()), (500, seen("GET", b"")), "{what}"),
+                    "/streamed/failed" if got.status == 502 => assert!(size > 0, "{what}"),
+                    _ => assert_eq!((got.status, got.text()), (200, seen("PUT", &body)), "{what}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_body_in_the_key_is_read_before_the_look_up_and_one_body_is_not_answered_for_another() {
+    let origin = Origin::start(|request| answer(200, &[], &request.body));
+    let server = Server::start(
+        "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http { access_log off; proxy_cache_path @DIR@/cache keys_zone=z:1m; map $request_body $is_new { default 0; ~new 1; }
+            server { listen 127.0.0.1:@PORT@; proxy_cache_methods POST; proxy_cache_valid 1m; proxy_cache z;
+                add_header X-Cache $upstream_cache_status;
+                location / { proxy_pass http://@ORIGIN@; proxy_cache_key $uri|$request_body; }
+                location /bypass { proxy_pass http://@ORIGIN@; proxy_cache_bypass $is_new; proxy_cache_key $uri|$request_body; } } }",
+        &[("ORIGIN", &origin.address())],
+    );
+    let large = |last: &str| "x".repeat(100_000) + last;
+    for (path, body, cache) in [
+        ("/", "one".to_owned(), "MISS"),
+        ("/", "two".to_owned(), "MISS"),
+        ("/", "one".to_owned(), "HIT"),
+        ("/", large("a"), "BYPASS"),
+        ("/", large("b"), "BYPASS"),
+        ("/bypass", "new".to_owned(), "BYPASS"),
+        ("/bypass", "new".to_owned(), "BYPASS"),
+        ("/bypass", "old".to_owned(), "MISS"),
+        ("/bypass", "old".to_owned(), "HIT"),
+    ] {
+        let mut client = server.client();
+        let head = format!("POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", body.len());
+        client.send(head + &body).expect("it is read");
+        let got = client.answer().expect("an answer");
+        assert_eq!(
+            (got.status, got.text() == body, got.field("x-cache")),
+            (200, true, Some(cache)),
+            "{path}"
+        );
+    }
+}

@@ -54,16 +54,11 @@ impl Work {
 /// Pieces of bodies and windows below this are [`Work::Tiny`].
 pub(super) const TINY: u32 = 32;
 
-/// A connection's purses.
+/// A connection's purses: what is left in each, and up to when time was paid into both.
 #[derive(Debug)]
 pub(super) struct Patience {
-    own: Purse,
-    upstream: Purse,
-}
-
-#[derive(Debug)]
-struct Purse {
-    left: u32,
+    own: u32,
+    upstream: u32,
     seen: Instant,
 }
 
@@ -74,46 +69,44 @@ pub(super) struct Overdrawn;
 impl Patience {
     /// That of a new connection.
     pub(super) fn new(now: Instant) -> Patience {
-        let purse = || Purse { left: MOST, seen: now };
-        Patience { own: purse(), upstream: purse() }
+        Patience { own: MOST, upstream: MOST, seen: now }
     }
 
     /// Takes work out of the purse that it is for.
     pub(super) fn charge(&mut self, work: Work, now: Instant) -> Result<(), Overdrawn> {
-        let purse = if work == Work::Abandoned { &mut self.upstream } else { &mut self.own };
-        purse.take(work.cost(), now)
+        if *self.purse_of(work) < work.cost() {
+            let passed = now.saturating_duration_since(self.seen).as_millis().min(u128::from(MOST)) as u32;
+            self.seen = now;
+            put(&mut self.own, passed * (A_SECOND / 1000));
+            put(&mut self.upstream, passed * (A_SECOND / 1000));
+        }
+        let purse = self.purse_of(work);
+        *purse = purse.checked_sub(work.cost()).ok_or(Overdrawn)?;
+        Ok(())
+    }
+
+    fn purse_of(&mut self, work: Work) -> &mut u32 {
+        if work == Work::Abandoned { &mut self.upstream } else { &mut self.own }
     }
 
     /// So many pieces of answers went out, none of which the client's window cut.
     pub(super) fn earn_pieces(&mut self, pieces: u32) {
-        self.own.put(pieces.saturating_mul(A_PIECE));
+        put(&mut self.own, pieces.saturating_mul(A_PIECE));
     }
 
     /// A request was answered whole.
     pub(super) fn earn(&mut self) {
-        self.own.put(A_RESPONSE);
+        put(&mut self.own, A_RESPONSE);
     }
 
     /// That response was one for which an upstream was asked.
     pub(super) fn earn_upstream(&mut self) {
-        self.upstream.put(AN_UPSTREAM_RESPONSE);
+        put(&mut self.upstream, AN_UPSTREAM_RESPONSE);
     }
 }
 
-impl Purse {
-    fn take(&mut self, cost: u32, now: Instant) -> Result<(), Overdrawn> {
-        if self.left < cost {
-            let passed = now.saturating_duration_since(self.seen).as_millis().min(u128::from(MOST)) as u32;
-            self.seen = now;
-            self.put(passed * (A_SECOND / 1000));
-        }
-        self.left = self.left.checked_sub(cost).ok_or(Overdrawn)?;
-        Ok(())
-    }
-
-    fn put(&mut self, amount: u32) {
-        self.left = self.left.saturating_add(amount).min(MOST);
-    }
+fn put(purse: &mut u32, amount: u32) {
+    *purse = purse.saturating_add(amount).min(MOST);
 }
 
 #[cfg(test)]

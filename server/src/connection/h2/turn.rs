@@ -7,19 +7,19 @@ use millstream_net::clock;
 use std::time::{Duration, Instant};
 
 /// Requests that one turn begins to answer, those left out that are answered at once.
-const MOST_OPENED: u32 = 32;
+const MOST_OPENED: u16 = 32;
 /// How long one turn takes frames.
 const LONGEST: Duration = Duration::from_millis(1);
 /// Work between two looks at the clock: a frame is one, and one more for each [`OCTETS`] of it.
-const WORK_AT_ONCE: usize = 16;
+const WORK_AT_ONCE: u16 = 16;
 const OCTETS: usize = 256;
 
 /// A turn of a connection.
 #[derive(Debug)]
 pub(super) struct FrameTurn {
     end: Instant,
-    opened: u32,
-    work: usize,
+    opened: u16,
+    work: u16,
     is_over: bool,
 }
 
@@ -41,7 +41,8 @@ impl FrameTurn {
 
     /// A frame of so many octets was taken.
     pub(super) fn take(&mut self, octets: usize) {
-        self.work += 1 + octets / OCTETS;
+        // A frame has 2^14 octets at the most (RFC 9113 §4.2), as we allow no more.
+        self.work = self.work.saturating_add(u16::try_from(1 + octets / OCTETS).unwrap_or(u16::MAX));
     }
 
     /// A request was begun to be answered.
@@ -77,7 +78,7 @@ mod tests {
                 })
                 .count()
         };
-        assert_eq!((took(0), took(16_000)), (WORK_AT_ONCE, 1));
+        assert_eq!((took(0), took(16_000)), (usize::from(WORK_AT_ONCE), 1));
         let mut other = FrameTurn::begin(clock::now() + Duration::from_secs(60));
         assert_eq!((0..1_000).take_while(|_| other.goes_on()).count(), 1_000, "hits are many");
     }

@@ -412,7 +412,8 @@ fn honest_clients_near_the_bounds_are_not_cut() {
 }
 
 /// How a request is given up for which an upstream was asked.
-const GIVEN_UP: &[(&str, fn(&mut Frames, u32))] = &[
+type GivingUp = fn(&mut Frames, u32);
+const GIVEN_UP: &[(&str, GivingUp)] = &[
     ("a reset", |frames, stream| frames.give_up(stream)),
     ("a window of 0 (CVE-2025-8671)", |frames, stream| {
         frames.send(&frame(kind::WINDOW_UPDATE, 0, stream, &[0; 4]));
