@@ -61,6 +61,7 @@ fn what_a_collector_is_told_is_what_was_caused() {
     wait::until("all is told", || {
         count(&collector.metrics(), zone, &well) == Some(5)
             && count(&collector.metrics(), zone, &[site, ("class", "4xx")]) == Some(2)
+            && count(&collector.metrics(), "millstream_requests_total", &[]) >= Some(7)
     });
     let exports = collector.metrics();
     let peer = [("upstream", "api"), ("server", &*origin.address())];
