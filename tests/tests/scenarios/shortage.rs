@@ -211,12 +211,12 @@ fn metric(dashboard: u16, name: &str) -> u64 {
     text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Four hits, each on a connection of its own, which is soon enough for somebody who waits for a page.
+/// Four hits, each on a connection of its own, while what holds the places would hold them for ten minutes.
 fn four_hits(server: &Server, what: &str) {
     for _ in 0..4 {
         let asked = Instant::now();
         assert_eq!(server.get("/").text(), "here\n", "{what}");
-        assert!(asked.elapsed() < Duration::from_secs(10), "{what}: {:?}", asked.elapsed());
+        assert!(asked.elapsed() < Duration::from_secs(25), "{what}: {:?}", asked.elapsed());
     }
 }
 
