@@ -406,7 +406,7 @@ fn wrong_use_ends_in_one_sentence() {
     let cases: [(&[&str], &str); 8] = [
         (&[&closed], "refuses connections"),
         (&[&failing], "answers 500"),
-        (&["https://127.0.0.1:1/"], "plain HTTP"),
+        (&["https://127.0.0.1:1/"], "refuses connections"),
         (&["ftp://127.0.0.1/"], "cannot be loaded"),
         (&[&closed, "--steps", "nonsense"], "is no step"),
         (&[&closed, "--against", "apache"], "nobody to compare with"),

@@ -79,7 +79,7 @@ fn runs_are_compared_with_runs_and_the_exit_status_says_what_became_of_it() {
     assert_eq!(status, 5);
     let told: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(told).expect("it")).expect("JSON");
-    assert_eq!((&told["schema"], &told["verdict"]), (&"millstream.compare/1".into(), &"unknown".into()));
+    assert_eq!((&told["schema"], &told["verdict"]), (&"millstream.compare/2".into(), &"unknown".into()));
     let (status, _, of_a_page) = compare(&[&json, &html]);
     assert_eq!(status, 1);
     assert!(of_a_page.contains("run.html: not JSON") && of_a_page.lines().count() == 1, "{of_a_page}");
