@@ -25,17 +25,6 @@ pub enum KeptBody {
     Gone,
 }
 
-impl KeptBody {
-    /// The same for a copy of the request, which has no client to read from.
-    pub fn copied(&self) -> KeptBody {
-        match self {
-            KeptBody::Memory(bytes) => KeptBody::Memory(Rc::clone(bytes)),
-            KeptBody::File(file, length) => KeptBody::File(Arc::clone(file), *length),
-            KeptBody::Unread | KeptBody::Part(_) | KeptBody::Gone => KeptBody::Unread,
-        }
-    }
-}
-
 /// A file with a name that holds a request's body; gone with the request, unless it is to stay.
 #[derive(Debug)]
 pub struct BodyFile {

@@ -69,7 +69,6 @@ impl Request {
         copy.is_rewritten = self.is_rewritten;
         copy.is_outside = self.is_outside;
         copy.extends_alias = self.extends_alias;
-        copy.body = self.body.copied();
         if let Some(trace) = self.trace.get() {
             copy.trace = OnceCell::from(Rc::new(trace.unrecorded()));
         }

@@ -281,3 +281,22 @@ fn a_body_in_the_key_is_read_before_the_look_up_and_one_body_is_not_answered_for
         );
     }
 }
+
+#[test]
+fn a_write_takes_out_what_is_stored_for_reading_whatever_body_is_in_the_key() {
+    let origin = Origin::start(|_| answer(200, &[("Cache-Control", "max-age=60")], b"it"));
+    let server = Server::start(
+        "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http { access_log off; proxy_cache_path @DIR@/cache keys_zone=z:1m;
+            server { listen 127.0.0.1:@PORT@; add_header X-Cache $upstream_cache_status;
+                location / { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_key $uri|$request_body; } } }",
+        &[("ORIGIN", &origin.address())],
+    );
+    for cache in ["MISS", "HIT"] {
+        assert_eq!(server.get("/").field("x-cache"), Some(cache));
+    }
+    let mut client = server.client();
+    client.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nnew").expect("it is read");
+    assert_eq!(client.answer().expect("an answer").status, 200);
+    assert_eq!(server.get("/").field("x-cache"), Some("MISS"));
+}
