@@ -4,6 +4,7 @@
 //! step, and each directory on the way is watched for the names of the next step: so it is heard when a link comes to lead elsewhere, and when what is not there
 //! comes to be. What has changed is not said; nothing is read here. Next: `millstream`'s `app/src/renewing.rs`, which does.
 
+use crate::guarded_path::names_of;
 use crate::kernel;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
@@ -14,7 +15,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use tokio::io::unix::AsyncFd;
 
 /// Bytes of one read: some hundred events.
@@ -229,14 +230,6 @@ fn follow_one(path: &Path, tell: &mut impl FnMut(&Path, &OsStr)) {
             Err(_) => return tell(&at, &name),
         }
     }
-}
-
-fn names_of(path: &Path) -> impl Iterator<Item = OsString> {
-    path.components().filter_map(|component| match component {
-        Component::Normal(name) => Some(name.to_os_string()),
-        Component::ParentDir => Some("..".into()),
-        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
-    })
 }
 
 #[cfg(test)]

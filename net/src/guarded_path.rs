@@ -193,7 +193,8 @@ fn walk(path: &Path, make: bool) -> Result<Place, Errno> {
     Err(Errno::ISDIR)
 }
 
-fn names_of(path: &Path) -> impl Iterator<Item = OsString> {
+/// The steps of a path from its root, `..` among them: a link on the way may change where that leads.
+pub(crate) fn names_of(path: &Path) -> impl Iterator<Item = OsString> {
     path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_os_string()),
         Component::ParentDir => Some("..".into()),

@@ -138,6 +138,7 @@ mod tests {
             patience.earn();
         }
     }
+
     #[test]
     fn hits_do_not_pay_for_what_upstreams_did_in_vain_and_responses_of_upstreams_do() {
         let now = clock::now();
