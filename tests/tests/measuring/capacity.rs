@@ -1,6 +1,6 @@
 //! `millstream capacity`: servers alone and behind the proxy, its sentence, and how it ends where there is nothing to say.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use crate::{in_one_line, millstream};

@@ -7,7 +7,7 @@ use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 use serde_json::Value;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// The JSON of a run over HTTP/2 that measured something.
 fn measured(arguments: &[&str]) -> Value {
