@@ -4,7 +4,6 @@
 
 use crate::panic_log;
 use millstream_conf::model::Level;
-use millstream_net::privileges;
 use millstream_server::generation::Shared;
 use std::future::Future;
 use std::sync::Arc;
@@ -23,8 +22,6 @@ pub fn start<F: Future<Output = ()>>(
     let (orders, receiver) = unbounded_channel();
     let log = shared.main_log.clone();
     let serve = move || {
-        // Where that fails the thread has no more rights than the one that started it.
-        _ = privileges::renounce();
         panic_log::count_in(shared.registry.worker());
         let log = shared.main_log.clone();
         let mut building = tokio::runtime::Builder::new_current_thread();

@@ -4,7 +4,7 @@
 //! one ends once no request can hand anything over to it. Next: `millstream-traces`'s `exporter`, what it does.
 
 use millstream_conf::model::Level;
-use millstream_net::{clock, privileges};
+use millstream_net::clock;
 use millstream_server::generation::Shared;
 use millstream_server::snapshot::snapshot;
 use millstream_telemetry::error_log::ErrorLogs;
@@ -82,8 +82,6 @@ fn start(exporter: Exporter, shared: &Shared) -> Option<Receiver<()>> {
     let (done, ended) = channel();
     let (log, metrics) = (shared.main_log.clone(), shared.registry.worker());
     let serve = move || {
-        // Where that fails the thread has no more rights than the one that started it.
-        _ = privileges::renounce();
         export(exporter, &metrics, &log, done);
     };
     match std::thread::Builder::new().name("traces".into()).spawn(serve) {

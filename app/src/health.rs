@@ -5,7 +5,6 @@
 
 use crate::panic_log;
 use millstream_conf::model::Level;
-use millstream_net::privileges;
 use millstream_server::generation::{Generation, Shared};
 use millstream_server::health;
 use millstream_server::worker::Worker;
@@ -40,8 +39,6 @@ fn start(
     let (orders, receiver) = unbounded_channel();
     let log = shared.main_log.clone();
     let serve = move || {
-        // Where that fails the thread has no more rights than the one that started it.
-        _ = privileges::renounce();
         let mut building = tokio::runtime::Builder::new_current_thread();
         match building.enable_all().build_local(LocalOptions::default()) {
             Ok(runtime) => runtime.block_on(check(shared, &log_writer, &registry, receiver)),

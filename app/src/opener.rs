@@ -1,4 +1,4 @@
-//! The opener: where root starts a server that serves as another user, what needs root's rights is done by a process of its own.
+//! The opener: where a server is started with rights, by root or with some capabilities, what needs them is done by a process of its own.
 //!
 //! It is the process that was started, and the one in the pid file. It reads the configuration, splits off the one that serves, without any right, and never
 //! sees a byte of a request. What it opens is what a configuration that it read itself names, so whoever takes over the serving process can ask for nothing
@@ -102,18 +102,20 @@ struct Served {
 
 /// Notes from now on what the configuration names, where this process will have an opener.
 pub fn prepare() {
-    if privileges::may_change_user() {
+    if privileges::has_rights_to_give_up() {
         files::note_names();
     }
 }
 
-/// As whom a configuration is served, where that is not who started it: then it has an opener.
+/// As whom a configuration is served, where who started it has rights to give up: then it has an opener.
 ///
 /// # Errors
 /// There is no such user.
 pub fn account(configuration: &Configuration) -> Result<Option<Account>, privileges::PrivilegeError> {
-    let user = configuration.main.user.as_ref().filter(|_| privileges::may_change_user());
-    let account = user.map(privileges::find).transpose()?;
+    if !privileges::may_change_user() {
+        return Ok(privileges::has_rights_to_give_up().then(Account::own));
+    }
+    let account = configuration.main.user.as_ref().map(privileges::find).transpose()?;
     Ok(account.filter(|account| account.uid != 0))
 }
 

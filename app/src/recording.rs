@@ -4,7 +4,7 @@
 //! force. Next: `millstream-server`'s `recorder`, which keeps what it saw.
 
 use millstream_conf::model::Level;
-use millstream_net::{clock, privileges};
+use millstream_net::clock;
 use millstream_server::admin::tables;
 use millstream_server::generation::Shared;
 use std::sync::Arc;
@@ -37,8 +37,6 @@ fn start(shared: Arc<Shared>) -> Option<Sender<Arc<Shared>>> {
     let (orders, receiver) = channel();
     let log = shared.main_log.clone();
     let record = move || {
-        // Where that fails the thread has no more rights than the one that started it.
-        _ = privileges::renounce();
         record(shared, &receiver);
     };
     match std::thread::Builder::new().name("recorder".into()).spawn(record) {

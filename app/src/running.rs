@@ -32,7 +32,7 @@ use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::Registry;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::Signals;
-use start::{start, start_log_writer};
+use start::start;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -143,7 +143,7 @@ impl Process {
         listenings: Vec<Arc<Listening>>,
         mut keeper: Keeper,
     ) -> Result<Self, Failed> {
-        let log_writer = start_log_writer().map_err(|error| failed(format!("the log thread: {error}")))?;
+        let log_writer = LogWriter::start().map_err(|error| failed(format!("the log thread: {error}")))?;
         let registry = Arc::new(Registry::new());
         panic_log::install(&registry);
         let shared = assemble(configuration, 1, &log_writer, &registry, None)?.commit();

@@ -7,9 +7,9 @@ use crate::accepting::{Accepting, Spread};
 use crate::panic_log;
 use millstream_cache::Now;
 use millstream_conf::model::Level;
+use millstream_net::clock;
 use millstream_net::listener::Listening;
 use millstream_net::timer::Deadline;
-use millstream_net::{clock, privileges};
 use millstream_server::connection;
 use millstream_server::generation::{Generation, Shared};
 use millstream_server::loop_lag;
@@ -82,9 +82,6 @@ pub fn start(start: Start) -> io::Result<Handle> {
         std::thread::Builder::new().name(format!("worker {}", start.spread.index)).spawn(move || {
             let Start { shared, listenings, spread, metrics, log_writer, ended } = start;
             let _ended = Ended(Some(ended));
-            if let Err(error) = privileges::renounce() {
-                shared.main_log.write(Level::Alert, format_args!("worker {}: {error}", spread.index));
-            }
             panic_log::count_in(metrics.clone());
             let runtime = match building.build_local(LocalOptions::default()) {
                 Ok(runtime) => runtime,

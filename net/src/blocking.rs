@@ -5,7 +5,6 @@
 //! that a dead name server cannot hold up the disk. Never used for work that waits for other work of the same
 //! pool.
 
-use crate::privileges;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::io;
@@ -127,8 +126,6 @@ impl Pool {
     }
 
     fn work(&self) {
-        // Where that fails the thread has no more rights than the one that started it.
-        let _ = privileges::renounce();
         let mut queue = self.lock();
         loop {
             match queue.pop_front() {

@@ -1,14 +1,12 @@
-//! `user`: from root to an ordinary user without any right, for good.
+//! `user`: from root, or from a user with some capabilities, to an ordinary user without any right, for good.
 //!
 //! Who serves holds no capability, gains none by any program that it runs, and is closed to other processes of its user: they can neither read nor write its
-//! memory. What needs rights is the opener's (`millstream`'s `opener`). A process that was started with some capabilities and not by root keeps them in its main
-//! thread, so that a reload can open port 443: libc changes the ids of all threads, but capabilities belong to the calling thread and are passed on to those it
-//! starts, so a worker begins with [`renounce`].
+//! memory. What needs rights is the opener's (`millstream`'s `opener`).
 
 use crate::child;
 use crate::kernel;
 use millstream_conf::model::User;
-use rustix::process::{DumpableBehavior, Gid, Pid, Uid, geteuid, set_dumpable_behavior};
+use rustix::process::{DumpableBehavior, Gid, Pid, Uid, getegid, geteuid, set_dumpable_behavior};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, remove_capability_from_bounding_set, set_capabilities,
     set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
@@ -29,6 +27,14 @@ pub struct Account {
     pub uid: u32,
     /// Group id: the named group's, else the user's own.
     pub gid: u32,
+}
+
+impl Account {
+    /// That of this process.
+    pub fn own() -> Account {
+        let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+        Account { name: uid.to_string(), uid, gid }
+    }
 }
 
 /// Why privileges were not dropped.
@@ -80,7 +86,7 @@ fn number(text: &str) -> Option<u32> {
 }
 
 /// Does something with the rights that those who serve will have: `user`'s where root starts the process, else its own
-/// less the capabilities that only the main thread keeps. It is done in a thread that ends with it; nothing else changes.
+/// less its capabilities. It is done in a thread that ends with it; nothing else changes.
 ///
 /// # Errors
 /// Where there is no such user, or the system refuses.
@@ -113,6 +119,16 @@ pub fn may_change_user() -> bool {
     geteuid().is_root() && capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }
 
+/// Whether a process that is to serve has something to give up: it may become another user, or has some capabilities and is not root, who has root's files
+/// without any.
+pub fn has_rights_to_give_up() -> bool {
+    may_change_user() || (!geteuid().is_root() && has_capabilities())
+}
+
+fn has_capabilities() -> bool {
+    capabilities(None).is_ok_and(|sets| !sets.permitted.is_empty())
+}
+
 /// Makes the calling thread alone that account. The bare system calls act on one thread; leaving root takes its
 /// capabilities along.
 fn take_on(account: &Account) -> Result<(), PrivilegeError> {
@@ -130,8 +146,7 @@ fn take_on(account: &Account) -> Result<(), PrivilegeError> {
 /// Closes this process to others of its user: they can neither trace it nor read or write its memory (ptrace(2), proc_pid_mem(5)). An exec opens it
 /// again, so this is the first thing that a program with rights does. One that has none to lose stays as it is, for debuggers.
 pub fn close_to_others() {
-    let has_rights = geteuid().is_root() || capabilities(None).is_ok_and(|sets| !sets.permitted.is_empty());
-    if has_rights {
+    if geteuid().is_root() || has_capabilities() {
         // The kernel refuses no valid value.
         _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
@@ -143,14 +158,17 @@ pub fn close_to_others() {
 /// # Errors
 /// The system refuses; the parent has ended.
 pub fn become_powerless(account: &Account, parent: Pid) -> Result<(), PrivilegeError> {
-    let name =
-        CString::new(account.name.as_str()).map_err(|_| PrivilegeError::NoUser(account.name.clone()))?;
     for capability in CapabilitySet::all().iter() {
         // One that this kernel does not know, or a container has taken away, cannot come back either.
         _ = remove_capability_from_bounding_set(capability);
     }
-    kernel::become_user(&name, account.uid, account.gid)
-        .map_err(|error| PrivilegeError::System("changing to the user", error))?;
+    // Who has capabilities alone is that user already, and has the groups that a service manager gave it.
+    if account.uid != geteuid().as_raw() {
+        let name =
+            CString::new(account.name.as_str()).map_err(|_| PrivilegeError::NoUser(account.name.clone()))?;
+        kernel::become_user(&name, account.uid, account.gid)
+            .map_err(|error| PrivilegeError::System("changing to the user", error))?;
+    }
     renounce()?;
     set_no_new_privs(true).map_err(system("giving up rights of programs"))?;
     // A change of the user opens the process or closes it, as the system is set up (`fs.suid_dumpable`).
@@ -159,8 +177,8 @@ pub fn become_powerless(account: &Account, parent: Pid) -> Result<(), PrivilegeE
 }
 
 /// Gives up every capability of the calling thread, for good. A thread of root's, which `user root` asked for, keeps
-/// its own. Every thread that serves calls it first.
-pub fn renounce() -> Result<(), PrivilegeError> {
+/// its own.
+fn renounce() -> Result<(), PrivilegeError> {
     if geteuid().is_root() {
         return Ok(());
     }

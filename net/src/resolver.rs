@@ -8,8 +8,8 @@ mod look_ups;
 
 pub use look_ups::LookUps;
 
+use crate::clock;
 use crate::timer::{Deadline, with_deadline};
-use crate::{clock, privileges};
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{
     ConnectionConfig, NameServerConfig, ProtocolConfig, ResolveHosts, ResolverConfig, ResolverOpts,
@@ -321,8 +321,6 @@ pub fn spawn(task: impl Future<Output = ()> + Send + 'static) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
         let handle = runtime.handle().clone();
         let serve = move || {
-            // Where that fails the thread has no more rights than the one that started it.
-            let _ = privileges::renounce();
             runtime.block_on(std::future::pending::<()>());
         };
         std::thread::Builder::new().name("resolver".into()).spawn(serve).ok()?;

@@ -20,7 +20,6 @@ use millstream_net::listener::{self, Inherited, Listening, OpenError, Opened};
 use millstream_net::{clock, privileges};
 use millstream_server::generation::Shared;
 use millstream_telemetry::local_time::{self, LocalTime};
-use millstream_telemetry::log_writer::LogWriter;
 use signal_hook::iterator::Signals;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::process::ExitCode;
@@ -126,12 +125,12 @@ fn listen_or_tell(
     }
 }
 
-/// Opens the sockets. Where an opener was killed, the process that served ends a moment later than it; so where root starts one, an address that another process
+/// Opens the sockets. Where an opener was killed, the process that served ends a moment later than it; so where there is one, an address that another process
 /// has is asked for again for a while, as nginx does.
 fn listen(configuration: &Configuration, inherited: Inherited) -> Result<Opened, Vec<OpenError>> {
     let workers = accepting::workers(&configuration.main);
     let open = |inherited| listener::open(&configuration.http.listeners, workers, inherited, &[]);
-    let may_wait = inherited.is_empty() && privileges::may_change_user();
+    let may_wait = inherited.is_empty() && privileges::has_rights_to_give_up();
     let mut opened = open(inherited);
     let is_taken = |error: &OpenError| error.error.kind() == io::ErrorKind::AddrInUse;
     for _ in 0..TRIES {
@@ -230,15 +229,6 @@ fn into_background(wanted: bool) -> io::Result<Side> {
             Ok(Side::Foreground(if started { ExitCode::SUCCESS } else { ExitCode::FAILURE }))
         }
     }
-}
-
-/// Starts the log thread from one that gave up its rights: after an upgrade this one has some, and passes them on.
-pub(super) fn start_log_writer() -> io::Result<Arc<LogWriter>> {
-    let starting = std::thread::Builder::new().spawn(|| {
-        privileges::renounce().map_err(io::Error::other)?;
-        LogWriter::start()
-    })?;
-    starting.join().unwrap_or_else(|_| Err(io::Error::other("starting it panicked")))
 }
 
 fn local_now() -> LocalTime {

@@ -5,7 +5,6 @@
 
 use crate::cli::ServeUrl;
 use millstream_conf::model::{Configuration, HostPort, Level, ListenAddress, PeerAddress};
-use millstream_net::privileges;
 use millstream_server::generation::Shared;
 use millstream_telemetry::error_log::ErrorLogs;
 use std::io::{self, ErrorKind};
@@ -64,10 +63,7 @@ pub fn look(shared: &Shared, urls: &[String]) {
     let user = shared.configuration.main.user.as_ref().map(|user| user.name.clone());
     let log = shared.main_log.clone();
     let looking = std::thread::Builder::new().name("first look".into()).spawn(move || {
-        // The main thread may keep rights that no worker has.
-        if privileges::renounce().is_ok() {
-            addresses.iter().for_each(|(address, url)| tell(address, url, user.as_deref(), &log));
-        }
+        addresses.iter().for_each(|(address, url)| tell(address, url, user.as_deref(), &log));
     });
     // Where there is no thread for it, the requests will tell.
     drop(looking);

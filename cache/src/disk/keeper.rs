@@ -17,7 +17,7 @@ use super::watch::{self, Happening};
 use super::{Disk, lock};
 use crate::file_format::FileHead;
 use crate::now::Now;
-use millstream_net::{clock, privileges};
+use millstream_net::clock;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
@@ -68,11 +68,7 @@ pub(super) fn start(disk: &Arc<Disk>, zone: impl Zone) -> io::Result<()> {
         tidy_at: now,
         walked: 0,
     };
-    thread::Builder::new().name("cache-keeper".to_owned()).spawn(move || {
-        // A zone that a reload adds is kept by a thread of the main thread, which has rights that this needs none of.
-        _ = privileges::renounce();
-        while keeper.turn_and_wait() {}
-    })?;
+    thread::Builder::new().name("cache-keeper".to_owned()).spawn(move || while keeper.turn_and_wait() {})?;
     Ok(())
 }
 

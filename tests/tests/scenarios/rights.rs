@@ -2,6 +2,7 @@
 //! neither its memory nor what root may.
 
 use std::fs::{self, Permissions};
+use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -9,10 +10,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use millstream_tests::prefix::Prefix;
-use millstream_tests::process::{self, is_alive, send, serving};
-use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::process::{self, Running, is_alive, send, serving};
+use millstream_tests::server::{Server, binary, is_nginx};
 use millstream_tests::signed::SigningAuthority;
-use millstream_tests::{client, wait};
+use millstream_tests::{client, ports, wait};
 use rustix::process::Signal;
 
 /// The service's user and group, which no other process here has.
@@ -95,8 +96,13 @@ fn status(id: u32, thread: &str) -> String {
     fs::read_to_string(format!("/proc/{id}/task/{thread}/status")).unwrap_or_default()
 }
 
-/// That no thread of a process has a right or can get one.
+/// That no thread of a process has a right or can get one. What bounds the rights of programs that it runs stays where it was not root that started it, and
+/// means nothing there.
 fn assert_powerless(id: u32, when: &str) {
+    assert_has_none(id, &["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"], when);
+}
+
+fn assert_has_none(id: u32, sets: &[&str], when: &str) {
     let threads: Vec<String> = fs::read_dir(format!("/proc/{id}/task"))
         .expect("it runs")
         .flatten()
@@ -110,7 +116,7 @@ fn assert_powerless(id: u32, when: &str) {
             continue;
         }
         let none = "0000000000000000";
-        for line in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+        for line in sets {
             assert!(status.contains(&format!("{line}:\t{none}\n")), "{when}, {line}: {status}");
         }
         assert!(status.contains("NoNewPrivs:\t1\n"), "{when}: {status}");
@@ -162,6 +168,69 @@ fn no_thread_has_a_right_and_its_user_reaches_no_memory_after_start_reload_and_u
     wait::until("the old process ends", || !is_alive(old));
     assert_eq!(server.get("/").text(), "two");
     assert_closed(new, "after the upgrade");
+}
+
+#[test]
+fn a_server_that_may_have_low_ports_keeps_that_right_from_those_who_serve_and_listens_on_another_after_a_reload()
+ {
+    let is_low = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    if !is_possible() || Command::new("setpriv").arg("--version").stdout(Stdio::null()).status().is_err() {
+        return;
+    }
+    let Some(low) = (600..1024).rev().find(is_low) else { return };
+    let prefix = prefix();
+    chown(prefix.path(), Some(USER), Some(USER)).expect("ours to give");
+    fs::create_dir_all(prefix.join("logs")).expect("ours");
+    chown(prefix.join("logs"), Some(USER), Some(USER)).expect("ours to give");
+    let port = ports::free();
+    let write = |listen: &str, text: &str| {
+        let site = format!(
+            "worker_processes 2; daemon off; pid {0}/nginx.pid; error_log {0}/logs/error.log notice; events {{}}
+            http {{ access_log off; server {{ listen 127.0.0.1:{port}; {listen} location / {{ return 200 {text}; }} }} }}",
+            prefix.path().display()
+        );
+        fs::write(prefix.join("nginx.conf"), site).expect("ours");
+    };
+    write("", "one");
+    let own = USER.to_string();
+    let right = "+net_bind_service";
+    let mut with_right = Command::new("setpriv");
+    with_right.args([
+        "--reuid",
+        &own,
+        "--regid",
+        &own,
+        "--clear-groups",
+        "--inh-caps",
+        right,
+        "--ambient-caps",
+        right,
+    ]);
+    with_right.arg(binary()).arg("-p").arg(prefix.path()).arg("-c").arg(prefix.join("nginx.conf"));
+    let running = Running::start(with_right.current_dir("/").stderr(Stdio::null())).expect("it starts");
+    let text = |port: u16| {
+        let got = client::Client::connect(port).and_then(|mut client| client.get("/"));
+        got.map_or_else(|_| String::new(), |answer| answer.text())
+    };
+    wait::until("it serves", || text(port) == "one");
+    let opener = running.id();
+    let assert_kept = |when: &str| {
+        let served = serving(opener);
+        assert_ne!(served, opener, "{when}");
+        assert_has_none(served, &["CapInh", "CapPrm", "CapEff", "CapAmb"], when);
+        let status = status(opener, &opener.to_string());
+        assert!(
+            status.contains("CapEff:\t0000000000000400\n") && status.contains("Threads:\t1\n"),
+            "{when}: {status}"
+        );
+        let Some(told) = attack(&[served, opener]) else { return };
+        assert!(!told.contains("could") && told.matches("tried").count() == 2, "{when}: {told}");
+    };
+    assert_kept("start");
+    write(&format!("listen 127.0.0.1:{low};"), "two");
+    send(opener, Signal::HUP);
+    wait::until("it listens on the low port", || text(low) == "two");
+    assert_kept("reload");
 }
 
 #[test]
