@@ -15,6 +15,7 @@ pub mod address;
 pub mod value;
 pub mod suggest;
 pub mod network;
+pub mod host_names;
 pub mod regular_expression;
 pub mod template;
 pub mod lexer;

@@ -48,7 +48,7 @@ fn of_the_keys_of_a_map_the_exact_one_counts_then_the_longest_name() {
         "hostnames; default none; example.com exact; *.example.com leading; *.a.example.com longer; \
                    .dot.example.com both; www.example.* trailing; www.* shorter; \\default escaped; \"\" empty; .x x;",
     );
-    let find = |text: &str| map.find(text.as_bytes()).map(|value| &*map.values[value as usize].source);
+    let find = |text: &str| map.keys.find(text.as_bytes()).map(|value| &*map.values[*value as usize].source);
     for (text, expected) in [
         ("example.com", Some("exact")),
         ("b.example.com", Some("leading")),
@@ -76,7 +76,7 @@ fn of_the_keys_of_a_map_the_exact_one_counts_then_the_longest_name() {
 fn the_same_words_are_one_value_and_keys_have_no_case() {
     let map = map("A 1; b 1; c 2; ~*^x 2; ~Y 3;");
     assert_eq!((map.values.len(), map.expressions.len()), (3, 2));
-    assert_eq!(map.find(b"a"), map.find(b"b"));
+    assert_eq!(map.keys.find(b"a"), map.keys.find(b"b"));
     assert!(map.default.is_none());
 }
 

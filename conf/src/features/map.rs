@@ -8,7 +8,8 @@ use super::context::HTTP;
 use super::made::{lines, wrong_line};
 use super::{Apply, Row, idle, often};
 use crate::declared::made::Making;
-use crate::declared::made::map::{Keys, Map};
+use crate::declared::made::map::Map;
+use crate::host_names::HostNames;
 use crate::reading::Reading;
 use crate::template::Template;
 use crate::tree::{Directive, Word};
@@ -44,9 +45,7 @@ fn read(directive: &Directive, reading: &mut Reading<'_>) -> Option<(Making, boo
     let map = Map {
         source: reading.template(&directive.args[0]),
         hostnames: false,
-        exact: Keys::default(),
-        leading: Keys::default(),
-        trailing: Keys::default(),
+        keys: HostNames::default(),
         expressions: Vec::new(),
         default: None,
         values: Vec::new(),
@@ -61,12 +60,6 @@ fn read(directive: &Directive, reading: &mut Reading<'_>) -> Option<(Making, boo
         }
     }
     Some((draft.map.into(), draft.volatile))
-}
-
-/// A key that nginx refuses: its words for it.
-enum Unfit {
-    Invalid,
-    Conflicting,
 }
 
 impl MapDraft {
@@ -91,19 +84,11 @@ impl MapDraft {
             return;
         }
         let text = key.text.strip_prefix('\\').unwrap_or(&key.text);
-        let added = if self.map.hostnames { self.name(text, value) } else { self.exact(text, value) };
-        match added {
-            Ok(()) => {}
-            Err(Unfit::Invalid) => {
-                reading.error(key.span, format!("invalid hostname or wildcard \"{text}\"")).help(
-                    "an asterisk stands for whole labels at the beginning or the end, as in *.example.com",
-                );
-            }
-            Err(Unfit::Conflicting) => {
-                reading.error(key.span, format!("conflicting parameter \"{text}\"")).help(
-                    "the same key stands above it (\".name\" is \"name\" and \"*.name\"); keep one of them",
-                );
-            }
+        let keys = &mut self.map.keys;
+        let added = if self.map.hostnames { keys.add(text, value) } else { keys.add_exact(text, value) };
+        if let Err(unfit) = added {
+            let (message, help) = unfit.sentence(text);
+            reading.error(key.span, message).help(help);
         }
     }
 
@@ -118,34 +103,4 @@ impl MapDraft {
         self.known.insert(word.text.as_str().into(), index);
         index
     }
-
-    fn exact(&mut self, text: &str, value: u32) -> Result<(), Unfit> {
-        insert(&mut self.map.exact, text.to_ascii_lowercase(), value)
-    }
-
-    /// A key that may be a wildcard name.
-    fn name(&mut self, text: &str, value: u32) -> Result<(), Unfit> {
-        let asterisks = text.matches('*').count();
-        if asterisks > 1 || text.contains("..") || text.contains('\0') {
-            return Err(Unfit::Invalid);
-        }
-        let lower = text.to_ascii_lowercase();
-        let leading = |map: &mut Map, name: &str| insert(&mut map.leading, format!(".{name}"), value);
-        if let Some(name) = lower.strip_prefix('.').filter(|name| !name.is_empty()) {
-            self.exact(name, value)?;
-            return leading(&mut self.map, name);
-        }
-        if let Some(name) = lower.strip_prefix("*.").filter(|name| !name.is_empty()) {
-            return leading(&mut self.map, name);
-        }
-        if let Some(name) = lower.strip_suffix(".*").filter(|name| !name.is_empty()) {
-            return insert(&mut self.map.trailing, format!("{name}."), value);
-        }
-        if asterisks > 0 { Err(Unfit::Invalid) } else { self.exact(text, value) }
-    }
-}
-
-fn insert(keys: &mut Keys, key: String, value: u32) -> Result<(), Unfit> {
-    let before = keys.insert(key.into_bytes().into(), value);
-    if before.is_none() { Ok(()) } else { Err(Unfit::Conflicting) }
 }

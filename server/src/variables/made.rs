@@ -6,10 +6,9 @@ mod geo;
 mod map;
 mod split_clients;
 
-use super::Found;
+use super::{Found, tell};
 use crate::request::Request;
 use millstream_conf::model::{Level, MadeId, Making};
-use millstream_telemetry::about::About;
 
 /// Appends a made variable's value.
 pub(super) fn append(id: MadeId, request: &Request, out: &mut Vec<u8>) -> Found {
@@ -20,9 +19,7 @@ pub(super) fn append(id: MadeId, request: &Request, out: &mut Vec<u8>) -> Found 
     let Some(made) = generation.http().made.get(usize::from(id.0)) else { return Found::Nothing };
     let Some(making) = &made.making else { return Found::Nothing };
     if !request.made.begin(id) {
-        let logs = &request.generation.shared.error_logs[request.location.0 as usize];
-        let what = format_args!("cycle while evaluating variable \"{}\"", made.name);
-        logs.tell(Level::Error, what, || About::connection(request.connection.serial));
+        tell(request, Level::Error, format_args!("cycle while evaluating variable \"{}\"", made.name));
         return Found::Nothing;
     }
     let start = out.len();

@@ -25,6 +25,7 @@ use millstream_conf::template::{self, Scope};
 use millstream_conf::variables::FAMILIES;
 use millstream_telemetry::about::About;
 use millstream_wire::{FieldId, Fields, target};
+use std::fmt;
 use std::time::Duration;
 
 /// Whether a variable had a value.
@@ -168,11 +169,15 @@ fn not_set(request: &Request, number: u16, out: &mut Vec<u8>) -> Found {
         return Found::Nothing;
     }
     if request.slots.miss(number) && request.location().settings.rewrite.warn {
-        let logs = &request.generation.shared.error_logs[request.location.0 as usize];
-        let what = format_args!("using uninitialized \"{}\" variable", slot.name);
-        logs.tell(Level::Warn, what, || About::connection(request.connection.serial));
+        tell(request, Level::Warn, format_args!("using uninitialized \"{}\" variable", slot.name));
     }
     Found::Value
+}
+
+/// Writes to the error log of the request's location what was found wrong while a value was made.
+fn tell(request: &Request, level: Level, what: fmt::Arguments<'_>) {
+    let logs = &request.generation.shared.error_logs[request.location.0 as usize];
+    logs.tell(level, what, || About::connection(request.connection.serial));
 }
 
 fn give(value: &[u8], out: &mut Vec<u8>) -> Found {

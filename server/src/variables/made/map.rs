@@ -5,9 +5,8 @@
 
 use crate::request::Request;
 use crate::route::capture;
-use crate::variables::evaluate;
+use crate::variables::{evaluate, tell};
 use millstream_conf::model::{Level, Map};
-use millstream_telemetry::about::About;
 
 /// Appends the value of the text.
 pub(super) fn append(map: &Map, request: &Request, out: &mut Vec<u8>) {
@@ -20,7 +19,7 @@ pub(super) fn append(map: &Map, request: &Request, out: &mut Vec<u8>) {
     let end = out.len();
     out.extend_from_within(start..);
     out[end..].make_ascii_lowercase();
-    let found = map.find(&out[end..]);
+    let found = map.keys.find(&out[end..]).copied();
     out.truncate(end);
     let found = found.or_else(|| by_expression(map, request, &out[start..])).or(map.default);
     out.truncate(start);
@@ -43,9 +42,7 @@ fn by_expression(map: &Map, request: &Request, text: &[u8]) -> Option<u32> {
                 return Some(*value);
             }
             Err(undecided) => {
-                let logs = &request.generation.shared.error_logs[request.location.0 as usize];
-                let about = || About::connection(request.connection.serial);
-                logs.tell(Level::Alert, format_args!("{undecided}"), about);
+                tell(request, Level::Alert, format_args!("{undecided}"));
                 return None;
             }
         }
