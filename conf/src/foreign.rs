@@ -117,7 +117,7 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["health_check"]), "health_check_timeout"),
     (
         Kept(CONTENT),
-        "dav_methods flv mp4 f4f hls add_header_inherit add_trailer_inherit \
+        "dav_methods flv mp4 f4f hls \
                      image_filter random_index xml_entities xslt_stylesheet js_body_filter js_filter \
                      js_header_filter js_periodic internal_redirect degradation degrade post_action",
     ),

@@ -44,7 +44,6 @@ fn lenient_leaves_out_nothing_that_chooses_content_lets_in_encrypts_or_redirects
         ("image_filter test;", "what is answered"),
         ("auth_oidc x;", "who is let in"),
         ("random_index on;", "what is answered"),
-        ("add_header_inherit merge;", "what is answered"),
         ("dav_methods PUT;", "what is answered"),
         ("memcached_pass 127.0.0.1:9000;", "the files themselves"),
         ("perl a::b;", "the files themselves"),

@@ -5,9 +5,8 @@
 use std::sync::Arc;
 
 use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
-use super::level::settings;
 use super::templates::{record, without_templates};
-use super::{Apply, Level, Row, often, once};
+use super::{Apply, Feature, Level, Place, Row, often, once};
 use crate::reading::Reading;
 use crate::template::{self, Template};
 use crate::tree::{Directive, Word};
@@ -39,15 +38,90 @@ record! {
     }
 }
 
-settings! {
+/// `add_header_inherit`, `add_trailer_inherit`: how the fields of the level above count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub enum Inheritance {
+    Off,
+    /// A level that writes a field has none of the level above.
+    #[default]
+    On,
+    /// Those of the level above follow the level's own.
+    Merge,
+}
+
+/// The fields that one level adds.
+#[derive(Debug, Clone, Default)]
+pub struct AddedLevel {
+    fields: Option<Vec<AddHeader>>,
+    inheritance: Option<Inheritance>,
+}
+
+impl AddedLevel {
+    /// Takes from the level above what counts here.
+    pub(in crate::features) fn inherit(&mut self, above: &Self) {
+        self.inheritance = self.inheritance.or(above.inheritance);
+        match (self.inheritance.unwrap_or_default(), &mut self.fields) {
+            (Inheritance::Off, _) => {}
+            (Inheritance::On | Inheritance::Merge, own @ None) => own.clone_from(&above.fields),
+            (Inheritance::On, Some(_)) => {}
+            (Inheritance::Merge, Some(own)) => own.extend(above.fields.iter().flatten().cloned()),
+        }
+    }
+
+    /// Those in force.
+    pub(in crate::features) fn in_force(&self) -> Arc<[AddHeader]> {
+        self.fields.iter().flatten().cloned().collect()
+    }
+
+    /// Adds one.
+    pub(in crate::features) fn add(&mut self, directive: &Directive, reading: &mut Reading<'_>) {
+        let written = added(directive, reading);
+        self.fields.get_or_insert_default().extend(written);
+    }
+
+    /// Says how those of the level above count.
+    pub(in crate::features) fn set_inheritance(&mut self, directive: &Directive, reading: &mut Reading<'_>) {
+        use Inheritance::{Merge, Off, On};
+        self.inheritance = reading.choice(&directive.args[0], &[("off", Off), ("on", On), ("merge", Merge)]);
+    }
+}
+
+record! {
     /// Fields that are set on a location's answers.
-    pub struct AnswerHeaders, HeadersLevel(place, reading) {
+    pub struct AnswerHeaders {
         /// `add_header`s in force.
-        add: Vec<AddHeader> => Arc<[AddHeader]> = Vec::new(),
+        pub add: Arc<[AddHeader]>,
         /// `expires`, default off.
-        expires: Expires = Expires::Off,
+        pub expires: Expires,
         /// `server_tokens`, default on.
-        server_tokens: ServerTokens = ServerTokens::On,
+        pub server_tokens: ServerTokens,
+    }
+}
+
+/// What one level says of it.
+#[derive(Debug, Clone, Default)]
+pub struct HeadersLevel {
+    add: AddedLevel,
+    expires: Option<Expires>,
+    server_tokens: Option<ServerTokens>,
+}
+
+impl Feature for HeadersLevel {
+    type Settings = AnswerHeaders;
+
+    fn inherit(&mut self, above: &Self) {
+        self.add.inherit(&above.add);
+        self.expires = self.expires.take().or_else(|| above.expires.clone());
+        self.server_tokens = self.server_tokens.take().or_else(|| above.server_tokens.clone());
+    }
+
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> AnswerHeaders {
+        AnswerHeaders {
+            add: self.add.in_force(),
+            expires: self.expires.clone().unwrap_or_default(),
+            server_tokens: self.server_tokens.clone().unwrap_or(ServerTokens::On),
+        }
     }
 }
 
@@ -56,11 +130,13 @@ settings! {
 pub const ROWS: &[Row] = &[
     often("add_header", UP_TO_IF, (2, 3), "name value [always]", "",
         "Adds a field to the answer, where its value is not empty, on the statuses 200, 201, 204, 206, 301, 302, 303, 304, 307 \
-        and 308, with `always` on every status. A level that writes one has none of the level above.",
-        Apply::Level(|l, d, r| {
-            let written = added(d, r);
-            l.headers.add.get_or_insert_default().extend(written);
-        })),
+        and 308, with `always` on every status. A level that writes one has none of the level above, unless `add_header_inherit` \
+        says otherwise.",
+        Apply::Level(|l, d, r| l.headers.add.add(d, r))),
+    once("add_header_inherit", UP_TO_IF, (1, 1), "off | on | merge", "on",
+        "Sets how `add_header` inherits from the previous level. `on`: a level that uses `add_header` inherits none. `off`: no level \
+        inherits any. `merge`: those of the previous level follow the level's own. The directive itself is inherited.",
+        Apply::Level(|l, d, r| l.headers.add.set_inheritance(d, r))),
     once("expires", UP_TO_IF, (1, 2), "[modified] time | @time | epoch | max | off", "off",
         "Sets Expires and Cache-Control of answers with the statuses 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308: a time from now \
         (negative: `no-cache`), with `modified` from the answer's last modification, with `@` a time of day; `epoch` is long \
@@ -118,7 +194,7 @@ fn set_expires(level: &mut Level, directive: &Directive, reading: &mut Reading<'
 }
 
 /// A field with its value and perhaps `always`; nothing after its error was reported.
-pub(in crate::features) fn added(directive: &Directive, reading: &mut Reading<'_>) -> Option<AddHeader> {
+fn added(directive: &Directive, reading: &mut Reading<'_>) -> Option<AddHeader> {
     let always = match directive.args.get(2) {
         Some(word) => reading.one_of(word, &["always"]).is_some(),
         None => false,

@@ -5,18 +5,40 @@
 use std::sync::Arc;
 
 use super::context::UP_TO_IF;
-use super::headers::{AddHeader, added};
-use super::level::settings;
+use super::headers::{AddHeader, AddedLevel};
 use super::phases::Phases;
-use super::{Apply, Row, often};
+use super::templates::record;
+use super::{Apply, Feature, Place, Row, often, once};
+use crate::reading::Reading;
 
-settings! {
+record! {
     /// What follows the body of a location's answers.
-    pub struct Trailers, TrailersLevel(place, reading) {
+    pub struct Trailers {
         /// `add_trailer`s in force.
-        add: Vec<AddHeader> => Arc<[AddHeader]> = Vec::new(),
+        pub add: Arc<[AddHeader]>,
     }
-    phases |made| Phases::FILTERS.only_if(!made.add.is_empty())
+}
+
+/// What one level says of it.
+#[derive(Debug, Clone, Default)]
+pub struct TrailersLevel {
+    add: AddedLevel,
+}
+
+impl Feature for TrailersLevel {
+    type Settings = Trailers;
+
+    fn inherit(&mut self, above: &Self) {
+        self.add.inherit(&above.add);
+    }
+
+    fn resolve(&self, _: &Place<'_>, _: &mut Reading<'_>) -> Trailers {
+        Trailers { add: self.add.in_force() }
+    }
+
+    fn phases(made: &Trailers) -> Phases {
+        Phases::FILTERS.only_if(!made.add.is_empty())
+    }
 }
 
 /// The rows of this feature.
@@ -25,9 +47,9 @@ pub const ROWS: &[Row] = &[
     often("add_trailer", UP_TO_IF, (2, 3), "name value [always]", "",
         "Adds a field behind the body, where its value is not empty then, on the statuses of `add_header`, with `always` on every \
         status. Such an answer is chunked; HTTP/1.0 clients and parts of an answer (206) get none. A level that writes one has \
-        none of the level above.",
-        Apply::Level(|l, d, r| {
-            let written = added(d, r);
-            l.trailers.add.get_or_insert_default().extend(written);
-        })),
+        none of the level above, unless `add_trailer_inherit` says otherwise.",
+        Apply::Level(|l, d, r| l.trailers.add.add(d, r))),
+    once("add_trailer_inherit", UP_TO_IF, (1, 1), "off | on | merge", "on",
+        "Sets how `add_trailer` inherits from the previous level, as `add_header_inherit` does for `add_header`.",
+        Apply::Level(|l, d, r| l.trailers.add.set_inheritance(d, r))),
 ];

@@ -51,6 +51,7 @@ mod chosen_zones;
 mod intercepted;
 mod codings;
 mod ranges;
+mod added_fields;
 mod slices;
 mod stored_files;
 mod temporary_files;
