@@ -29,6 +29,7 @@ const ASKED_FOR: &[(&str, &str)] = &[
     ("http_sub", "sub_filter"),
     ("http_gunzip", "gunzip"),
     ("http_gzip_static", "gzip_static"),
+    ("http_random_index", "random_index"),
     ("http_auth_request", "auth_request"),
     ("http_secure_link", "secure_link"),
     ("http_slice", "slice"),

@@ -84,7 +84,6 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["image_filter"]), "image_filter_*"),
     (BelongsTo(&["mirror"]), "mirror_request_body"),
     (BelongsTo(&["perl", "perl_set"]), "perl_modules perl_require"),
-    (BelongsTo(&["valid_referers"]), "referer_hash_bucket_size referer_hash_max_size"),
     (BelongsTo(&["userid"]), "userid_*"),
     (BelongsTo(&["ssl_ocsp"]), "ssl_ocsp_cache ssl_ocsp_responder"),
     (
@@ -117,8 +116,7 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["health_check"]), "health_check_timeout"),
     (
         Kept(CONTENT),
-        "dav_methods flv mp4 f4f hls \
-                     image_filter random_index xml_entities xslt_stylesheet js_body_filter js_filter \
+        "dav_methods flv mp4 f4f hls image_filter xml_entities xslt_stylesheet js_body_filter js_filter \
                      js_header_filter js_periodic internal_redirect degradation degrade post_action",
     ),
     (
@@ -126,34 +124,20 @@ const TABLE: &[(Fate, &str)] = &[
         "js_content memcached_pass perl tunnel_pass status \
                      status_format upstream_conf",
     ),
-    (
-        Kept(ACCESS),
-        "auth_jwt auth_oidc js_access proxy_allow_upstream grpc_allow_upstream ssl_ocsp valid_referers",
-    ),
+    (Kept(ACCESS), "auth_jwt auth_oidc js_access proxy_allow_upstream grpc_allow_upstream ssl_ocsp"),
     (Kept(DROPPED), "ssl"),
     (Kept(ENCRYPTION), "ssl_ech_file ssl_engine proxy_ssl_alpn"),
     (Kept(CLIENT), "proxy_protocol_tlv"),
     (Kept(UPSTREAM), "client_body_early_read mirror proxy_request_dynamic grpc_request_dynamic"),
     (Kept(COOKIES), "userid"),
     (Kept(CHOICE), "ntlm sticky_cookie_insert"),
-    (
-        Kept(VARIABLES),
-        "ancient_browser ancient_browser_value modern_browser modern_browser_value geoip_city \
-                       geoip_country geoip_org js_set js_var keyval num_map perl_set",
-    ),
+    (Kept(VARIABLES), "geoip_city geoip_country geoip_org js_set js_var keyval num_map perl_set"),
     (Kept(SERVICE), "mail stream"),
 ];
 
 /// Words with which a directive says what holds without it, so that nothing is lost without it.
-const DEFAULTS: &[(&str, &str)] = &[
-    ("auth_jwt", "off"),
-    ("image_filter", "off"),
-    ("mirror", "off"),
-    ("random_index", "off"),
-    ("ssl", "off"),
-    ("ssl_ocsp", "off"),
-    ("userid", "off"),
-];
+const DEFAULTS: &[(&str, &str)] =
+    &[("auth_jwt", "off"), ("image_filter", "off"), ("mirror", "off"), ("ssl", "off"), ("ssl_ocsp", "off"), ("userid", "off")];
 
 /// What becomes of a directive with these words.
 pub fn fate(name: &str, args: &[Word]) -> Fate {

@@ -41,6 +41,7 @@ pub fn server(
     if draft.names.is_empty() {
         draft.names.push((ServerName::Exact(String::new()), directive.span));
     }
+    draft.level.valid_referers.stands_in(&draft.names);
     draft.level.inherit(above);
     let status_zone = draft.level.status_zone.take();
     let locations = tree(&rows, &draft.level, None, http, reading);

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::tree::Directive;
-use crate::variables::VARIABLES;
+use crate::variables;
 
 /// A variable that the configuration gives values to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ fn gather(tree: &[Directive], slots: &mut BTreeMap<String, (bool, bool)>) {
             "set" | "auth_request_set" => {
                 let name = words.take(1).filter_map(|word| word.strip_prefix('$'));
                 // What is there without the configuration has its own way of being set.
-                names.extend(name.filter(|name| !is_builtin(name)).map(Box::from));
+                names.extend(name.filter(|name| !variables::is_fixed(name)).map(Box::from));
             }
             _ => {}
         }
@@ -62,10 +62,6 @@ fn gather(tree: &[Directive], slots: &mut BTreeMap<String, (bool, bool)>) {
         // Blocks in blocks are bounded by the parser.
         gather(directive.block.as_deref().unwrap_or_default(), slots);
     }
-}
-
-fn is_builtin(name: &str) -> bool {
-    VARIABLES.iter().any(|(_, known, _)| known.eq_ignore_ascii_case(name))
 }
 
 /// Directives that define a variable and are not there yet, with the place of its name among their words.

@@ -15,6 +15,7 @@ macro_rules! variables {
 }
 
 variables! {
+    AncientBrowser "ancient_browser" "The value of `ancient_browser_value` if the browser is an ancient one, else empty.",
     Args "args" "The request's query string, without the question mark.",
     BinaryRemoteAddr "binary_remote_addr" "The client's address in 4 or 16 bytes.",
     BodyBytesSent "body_bytes_sent" "Bytes of the answer sent to the client, its head not counted.",
@@ -42,12 +43,15 @@ variables! {
     Host "host" "The host of the request line, else of the Host field (lower case, without port), else the server's name.",
     Hostname "hostname" "This machine's host name.",
     Https "https" "`on` on a TLS connection, else empty.",
+    InvalidReferer "invalid_referer" "`1` if `valid_referers` does not accept the request's Referer field, else empty.",
     IsRequestPort "is_request_port" "`:` where the request names a port, else empty.",
     IsArgs "is_args" "`?` where the request has a query string, else empty.",
     LimitConnStatus "limit_conn_status" "What `limit_conn` made of the request: PASSED, REJECTED or REJECTED_DRY_RUN.",
     LimitRate "limit_rate" "How many bytes a second of the answer are sent, where `set` or the upstream (`X-Accel-Limit-Rate`) says so; else 0.",
     LimitReqStatus "limit_req_status" "What `limit_req` made of the request: PASSED, DELAYED, REJECTED, DELAYED_DRY_RUN or REJECTED_DRY_RUN.",
+    ModernBrowser "modern_browser" "The value of `modern_browser_value` if the browser is a modern one, else empty.",
     Msec "msec" "The time in seconds since the epoch, with milliseconds.",
+    Msie "msie" "`1` if the browser is any version of MSIE, else empty.",
     NginxVersion "nginx_version" "The nginx version whose behaviour is claimed.",
     OtelParentId "otel_parent_id" "The id of the span that a request came with, where `otel_trace_context` takes it.",
     OtelParentSampled "otel_parent_sampled" "`1` where whoever sent the request traces it, and `otel_trace_context` takes that; else `0`.",
@@ -151,7 +155,25 @@ pub const FAMILIES: &[(&str, &str)] = &[
     ("upstream_trailer_", "A trailer field of the upstream's answer."),
 ];
 
+/// Whether a name is that of a variable that a configuration cannot give a value to, in any case of its letters. The others have
+/// their own value until it does.
+pub fn is_fixed(name: &str) -> bool {
+    let found = VARIABLES.iter().find(|(_, known, _)| known.eq_ignore_ascii_case(name));
+    found.is_some_and(|(builtin, ..)| !builtin.is_changeable())
+}
+
 impl Builtin {
+    /// Whether `set`, `map` and the like may give it another value, as in nginx.
+    fn is_changeable(self) -> bool {
+        matches!(
+            self,
+            Builtin::AncientBrowser
+                | Builtin::InvalidReferer
+                | Builtin::ModernBrowser
+                | Builtin::Msie
+        )
+    }
+
     /// Whether it tells one client's certificate from all others.
     pub fn names_certificate(self) -> bool {
         matches!(

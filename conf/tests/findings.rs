@@ -646,6 +646,35 @@ fn logs_whose_names_requests_give_are_neither_buffered_nor_kept_without_a_bound(
 }
 
 /// A server of TLS with what is said of its certificate, behind what is said of an issuer.
+#[test]
+fn referers_browsers_and_cookies_of_visitors_are_checked() {
+    let without = "are specified in the \"valid_referers\" directive without any valid referer";
+    for (directives, part) in [
+        ("valid_referers none blocked;", without),
+        ("valid_referers \"\";", "invalid referer"),
+        ("valid_referers a.*.b;", "invalid hostname or wildcard \"a.*.b\""),
+        ("valid_referers *.a/x *.a;", "conflicting parameter \"*.a\""),
+        ("valid_referers ~;", "empty regex"),
+        ("modern_browser listed;", "unlisted"),
+        ("modern_browser netscape 4;", "invalid value \"netscape\""),
+        ("modern_browser msie 5.5b;", "invalid browser version \"5.5b\""),
+        ("add_header_inherit all;", "invalid value \"all\""),
+    ] {
+        one_error(&in_location(directives), part);
+    }
+    // Locations below inherit what is wrong above, which is told once.
+    one_error(
+        &in_server("valid_referers none; location /a { return 204; } location /b { return 204; }"),
+        without,
+    );
+    one_error(&in_server("server_name a; valid_referers server_names a;"), "conflicting parameter \"a\"");
+    one_warning(&in_location("valid_referers a.example:8080;"), "scheme and port are not compared");
+    one_error(&in_server("random_index on;"), "not allowed here");
+    no_error(&in_location(
+        "valid_referers server_names ~a; set $invalid_referer 0; set $msie 1;",
+    ));
+}
+
 fn issued(issuer: &str, server: &str) -> String {
     in_http(&format!(
         "acme_issuer ca {{ {issuer} }} server {{ listen 8443 ssl; listen 8080; {server} ssl_certificate $acme_certificate; \

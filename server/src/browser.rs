@@ -1,9 +1,10 @@
-//! Browsers that `keepalive_disable` names, by their User-Agent field.
+//! Browsers by their User-Agent field: which `keepalive_disable` names, and which are modern (`modern_browser`).
 //!
-//! Next: `request`, which asks when a location is entered.
+//! Next: `request`, which asks when a location is entered; `variables`, which tells.
 
 use memchr::memmem;
-use millstream_conf::model::KeepaliveDisable;
+use millstream_conf::features::browser;
+use millstream_conf::model::{Browsers, KeepaliveDisable};
 use millstream_wire::{Fields, Method};
 
 /// Whether a connection is not to be kept with the browser that asks. Of most requests no field is looked at.
@@ -18,6 +19,33 @@ pub fn is_excluded(disable: KeepaliveDisable, method: Method, fields: Fields<'_>
 
 fn has(agent: &[u8], word: &str) -> bool {
     memmem::find(agent, word.as_bytes()).is_some()
+}
+
+/// Whether a browser is a modern one; nothing stands for a request without the field.
+pub fn is_modern(browsers: &Browsers, agent: Option<&[u8]>) -> bool {
+    let Some(agent) = agent else { return browsers.unlisted };
+    for modern in &browsers.modern {
+        let (from, mark, to_version) = modern.browser.mark();
+        let rest = agent.get(from..).unwrap_or_default();
+        let version = memmem::find(rest, mark.as_bytes()).and_then(|at| rest.get(at + to_version..));
+        if let Some(version) = version.filter(|version| !version.is_empty()) {
+            return browser::version(version).0 >= modern.since;
+        }
+    }
+    if !browsers.unlisted {
+        return false;
+    }
+    let is_netscape4 = agent.len() > "Mozilla/4.72 ".len()
+        && agent.strip_prefix(b"Mozilla/").is_some_and(|rest| matches!(rest[0], b'1'..=b'4'));
+    let is_ancient =
+        browsers.netscape4 && is_netscape4 || browsers.ancient.iter().any(|text| has(agent, text));
+    !is_ancient
+}
+
+/// Any version of Microsoft's.
+pub fn is_msie(agent: &[u8]) -> bool {
+    let at = memmem::find(agent, b"MSIE ");
+    at.is_some_and(|at| agent.len() > at + 7) && !has(agent, "Opera")
 }
 
 /// Versions 4 to 6 of Microsoft's browser; 6 not with its second service pack.

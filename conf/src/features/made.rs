@@ -7,7 +7,7 @@ use crate::declared::made::{self, Made, Making};
 use crate::reading::Reading;
 use crate::template::{self, MadeId, Variable};
 use crate::tree::{Directive, Word};
-use crate::variables::VARIABLES;
+use crate::variables;
 
 /// Reads one block: how the variable is made, and whether anew every time.
 pub type Make = fn(&Directive, &mut Reading<'_>) -> Option<(Making, bool)>;
@@ -21,7 +21,7 @@ pub fn name(directive: &Directive, reading: &mut Reading<'_>) {
             .help("write the name of the variable with its dollar, as in $name");
         return;
     };
-    if VARIABLES.iter().any(|(_, known, _)| known.eq_ignore_ascii_case(name)) {
+    if variables::is_fixed(name) {
         reading
             .error(word.span, format!("the duplicate \"{name}\" variable"))
             .help("there is a variable of that name in any configuration; choose another name");

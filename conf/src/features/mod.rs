@@ -34,12 +34,14 @@ pub mod redirects;
 pub mod files;
 pub mod symlinks;
 pub mod autoindex;
+pub mod random_index;
 pub mod empty_gif;
 pub mod stub_status;
 pub mod open_file_cache;
 pub mod internal;
 pub mod try_files;
 pub mod types;
+pub mod browser;
 pub mod status_zone;
 pub mod keepalive;
 pub mod client_body;
@@ -77,6 +79,7 @@ pub mod auth_delay;
 pub mod auth_request;
 pub mod satisfy;
 pub mod secure_link;
+pub mod valid_referers;
 pub mod otel;
 mod row;
 
@@ -277,6 +280,8 @@ features! {
         symlinks "Locations and fixed answers" SymlinksLevel,
         /// `autoindex*`.
         autoindex "Locations and fixed answers" AutoindexLevel,
+        /// `random_index`.
+        random_index "Locations and fixed answers" RandomIndexLevel,
         /// `open_file_cache*`.
         open_file_cache "Locations and fixed answers" OpenFileCacheLevel,
         /// `internal`.
@@ -285,6 +290,8 @@ features! {
         try_files "Locations and fixed answers" TryFilesLevel,
         /// `types`, `default_type`.
         types "Locations and fixed answers" TypesLevel,
+        /// `modern_browser`, `ancient_browser`, `*_browser_value`.
+        browser "Client side" BrowserLevel,
         /// `status_zone`.
         status_zone "Locations and fixed answers" StatusZoneLevel,
         /// `keepalive_*`.
@@ -321,6 +328,8 @@ features! {
         satisfy "Access" SatisfyLevel,
         /// `secure_link*`.
         secure_link "Access" SecureLinkLevel,
+        /// `valid_referers`; nothing where every referer is valid.
+        valid_referers "Access" ValidReferersLevel,
         /// `trusted_proxy`.
         forwarded "Proxies in front" ForwardedLevel,
         /// `set_real_ip_from`, `real_ip_*`; nothing where nobody is trusted.

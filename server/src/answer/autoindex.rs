@@ -62,15 +62,18 @@ pub async fn answer(request: &mut Request, client: &mut Client, directory: Vec<u
             headers.push(b"Content-Type", media_type(format));
             fixed::whole(request, client, 200, &headers, &text).await
         }
-        Err(error) => {
-            log(request, Level::Error, format_args!("opendir() \"{}\" failed ({error})", path.display()));
-            Outcome::Status(match error.kind() {
-                ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename => 404,
-                ErrorKind::PermissionDenied => 403,
-                _ => 500,
-            })
-        }
+        Err(error) => unreadable(request, &path, &error),
     }
+}
+
+/// What is answered for a directory that cannot be read.
+pub(super) fn unreadable(request: &Request, directory: &Path, error: &io::Error) -> Outcome {
+    log(request, Level::Error, format_args!("opendir() \"{}\" failed ({error})", directory.display()));
+    Outcome::Status(match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename => 404,
+        ErrorKind::PermissionDenied => 403,
+        _ => 500,
+    })
 }
 
 fn media_type(format: AutoindexFormat) -> &'static [u8] {

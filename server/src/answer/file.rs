@@ -5,7 +5,7 @@
 //! The URI is normalised before it gets here (`wire::target`); a path that would leave the root all the same is forbidden (`variables/file_path`).
 
 use super::precoded;
-use super::{Outcome, autoindex, fixed, media_type, stored};
+use super::{Outcome, autoindex, fixed, media_type, random_index, stored};
 use crate::client::{Client, ClientFailure};
 use crate::failure::log;
 use crate::open_files::{self, FileOrDirectory, OpenFile};
@@ -90,11 +90,22 @@ fn cause(error: &std::io::Error) -> String {
     }
 }
 
-/// The first `index` name that exists is answered as a path of its own, and so is one that begins with a slash, whether it exists or
+/// With `random_index` one of the directory's files is answered as a path of its own. Else the first `index` name that exists is answered as a path of its own, and so is one that begins with a slash, whether it exists or
 /// not; a directory without any is forbidden.
 async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> Outcome {
     let names: Vec<Vec<u8>> =
         request.location().settings.files.index.iter().map(|name| value(name, request)).collect();
+    if request.location().settings.random_index.enabled {
+        match random_index::choose(directory).await {
+            Ok(Some(name)) => {
+                return Outcome::Restart(Restart::path([request.uri.as_slice(), &name].concat()));
+            }
+            Ok(None) => {}
+            Err(error) => {
+                return autoindex::unreadable(request, Path::new(OsStr::from_bytes(directory)), &error);
+            }
+        }
+    }
     let shown = directory;
     let followed = RefusedLinks::of(request);
     let found = match look_for(&names, directory, |path| followed.metadata_at_once(path)) {

@@ -14,6 +14,7 @@ pub mod purge;
 pub mod empty_gif;
 pub mod challenge;
 pub mod stub_status;
+pub mod random_index;
 pub mod autoindex;
 pub mod precoded;
 pub mod file;

@@ -2,8 +2,11 @@
 
 use super::connections::Connections;
 use super::upstream::{self, each, number, seconds as optional_seconds};
-use super::{Found, client_certificate, file_path, give, give_some, seconds, secure_link, value};
+use super::{
+    Found, client_certificate, file_path, give, give_some, referer, seconds, secure_link, value,
+};
 use crate::basic_credential;
+use crate::browser;
 use crate::date_format;
 use crate::forwarded;
 use crate::request::{ConnectionFacts, KeptBody, Request};
@@ -145,6 +148,20 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::DocumentRoot => give(&file_path::root(request), out),
         B::RealpathRoot => realpath(request, out),
         B::RequestFilename => give_some(file_path::of(request).ok().as_deref(), out),
+        B::ModernBrowser | B::AncientBrowser => {
+            let browsers = &request.location().settings.browser;
+            let (wanted, value) = match variable {
+                B::ModernBrowser => (true, &browsers.modern_value),
+                _ => (false, &browsers.ancient_value),
+            };
+            let is_wanted = browser::is_modern(browsers, request.field(FieldId::UserAgent)) == wanted;
+            give(if is_wanted { value.as_bytes() } else { b"" }, out)
+        }
+        B::Msie => {
+            let is_msie = request.field(FieldId::UserAgent).is_some_and(browser::is_msie);
+            give(if is_msie { b"1" } else { b"" }, out)
+        }
+        B::InvalidReferer => referer::append(request, out),
         B::SecureLink => secure_link::append(request, out),
         B::SecureLinkExpires => secure_link::append_expires(request, out),
         B::SslCipher

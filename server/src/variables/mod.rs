@@ -7,6 +7,7 @@
 pub mod file_path;
 mod upstream;
 mod secure_link;
+mod referer;
 mod connections;
 mod client_certificate;
 mod builtin;
@@ -22,7 +23,6 @@ use millstream_cache::key::{Parts, TooLong};
 use millstream_conf::model::{Level, MadeId, Part, Template, Variable};
 use millstream_conf::slots;
 use millstream_conf::template::{self, Scope};
-use millstream_conf::variables::FAMILIES;
 use millstream_telemetry::about::About;
 use millstream_wire::{FieldId, Fields, target};
 use std::fmt;
@@ -159,10 +159,8 @@ fn not_set(request: &Request, number: u16, out: &mut Vec<u8>) -> Found {
     if let Some(at) = http.made.iter().position(|made| made.name.eq_ignore_ascii_case(&slot.name)) {
         return made::append(MadeId(at as u16), request, out);
     }
-    // As in nginx one that belongs to a family (`$http_…`) has that value where it is not set.
-    if FAMILIES.iter().any(|(prefix, _)| slot.name.starts_with(prefix))
-        && let Some(variable) = template::variable(&slot.name, &Scope::default())
-    {
+    // As in nginx one that has a value of its own (`$http_…`, `$invalid_referer`) has that where it is not set.
+    if let Some(variable) = template::variable(&slot.name, &Scope::default()) {
         return append(&variable, request, out);
     }
     if !slot.is_set {

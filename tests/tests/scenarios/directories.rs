@@ -229,3 +229,45 @@ fn the_page_of_counts_says_what_connections_do() {
     let mut third: Client = server.client();
     assert_eq!(third.request("POST", "/status", &[("Content-Length", "0")]).expect("answered").status, 405);
 }
+
+#[test]
+fn a_directory_is_answered_with_one_of_its_files_by_chance_where_that_is_on() {
+    let prefix = Prefix::new();
+    for folder in ["www", "www/pick", "www/pick/folder", "www/bare", "www/bare/folder"] {
+        fs::create_dir(prefix.join(folder)).expect("it can be made");
+    }
+    for file in
+        ["www/pick/a.txt", "www/pick/b?c.txt", "www/pick/.hidden", "www/pick/folder/d.txt", "www/linked"]
+    {
+        prefix.write(file, file);
+    }
+    prefix.write("www/bare/folder/index.html", "index");
+    for (to, link) in
+        [("www/linked", "www/pick/link"), ("www/bare", "www/pick/up"), ("nowhere", "www/pick/dangling")]
+    {
+        symlink(prefix.join(to), prefix.join(link)).expect("it can be made");
+    }
+    let server = served(
+        prefix,
+        "location / { random_index on; location /pick/nested/ { alias @DIR@/www/pick/; }
+            location /bare/folder/ { random_index off; } location ~ \\.txt$ { add_header X-Type text; } }
+        location /off/ { alias @DIR@/www/pick/; }",
+    );
+    let mut seen: Vec<String> = (0..200).map(|_| server.get("/pick/").text()).collect();
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen, ["www/linked", "www/pick/a.txt", "www/pick/b?c.txt"]);
+    assert!(seen.contains(&server.get("/pick/nested/?q=1").text()));
+    let typed = |answer: &millstream_tests::client::Answer| answer.field("X-Type").is_some();
+    let answers: Vec<_> = (0..20).map(|_| server.get("/pick/")).collect();
+    assert!(
+        answers.iter().all(|answer| typed(answer) == answer.text().ends_with(".txt")),
+        "locations are looked for anew"
+    );
+    for (path, status) in [("/bare/", 403), ("/bare/folder/", 200), ("/nowhere/", 404), ("/off/", 403)] {
+        assert_eq!(server.get(path).status, status, "{path}");
+    }
+    let mut client: Client = server.client();
+    client.send("DELETE /pick/ HTTP/1.1\r\nHost: a\r\n\r\n").expect("open");
+    assert_eq!(client.answer().expect("an answer").status, 405);
+}

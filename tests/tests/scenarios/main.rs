@@ -51,6 +51,8 @@ mod chosen_zones;
 mod intercepted;
 mod codings;
 mod ranges;
+mod referers;
+mod browsers;
 mod added_fields;
 mod slices;
 mod stored_files;

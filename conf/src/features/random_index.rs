@@ -1,0 +1,24 @@
+//! `random_index`: a directory is answered with one of its files by chance.
+//!
+//! Next: `millstream-server`'s `answer/random_index`, which chooses.
+
+use super::context::LOCATION;
+use super::level::settings;
+use super::{Apply, Row, once};
+
+settings! {
+    /// `random_index` of a location.
+    pub struct RandomIndex, RandomIndexLevel(place, reading) {
+        /// `random_index`, default off.
+        enabled: bool = false,
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("random_index", LOCATION, (1, 1), "on | off", "off",
+        "Responds to requests for a directory with one of its files, chosen at random, before `index` is looked at. Names that begin with a dot \
+        are left out. A directory without files is handled as without this directive.",
+        Apply::Level(|l, d, r| l.random_index.enabled = r.flag(&d.args[0]))),
+];
