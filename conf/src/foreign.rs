@@ -39,7 +39,6 @@ const ENCRYPTION: &str = "it decides how what is sent is protected on its way";
 const DROPPED: &str = "nginx 1.25.1 dropped it for the word \"ssl\" in listen, which goes into its place";
 const CLIENT: &str = "it decides whom a request is taken to come from";
 const UPSTREAM: &str = "it decides what the upstream is sent";
-const COOKIES: &str = "it decides which cookies a client gets";
 const CHOICE: &str = "it decides which server is asked";
 const VARIABLES: &str = "other directives need what it defines";
 const SERVICE: &str = "what it describes would not be served at all";
@@ -84,7 +83,6 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["image_filter"]), "image_filter_*"),
     (BelongsTo(&["mirror"]), "mirror_request_body"),
     (BelongsTo(&["perl", "perl_set"]), "perl_modules perl_require"),
-    (BelongsTo(&["userid"]), "userid_*"),
     (BelongsTo(&["ssl_ocsp"]), "ssl_ocsp_cache ssl_ocsp_responder"),
     (
         BelongsTo(&["xslt_stylesheet", "xml_entities"]),
@@ -129,7 +127,6 @@ const TABLE: &[(Fate, &str)] = &[
     (Kept(ENCRYPTION), "ssl_ech_file ssl_engine proxy_ssl_alpn"),
     (Kept(CLIENT), "proxy_protocol_tlv"),
     (Kept(UPSTREAM), "client_body_early_read mirror proxy_request_dynamic grpc_request_dynamic"),
-    (Kept(COOKIES), "userid"),
     (Kept(CHOICE), "ntlm sticky_cookie_insert"),
     (Kept(VARIABLES), "geoip_city geoip_country geoip_org js_set js_var keyval num_map perl_set"),
     (Kept(SERVICE), "mail stream"),
@@ -137,7 +134,7 @@ const TABLE: &[(Fate, &str)] = &[
 
 /// Words with which a directive says what holds without it, so that nothing is lost without it.
 const DEFAULTS: &[(&str, &str)] =
-    &[("auth_jwt", "off"), ("image_filter", "off"), ("mirror", "off"), ("ssl", "off"), ("ssl_ocsp", "off"), ("userid", "off")];
+    &[("auth_jwt", "off"), ("image_filter", "off"), ("mirror", "off"), ("ssl", "off"), ("ssl_ocsp", "off")];
 
 /// What becomes of a directive with these words.
 pub fn fate(name: &str, args: &[Word]) -> Fate {

@@ -5,7 +5,7 @@
 
 /// Fixed names; one that ends with an asterisk stands for all that begin so.
 const NAMES: &str = "geoip_* http3 \
-    memcached_key proxy_internal_body_length session_log_* session_time ssl_ech_* ssl_preread_* tcpinfo_* uid_got uid_reset uid_set \
+    memcached_key proxy_internal_body_length session_log_* session_time ssl_ech_* ssl_preread_* tcpinfo_* \
     upstream_first_byte_time upstream_last_server_name upstream_queue_time upstream_session_time jwt_* oidc_*";
 
 /// Whether nginx knows a variable of that name, in any case of its letters.

@@ -123,6 +123,9 @@ variables! {
     Status "status" "The answer's status.",
     TimeIso8601 "time_iso8601" "Local time as `2026-11-21T10:26:00+00:00`.",
     TimeLocal "time_local" "Local time as `21/Nov/2026:10:26:00 +0000`.",
+    UidGot "uid_got" "The name of the `userid` cookie and the id that the client sent.",
+    UidReset "uid_reset" "Empty unless the configuration sets it. If it is neither empty nor `0`, `userid` gives the client a new id; `log` also writes the old one to the error log.",
+    UidSet "uid_set" "The name of the `userid` cookie and the id that the client is sent.",
     UpstreamAddr "upstream_addr" "Addresses of the upstream servers asked, in order, separated by commas.",
     UpstreamBytesReceived "upstream_bytes_received" "Bytes received from each upstream server asked.",
     UpstreamBytesSent "upstream_bytes_sent" "Bytes sent to each upstream server asked.",
@@ -171,6 +174,7 @@ impl Builtin {
                 | Builtin::InvalidReferer
                 | Builtin::ModernBrowser
                 | Builtin::Msie
+                | Builtin::UidReset
         )
     }
 

@@ -658,7 +658,14 @@ fn referers_browsers_and_cookies_of_visitors_are_checked() {
         ("modern_browser listed;", "unlisted"),
         ("modern_browser netscape 4;", "invalid value \"netscape\""),
         ("modern_browser msie 5.5b;", "invalid browser version \"5.5b\""),
+        ("userid v2;", "invalid value \"v2\""),
+        ("userid_service -1;", "-1"),
+        ("userid_expires never;", "never"),
+        ("userid_mark ==;", "single letter, digit or \"=\""),
+        ("userid_flags lax;", "invalid value \"lax\""),
+        ("userid_name \"a\\nb\";", "a control character"),
         ("add_header_inherit all;", "invalid value \"all\""),
+        ("set $uid_got a;", "the duplicate \"uid_got\" variable"),
     ] {
         one_error(&in_location(directives), part);
     }
@@ -671,7 +678,7 @@ fn referers_browsers_and_cookies_of_visitors_are_checked() {
     one_warning(&in_location("valid_referers a.example:8080;"), "scheme and port are not compared");
     one_error(&in_server("random_index on;"), "not allowed here");
     no_error(&in_location(
-        "valid_referers server_names ~a; set $invalid_referer 0; set $msie 1;",
+        "valid_referers server_names ~a; set $invalid_referer 0; set $uid_reset 1; set $msie 1;",
     ));
 }
 

@@ -52,7 +52,6 @@ fn lenient_leaves_out_nothing_that_chooses_content_lets_in_encrypts_or_redirects
         ("proxy_protocol_tlv a 0x01;", "whom"),
         ("proxy_request_dynamic on;", "the upstream is sent"),
         ("mirror /copy;", "the upstream is sent"),
-        ("userid on;", "cookies"),
         ("keyval $a $b zone=c;", "other directives"),
     ];
     for (directive, why) in rows {

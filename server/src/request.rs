@@ -6,6 +6,7 @@
 mod body;
 mod connection_facts;
 mod id;
+mod visitor;
 mod protocol;
 mod derived;
 mod traced;
@@ -13,6 +14,7 @@ mod traced;
 pub use body::{BodyFile, KeptBody};
 pub use connection_facts::{ClientAddress, ConnectionFacts};
 pub use derived::SubrequestPart;
+pub use visitor::{GivenId, Visitor, VisitorCookie, VisitorId};
 
 use crate::browser;
 use crate::cache_report::{CacheReport, Forward};
@@ -184,6 +186,8 @@ pub struct Request {
     pub has_asked: Cell<bool>,
     /// Whether `$secure_link` is being made, out of what may name it.
     pub is_checking_link: Cell<bool>,
+    /// Who visits (`userid`), read when it is first asked for.
+    visitor: OnceCell<Rc<Visitor>>,
     /// The trace that it belongs to, made when it is first asked for.
     pub trace: OnceCell<Rc<Trace>>,
     /// `$request_id`, made when first read.
@@ -246,6 +250,7 @@ impl Request {
             tries: Tries::default(),
             has_asked: Cell::new(false),
             is_checking_link: Cell::new(false),
+            visitor: OnceCell::new(),
             trace: OnceCell::new(),
             id: OnceCell::new(),
         }
@@ -297,6 +302,7 @@ impl Request {
         self.own_head = None;
         self.tries.clear();
         self.has_asked.set(false);
+        self.visitor.take();
         self.trace.take();
         self.id.take();
     }

@@ -80,6 +80,7 @@ pub mod auth_request;
 pub mod satisfy;
 pub mod secure_link;
 pub mod valid_referers;
+pub mod userid;
 pub mod otel;
 mod row;
 
@@ -330,6 +331,8 @@ features! {
         secure_link "Access" SecureLinkLevel,
         /// `valid_referers`; nothing where every referer is valid.
         valid_referers "Access" ValidReferersLevel,
+        /// `userid*`; nothing where it is off.
+        userid "Client side" UserIdLevel,
         /// `trusted_proxy`.
         forwarded "Proxies in front" ForwardedLevel,
         /// `set_real_ip_from`, `real_ip_*`; nothing where nobody is trusted.

@@ -99,6 +99,7 @@ pub use crate::features::symlinks::{Refused, Symlinks};
 pub use crate::features::tls::{CertificateCache, PemSource, Stapling, Tls, TlsGroup, TlsVersion};
 pub use crate::features::try_files::{Candidate, Otherwise, TryFiles};
 pub use crate::features::types::Types;
+pub use crate::features::userid::{UserId, UserIdMode};
 pub use crate::features::valid_referers::ValidReferers;
 pub use crate::features::{ServerSettings, Settings};
 pub use crate::network::Network;

@@ -8,7 +8,7 @@ use crate::filter::coding::{self, Plain};
 use crate::filter::sink::{Onward, Sink, Writing};
 use crate::filter::{charset, expires};
 use crate::request::Request;
-use crate::variables;
+use crate::variables::{self, userid};
 use crate::worker::Stage;
 use millstream_conf::model::{AddHeader, Expires, Settings, Template, Variable};
 use millstream_conf::variables::Builtin;
@@ -257,6 +257,12 @@ fn finish(mut sink: Sink<'_>, request: &mut Request, age: Option<u64>, adds: boo
     }
     if adds {
         add_fields(&mut sink, request, status, |_| true);
+    }
+    if let Some((cookie, p3p)) = userid::cookie(request) {
+        sink.field(b"Set-Cookie", &cookie);
+        if !p3p.is_empty() {
+            sink.field(b"P3P", p3p.as_bytes());
+        }
     }
     // Whoever is answered while the process stops is told that nothing follows, however long the request has waited.
     request.keep_alive &= request.worker.stage() == Stage::Running;

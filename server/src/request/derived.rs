@@ -41,6 +41,7 @@ impl Request {
         sub.slots = self.slots.clone();
         (sub.limited.requests, sub.limited.connections) = (self.limited.requests, self.limited.connections);
         sub.trace = self.trace.clone();
+        sub.visitor = OnceCell::from(self.visitor().clone());
         sub.id = OnceCell::from(*self.id());
         sub
     }
@@ -63,6 +64,7 @@ impl Request {
         copy.method = if self.method == Method::Head { Method::Get } else { self.method };
         copy.cache_status = self.cache_status;
         copy.slice = self.slice;
+        copy.visitor = self.visitor.clone();
         copy.asker = self.asker;
         copy.wanted = self.wanted;
         copy.is_internal = self.is_internal;

@@ -3,7 +3,7 @@
 use super::connections::Connections;
 use super::upstream::{self, each, number, seconds as optional_seconds};
 use super::{
-    Found, client_certificate, file_path, give, give_some, referer, seconds, secure_link, value,
+    Found, client_certificate, file_path, give, give_some, referer, seconds, secure_link, userid, value,
 };
 use crate::basic_credential;
 use crate::browser;
@@ -161,6 +161,10 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
             let is_msie = request.field(FieldId::UserAgent).is_some_and(browser::is_msie);
             give(if is_msie { b"1" } else { b"" }, out)
         }
+        B::UidGot => userid::append_got(request, out),
+        B::UidSet => userid::append_set(request, out),
+        // What gives it a value comes before.
+        B::UidReset => Found::Value,
         B::InvalidReferer => referer::append(request, out),
         B::SecureLink => secure_link::append(request, out),
         B::SecureLinkExpires => secure_link::append_expires(request, out),

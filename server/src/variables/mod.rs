@@ -8,6 +8,7 @@ pub mod file_path;
 mod upstream;
 mod secure_link;
 mod referer;
+pub mod userid;
 mod connections;
 mod client_certificate;
 mod builtin;

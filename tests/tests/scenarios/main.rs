@@ -54,6 +54,7 @@ mod ranges;
 mod referers;
 mod browsers;
 mod added_fields;
+mod userids;
 mod slices;
 mod stored_files;
 mod temporary_files;

@@ -1,0 +1,199 @@
+//! `userid`: cookies by which clients are told apart.
+//!
+//! The cookie belongs to the client alone and is never stored. Next: `millstream-server`'s `variables/userid`, which makes it.
+
+use std::sync::Arc;
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::level;
+use super::templates::{record, without_templates};
+use super::{Apply, Feature, Level, Place, Row, often, once};
+use crate::declared::sticky::CookieLife;
+use crate::reading::Reading;
+use crate::source::Span;
+use crate::template::Template;
+use crate::tree::{Directive, Word};
+
+/// `userid`, where it is not off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserIdMode {
+    /// Cookies that come are known; none is set.
+    Log,
+    /// Cookies of version 1 are set.
+    V1,
+    /// Cookies of version 2 are set.
+    V2,
+}
+
+without_templates!(UserIdMode, CookieLife);
+
+record! {
+    /// `userid*` of a location.
+    pub struct UserId {
+        /// `userid`.
+        pub mode: UserIdMode,
+        /// `userid_name`, default `uid`.
+        pub name: Box<str>,
+        /// `userid_service`; by default the address that the client connected to.
+        pub service: Option<u32>,
+        /// `userid_expires`, by default none.
+        pub life: Option<CookieLife>,
+        /// What follows the lifetime: `userid_domain`, `userid_path` and `userid_flags`.
+        pub attributes: Box<str>,
+        /// `userid_p3p`; empty where the field is not sent.
+        pub p3p: Box<str>,
+        /// `userid_mark`: the character in the place of the first of the padding.
+        pub mark: Option<u8>,
+        /// `$uid_reset`, whatever gives it a value.
+        pub reset: Template,
+    }
+}
+
+/// Flags in the order in which they are sent.
+const FLAGS: [&str; 5] = ["secure", "httponly", "samesite=strict", "samesite=lax", "samesite=none"];
+
+level! {
+    /// What one level says of it.
+    pub struct UserIdLevel {
+        /// `userid`; nothing is `off`.
+        mode: Option<UserIdMode>,
+        /// `userid_name`.
+        name: Box<str>,
+        /// `userid_service`.
+        service: u32,
+        /// `userid_domain`; nothing is `none`.
+        domain: Option<Box<str>>,
+        /// `userid_path`.
+        path: Box<str>,
+        /// `userid_expires`; nothing is `off`.
+        life: Option<CookieLife>,
+        /// `userid_p3p`; nothing is `none`.
+        p3p: Option<Box<str>>,
+        /// `userid_mark`; nothing is `off`.
+        mark: Option<u8>,
+        /// `userid_flags`, one switch for each of `FLAGS`.
+        flags: [bool; FLAGS.len()],
+    }
+}
+
+impl Feature for UserIdLevel {
+    type Settings = Option<Arc<UserId>>;
+
+    fn inherit(&mut self, above: &Self) {
+        self.inherit_open(above);
+    }
+
+    fn resolve(&self, _: &Place<'_>, reading: &mut Reading<'_>) -> Self::Settings {
+        let mode = self.mode.flatten()?;
+        let reset = Word { text: "$uid_reset".to_owned(), span: Span::default(), quoted: false };
+        let mut attributes = String::new();
+        if let Some(domain) = self.domain.iter().flatten().next() {
+            attributes = format!("; domain={domain}");
+        }
+        attributes = format!("{attributes}; path={}", self.path.as_deref().unwrap_or("/"));
+        for (flag, _) in FLAGS.iter().zip(self.flags.unwrap_or_default()).filter(|(_, is_set)| *is_set) {
+            attributes = format!("{attributes}; {flag}");
+        }
+        Some(Arc::new(UserId {
+            mode,
+            name: self.name.clone().unwrap_or_else(|| "uid".into()),
+            service: self.service,
+            life: self.life.flatten(),
+            attributes: attributes.into(),
+            p3p: self.p3p.clone().flatten().unwrap_or_default(),
+            mark: self.mark.flatten(),
+            reset: reading.template(&reset),
+        }))
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("userid", HTTP_SERVER_LOCATION, (1, 1), "on | v1 | log | off", "off",
+        "Sets a cookie that tells clients apart, in responses to requests without one: of version 2 (`on`) or of version 1 (`v1`). `log` sets \
+        none, but knows those that come. The cookie is never stored with a response.",
+        Apply::Level(mode)),
+    once("userid_name", HTTP_SERVER_LOCATION, (1, 1), "name", "uid",
+        "Sets the name of the cookie.",
+        Apply::Level(|l, d, r| l.userid.name = text(d, r))),
+    once("userid_service", HTTP_SERVER_LOCATION, (1, 1), "number", "",
+        "Sets the first number in the cookie, by which several servers are told apart. By default it is 0 in cookies of version 1, and the last \
+        four bytes of the server's address in those of version 2.",
+        Apply::Level(|l, d, r| l.userid.service = r.number(&d.args[0], 0, u32::MAX.into()).map(|number| number as u32))),
+    once("userid_domain", HTTP_SERVER_LOCATION, (1, 1), "name | none", "none",
+        "Sets the domain of the cookie.",
+        Apply::Level(|l, d, r| l.userid.domain = or_none(d, r))),
+    once("userid_path", HTTP_SERVER_LOCATION, (1, 1), "path", "/",
+        "Sets the path of the cookie.",
+        Apply::Level(|l, d, r| l.userid.path = text(d, r))),
+    once("userid_expires", HTTP_SERVER_LOCATION, (1, 1), "time | max | off", "off",
+        "Sets how long a browser keeps the cookie: `max` is the end of 2037; with `off` it is kept until the session ends.",
+        Apply::Level(expires)),
+    often("userid_flags", HTTP_SERVER_LOCATION, (1, 3), "off | flag …", "off",
+        "Adds flags to the cookie: `secure`, `httponly`, `samesite=strict`, `samesite=lax`, `samesite=none`.",
+        Apply::Level(flags)),
+    once("userid_p3p", HTTP_SERVER_LOCATION, (1, 1), "text | none", "none",
+        "Sets the P3P field that is sent along with the cookie.",
+        Apply::Level(|l, d, r| l.userid.p3p = or_none(d, r))),
+    once("userid_mark", HTTP_SERVER_LOCATION, (1, 1), "letter | digit | = | off", "off",
+        "Puts a character in place of the first character of the padding at the end of the cookie. A client whose cookie has another one is sent \
+        its cookie once more, with the same id; this changes the lifetime of cookies that are set already, for example.",
+        Apply::Level(mark)),
+];
+
+fn mode(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    use UserIdMode::{Log, V1, V2};
+    let modes = [("off", None), ("log", Some(Log)), ("v1", Some(V1)), ("on", Some(V2))];
+    level.userid.mode = reading.choice(&directive.args[0], &modes);
+}
+
+fn expires(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    level.userid.life = match word.text.as_str() {
+        "max" => Some(Some(CookieLife::Max)),
+        "off" => Some(None),
+        _ => {
+            let life = reading.duration(word);
+            life.map(|life| (life.as_secs() > 0).then_some(CookieLife::For(life)))
+        }
+    };
+}
+
+fn flags(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let flags = level.userid.flags.get_or_insert_default();
+    for word in &directive.args {
+        let known: Vec<&str> = FLAGS.into_iter().chain(["off"]).collect();
+        if let Some(flag) = reading.one_of(word, &known).and_then(|at| flags.get_mut(at)) {
+            *flag = true;
+        }
+    }
+}
+
+fn mark(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let word = &directive.args[0];
+    level.userid.mark = match word.text.as_bytes() {
+        b"off" => Some(None),
+        [mark] if mark.is_ascii_alphanumeric() || *mark == b'=' => Some(Some(*mark)),
+        _ => {
+            reading
+                .error(word.span, format!("invalid value \"{}\"", word.text))
+                .help("value must be \"off\" or a single letter, digit or \"=\"");
+            None
+        }
+    };
+}
+
+/// A word that becomes a part of a field.
+fn text(directive: &Directive, reading: &mut Reading<'_>) -> Option<Box<str>> {
+    let word = &directive.args[0];
+    if word.text.contains(|character: char| character.is_ascii_control()) {
+        reading.error(word.span, "a control character cannot be sent in a field").help("take it out");
+        return None;
+    }
+    Some(word.text.as_str().into())
+}
+
+fn or_none(directive: &Directive, reading: &mut Reading<'_>) -> Option<Option<Box<str>>> {
+    if directive.args[0].text == "none" { Some(None) } else { text(directive, reading).map(Some) }
+}
