@@ -15,6 +15,7 @@ use millstream_conf::model::ProxyCache;
 use millstream_wire::Fields;
 use std::any::Any;
 use std::cell::RefCell;
+use std::net::{IpAddr, Ipv6Addr};
 use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -120,6 +121,9 @@ pub enum Lookup {
     Stale(Rc<Hit>, Option<FillPermit>),
     /// Ask the upstream and fill.
     Miss(FillPermit),
+    /// The client has changed what is stored, and the turn to take that out has not come (`proxy_cache_invalidation`): ask the
+    /// upstream and fill.
+    OwnWrite(FillPermit),
     /// Ask the upstream and store nothing: `proxy_cache_min_uses` is not reached, or there is no room.
     Scarce,
     /// What is stored, or on its way, is not for this request (`proxy_cache_credentials`): ask the upstream for this one
@@ -146,21 +150,25 @@ impl Front {
     /// Looks up a key for a request with these fields. Memory only; returns at once.
     #[inline]
     pub fn lookup(&mut self, key: &[u8], request: Fields<'_>, conf: &ProxyCache, now: Now) -> Lookup {
-        self.lookup_for(key, (request, Asker::Anybody), conf, now)
+        self.lookup_for(key, (request, Asker::Anybody, || IpAddr::V6(Ipv6Addr::UNSPECIFIED)), conf, now)
     }
 
-    /// As [`Front::lookup`], with who asks.
+    /// As [`Front::lookup`], with who asks, and the client's address, which is wanted only where somebody's own change of the key waits
+    /// for its turn ([`Store::turn`]).
     #[inline]
     pub fn lookup_for(
         &mut self,
         key: &[u8],
-        (request, asker): (Fields<'_>, Asker),
+        (request, asker, client): (Fields<'_>, Asker, impl FnOnce() -> IpAddr),
         conf: &ProxyCache,
         now: Now,
     ) -> Lookup {
         let hash = self.store.memory.hash(key);
-        let asked = Asked { key, hash, request, conf, now, asker, counts_use: true };
-        if let Some(hit) = self.find(&asked) {
+        let since = self.store.own_write(hash, client);
+        let asked = Asked { key, hash, request, conf, now, asker, counts_use: true, since };
+        if since == 0
+            && let Some(hit) = self.find(&asked)
+        {
             return Lookup::Fresh(hit);
         }
         match look_up(&self.store, &asked) {
@@ -315,6 +323,7 @@ fn answer(
         Found::Fresh(entry) => Lookup::Fresh(hit(entry)),
         Found::Ahead(entry, grant) => Lookup::Ahead(hit(entry), permit(grant)),
         Found::Stale(entry, grant) => Lookup::Stale(hit(entry), grant.map(permit)),
+        Found::Miss(grant) if asked.since > 0 => Lookup::OwnWrite(permit(grant)),
         Found::Miss(grant) => Lookup::Miss(permit(grant)),
         Found::Apart(grant) => Lookup::Apart(permit(grant)),
         Found::Scarce => Lookup::Scarce,

@@ -15,7 +15,7 @@ use crate::variants;
 use millstream_conf::model::CacheZone;
 use millstream_net::blocking;
 use millstream_telemetry::error_log::ErrorLogs;
-use rate::Rate;
+use rate::{Rate, WaitingSets};
 use recent::Recent;
 use std::fmt;
 use std::io;
@@ -64,6 +64,8 @@ pub struct Store {
     unsafe_requests: Recent,
     /// How often they may, and what was promised to those that came sooner.
     turns: Mutex<Rate>,
+    /// Which keys have clients whose own change is among these.
+    waiting: WaitingSets,
     /// Failures of the upstream.
     pub(crate) failures: Recent,
     inactive: AtomicU64,
@@ -154,6 +156,7 @@ impl Store {
             recent: Recent::default(),
             unsafe_requests: Recent::default(),
             turns: Mutex::default(),
+            waiting: WaitingSets::default(),
             failures: Recent::default(),
             inactive: AtomicU64::new(0),
             largest_in_memory: AtomicU64::new(0),

@@ -4,7 +4,7 @@
 
 use millstream_conf::model::{ListenAddress, PeerAddress};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// One end of a connection.
@@ -53,6 +53,18 @@ impl Address {
             Address::Unix(_) => "unix:".into(),
         }
     }
+
+    /// The address of the client that it counts for: its own, of IPv6 that of the network that one subscriber has. Clients on
+    /// Unix sockets are one.
+    pub fn subscriber(&self) -> IpAddr {
+        match self {
+            Address::Tcp(socket) => match socket.ip().to_canonical() {
+                IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & (u128::MAX << 64))),
+                ip => ip,
+            },
+            Address::Unix(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -75,5 +87,17 @@ mod tests {
         check(Address::Tcp("[::1]:80".parse().expect("an address")), "::1");
         check(Address::Tcp("[::ffff:10.0.0.1]:80".parse().expect("an address")), "10.0.0.1");
         check(Address::Unix(None), "unix:");
+    }
+
+    #[test]
+    fn a_subscriber_has_one_address_of_ipv4_and_a_network_of_ipv6() {
+        let check = |address: &str, expected: &str| {
+            let address = Address::Tcp(address.parse().expect("an address"));
+            assert_eq!(address.subscriber().to_string(), expected, "{address}");
+        };
+        check("192.0.2.7:80", "192.0.2.7");
+        check("[::ffff:192.0.2.7]:80", "192.0.2.7");
+        check("[2001:db8:1:2:3:4:5:6]:80", "2001:db8:1:2::");
+        assert_eq!(Address::Unix(None).subscriber().to_string(), "::");
     }
 }

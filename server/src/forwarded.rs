@@ -70,13 +70,16 @@ pub fn append_for(request: &Request, out: &mut Vec<u8>) {
 
 /// Appends the client's address.
 pub fn append_addr(request: &Request, out: &mut Vec<u8>) {
-    let lines: SmallVec<[&[u8]; 4]> = request.fields().all(FieldId::XForwardedFor).collect();
-    let found =
-        behind(&request.connection.remote, &lines, &request.location().settings.forwarded.trusted, true);
-    match found {
+    match client(request) {
         Some(address) => out.extend_from_slice(address.ip().to_string().as_bytes()),
         None => out.extend_from_slice(request.client_text().as_bytes()),
     }
+}
+
+/// The client that trusted proxies say, all of whom are passed by.
+pub fn client(request: &Request) -> Option<SocketAddr> {
+    let lines: SmallVec<[&[u8]; 4]> = request.fields().all(FieldId::XForwardedFor).collect();
+    behind(&request.connection.remote, &lines, &request.location().settings.forwarded.trusted, true)
 }
 
 /// The scheme that a trusted proxy says, in lower case.

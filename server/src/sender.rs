@@ -11,7 +11,7 @@ use millstream_conf::model::Network;
 use millstream_net::Address;
 use millstream_wire::client_address::is_client_address;
 use millstream_wire::list;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 #[cfg(test)]
 mod tests;
@@ -68,6 +68,16 @@ pub fn is_of(request: &Request, has: impl Fn(&Address) -> bool) -> Result<(), &'
         return Ok(());
     }
     Err("a proxy passed it on from an address that is not among those that are allowed")
+}
+
+/// The one client that a request counts for, as far as somebody says it who is believed; behind others it is the proxy, and all of
+/// that one's clients are one.
+pub fn client(request: &Request) -> IpAddr {
+    let said = || request.connection.proxied.as_ref().map(|said| said.source);
+    match forwarded::client(request).or_else(|| if request.client.is_none() { said() } else { None }) {
+        Some(address) => Address::Tcp(address).subscriber(),
+        None => request.client().subscriber(),
+    }
 }
 
 /// Whom the PROXY protocol speaks for; the connection's own end where that is not spoken. A proxy that names nobody (UNKNOWN,

@@ -41,7 +41,7 @@ impl DiskProbe {
                 return if is_fresh { Lookup::Fresh(hit) } else { Lookup::Scarce };
             }
             let (key, hash) = (grant.key.bytes(), grant.key.hash());
-            let asked = Asked { key, hash, request, conf, now, asker, counts_use: false };
+            let asked = Asked { key, hash, request, conf, now, asker, counts_use: false, since: 0 };
             let handle = |entry| Rc::new(Hit { entry, prepared: Prepared::default() });
             match answer(&store, &asked, look_up(&store, &asked), handle) {
                 Lookup::Disk(again) => permit = again.permit,

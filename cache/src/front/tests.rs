@@ -17,6 +17,7 @@ use std::time::Duration;
 mod purges;
 mod credentials;
 mod simulation;
+mod own_writes;
 
 fn front() -> Front {
     Front::new(store(&zone(None)))

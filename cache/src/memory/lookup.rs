@@ -28,6 +28,9 @@ pub(crate) struct Asked<'a> {
     pub(crate) asker: Asker,
     /// Whether the answer to a miss will come from the disk's own look: asked again after it, this is not the first.
     pub(crate) counts_use: bool,
+    /// What was asked for before this place in the order is not for this request: its client has changed it since, and the
+    /// turn to take it out has not come. 0 where it has changed nothing.
+    pub(crate) since: u64,
 }
 
 /// A right, as data.
@@ -155,7 +158,8 @@ impl Memory {
         let cell = &mut slot.cells[at];
         cell.used_at = used_at;
         let is_for_others = cell.entry.as_ref().is_some_and(|entry| !entry.meets(asked.needs()));
-        if let Some(entry) = cell.entry.as_ref().filter(|_| !is_for_others) {
+        if let Some(entry) = cell.entry.as_ref().filter(|entry| !is_for_others && entry.order >= asked.since)
+        {
             let hot = entry.mark_used() | cell.touched;
             if entry.is_fresh(asked.now) && !(hot && refreshes_ahead(cell, entry, asked)) {
                 return Ok(Found::Fresh(entry.clone()));
@@ -167,10 +171,10 @@ impl Memory {
             return Ok(apart(grant, asked.asker));
         }
         let cell = &mut slot.cells[at];
-        Ok(match cell.entry.clone() {
+        Ok(match cell.entry.clone().filter(|_| asked.since == 0) {
             Some(entry) if entry.is_fresh(asked.now) => ahead(cell, entry, grant, asked.now.instant),
             Some(entry) => stale(cell, entry, grant, asked),
-            None => missing(cell, grant, asked, may_be_on_disk),
+            None => missing(cell, grant, asked, may_be_on_disk && asked.since == 0),
         })
     }
 }
@@ -241,7 +245,7 @@ fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) ->
     }
 }
 
-/// Nothing in memory: read the file, wait for who does, or ask.
+/// Nothing in memory that is for this request: read the file, wait for who does, or ask.
 fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: bool) -> Found {
     // After a look at the disk the request may turn out to be for another variant, where it is the first.
     if asked.counts_use || cell.uses == 0 {
@@ -251,6 +255,8 @@ fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: boo
     let now = asked.now.instant;
     let needs = asked.needs();
     let waits = |line: &Line| match asked.asker {
+        // What somebody else asked for, or reads, before the client's own change.
+        _ if asked.since > 0 && (line.right < asked.since || line.purpose == Purpose::Probe) => false,
         Asker::Anybody => true,
         // For the head of an answer that may turn out to be for others nobody waits.
         Asker::Known => line.purpose == Purpose::Probe || line.streams_for(needs),
@@ -274,7 +280,8 @@ fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: boo
     if asked.asker == Asker::Known {
         return Found::Apart(grant);
     }
-    if !asked.conf.lock || asked.now.unix_milliseconds < cell.uncacheable_until {
+    let is_filled = cell.line.is_some();
+    if is_filled || !asked.conf.lock || asked.now.unix_milliseconds < cell.uncacheable_until {
         return Found::Miss(grant);
     }
     Found::Miss(lead(cell, grant, Purpose::Fill, now))

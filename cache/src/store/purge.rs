@@ -5,7 +5,7 @@
 //! `purges`, the rules.
 
 use super::Store;
-use super::rate::{Rate, Turn};
+use super::rate::{Rate, Turn, Writer};
 use super::tier::Removed;
 use crate::disk::Sentence;
 use crate::key;
@@ -15,6 +15,7 @@ use crate::purges::{How, LONGEST_PREFIX, Purge, Purged, Rule, Scope, What, numbe
 use crate::tags::Tag;
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -86,9 +87,22 @@ impl Store {
         stored
     }
 
-    /// What an unsafe request may do about a key of which at most one in `interval` may take out what is stored.
-    pub fn turn(&self, key: &[u8], interval: Duration, now: Now) -> Turn {
-        self.turns().turn((self.hash(key), key), interval, now.unix_milliseconds)
+    /// What an unsafe request may do about a key of which at most one in `interval` may take out what is stored. Until its
+    /// turn comes what was asked for before is not for `client`, who sent it.
+    pub fn turn(&self, key: &[u8], interval: Duration, client: IpAddr, now: Now) -> Turn {
+        let hash = self.hash(key);
+        let mut turns = self.turns();
+        let writer = Writer { client, order: self.memory.next_order() };
+        let turn = turns.turn((hash, key), interval, now.unix_milliseconds, writer);
+        self.waiting.note(hash, &turns);
+        turn
+    }
+
+    /// The place in the order of the last change that a client has made to what a key stands for, where it still waits for its
+    /// turn; else 0. Where nobody's does that is one look at a bit.
+    #[inline]
+    pub(crate) fn own_write(&self, hash: u64, client: impl FnOnce() -> IpAddr) -> u64 {
+        if self.waiting.may_have(hash) { self.turns().own_write(hash, client()) } else { 0 }
     }
 
     /// Keeps what was promised to the key with this hash for the moment `at`, unless somebody has done so before.
@@ -150,8 +164,14 @@ impl Store {
         self.unsafe_requests.note(number_of_key(key::text(key)), at, 0);
         let sentence = self.doom(key);
         let gone = self.memory.purge(key);
+        let hash = self.memory.hash(key);
+        if self.waiting.may_have(hash) {
+            let mut turns = self.turns();
+            turns.carried_out(hash, gone.order);
+            self.waiting.note(hash, &turns);
+        }
         if let Some(own) = own {
-            own.outlive(self.memory.hash(key), &gone);
+            own.outlive(hash, &gone);
         }
         Removed::of(key, gone, sentence)
     }

@@ -5,7 +5,7 @@
 
 use millstream_net::Address;
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
@@ -54,7 +54,7 @@ impl PasswordLine {
     /// # Errors
     /// Its address has too many in line.
     pub(super) async fn turn(&'static self, client: &Address) -> Result<PasswordTurn, TooMany> {
-        let (member, turn) = self.enter(network(client))?;
+        let (member, turn) = self.enter(client.subscriber())?;
         // Neither is ever closed.
         let turn = turn.acquire_owned().await.map_err(|_| TooMany)?;
         let place = self.places.acquire().await.map_err(|_| TooMany)?;
@@ -88,17 +88,6 @@ impl Drop for Member {
     }
 }
 
-/// What counts as one address: of IPv6 the network that one subscriber has. Clients on unix sockets are one.
-fn network(client: &Address) -> IpAddr {
-    match client {
-        Address::Tcp(address) => match address.ip().to_canonical() {
-            IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & (u128::MAX << 64))),
-            ip => ip,
-        },
-        Address::Unix(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,9 +117,5 @@ mod tests {
         assert!(waiting[0].as_mut().poll(&mut cx).is_ready(), "the next of the same address");
         drop(waiting);
         assert!(OWN.addresses.lock().expect("no test panics").as_ref().is_some_and(HashMap::is_empty));
-        let (one, two) = (client("[2001:db8::1]:1"), client("[2001:db8::ffff]:2"));
-        assert_eq!(network(&one), network(&two), "one subscriber");
-        assert_ne!(network(&one), network(&client("[2001:db8:0:1::1]:1")));
-        assert_eq!(network(&client("[::ffff:192.0.2.1]:1")), network(&greedy));
     }
 }

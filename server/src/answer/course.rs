@@ -7,6 +7,7 @@
 //! Stale, ours to update ─┬ background ▶ the entry (STALE), a detached task refreshes
 //!                        └ else ──────▶ upstream (EXPIRED), the entry as a fall-back
 //! Miss ──────────────────────────────▶ upstream (MISS), filling
+//! OwnWrite ──────────────────────────▶ upstream (BYPASS), filling
 //! Apart ─────────────────────────────▶ upstream (BYPASS), stored where it says that it is for all
 //! Busy ─────── waits ─┬ streaming ───▶ the fill as it arrives (HIT)
 //!                     ├ our turn ────▶ upstream, filling
@@ -22,6 +23,7 @@ use crate::caching::query;
 use crate::counting;
 use crate::gateway::{self, Filling, Proxied};
 use crate::request::Request;
+use crate::sender;
 use crate::tracing;
 use crate::variables;
 use millstream_cache::policy::{Usable, Why, Wish};
@@ -103,7 +105,8 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
 #[inline]
 fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Lookup {
     let mut front = request.generation.fronts[cache.zone.0 as usize].borrow_mut();
-    let lookup = front.lookup_for(key, (request.fields(), request.asker), cache, now);
+    let who = (request.fields(), request.asker, || sender::client(request));
+    let lookup = front.lookup_for(key, who, cache, now);
     if request.wish.is_none() { lookup } else { wished(&front, request, key, lookup, now) }
 }
 
@@ -125,7 +128,7 @@ pub fn missed(request: &mut Request, cause: Cause, detail: Option<&'static str>)
     counting::missed(request, cause);
     let forward = match cause {
         Cause::NotCachedMethod => Forward::Method,
-        Cause::Bypass | Cause::NotKeyed | Cause::Credentials => Forward::Bypass,
+        Cause::Bypass | Cause::NotKeyed | Cause::Credentials | Cause::OwnWrite => Forward::Bypass,
         Cause::Client => Forward::Request,
         Cause::Expired | Cause::Validate => Forward::Stale,
         _ => Forward::Miss,
@@ -166,6 +169,11 @@ pub async fn step(
             }
             let right = if goes_past(request, cache) { Right::None } else { Right::Fill(permit) };
             Course::Ask(right, None)
+        }
+        Lookup::OwnWrite(permit) => {
+            request.cache_status = Some(CacheStatus::Bypass);
+            missed(request, Cause::OwnWrite, Some("own_write"));
+            Course::Ask(Right::Fill(permit), None)
         }
         // A request with a credential, for which there is nothing that is for everybody.
         Lookup::Apart(permit) => {

@@ -59,7 +59,7 @@ pub async fn step(
     };
     let is_plain_miss = match &lookup {
         Lookup::Miss(_) => request.cache_status != Some(CacheStatus::Bypass),
-        Lookup::Scarce | Lookup::Busy(_, None) => true,
+        Lookup::OwnWrite(_) | Lookup::Scarce | Lookup::Busy(_, None) => true,
         _ => false,
     };
     if !is_plain_miss {

@@ -2,13 +2,15 @@
 //! Content-Location of its answer where they are of the same origin.
 //!
 //! A location's key is that of a GET for it: such a request is thought of, admitted and routed as if it had come, and
-//! whatever cache it would have asked forgets what it has. Nothing is looked up by guessing. Next: `keyed`.
+//! whatever cache it would have asked forgets what it has. Nothing is looked up by guessing. Where `proxy_cache_invalidation rate=` puts that
+//! off, the client that sent the request is answered as if it had been done. Next: `keyed`.
 
 use super::keyed;
 use crate::admission;
 use crate::chosen_zone;
 use crate::imagined;
 use crate::request::{Arguments, Request};
+use crate::sender;
 use millstream_cache::{FillPermit, Now, Store, Turn, policy};
 use millstream_conf::model::{Invalidation, ProxyCache};
 use millstream_net::timer::Deadline;
@@ -30,10 +32,11 @@ pub async fn after(request: &Request, status: u16, fields: Fields<'_>, mut own: 
         // The operator has said that this method only reads.
         return;
     }
-    forget(&as_get(request), own.as_deref_mut()).await;
+    let mut done = Vec::new();
+    forget(&keyed::with_method(request, Method::Get), own.as_deref_mut(), &mut done).await;
     for id in [FieldId::Location, FieldId::ContentLocation] {
         if let Some(other) = fields.get(id).and_then(|reference| of_reference(request, reference)) {
-            forget(&other, own.as_deref_mut()).await;
+            forget(&other, own.as_deref_mut(), &mut done).await;
         }
     }
 }
@@ -45,31 +48,48 @@ pub fn is_target(request: &Request, reference: &[u8]) -> bool {
         .is_some_and(|(path, query)| path == own && query.as_deref() == request.query())
 }
 
+/// Zones and keys of which what is stored was dropped for one answer: Location often names the target itself, and one change takes
+/// one turn.
+type Forgotten = Vec<(usize, Vec<u8>)>;
+
 /// Drops what is stored for a request, in every zone that such requests may choose.
-async fn forget(request: &Request, mut own: Option<&mut FillPermit>) {
+async fn forget(request: &Request, mut own: Option<&mut FillPermit>, done: &mut Forgotten) {
     for (index, cache) in chosen_zone::caches(request).enumerate() {
         // What is stored of the answer is stored in the request's own zone, the first.
         let own = own.take().filter(|_| index == 0);
-        forget_in(request, cache, own).await;
+        forget_in(request, cache, own, done).await;
     }
 }
 
 /// The same in one zone, as `proxy_cache_invalidation` of the location has it.
-async fn forget_in(request: &Request, cache: &ProxyCache, own: Option<&mut FillPermit>) {
+async fn forget_in(
+    request: &Request,
+    cache: &ProxyCache,
+    own: Option<&mut FillPermit>,
+    done: &mut Forgotten,
+) {
     if cache.invalidation == Invalidation::Off {
         return;
     }
     let Some(key) = keyed::key(request, cache) else { return };
     let zone = cache.zone.0 as usize;
+    if done.iter().any(|(of, known)| *of == zone && *known == key) {
+        return;
+    }
     if let Invalidation::Every(interval) = cache.invalidation {
         let now = Now::read();
-        match request.generation.shared.stores[zone].turn(&key, interval, now) {
+        let store = &request.generation.shared.stores[zone];
+        match store.turn(&key, interval, sender::client(request), now) {
             Turn::Now => {}
-            Turn::Promised => return,
-            Turn::At(at) => return forget_at(&request.generation.shared.stores[zone], &key, (at, now)),
+            Turn::Promised => return done.push((zone, key)),
+            Turn::At(at) => {
+                forget_at(store, &key, (at, now));
+                return done.push((zone, key));
+            }
         }
     }
     let gone = request.generation.fronts[zone].borrow().invalidate_after(&key, own);
+    done.push((zone, key));
     if let Some(gone) = gone {
         gone.await;
     }
@@ -88,18 +108,10 @@ fn forget_at(store: &Arc<Store>, key: &[u8], (at, now): (i64, Now)) {
     });
 }
 
-/// The GET of the same target: a key may name the method.
-fn as_get(request: &Request) -> Request {
-    let mut copy = request.for_refresh();
-    // The head keeps the method that came: one that differs from it is told by its name.
-    copy.method = Method::Get;
-    copy
-}
-
 /// The GET of a reference, where it is of the same origin and would be admitted.
 fn of_reference(request: &Request, reference: &[u8]) -> Option<Request> {
     let (path, query) = resolve(request, reference)?;
-    let mut other = as_get(request);
+    let mut other = keyed::with_method(request, Method::Get);
     (other.is_internal, other.is_rewritten) = (false, false);
     (other.is_outside, other.extends_alias) = (false, false);
     other.arguments = Arguments::Original;

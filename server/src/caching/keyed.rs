@@ -175,13 +175,15 @@ pub fn is_keyed(request: &Request) -> bool {
 
 /// The key that the same request would have with another method.
 pub fn key_of(request: &Request, cache: &ProxyCache, method: Method) -> Option<Vec<u8>> {
-    if request.method == method {
-        return key(request, cache);
-    }
+    if request.method == method { key(request, cache) } else { key(&with_method(request, method), cache) }
+}
+
+/// A request for the same target with another method: a key may name it.
+pub fn with_method(request: &Request, method: Method) -> Request {
     let mut other = request.for_refresh();
     // The head keeps the method that came: one that differs from it is told by its name.
     other.method = method;
-    key(&other, cache)
+    other
 }
 
 fn evaluate(request: &Request, cache: &ProxyCache, key: &mut Vec<u8>) -> Result<(), TooLong> {

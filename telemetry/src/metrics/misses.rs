@@ -51,6 +51,7 @@ causes! {
     Client = Miss "client", "The client asked for a fresher answer.";
     Bypass = Miss "bypass", "`proxy_cache_bypass` said so.";
     Credentials = Miss "credentials", "The request carried a credential (`proxy_cache_credentials`).";
+    OwnWrite = Miss "own_write", "The client has just changed what is stored (`proxy_cache_invalidation rate=`).";
     NotKeyed = Miss "not_keyed", "The request has what no key names, or its key is too long.";
     NotCachedMethod = Miss "method", "The method is not cached.";
     Scarce = Miss "scarce", "`proxy_cache_min_uses` was not reached, or there was no room.";

@@ -99,6 +99,7 @@ mod examples;
 mod purge;
 mod access;
 mod strangers;
+mod own_writes;
 
 mod auth_basic;
 mod auth_request;

@@ -205,7 +205,11 @@ impl Simulation {
                 assert_eq!(Some(&fill), self.newest.get(&key), "the newest is the stored one");
                 Client::Idle
             }
-            Lookup::Stale(_, None) | Lookup::Scarce | Lookup::Ahead(..) | Lookup::Apart(_) => {
+            Lookup::Stale(_, None)
+            | Lookup::Scarce
+            | Lookup::Ahead(..)
+            | Lookup::Apart(_)
+            | Lookup::OwnWrite(_) => {
                 panic!("not configured")
             }
             Lookup::Disk(_) => panic!("there is no disk"),

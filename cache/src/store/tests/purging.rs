@@ -7,6 +7,7 @@ use crate::tags::Tags;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
 
 /// A whole key of a text without variables.
 fn whole(text: &str) -> Vec<u8> {
@@ -503,7 +504,7 @@ fn a_promised_turn_is_kept_whoever_it_was_promised_to_and_at_the_end_at_the_late
     let file = runtime().block_on(async {
         listed(&store).await;
         put(&store, "key", &Headers::new(), &[], b"old").await;
-        let turn = || store.turn(b"key", SECOND, start());
+        let turn = || store.turn(b"key", SECOND, Ipv4Addr::LOCALHOST.into(), start());
         let promised = Turn::At(start().after(SECOND).unix_milliseconds);
         assert_eq!((turn(), turn()), (Turn::Now, promised));
         // The asker is gone with its worker; another one has its round.

@@ -72,6 +72,9 @@ pub(in crate::admin) fn help_against_miss(cause: &str) -> &'static str {
         "client" => "write proxy_cache_client_control off",
         "bypass" => "proxy_cache_bypass asks for it; explain shows which of its values does",
         "credentials" => SAY_PUBLIC,
+        "own_write" => {
+            "a client that has just changed a resource reads its own change; write proxy_cache_invalidation on to apply each change at once"
+        }
         "not_keyed" => {
             "the request has a body or a protocol that the key does not name, or its key is longer than 8 KiB"
         }
