@@ -169,10 +169,12 @@ fn warn_of_shortage(worker: &Worker) {
         (generation.shared.bounds.clients, generation.shared.configuration.main.worker_connections);
     let what = match bound < wanted as usize {
         true => format!(
-            "the limit of open files allows {bound} of {wanted} worker_connections, closing the connections that wait longest"
+            "the limit of open files allows {bound} of {wanted} worker_connections, closing the connections that have waited longest"
         ),
         false => {
-            format!("{wanted} worker_connections are not enough, closing the connections that idle longest")
+            format!(
+                "{wanted} worker_connections are not enough, closing the connections that have been idle longest"
+            )
         }
     };
     generation.shared.main_log.write(Level::Warn, format_args!("{what}"));

@@ -219,7 +219,7 @@ pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
             // nginx does not start then; here one dead name stops no start, but it is most often a mistake.
             findings
                 .error(server.span, message)
-                .help("a start goes on, with this server down until its name is found");
+                .help("a start continues, with this server down until its name is resolved");
         }
     }
     resolvers(http, None, &names, findings);

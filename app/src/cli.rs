@@ -131,62 +131,62 @@ struct Line {
     /// The directory that relative paths are relative to
     #[arg(short = 'p', value_name = "PREFIX", default_value = DEFAULT_PREFIX)]
     prefix: PathBuf,
-    /// The error log where the configuration names none (`stderr` for the terminal)
+    /// The error log, unless the configuration names one (`stderr` for the terminal)
     #[arg(short = 'e', value_name = "FILE")]
     error_log: Option<PathBuf>,
-    /// Directives of the main context, before the file
+    /// Directives of the main context, read before the file
     #[arg(short = 'g', value_name = "DIRECTIVES")]
     globals: Option<String>,
-    /// Check the configuration and end (with -v: also say what is idle here and why)
+    /// Check the configuration and exit (with -v, also list what has no effect here)
     #[arg(short = 't')]
     test: bool,
-    /// Check the configuration, print its files and end
+    /// Check the configuration, print its files and exit
     #[arg(short = 'T')]
     dump: bool,
-    /// With -t: say nothing where all is well, only what is wrong
+    /// With -t, print only errors
     #[arg(short = 'q')]
     quiet: bool,
     /// Print the version
     #[arg(short = 'v', long = "version", action = ArgAction::Count)]
     version: u8,
-    /// Print the version and what is built in
+    /// Print the version and the built-in modules
     #[arg(short = 'V')]
     build: bool,
-    /// Signal the running process
+    /// Send a signal to the running process
     #[arg(short = 's', value_name = "SIGNAL")]
     signal: Option<SignalName>,
-    /// Leave out directives that only nginx knows, where that changes logs, speed or looks and nothing else
+    /// Ignore directives that only nginx knows, if they only affect logs, speed or looks
     #[arg(long)]
     lenient: bool,
 }
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Puts a cache in front of an API; without a URL, of an embedded demo API
+    /// Put a cache in front of an API; without a URL, of an embedded demo API
     Serve(Box<ServeUrl>),
-    /// Brings an nginx configuration over: checks it, copies it, and says what differs
+    /// Import an nginx configuration: check it, copy it, and report what differs
     Import(Import),
-    /// Purges what the running process has stored: URLs, prefixes, tags, a whole zone
+    /// Purge stored responses: URLs, prefixes, tags, or a whole zone
     Purge(Purge),
-    /// Says why a URL is answered as it is: key, variants, freshness, and what decided
+    /// Explain the response to a URL: key, variants, freshness, and what decided
     Explain(Explain),
-    /// Shows in the terminal what the running process does, second by second
+    /// Show the live dashboard in the terminal
     Top(Top),
-    /// Loads a server and measures it: requests a second, latency, errors, and what limits
+    /// Load a server and measure throughput, latency, errors, and the bottleneck
     Bench(Box<Bench>),
-    /// Climbs the steps that make an API fast, in front of yours, and says what each is worth
+    /// Measure what each caching feature gains in front of your API
     Ladder(Ladder),
-    /// The same in front of a simulated API, in about 45 seconds
+    /// Do the same in front of a simulated API, in about 45 seconds
     Demo(Demo),
-    /// Measures several API servers alone and behind the proxy: does another one help?
+    /// Measure whether another API server helps, alone and behind the proxy
     Capacity(Capacity),
-    /// Prints the completion script of a shell
+    /// Print the completion script of a shell
     #[command(hide = true)]
     Completions {
         /// The shell
         shell: Shell,
     },
-    /// Prints the manual page, or that of a command
+    /// Print the manual page, or that of a command
     #[command(hide = true)]
     Man {
         /// The command
@@ -197,7 +197,7 @@ enum Verb {
 /// Where the running process is found.
 #[derive(Debug, Clone, Args)]
 pub struct Reach {
-    /// The configuration that it runs, which names its control socket
+    /// The configuration of the running process, which names its control socket
     #[arg(short = 'c', value_name = "FILE", default_value = DEFAULT_FILES[0])]
     configuration: PathBuf,
     /// The directory that relative paths are relative to
@@ -206,10 +206,10 @@ pub struct Reach {
     /// Directives of the main context that it was started with
     #[arg(short = 'g', value_name = "DIRECTIVES")]
     globals: Option<String>,
-    /// An API instead: http://host:port/path or unix:/path.sock
+    /// Use an API instead: http://host:port/path or unix:/path.sock
     #[arg(long, value_name = "URL")]
     pub api: Option<String>,
-    /// The token that the API asks for
+    /// The token for the API
     #[arg(long, value_name = "TOKEN", env = "MILLSTREAM_API_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
 }
@@ -217,24 +217,24 @@ pub struct Reach {
 /// `purge …`.
 #[derive(Debug, Clone, Args)]
 pub struct Purge {
-    /// Each URL with all its variants; one that ends in * means all that begin so
+    /// URLs to purge, with all variants; a trailing * makes it a prefix
     pub urls: Vec<String>,
-    /// All URLs that begin so
+    /// Purge all URLs with this prefix
     #[arg(long, value_name = "URL")]
     pub prefix: Vec<String>,
-    /// What carries this tag (Surrogate-Key, Cache-Tag, xkey, proxy_cache_tag)
+    /// Purge responses with this tag (Surrogate-Key, Cache-Tag, xkey, proxy_cache_tag)
     #[arg(long, value_name = "TAG")]
     pub tag: Vec<String>,
-    /// A key as proxy_cache_key makes it (with --zone)
+    /// Purge a key as proxy_cache_key makes it (with --zone)
     #[arg(long, value_name = "KEY")]
     pub key: Vec<String>,
-    /// Only in this cache zone
+    /// Purge only in this cache zone
     #[arg(long, value_name = "NAME")]
     pub zone: Option<String>,
-    /// Everything in the zone
+    /// Purge everything in the zone
     #[arg(long)]
     pub all: bool,
-    /// Make it stale instead of removing it
+    /// Mark responses stale instead of removing them
     #[arg(long)]
     pub soft: bool,
     #[command(flatten)]
@@ -247,7 +247,7 @@ pub struct Purge {
 pub struct Explain {
     /// The URL
     pub url: String,
-    /// A field of the request, such as 'Accept-Language: de'
+    /// Add a request field, such as 'Accept-Language: de'
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     pub header: Vec<String>,
     /// The method of the request
@@ -266,74 +266,74 @@ pub struct Explain {
 pub struct ServeUrl {
     /// The API: http://host:port, https://host or unix:/path.sock; several share the load
     pub urls: Vec<String>,
-    /// Where to listen: port, address:port or unix:/path
+    /// Listen on a port, address:port or unix:/path
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     pub listen: String,
     #[command(flatten)]
     pub domains: Domains,
     #[command(flatten)]
     pub upstream: UpstreamFlags,
-    /// Where the live dashboard is: port, address:port or off (default: 127.0.0.1:8081, if it is free)
+    /// Serve the dashboard on a port, address:port or off (default: 127.0.0.1:8081 if free)
     #[arg(long, value_name = "ADDRESS")]
     pub dashboard: Option<String>,
-    /// Who may look at the dashboard and /metrics beside this machine: an address or a network; may be repeated
+    /// Also allow this address or network to read the dashboard and /metrics (repeatable)
     #[arg(long, value_name = "ADDRESS")]
     pub dashboard_allow: Vec<String>,
-    /// The token with which others may look: Authorization: Bearer TOKEN
+    /// Allow requests with Authorization: Bearer TOKEN to use the dashboard
     #[arg(long, env = "MILLSTREAM_DASHBOARD_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub dashboard_token: Option<String>,
-    /// Also cache GET and HEAD answers that say nothing about it for this long, e.g. 1s
+    /// Cache GET and HEAD responses without caching headers for this long, e.g. 1s
     #[arg(long, value_name = "TIME")]
     pub microcache: Option<String>,
-    /// While a new answer is fetched, give the old one for as long as it was fresh, and at most for this long
+    /// Send a stale response during a refresh, for as long as it was fresh and at most this long
     #[arg(long, default_value = "10s", value_name = "TIME")]
     pub stale: String,
-    /// When the API fails, give the last answer for this long past its end
+    /// Send a stale response if the API fails, for this long after it expired
     #[arg(long, default_value = "10m", value_name = "TIME")]
     pub stale_if_error: String,
-    /// Memory for cached answers
+    /// Memory for cached responses
     #[arg(long, default_value = "256m", value_name = "SIZE")]
     pub memory: String,
     /// Worker threads: a number or auto
     #[arg(long, default_value = "auto", value_name = "N")]
     pub workers: String,
-    /// How many connections one worker holds at a time, those to the API included
+    /// Connections of each worker, including those to the API
     #[arg(long, default_value = "4096", value_name = "N")]
     pub connections: String,
-    /// How large a request's body may be; 0 sets no bound
+    /// Maximum size of a request body; 0 for no limit
     #[arg(long, default_value = "128m", value_name = "SIZE")]
     pub max_body: String,
-    /// How large the head of a request or of an answer may be
+    /// Maximum size of the header of a request or response
     #[arg(long, default_value = "64k", value_name = "SIZE")]
     pub max_head: String,
-    /// How long connecting to the API may take
+    /// Timeout for connecting to the API
     #[arg(long, default_value = "5s", value_name = "TIME")]
     pub connect_timeout: String,
-    /// How long the API may say nothing, before its answer, within it and on a WebSocket
+    /// Timeout between two reads from the API, and for silence on a WebSocket
     #[arg(long, default_value = "60s", value_name = "TIME")]
     pub read_timeout: String,
-    /// How long the API may take nothing of a request
+    /// Timeout between two writes to the API
     #[arg(long, default_value = "60s", value_name = "TIME")]
     pub send_timeout: String,
-    /// How long a client may send nothing of a request, or take nothing of an answer
+    /// Timeout between two reads from or writes to a client
     #[arg(long, default_value = "60s", value_name = "TIME")]
     pub client_timeout: String,
-    /// A proxy in front (address, network or unix:) whose X-Forwarded-For, -Proto and -Host go on to the API
+    /// Trust X-Forwarded-For, -Proto and -Host from this proxy: address, network or unix:
     #[arg(long, value_name = "ADDRESS")]
     pub trust_proxy: Vec<String>,
-    /// Whether the API is told the client's address. With send, other addresses share only what says public or s-maxage
+    /// Send the client's address to the API, which keeps addresses from sharing responses, or hide it
     #[arg(long, default_value = "send", value_name = "send|hide")]
     pub client_address: ClientAddress,
-    /// Who may purge over HTTP: off (millstream purge alone), local (programs on this machine), or token=FILE
+    /// Who may purge over HTTP: no one, programs on this machine, or clients with a token
     #[arg(long, default_value = "off", value_name = "off|local|token=FILE")]
     pub purge: PurgeBy,
-    /// The user to run as once the port is open, if root starts it (default: nobody)
+    /// Serve as this user if root starts it (default: nobody)
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
     /// Write an access log to this file
     #[arg(long, value_name = "FILE")]
     pub access_log: Option<PathBuf>,
-    /// Print the nginx.conf that says the same, and end
+    /// Print the equivalent nginx.conf and exit
     #[arg(long)]
     pub print_config: bool,
 }

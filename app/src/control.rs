@@ -113,7 +113,7 @@ fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
             let hidden = serve_url::why_no_sockets();
             let why = hidden.map(|why| format!(" ({why})")).unwrap_or_default();
             return Err(format!(
-                "no millstream serve of this user runs, or it has no control socket{why}: name the configuration with -c, or the API \
+                "no millstream serve of this user is running, or it has no control socket{why}: name the configuration with -c, or the API \
                  with --api"
             ));
         }
@@ -121,7 +121,7 @@ fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
     }
     let which = match port {
         Some(port) if !on_port.is_empty() => {
-            format!("{} of millstream serve run on port {port}", on_port.len())
+            format!("{} millstream serve processes use port {port}", on_port.len())
         }
         Some(port) => format!("no millstream serve runs on port {port}"),
         None => format!("{} of millstream serve run", running.len()),

@@ -133,7 +133,7 @@ fn passed(
 ) -> io::Result<Arc<Listening>> {
     let is_it = |listener: &&Listener| Address::from(&listener.address).to_string() == address;
     // Both have read the same files, unless somebody wrote to them in between.
-    let changed = || io::Error::other("the configuration has changed while it was read: reload it again");
+    let changed = || io::Error::other("the configuration changed while it was read: reload it again");
     let listener = listeners.iter().find(is_it).ok_or_else(changed)?;
     let mut sockets: Vec<OwnedFd> = Vec::new();
     loop {

@@ -45,13 +45,13 @@ pub fn warn_of_folders(loaded: &mut Loaded) {
     let folders: BTreeSet<&Path> = files.filter_map(Path::parent).collect();
     for folder in folders.into_iter().filter(|folder| guarded_path::is_of_another(folder)) {
         let what = format!(
-            "the folder of logs {} does not belong to root: links in it are not followed with root's rights",
+            "the log directory {} does not belong to root: links in it are not followed with root's rights",
             folder.display()
         );
         loaded
             .diagnostics
             .warning_nowhere(what)
-            .help("give the folder to root; log files may belong to the user");
+            .help("change the owner of the directory to root; its log files may belong to the user");
     }
 }
 

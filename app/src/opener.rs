@@ -284,8 +284,9 @@ impl Opener {
             (None, code) => format!("with status {}", code.unwrap_or_default()),
         };
         let id = id.as_raw_nonzero();
-        self.note =
-            Some(format!("the serving process {id} ended unasked {how}, another was started in its place"));
+        self.note = Some(format!(
+            "the serving process {id} ended unexpectedly {how}; another was started in its place"
+        ));
         None
     }
 

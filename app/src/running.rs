@@ -80,8 +80,8 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
     let socket = serve_url::own_socket(serve);
     if let Err(why) = &socket {
         eprintln!(
-            "millstream: [warn] there is no control socket: {why}; millstream purge, explain and top will not find this process. \
-             Set XDG_RUNTIME_DIR to a directory of this user"
+            "millstream: [warn] there is no control socket: {why}; millstream purge, explain and top cannot find this process. \
+             Set XDG_RUNTIME_DIR to a directory that belongs to this user"
         );
     }
     let socket = socket.ok();
@@ -344,8 +344,8 @@ impl Process {
         }
         let log = self.shared.main_log.clone();
         (self.workers.len()..before).for_each(|_| self.registry.respawn());
-        self.note(false, "a worker thread ended unasked, and another was started");
-        log.write(Level::Alert, format_args!("a worker thread ended unasked, starting another"));
+        self.note(false, "a worker thread ended unexpectedly, and another was started");
+        log.write(Level::Alert, format_args!("a worker thread ended unexpectedly, starting another"));
         // Where the reason stays (no descriptors), this keeps the restarts from becoming a busy loop.
         std::thread::park_timeout(WORKER_RESTART_PAUSE);
         if let Err(error) = self.spread_workers() {

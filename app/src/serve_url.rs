@@ -135,7 +135,7 @@ pub fn own_socket(serve: &ServeUrl) -> Result<PathBuf, String> {
     };
     let length = path.as_os_str().len();
     if length > LONGEST_SOCKET_PATH {
-        return Err(format!("the path {} is longer than that of a socket may be", path.display()));
+        return Err(format!("the path {} is too long for a socket", path.display()));
     }
     Ok(path)
 }
@@ -384,7 +384,8 @@ fn rights(serve: &ServeUrl) -> Result<String, String> {
         PurgeBy::Token(file) => {
             let error = |why: &dyn std::fmt::Display| format!("--purge token={}: {why}", file.display());
             let text = std::fs::read_to_string(file).map_err(|found| error(&found))?;
-            let token = plain(text.trim()).map_err(|_| error(&"the file has to hold one word, the token"))?;
+            let token =
+                plain(text.trim()).map_err(|_| error(&"the file must contain a single word, the token"))?;
             format!("    proxy_cache_purge_token {token};\n")
         }
     })

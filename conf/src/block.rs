@@ -99,7 +99,7 @@ fn commas(row: &Row, directive: &Directive, reading: &mut Reading<'_>) {
     {
         let message =
             format!("\"{}\" in \"{}\" ends with a comma, which is part of the word", word.text, row.name);
-        reading.diagnostics.warning(word.span, message).help("separate words with blanks alone");
+        reading.diagnostics.warning(word.span, message).help("separate words by spaces only");
     }
 }
 

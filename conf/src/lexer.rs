@@ -135,10 +135,10 @@ impl Lexer<'_> {
         let span = self.span(start, self.at);
         if word.starts_with(TYPOGRAPHIC_QUOTES) {
             let message = format!("{word} begins with a typographic quote, which is part of the word");
-            self.diagnostics.warning(span, message).help("write \" or ' around a text");
+            self.diagnostics.warning(span, message).help("use \" or ' as quotes");
         } else if word.contains('\u{a0}') {
-            let message = format!("\"{word}\" has a no-break space in it, which separates no words");
-            self.diagnostics.warning(span, message).help("write a blank");
+            let message = format!("\"{word}\" contains a no-break space, which does not separate words");
+            self.diagnostics.warning(span, message).help("use an ordinary space");
         }
     }
 

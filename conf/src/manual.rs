@@ -13,10 +13,10 @@ use crate::variables::{FAMILIES as VARIABLE_FAMILIES, VARIABLES};
 pub fn directives_markdown() -> String {
     let mut page = String::from(
         "# Directives\n\nGenerated from the rows in `conf/src/features`; change them there.\n\n\
-         Names, contexts, arguments and defaults are nginx's unless a sentence says otherwise. Sizes are in bytes with `k` and `m` \
-         (file sizes also `g`), times in seconds or with `ms`, `s`, `m`, `h`, `d`, `w`, `M`, `y`. A directive that nginx knows and \
-         that is not listed here is an error that says so. `--lenient` leaves it out with a warning where only logs, speed or looks \
-         change; what decides who gets what stays an error. One that belongs to another is idle where that is not written.\n",
+         Names, contexts, arguments and defaults are nginx's unless stated otherwise. Sizes are in bytes, or with `k` and `m` \
+         (file sizes also `g`); times are in seconds, or with `ms`, `s`, `m`, `h`, `d`, `w`, `M`, `y`. A directive of nginx that \
+         is not listed here is an error. `--lenient` ignores it with a warning if it only affects logs, speed or looks; if it \
+         decides what a client gets, it stays an error. A directive that belongs to another has no effect without that one.\n",
     );
     let own: Vec<String> =
         rows().filter(|row| is_own(row)).map(|row| format!("[`{0}`](#{0})", row.name)).collect();
@@ -29,7 +29,7 @@ pub fn directives_markdown() -> String {
             page += &directive(row);
         }
         if !idle.is_empty() {
-            page += "\n### Accepted without effect\n\n| directive | in nginx | why it is idle here |\n| --- | --- | --- |\n";
+            page += "\n### Accepted without effect\n\n| directive | in nginx | why it has no effect here |\n| --- | --- | --- |\n";
         }
         for row in idle {
             if let Apply::Idle(why) = row.apply {
@@ -43,8 +43,8 @@ pub fn directives_markdown() -> String {
 /// What nginx 1.31 or NGINX Plus has a directive for and Millstream has not, by module.
 fn not_there_yet() -> String {
     let mut text = String::from(
-        "\n## Not there yet\n\nnginx or NGINX Plus knows these directives, Millstream does not. Each is an error by name; \
-         the top of this page says what `--lenient` does about it.\n\n| module | directives |\n| --- | --- |\n",
+        "\n## Not there yet\n\nnginx or NGINX Plus has these directives, Millstream does not. Each is an error that names it; \
+         for `--lenient`, see the top of this page.\n\n| module | directives |\n| --- | --- |\n",
     );
     for module in nginx_names::MODULES {
         let is_there = |name: &&str| rows().any(|row| row.name == *name);

@@ -170,9 +170,9 @@ pub fn become_powerless(account: &Account, parent: Pid) -> Result<(), PrivilegeE
             .map_err(|error| PrivilegeError::System("changing to the user", error))?;
     }
     renounce()?;
-    set_no_new_privs(true).map_err(system("giving up rights of programs"))?;
+    set_no_new_privs(true).map_err(system("setting no_new_privs"))?;
     // A change of the user opens the process or closes it, as the system is set up (`fs.suid_dumpable`).
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(system("closing the process to others"))?;
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(system("setting PR_SET_DUMPABLE"))?;
     child::end_with(parent).map_err(|error| PrivilegeError::System("ending with the opener", error))
 }
 

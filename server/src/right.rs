@@ -59,7 +59,7 @@ pub fn admits(right: &ManageRight, request: &Request, privilege: Privilege, of: 
     request.worker.metrics.add(Counter::ManageRefused, 1);
     if failure::logs(request).enabled(Level::Error) {
         let (Privilege { name, directives, .. }, of) = (privilege, located(request, of));
-        let what = format_args!("{name} refused: {why}; {directives} of {of} say who may");
+        let what = format_args!("{name} refused: {why}; access is controlled by {directives} of {of}");
         failure::log(request, Level::Error, what);
     }
     false
@@ -91,8 +91,8 @@ fn admits_address(right: &ManageRight, request: &Request, pages: Pages) -> Resul
     }
     let Some(allowed) = &right.allow else {
         return match right.token {
-            Some(_) => Err("it shows no token"),
-            None if writes(request, pages) => Err("no list of addresses and no token is configured"),
+            Some(_) => Err("it has no token"),
+            None if writes(request, pages) => Err("neither a list of addresses nor a token is configured"),
             None => local(request, pages),
         };
     };
@@ -135,7 +135,7 @@ fn own_name(request: &Request) -> Result<(), &'static str> {
     if by_name && !is_known() { Err(STRANGE_NAME) } else { Ok(()) }
 }
 
-const STRANGE_NAME: &str = "it was sent to a name that is no server_name here, and a web page may have its own resolved to this machine";
+const STRANGE_NAME: &str = "it was sent to a name that is not a server_name here, and a web page can have its own name resolved to this machine";
 
 /// The same where a page of ours asks, whatever the method: its own origin is what a page says whose name leads here. Names are
 /// those that some server has word for word.

@@ -44,7 +44,7 @@ pub fn is_local(request: &Request) -> Result<(), &'static str> {
         || is_proxy(request)
         || request.fields().iter().any(|(_, name, _)| is_sign(name))
     {
-        return Err("it was passed on by a proxy, so whoever sent it need not be local");
+        return Err("it was passed on by a proxy, so its client may not be local");
     }
     Ok(())
 }
@@ -52,7 +52,7 @@ pub fn is_local(request: &Request) -> Result<(), &'static str> {
 /// Why a request is not from a list of addresses: each that it is said to be from has to be in it. Where a trusted proxy was
 /// believed (`set_real_ip_from`) that is one address.
 pub fn is_of(request: &Request, has: impl Fn(&Address) -> bool) -> Result<(), &'static str> {
-    const STRANGER: &str = "the address is not among those that are allowed";
+    const STRANGER: &str = "the address is not in the list";
     if request.client.is_some() {
         return if has(request.client()) { Ok(()) } else { Err(STRANGER) };
     }
@@ -67,7 +67,7 @@ pub fn is_of(request: &Request, has: impl Fn(&Address) -> bool) -> Result<(), &'
     if said.all(|(_, _, value)| is_within(value)) {
         return Ok(());
     }
-    Err("a proxy passed it on from an address that is not among those that are allowed")
+    Err("a proxy passed it on from an address that is not in the list")
 }
 
 /// The one client that a request counts for, as far as somebody says it who is believed; behind others it is the proxy, and all of
@@ -88,7 +88,7 @@ fn source(request: &Request) -> Result<Address, &'static str> {
     match &connection.proxied {
         Some(said) => Ok(Address::Tcp(said.source)),
         None if listener.is_some_and(|listener| listener.proxy_protocol) => {
-            Err("the PROXY protocol does not say whom it comes from")
+            Err("the PROXY protocol names no source address")
         }
         None => Ok(connection.remote.clone()),
     }

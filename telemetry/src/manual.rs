@@ -9,12 +9,12 @@ use std::fmt::Write;
 pub fn metrics_markdown() -> String {
     let mut page = String::from(
         "# Metrics\n\nGenerated from `telemetry/src/metrics/table.rs`; change it there.\n\n\
-         What is counted since the process started; a reload changes nothing. `GET …/metrics` of the API has all of it, in Prometheus's text \
-         format or as OpenMetrics. The control socket has it always:\n\n    \
+         Counters start with the process and survive a reload. `GET …/metrics` of the API returns all metrics, in Prometheus's text \
+         format or as OpenMetrics. The control socket always has it:\n\n    \
          curl --unix-socket /etc/millstream/logs/nginx.sock http://localhost/metrics\n\n\
-         and any location that is made the API, for Prometheus on another machine for instance:\n\n    \
+         So has a location with the API, for Prometheus on another machine for example:\n\n    \
          location /api/ {\n        api;\n        api_allow 127.0.0.1 10.0.0.5;\n    }\n\n\
-         where it is `GET /api/metrics`. With `metrics_interval` in `otel_exporter` an OpenTelemetry collector is sent all of it too \
+         There it is `GET /api/metrics`. With `metrics_interval` in `otel_exporter`, all metrics are also sent to an OpenTelemetry collector \
          ([tracing.md](tracing.md#metrics)). The state of each cache zone is in `GET …/caches`; see [purging.md](purging.md).\n",
     );
     section(&mut page, "Counters", Counter::ALL.iter().map(|counter| counter.line()));

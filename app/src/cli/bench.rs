@@ -33,7 +33,7 @@ pub struct Bench {
 /// What is done with runs that were written as JSON.
 #[derive(Debug, Clone, Subcommand)]
 pub enum BenchVerb {
-    /// Says whether something changed: several runs of the one against several of the other
+    /// Compare several runs before a change with several after it
     Compare(Compare),
 }
 
@@ -44,13 +44,13 @@ pub enum BenchVerb {
                   better, 4 it is worse, 5 that cannot be told (too few runs, a closed loop against an open one, a run on both sides, no answer), 1 wrong use."
 )]
 pub struct Compare {
-    /// The JSON of each run before the change; of two files without --with the second is after it
+    /// JSON files of the runs before the change (without --with: one before, one after)
     #[arg(required = true, value_name = "FILE")]
     pub before: Vec<PathBuf>,
-    /// The JSON of each run after the change: at least four of each side are needed to tell anything
+    /// JSON files of the runs after the change; fewer than four on a side are inconclusive
     #[arg(long = "with", num_args = 1.., value_name = "FILE")]
     pub after: Vec<PathBuf>,
-    /// What is judged; without it the rate, or in an open loop, which sets that itself, p99
+    /// Figure to compare (default: the rate, or p99 in an open loop)
     #[arg(long, value_name = "WHAT", value_parser = judged_by())]
     pub by: Option<Metric>,
     /// Write the comparison as JSON: a file, or - for standard output
@@ -67,133 +67,134 @@ fn judged_by() -> impl TypedValueParser<Value = Metric> {
 /// The load.
 #[derive(Debug, Clone, Args)]
 pub struct Load {
-    /// What to ask for: http://host:port/path, or https. Several of one server are asked for in turn; several servers
-    /// share the connections, so that in a closed loop the faster one answers more
+    /// URLs to request, in turn: http://host:port/path, or https. Several servers share the connections,
+    /// so that in a closed loop the faster one gets more requests
     #[arg(required = true)]
     pub urls: Vec<String>,
-    /// Connections held open at once (default: 10, or with fewer requests as many); in an open loop the most that there may be,
-    /// each opened when a request is due and none is free (default: as many as it takes, up to 10,000)
+    /// Connections (default: 10, or fewer with fewer requests). In an open loop this is the maximum:
+    /// a connection is opened if a request is due and none is free (default: up to 10,000)
     #[arg(short = 'c', long, value_name = "N", value_parser = count)]
     pub connections: Option<u64>,
-    /// Threads (default: the cores, at most one for each connection)
+    /// Threads (default: one per core, at most one per connection)
     #[arg(short = 't', long, value_name = "N", value_parser = count)]
     pub threads: Option<u64>,
-    /// How long to measure: 30s, 5m (default 10s; with -n until the requests are done)
+    /// Duration: 30s, 5m (default: 10s; with -n, until the requests are done)
     #[arg(short = 'd', long, value_name = "TIME", value_parser = time)]
     pub duration: Option<Duration>,
-    /// How many requests: 10k, 2m
+    /// Number of requests: 10k, 2m
     #[arg(short = 'n', long, value_name = "N", value_parser = count)]
     pub requests: Option<u64>,
-    /// A new connection for each request
+    /// Open a new connection for each request
     #[arg(long)]
     pub no_keep_alive: bool,
-    /// A field of each request, such as 'Authorization: Bearer …'
+    /// Add a request field, such as 'Authorization: Bearer …'
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = field)]
     pub header: Vec<(String, String)>,
-    /// Speak HTTP/2: https by ALPN, http with prior knowledge
+    /// Use HTTP/2: https by ALPN, http with prior knowledge
     #[arg(long, conflicts_with = "pipeline")]
     pub http2: bool,
-    /// With --http2: streams of one connection at once, up to 1000 and to what the server allows (default: 1); -m with a number
-    /// says the same, as h2load's
+    /// With --http2, concurrent streams per connection, up to 1000 and the server's limit (default: 1);
+    /// also -m with a number, as in h2load
     #[arg(long, value_name = "N", value_parser = count, requires = "http2")]
     pub streams: Option<u64>,
-    /// The method (default GET, or POST where there is a body). One request asks before the load whether there is an answer; of a
-    /// method that changes something none does where -n counts them. With --http2 a number is that of the streams
+    /// The method (default: GET, or POST with a body). A first request checks for a response before the
+    /// load, except for an unsafe method with -n. With --http2, a number sets the streams
     #[arg(short = 'm', long, value_name = "METHOD")]
     pub method: Vec<String>,
-    /// The body; @FILE sends a file, of up to 256 MB
+    /// The body; @FILE sends a file of up to 256 MB
     #[arg(short = 'b', long, value_name = "TEXT")]
     pub body: Option<String>,
-    /// Requests on their way on one connection at once
+    /// Pipelined requests per connection
     #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
     pub pipeline: u64,
-    /// An open loop: so many requests a second, whatever the server does
+    /// Use an open loop with this rate in requests/s, regardless of the server
     #[arg(short = 'R', long, value_name = "N", value_parser = rate, conflicts_with = "find_max")]
     pub rate: Option<f64>,
-    /// An open loop in stages, TIME:RATE each: the rate goes in a straight line from that of the stage before, at first from 0, to
-    /// RATE (as k6's ramping-arrival-rate); 0s:RATE jumps. Such as 10s:100,30s:1k
+    /// Use an open loop in stages of TIME:RATE, such as 10s:100,30s:1k: the rate rises or falls linearly
+    /// from that of the stage before, at first from 0 (as k6's ramping-arrival-rate); 0s:RATE jumps
     #[arg(long, value_name = "STAGES", value_parser = stage, value_delimiter = ',', allow_hyphen_values = true,
           conflicts_with_all = ["rate", "find_max", "duration", "requests", "warm_up"])]
     pub stages: Vec<RateStage>,
-    /// How the requests of an open loop are spread (default: constant)
+    /// Distribution of the requests of an open loop (default: constant)
     #[arg(long, value_name = "HOW")]
     pub arrivals: Option<ArrivalsOption>,
     /// The same as --arrivals poisson
     #[arg(long, conflicts_with = "arrivals")]
     pub poisson: bool,
-    /// Send for so long before anything is counted; 0 counts from the first request (default: a tenth of the time, at most 1s; none
-    /// with -n, --stages or --speed). With -n what is on its way then does not count
+    /// Warm up before measuring (default: a tenth of the duration, at most 1s; 0 with -n, --stages or
+    /// --speed). With -n, requests in progress at the end of the warm-up do not count
     #[arg(long, value_name = "TIME", value_parser = time_or_none)]
     pub warm_up: Option<Duration>,
-    /// How long an answer may take, and a connection
+    /// Timeout for a response, and for a connection
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub timeout: Duration,
-    /// The status that every answer must have, or several: 200,404 (default: any below 400)
+    /// Count other statuses than these as errors: 200,404 (default: any below 400 is expected)
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = within(100..=999_u16))]
     pub status: Vec<u16>,
-    /// The body that every answer must have is that of the first, asked for before the load; others are errors
+    /// Count bodies that differ from the first response as errors
     #[arg(long, conflicts_with = "log")]
     pub same_body: bool,
-    /// Ask for what an access log asked for (its GET and HEAD requests, in their order) at the server of the URL, which has
-    /// no path then (-: standard input); a request that had a 4xx in the log may have it again
+    /// Replay the GET and HEAD requests of an access log, in their order, on the server of the URL, which
+    /// must have no path (-: standard input). A request with a 4xx in the log may get it again
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// With --log: ask at the log's own moments, so many times as fast: an open loop
+    /// With --log, use the log's own timing, this many times as fast (an open loop)
     #[arg(long, value_name = "FACTOR", value_parser = factor, requires = "log",
           conflicts_with_all = ["rate", "find_max", "stages", "requests", "warm_up"])]
     pub speed: Option<f64>,
-    /// A file of values, CSV with names in its first line or JSON lines (.jsonl): {{name}} in the URL, in fields and in the body
-    /// becomes the value of a row, each row in its turn; up to 200,000 rows and 64 MB
+    /// Replace {{name}} in URL, fields and body by the values of a CSV file with a header line, or of JSON
+    /// lines (.jsonl), one row per request; up to 200,000 rows and 64 MB
     #[arg(long, value_name = "FILE", conflicts_with = "log")]
     pub data_file: Option<PathBuf>,
-    /// In which order its rows are taken
+    /// Order of the rows
     #[arg(long, value_name = "HOW", default_value = "sequence", requires = "data_file")]
     pub data_order: DataOrder,
-    /// Follow redirects to the same server; the latency is that of the whole way
+    /// Follow redirects to the same server; the latency includes all of them
     #[arg(short = 'L', long)]
     pub location: bool,
-    /// With --location: so many redirects of one request at the most
+    /// With --location, maximum redirects per request
     #[arg(long, value_name = "N", default_value_t = 50, requires = "location", value_parser = within(0..=u32::MAX))]
     pub max_redirs: u32,
-    /// Connect to HOST2:PORT2 in place of a URL's HOST1:PORT1, each of which may be empty; as curl's
+    /// Connect to HOST2:PORT2 instead of HOST1:PORT1, as in curl; each may be empty
     #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = connect_to)]
     pub connect_to: Vec<ConnectTo>,
-    /// Connect to this socket in the file system
+    /// Connect to this Unix socket
     #[arg(long, value_name = "PATH", conflicts_with = "connect_to")]
     pub unix_socket: Option<PathBuf>,
-    /// Take any certificate; without it, it must be one that the system trusts (SSL_CERT_FILE names another list)
+    /// Accept any certificate (default: verify it with SSL_CERT_FILE or the system's authorities)
     #[arg(short = 'k', long)]
     pub insecure: bool,
-    /// The run has failed where this holds, and the exit status is 6: p99>50ms, mean>20ms, errors>1%, errors>10, rate<500. May be
-    /// given several times
+    /// Exit with status 6 if this holds: p99>50ms, mean>20ms, errors>1%, errors>10, rate<500
+    /// (repeatable)
     #[arg(long, value_name = "BOUND", value_parser = bound)]
     pub fail: Vec<Threshold>,
-    /// Search for the highest rate that holds and confirm it by 15 further trials: 99 % of what was due had its answer when the trial
-    /// ended, but for what is always on its way; -d is the length of each trial (default 5s), lengthened where a low rate takes more
+    /// Search for the highest rate that holds, and confirm it in 15 further trials. A rate holds if 99 % of
+    /// the due requests have a response when the trial ends, apart from those always in progress. -d is
+    /// the duration of a trial (default: 5s, longer for a low rate)
     #[arg(long, conflicts_with = "requests")]
     pub find_max: bool,
-    /// With --find-max: the most that the 99th percentile of latency may be
+    /// With --find-max, maximum 99th percentile of latency
     #[arg(long, value_name = "TIME", value_parser = time, requires = "find_max")]
     pub p99: Option<Duration>,
-    /// With --find-max: the most that may be errors (default: 0.1%)
+    /// With --find-max, maximum share of errors (default: 0.1%)
     #[arg(long, value_name = "SHARE", value_parser = share, requires = "find_max")]
     pub errors: Option<f64>,
     /// Write the figures as JSON to this file (-: standard output)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write a page with pictures to this file
+    /// Write an HTML page with charts to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write all latencies as a log of HdrHistogram (V2), or where the file ends in .hgrm as its percentiles
+    /// Write all latencies as an HdrHistogram log (V2), or as percentiles if the file ends in .hgrm
     #[arg(long, value_name = "FILE")]
     pub export_hdr: Option<PathBuf>,
-    /// Write the figures in Prometheus's text format
+    /// Write the figures in Prometheus's text format to this file
     #[arg(long, value_name = "FILE")]
     pub export_prometheus: Option<PathBuf>,
-    /// No progress on standard error; the report stays (as ab's and k6's -q)
+    /// Print no progress on standard error (as -q of ab and k6)
     #[arg(short = 'q', long)]
     pub quiet: bool,
-    /// Servers on the public internet are mine to load
+    /// Confirm that you may load servers on the public internet
     #[arg(long)]
     pub yes: bool,
 }
@@ -201,17 +202,17 @@ pub struct Load {
 /// How the requests of an open loop are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ArrivalsOption {
-    /// At equal distances
+    /// At equal intervals
     Constant,
-    /// As many independent clients would come
+    /// As many independent clients arrive
     Poisson,
 }
 
 /// In which order the rows of a data file are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DataOrder {
-    /// As they stand in the file, each thread from another place on
+    /// As in the file, each thread from another row on
     Sequence,
-    /// Each once in an order that looks random, and again; the same order in each run
+    /// Each once in a pseudo-random order, then again; the same order in each run
     Random,
 }

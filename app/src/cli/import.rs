@@ -6,19 +6,19 @@ use std::path::PathBuf;
 /// `import …`.
 #[derive(Debug, Clone, Args)]
 pub struct Import {
-    /// The folder with nginx.conf in it, or that file
+    /// The directory that contains nginx.conf, or that file
     #[arg(default_value = "/etc/nginx", value_name = "NGINX")]
     pub from: PathBuf,
-    /// Where it is copied to
+    /// The directory to copy it to
     #[arg(long, value_name = "FOLDER", default_value = "/etc/millstream")]
     pub to: PathBuf,
-    /// What relative paths of nginx hang on (default: as `nginx -V` says, else the folder)
+    /// nginx's prefix for relative paths (default: from `nginx -V`, or else the directory)
     #[arg(short = 'p', id = "directory", value_name = "PREFIX")]
     pub prefix: Option<PathBuf>,
-    /// Replace files that differ; they are kept beside the folder
+    /// Replace files that differ; copies of them are kept next to the directory
     #[arg(long)]
     pub force: bool,
-    /// Say all that and write nothing
+    /// Print the report without writing anything
     #[arg(long)]
     pub dry_run: bool,
 }

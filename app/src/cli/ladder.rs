@@ -21,7 +21,7 @@ pub struct Ladder {
     /// A page of your API: http://host:port/path
     #[arg(required_unless_present = "print")]
     pub url: Option<String>,
-    /// A field of the request, such as 'Authorization: Bearer …'
+    /// Add a request field, such as 'Authorization: Bearer …'
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = field)]
     pub header: Vec<(String, String)>,
     /// The method of the request
@@ -30,40 +30,41 @@ pub struct Ladder {
     /// The body of the request
     #[arg(short = 'b', long, value_name = "TEXT", default_value = "")]
     pub body: String,
-    /// Connections held open at once (without it as many as fit how slow the API is, 50 at the most)
+    /// Connections (default: by the API's response time, at most 50)
     #[arg(short = 'c', long, value_name = "N", value_parser = within(1..=10_000_u32))]
     pub connections: Option<u32>,
-    /// How often each step is measured; the result is the median (without it 6 times, or 4 where more would take longer than two minutes; fewer than 4 tell nothing)
+    /// Rounds; the result is their median (default: 6, or 4 if 6 take longer than two minutes; fewer
+    /// than 4 are inconclusive)
     #[arg(long, value_name = "N", value_parser = within(1..=100_u32))]
     pub rounds: Option<u32>,
-    /// How long each time, such as 2s, and 450ms or more (without it so long that the whole stays within two minutes)
+    /// Duration of each measurement, at least 450ms (default: two minutes for everything)
     #[arg(short = 'd', long, value_name = "TIME", value_parser = measurement)]
     pub duration: Option<Duration>,
-    /// The order in which the steps are measured, for a run that is to be repeated (without it another one each time; --json tells it)
+    /// Seed of the random order of the steps, to repeat a run (--json contains it)
     #[arg(long, value_name = "N", value_parser = within(0..=u64::MAX))]
     pub seed: Option<u64>,
-    /// Your own nginx.conf: the steps that it has are marked, and what is recommended is the best beyond them
+    /// Mark the steps that your nginx.conf already has, and recommend the best beyond them
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Which steps, by name or number: microcache,lock or 1-5
+    /// Measure only these steps, by name or number: microcache,lock or 1-5
     #[arg(long, value_name = "STEPS")]
     pub steps: Option<String>,
-    /// Who else does the same in turns: nginx, haproxy, varnish
+    /// Also measure these, in turns: nginx, haproxy, varnish
     #[arg(long, value_name = "NAMES")]
     pub against: Option<String>,
-    /// For how long an answer is kept whose API says nothing about caching, such as 1d (1s otherwise)
+    /// Cache responses without caching headers for this long, such as 1d (default: 1s)
     #[arg(long, value_name = "TIME", value_parser = lifetime)]
     pub valid: Option<String>,
     /// Write the figures as JSON to this file (-: standard output)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write the picture to this file
+    /// Write an HTML page with charts to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Print the configuration of a step and end (with --against, theirs)
+    /// Print the configuration of a step and exit (with --against, that server's)
     #[arg(long, value_name = "STEP")]
     pub print: Option<String>,
-    /// Load an address of the public internet: only what is yours
+    /// Confirm that you may load this address of the public internet
     #[arg(long)]
     pub yes: bool,
 }
@@ -71,19 +72,19 @@ pub struct Ladder {
 /// `demo`.
 #[derive(Debug, Clone, Args)]
 pub struct Demo {
-    /// Where the picture is written (default: millstream-demo.html here, or if that cannot be written, with the temporary files)
+    /// Write the HTML page to this file (default: millstream-demo.html, here or with the temporary files)
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Write the figures as JSON to this file (-: standard output)
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// How long the simulated API works on each request
+    /// Time that the simulated API takes for each request
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = duration)]
     pub service_time: Duration,
-    /// How many requests it works on at once
+    /// Requests that it serves at the same time
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = within(1..=256_u32))]
     pub workers: u32,
-    /// How long the whole takes, about; 45s is the least, for four rounds of all steps
+    /// Approximate duration of the demo; at least 45s, for four rounds of all steps
     #[arg(short = 'd', long, value_name = "TIME", default_value = "45s", value_parser = demo_duration)]
     pub duration: Duration,
 }

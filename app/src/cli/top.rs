@@ -7,19 +7,19 @@ use std::path::PathBuf;
 /// `top …`.
 #[derive(Debug, Clone, Args)]
 pub struct Top {
-    /// The dashboard: http://host:port, or its port (default: the running process, else http://127.0.0.1:8081)
+    /// The dashboard: http://host:port or a port (default: the running process, or http://127.0.0.1:8081)
     #[arg(value_name = "URL", conflicts_with = "control")]
     pub url: Option<String>,
-    /// The control socket of the process instead
+    /// Use the control socket of the process instead
     #[arg(long, value_name = "SOCKET")]
     pub control: Option<PathBuf>,
-    /// The token that the dashboard asks for (also: MILLSTREAM_API_TOKEN)
+    /// The token for the dashboard (also: MILLSTREAM_API_TOKEN)
     #[arg(long, value_name = "TOKEN", env = "MILLSTREAM_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
-    /// Print what is known now as plain text, and end: as it does where there is no terminal
+    /// Print the current figures as plain text and exit (the default without a terminal)
     #[arg(long)]
     pub once: bool,
-    /// The configuration that the process runs, which names its control socket
+    /// The configuration of the running process, which names its control socket
     #[arg(short = 'c', value_name = "FILE", default_value = DEFAULT_FILES[0])]
     configuration: PathBuf,
     /// The directory that relative paths are relative to

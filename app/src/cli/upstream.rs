@@ -8,13 +8,13 @@ use std::path::PathBuf;
 /// The flags of the upstream's side.
 #[derive(Debug, Clone, Default, Args)]
 pub struct UpstreamFlags {
-    /// The API's name, sent as Host and, over TLS, verified (default: of an https URL with a name, that name)
+    /// The API's name: sent as Host and, over TLS, verified (default: the name in an https URL)
     #[arg(long, value_name = "NAME")]
     pub upstream_name: Option<String>,
-    /// Verify an https API by the authorities in this PEM file (default: SSL_CERT_FILE, else the system's)
+    /// Verify an https API with this PEM file (default: SSL_CERT_FILE, or the system's authorities)
     #[arg(long, value_name = "FILE")]
     pub upstream_ca: Option<PathBuf>,
-    /// Take any certificate from an https API
+    /// Accept any certificate from an https API
     #[arg(long, conflicts_with = "upstream_ca")]
     pub insecure_upstream: bool,
 }

@@ -100,7 +100,7 @@ fn once(
 /// Whether it went on to its end, and whether there was anything but errors.
 fn ended(outcome: &Outcome, is_stopped: bool) -> Result<ExitCode, End> {
     if is_stopped {
-        return Err(End::Stopped("; the figures are of the time until then"));
+        return Err(End::Stopped("; the figures cover the time until then"));
     }
     let missed = outcome.thresholds.iter().filter(|judged| judged.verdict != Kept::Passed);
     let missed: Vec<String> = missed.map(report::sentence).collect();

@@ -37,8 +37,9 @@ fn opened(demo: &Demo) -> Result<(Output, PathBuf), End> {
     }
     // In a folder that everybody writes to, the name must not be one that somebody else has made.
     let folder = tempfile::Builder::new().prefix("millstream-demo-").tempdir();
-    let folder = folder
-        .map_err(|error| format!("no folder can be written for {PICTURE}: {error}; name one with --html"))?;
+    let folder = folder.map_err(|error| {
+        format!("there is no writable directory for {PICTURE}: {error}; name a file with --html")
+    })?;
     let there = folder.path().join(PICTURE);
     let output = Output::open(json, Some(&there))?;
     // It is the user's from now on.

@@ -155,9 +155,9 @@ impl Opener {
 }
 
 fn unnamed() -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, "the configuration that root has read does not name it")
+    io::Error::new(io::ErrorKind::PermissionDenied, "the configuration that root read does not name it")
 }
 
 fn unasked() -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, "no signal to the process in the pid file asked for it")
+    io::Error::new(io::ErrorKind::PermissionDenied, "the process in the pid file received no signal for it")
 }

@@ -112,7 +112,7 @@ fn listen_or_tell(
             for error in &opened.missing {
                 let what = match &configuration.http.listeners[error.index].optional {
                     true => "there is no dashboard",
-                    false => "millstream purge and explain will not reach this process",
+                    false => "millstream purge and explain cannot reach this process",
                 };
                 eprintln!("millstream: [warn] {error}; {what}");
             }

@@ -61,7 +61,7 @@ impl Upstream {
                 let name = host_of(parts[0].authority);
                 if let Some(other) = parts.iter().position(|part| host_of(part.authority) != name) {
                     return Err(format!(
-                        "\"{}\" and \"{}\" have two names: say with --upstream-name which one the certificate of each has",
+                        "\"{}\" and \"{}\" have different names: give the name in the certificate of both with --upstream-name",
                         urls[0], urls[other]
                     ));
                 }
@@ -127,7 +127,7 @@ fn authorities(flags: &UpstreamFlags) -> Result<String, String> {
     let given =
         given.or_else(|| system_authorities().map(|file| named("the system's authorities", file.into())));
     let (name, file) = given.ok_or(
-        "this system has no list of trusted authorities: name one with --upstream-ca, or install ca-certificates",
+        "this system has no list of trusted authorities: name a file with --upstream-ca, or install ca-certificates",
     )?;
     let wrong = |why: &dyn std::fmt::Display| format!("{name} {}: {why}", file.display());
     let file = std::path::absolute(&file).map_err(|error| wrong(&error))?;
@@ -151,8 +151,8 @@ fn parts(url: &str) -> Result<Parts<'_>, String> {
         Some((scheme, _)) => {
             let pass = if scheme.starts_with("grpc") { "grpc_pass" } else { "proxy_pass" };
             return Err(format!(
-                "\"{url}\": serve speaks HTTP to the API. Write http://host:port or https://host; for {scheme}, begin with what \
-                 --print-config prints and write {pass} {scheme}://… there"
+                "\"{url}\": serve speaks HTTP to the API. Write http://host:port or https://host; for {scheme}, start from the output of \
+                 --print-config and write {pass} {scheme}://… there"
             ));
         }
         None => (false, url),

@@ -72,15 +72,15 @@ pub const ROWS: &[Row] = &[
         see `api_allow`.",
         Apply::Level(api)),
     often("api_allow", HTTP_SERVER_LOCATION, (1, MANY), "local | address | CIDR | unix: | all …", "",
-        "The clients that may use the API without a token. By default `local` may read, and none may change anything; with a token and \
-        without this directive, none may read either. The words mean what they mean in `proxy_cache_purge_allow`. A level that writes one has none of the level above.",
+        "The clients that may use the API without a token. By default, `local` may read and no client may change anything. With a token and \
+        without this directive, no client may read either. The parameters are those of `proxy_cache_purge_allow`. These directives are inherited only if the current level has none.",
         Apply::Level(|l, d, r| l.api.right.allow(&d.args, r))).needing(Need::Api),
     once("api_token", HTTP_SERVER_LOCATION, (1, 1), "token", "",
-        "Whoever shows this token, in a field `Authorization: Bearer token`, may use the API from anywhere.",
+        "Requests with this token, in `Authorization: Bearer token`, may use the API from any address.",
         Apply::Level(|l, d, r| l.api.right.token = token(&d.args[0], r))).needing(Need::Api),
     once("control_socket", MAIN, (1, 1), "path | off", "logs/nginx.sock",
-        "A Unix socket with the API, `write=on`, that only the user who started the process can open: what `millstream purge`, \
-        `explain` and `top` talk to. By default it stands beside the pid file and has its name, with `.sock` for `.pid`.",
+        "A Unix socket with the API (`write=on`) that only the user who started the process can open. `millstream purge`, \
+        `explain` and `top` use it. By default it is next to the pid file, with the same name and `.sock` instead of `.pid`.",
         Apply::Main(socket)),
 ];
 

@@ -33,27 +33,27 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("brotli", UP_TO_IF, (1, 1), "on | off", "off",
-        "Whether answers are compressed for clients that accept br. Among the codings that a client likes as much, br comes \
-         before zstd and zstd before gzip. A cached answer is compressed once and the result kept.",
+        "Compresses responses for clients that accept br. If a client accepts several codings equally, br is preferred to \
+         zstd and zstd to gzip. A cached response is compressed once, and the result is stored.",
         Apply::Level(|l, d, r| l.brotli.enabled = r.flag(&d.args[0]))),
     once("brotli_static", HTTP_SERVER_LOCATION, (1, 1), "on | off | always", "off",
-        "Whether a file beside the one that is asked for, whose name has `.br` at its end, is sent in its place: with `on` to clients \
+        "Sends the file with the additional suffix `.br` instead of the requested file, if it exists: with `on` to clients \
         that accept br, with `always` to all.",
         Apply::Level(|l, d, r| l.brotli.precoded = precoded(&d.args[0], r))),
     once("brotli_comp_level", HTTP_SERVER_LOCATION, (1, 1), "level", "6",
-        "How hard to compress, 0 to 11.",
+        "The compression level, 0 to 11.",
         Apply::Level(|l, d, r| l.brotli.level = r.number(&d.args[0], 0, 11).map(|level| level as u32))),
     once("brotli_min_length", HTTP_SERVER_LOCATION, (1, 1), "length", "20",
-        "Answers whose Content-Length is smaller stay as they are.",
+        "The minimum Content-Length of a response that is compressed.",
         Apply::Level(|l, d, r| l.brotli.min_length = r.size(&d.args[0]))),
     often("brotli_types", HTTP_SERVER_LOCATION, (1, MANY), "type …", "text/html",
-        "The media types that are compressed beside `text/html`; `*` is any.",
+        "Media types to compress in addition to `text/html`; `*` means all.",
         Apply::Level(|l, d, r| {
             let (list, any) = (l.brotli.types.get_or_insert_default(), l.brotli.any_type.get_or_insert_default());
             media_types((list, any), d, r);
         })),
     once("brotli_window", HTTP_SERVER_LOCATION, (1, 1), "size", "512k",
-        "How far back the compressor looks: a power of two from 1k to 16m. Clients need as much memory.",
+        "The window of the compressor: a power of two from 1k to 16m. Clients need the same amount of memory.",
         Apply::Level(window)),
     idle("brotli_buffers", HTTP_SERVER_LOCATION, (2, 2), "number size",
         "Buffers for compressed output.",

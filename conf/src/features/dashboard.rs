@@ -29,8 +29,8 @@ pub struct Dashboard {
 pub const ROWS: &[Row] = &[
     once("dashboard", HTTP, (1, 2), "[address:]port [optional] | off", "off",
         "The live dashboard: a page at `/`, with the metrics at `/metrics`, the API (`write=on`) at `/api/9/`, `/healthz` and `/readyz`. A port alone is one \
-        of 127.0.0.1. This machine may look, and whom `api_allow` and `api_token` of the http block name; any other address than one of this machine wants \
-        one of them. With `optional` the server starts without it where the address is taken.",
+        on 127.0.0.1. This machine may read; `api_allow` and `api_token` in the http block allow more, and an address of another network needs \
+        one of them. With `optional`, the server starts without the dashboard if the address is in use.",
         Apply::Level(dashboard)),
 ];
 
@@ -57,9 +57,9 @@ fn dashboard(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>
         return;
     }
     let Some(address) = address(&word.text) else {
-        reading
-            .error(word.span, format!("\"{}\" is not an address for the dashboard", word.text))
-            .help("write a port, which is one of this machine only, an address with a port such as 127.0.0.1:8081, or off");
+        reading.error(word.span, format!("\"{}\" is not an address for the dashboard", word.text)).help(
+            "write a port (for this machine only), an address with a port such as 127.0.0.1:8081, or off",
+        );
         return;
     };
     level.api.dashboard = Some(Dashboard { address, optional, span: directive.span });
@@ -71,7 +71,7 @@ pub(crate) fn refuse_open(level: &Level, reading: &mut Reading<'_>) {
     let right = &level.api.right;
     if !address.ip().is_loopback() && right.allow.is_none() && right.token.is_none() {
         reading
-            .error(span, format!("other machines reach the dashboard at {address}, and nothing says which of them may look"))
-            .help("write api_allow with their addresses, or api_token, beside it; or a port alone, for this machine only");
+            .error(span, format!("the dashboard at {address} is open to other machines, and nothing limits access"))
+            .help("write api_allow with their addresses, or api_token, in the same block; or only a port, for this machine");
     }
 }

@@ -74,26 +74,26 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("gzip", UP_TO_IF, (1, 1), "on | off", "off",
-        "Whether answers are compressed for clients that accept gzip. A cached answer is compressed once and the result kept.",
+        "Compresses responses for clients that accept gzip. A cached response is compressed once, and the result is stored.",
         Apply::Level(|l, d, r| l.gzip.enabled = r.flag(&d.args[0]))),
     once("gzip_static", HTTP_SERVER_LOCATION, (1, 1), "on | off | always", "off",
-        "Whether a file beside the one that is asked for, whose name has `.gz` at its end, is sent in its place: with `on` to clients \
+        "Sends the file with the additional suffix `.gz` instead of the requested file, if it exists: with `on` to clients \
         that accept gzip, with `always` to all.",
         Apply::Level(|l, d, r| l.gzip.precoded = precoded(&d.args[0], r))),
     once("gzip_comp_level", HTTP_SERVER_LOCATION, (1, 1), "level", "1",
-        "How hard to compress, 1 to 9.",
+        "The compression level, 1 to 9.",
         Apply::Level(|l, d, r| l.gzip.level = r.number(&d.args[0], 1, 9).map(|level| level as u32))),
     once("gzip_min_length", HTTP_SERVER_LOCATION, (1, 1), "length", "20",
-        "Answers whose Content-Length is smaller stay as they are.",
+        "The minimum Content-Length of a response that is compressed.",
         Apply::Level(|l, d, r| l.gzip.min_length = r.size(&d.args[0]))),
     often("gzip_types", HTTP_SERVER_LOCATION, (1, MANY), "type …", "text/html",
-        "The media types that are compressed beside `text/html`; `*` is any.",
+        "Media types to compress in addition to `text/html`; `*` means all.",
         Apply::Level(|l, d, r| {
             let (list, any) = (l.gzip.types.get_or_insert_default(), l.gzip.any_type.get_or_insert_default());
             media_types((list, any), d, r);
         })),
     once("gzip_vary", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Whether `Vary: Accept-Encoding` is added where an answer could be compressed, in whichever coding.",
+        "Adds `Vary: Accept-Encoding` to responses that can be compressed, in any coding.",
         Apply::Level(|l, d, r| l.gzip.vary = r.flag(&d.args[0]))),
     often("gzip_proxied", HTTP_SERVER_LOCATION, (1, MANY),
         "off | expired | no-cache | no-store | private | no_last_modified | no_etag | auth | any …", "off",

@@ -71,13 +71,13 @@ pub const ROWS: &[Row] = &[
         Apply::Upstream(queue::read)),
     once("outlier_ejection", UPSTREAM, (0, super::MANY),
         "[consecutive_errors=n] [interval=time] [time=time] [max=n%] [status=code,…] [requests=n]", "",
-        "Takes a server out for what it answers to requests. Errors are exchanges that fail and answers with one of the statuses (`5xx`; codes, ranges \
-        and classes). A server is an outlier after so many errors in a row (`consecutive_errors`, 5; 0 = however many), or where its share of good answers within \
-        an `interval` (10s) is below the mean of all servers by more than 1.9 standard deviations and by 5 points: among five servers or more, of those with `requests` (100; 0 = \
-        never) answers at least. It is out for `time` (30s) the first time, twice as long the second, and so on up to five minutes; each interval that it is in takes one \
-        time off. Never is more than `max` (50%) of the group out, nor the last server that can be asked: \
-        where the others go, it comes back before its time. It comes back by its `slow_start`. Whoever knows a URL that answers with errors can provoke this; \
-        `status=502,503,504` leaves out what an application itself answers.",
+        "Ejects a server because of its responses. Errors are failed exchanges and responses with one of the statuses (default `5xx`; codes, ranges \
+        and classes). A server is ejected after `consecutive_errors` (5; 0 turns this off), or if its share of good responses within \
+        an `interval` (10s) is below the mean of all servers by more than 1.9 standard deviations and by 5 points. That needs five servers or more with at least `requests` (100; 0 turns \
+        this off) responses. The first ejection lasts `time` (30s), the second twice as long, and so on up to five minutes; each interval in service takes one \
+        step off. At most `max` (50%) of the group is ejected, and never the last available server: \
+        if the others fail, an ejected one comes back early. It comes back with its `slow_start`. A client that knows a URL with an error response can provoke an ejection; \
+        `status=502,503,504` excludes the application's own errors.",
         Apply::Upstream(outlier_ejection::read)),
     once("state", UPSTREAM, (1, 1), "file", "",
         "Keeps the servers of the group in a file, in place of `server` lines here: the API changes both, and what it changed is there after \

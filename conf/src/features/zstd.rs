@@ -29,21 +29,21 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("zstd", UP_TO_IF, (1, 1), "on | off", "off",
-        "Whether answers are compressed for clients that accept zstd. Among the codings that a client likes as much, br comes \
-         before zstd and zstd before gzip. A cached answer is compressed once and the result kept.",
+        "Compresses responses for clients that accept zstd. If a client accepts several codings equally, br is preferred to \
+         zstd and zstd to gzip. A cached response is compressed once, and the result is stored.",
         Apply::Level(|l, d, r| l.zstd.enabled = r.flag(&d.args[0]))),
     once("zstd_static", HTTP_SERVER_LOCATION, (1, 1), "on | off | always", "off",
-        "Whether a file beside the one that is asked for, whose name has `.zst` at its end, is sent in its place: with `on` to clients \
+        "Sends the file with the additional suffix `.zst` instead of the requested file, if it exists: with `on` to clients \
         that accept zstd, with `always` to all.",
         Apply::Level(|l, d, r| l.zstd.precoded = precoded(&d.args[0], r))),
     once("zstd_comp_level", HTTP_SERVER_LOCATION, (1, 1), "level", "1",
-        "How hard to compress, 1 to 22.",
+        "The compression level, 1 to 22.",
         Apply::Level(|l, d, r| l.zstd.level = r.number(&d.args[0], 1, 22).map(|level| level as u32))),
     once("zstd_min_length", HTTP_SERVER_LOCATION, (1, 1), "length", "20",
-        "Answers whose Content-Length is smaller stay as they are.",
+        "The minimum Content-Length of a response that is compressed.",
         Apply::Level(|l, d, r| l.zstd.min_length = r.size(&d.args[0]))),
     often("zstd_types", HTTP_SERVER_LOCATION, (1, MANY), "type …", "text/html",
-        "The media types that are compressed beside `text/html`; `*` is any.",
+        "Media types to compress in addition to `text/html`; `*` means all.",
         Apply::Level(|l, d, r| {
             let (list, any) = (l.zstd.types.get_or_insert_default(), l.zstd.any_type.get_or_insert_default());
             media_types((list, any), d, r);

@@ -95,14 +95,12 @@ fn kept(left: i64, arithmetic: Option<Arithmetic>) -> Caching {
     let age = arithmetic.and_then(|all| Some((all.lifetime, all.initial_age.filter(|age| !age.is_zero())?)));
     let told = spelled(Duration::from_secs(left));
     let words = match age {
-        _ if left == 0 => {
-            "are stale at once, and may be used all the same while they are fetched anew".to_owned()
-        }
+        _ if left == 0 => "are stale at once, and may still be used during a refresh".to_owned(),
         None => format!("may be kept for {told}"),
         Some((lifetime, age)) => {
             let [lifetime, age] = [lifetime, age].map(spelled);
             format!(
-                "may be kept for {lifetime}, and that they are {age} old when they come (Age), which leaves {told}"
+                "may be kept for {lifetime}, and that they are {age} old when they arrive (Age), which leaves {told}"
             )
         }
     };
@@ -129,27 +127,23 @@ fn refused(
     let said = field.map_or_else(|| reason.text().to_owned(), |field| format!("it says {field}"));
     match (reason, age) {
         (Reason::Streaming, _) => (
-            format!(
-                "it is a stream ({}), which goes on for each client from when he comes",
-                field.unwrap_or_default()
-            ),
-            "Streams are to be passed on as they come: leave the cache off where they are.",
+            format!("it is a stream ({}), which starts anew for each client", field.unwrap_or_default()),
+            "Streams are passed on as they arrive: turn the cache off for them.",
         ),
-        (Reason::Method, _) => (
-            "only answers to GET and HEAD are kept".to_owned(),
-            "What is only read can be asked for with GET, and kept.",
-        ),
+        (Reason::Method, _) => {
+            ("only answers to GET and HEAD are kept".to_owned(), "Responses to GET can be stored.")
+        }
         (Reason::Status, _) => (
             format!("an answer with {status} is no whole one that could be kept"),
             "Ask for the whole: without Range, If-None-Match and If-Modified-Since.",
         ),
         (Reason::SetCookie, _) => (
-            "it sets a cookie (Set-Cookie), which is one client's and nobody else's".to_owned(),
+            "it sets a cookie (Set-Cookie) for one client".to_owned(),
             "A response that sets a cookie belongs to one client.",
         ),
         (Reason::Vary, _) => (
             format!("{said}, so every request may be answered differently"),
-            "What would help is a Vary that names only what the answer depends on.",
+            "A Vary that names only what the response depends on would help.",
         ),
         (Reason::XAccelExpires, _) => (format!("{said}, which is over"), "The API forbids it."),
         (Reason::Expired, Some(all)) => (
@@ -162,26 +156,26 @@ fn refused(
         ),
         (Reason::Expired, None) => (
             format!("{said}, so it is stale at once"),
-            "If it is the same for everybody, a longer time would help.",
+            "If it is the same for every client, a longer time would help.",
         ),
         (Reason::MustUnderstand, _) => (
             format!("it says must-understand, and nothing is known here of {status}"),
             "The API forbids it for a status that is not known.",
         ),
         (Reason::ErrorStatus, _) => (
-            format!("it answers {status}, and an error is kept only if the API says for how long"),
+            format!("its status is {status}, and an error is stored only if the API sets a lifetime"),
             "Measure a URL that the API answers with 200.",
         ),
         (Reason::NoLifetime, _) if !has_cookie => (
             format!("it says nothing about caching, and then only answers with 200 are kept, not {status}"),
-            "What would help is a Cache-Control with a max-age on what is the same for everybody.",
+            "A Cache-Control with max-age would help, on responses that are the same for every client.",
         ),
         (Reason::NoStore | Reason::Private, _) => (said, "The API forbids it, and no proxy should share it."),
         _ => {
             let cookies =
                 "it says nothing about caching, and answers to requests with a Cookie are then nobody else's";
             let why = if reason == Reason::NoLifetime { cookies.to_owned() } else { said };
-            (why, "What would help is a Cache-Control with a max-age on what is the same for everybody.")
+            (why, "A Cache-Control with max-age would help, on responses that are the same for every client.")
         }
     }
 }

@@ -35,7 +35,7 @@ impl Telling {
     pub fn kept_apart(&self) -> String {
         let field = &self.field;
         format!(
-            "The API answers by {field} and does not say so. Millstream's steps keep such responses apart (proxy_cache_vary unlisted), \
+            "The API's responses depend on {field}, and its Vary does not name it. Millstream's steps separate them (proxy_cache_vary unlisted), \
              as serve --microcache does; any other cache needs \"Vary: {field}\"."
         )
     }

@@ -85,7 +85,7 @@ fn a_moment_an_age_and_a_missing_date_are_read_as_a_cache_reads_them() {
     assert_eq!(keeps(&[("Expires", "Sat, 21 Nov 2026 11:00:00 GMT")]), Keeps::Seconds(3600));
     let aged = said(&[("Cache-Control", "max-age=60"), ("Age", "20")]);
     assert_eq!(aged.keeps, Keeps::Seconds(40));
-    assert!(aged.words.contains("20 seconds old when they come (Age), which leaves 40"), "{}", aged.words);
+    assert!(aged.words.contains("20 seconds old when they arrive (Age), which leaves 40"), "{}", aged.words);
     let whole = caching(&answer(200, &[("Cache-Control", "max-age=60")], ""), b"HEAD", &[], now());
     assert_eq!(whole.keeps, Keeps::Seconds(60), "a HEAD is asked as GET");
 }
@@ -115,16 +115,16 @@ fn what_would_help_fits_the_reason() {
         (200, &[("Cache-Control", "private")], "it says Cache-Control: private", "The API forbids it"),
         (200, &[("Set-Cookie", "a=b")], "sets a cookie", "belongs to one client"),
         (200, &[("Vary", "*")], "it says Vary: *", "names only what"),
-        (201, &[], "only answers with 200", "the same for everybody"),
-        (404, &[], "an error is kept only if", "answers with 200"),
-        (401, &[], "it answers 401", "answers with 200"),
-        (500, &[], "it answers 500", "answers with 200"),
+        (201, &[], "only answers with 200", "the same for every client"),
+        (404, &[], "an error is stored only if", "answers with 200"),
+        (401, &[], "its status is 401", "answers with 200"),
+        (500, &[], "its status is 500", "answers with 200"),
     ] {
         let said = caching(&answer(status, fields, ""), b"GET", &[], now());
         assert_eq!(said.keeps, Keeps::No, "{fields:?}");
         assert!(said.why.as_ref().is_some_and(|words| words.contains(why)), "{fields:?}: {said:?}");
         assert!(said.advice.as_ref().is_some_and(|words| words.contains(advice)), "{fields:?}: {said:?}");
-        let repeated = said.words.matches("What would help").count();
+        let repeated = said.words.matches("would help").count();
         assert!(repeated <= 1, "{}", said.words);
     }
 }

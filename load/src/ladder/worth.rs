@@ -40,8 +40,8 @@ pub fn sentences(climbed: &Climbed) -> Vec<String> {
         let (title, time) = (Step::Headers.entry().title, climbed.fallback.as_deref().unwrap_or(MICRO));
         out.push(format!(
             "The API says nothing about caching, so \"{title}\" and the steps after it fell back on {time} for answers with 200 \
-             (proxy_cache_valid; --valid sets the time). With a Cache-Control of its own, such as \"max-age=60\" on what is the \
-             same for everybody, the API says for each page how old it may be."
+             (proxy_cache_valid; --valid sets the time). With a Cache-Control such as \"max-age=60\", the API can set a lifetime for \
+             each page that is the same for every client."
         ));
     }
     out

@@ -62,7 +62,7 @@ impl Page {
         let commands: String = self.commands.iter().map(|command| format!("    {command}\n")).collect();
         let parts = [
             lines(&self.answer) + &lines(&self.warnings),
-            if commands.is_empty() { commands } else { format!("To have it:\n\n{commands}") },
+            if commands.is_empty() { commands } else { format!("To set it up:\n\n{commands}") },
             format!("{}\n{}\n", self.title, self.subtitle),
             self.tables.first().map_or_else(String::new, |table| table.text(0, columns)),
             lines(&self.verdict),

@@ -80,7 +80,7 @@ impl PasswordQuestion {
         let place = match LINE.turn(request.client()).await {
             Ok(place) => place,
             Err(TooMany) => {
-                let what = format_args!("too many passwords of this address wait to be compared");
+                let what = format_args!("too many passwords from this address are waiting to be checked");
                 failure::log(request, Level::Error, what);
                 return Opinion::Refuses(503);
             }

@@ -81,7 +81,7 @@ pub(super) fn kept(request: &Request) -> Result<RequestBody, Proxied> {
 
 /// A body that was passed on as it came cannot be sent once more, and half a body is none.
 fn gone(request: &Request) -> Proxied {
-    let what = format_args!("the request body was passed on as it came and cannot be sent once more");
+    let what = format_args!("the request body was streamed to an upstream and cannot be sent again");
     report::write(request, Level::Error, what, None);
     Proxied::Failed(502)
 }

@@ -45,43 +45,43 @@ pub enum CauseFamily {
 }
 
 causes! {
-    Absent = Miss "absent", "Nothing was stored that fits.";
-    Expired = Miss "expired", "What was stored is stale.";
-    Validate = Miss "always_validate", "What was stored is to be validated at every use.";
-    Client = Miss "client", "The client asked for a fresher answer.";
-    Bypass = Miss "bypass", "`proxy_cache_bypass` said so.";
+    Absent = Miss "absent", "No matching response was stored.";
+    Expired = Miss "expired", "The stored response was stale.";
+    Validate = Miss "always_validate", "The stored response must be validated at every use.";
+    Client = Miss "client", "The client requested a fresher response.";
+    Bypass = Miss "bypass", "`proxy_cache_bypass` applied.";
     Credentials = Miss "credentials", "The request carried a credential (`proxy_cache_credentials`).";
     OwnWrite = Miss "own_write", "The client has just changed what is stored (`proxy_cache_invalidation rate=`).";
-    NotKeyed = Miss "not_keyed", "The request has what no key names, or its key is too long.";
+    NotKeyed = Miss "not_keyed", "The request has parts that the key does not name, or its key is too long.";
     NotCachedMethod = Miss "method", "The method is not cached.";
-    Scarce = Miss "scarce", "`proxy_cache_min_uses` was not reached, or there was no room.";
-    LockTimeout = Miss "lock_timeout", "Another's answer took longer than `proxy_cache_lock_timeout`.";
-    StoreMethod = NotStored "method", "Answers to this method are not stored.";
-    StoreStatus = NotStored "status", "Answers with this status are not stored.";
-    StoreNoCacheDirective = NotStored "proxy_no_cache", "`proxy_no_cache`.";
-    StoreXAccelExpires = NotStored "x_accel_expires", "X-Accel-Expires.";
-    StoreNoStore = NotStored "no_store", "no-store.";
-    StorePrivate = NotStored "private", "private.";
-    StoreNoCache = NotStored "no_cache", "no-cache that cannot be validated.";
-    StoreExpired = NotStored "expired", "No longer fresh when it arrived.";
-    StoreNoLifetime = NotStored "no_lifetime", "Nothing gave a lifetime.";
+    Scarce = Miss "scarce", "`proxy_cache_min_uses` was not reached, or the zone was full.";
+    LockTimeout = Miss "lock_timeout", "Another request's response took longer than `proxy_cache_lock_timeout`.";
+    StoreMethod = NotStored "method", "Responses to this method are not stored.";
+    StoreStatus = NotStored "status", "Responses with this status are not stored.";
+    StoreNoCacheDirective = NotStored "proxy_no_cache", "`proxy_no_cache` applied.";
+    StoreXAccelExpires = NotStored "x_accel_expires", "X-Accel-Expires forbids it.";
+    StoreNoStore = NotStored "no_store", "no-store forbids it.";
+    StorePrivate = NotStored "private", "private forbids it.";
+    StoreNoCache = NotStored "no_cache", "no-cache, without a validator.";
+    StoreExpired = NotStored "expired", "The response was already stale when it arrived.";
+    StoreNoLifetime = NotStored "no_lifetime", "The response has no lifetime.";
     StoreErrorStatus = NotStored "error_status", "An error (4xx, 5xx) without a lifetime of its own.";
-    StoreSetCookie = NotStored "set_cookie", "Set-Cookie.";
-    StoreVary = NotStored "vary", "Vary by anything.";
-    StoreAuthorization = NotStored "authorization", "Credentials.";
-    StoreCredentials = NotStored "credentials", "`proxy_cache_credentials`.";
-    StoreUnnamed = NotStored "unnamed_field", "A field (RSC) that neither key nor Vary names.";
-    StoreStreaming = NotStored "streaming", "An event stream or its like.";
-    StoreMustUnderstand = NotStored "must_understand", "must-understand.";
-    StoreKeyTooLong = NotStored "key_too_long", "The key.";
-    StoreRequestBody = NotStored "request_body", "The request's body.";
-    StoreClientNoStore = NotStored "client_no_store", "The client said no-store.";
-    StoreTooLarge = NotStored "too_large", "Too large for the zone.";
-    StoreStillArriving = NotStored "still_arriving", "Still arriving after `proxy_cache_fill_timeout`.";
-    StoreIncomplete = NotStored "incomplete", "Broke off.";
-    StoreTooManyTags = NotStored "too_many_tags", "More than 1,024 tags.";
-    StoreDiskError = NotStored "disk_error", "The cache's directory could not be written.";
-    StoreNoValidator = NotStored "no_validator", "A piece (`slice`) with neither ETag nor Last-Modified.";
+    StoreSetCookie = NotStored "set_cookie", "The response has Set-Cookie.";
+    StoreVary = NotStored "vary", "Vary is `*` or too long.";
+    StoreAuthorization = NotStored "authorization", "The request had Authorization.";
+    StoreCredentials = NotStored "credentials", "The request carried a credential (`proxy_cache_credentials`).";
+    StoreUnnamed = NotStored "unnamed_field", "The request had a field (RSC) that neither key nor Vary names.";
+    StoreStreaming = NotStored "streaming", "The response is an event stream or similar.";
+    StoreMustUnderstand = NotStored "must_understand", "must-understand, for an unknown status.";
+    StoreKeyTooLong = NotStored "key_too_long", "The key is too long.";
+    StoreRequestBody = NotStored "request_body", "The request had a body.";
+    StoreClientNoStore = NotStored "client_no_store", "The client sent no-store.";
+    StoreTooLarge = NotStored "too_large", "The response is too large for the zone.";
+    StoreStillArriving = NotStored "still_arriving", "The response was still arriving after `proxy_cache_fill_timeout`.";
+    StoreIncomplete = NotStored "incomplete", "The response broke off.";
+    StoreTooManyTags = NotStored "too_many_tags", "The response has more than 1,024 tags.";
+    StoreDiskError = NotStored "disk_error", "The cache directory was not writable.";
+    StoreNoValidator = NotStored "no_validator", "A piece (`slice`) without ETag and Last-Modified.";
 }
 
 impl Cause {

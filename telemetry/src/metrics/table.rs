@@ -42,48 +42,48 @@ table! {
     /// What only ever grows.
     Counter {
         ConnectionsAccepted: "millstream_client_connections_accepted_total", "", "Client connections accepted.";
-        ConnectionsWaited: "millstream_client_connections_waited_total", "", "Client connections that waited for a place because all `worker_connections` were in use.";
+        ConnectionsWaited: "millstream_client_connections_waited_total", "", "Client connections that waited because all `worker_connections` were in use.";
         ConnectionsShed: "millstream_client_connections_shed_total", "", "Client connections asked to close to make room for others.";
-        TlsHandshakes: "millstream_client_tls_handshakes_total", "session=\"new\"", "TLS handshakes of clients, by whether a session was resumed.";
+        TlsHandshakes: "millstream_client_tls_handshakes_total", "session=\"new\"", "Completed TLS handshakes of clients, by whether a session was resumed.";
         TlsHandshakesReused: "millstream_client_tls_handshakes_total", "session=\"reused\"", "TLS handshakes of clients that resumed a session.";
-        TlsHandshakesFailed: "millstream_client_tls_handshakes_failed_total", "", "TLS handshakes of clients that came to nothing, by an error, by time or by the client's leaving.";
-        Http2Connections: "millstream_client_http2_connections_total", "", "Client connections over which HTTP/2 was spoken.";
-        Http2StreamsReset: "millstream_client_http2_streams_total", "end=\"reset\"", "Requests over HTTP/2 that were given up by their clients, or refused because too many were under way.";
-        Http2StreamsRefused: "millstream_client_http2_streams_total", "end=\"refused\"", "Requests over HTTP/2 refused because too many were under way.";
-        Http2ConnectionErrors: "millstream_client_http2_connection_errors_total", "reason=\"broken\"", "HTTP/2 connections ended because their clients broke its rules, or made too much work that brings nothing.";
-        Http2Floods: "millstream_client_http2_connection_errors_total", "reason=\"flood\"", "HTTP/2 connections ended for work that brings nothing.";
-        Requests: "millstream_requests_total", "", "Client requests whose head was read.";
-        CompressionsRefused: "millstream_compressions_refused_total", "", "Responses sent as they were because encoders already held all the memory that they may have.";
-        CacheKeysTooLong: "millstream_cache_keys_too_long_total", "", "Requests past the cache because their key is longer than 8 KiB.";
-        PurgesKey: "millstream_cache_purges_total", "by=\"key\"", "Purges carried out, by what they named.";
-        PurgesPrefix: "millstream_cache_purges_total", "by=\"prefix\"", "Purges of all keys that begin alike.";
+        TlsHandshakesFailed: "millstream_client_tls_handshakes_failed_total", "", "TLS handshakes of clients that failed: by an error, a timeout or a disconnect.";
+        Http2Connections: "millstream_client_http2_connections_total", "", "Client connections with HTTP/2.";
+        Http2StreamsReset: "millstream_client_http2_streams_total", "end=\"reset\"", "HTTP/2 requests that their clients cancelled, or that were refused because there were too many.";
+        Http2StreamsRefused: "millstream_client_http2_streams_total", "end=\"refused\"", "HTTP/2 requests refused because there were too many.";
+        Http2ConnectionErrors: "millstream_client_http2_connection_errors_total", "reason=\"broken\"", "HTTP/2 connections closed because their clients violated the protocol, or caused too much useless work.";
+        Http2Floods: "millstream_client_http2_connection_errors_total", "reason=\"flood\"", "HTTP/2 connections closed because of too much useless work.";
+        Requests: "millstream_requests_total", "", "Client requests with a complete header.";
+        CompressionsRefused: "millstream_compressions_refused_total", "", "Responses sent uncompressed because the encoders had reached their memory limit.";
+        CacheKeysTooLong: "millstream_cache_keys_too_long_total", "", "Requests that bypassed the cache because their key is longer than 8 KiB.";
+        PurgesKey: "millstream_cache_purges_total", "by=\"key\"", "Purges, by kind.";
+        PurgesPrefix: "millstream_cache_purges_total", "by=\"prefix\"", "Purges of a prefix.";
         PurgesTag: "millstream_cache_purges_total", "by=\"tag\"", "Purges of a tag.";
         PurgesAll: "millstream_cache_purges_total", "by=\"all\"", "Purges of a whole zone.";
-        PurgesFailed: "millstream_cache_purges_failed_total", "", "Purges that could not be kept on disk, and so would not outlive a restart.";
-        ManageRefused: "millstream_manage_refused_total", "", "Purges and requests to the API from strangers, refused.";
-        UpstreamRequests: "millstream_upstream_requests_total", "", "Requests sent to upstream servers, retries included.";
-        UpstreamConnections: "millstream_upstream_connections_total", "kind=\"new\"", "Upstream connections taken for a request, by whether they were new.";
+        PurgesFailed: "millstream_cache_purges_failed_total", "", "Purges that could not be written to disk and would not survive a restart.";
+        ManageRefused: "millstream_manage_refused_total", "", "Purges and API requests refused because the client is not allowed.";
+        UpstreamRequests: "millstream_upstream_requests_total", "", "Requests sent to upstream servers, including retries.";
+        UpstreamConnections: "millstream_upstream_connections_total", "kind=\"new\"", "Upstream connections used for a request, by whether they were new.";
         UpstreamConnectionsReused: "millstream_upstream_connections_total", "kind=\"reused\"", "Requests sent on a kept-alive upstream connection.";
-        UpstreamConnectionsRefused: "millstream_upstream_connections_refused_total", "", "Requests answered with 503 because no place was left for a connection to an upstream.";
+        UpstreamConnectionsRefused: "millstream_upstream_connections_refused_total", "", "Requests that got 503 because `worker_connections` left no place for an upstream connection.";
         UpstreamErrors: "millstream_upstream_failures_total", "reason=\"error\"", "Failed exchanges with upstream servers, by reason.";
-        UpstreamTimeouts: "millstream_upstream_failures_total", "reason=\"timeout\"", "Exchanges that ran into one of the proxy timeouts.";
-        UpstreamInvalidHeaders: "millstream_upstream_failures_total", "reason=\"invalid_header\"", "Answers whose head or framing was not HTTP.";
+        UpstreamTimeouts: "millstream_upstream_failures_total", "reason=\"timeout\"", "Exchanges that exceeded one of the proxy timeouts.";
+        UpstreamInvalidHeaders: "millstream_upstream_failures_total", "reason=\"invalid_header\"", "Responses with an invalid header or framing.";
         UpstreamRetries: "millstream_upstream_retries_total", "", "Requests passed to the next upstream server.";
-        UpstreamPeersFailed: "millstream_upstream_peers_failed_total", "", "Times that a server reached `max_fails` and was left alone.";
-        UpstreamNoPeers: "millstream_upstream_no_peers_total", "", "Requests that found no upstream server to go to.";
+        UpstreamPeersFailed: "millstream_upstream_peers_failed_total", "", "Times that a server reached `max_fails` and became unavailable.";
+        UpstreamNoPeers: "millstream_upstream_no_peers_total", "", "Requests that found no available upstream server.";
         UpstreamBytesReceived: "millstream_upstream_bytes_received_total", "", "Bytes received from upstream servers.";
         UpstreamBytesSent: "millstream_upstream_bytes_sent_total", "", "Bytes sent to upstream servers.";
-        SpansExported: "millstream_trace_spans_total", "outcome=\"exported\"", "Spans of traced requests (`otel_trace`), by what became of them.";
-        SpansFailed: "millstream_trace_spans_total", "outcome=\"failed\"", "Spans that the collector did not take.";
+        SpansExported: "millstream_trace_spans_total", "outcome=\"exported\"", "Spans of traced requests (`otel_trace`), by outcome.";
+        SpansFailed: "millstream_trace_spans_total", "outcome=\"failed\"", "Spans that the collector did not accept.";
         SpansDropped: "millstream_trace_spans_total", "outcome=\"dropped\"", "Spans for which there was no room in the queue.";
-        FiguresExported: "millstream_metric_exports_total", "outcome=\"exported\"", "Exports of these metrics (`metrics_interval` of `otel_exporter`), by what became of them.";
-        FiguresFailed: "millstream_metric_exports_total", "outcome=\"failed\"", "Exports of metrics that the collector did not take whole.";
+        FiguresExported: "millstream_metric_exports_total", "outcome=\"exported\"", "Exports of these metrics (`metrics_interval` of `otel_exporter`), by outcome.";
+        FiguresFailed: "millstream_metric_exports_total", "outcome=\"failed\"", "Exports of metrics that the collector did not accept completely.";
         ReloadsSucceeded: "millstream_config_reloads_total", "outcome=\"success\"", "Reloads of the configuration, by outcome.";
-        ReloadsFailed: "millstream_config_reloads_total", "outcome=\"failure\"", "Reloads that failed; the configuration before stays in force.";
-        Panics: "millstream_panics_total", "", "Connections ended by a panic, which is always a fault of ours.";
-        LogBytesWritten: "millstream_log_bytes_written_total", "", "Bytes of log lines that reached their files.";
-        LogBytesDropped: "millstream_log_bytes_dropped_total", "", "Bytes of log lines lost to a full disk or a stuck pipe.";
-        LogErrors: "millstream_log_errors_total", "", "Writes and reopens of log files that failed.";
+        ReloadsFailed: "millstream_config_reloads_total", "outcome=\"failure\"", "Reloads that failed; the previous configuration stays in force.";
+        Panics: "millstream_panics_total", "", "Connections closed by a panic, which is always a bug in Millstream.";
+        LogBytesWritten: "millstream_log_bytes_written_total", "", "Bytes of log lines written to their files.";
+        LogBytesDropped: "millstream_log_bytes_dropped_total", "", "Bytes of log lines dropped because of a full disk or a stuck pipe.";
+        LogErrors: "millstream_log_errors_total", "", "Failed writes and reopens of log files.";
     }
 }
 
@@ -91,8 +91,8 @@ table! {
     /// What rises and falls.
     Gauge {
         ConnectionsActive: "millstream_client_connections", "state=\"active\"", "Open client connections, by state.";
-        ConnectionsReading: "millstream_client_connections", "state=\"reading\"", "Client connections of which a part of a head was read.";
-        ConnectionsWriting: "millstream_client_connections", "state=\"writing\"", "Client connections that are being answered, hits that are written at once left out.";
+        ConnectionsReading: "millstream_client_connections", "state=\"reading\"", "Client connections with a partly read header.";
+        ConnectionsWriting: "millstream_client_connections", "state=\"writing\"", "Client connections with a request in progress, except hits that are written at once.";
         LastReloadSuccessful: "millstream_config_last_reload_successful", "", "1 unless the last reload failed.";
         ConfigurationLoaded: "millstream_config_load_timestamp_seconds", "", "When the configuration in force was loaded, in seconds since 1970.";
     }
@@ -101,8 +101,8 @@ table! {
 table! {
     /// What takes time; recorded in microseconds, shown in seconds.
     Timing {
-        UpstreamHeader: "millstream_upstream_header_duration_seconds", "", "Time from sending a request upstream to having the head of the answer.";
-        LoopHeld: "millstream_worker_loop_held_duration_seconds", "", "Stretches of a millisecond or more for which one thing held a worker's loop and all its other connections waited.";
+        UpstreamHeader: "millstream_upstream_header_duration_seconds", "", "Time from sending a request upstream to the complete response header.";
+        LoopHeld: "millstream_worker_loop_held_duration_seconds", "", "Periods of a millisecond or more in which a single task blocked a worker's event loop.";
     }
 }
 

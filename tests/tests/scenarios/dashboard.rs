@@ -222,7 +222,7 @@ fn on_an_address_that_others_reach_it_wants_a_list_or_a_token() {
     let values =
         [("ORIGIN", "127.0.0.1:9"), ("DASHBOARD", &*everywhere(port)), ("CLOSED", "9"), ("RIGHTS", "")];
     let refused = Server::try_start(prefix, TEMPLATE, &values).err().expect("it does not start");
-    assert!(refused.output.contains("other machines reach the dashboard"), "{}", refused.output);
+    assert!(refused.output.contains("is open to other machines"), "{}", refused.output);
     let looked = Looked::start_at("api_token 0123456789abcdef;", everywhere);
     let path = "/api/9/connections";
     assert_eq!(looked.status(path, &[]), 403);

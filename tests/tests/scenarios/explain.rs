@@ -198,7 +198,7 @@ fn who_refuses_a_purge_of_several_locations_is_named() {
     assert!(refused.text().contains("location /guarded/ ("), "{}", refused.text());
     wait::until("the log names it too", || {
         let log = server.log();
-        log.contains("proxy_cache_purge_token of location /guarded/ (") && log.contains("it shows no token")
+        log.contains("proxy_cache_purge_token of location /guarded/ (") && log.contains("it has no token")
     });
 }
 

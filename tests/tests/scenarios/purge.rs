@@ -490,7 +490,7 @@ fn misses_are_counted_by_location_and_cause() {
     assert_eq!(site["requests"]["bypass"]["count"], 1, "{told}");
     assert_eq!(site["not_stored"]["no_store"]["count"], 2, "{told}");
     assert!(site["not_stored"]["no_store"]["last"].as_i64().is_some_and(|last| last > 0), "{told}");
-    assert_eq!(site["not_stored"]["no_store"]["text"], "the answer says no-store", "{told}");
+    assert_eq!(site["not_stored"]["no_store"]["text"], "the response has no-store", "{told}");
 }
 
 #[test]
@@ -615,7 +615,7 @@ fn serve_has_a_control_socket_that_its_port_finds() {
     serving.signal(Signal::INT);
     assert!(serving.wait(std::time::Duration::from_secs(15)).is_some());
     assert_eq!(std::fs::read_dir(prefix.join("millstream")).expect("it was made").count(), 0);
-    assert!(text(&command(&["purge", &url]).stderr).contains("no millstream serve of this user runs"));
+    assert!(text(&command(&["purge", &url]).stderr).contains("no millstream serve of this user is running"));
 }
 
 /// A request that waits at the API until it is told to go on, and a purge while it does.

@@ -254,7 +254,7 @@ fn its_user_cannot_signal_the_process_in_the_pid_file_and_a_serving_process_that
         wait::until("another one serves", || ![opener, before].contains(&serving(opener)));
         wait::until("it answers", || server.client().get("/").is_ok_and(|answer| answer.text() == "one"));
         wait::until("it is told", || {
-            error_log(&server).contains(&format!("the serving process {before} ended unasked {how}"))
+            error_log(&server).contains(&format!("the serving process {before} ended unexpectedly {how}"))
         });
         before = serving(opener);
     }

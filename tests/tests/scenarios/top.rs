@@ -94,8 +94,9 @@ fn a_person_sees_the_load_and_looks_through_the_tables_with_the_keys() {
     let mut terminal = Terminal::start(&mut shop.top(&[]), 80, 24);
     terminal.until("it follows", |text| text.contains("● live"));
     terminal.until("the load is seen", |text| text.contains("From the cache 100 %") && text.contains('█'));
-    terminal
-        .until("misses are told", |text| text.contains("location /") && text.contains("Nothing was stored"));
+    terminal.until("misses are told", |text| {
+        text.contains("location /") && text.contains("No matching response")
+    });
     for (key, expected) in [
         ("2", "127.0.0.1:"),
         ("3", "answers/s"),
@@ -251,7 +252,8 @@ fn without_a_terminal_it_prints_a_snapshot_and_ends() {
     let piped = printed(&mut shop.top(&[]));
     assert!(piped.status.success(), "{}", text(&piped.stderr));
     let told = text(&piped.stdout);
-    for expected in ["To the API/s:", "without the cache", "goods", "answers", "Nothing was stored that fits"]
+    for expected in
+        ["To the API/s:", "without the cache", "goods", "answers", "No matching response was stored"]
     {
         assert!(told.contains(expected), "{expected} is missing in\n{told}");
     }

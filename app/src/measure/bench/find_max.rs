@@ -35,7 +35,7 @@ pub(super) fn search(
     let whole = (trial + plan.warm_up) * TRIALS;
     let [trial, whole] = [trial, whole].map(Quantity::from);
     live.note(&format!(
-        "Searching the highest rate that holds: {goal}; about {TRIALS} trials of {trial} each, about {whole} in all"
+        "Searching for the highest rate that holds: {goal}; about {TRIALS} trials of {trial} each, about {whole} in all"
     ));
     let found = find_max::run(plan, plan::arrivals(flags), goal, stop, &mut |sight| match sight {
         SearchSight::Begins(None) => live.label("first guess"),
@@ -88,7 +88,7 @@ fn rates(trials: &[Tried], mode: Mode) -> FigureTable {
 /// That trials of this rate, and of those after it, are longer than was asked for.
 fn lengthened(rate: f64, trial: Duration) -> String {
     let (rate, trial) = (Rate(rate), Quantity::from(trial));
-    format!("{rate:>14}  takes trials of {trial}: shorter ones could not tell whether it holds")
+    format!("{rate:>14}  needs trials of {trial}: shorter ones cannot show whether it holds")
 }
 
 /// `     8,000/s  held            p99 1.2ms, 3 under way at the end (12 allowed for)`.
@@ -97,7 +97,7 @@ fn line(trial: &Tried) -> String {
     let (what, why) = match &trial.miss {
         None if trial.is_further => ("held again", format!("p99 {p99}")),
         None => ("held", format!("p99 {p99}")),
-        Some(miss) if trial.is_late => ("says nothing", miss.clone()),
+        Some(miss) if trial.is_late => ("inconclusive", miss.clone()),
         Some(miss) => ("did not hold", miss.clone()),
     };
     let errors = match trial.error_share > 0.0 && !why.contains("were errors") {
@@ -123,7 +123,7 @@ mod tests {
     fn a_rate_that_takes_longer_trials_says_how_long_they_are() {
         assert_eq!(
             lengthened(41.5, Duration::from_millis(1_400)),
-            "        41.5/s  takes trials of 1.4s: shorter ones could not tell whether it holds"
+            "        41.5/s  needs trials of 1.4s: shorter ones cannot show whether it holds"
         );
     }
 
@@ -170,6 +170,6 @@ mod tests {
             error_share: 0.3,
             ..held
         };
-        assert_eq!(line(&late), "       8,000/s  says nothing    it was late, 30 % were errors");
+        assert_eq!(line(&late), "       8,000/s  inconclusive    it was late, 30 % were errors");
     }
 }

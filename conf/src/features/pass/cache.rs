@@ -158,18 +158,18 @@ macro_rules! rows {
                 "After how long one more request may go upstream to fill the entry.",
                 Apply::Pass($family, |l, d, r| l.cache.lock_age = r.duration(&d.args[0]))),
             once(concat!($prefix, "_cache_unread_timeout"), HTTP_SERVER_LOCATION, (1, 1), "time | off", "3s",
-                "How long the upstream is still read for the cache when everybody who read along has left; an answer that has not ended by then is given up and not kept, so that nobody can hold the upstream by asking and leaving. With off it is read to its end, as in nginx.",
+                "How long a response is still read for the cache after all its clients have left. If it has not ended by then, it is abandoned and not stored, so that clients cannot keep the upstream busy by disconnecting. With `off`, it is read to its end, as in nginx.",
                 Apply::Pass($family, |l, d, r| l.cache.unread_timeout = cache::time_or_off(d, r))),
             once(concat!($prefix, "_cache_fill_timeout"), HTTP_SERVER_LOCATION, (1, 1), "time | off", "off",
-                "How long after its head an answer may still arrive and be kept. One that takes longer, a stream for instance, goes on for those who read it; it is not kept, and nobody new joins it.",
+                "How long the body of a response may take to arrive and still be stored. A response that takes longer, such as a stream, continues for its clients, but is not stored, and no further clients join it.",
                 Apply::Pass($family, |l, d, r| l.cache.fill_timeout = cache::time_or_off(d, r))),
             often(concat!($prefix, "_cache_use_stale"), HTTP_SERVER_LOCATION, (1, MANY),
                 "error | timeout | invalid_header | updating | http_500 | http_502 | http_503 | http_504 | http_403 | http_404 | \
                 http_429 | off …", "off",
-                "When an entry is still answered that is not fresh.",
+                "When a stale response may be used.",
                 Apply::Pass($family, |l, d, r| l.cache.use_stale = Some(failures::words(l.cache.use_stale, d, r)))),
             once(concat!($prefix, "_cache_background_update"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Whether a stale entry is refreshed while it is answered. Nobody waits for the refresh.",
+                "Whether a stale response is refreshed in the background when it is used. No client waits for the refresh.",
                 Apply::Pass($family, |l, d, r| l.cache.background_update = r.flag(&d.args[0]))),
             once(concat!($prefix, "_cache_revalidate"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
                 "Whether an entry is refreshed with If-Modified-Since and If-None-Match.",
@@ -194,27 +194,27 @@ macro_rules! rows {
                 latest of each URL; without it the whole answer is always fetched. For seeking in large files see `slice`.",
                 Apply::Pass($family, |l, d, r| l.cache.max_range_offset = r.offset(&d.args[0]))),
             once(concat!($prefix, "_cache_client_control"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Whether Cache-Control and Pragma of a request count (RFC 9111 §5.2.1): then a client may force a refresh, or ask for a \
-                stored answer only. Off by default, as nginx never lets clients do that.",
+                "Whether the cache obeys Cache-Control and Pragma of a request (RFC 9111 §5.2.1). A client can then force a refresh, or request a \
+                stored response only. Off by default, because nginx never obeys them.",
                 Apply::Pass($family, |l, d, r| l.cache.client_control = r.flag(&d.args[0]))).needing(Need::Cache),
             once(concat!($prefix, "_cache_heuristic"), HTTP_SERVER_LOCATION, (1, 2), "off | percent% [max=time]",
                 "off",
-                concat!("For how long an answer is fresh that says nothing of it but has Last-Modified (RFC 9111 §4.2.2): so many hundredths of the time \
-                that has passed since then, at most `max` (1d). `", $prefix, "_cache_valid` comes first."),
+                concat!("The lifetime of responses that have Last-Modified but no lifetime of their own (RFC 9111 §4.2.2): this percentage of the time \
+                since then, at most `max` (1d). `", $prefix, "_cache_valid` takes precedence."),
                 Apply::Pass($family, cache::heuristic)).needing(Need::Cache),
             once(concat!($prefix, "_cache_refresh_ahead"), HTTP_SERVER_LOCATION, (1, 1), "off | time", "off",
-                "An entry that is asked for this long before its end, or later, is refreshed in the background while it is still fresh.",
+                "Refreshes a response in the background if it is requested when less than this time is left until it expires.",
                 Apply::Pass($family, |l, d, r| {
                     let word = &d.args[0];
                     l.cache.refresh_ahead =
                         if word.text == "off" { Some(Duration::ZERO) } else { r.duration(word) };
                 })).needing(Need::Cache),
             often(concat!($prefix, "_cache_tag"), HTTP_SERVER_LOCATION, (1, MANY), "string …", "",
-                "Tags that the entry can be purged by, separated by spaces or commas, beside those in the answer's Surrogate-Key, Cache-Tag and \
-                xkey fields. An answer with more than 1,024 is not stored.",
+                "Tags for purging a response, separated by spaces or commas, in addition to those in its Surrogate-Key, Cache-Tag and \
+                xkey fields. A response with more than 1,024 tags is not stored.",
                 Apply::Pass($family, |l, d, r| l.cache.tags.get_or_insert_default().extend(cache::strings(d, r)))).needing(Need::Cache),
             once(concat!($prefix, "_cache_explain"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Whether answers say in a field Cache-Status (RFC 9211) what the cache did and why.",
+                "Adds a `Cache-Status` field (RFC 9211) to responses, with what the cache did and why.",
                 Apply::Pass($family, |l, d, r| l.cache.explain = r.flag(&d.args[0]))).needing(Need::Cache),
         ]
     };

@@ -247,14 +247,14 @@ pub const ROWS: &[Row] = &[
         address and port, and those it connected to. Such a connection serves one client's connection alone.",
         Apply::Level(|l, d, r| of(l).announces = r.choice(&d.args[0], &HEADERS))),
     once("proxy_upgrade", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Passes a client's wish for another protocol (`Upgrade`, as of WebSocket) to the upstream and, once that agrees, all bytes both \
-        ways. Such a request goes past the cache. Other requests are not touched, so it can stand where everything is \
-        proxied. `h2c` is not passed on: nobody could look into it. After 101 a connection ends when nothing moved for \
-        `proxy_read_timeout`.",
+        "Passes a client's request for another protocol (`Upgrade`, for WebSocket for example) to the upstream and, once that agrees, all bytes in \
+        both directions. Such a request bypasses the cache. Other requests are not affected, so it can be set for all \
+        locations. `h2c` is not passed on, because its requests could not be seen. After a 101, a connection without traffic for \
+        `proxy_read_timeout` is closed.",
         Apply::Level(|l, d, r| of(l).upgrade = r.flag(&d.args[0]))),
     once("proxy_pass_trailers", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Passes the trailer fields of an upstream's answer on, where the client's answer is chunked. Many servers only send some to \
-        whoever asks: `proxy_set_header TE trailers;` beside `proxy_set_header Connection te;`.",
+        "Passes on the trailer fields of an upstream response if the response to the client is chunked. Many servers send trailers only \
+        on request: `proxy_set_header TE trailers;` with `proxy_set_header Connection te;`.",
         Apply::Level(|l, d, r| of(l).passes_trailers = r.flag(&d.args[0]))),
     idle("proxy_headers_hash_max_size", HTTP_SERVER_LOCATION, (1, 1), "size",
         "The largest hash table of request fields.",

@@ -50,19 +50,19 @@ macro_rules! rows {
                 the addresses that may use it, and, in a location of its own, a zone with the key that each request there purges."),
                 Apply::Pass($family, purge::purge)).needing(Need::Cache),
             once(concat!($prefix, "_cache_purge_methods"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-                "Whether the methods PURGE and BAN purge in a location with a cache; `off` passes them to the upstream as any other method.",
+                "Whether the methods PURGE and BAN purge in a location with a cache; `off` passes them to the upstream like any other method.",
                 Apply::Pass($family, |l, d, r| l.purge.methods = r.flag(&d.args[0]))).needing(Need::Cache),
             once(concat!($prefix, "_cache_purge_soft"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Whether purging marks entries as stale instead of removing them, so that they may still be answered where stale ones may.",
+                "Whether a purge marks responses as stale instead of removing them, so that they may still be used when stale responses may.",
                 Apply::Pass($family, |l, d, r| l.purge.soft = r.flag(&d.args[0]))).needing(Need::Cache),
             often(concat!($prefix, "_cache_purge_allow"), HTTP_SERVER_LOCATION, (1, MANY),
                 "local | address | CIDR | unix: | all …", "",
-                "The clients that may purge without a token. By default none: a proxy on this machine makes strangers look local. With `local`, \
-                programs on this machine may, unless a proxy passed the request on. An address or a network admits a request if every address \
-                that the request is said to come from is in the list. A level that writes one has none of the level above.",
+                "The clients that may purge without a token. By default none: a proxy on this machine makes every client look local. With `local`, \
+                programs on this machine may, unless a proxy passed the request on. With an address or a network, a request is allowed if every address \
+                that it names as its source is in the list. These directives are inherited only if the current level has none.",
                 Apply::Pass($family, |l, d, r| l.purge.right.allow(&d.args, r))).needing(Need::Cache),
             once(concat!($prefix, "_cache_purge_token"), HTTP_SERVER_LOCATION, (1, 1), "token", "",
-                "Whoever shows this token, in a field `Authorization: Bearer token`, may purge from anywhere.",
+                "Requests with this token, in `Authorization: Bearer token`, may purge from any address.",
                 Apply::Pass($family, |l, d, r| l.purge.right.token = token(&d.args[0], r))).needing(Need::Cache),
         ]
     };
@@ -127,9 +127,9 @@ fn by_method(level: &mut CommonLevel, directive: &Directive, reading: &mut Readi
                 .diagnostics
                 .warning(
                     directive.span,
-                    "without addresses the module lets everybody purge, Millstream nobody",
+                    "without addresses, the module lets every client purge, Millstream none",
                 )
-                .help(format!("write who may, as in {name} PURGE from local 10.0.0.0/8;"));
+                .help(format!("name the clients that may purge, as in {name} PURGE from local 10.0.0.0/8;"));
         }
         [from, networks_of @ ..] if from.text == "from" && !networks_of.is_empty() => {
             level.purge.right.allow(networks_of, reading);

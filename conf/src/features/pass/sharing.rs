@@ -97,36 +97,36 @@ macro_rules! rows {
         [
             once(concat!($prefix, "_cache_stale_while_updating"), HTTP_SERVER_LOCATION, (1, 2),
                 "off | time | percent% [max=time]", "off",
-                concat!("For how long past its end an entry is answered while it is updated, where `", $prefix, "_cache_use_stale updating` or a background update \
-                allows it: a time, or so many hundredths of the time that it was fresh, at most `max` (1d). Then the upstream is asked and waited for. An \
-                answer's own `stale-while-revalidate` comes first. With `off` there is no bound, as in nginx."),
+                concat!("How long after it expired a response may be used during a refresh, if `", $prefix, "_cache_use_stale updating` or a background update \
+                allows it: a time, or a percentage of its lifetime, at most `max` (1d). After that, requests wait for the upstream. \
+                `stale-while-revalidate` in the response takes precedence. With `off` there is no limit, as in nginx."),
                 Apply::Pass($family, sharing::stale_while_updating)).needing(Need::Cache),
             once(concat!($prefix, "_cache_stale_if_error"), HTTP_SERVER_LOCATION, (1, 1), "off | time", "off",
-                concat!("For how long past its end an entry stands in for a failure, where `", $prefix, "_cache_use_stale` allows it. An answer's own \
-                `stale-if-error` comes first. With `off` there is no bound, as in nginx."),
+                concat!("How long after it expired a response may be used if the upstream fails and `", $prefix, "_cache_use_stale` allows it. \
+                `stale-if-error` in the response takes precedence. With `off` there is no limit, as in nginx."),
                 Apply::Pass($family, |l, d, r| {
                     let word = &d.args[0];
                     l.sharing.stale_if_error =
                         if word.text == "off" { Some(None) } else { r.duration(word).map(Some) };
                 })).needing(Need::Cache),
             once(concat!($prefix, "_cache_credentials"), HTTP_SERVER_LOCATION, (1, 1), "any | public", "any",
-                "What becomes of requests with a credential: a client certificate, Cookie, Authorization, Proxy-Authorization, and every field whose name has token, secret, session, \
-                key or auth in it (all words are in `wire/src/credential.rs`). With `public` they are answered from the cache, and what they are answered is \
-                stored, only where the answer itself says `public` or `s-maxage`; else they go to the upstream with their conditions and ranges, and nobody \
-                waits for them. A field that the key names, or that `proxy_set_header` clears, is none. With `any` only Authorization counts, as RFC 9111 §3.5 has it.",
+                "How the cache handles requests with a credential: a client certificate, Cookie, Authorization, Proxy-Authorization, or a field whose name contains token, secret, session, \
+                key or auth (`wire/src/credential.rs` has the complete list). With `public`, the cache serves such requests and stores their responses only if \
+                the response has `public` or `s-maxage`. Otherwise they go to the upstream, with their conditions and ranges, and no other request \
+                waits for them. A field that the key names or that `proxy_set_header` clears is not a credential. With `any`, only Authorization is one (RFC 9111 §3.5).",
                 Apply::Pass($family, sharing::credentials)).needing(Need::Cache),
             once(concat!($prefix, "_cache_vary"), HTTP_SERVER_LOCATION, (1, 3), "off | [origin] [unlisted] [address]", "off",
-                concat!("By which request fields answers vary that their Vary does not name. `origin`: by Origin, unless the answer says `Access-Control-Allow-Origin: *`. \
-                `unlisted`: by Accept, Accept-Language, whether a telephone asks, and every field that is not known to mean nothing to an answer (the list is in \
-                `cache/src/vary/unlisted.rs`); credentials are the matter of `", $prefix, "_cache_credentials`. With any of the three, an answer with Content-Encoding varies by Accept-Encoding. \
-                `address`: by what the upstream learns of the client's address, in fields that the configuration sets (X-Real-IP, X-Forwarded-For …) or that a `trusted_proxy` sends, \
-                unless the answer says `public` or `s-maxage`; of other clients such fields (True-Client-IP, CF-Connecting-IP …) are not passed on."),
+                concat!("Request fields by which responses vary in addition to those in their Vary. `origin`: Origin, unless the response has `Access-Control-Allow-Origin: *`. \
+                `unlisted`: Accept, Accept-Language, whether the client is a phone, and every field that is not known to be harmless (the list is in \
+                `cache/src/vary/unlisted.rs`); for credentials, see `", $prefix, "_cache_credentials`. `address`: the client's address as the upstream receives it, in fields that the configuration \
+                sets (X-Real-IP, X-Forwarded-For …) or that a `trusted_proxy` sends, unless the response has `public` or `s-maxage`. Such fields (True-Client-IP, CF-Connecting-IP …) from \
+                other clients are not passed on. With any of the three, a response with Content-Encoding varies by Accept-Encoding."),
                 Apply::Pass($family, sharing::vary)).needing(Need::Cache),
             once(concat!($prefix, "_cache_invalidation"), HTTP_SERVER_LOCATION, (1, 1), "on | off | rate=number r/s",
                 "on",
-                "Whether a request with an unsafe or unknown method that is answered 2xx or 3xx takes out what is stored for its target (RFC 9111 §4.4). With `on` \
-                anybody who may send such requests can have a URL asked of the upstream as often as that. `rate=1r/s` (or `r/m`) does it once a second for each URL; what comes \
-                sooner is done together when the time has come, so an answer may be a second older than the last change. With `off` it stays until its end.",
+                "Whether a request with an unsafe or unknown method and a 2xx or 3xx response invalidates what is stored for its target (RFC 9111 §4.4). With `on`, \
+                each such request sends the next GET for that URL to the upstream. `rate=1r/s` (or `r/m`) invalidates each URL at most once a second; further requests \
+                within that time take effect together at its end, so a response may be a second older than the last change. With `off`, responses stay until they expire.",
                 Apply::Pass($family, sharing::invalidation)).needing(Need::Cache),
         ]
     };

@@ -307,8 +307,8 @@ const UPSTREAM = [
   { name: "requests", first: true, value: (row) => row.peer.requests, show: short },
   { name: "5xx", value: (row) => row.peer.responses["5xx"], show: failing },
   { name: "failed", hint: "exchanges that came to nothing", value: (row) => row.peer.fails, show: failing },
-  { name: "outages", spare: true, hint: "times that it reached max_fails and was left alone", value: (row) => row.peer.unavail, show: failing },
-  { name: "ejections", spare: true, hint: "times that it was taken out as an outlier", value: (row) => row.peer.ejections, show: failing },
+  { name: "outages", spare: true, hint: "times that it reached max_fails and was unavailable", value: (row) => row.peer.unavail, show: failing },
+  { name: "ejections", spare: true, hint: "times that it was ejected as an outlier", value: (row) => row.peer.ejections, show: failing },
   { name: "head", hint: "until the head of an answer came, on average", value: (row) => row.peer.header_time, show: milliseconds },
   { name: "answer", hint: "until an answer was whole, on average", value: (row) => row.peer.response_time, show: milliseconds },
   { name: "checks failed", spare: true, value: (row) => row.peer.health_checks.checks && row.peer.health_checks.fails + 0.5, show: (_, row) => (row.peer.health_checks.checks ? row.peer.health_checks.fails + " of " + short(row.peer.health_checks.checks) : "–") },
@@ -342,7 +342,7 @@ const MISSED_URL = [
   { name: "URL", left: true, wide: true, value: (row) => row.url },
   { name: "how often", value: (row) => row.count, show: short },
   { name: "API time", first: true, value: (row) => row.time, show: milliseconds },
-  { name: "why, the last time", left: true, wide: true, value: (row) => row.text },
+  { name: "last cause", left: true, wide: true, value: (row) => row.text },
 ];
 
 const shown = {};

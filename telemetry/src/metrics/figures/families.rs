@@ -22,9 +22,9 @@ macro_rules! families {
 }
 
 families! { SERVERS of HttpSnapshot {
-    "millstream_zone_responses_total" Counter "Requests finished, by the zone of their server and class of status; `none` had no answer."
+    "millstream_zone_responses_total" Counter "Completed requests, by the zone of their server and status class; `none` had no response."
         |s, labels, zone| responses(s, labels, zone);
-    "millstream_zone_processing" Gauge "Requests that are being answered, by zone; those that are answered at once, as hits in memory are, are never seen."
+    "millstream_zone_processing" Gauge "Requests in progress, by zone, except those that complete at once, such as hits in memory."
         |s, labels, zone| s.value(labels, zone.processing);
     "millstream_zone_bytes_received_total" Counter "Bytes received from clients, by zone."
         |s, labels, zone| s.value(labels, zone.received);
@@ -32,14 +32,14 @@ families! { SERVERS of HttpSnapshot {
         |s, labels, zone| s.value(labels, zone.sent);
     "millstream_zone_cache_requests_total" Counter "Requests to locations with a cache, by zone and `$upstream_cache_status`."
         |s, labels, zone| by_status(s, labels, &zone.cache);
-    "millstream_zone_request_duration_seconds" Histogram "Time from the first byte of a request's head to the last of its answer, by zone."
+    "millstream_zone_request_duration_seconds" Histogram "Time from the first byte of a request to the last byte of its response, by zone."
         |s, labels, zone| s.histogram(labels, &zone.latency);
 } }
 
 families! { LOCATIONS of LocationSnapshot {
-    "millstream_location_responses_total" Counter "Requests finished, by the zone of their location and class of status; `none` had no answer."
+    "millstream_location_responses_total" Counter "Completed requests, by the zone of their location and status class; `none` had no response."
         |s, labels, location| responses(s, labels, &location.http);
-    "millstream_location_processing" Gauge "Requests that are being answered, by location, as for zones."
+    "millstream_location_processing" Gauge "Requests in progress, by location, as for zones."
         |s, labels, location| s.value(labels, location.http.processing);
     "millstream_location_bytes_received_total" Counter "Bytes received from clients, by location."
         |s, labels, location| s.value(labels, location.http.received);
@@ -47,75 +47,75 @@ families! { LOCATIONS of LocationSnapshot {
         |s, labels, location| s.value(labels, location.http.sent);
     "millstream_location_cache_requests_total" Counter "Requests to locations with a cache, by location and `$upstream_cache_status`."
         |s, labels, location| by_status(s, labels, &location.http.cache);
-    "millstream_location_request_duration_seconds" Histogram "Time from the first byte of a request's head to the last of its answer, by location."
+    "millstream_location_request_duration_seconds" Histogram "Time from the first byte of a request to the last byte of its response, by location."
         |s, labels, location| s.histogram(labels, &location.http.latency);
-    "millstream_origin_requests_total" Counter "Requests to upstream servers for requests of clients, by location, retries included."
+    "millstream_origin_requests_total" Counter "Requests to upstream servers on behalf of clients, by location, including retries."
         |s, labels, location| s.value(labels, location.origin.requests);
-    "millstream_origin_duration_seconds_total" Counter "How long these took, by location."
+    "millstream_origin_duration_seconds_total" Counter "Duration of these, by location."
         |s, labels, location| s.time(labels, location.origin.time);
-    "millstream_origin_saved_requests_total" Counter "Requests that the cache answered and no upstream server saw, by location."
+    "millstream_origin_saved_requests_total" Counter "Requests answered from the cache without an upstream server, by location."
         |s, labels, location| s.value(labels, location.origin.saved_requests);
-    "millstream_origin_saved_duration_seconds_total" Counter "How long the upstream servers would have taken for these, by the mean of what they were asked."
+    "millstream_origin_saved_duration_seconds_total" Counter "Time that the upstream servers would have taken for these, by their mean."
         |s, labels, location| s.time(labels, location.origin.saved_time);
 } }
 
 families! { PEERS of UpstreamPeer {
-    "millstream_upstream_peer_requests_total" Counter "Requests that an upstream server was chosen for."
+    "millstream_upstream_peer_requests_total" Counter "Requests for which an upstream server was selected."
         |s, labels, peer| s.value(labels, peer.counts.requests);
-    "millstream_upstream_peer_responses_total" Counter "Answers of an upstream server, by class of status."
+    "millstream_upstream_peer_responses_total" Counter "Responses of an upstream server, by status class."
         |s, labels, peer| by_class(s, labels, &peer.counts.responses);
-    "millstream_upstream_peer_active" Gauge "Requests that an upstream server has at this moment."
+    "millstream_upstream_peer_active" Gauge "Requests in progress on an upstream server."
         |s, labels, peer| s.value(labels, peer.counts.active);
-    "millstream_upstream_peer_failures_total" Counter "Exchanges with an upstream server that failed."
+    "millstream_upstream_peer_failures_total" Counter "Failed exchanges with an upstream server."
         |s, labels, peer| s.value(labels, peer.counts.failures);
-    "millstream_upstream_peer_outages_total" Counter "Times that an upstream server reached `max_fails` and was left alone."
+    "millstream_upstream_peer_outages_total" Counter "Times that an upstream server reached `max_fails` and became unavailable."
         |s, labels, peer| s.value(labels, peer.counts.outages);
-    "millstream_upstream_peer_up" Gauge "Whether an upstream server may be asked: 0 where it is `down`, left alone for its failures, or out by a check of its health or as an outlier."
+    "millstream_upstream_peer_up" Gauge "1 if an upstream server is available; 0 if it is `down`, unavailable after failures, unhealthy, or ejected."
         |s, labels, peer| s.value(labels, u64::from(peer.up));
-    "millstream_upstream_peer_health_checks_total" Counter "Checks of the health of an upstream server (`health_check`)."
+    "millstream_upstream_peer_health_checks_total" Counter "Health checks of an upstream server (`health_check`)."
         |s, labels, peer| s.value(labels, peer.checks);
-    "millstream_upstream_peer_health_checks_failed_total" Counter "Those of these that failed."
+    "millstream_upstream_peer_health_checks_failed_total" Counter "Failed health checks."
         |s, labels, peer| s.value(labels, peer.failed_checks);
-    "millstream_upstream_peer_ejections_total" Counter "Times that an upstream server was taken out as an outlier (`outlier_ejection`)."
+    "millstream_upstream_peer_ejections_total" Counter "Times that an upstream server was ejected (`outlier_ejection`)."
         |s, labels, peer| s.value(labels, peer.ejections);
     "millstream_upstream_peer_bytes_received_total" Counter "Bytes received from an upstream server."
         |s, labels, peer| s.value(labels, peer.counts.received);
     "millstream_upstream_peer_bytes_sent_total" Counter "Bytes sent to an upstream server."
         |s, labels, peer| s.value(labels, peer.counts.sent);
-    "millstream_upstream_peer_connect_duration_seconds" Histogram "Time to connect to an upstream server, its handshake included."
+    "millstream_upstream_peer_connect_duration_seconds" Histogram "Time to connect to an upstream server, including the TLS handshake."
         |s, labels, peer| s.histogram(labels, peer.counts.timing(PeerTiming::Connect));
-    "millstream_upstream_peer_header_duration_seconds" Histogram "Time from asking an upstream server to the head of its answer."
+    "millstream_upstream_peer_header_duration_seconds" Histogram "Time from sending a request to an upstream server to its response header."
         |s, labels, peer| s.histogram(labels, peer.counts.timing(PeerTiming::Header));
-    "millstream_upstream_peer_response_duration_seconds" Histogram "Time from asking an upstream server to the end of its answer."
+    "millstream_upstream_peer_response_duration_seconds" Histogram "Time from sending a request to an upstream server to the end of its response."
         |s, labels, peer| s.histogram(labels, peer.counts.timing(PeerTiming::Response));
 } }
 
 families! { CACHES of CacheSnapshot {
-    "millstream_cache_responses_total" Counter "Answers to requests that a cache zone had a part in, by `$upstream_cache_status`."
+    "millstream_cache_responses_total" Counter "Responses to requests handled by a cache zone, by `$upstream_cache_status`."
         |s, labels, cache| by_status(s, labels, &cache.responses);
     "millstream_cache_bytes_total" Counter "Bytes of these, as sent to clients."
         |s, labels, cache| by_status(s, labels, &cache.bytes);
-    "millstream_cache_waits_total" Counter "Requests that waited for the answer to another's request (`proxy_cache_lock`)."
+    "millstream_cache_waits_total" Counter "Requests that waited for the response to another request (`proxy_cache_lock`)."
         |s, labels, cache| s.value(labels, cache.waits);
-    "millstream_cache_wait_seconds_total" Counter "How long these waited."
+    "millstream_cache_wait_seconds_total" Counter "Time that these waited."
         |s, labels, cache| s.time(labels, cache.waited);
-    "millstream_cache_stale_on_error_total" Counter "Stale responses given because the upstream failed, and refreshes in the background that failed."
+    "millstream_cache_stale_on_error_total" Counter "Stale responses sent because the upstream failed, and background refreshes that failed."
         |s, labels, cache| s.value(labels, cache.stale_on_error);
 } }
 
 families! { TIERS of CacheTier {
-    "millstream_cache_entries" Gauge "Entries in a tier of a cache zone; in memory also variants and remembered misses."
+    "millstream_cache_entries" Gauge "Entries in a tier of a cache zone; in memory, also variants and remembered misses."
         |s, labels, tier| s.value(labels, tier.entries);
     "millstream_cache_size_bytes" Gauge "Bytes in a tier of a cache zone."
         |s, labels, tier| s.value(labels, tier.bytes);
-    "millstream_cache_max_size_bytes" Gauge "The bound on these bytes, if there is one."
+    "millstream_cache_max_size_bytes" Gauge "The limit on these bytes, if there is one."
         |s, labels, tier| tier.max_bytes.into_iter().for_each(|most| s.value(labels, most));
     "millstream_cache_evictions_total" Counter "Entries removed from a tier of a cache zone to make room."
         |s, labels, tier| s.value(labels, tier.evictions);
 } }
 
 families! { CERTIFICATES of CertificateEnd {
-    "millstream_certificate_expiry_timestamp_seconds" Gauge "When a certificate of a server ends, in seconds since 1970."
+    "millstream_certificate_expiry_timestamp_seconds" Gauge "When a certificate of a server expires, in seconds since 1970."
         |s, labels, end| s.value(labels, end.not_after);
 } }
 
@@ -137,12 +137,12 @@ families! { PROCESS of ProcessSnapshot {
 } }
 
 families! { REQUEST_LIMITS of LimitSnapshot {
-    "millstream_limit_req_requests_total" Counter "Requests that a zone of `limit_req` looked at, by what it made of them."
+    "millstream_limit_req_requests_total" Counter "Requests checked by a zone of `limit_req`, by result."
         |s, labels, limit| by_outcome(s, labels, limit, &LimitOutcome::ALL);
 } }
 
 families! { CONNECTION_LIMITS of LimitSnapshot {
-    "millstream_limit_conn_requests_total" Counter "Requests that a zone of `limit_conn` looked at, by what it made of them."
+    "millstream_limit_conn_requests_total" Counter "Requests checked by a zone of `limit_conn`, by result."
         |s, labels, limit| by_outcome(s, labels, limit, &LimitOutcome::OF_CONNECTIONS);
 } }
 

@@ -33,7 +33,9 @@ fn the_page_shows_in_a_browser_what_happens_and_is_used_to_purge_and_explain() {
         site.contains("site") && window.text("#upstreams-table tbody").contains("backup")
     });
     assert_eq!(window.text("#caches-table tbody th"), "answers");
-    wait::until("misses are told", || window.text("#misses-table").contains("Nothing was stored that fits"));
+    wait::until("misses are told", || {
+        window.text("#misses-table").contains("No matching response was stored")
+    });
     // By the keyboard's way: a heading is a button, a filter is a field.
     window.click("#upstreams-table thead th:first-child button");
     let sorted = window.run("return document.querySelector('#upstreams-table th[aria-sort]')?.innerText;");
