@@ -29,6 +29,10 @@ const LOG_WAIT: Duration = Duration::from_millis(250);
 /// took its listener away: the client's next request may be on its way already, and closing would reset it.
 pub(super) const DRAIN_GRACE: Duration = Duration::from_millis(500);
 
+/// The same where the client owes something: the first request of a connection, or the answer to a PING (RFC 9113 §6.8). It may be far away, or
+/// on a busy machine.
+pub(super) const DRAIN_PATIENCE: Duration = Duration::from_secs(3);
+
 /// An accepted connection.
 pub(super) struct Accepted {
     pub(super) worker: Rc<Worker>,
@@ -52,7 +56,7 @@ impl Accepted {
         address: Rc<ListenAddress>,
         generation: Rc<Generation>,
     ) -> Accepted {
-        let (counted, last_used) = (Counted::new(worker.metrics.clone()), facts.opened);
+        let (counted, last_used) = (Counted::new(worker.metrics.clone()), clock::now());
         Accepted { worker, facts, address, generation, is_leaving: false, last_used, counted, ticket: None }
     }
 

@@ -12,7 +12,7 @@
 mod heads;
 mod ending;
 
-use super::accepted::{Accepted, DRAIN_GRACE};
+use super::accepted::{Accepted, DRAIN_GRACE, DRAIN_PATIENCE};
 use super::opening::Opened;
 use super::{h2, lingering, spare};
 use crate::admission;

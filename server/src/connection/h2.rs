@@ -49,6 +49,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
+use tokio::task::unconstrained;
 use turn::FrameTurn;
 
 /// The longest that a client which takes nothing keeps a connection that is over.
@@ -230,15 +231,18 @@ impl Http2Connection {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Fate> {
+        let now = clock::now();
         self.sent_now = 0;
-        self.turn = FrameTurn::begin(clock::now());
+        self.turn = FrameTurn::begin(now);
+        // A connection that never has to wait hears of a stop too.
+        self.leave_in_time(now);
         for _ in 0..ROUNDS {
             if let Err(end) = self.take_frames().and_then(|()| self.go_on(cx)) {
                 return Poll::Ready(end);
             }
             self.patience.earn_pieces(self.carrier.take_pieces());
             let is_clogged = self.is_clogged();
-            let is_out = match self.poll_write(cx) {
+            let is_out = match unbudgeted(cx, |cx| self.poll_write(cx)) {
                 Poll::Ready(Ok(())) => true,
                 Poll::Ready(Err(_)) => return Poll::Ready(Fate::Gone),
                 Poll::Pending => false,
@@ -258,7 +262,7 @@ impl Http2Connection {
                 // There is room again for what frames make us say that have come already.
                 continue;
             }
-            match self.poll_read(cx) {
+            match unbudgeted(cx, |cx| self.poll_read(cx)) {
                 Poll::Ready(Ok(count)) if count > 0 => continue,
                 Poll::Ready(_) => {
                     return Poll::Ready(if self.streams.is_empty() { Fate::Over } else { Fate::Gone });
@@ -365,10 +369,7 @@ impl Http2Connection {
         if self.place.is_shed() {
             return Poll::Ready(Fate::Over);
         }
-        let now = clock::now();
-        if self.departure == Departure::Staying && self.has_to_leave(now) {
-            self.announce(now);
-        }
+        self.leave_in_time(clock::now());
         if let Some(until) = self.until(is_idle) {
             self.waiting.set(until);
             if self.waiting.poll(cx).is_ready() {
@@ -418,6 +419,12 @@ impl Http2Connection {
         };
         is_idle.then_some(until)
     }
+}
+
+/// Polls the connection's own socket without the budget that tokio gives a task. Its streams may have used that up, and a client whose
+/// requests are in the socket would seem to be idle, or one that reads to take nothing. `ROUNDS` and `turn` bound what is done instead.
+fn unbudgeted<T>(cx: &mut Context<'_>, poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
+    pin!(unconstrained(poll_fn(poll))).poll(cx)
 }
 
 /// Writes what is left to be said; whether somebody is there to read it.

@@ -9,6 +9,7 @@ use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// `@MORE@` are further `listen` lines, `@ZONE@` the bound of the zone in memory.
 const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice;
@@ -94,8 +95,12 @@ fn after_a_graceful_stop_began_new_connections_are_refused_while_what_is_in_prog
     let mut client = server.client();
     client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     wait::until("the API has the request", || origin.count() == 1);
+    let mut newcomer = server.client();
     server.signal(Signal::QUIT);
     wait::until("new connections are refused", || Client::connect(server.port()).is_err());
+    let (refused, slow) = (Instant::now(), Duration::from_secs(1));
+    wait::until("a client on a busy machine sends its first request", || refused.elapsed() > slow);
+    assert_eq!(newcomer.get("/fixed").expect("it was accepted before").status, 200);
     assert!(gate.open(), "they were refused while the request was still in progress");
     assert_eq!(client.answer().expect("the answer in flight").text(), "late but whole");
     assert!(server.stop(Signal::QUIT).is_some_and(|status| status.success()));

@@ -195,6 +195,7 @@ const HELD: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
             listen 127.0.0.1:@PORT@; http2 on;
             location / { return 200 \"here\n\"; }
             location /slow { proxy_pass http://@ORIGIN@; }
+            location /unbuffered { proxy_pass http://@ORIGIN@; proxy_request_buffering off; }
             location /fastcgi { fastcgi_pass @ORIGIN@; fastcgi_read_timeout 600s; }
             location /large { alias @DIR@/large; }
         }
@@ -268,6 +269,31 @@ fn streams_that_wait_for_a_slow_upstream_count_as_connections_do() {
     assert_eq!(last.answer(199).status, 503);
     assert!(origin.open() <= 56, "{} connections to the upstream", origin.open());
     assert!(metric(dashboard, "millstream_upstream_connections_refused_total ") > 0);
+}
+
+#[test]
+fn requests_that_end_the_idling_of_their_connection_are_answered_where_places_are_short() {
+    if is_nginx() {
+        return;
+    }
+    let (origin, dashboard) = (Endless::start(b""), ports::free());
+    let server = held(&origin.address(), dashboard);
+    let mut greedy = Frames::connect(server.port());
+    (0..100).for_each(|_| _ = greedy.get("/slow"));
+    wait::until("the upstream is busy", || origin.open() >= 16);
+    assert_eq!(greedy.answer(199).status, 503);
+    for (method, path, is_all, count) in [("POST", "/unbuffered", false, 1), ("GET", "/slow", true, 100)] {
+        let mut frames = Frames::connect(server.port());
+        assert_eq!(frames.whole("/").status, 200);
+        // It idles for longer than the connections do that are not asked to close.
+        frames.read_for(Duration::from_millis(300));
+        let fields: &[(&str, &str)] = if is_all { &[] } else { &[("content-length", "5")] };
+        let streams: Vec<u32> = (0..count).map(|_| frames.request(method, path, fields, is_all)).collect();
+        for stream in streams {
+            assert_eq!(frames.answer(stream).status, 503, "{method}, stream {stream}");
+        }
+        assert_eq!(frames.whole("/").status, 200, "the connection goes on");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! While a connection is idle it holds no buffer.
 
-use super::{Connection, DRAIN_GRACE};
+use super::{Connection, DRAIN_GRACE, DRAIN_PATIENCE};
 use crate::request::Request;
 use crate::worker::{Awaits, Stage, idle_since};
 use millstream_net::{buffers, clock};
@@ -98,7 +98,8 @@ impl Connection {
             return Poll::Ready(HeadOutcome::Closed);
         }
         if idle && (stage == Stage::Draining || self.accepted.is_leaving) {
-            let until = self.accepted.last_used + DRAIN_GRACE;
+            let is_new = self.accepted.facts.requests.get() == 0;
+            let until = self.accepted.last_used + if is_new { DRAIN_PATIENCE } else { DRAIN_GRACE };
             if clock::now() >= until {
                 return Poll::Ready(HeadOutcome::Closed);
             }

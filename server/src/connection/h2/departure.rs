@@ -5,7 +5,7 @@
 //! ```
 //! Between the steps requests still count, for the client sent them before it heard. What breaks the rules ends at once. Before: `h2`.
 
-use super::super::accepted::DRAIN_GRACE;
+use super::super::accepted::DRAIN_PATIENCE;
 use super::{Fate, Http2Connection};
 use crate::worker::Stage;
 use millstream_conf::model::Level;
@@ -39,7 +39,7 @@ impl Departure {
 
 impl Http2Connection {
     /// Whether the connection is to take no more requests.
-    pub(super) fn has_to_leave(&self, now: Instant) -> bool {
+    fn has_to_leave(&self, now: Instant) -> bool {
         let keepalive = &self.accepted.settings().keepalive;
         self.accepted.is_leaving
             || self.accepted.worker.stage() != Stage::Running
@@ -48,9 +48,12 @@ impl Http2Connection {
             || now.saturating_duration_since(self.accepted.facts.opened) >= keepalive.time
     }
 
-    /// Tells the client that there will be an end.
-    pub(super) fn announce(&mut self, now: Instant) {
-        self.departure = Departure::Announced(now + DRAIN_GRACE);
+    /// Tells the client that there will be an end, once there is a reason.
+    pub(super) fn leave_in_time(&mut self, now: Instant) {
+        if self.departure != Departure::Staying || !self.has_to_leave(now) {
+            return;
+        }
+        self.departure = Departure::Announced(now + DRAIN_PATIENCE);
         self.carrier.frame(|out| {
             write::goaway(out, LARGEST, ErrorCode::NoError, b"");
             write::ping(out, false, FAREWELL);

@@ -159,6 +159,10 @@ impl Http2Connection {
         };
         let stream =
             Http2Stream::new(id, self.carrier.clone(), Beginning { preread, announced, has_ended, priority });
+        if self.streams.is_empty() {
+            // A request has come, which is served whatever was asked of the connection before.
+            self.place.set_busy();
+        }
         self.streams.push(stream.clone());
         self.turn.open();
         self.client_due_since = None;
