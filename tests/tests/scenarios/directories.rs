@@ -249,7 +249,7 @@ fn a_directory_is_answered_with_one_of_its_files_by_chance_where_that_is_on() {
     }
     let server = served(
         prefix,
-        "location / { random_index on; location /pick/nested/ { alias @DIR@/www/pick/; }
+        "location / { random_index on; location ^~ /pick/nested/ { alias @DIR@/www/pick/; }
             location /bare/folder/ { random_index off; } location ~ \\.txt$ { add_header X-Type text; } }
         location /off/ { alias @DIR@/www/pick/; }",
     );
