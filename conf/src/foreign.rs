@@ -29,7 +29,6 @@ use Fate::{BelongsTo, Default, Kept, LeftOut};
 
 const LOGS: &str = "only what is logged changes";
 const TUNING: &str = "only speed and resources change";
-const LOOK: &str = "only how an answer is labelled or looks changes";
 
 const CONTENT: &str = "it decides what is answered";
 const HANDLER: &str =
@@ -64,7 +63,6 @@ const TABLE: &[(Fate, &str)] = &[
                        grpc_socket_sndbuf proxy_socket_rcvbuf proxy_socket_sndbuf scgi_socket_rcvbuf \
                        scgi_socket_sndbuf uwsgi_socket_rcvbuf uwsgi_socket_sndbuf",
     ),
-    (LeftOut(LOOK), "msie_refresh"),
     (BelongsTo(&["auth_jwt"]), "auth_jwt_*"),
     (
         BelongsTo(&["auth_oidc"]),

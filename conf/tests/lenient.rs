@@ -77,7 +77,7 @@ fn lenient_leaves_encryption_alone() {
 
 #[test]
 fn lenient_leaves_out_what_only_logs_tunes_or_decorates() {
-    for directive in ["msie_refresh on;", "postpone_gzipping 1k;", "gzip_no_buffer on;", "session_log l;"] {
+    for directive in ["postpone_gzipping 1k;", "gzip_no_buffer on;", "session_log l;"] {
         let text = in_location(directive);
         let strict = errors(&text, false);
         assert_eq!(strict.len(), 1, "{directive}: {strict:#?}");
@@ -88,7 +88,7 @@ fn lenient_leaves_out_what_only_logs_tunes_or_decorates() {
         assert_eq!(warnings.len(), 1, "{directive}: {warnings:#?}");
         assert!(warnings[0].help.as_deref().unwrap_or_default().contains("left out"), "{warnings:#?}");
     }
-    let text = in_http("http2 on; msie_refresh off; server { listen 8080 http2; }");
+    let text = in_http("http2 on; gzip_no_buffer off; server { listen 8080 http2; }");
     assert!(read(&text, true).configuration.is_some());
     let text = in_http("upstream b { ntlm; server 127.0.0.1:1; }");
     assert_eq!(errors(&text, true).len(), 1);
@@ -103,9 +103,9 @@ fn lenient_is_recommended_only_where_it_would_let_the_file_start() {
             .filter(|found| found.help.as_deref().is_some_and(|help| help.contains("start with --lenient")))
             .count()
     };
-    assert_eq!(recommended("msie_refresh on; postpone_gzipping 1k;"), 2);
-    assert_eq!(recommended("msie_refresh on; postpone_gzipping 1k; image_filter test;"), 0);
-    assert_eq!(recommended("msie_refresh on; proxy_pas http://a;"), 0);
+    assert_eq!(recommended("gzip_no_buffer on; postpone_gzipping 1k;"), 2);
+    assert_eq!(recommended("gzip_no_buffer on; postpone_gzipping 1k; image_filter test;"), 0);
+    assert_eq!(recommended("gzip_no_buffer on; proxy_pas http://a;"), 0);
 }
 
 #[test]

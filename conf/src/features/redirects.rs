@@ -7,7 +7,7 @@ use super::level::settings;
 use super::{Apply, Row, once};
 
 settings! {
-    /// `absolute_redirect`, `port_in_redirect`, `server_name_in_redirect` of a location.
+    /// `absolute_redirect`, `port_in_redirect`, `server_name_in_redirect` and `msie_refresh` of a location.
     pub struct Redirects, RedirectsLevel(place, reading) {
         /// `absolute_redirect`, default on.
         absolute: bool = true,
@@ -15,6 +15,8 @@ settings! {
         port: bool = true,
         /// `server_name_in_redirect`, default off.
         server_name: bool = false,
+        /// `msie_refresh`, default off.
+        msie_refresh: bool = false,
     }
 }
 
@@ -30,4 +32,7 @@ pub const ROWS: &[Row] = &[
     once("server_name_in_redirect", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Whether such a URL names the first `server_name` and not the host that was asked for.",
         Apply::Level(|l, d, r| l.redirects.server_name = r.flag(&d.args[0]))),
+    once("msie_refresh", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+        "Sends a page with a refresh to clients with MSIE, status 200, instead of a redirect with 301 or 302.",
+        Apply::Level(|l, d, r| l.redirects.msie_refresh = r.flag(&d.args[0]))),
 ];

@@ -1,6 +1,7 @@
 //! Answers made here: `return`, redirects, the built-in page of a status.
 
 use super::{Outcome, media_type};
+use crate::browser;
 use crate::client::{AnswerHead, Client};
 use crate::failure;
 use crate::filter::chain;
@@ -14,6 +15,7 @@ use crate::variables::value;
 use millstream_conf::model::{Http, Instruction, LocationId, Return, ReturnBody};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Headers, accept, target};
+use std::io::Write;
 
 /// The `return` at a place in a level's script.
 pub fn rule(http: &Http, level: LocationId, at: usize) -> Option<&Return> {
@@ -104,6 +106,11 @@ pub async fn page(request: &mut Request, client: &mut Client, status: u16) -> Ou
         return whole(request, client, failure::public_status(status), &headers, b"").await;
     }
     let mut headers = Headers::default();
+    if let Some(body) = refresh(request, status) {
+        request.error_status = None;
+        headers.push(b"Content-Type", b"text/html");
+        return whole(request, client, 200, &headers, &body).await;
+    }
     if request.field(FieldId::Accept).is_some_and(accept::prefers_json) {
         let body = failure::problem(status);
         if !body.is_empty() {
@@ -117,6 +124,27 @@ pub async fn page(request: &mut Request, client: &mut Client, status: u16) -> Ou
         headers.push(b"Content-Type", b"text/html");
     }
     whole(request, client, failure::public_status(status), &headers, &body).await
+}
+
+/// `msie_refresh`: the page that leads a client on in place of a redirect, which then has no Location.
+fn refresh(request: &mut Request, status: u16) -> Option<Vec<u8>> {
+    let is_asked = matches!(status, 301 | 302) && request.location().settings.redirects.msie_refresh;
+    if !is_asked || !request.field(FieldId::UserAgent).is_some_and(browser::is_msie) {
+        return None;
+    }
+    let fields = request.accel_fields.as_mut()?;
+    let url = fields.view().get(FieldId::Location)?.to_vec();
+    fields.remove(FieldId::Location);
+    let mut page = b"<html><head><meta http-equiv=\"Refresh\" content=\"0; URL=".to_vec();
+    for byte in url {
+        if byte <= b' ' || byte >= b'~' || b"\"'<>\\^`{|".contains(&byte) {
+            _ = write!(page, "%{byte:02X}");
+        } else {
+            page.push(byte);
+        }
+    }
+    page.extend_from_slice(b"\"></head><body></body></html>\r\n");
+    Some(page)
 }
 
 /// Sends a whole small answer.

@@ -77,3 +77,45 @@ fn an_error_of_a_page_for_an_error_has_a_page_where_the_location_says_so() {
     }
     wait::until("it is told", || server.log().contains("redirection cycle"));
 }
+
+const REFRESHES: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off; absolute_redirect off; msie_refresh on;
+        server { listen 127.0.0.1:@PORT@; root @DIR@;
+            location / { return 301 text; }
+            location /quoted { return 302 \"/a b'\\\"<%>\"; }
+            location /page { return 301; error_page 301 text; }
+            location /other { return 307 text; }
+            location /off { msie_refresh off; return 301 text; }
+            location /folder { }
+            location /proxied { proxy_pass http://@ORIGIN@; }
+        }
+    }";
+
+#[test]
+fn a_client_with_msie_is_led_on_by_a_page_where_that_is_wanted() {
+    let origin = Origin::fixed(302, &[("Location", "http://inside/to")], b"");
+    let server = Server::start(REFRESHES, &[("ORIGIN", &origin.address())]);
+    std::fs::create_dir(server.prefix().join("folder")).expect("own directory");
+    let msie = ("User-Agent", "Mozilla/4.0 (compatible; MSIE 6.0; Windows NT 5.1)");
+    for (path, status, url) in [
+        ("/", 200, "text"),
+        ("/quoted", 200, "/a%20b%27%22%3C%%3E"),
+        ("/page", 200, "text"),
+        ("/folder", 200, "/folder/"),
+        ("/other", 307, ""),
+        ("/off", 301, ""),
+        ("/proxied", 302, ""),
+    ] {
+        let refreshed = server.get_with(path, &[msie]);
+        assert_eq!(
+            (refreshed.status, refreshed.field("Location").is_none()),
+            (status, status == 200),
+            "{path}"
+        );
+        let expected = format!("<meta http-equiv=\"Refresh\" content=\"0; URL={url}\">");
+        assert_eq!(refreshed.text().contains(&expected), status == 200, "{path}: {}", refreshed.text());
+        let other = server.get_with(path, &[("User-Agent", "Mozilla/5.0 Opera MSIE 6.0")]);
+        assert!((301..=307).contains(&other.status) && other.field("Location").is_some(), "{path}");
+    }
+}
