@@ -95,18 +95,24 @@ impl<'u> Parts<'u> {
 const HTTP: [&[u8]; 2] = [b"https://", b"http://"];
 /// Those of `grpc_pass`.
 const GRPC: [&[u8]; 2] = [b"grpcs://", b"grpc://"];
+/// Those of `uwsgi_pass`.
+const UWSGI: [&[u8]; 2] = [b"suwsgi://", b"uwsgi://"];
 
 /// Takes an evaluated `proxy_pass` or one of its kind apart; nothing where it is no such thing.
 pub fn parts<'u>(url: &'u [u8], proxy: &Pass) -> Option<Parts<'u>> {
     match &proxy.protocol {
         Protocol::Http(_) => split(url, HTTP),
-        Protocol::Grpc(_) => {
-            let is_url = memchr::memmem::find(url, b"://").is_some();
-            let parts = if is_url { split(url, GRPC) } else { address(url) };
-            parts.filter(|parts| parts.uri.is_empty())
-        }
-        Protocol::FastCgi(_) | Protocol::Uwsgi(_) | Protocol::Scgi(_) => address(url),
+        Protocol::Grpc(_) => url_or_address(url, GRPC),
+        Protocol::Uwsgi(_) => url_or_address(url, UWSGI),
+        Protocol::FastCgi(_) | Protocol::Scgi(_) => address(url),
     }
+}
+
+/// An address, perhaps behind a scheme.
+fn url_or_address<'u>(url: &'u [u8], schemes: [&[u8]; 2]) -> Option<Parts<'u>> {
+    let is_url = memchr::memmem::find(url, b"://").is_some();
+    let parts = if is_url { split(url, schemes) } else { address(url) };
+    parts.filter(|parts| parts.uri.is_empty())
 }
 
 /// An address and nothing else.

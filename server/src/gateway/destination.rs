@@ -56,7 +56,7 @@ pub(super) fn known(request: &Request, generation: &Generation, proxy: &Pass) ->
     match &proxy.target {
         PassTarget::Upstream(id) => {
             let secured = match proxy.tls() {
-                Some(tls) => Some(secured(request, tls, proxy.host()?.0)?),
+                Some(tls) => Some(secured(request, tls, proxy.host().map_or("", |(host, _)| host))?),
                 None => None,
             };
             Some(of_group(request, generation, id.0 as usize, dial(request, proxy, secured), None))

@@ -35,7 +35,8 @@ pub(super) fn complaints(request: &Request, pass: &FastCgiPass, upstream: &str) 
 pub(super) fn url(request: &Request, proxy: &Pass, peer: &str, uri: Option<&[u8]>) -> String {
     let colon = if peer.starts_with("unix:") { ":" } else { "" };
     if proxy.http().is_none() && proxy.grpc().is_none() {
-        return format!("{}://{peer}{colon}", proxy.protocol.prefix());
+        let secured = if proxy.tls().is_some() { "s" } else { "" };
+        return format!("{secured}{}://{peer}{colon}", proxy.protocol.prefix());
     }
     let mut path = Vec::new();
     sent_target::append(&mut path, request, proxy, uri);

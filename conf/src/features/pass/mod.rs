@@ -302,7 +302,8 @@ impl Pass {
         match &self.protocol {
             Protocol::Http(http) => http.tls.as_ref(),
             Protocol::Grpc(grpc) => grpc.tls.as_ref(),
-            Protocol::FastCgi(_) | Protocol::Uwsgi(_) | Protocol::Scgi(_) => None,
+            Protocol::Uwsgi(uwsgi) => uwsgi.tls.as_ref(),
+            Protocol::FastCgi(_) | Protocol::Scgi(_) => None,
         }
     }
 

@@ -65,33 +65,38 @@ pub(super) fn adjust(exchange: &mut Exchange) {
     }
 }
 
+/// What an address of uwsgi may begin with, and whether TLS is spoken then.
+const UWSGI_SCHEMES: [(&str, bool); 2] = [("uwsgi://", false), ("suwsgi://", true)];
+
 /// Reads a `fastcgi_pass` or one of its kind.
 pub(super) fn pass(family: Family, level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     if target::is_taken(level, directive, reading) {
         return;
     }
     let word = &directive.args[0];
+    let mut schemes = UWSGI_SCHEMES.iter().filter(|_| family == Family::Uwsgi);
+    let found = schemes.find_map(|(scheme, tls)| Some((word.text.strip_prefix(scheme)?, *tls)));
+    let (address, mut may_be_encrypted) = found.unwrap_or((&word.text, false));
     let (target, host, port) = if !template::is_literal(&word.text) {
+        // What stands before the first variable may decide already.
+        let start = word.text.split('$').next().unwrap_or_default();
+        may_be_encrypted |= family == Family::Uwsgi && UWSGI_SCHEMES[1].0.starts_with(start);
         (PassTarget::Variables(reading.template(word)), String::new(), 0)
-    } else if word.text.contains("://") {
+    } else if address.contains("://") {
         return no_url(&family.directive("pass"), word, reading);
     } else {
-        let text = word.text.strip_suffix(':').filter(|text| text.starts_with("unix:")).unwrap_or(&word.text);
+        let text = address.strip_suffix(':').filter(|text| text.starts_with("unix:")).unwrap_or(address);
         let Some((id, host, port)) = target::target(text, None, family, word, reading) else { return };
         (PassTarget::Upstream(id), host, port)
     };
     let (uri, url, span) = (None, None, word.span);
-    level.pass.draft =
-        Some(PassDraft { family, target, host, port, uri, url, may_be_encrypted: false, span });
+    level.pass.draft = Some(PassDraft { family, target, host, port, uri, url, may_be_encrypted, span });
 }
 
-/// An application has an address. One that is to be spoken to under TLS is not told to do without.
+/// An application has an address.
 fn no_url(name: &str, word: &Word, reading: &mut Reading<'_>) {
     let error = reading.error(word.span, format!("invalid host in {name} \"{}\"", word.text));
     match word.text.split_once("://") {
-        Some(("suwsgi", _)) => error.help(
-            "nginx knows TLS to uWSGI, Millstream does not (yet); where the way is not your own machine, lead it through a tunnel",
-        ),
         Some((_, bare)) => error.help(format!("an application has no URL; write {name} {bare};")),
         None => error,
     };

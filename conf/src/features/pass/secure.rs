@@ -1,4 +1,4 @@
-//! `proxy_ssl_*` and `grpc_ssl_*`: TLS to upstream servers. Each is named here as in the family `proxy_`.
+//! `proxy_ssl_*`, `grpc_ssl_*` and `uwsgi_ssl_*`: TLS to upstream servers. Each is named here as in the family `proxy_`.
 //!
 //! Whether it is spoken says the scheme of the `proxy_pass`. Files are looked at, never understood. Next: `http` and `grpc`, whose part
 //! this is; `millstream-net`'s `tls/connector`, which loads the files and speaks.

@@ -6,14 +6,16 @@
 use super::exchange::Exchange;
 use super::http::SetHeader;
 use super::params::{self, Param, Params};
-use super::target::PassDraft;
+use super::secure::{self, PassTls, SecureLevel};
+use super::target::{PassDraft, PassTarget};
 use super::{Family, Spoken};
 use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION_IF};
 use crate::features::level::level;
 use crate::features::location::LocationMatch;
 use crate::features::templates::record;
-use crate::features::{Apply, Level, Row, often, once};
+use crate::features::{Apply, Level, MANY, Row, idle, often, once};
 use crate::reading::Reading;
+use crate::template::Template;
 
 record! {
     /// uwsgi to the application, of a location.
@@ -28,6 +30,8 @@ record! {
         pub modifier2: u8,
         /// `uwsgi_string`, which stands behind the parameters.
         pub string: String,
+        /// `uwsgi_ssl_*`, where the address begins with `suwsgi://`, or may.
+        pub tls: Option<PassTls>,
     }
 }
 
@@ -42,6 +46,8 @@ level! {
         modifier2: u8,
         /// `uwsgi_string`.
         string: String,
+        /// `uwsgi_ssl_*`.
+        secure: SecureLevel,
     }
 }
 
@@ -49,6 +55,9 @@ impl Spoken for UwsgiLevel {
     type Settings = UwsgiPass;
 
     fn inherit(&mut self, above: &Self) {
+        if let (Some(own), Some(outer)) = (&mut self.secure, &above.secure) {
+            own.inherit_open(outer);
+        }
         self.inherit_open(above);
     }
 
@@ -60,7 +69,15 @@ impl Spoken for UwsgiLevel {
         params::adjust(exchange);
     }
 
-    fn resolve(&self, _: &PassDraft, _: &LocationMatch, _: &mut Reading<'_>) -> UwsgiPass {
+    fn resolve(&self, draft: &PassDraft, _: &LocationMatch, reading: &mut Reading<'_>) -> UwsgiPass {
+        let tls = draft.may_be_encrypted.then(|| {
+            let secure = self.secure.clone().unwrap_or_default();
+            let mut tls = secure.resolve(Family::Uwsgi, draft.span, reading);
+            if matches!(draft.target, PassTarget::Upstream(_)) {
+                tls.name.get_or_insert_with(|| Template::literal(&draft.host));
+            }
+            tls
+        });
         let Params { all, fields } = self.params.clone().unwrap_or_default();
         UwsgiPass {
             params: all,
@@ -68,6 +85,7 @@ impl Spoken for UwsgiLevel {
             modifier1: self.modifier1.unwrap_or(0),
             modifier2: self.modifier2.unwrap_or(0),
             string: self.string.clone().unwrap_or_default(),
+            tls,
         }
     }
 }
@@ -77,7 +95,7 @@ impl Spoken for UwsgiLevel {
 pub const ROWS: &[Row] = &[
     once("uwsgi_pass", LOCATION_IF, (1, 1), "address", "",
         "Passes requests on to an application server that speaks uwsgi: to the name of an upstream, `host:port` or `unix:/path`, over a new \
-        connection each. With variables the whole value is the address.",
+        connection each. The address may begin with `uwsgi://`, or with `suwsgi://` for TLS. With variables the whole value is the address.",
         Apply::Level(|l, d, r| params::pass(Family::Uwsgi, l, d, r))),
     often("uwsgi_param", HTTP_SERVER_LOCATION, (2, 3), "name value [if_not_empty]", "",
         "Sets a parameter of the application; with `if_not_empty` only where its value is not empty. The request's fields are \
@@ -95,8 +113,13 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, _| of(l).string = Some(d.args[0].text.clone()))),
 ];
 
-/// Application servers are not spoken to over TLS (yet).
-pub const TLS_ROWS: &[Row] = &[];
+/// The rows of TLS to its upstreams.
+#[rustfmt::skip]
+pub const TLS_ROWS: &[Row] = secure::rows!("uwsgi", secure_of, "host from uwsgi_pass");
+
+fn secure_of(level: &mut Level) -> &mut SecureLevel {
+    of(level).secure.get_or_insert_default()
+}
 
 fn of(level: &mut Level) -> &mut UwsgiLevel {
     &mut level.pass.uwsgi.protocol
