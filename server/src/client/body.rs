@@ -140,7 +140,8 @@ impl Client {
             self.interim(request, 100, Fields::default()).await?;
         }
         loop {
-            if !self.rest.is_empty() {
+            // What is decoded at most may be framing alone, with the body's next bytes here already.
+            while !self.rest.is_empty() {
                 let before = into.len();
                 let progress = self.decode(request, into, at_most)?;
                 if progress == BodyProgress::End || into.len() > before {
@@ -162,7 +163,7 @@ impl Client {
         at_most: usize,
     ) -> Poll<Result<BodyProgress, ClientFailure>> {
         while self.body_pending() {
-            if !self.rest.is_empty() {
+            while !self.rest.is_empty() {
                 let before = into.len();
                 let progress = self.decode(request, into, at_most)?;
                 if progress == BodyProgress::End || into.len() > before {

@@ -6,6 +6,9 @@ use crate::request::Request;
 use millstream_net::stream::Stream;
 use millstream_wire::Headers;
 use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -49,6 +52,35 @@ fn a_body_is_read_as_its_framing_says() {
             Ok("hello")
         );
         assert_eq!(body("", "", "ignored").await.as_deref(), Ok(""));
+    });
+}
+
+#[test]
+fn of_a_chunked_body_that_is_here_nothing_is_waited_for_however_little_is_read_at_a_time() {
+    run(async {
+        let mut request = request("", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+        for at_most in 1..20 {
+            // The other end stays open: a read would wait.
+            let (mut client, mut other) = pair();
+            other
+                .write_all(b"1;x=y\r\na\r\n00b\r\nhello world\r\n0\r\nT: 1\r\n\r\n")
+                .await
+                .expect("the socket takes it");
+            client.expect_body(&request).expect("it fits");
+            let mut bytes = Vec::new();
+            let step = {
+                let mut read = pin!(async {
+                    let mut progress = BodyProgress::More;
+                    while progress == BodyProgress::More {
+                        progress = client.read_body_within(&mut request, &mut bytes, at_most).await?;
+                    }
+                    Ok::<(), ClientFailure>(())
+                });
+                poll_fn(|context| Poll::Ready(read.as_mut().poll(context))).await
+            };
+            assert_eq!(step, Poll::Ready(Ok(())), "{at_most}");
+            assert_eq!(bytes, b"ahello world", "{at_most}");
+        }
     });
 }
 
