@@ -51,13 +51,18 @@ impl Restart {
         Restart::Uri { path: path.to_vec(), query: Some(query.to_vec()) }
     }
 
-    /// `X-Accel-Redirect`: the URI is the upstream's, so it is decoded and normalised as a client's is.
+    /// `X-Accel-Redirect`: the URI is the upstream's, so it is decoded and normalised as a client's is. As in nginx a URL of another server is none.
     ///
     /// # Errors
     /// The status to answer where it is no path.
     pub fn accelerated(request: &mut Request, uri: &[u8]) -> Result<Self, u16> {
         if uri.starts_with(b"@") {
             return Ok(Restart::Named(uri.to_vec()));
+        }
+        if !uri.starts_with(b"/") {
+            let uri = String::from_utf8_lossy(uri);
+            log(request, format_args!("\"X-Accel-Redirect: {uri}\" is neither a path nor a named location"));
+            return Err(404);
         }
         let (path, query) = halves(uri);
         let mut clean = Vec::with_capacity(path.len());
@@ -67,6 +72,7 @@ impl Restart {
             Err(_) => return Err(404),
         }
         request.method = reading(request.method);
+        request.body.lead_on();
         Ok(Restart::Uri { path: clean, query: Some(query.to_vec()) })
     }
 

@@ -12,7 +12,7 @@ use crate::answer::{Outcome, cached, challenge, empty_gif, file, fixed, purge, s
 use crate::client::{Client, ClientFailure};
 use crate::failure;
 use crate::phase::{self, Content, Step};
-use crate::request::Request;
+use crate::request::{KeptBody, Request};
 use crate::restart::{self, Restart};
 use crate::variables::value;
 use millstream_cache::Now;
@@ -116,6 +116,9 @@ fn failed(request: &mut Request, client: &mut Client, failure: ClientFailure) ->
         client.abandon();
         return None;
     }
+    if failure.is_of_body() {
+        request.body = KeptBody::Lost(failure.status());
+    }
     if failure == ClientFailure::TooLarge {
         failure::log(request, Level::Error, format_args!("client intended to send too large body"));
     }
@@ -175,9 +178,11 @@ async fn to_page(
             ErrorPageStatus::Is(other) => Some(other),
             ErrorPageStatus::FromPage => None,
         };
-        if uri[0] == b'/' {
+        let is_by_get = uri[0] == b'/';
+        if is_by_get {
             request.method = restart::reading(request.method);
         }
+        request.body.lead_to_page(is_by_get, request.error_status.is_some_and(|status| status >= 400));
         return Some(Restart::read(&uri));
     }
     // A URL sends the client there; its status must be a redirect's.

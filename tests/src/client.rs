@@ -135,7 +135,8 @@ impl Client {
         }
     }
 
-    fn body(&mut self, method: &str, answer: &Answer) -> io::Result<Vec<u8>> {
+    /// The body behind a header section that was read by itself.
+    pub fn body(&mut self, method: &str, answer: &Answer) -> io::Result<Vec<u8>> {
         if method == "HEAD" || answer.status < 200 || answer.status == 204 || answer.status == 304 {
             return Ok(Vec::new());
         }

@@ -47,7 +47,7 @@ pub fn is_too_large(request: &Request) -> bool {
     match &request.body {
         KeptBody::Unread => false,
         KeptBody::Memory(bytes) => bytes.len() > LARGEST && belongs_to_key(request),
-        KeptBody::Part(_) | KeptBody::File(..) | KeptBody::Gone => belongs_to_key(request),
+        _ => belongs_to_key(request),
     }
 }
 

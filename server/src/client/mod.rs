@@ -65,6 +65,11 @@ impl ClientFailure {
         }
     }
 
+    /// Whether it is about the request's body, which is then lost.
+    pub fn is_of_body(self) -> bool {
+        matches!(self, ClientFailure::TooLarge | ClientFailure::Timeout | ClientFailure::Malformed)
+    }
+
     fn of_writing(error: &std::io::Error) -> ClientFailure {
         if is_elapsed(error) { ClientFailure::Timeout } else { ClientFailure::Gone }
     }

@@ -53,7 +53,7 @@ mod tests;
 use crate::cache_report::CacheReport;
 use crate::client::{Client, ClientFailure};
 use crate::generation::Generation;
-use crate::request::Request;
+use crate::request::{KeptBody, Request};
 use crate::tries::Tries;
 use attempt::{Asking, Stop};
 pub use begun::{Begun, begin, go_on};
@@ -273,7 +273,12 @@ async fn body_of(
 ) -> Result<RequestBody, Proxied> {
     let body = match client {
         Some(client) if client.body_pending() => Box::pin(request_body::read(request, client, proxy)).await?,
-        _ => request_body::kept(request)?,
+        _ => {
+            if let KeptBody::Memory(_) = request.body {
+                Box::pin(request_body::put_in_file(request, proxy)).await?;
+            }
+            request_body::kept(request)?
+        }
     };
     Ok(request_body::as_sent(body, request, proxy))
 }

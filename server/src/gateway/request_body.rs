@@ -7,7 +7,7 @@
 use super::request_head::RequestFraming;
 use super::{Proxied, report};
 use crate::client::{BodyProgress, Client};
-use crate::request::{BodyFile, KeptBody, Request};
+use crate::request::{BodyFile, KeptBody, PASSED_ON, Request};
 use crate::variables;
 use millstream_conf::model::{InFileOnly, Level, Pass};
 use millstream_net::{blocking, temporary};
@@ -63,15 +63,13 @@ impl RequestBody {
     }
 }
 
-/// The body of a request whose client has no more of it. Under another method, as a page is fetched with, it has none.
+/// The body of a request whose client has no more of it.
 pub(super) fn kept(request: &Request) -> Result<RequestBody, Proxied> {
-    if request.method != request.head.method {
-        return Ok(RequestBody::None);
-    }
     match &request.body {
         KeptBody::Memory(bytes) => Ok(RequestBody::Memory(Rc::clone(bytes))),
         KeptBody::File(file, length) => Ok(RequestBody::File(Arc::clone(file), *length)),
-        KeptBody::Gone => Err(gone(request)),
+        KeptBody::Lost(status) => Err(lost(request, *status)),
+        KeptBody::Omitted(_) => Ok(RequestBody::Memory(Rc::default())),
         KeptBody::Unread | KeptBody::Part(_) if request.framing == Framing::Length(0) => {
             Ok(RequestBody::Memory(Rc::default()))
         }
@@ -80,16 +78,18 @@ pub(super) fn kept(request: &Request) -> Result<RequestBody, Proxied> {
 }
 
 /// A body that was passed on as it came cannot be sent once more, and half a body is none.
-fn gone(request: &Request) -> Proxied {
-    let what = format_args!("the request body was streamed to an upstream and cannot be sent again");
-    report::write(request, Level::Error, what, None);
-    Proxied::Failed(502)
+fn lost(request: &Request, status: u16) -> Proxied {
+    if status == PASSED_ON {
+        let what = format_args!("the request body was streamed to an upstream and cannot be sent again");
+        report::write(request, Level::Error, what, None);
+    }
+    Proxied::Failed(status)
 }
 
 /// Gives a body that was to be passed on back to its request, with what was read of it.
 pub(super) fn give_back(request: &mut Request, body: RequestBody) {
     match body {
-        RequestBody::Stream { begun: true, .. } => request.body = KeptBody::Gone,
+        RequestBody::Stream { begun: true, .. } => request.body = KeptBody::Lost(PASSED_ON),
         RequestBody::Stream { first, .. } if !first.is_empty() => request.body = KeptBody::Part(first),
         _ => {}
     }
@@ -117,7 +117,7 @@ pub(super) async fn read(
     client: &mut Client,
     proxy: &Pass,
 ) -> Result<RequestBody, Proxied> {
-    if !client.body_pending() {
+    if !client.body_pending() || matches!(request.body, KeptBody::Lost(_) | KeptBody::Omitted(_)) {
         return kept(request);
     }
     let length = match request.framing {
@@ -125,13 +125,9 @@ pub(super) async fn read(
         Framing::None | Framing::Chunked | Framing::Close => None,
     };
     let room = request.location().settings.client_body.buffer_size;
-    if request.method != request.head.method {
-        return Ok(RequestBody::None);
-    }
     // Until it is all here: what is left by a failure half-way is no body.
-    let mut bytes = match std::mem::replace(&mut request.body, KeptBody::Gone) {
+    let mut bytes = match std::mem::replace(&mut request.body, KeptBody::Lost(PASSED_ON)) {
         KeptBody::Part(bytes) => bytes,
-        KeptBody::Gone => return Err(gone(request)),
         _ => Vec::new(),
     };
     // HTTP/1.0 has no chunks, and an application wants to be told: a body of unknown length must be counted first.
@@ -184,6 +180,27 @@ async fn fill(
         ended = progress == BodyProgress::End;
     }
     Ok(ended)
+}
+
+/// Puts a body that was read for the cache's key into a file too, where others are to read it there (`client_body_in_file_only`).
+pub(super) async fn put_in_file(request: &mut Request, proxy: &Pass) -> Result<(), Proxied> {
+    let settings = &request.location().settings.client_body;
+    let (folder, in_file_only) = (settings.temp_path.path.clone(), settings.in_file_only);
+    let is_wanted =
+        in_file_only != InFileOnly::Off && proxy.exchange.request_buffering && request.body_file.is_none();
+    let KeptBody::Memory(bytes) = &request.body else { return Ok(()) };
+    if !is_wanted {
+        return Ok(());
+    }
+    let bytes = bytes.to_vec();
+    let written = match open_named(folder.clone(), in_file_only == InFileOnly::On).await {
+        Ok((file, named)) => {
+            request.body_file = Some(Box::new(named));
+            write_at(&Arc::new(file), bytes, 0).await.map_err(|(error, _)| error)
+        }
+        Err(error) => Err(error),
+    };
+    written.map(drop).map_err(|error| unwritable(request, &folder, &error))
 }
 
 async fn read_to_file(

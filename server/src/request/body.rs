@@ -21,8 +21,30 @@ pub enum KeptBody {
     Memory(Rc<Vec<u8>>),
     /// All of it, with its length in octets.
     File(Arc<File>, u64),
-    /// It was passed on as it came, and some of it is kept nowhere.
-    Gone,
+    /// It was passed on as it came and some of it is kept nowhere, or it could not be read: the status that the request fails with where it is needed.
+    Lost(u16),
+    /// It is lost, and what runs now does without.
+    Omitted(u16),
+}
+
+/// What a request fails with whose body was passed on as it came.
+pub const PASSED_ON: u16 = 502;
+
+impl KeptBody {
+    /// A page is fetched in place of a response, by GET or by the request's own method. A lost body is left out where nobody takes that for
+    /// a success: the client is told of an error. One that its client sent wrong is left out of any page that is fetched by GET.
+    pub fn lead_to_page(&mut self, is_by_get: bool, is_error: bool) {
+        let (KeptBody::Lost(status) | KeptBody::Omitted(status)) = *self else { return };
+        let may_lack = if status == PASSED_ON { is_by_get && is_error } else { is_by_get || is_error };
+        *self = if may_lack { KeptBody::Omitted(status) } else { KeptBody::Lost(status) };
+    }
+
+    /// The server that was sent the body leads to what is fetched in place of its response.
+    pub fn lead_on(&mut self) {
+        if let KeptBody::Lost(PASSED_ON) = self {
+            *self = KeptBody::Omitted(PASSED_ON);
+        }
+    }
 }
 
 /// A file with a name that holds a request's body; gone with the request, unless it is to stay.

@@ -237,7 +237,7 @@ fn a_body_is_sent_whole_by_whatever_a_request_goes_on_with_or_the_request_fails(
                 let got = client.answer().expect("an answer");
                 let what = format!("{path} {size} chunked {is_chunked}: {}", got.text());
                 match path {
-                    "/page" => assert_eq!((got.status, got.text()), (500, seen("GET", b"")), "{what}"),
+                    "/page" => assert_eq!((got.status, got.text()), (500, seen("GET", &body)), "{what}"),
                     "/streamed/failed" if got.status == 502 => assert!(size > 0, "{what}"),
                     _ => assert_eq!((got.status, got.text()), (200, seen("PUT", &body)), "{what}"),
                 }
@@ -299,4 +299,137 @@ fn a_write_takes_out_what_is_stored_for_reading_whatever_body_is_in_the_key() {
     client.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nnew").expect("it is read");
     assert_eq!(client.answer().expect("an answer").status, 200);
     assert_eq!(server.get("/").field("x-cache"), Some("MISS"));
+}
+
+/// A site where bodies are lost in every way, and what is asked next.
+const LOST: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off;
+        server {
+            listen 127.0.0.1:@PORT@; http2 on; proxy_intercept_errors on;
+            location /large/named { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 = @named; }
+            location /large/told { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 @named; }
+            location /large/page { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 = /page; }
+            location /large/text { client_max_body_size 10; proxy_pass http://@ORIGIN@; error_page 413 = @text; }
+            location /bad/named { proxy_pass http://@ORIGIN@; error_page 400 = @named; }
+            location /bad/told { proxy_pass http://@ORIGIN@; error_page 400 @named; }
+            location /streamed/named { proxy_request_buffering off; proxy_pass http://@EARLY@; error_page 502 503 = @named; }
+            location /streamed/page { proxy_request_buffering off; proxy_pass http://@EARLY@; error_page 502 503 = /page; }
+            location /streamed/told { proxy_request_buffering off; proxy_pass http://@EARLY@; error_page 502 503 /page; }
+            location /streamed/done { proxy_request_buffering off; proxy_pass http://@ORIGIN@/to-page; }
+            location @named { proxy_pass http://@ORIGIN@; }
+            location @text { return 200 text; }
+            location /page { internal; proxy_pass http://@ORIGIN@; }
+        }
+    }";
+
+#[test]
+fn a_body_that_is_lost_is_left_out_of_pages_that_tell_of_it_and_is_an_error_otherwise() {
+    let origin = Origin::start(|request| match request.target() {
+        "/to-page" => answer(200, &[("X-Accel-Redirect", "/page")], b""),
+        _ => answer(
+            200,
+            &[],
+            seen(request.head.split(' ').next().unwrap_or_default(), &request.body).as_bytes(),
+        ),
+    });
+    // It answers before it has the body, of which there is too much for the sockets between.
+    let early = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = early.local_addr().expect("bound").to_string();
+    std::thread::spawn(move || {
+        for mut stream in early.incoming().flatten() {
+            read_until(&mut stream, &mut Vec::new(), b"xxxx");
+            _ = stream.write_all(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+    });
+    let server = Server::start(LOST, &[("ORIGIN", &origin.address()), ("EARLY", &address)]);
+    let large = "x".repeat(4_000_000);
+    for (path, size, status, text) in [
+        ("/large/named", 100, 413, None),
+        ("/large/told", 100, 413, Some(seen("POST", b""))),
+        ("/large/page", 100, 200, Some(seen("GET", b""))),
+        ("/large/text", 100, 200, Some("text".to_owned())),
+        ("/bad/named", 0, 400, None),
+        ("/bad/told", 0, 400, Some(seen("POST", b""))),
+        ("/streamed/named", 900_000, 502, None),
+        ("/streamed/page", 900_000, 502, None),
+        ("/streamed/told", 900_000, 503, Some(seen("GET", b""))),
+        ("/streamed/done", 900_000, 200, Some(seen("GET", b""))),
+    ] {
+        for method in ["POST", "GET"] {
+            for is_chunked in [false, true] {
+                let (body, text) = (&large[..size], text.clone().map(|text| text.replace("POST", method)));
+                let mut message = format!("{method} {path} HTTP/1.1\r\nHost: a\r\n");
+                match (is_chunked, path.starts_with("/bad")) {
+                    (_, true) => message += "Transfer-Encoding: chunked\r\n\r\nno size\r\n",
+                    (true, _) => {
+                        message +=
+                            &format!("Transfer-Encoding: chunked\r\n\r\n{size:x}\r\n{body}\r\n0\r\n\r\n")
+                    }
+                    (false, _) => message += &format!("Content-Length: {size}\r\n\r\n{body}"),
+                }
+                let mut client = server.client();
+                _ = client.send(message); // What is answered early is not read to its end.
+                let got =
+                    client.answer().unwrap_or_else(|error| panic!("{method} {path} {is_chunked}: {error}"));
+                let what = format!("{method} {path} {is_chunked}: {}", got.text());
+                assert_eq!(got.status, status, "{what}");
+                assert!(text.is_none_or(|text| text == got.text()), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_upload_that_was_read_for_the_key_is_in_its_file_all_the_same() {
+    let origin = Origin::start(|request| {
+        let file = std::fs::read(request.field("x-file").unwrap_or_default()).unwrap_or_default();
+        answer(200, &[], &file)
+    });
+    let server = Server::start(
+        "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http { access_log off; proxy_cache_path @DIR@/cache keys_zone=z:1m; client_body_temp_path @DIR@/bodies; client_max_body_size 1m;
+            server { listen 127.0.0.1:@PORT@; proxy_cache z; proxy_cache_methods POST; proxy_cache_valid 1m; proxy_cache_key $uri|$request_body;
+                client_body_in_file_only clean; proxy_pass_request_body off; proxy_set_header X-File $request_body_file;
+                location / { proxy_pass http://@ORIGIN@; } } }",
+        &[("ORIGIN", &origin.address())],
+    );
+    for size in [1, 5_000, 20_000, 5_000] {
+        let body = "y".repeat(size);
+        let mut client = server.client();
+        client
+            .send(format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n{body}"))
+            .expect("sent");
+        assert_eq!(client.answer().expect("an answer").text(), body, "{size}");
+    }
+    wait::until("no file stays", || server.prefix().count_files("bodies") == 0);
+    assert_eq!(origin.count(), 3, "the last one is stored");
+}
+
+#[test]
+fn what_leads_to_no_path_is_not_found_and_the_response_stays_inside() {
+    let origin =
+        Origin::start(|request| answer(200, &[("X-Accel-Redirect", &request.target()[1..])], b"inside"));
+    let server = Server::start(
+        "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http { access_log off; proxy_cache_path @DIR@/cache keys_zone=z:1m;
+            server { listen 127.0.0.1:@PORT@; location / { proxy_pass http://@ORIGIN@; }
+                location /cached/ { proxy_cache z; proxy_cache_valid 1m; proxy_pass http://@ORIGIN@/; }
+                location /ignored/ { proxy_ignore_headers X-Accel-Redirect; proxy_pass http://@ORIGIN@/; } location @here { return 200 here; } } }",
+        &[("ORIGIN", &origin.address())],
+    );
+    for (to, status) in [
+        ("http://other/a", 404),
+        ("https://other/a", 404),
+        ("relative", 404),
+        ("*", 404),
+        ("", 404),
+        ("@here", 200),
+    ] {
+        for path in ["/", "/cached/"] {
+            let got = server.get(&format!("{path}{to}"));
+            assert_eq!((got.status, got.text().contains("inside")), (status, false), "{path}{to}");
+        }
+        assert_eq!(server.get(&format!("/ignored/{to}")).text(), "inside", "{to}");
+    }
 }

@@ -1,8 +1,11 @@
 //! What one client cannot do to another through the cache: nothing it sends decides, unseen by the key, what others are
-//! answered. The property that no answer goes astray is in `safety/sharing`.
+//! answered. The property that no answer goes astray is in `safety/sharing`, that no request body
+//! does in `safety/uploads`.
 
+mod random;
 mod sharing;
 mod promises;
+mod uploads;
 
 use millstream_tests::client::Answer;
 use millstream_tests::origin::{Origin, answer};

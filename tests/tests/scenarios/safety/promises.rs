@@ -10,7 +10,6 @@
 //! whom, whatever the API says of it. A failure names its seed; `MILLSTREAM_SEED=7` plays that history alone, and
 //! `MILLSTREAM_HISTORIES=5000` as many as that in front of each.
 
-mod random;
 mod resource;
 mod history;
 mod api;

@@ -1,7 +1,7 @@
 //! A random history: who there is, what is asked, in which order, and when the API breaks.
 
-use super::random::Random;
 use super::resource::{By, Caching, Delivery, Resource, Trouble};
+use crate::safety::random::Random;
 
 /// A client: its side in each of the fields that it sends.
 pub type Person = Vec<(By, usize)>;
