@@ -33,11 +33,7 @@ impl Passing<'_> {
         }
         let redirect = head.view(connection.head_bytes()).get(FieldId::XAccelRedirect);
         match redirect {
-            Some(uri)
-                if !self.proxy.exchange.ignore_headers.x_accel_redirect
-                    && self.is_read()
-                    && (uri.starts_with(b"/") || uri.starts_with(b"@")) =>
-            {
+            Some(uri) if !self.proxy.exchange.ignore_headers.x_accel_redirect && self.is_read() => {
                 Some(Proxied::Redirect(uri.to_vec()))
             }
             _ => None,
@@ -65,7 +61,7 @@ impl Passing<'_> {
         let now = Now::read();
         let headers: Headers = entry.head().updated(fields);
         let as_stored = (entry.head().status, entry.head().part.is_some());
-        match self.storable_as(cache, self.method, as_stored, headers.view(), now) {
+        match self.storable_as(cache, self.asked_method(), as_stored, headers.view(), now) {
             Storable::Yes(lifetime) => {
                 self.report_stored(&lifetime, now);
                 Proxied::Revalidated(permit.refresh(entry, headers, lifetime, now))
@@ -86,7 +82,7 @@ impl Passing<'_> {
         fields: Fields<'_>,
         now: Now,
     ) -> Result<(Lifetime, Tags), Reason> {
-        match self.storable_as(cache, self.method, answer, fields, now) {
+        match self.storable_as(cache, self.asked_method(), answer, fields, now) {
             Storable::Yes(_) if unkeyed::asks_for_unnamed_form(self.request.fields(), cache, fields) => {
                 Err(Reason::Unnamed)
             }
@@ -96,6 +92,11 @@ impl Passing<'_> {
             }
             Storable::No(reason) => Err(reason),
         }
+    }
+
+    /// The method that a response is stored for: the client's, whatever `proxy_method` sends in its place.
+    fn asked_method(&self) -> Method {
+        if self.caching && self.request.method == Method::Head { Method::Get } else { self.request.method }
     }
 
     /// As if the request had been sent with this method; the flag is a 206 whose place in the whole is known.

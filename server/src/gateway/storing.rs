@@ -53,7 +53,7 @@ enum StoringFailure {
 impl<'a> Passing<'a> {
     /// Whether this answer is to be kept as a file, and where.
     fn place(&self, head: &ResponseHead, connection: &Connection) -> Option<StoreTarget> {
-        let asked = self.request.method == Method::Get && self.method == Method::Get && head.status == 200;
+        let asked = self.request.method == Method::Get && head.status == 200;
         let path = if asked { path(self.request, &self.proxy.store.place)? } else { return None };
         let path = match path {
             Ok(path) => path,

@@ -26,6 +26,7 @@ fn start(origin: &Origin) -> Server {
                 proxy_pass http://api;
                 proxy_store @DIR@/named/$arg_name;
             }
+            location /query/ { proxy_method POST; proxy_set_body it; proxy_pass http://api; proxy_store @DIR@/named/query; }
         }
     }";
     let prefix = Prefix::new();
@@ -61,6 +62,9 @@ fn a_whole_answer_becomes_a_file_with_its_time_and_its_mode() {
     wait::until("the file is there", || content(&server, "named/deep/file").is_some());
     let facts = std::fs::metadata(server.prefix().join("named/deep/file")).expect("it is there");
     assert_eq!(facts.permissions().mode() & 0o777, 0o600);
+    // What is sent in place of a GET changes nothing for whom it is kept.
+    assert!(server.get("/query/x").body == body);
+    wait::until("the file is there", || content(&server, "named/query").is_some());
 }
 
 #[test]
