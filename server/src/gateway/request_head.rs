@@ -78,8 +78,12 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &RequestPlan<'_>, http: &HttpPass) 
     }
     buffers::give(host);
     let is_upgrade = plan.request.is_upgrade();
+    let may_switch = plan.request.may_switch();
     for set in &http.set_headers {
-        if !(is_host(set) || is_upgrade && is_of_upgrade(&set.name)) {
+        if !(is_host(set)
+            || is_upgrade && is_of_upgrade(&set.name)
+            || !may_switch && asks_to_switch(plan.request, set))
+        {
             append_set(out, plan.request, set, &mut written);
         }
     }
@@ -231,6 +235,16 @@ fn append_set(out: &mut Vec<u8>, request: &Request, set: &SetHeader, written: &m
 /// Fields that `proxy_upgrade` writes itself.
 fn is_of_upgrade(name: &str) -> bool {
     name.eq_ignore_ascii_case("connection") || name.eq_ignore_ascii_case("upgrade")
+}
+
+/// Whether a field asks for another protocol, which a client of HTTP/1.0 must not be given (RFC 9110 §7.8).
+fn asks_to_switch(request: &Request, set: &SetHeader) -> bool {
+    let is_connection = set.name.eq_ignore_ascii_case("connection");
+    set.name.eq_ignore_ascii_case("upgrade")
+        || is_connection
+            && variables::value(&set.value, request)
+                .split(|byte| *byte == b',')
+                .any(|option| option.trim_ascii().eq_ignore_ascii_case(b"upgrade"))
 }
 
 /// The client's wish for another protocol, made ours (RFC 9110 §7.8): both fields are for one connection only.

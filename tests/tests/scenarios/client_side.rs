@@ -142,3 +142,29 @@ fn a_client_that_stops_half_way_is_let_go() {
         assert!(text.is_empty() || text.starts_with("HTTP/1.1 408"), "{text}");
     }
 }
+
+#[test]
+fn a_client_of_http_1_0_is_given_no_other_protocol_and_the_upstream_is_asked_for_none() {
+    let origin = Origin::start(|request| match request.field("upgrade") {
+        Some(_) => vec![Step::Send(
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n".to_vec(),
+        )],
+        None => answer(200, &[], request.field("connection").unwrap_or("none").as_bytes()),
+    });
+    let server = Server::start(
+        "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http { access_log off; server { listen 127.0.0.1:@PORT@;
+            location / { proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_upgrade; proxy_pass http://@ORIGIN@; }
+            location /fixed { proxy_set_header Upgrade x; proxy_set_header Connection upgrade; proxy_pass http://@ORIGIN@; } }
+            map $http_upgrade $connection_upgrade { default \"keep-alive, Upgrade\"; \"\" close; } }",
+        &[("ORIGIN", &origin.address())],
+    );
+    for path in ["/", "/fixed"] {
+        let mut client = server.client();
+        client
+            .send(format!("GET {path} HTTP/1.0\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"))
+            .expect("sent");
+        let got = client.answer().expect("an answer");
+        assert_eq!((got.status, got.text().as_str()), (200, "none"), "{path}");
+    }
+}
