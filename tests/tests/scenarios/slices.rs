@@ -283,3 +283,20 @@ fn cache_status_tells_of_the_first_piece_of_an_answer() {
     );
     assert!(state(&[]).starts_with("millstream; hit;"));
 }
+
+#[test]
+fn without_a_cache_the_range_goes_on_as_the_client_sent_it() {
+    let whole = body(3_500);
+    let origin = api(whole.clone());
+    let server = Server::start(
+        "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http { access_log off; server { listen 127.0.0.1:@PORT@;
+            location / { slice 1000; proxy_set_header Range $slice_range; proxy_pass http://@ORIGIN@; } } }",
+        &[("ORIGIN", &origin.address())],
+    );
+    let asked = server.get_with("/", &[("Range", "bytes=1500-2599")]);
+    assert_eq!((asked.status, asked.field("content-range")), (206, Some("bytes 1500-2599/3500")));
+    assert!(asked.body == whole[1_500..2_600]);
+    let answer = server.get("/");
+    assert!(answer.status == 200 && answer.body == whole);
+}

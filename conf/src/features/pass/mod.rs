@@ -58,6 +58,11 @@ trait Spoken: Clone + Default {
     /// The request fields that the level makes, without defaults.
     fn sent(&self) -> &[SetHeader];
 
+    /// The parameters that the level makes for an application.
+    fn params(&self) -> &[params::Param] {
+        &[]
+    }
+
     /// Changes what every family has to what this one has by default.
     fn adjust(_: &mut Exchange) {}
 
@@ -185,6 +190,13 @@ macro_rules! families {
             pub fn sent(&self, family: Family) -> &[SetHeader] {
                 match family {
                     $(Family::$family => self.$field.protocol.sent(),)*
+                }
+            }
+
+            /// The parameters that it makes for an application.
+            pub fn params(&self, family: Family) -> &[params::Param] {
+                match family {
+                    $(Family::$family => self.$field.protocol.params(),)*
                 }
             }
 

@@ -65,6 +65,10 @@ impl Spoken for UwsgiLevel {
         params::fields(self.params.as_ref())
     }
 
+    fn params(&self) -> &[Param] {
+        self.params.as_ref().map_or(&[], |params| &params.all)
+    }
+
     fn adjust(exchange: &mut Exchange) {
         params::adjust(exchange);
     }

@@ -283,8 +283,12 @@ fn check_slice(of: &Of<'_>, key: &Template, reading: &mut Reading<'_>) {
     let names_range = |value: &Template| {
         value.variables().any(|variable| matches!(variable, Variable::Builtin(Builtin::SliceRange)))
     };
-    let is_asked_for =
-        of.sent.iter().any(|field| field.name.eq_ignore_ascii_case("range") && names_range(&field.value));
+    let is_asked_for = of
+        .sent
+        .iter()
+        .any(|field| field.name.eq_ignore_ascii_case("range") && names_range(&field.value))
+        // An application may look for it under any name.
+        || of.level.pass.params(of.family).iter().any(|param| names_range(&param.value));
     let name = of.family.directive("cache_key");
     let write_key = format!("{name} {}$slice_range;", key.source);
     match (names_range(key), is_asked_for) {
