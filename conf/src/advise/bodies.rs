@@ -3,19 +3,27 @@
 use super::Cached;
 use crate::reading::Reading;
 use crate::template::Variable;
+use crate::variables::Builtin;
 
-/// Warns of answers to POST that are found by the URL alone. A field of the request that the key names may tell the body.
+/// Warns of answers to POST that are found by the URL alone. `$request_body` tells it, and a field of the request may.
 pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     const NO_BODY: [&str; 3] = ["host", "authorization", "cookie"];
-    let tells_body = |variable: &Variable| matches!(variable, Variable::RequestHeader(name) if !NO_BODY.contains(&&**name));
+    let tells_body = |variable: &Variable| match variable {
+        Variable::RequestHeader(name) => !NO_BODY.contains(&&**name),
+        Variable::Builtin(Builtin::RequestBody) => true,
+        _ => false,
+    };
     let Some((methods, span)) = of.written.cache.methods else { return };
     if methods.post && !of.cache.key.variables().any(tells_body) {
         let (methods, key) = (of.family.directive("cache_methods"), of.family.directive("cache_key"));
         reading
             .diagnostics
-            .warning(span, "an answer to POST is stored by its key alone and given to requests with another body")
+            .warning(
+                span,
+                "an answer to POST is stored by its key alone and given to requests with another body",
+            )
             .help(format!(
-                "write {methods} QUERY; for requests that QUERY fits, or put a field that tells the body into {key}"
+                "write {methods} QUERY; for requests that QUERY fits, or put $request_body into {key}"
             ))
             .once();
     }
