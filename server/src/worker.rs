@@ -9,9 +9,11 @@
 #[cfg(test)]
 mod tests;
 
+mod tunnels;
 mod shortage;
 
 pub use shortage::{Awaits, idle_since};
+pub use tunnels::TunnelEntry;
 
 use crate::generation::Generation;
 use millstream_net::clock;
@@ -28,6 +30,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
+use tunnels::TunnelState;
 
 /// How a worker goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +52,7 @@ pub struct Worker {
     generation: RefCell<Rc<Generation>>,
     stage: Cell<Stage>,
     connections: RefCell<Slab<ConnectionState>>,
+    tunnels: RefCell<Slab<TunnelState>>,
     upstream_connections: Cell<u32>,
     /// Second descriptors of client connections.
     watches: Cell<u32>,
@@ -97,6 +101,7 @@ impl Worker {
             generation: RefCell::new(generation),
             stage: Cell::new(Stage::Running),
             connections: RefCell::new(Slab::new()),
+            tunnels: RefCell::new(Slab::new()),
             upstream_connections: Cell::new(0),
             watches: Cell::new(0),
             waiting: Cell::new(0),

@@ -1,5 +1,5 @@
 //! After 101, or what stands for it on a stream: bytes both ways until both sides have ended, nothing moved for `proxy_read_timeout`, or one side took
-//! nothing of what is there for it (`send_timeout`, `proxy_send_timeout`).
+//! nothing of what is there for it (`send_timeout`, `proxy_send_timeout`). One in which nothing moves ends where places are short.
 //!
 //! Only the first is an end, which a stream says by END_STREAM; all else is a cut, and a reset there.
 //!
@@ -9,6 +9,7 @@ use super::answer_head::visible;
 use super::{Passing, Proxied, report};
 use crate::client::Client;
 use crate::filter::head::{self, HeadPlan};
+use crate::worker::TunnelEntry;
 use millstream_conf::model::Level;
 use millstream_net::outlet::Outlet;
 use millstream_net::stream::Stream;
@@ -79,6 +80,8 @@ enum CutOff {
     Upstream,
     /// The client took nothing for too long.
     Client,
+    /// Nothing moved, and others need its places.
+    Shed,
 }
 
 /// Both directions.
@@ -90,6 +93,7 @@ struct Tunnel<'t> {
     /// Runs while nothing moves.
     idle: Deadline,
     timeout: Duration,
+    entry: TunnelEntry,
 }
 
 impl Passing<'_> {
@@ -113,11 +117,13 @@ impl Passing<'_> {
         self.request.keep_alive = false;
 
         let (idle, timeout) = (Deadline::new(), self.proxy.exchange.read_timeout);
+        let entry = self.request.worker.enter_tunnel();
         let mut tunnel =
-            Tunnel { client: &mut *client, connection: &mut connection, down, up, idle, timeout };
+            Tunnel { client: &mut *client, connection: &mut connection, down, up, idle, timeout, entry };
         tunnel.idle.set(clock::now() + timeout);
         let ended = poll_fn(|context| tunnel.poll(context)).await;
         let moved = tunnel.down.moved;
+        drop(tunnel);
         if let Err(cut) = ended {
             self.report_cut(&connection, cut);
         }
@@ -142,15 +148,15 @@ impl Passing<'_> {
 
     /// Says so where the time was over.
     fn report_cut(&self, connection: &Connection, cut: CutOff) {
-        let (level, who) = match cut {
+        let (level, why) = match cut {
             CutOff::Broken => return,
-            CutOff::Upstream => (Level::Error, "upstream"),
-            CutOff::Client => (Level::Info, "client"),
+            CutOff::Upstream => (Level::Error, "upstream timed out (110: Connection timed out)"),
+            CutOff::Client => (Level::Info, "client timed out (110: Connection timed out)"),
+            CutOff::Shed => (Level::Info, "idle connection closed, worker_connections are not enough,"),
         };
         let url =
             report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
-        let what =
-            format_args!("{who} timed out (110: Connection timed out) while proxying upgraded connection");
+        let what = format_args!("{why} while proxying upgraded connection");
         report::write(self.request, level, what, Some(&url));
     }
 
@@ -185,8 +191,10 @@ impl Tunnel<'_> {
             true => Poll::Pending,
             false => self.up.poll(context, &mut Side::Client(self.client), &mut Side::Upstream(upstream)),
         };
-        if (self.down.moved, self.up.moved) != before {
+        let moved = self.down.moved - before.0 + self.up.moved - before.1;
+        if moved > 0 {
             self.idle.set(clock::now() + self.timeout);
+            self.entry.moved(usize::try_from(moved).unwrap_or(usize::MAX));
         }
         match (down, up) {
             (Poll::Ready(Err(Fault::Slow)), _) => Poll::Ready(Err(CutOff::Client)),
@@ -199,10 +207,19 @@ impl Tunnel<'_> {
             (Poll::Pending, Poll::Ready(Err(Fault::Sink))) => {
                 // A server that has closed takes nothing, and what it said before may still be in the socket.
                 self.down.is_cut = true;
-                self.idle.poll(context).map(|()| Err(CutOff::Upstream))
+                self.poll_idle(context)
             }
-            _ => self.idle.poll(context).map(|()| Err(CutOff::Upstream)),
+            _ => self.poll_idle(context),
         }
+    }
+
+    /// Nothing moves for now.
+    fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<(), CutOff>> {
+        self.entry.wait(context.waker());
+        if self.entry.is_shed() {
+            return Poll::Ready(Err(CutOff::Shed));
+        }
+        self.idle.poll(context).map(|()| Err(CutOff::Upstream))
     }
 }
 

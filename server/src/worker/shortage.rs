@@ -83,26 +83,31 @@ impl Worker {
         }
     }
 
-    /// Asks as many clients that send no body to close as requests wait for a place for their connections to upstreams. Whether there are
-    /// any, were they asked before or seen a moment ago.
+    /// Asks as many clients that send no body to close as requests wait for a place for their connections to upstreams, or, if that is of no
+    /// use, as many tunnels that idle. Whether there will be room: a place that a newcomer takes is none, nor one of those kept for clients.
     fn spare_idle(&self, now: Instant) -> bool {
         let is_idle = |awaits: Awaits| !matches!(awaits, Awaits::Body(_));
-        let (mut asked, mut found, mut is_any) = (0, Vec::new(), false);
+        let (mut asked, mut found, mut idle) = (0, Vec::new(), 0);
         for (key, entry) in self.connections.borrow().iter() {
             let Some(awaits) = entry.awaits.filter(|awaits| is_idle(*awaits)) else { continue };
-            is_any = true;
+            idle += 1;
             if entry.is_shed {
                 asked += 1;
             } else if awaits.may_close(now) {
                 found.push((awaits, key));
             }
         }
-        self.shed(found, self.waiting_for_upstream.get().min(SHED_AT_ONCE).saturating_sub(asked));
-        is_any
+        let most = self.waiting_for_upstream.get().min(SHED_AT_ONCE);
+        let bound = self.generation.borrow().shared.bounds.upstreams;
+        if self.connected() + self.waiting.get() >= bound + idle {
+            return self.shed_tunnels(most, now);
+        }
+        self.shed(found, most.saturating_sub(asked));
+        true
     }
 
-    /// Asks connections to close, for want of places or of descriptors, in the order of [`Awaits`]. Bodies only where nothing
-    /// else can be spared, and no more of them than newcomers wait.
+    /// Asks connections to close, for want of places or of descriptors, in the order of [`Awaits`]. Tunnels that idle, and then bodies, only
+    /// where nothing else can be spared, and no more of them than newcomers wait.
     pub fn make_room(&self, now: Instant) {
         let mut found: Vec<(Awaits, usize)> = self
             .connections
@@ -115,10 +120,13 @@ impl Worker {
         if found.iter().all(|(awaits, _)| matches!(awaits, Awaits::Body(_))) {
             // Then what the upstream pools keep is what can be spared.
             self.clear_pools();
-            if found.is_empty() || self.is_short() && self.has_room() {
+            if self.is_short() && self.has_room() {
                 return;
             }
             most = self.waiting.get().clamp(1, SHED_AT_ONCE);
+            if self.shed_tunnels(most, now) || found.is_empty() {
+                return;
+            }
         } else {
             found.retain(|(awaits, _)| !matches!(awaits, Awaits::Body(_)));
         }

@@ -46,6 +46,23 @@ fn what_closes_to_make_room_is_what_costs_its_client_least() {
     let shed = || places.iter().filter(|place| place.is_shed()).count();
     worker.make_room(now);
     assert_eq!(shed(), 5, "all that are no bodies");
+    let tunnels = [(); 2].map(|()| worker.enter_tunnel());
+    tunnels[0].moved(500);
+    worker.make_room(now);
+    assert_eq!(
+        (shed(), tunnels.each_ref().map(TunnelEntry::is_shed)),
+        (5, [false, true]),
+        "the one that idles longest"
+    );
+    worker.make_room(now);
+    assert_eq!((shed(), tunnels[0].is_shed()), (5, false), "it has not ended yet");
+    let [first, second] = tunnels;
+    drop(second);
+    worker.make_room(now);
+    assert!(first.is_shed() && shed() == 5);
+    first.moved(1);
+    assert!(!first.is_shed(), "it is in use");
+    drop(first);
     worker.make_room(now);
     assert_eq!(shed(), 6, "one body for each that waits");
     assert!(places[5].is_shed(), "the slowest");
@@ -75,9 +92,12 @@ fn connections_to_upstreams_leave_places_for_clients() {
     let others: Vec<ConnectionSlot> = std::iter::from_fn(|| worker.try_admit()).take(10_000).collect();
     assert_eq!(others.len(), 64, "the last eighth");
     assert!(!worker.may_wait_for_upstream(clock::now(), Duration::ZERO), "none of them idles");
-    others[0].wait(Awaits::Request(clock::now() - SECOND), Waker::noop());
+    let idle = |place: &ConnectionSlot| place.wait(Awaits::Request(clock::now() - SECOND), Waker::noop());
+    others.iter().for_each(idle);
+    assert!(!worker.may_wait_for_upstream(clock::now(), Duration::ZERO), "their places are for clients");
     assert!(!others[0].is_shed());
-    assert!(worker.may_wait_for_upstream(clock::now(), Duration::ZERO), "one idles");
+    idle(&clients[0]);
+    assert!(worker.may_wait_for_upstream(clock::now(), Duration::ZERO), "one more idles");
     assert!(!worker.may_wait_for_upstream(clock::now(), SECOND * 2), "not for ever");
     drop((clients, upstreams));
     assert!(worker.try_upstream().is_some());
