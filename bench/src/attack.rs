@@ -6,6 +6,7 @@
 
 mod subject;
 mod tokens;
+mod resets;
 mod readers;
 mod paces;
 mod posts;
@@ -44,6 +45,12 @@ const ATTACKS: &[Attack] = &[
         about: "requests of 28 KB whose Connection lists thousands of tokens, up to 1,000 a second",
         bar: "under 1 ms of CPU each, others' p99 under 10 ms",
         measure: tokens::measure,
+    },
+    Attack {
+        name: "resets",
+        about: "30,000 HTTP/2 streams a second over four connections, each reset at once, a hit for every two",
+        bar: "others' p99 under 50 ms",
+        measure: resets::measure,
     },
     Attack {
         name: "stored",

@@ -1,7 +1,10 @@
 //! The server that is attacked, and what the kernel says of it.
 
+use std::cell::RefCell;
 use std::future::Future;
 use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use millstream_tests::process;
@@ -11,6 +14,12 @@ use tokio::task::LocalSet;
 use crate::peers::{self, Started};
 use crate::product::Product;
 use crate::source::Source;
+
+/// Others, and what each waits between two requests.
+const OTHERS: usize = 10;
+const BETWEEN: Duration = Duration::from_millis(50);
+/// What is hot.
+pub(super) const HOT: &str = "/body/900?age=3600";
 
 /// What all attacks on one product have in common.
 pub(super) struct Bench {
@@ -55,6 +64,24 @@ pub(super) async fn get(visitor: &mut Visitor, request: &str) -> std::io::Result
 /// The request of an ordinary client.
 pub(super) fn plain(target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: attack.example\r\n\r\n")
+}
+
+/// What each request of others took.
+pub(super) async fn others(port: u16, over: &AtomicBool) -> Vec<Duration> {
+    let (waited, request) = (Rc::new(RefCell::new(Vec::new())), plain(HOT));
+    let mut visitors = Vec::new();
+    for _ in 0..OTHERS {
+        visitors.extend(Visitor::connect(port).await.ok());
+    }
+    while !over.load(Ordering::SeqCst) {
+        for visitor in &mut visitors {
+            if let Ok((200, took)) = get(visitor, &request).await {
+                waited.borrow_mut().push(took);
+            }
+            tokio::time::sleep(BETWEEN / OTHERS as u32).await;
+        }
+    }
+    waited.take()
 }
 
 /// The value that so many percent do not pass; zero of nothing.

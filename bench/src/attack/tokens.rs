@@ -9,18 +9,13 @@ use millstream_tests::process::cpu_time;
 use millstream_tests::visitor::Visitor;
 
 use super::Finding;
-use super::subject::{Bench, get, milliseconds, on_this_thread, percentile, plain};
+use super::subject::{Bench, HOT, get, milliseconds, on_this_thread, others, percentile};
 use crate::source::Source;
 
 /// Attacks a second, the connections that bring them, and how long.
 const RATE: u64 = 1_000;
 const CONNECTIONS: usize = 64;
 const LASTING: Duration = Duration::from_secs(6);
-/// Others, and what each waits between two requests.
-const OTHERS: usize = 10;
-const BETWEEN: Duration = Duration::from_millis(50);
-/// What is hot.
-const HOT: &str = "/body/900?age=3600";
 /// The bars.
 const COST: f64 = 1.0;
 const WAIT: f64 = 10.0;
@@ -89,22 +84,4 @@ async fn attack(port: u16) -> (u64, u64) {
         });
     }
     (*done.borrow(), *refused.borrow())
-}
-
-/// What each of their requests took.
-async fn others(port: u16, over: &AtomicBool) -> Vec<Duration> {
-    let (waited, request) = (Rc::new(RefCell::new(Vec::new())), plain(HOT));
-    let mut visitors = Vec::new();
-    for _ in 0..OTHERS {
-        visitors.extend(Visitor::connect(port).await.ok());
-    }
-    while !over.load(Ordering::SeqCst) {
-        for visitor in &mut visitors {
-            if let Ok((200, took)) = get(visitor, &request).await {
-                waited.borrow_mut().push(took);
-            }
-            tokio::time::sleep(BETWEEN / OTHERS as u32).await;
-        }
-    }
-    waited.take()
 }
