@@ -6,6 +6,8 @@ use std::fmt;
 
 /// Answers that are errors by so much more than the goal allows are the server's, however late the generator was.
 const FAR: f64 = 0.1;
+/// Fewer answers than this on a connection are few.
+const FEW: u64 = 10;
 
 /// Why a rate did not hold.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +54,22 @@ impl Goal {
         };
         Some(match &generator.limits {
             Some(limits) if is_its_own => Miss { why: limits.clone(), is_generators: true },
-            _ => Miss { why, is_generators: false },
+            _ => Miss { why: why + &closings(outcome), is_generators: false },
         })
     }
+}
+
+/// A cause, where the server closed many connections that clients went on with: behind the first of each client one was opened for every
+/// few answers.
+fn closings(outcome: &Outcome) -> String {
+    let (opened, clients) = (outcome.counts.connections, u64::from(outcome.connections));
+    let more = opened.saturating_sub(clients);
+    if !outcome.keep_alive || more < clients / 2 || more < outcome.counts.whole() / FEW || more == 0 {
+        return String::new();
+    }
+    let [opened, clients] = [opened, clients].map(Count);
+    format!(
+        "; {opened} connections were opened for {clients}, because the server closes those in use: see its limit of connections \
+         (worker_connections), and of requests on one"
+    )
 }

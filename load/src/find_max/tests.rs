@@ -580,3 +580,20 @@ fn a_trial_that_misses_with_a_late_generator_says_nothing_unless_the_server_is_t
     assert!(slow(550_000, 100_000).is_some_and(|miss| miss.is_generators), "without it, within the bound");
     assert!(slow(650_000, 100_000).is_some_and(|miss| !miss.is_generators));
 }
+
+#[test]
+fn a_server_that_closes_connections_in_use_is_named_as_the_cause() {
+    let named = |keep_alive: bool, opened: u64| {
+        let mut outcome = samples::open();
+        outcome.counts.errors.closed = outcome.counts.answers / 2;
+        (outcome.keep_alive, outcome.connections) = (keep_alive, 1_000);
+        (outcome.counts.answers, outcome.counts.connections) = (10_000, opened);
+        outcome.generator.limits = None;
+        let miss = Goal { p99: None, errors: 0.001 }.judge(&outcome, 100.0).expect("there are errors");
+        miss.why.contains("worker_connections")
+    };
+    let cases = [(true, 1_000, false), (true, 1_900, false), (true, 3_000, true), (false, 10_000, false)];
+    for (keep_alive, opened, is_named) in cases {
+        assert_eq!(named(keep_alive, opened), is_named, "{opened}, keep-alive {keep_alive}");
+    }
+}
