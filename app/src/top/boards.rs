@@ -99,6 +99,13 @@ pub const BOARDS: &[Board] = &[
         sorted: 0,
         rows: rows::notes,
     },
+    Board {
+        name: "URLs",
+        nothing: "no request missed the cache yet",
+        columns: URL,
+        sorted: 1,
+        rows: rows::urls,
+    },
 ];
 
 const MISS: &[Column] = &[
@@ -112,6 +119,15 @@ const MISS: &[Column] = &[
     }),
     wide("what helps", |row| text(row.told["help"].as_str().unwrap_or_default())),
     left("written in", |row| text(row.beside)),
+];
+
+const URL: &[Column] = &[
+    left("URL", |row| text(row.name)),
+    right("API time", |row| time(number(row.told, "/time"))),
+    right("misses", |row| count(row.told, "/count")),
+    right("each", |row| time(row.rate)),
+    wide("why, the last time", |row| text(row.told["text"].as_str().unwrap_or_default())),
+    left("location", |row| text(row.beside)),
 ];
 
 const PEER: &[Column] = &[

@@ -63,7 +63,7 @@ const SPAN: &str = "time";
 const KEYS: &[Key] = &[
     Key { shown: "q", what: "quit", codes: &[(KeyCode::Char('q'), Action::Quit)] },
     Key {
-        shown: "Tab 1-6",
+        shown: "Tab 1-7",
         what: "table",
         codes: &[(KeyCode::Tab, Action::NextBoard), (KeyCode::BackTab, Action::PreviousBoard)],
     },

@@ -13,7 +13,7 @@ pub struct Row<'a> {
     pub beside: &'a str,
     /// What is told of it.
     pub told: &'a Value,
-    /// How fast its count grows, in a second; of a miss, how long each takes the API, in milliseconds.
+    /// How fast its count grows, in a second; of a miss or a URL, how long each takes the API, in milliseconds.
     pub rate: Option<f64>,
     /// Whether it is an answer that was not stored.
     pub is_refusal: bool,
@@ -119,6 +119,20 @@ pub fn misses(seen: &Seen) -> Vec<Row<'_>> {
             let row = |(_, cause)| Row { beside, rate: each, is_refusal, ..Row::new(name, cause) };
             rows.extend(fields(&told[kind]).map(row));
         }
+    }
+    rows
+}
+
+/// The URLs that most misses were for.
+pub fn urls(seen: &Seen) -> Vec<Row<'_>> {
+    let mut rows = Vec::new();
+    for told in elements(&seen.tables["misses"]) {
+        let beside = told.pointer("/location/name").and_then(Value::as_str).unwrap_or("?");
+        rows.extend(elements(&told["urls"]).map(|url| {
+            let each = number(url, "/time").zip(number(url, "/count").filter(|&count| count > 0.0));
+            let rate = each.map(|(time, count)| time / count);
+            Row { beside, rate, ..Row::new(url["url"].as_str().unwrap_or("?"), url) }
+        }));
     }
     rows
 }

@@ -48,7 +48,7 @@ Median 0.70 ms  99 % 81 ms              From the cache 96 %
   ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░   █████████████████████████████████████
   ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁   █████████████████████████████████████
 In 30 s 207 reached the API; without the cache 5,475 would have.
-1 Misses 2 Upstreams 3 Caches 4 Locations 5 Servers 6 Events
+1 Misses 2 Upstreams 3 Caches 4 Locations 5 Servers 6 Events 7 URLs
 location         API time▼   count   each  why                  what helps
 location /items      2.4 s      30  80 ms  nothing was stored…  a first request…
 location /items     800 ms      10  80 ms  the client asked f…  write proxy_cac…
@@ -61,7 +61,7 @@ location /items     160 ms       2  80 ms  not stored: it set…  take Set-Cooki
 
 why: nothing was stored that fits · what helps: a first request has to miss;
 keep answers for longer · written in: /etc/nginx.conf:12:9
-q quit  Tab 1-6 table  ↑↓ row  ←→ sort  r reverse  / filter  t 5 minutes
+q quit  Tab 1-7 table  ↑↓ row  ←→ sort  r reverse  / filter  t 5 minutes
 ";
     assert_eq!(shown((80, 24), &[]), expected);
 }
@@ -75,7 +75,7 @@ Requests/s 255  failed 0      To the API/s 10 / 255
 Median 0.70 ms  99 % 81 ms    From the cache 96 %
  ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆  ████████████████████████████
 30 s: 207 to the API, 5,475 without
-1 2 Upstreams 3 4 5 6  by active
+1 2 Upstreams 3 4 5 6 7  by active
 server         state                req/s   requests
 10.0.0.1:8000  ● up                    10      12.9k
 10.0.0.2:8000  ● unhealthy              0          7
@@ -84,7 +84,7 @@ server         state                req/s   requests
 
 active: 1 · 5xx: 0 · failed: 1 · answer: 80 ms · head: 78 ms
 · outages: 0 · ejections: 0 · upstream: api
-q quit  Tab 1-6 table  ↑↓ row  ←→ sort  r reverse  / filter
+q quit  Tab 1-7 table  ↑↓ row  ←→ sort  r reverse  / filter
 ";
     let actions = [Action::Board(1), Action::Down, Action::NextColumn, Action::Reverse];
     assert_eq!(shown((60, 16), &actions), expected);
@@ -97,14 +97,14 @@ Millstream ● live  http://127.0.0.1:8081
 Requests/s 255 / 0  To the API/s 10
 Median 0.70 ms      From the cache 96 %
 30 s: 207 to the API, 5,475 without
-1 2 3 4 Locations 5 6
+1 2 3 4 Locations 5 6 7
 name                 req/s▼   from cache
 shop.example.com /…      10       99.7 %
 shop.example.com /        0       92.0 %
 
 name: shop.example.com /items ·
 requests: 12.9k · to the API: 40 ·
-q quit  Tab 1-6 table  ↑↓ row  ←→ sort
+q quit  Tab 1-7 table  ↑↓ row  ←→ sort
 ";
     assert_eq!(shown((40, 12), &[Action::Board(3)]), expected);
     let expected = "\
@@ -123,7 +123,7 @@ fn a_filter_and_an_order_out_of_sight_are_said() {
     let letters = "ITEMS".chars().map(Action::Type);
     let mut actions: Vec<Action> = typed.into_iter().chain(letters).collect();
     let expected = "\
-1 2 3 4 Locations 5 6  by sent
+1 2 3 4 Locations 5 6 7  by sent
 name                      req/s   from cache   requests
 shop.example.com /items      10       99.7 %      12.9k
 
@@ -134,12 +134,12 @@ Filter: ITEMS▏ Enter keep  Esc clear
     assert_eq!(below(shown((60, 10), &actions)), expected);
     actions.extend([Action::Type('?'), Action::Done]);
     let expected = "\
-1 2 3 4 Locations 5 6  by sent filter: ITEMS?
+1 2 3 4 Locations 5 6 7  by sent filter: ITEMS?
 name    req/s   from cache   requests   to the API   median
 nothing fits the filter
 
 
-q quit  Tab 1-6 table  ↑↓ row  ←→ sort  r reverse  / filter
+q quit  Tab 1-7 table  ↑↓ row  ←→ sort  r reverse  / filter
 ";
     assert_eq!(below(shown((60, 10), &actions)), expected);
 }
@@ -229,6 +229,9 @@ const NAMES: &[&str] = &[
     "server_zones",
     "location_zones",
     "misses",
+    "urls",
+    "url",
+    "time",
     "location",
     "name",
     "origin_time",
@@ -278,4 +281,14 @@ proptest! {
         }
         super::super::plain::snapshot(&seen, "");
     }
+}
+
+#[test]
+fn urls_are_listed_with_what_their_misses_cost() {
+    let text = shown((100, 24), &[Action::Board(6)]);
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("shop.example.com/")).collect();
+    assert_eq!(rows.len(), 2, "{text}");
+    assert!(rows[0].starts_with("shop.example.com/items ") && rows[0].contains("900 ms"), "{text}");
+    assert!(rows[0].contains("100 ms") && rows[1].contains("150 ms"), "{text}");
+    assert!(rows.iter().all(|row| row.ends_with("location /items")), "{text}");
 }
