@@ -3,30 +3,14 @@
 //! Read from `/proc/self` when someone asks for the metrics, never for a request. Values that cannot be read are 0.
 
 use crate::{kernel, limits};
+use millstream_telemetry::metrics::ProcessSnapshot;
 use std::fs;
 
 /// Microseconds in a second.
 const SECOND: u64 = 1_000_000;
 
-/// What it uses at one moment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ProcessUsage {
-    /// CPU time of all threads, user and system, in microseconds.
-    pub cpu: u64,
-    /// Resident memory in bytes.
-    pub resident: u64,
-    /// Virtual memory in bytes.
-    pub virtual_memory: u64,
-    /// Open file descriptors.
-    pub open_files: u64,
-    /// The limit on these.
-    pub most_files: u64,
-    /// When the process started, in microseconds since 1970.
-    pub started: u64,
-}
-
-/// What this process uses now. Blocks for as long as `/proc` takes, which is no disk.
-pub fn usage() -> ProcessUsage {
+/// What this process uses now; its version is not the kernel's to tell. Blocks for as long as `/proc` takes, which is no disk.
+pub fn usage() -> ProcessSnapshot {
     let read = |name: &str| fs::read_to_string(name).unwrap_or_default();
     let mut usage = parsed(&read("/proc/self/stat"), &read("/proc/stat"));
     usage.open_files =
@@ -36,7 +20,7 @@ pub fn usage() -> ProcessUsage {
 }
 
 /// What stands in `/proc/self/stat` and in the line `btime` of `/proc/stat` (proc(5)).
-fn parsed(of_process: &str, of_machine: &str) -> ProcessUsage {
+fn parsed(of_process: &str, of_machine: &str) -> ProcessSnapshot {
     // The name of the program stands in parentheses and may contain any byte.
     let fields = of_process.rsplit_once(')').map_or("", |(_, rest)| rest);
     let field = |number: usize| -> u64 {
@@ -46,12 +30,12 @@ fn parsed(of_process: &str, of_machine: &str) -> ProcessUsage {
     let booted = of_machine.lines().find_map(|line| line.strip_prefix("btime "));
     let booted: u64 = booted.and_then(|text| text.trim().parse().ok()).unwrap_or(0);
     let time = |ticks: u64| ticks.saturating_mul(SECOND) / kernel::clock_ticks();
-    ProcessUsage {
+    ProcessSnapshot {
         cpu: time(field(14).saturating_add(field(15))),
         virtual_memory: field(23),
         resident: field(24).saturating_mul(kernel::page_size()),
         started: booted.saturating_mul(SECOND).saturating_add(time(field(22))),
-        ..ProcessUsage::default()
+        ..ProcessSnapshot::default()
     }
 }
 
@@ -67,7 +51,7 @@ mod tests {
         assert_eq!(usage.cpu, 500 * SECOND / ticks);
         assert_eq!((usage.virtual_memory, usage.resident), (8192, 3 * kernel::page_size()));
         assert_eq!(usage.started, (1_700_000_000 + 1000 / ticks) * SECOND);
-        assert_eq!(parsed("", ""), ProcessUsage::default());
+        assert_eq!(parsed("", ""), ProcessSnapshot::default());
     }
 
     #[test]

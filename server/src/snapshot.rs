@@ -28,21 +28,8 @@ pub fn snapshot(shared: &Shared, logs: LogStatistics) -> Snapshot {
     snapshot.set_gauge(Gauge::ConfigurationLoaded, shared.loaded / 1000);
     snapshot.tiers = tiers(shared);
     snapshot.certificates = certificates(shared);
-    snapshot.process = Some(of_process());
+    snapshot.process = Some(ProcessSnapshot { version: env!("CARGO_PKG_VERSION"), ..process::usage() });
     snapshot
-}
-
-fn of_process() -> ProcessSnapshot {
-    let usage = process::usage();
-    ProcessSnapshot {
-        cpu: usage.cpu,
-        resident: usage.resident,
-        virtual_memory: usage.virtual_memory,
-        open_files: usage.open_files,
-        most_files: usage.most_files,
-        started: usage.started,
-        version: env!("CARGO_PKG_VERSION"),
-    }
 }
 
 /// What the cache zones hold, in memory and on disk.
