@@ -9,7 +9,7 @@ use millstream_cache::Now;
 use millstream_conf::model::Level;
 use millstream_net::clock;
 use millstream_net::listener::Listening;
-use millstream_net::timer::Deadline;
+use millstream_net::timer::{Deadline, with_deadline};
 use millstream_server::connection;
 use millstream_server::generation::{Generation, Shared};
 use millstream_server::loop_lag;
@@ -45,6 +45,9 @@ pub enum Order {
 
 /// How often a worker looks after its caches, pools and log buffers.
 const CHORES: Duration = Duration::from_secs(1);
+
+/// The longest that a worker which ends at once waits for its connections.
+const LAST_LINES: Duration = Duration::from_millis(50);
 
 /// A running worker as the main thread sees it.
 pub struct Handle {
@@ -155,18 +158,22 @@ async fn run(
                     () = emptied => {}
                     _ = next_stop(&mut orders) => {}
                 }
-                return finish(worker, chores);
+                return finish(worker, chores).await;
             }
             Order::Stop => break,
         }
     }
     drop(accepting);
-    finish(worker, chores);
+    finish(worker, chores).await;
 }
 
-fn finish(worker: &Worker, chores: tokio::task::JoinHandle<()>) {
+/// Ends what is left. Connections that end as soon as they hear of it are waited for, so that their requests are in the access log.
+async fn finish(worker: &Worker, chores: tokio::task::JoinHandle<()>) {
     chores.abort();
     worker.stop(Stage::Stopping);
+    let mut deadline = Deadline::new();
+    deadline.set(clock::now() + LAST_LINES);
+    _ = with_deadline(&mut deadline, worker.until_empty()).await;
     connection::clear_spare();
     flush_logs(worker);
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use millstream_tests::frames::Frames;
 use millstream_tests::gate::Gate;
 use millstream_tests::load::Load;
 use millstream_tests::origin::{Origin, Step, answer};
@@ -184,6 +185,23 @@ fn worker_shutdown_timeout_cuts_what_a_reload_leaves_behind_and_what_a_graceful_
     assert!(server.stop(Signal::QUIT).is_some_and(|status| status.success()));
     assert!(gates[1].open(), "the stop did not wait for the second");
     assert!(second.answer().is_err(), "and it was cut");
+}
+
+#[test]
+fn requests_over_http2_that_worker_shutdown_timeout_cuts_are_in_the_access_log() {
+    let (origin, _gates) = held_back();
+    let template = GENERATION
+        .replace("worker_processes 2;", "worker_processes 1; worker_shutdown_timeout 10ms;")
+        .replace("listen 127.0.0.1:@PORT@;", "listen 127.0.0.1:@PORT@; http2 on;");
+    let mut server = Server::start(&template, &[("ORIGIN", &*origin.address()), ("GENERATION", "0")]);
+    let mut frames = Frames::connect(server.port());
+    frames.get("/first");
+    frames.get("/second");
+    wait::until("the API has both", || origin.count() == 2);
+    assert!(server.stop(Signal::QUIT).is_some_and(|status| status.success()));
+    let log = server.prefix().read("access.log");
+    let cut = |path: &str| log.lines().any(|line| line.contains(&format!("\"GET {path} HTTP/2.0\" 499 ")));
+    assert!(is_nginx() || cut("/first") && cut("/second"), "{log}");
 }
 
 #[test]
