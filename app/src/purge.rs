@@ -10,10 +10,17 @@ use std::process::ExitCode;
 
 /// Purges what the command line names.
 pub fn run(options: &Options, purge: &Purge) -> ExitCode {
-    control::print(carry_out(options, purge))
+    let (told, is_found) = match carry_out(options, purge) {
+        Ok(report) => {
+            (Ok(terminal::fitting(&told(&report), &std::io::stdout()).into_owned()), !report.found_nothing())
+        }
+        Err(why) => (Err(why), false),
+    };
+    let exit = control::print(told);
+    if is_found { exit } else { ExitCode::FAILURE }
 }
 
-fn carry_out(options: &Options, purge: &Purge) -> Result<String, String> {
+fn carry_out(options: &Options, purge: &Purge) -> Result<PurgeReport, String> {
     let body = body(purge)?;
     let api = control::find(
         options,
@@ -29,9 +36,7 @@ fn carry_out(options: &Options, purge: &Purge) -> Result<String, String> {
     };
     let body = serde_json::to_string(&body).map_err(|error| error.to_string())?;
     let answer = control::ask(&api, purge.reach.token.as_deref(), &path, Some(&body))?;
-    let report: PurgeReport =
-        serde_json::from_slice(&answer).map_err(|error| format!("its answer cannot be read: {error}"))?;
-    Ok(terminal::fitting(&told(&report), &std::io::stdout()).into_owned())
+    serde_json::from_slice(&answer).map_err(|error| format!("its answer cannot be read: {error}"))
 }
 
 fn body(purge: &Purge) -> Result<PurgeBody, String> {
@@ -59,7 +64,7 @@ fn told(report: &PurgeReport) -> String {
     let did = if report.soft { "made stale" } else { "purged" };
     let notes: String = report.notes.iter().map(|note| format!("{note}\n")).collect();
     let was_there = |done: &Done| done.in_memory != Some(false) || done.on_disk != Some(false);
-    if let Some(first) = report.purged.first().filter(|_| !report.purged.iter().any(was_there)) {
+    if let Some(first) = report.purged.first().filter(|_| report.found_nothing()) {
         return format!("nothing was stored in zone {} under {}\n{notes}", first.zone, first.text);
     }
     let purged: String = report

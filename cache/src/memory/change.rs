@@ -6,6 +6,7 @@
 
 use super::cells::Cell;
 use super::lookup::Grant;
+use super::obey::is_gone;
 use super::shard::After;
 use super::slot::{Full, Slot};
 use super::{Memory, Shard};
@@ -172,7 +173,11 @@ impl Memory {
             let slot = shard.slot(index);
             slot.base = None;
             let variants = slot.cells.iter().filter_map(|cell| cell.values.clone()).collect();
-            let stored = slot.cells.iter().any(|cell| cell.entry.is_some());
+            let rules = self.purges.rules();
+            // What a rule has taken out before is not there any more.
+            let stored =
+                slot.cells.iter().filter_map(|cell| cell.entry.as_ref()).any(|entry| !is_gone(&rules, entry));
+            drop(rules);
             for at in (0..slot.cells.len()).rev() {
                 // Whoever asks from now on must not read along with a fill that began before.
                 if let Some(mut line) = slot.cells[at].line.take() {

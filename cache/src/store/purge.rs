@@ -13,6 +13,7 @@ use crate::memory::Grant;
 use crate::now::Now;
 use crate::purges::{How, LONGEST_PREFIX, Purge, Purged, Rule, Scope, What, number_of_key};
 use crate::tags::Tag;
+use crate::variants;
 use std::future::Future;
 use std::io;
 use std::net::IpAddr;
@@ -57,6 +58,8 @@ impl Store {
                         // The rule first, or somebody could store what it goes for behind our back.
                         let rule = purges.declare(scope, How::Soft, at);
                         purged.in_memory = self.memory.obey_now(&key, now);
+                        purged.on_disk =
+                            self.tier.as_ref().is_some_and(|tier| tier.may_have(&variants::own(&key)));
                         return self.promise(Some(rule), None, (purged, at));
                     }
                     How::Hard => {
@@ -196,7 +199,7 @@ impl Store {
         });
         async move {
             if let Some(waiting) = waiting {
-                purged.on_disk = waiting.await.unwrap_or_else(|error| Err(io::Error::other(error)))?;
+                purged.on_disk |= waiting.await.unwrap_or_else(|error| Err(io::Error::other(error)))?;
             }
             Ok(purged)
         }

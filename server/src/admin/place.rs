@@ -11,6 +11,7 @@ use millstream_conf::model::{ListenAddress, Listener, ServerName};
 use millstream_net::Address;
 use millstream_net::stream::TlsInfo;
 use millstream_wire::host;
+use millstream_wire::target::encode_raw;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
@@ -26,13 +27,14 @@ pub struct Url {
 }
 
 impl Url {
-    /// Takes a URL apart; without a scheme it is `http`.
+    /// Takes a URL apart, as a browser does with what is typed into it: an IRI is a URL too, and spaces are encoded. Without a scheme it
+    /// is `http`.
     pub(crate) fn parse(text: &[u8]) -> Result<Url, ApiRefusal> {
         let bad = || {
             let text = format!("\"{}\" is no URL: write http://host/path", String::from_utf8_lossy(text));
             ApiRefusal::new(400, "UrlInvalid", text)
         };
-        if !text.iter().all(u8::is_ascii_graphic) {
+        if text.iter().any(u8::is_ascii_control) {
             return Err(bad());
         }
         let (encrypted, rest) = match (text.strip_prefix(b"http://"), text.strip_prefix(b"https://")) {
@@ -45,7 +47,8 @@ impl Url {
         let rest = rest.split(|&byte| byte == b'#').next().unwrap_or_default();
         let end = rest.iter().position(|byte| b"/?".contains(byte)).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
-        let valid = host::validate(authority).map_err(|_| bad())?;
+        let authority = in_ascii(authority).ok_or_else(bad)?;
+        let valid = host::validate(&authority).map_err(|_| bad())?;
         let usual = if encrypted { 443 } else { 80 };
         let port = match valid.port.filter(|digits| !digits.is_empty()) {
             Some(digits) => {
@@ -53,12 +56,23 @@ impl Url {
             }
             None => usual,
         };
-        let mut target = path.to_vec();
+        let mut target = Vec::with_capacity(path.len() + 1);
+        encode_raw(path, &mut target);
         if target.first() != Some(&b'/') {
             target.insert(0, b'/');
         }
-        Ok(Url { encrypted, port, host: authority.to_vec(), target })
+        Ok(Url { encrypted, port, host: authority, target })
     }
+}
+
+/// `host[:port]` as a browser sends it: a name with letters beyond ASCII has a form without (RFC 5891).
+fn in_ascii(authority: &[u8]) -> Option<Vec<u8>> {
+    if authority.is_ascii() {
+        return Some(authority.to_vec());
+    }
+    let text = std::str::from_utf8(authority).ok()?;
+    let (name, port) = text.split_at(text.rfind(':').unwrap_or(text.len()));
+    Some((idna::domain_to_ascii(name).ok()? + port).into_bytes())
 }
 
 /// Where a request for the URL would come in.
@@ -113,4 +127,30 @@ fn connection(index: usize, listener: &Listener, name: &[u8]) -> ConnectionFacts
     let remote = Address::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0));
     let tls = listener.ssl.then(|| Box::new(tls));
     ConnectionFacts { tls, ..ConnectionFacts::plain(remote, local, index) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_taken_as_a_browser_takes_what_is_typed() {
+        for (text, host, target) in [
+            ("http://a.example/caf\u{e9}", "a.example", "/caf%C3%A9"),
+            ("http://a.example/a b?c d#e f", "a.example", "/a%20b?c%20d"),
+            ("http://a.example:8080/%c3%a9", "a.example:8080", "/%c3%a9"),
+            ("https://B\u{fc}cher.example:8443/\u{20ac}", "xn--bcher-kva.example:8443", "/%E2%82%AC"),
+            ("b\u{fc}cher.example", "xn--bcher-kva.example", "/"),
+        ] {
+            let Ok(url) = Url::parse(text.as_bytes()) else { panic!("{text} is a URL") };
+            assert_eq!(
+                (url.host.as_slice(), url.target.as_slice()),
+                (host.as_bytes(), target.as_bytes()),
+                "{text}"
+            );
+        }
+        for text in ["http://a.example/\n", "http://a b/", "ftp://a/", "/path", "http://\u{ad}/"] {
+            assert!(Url::parse(text.as_bytes()).is_err(), "{text:?}");
+        }
+    }
 }

@@ -5,6 +5,7 @@
 
 pub mod pattern;
 pub mod asked;
+mod spelled;
 pub mod orders;
 
 use super::{Outcome, fixed};
@@ -13,7 +14,7 @@ use crate::generation::Generation;
 use crate::location_text::located;
 use crate::request::Request;
 use crate::right;
-use crate::variables::{self, holds};
+use crate::variables::holds;
 use asked::{Hosts, PurgeMethod, PurgeScope};
 use millstream_cache::{How, Purge, What, key};
 use millstream_conf::model::{Handler, Level, ProxyCache, PurgeAt};
@@ -23,6 +24,7 @@ use millstream_wire::{Headers, Method};
 use orders::{Orders, PurgeItem};
 use pattern::Unmappable;
 use serde::{Deserialize, Serialize};
+use spelled::SpelledKeys;
 use std::borrow::Cow;
 
 /// Why nothing was purged.
@@ -75,10 +77,19 @@ pub struct Done {
     pub on_disk: Option<bool>,
 }
 
+const NOT_FOUND: &str = "not_found";
+
+impl Done {
+    /// Whether it was of one key, under which nothing was stored.
+    fn is_of_nothing(&self) -> bool {
+        self.by == BY_KEY && self.in_memory != Some(true) && self.on_disk != Some(true)
+    }
+}
+
 /// What was done, as purging requests and the API answer it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PurgeReport {
-    /// `ok`.
+    /// `ok`, or `not_found`: keys were named one by one, and nothing was stored under any of them.
     pub status: String,
     /// Whether it was only made stale.
     pub soft: bool,
@@ -92,7 +103,13 @@ pub struct PurgeReport {
 impl PurgeReport {
     /// Of a purge that is in force.
     pub fn of(soft: bool, purged: Vec<Done>, notes: Vec<String>) -> PurgeReport {
-        PurgeReport { status: "ok".to_owned(), soft, purged, notes }
+        let status = if purged.iter().all(Done::is_of_nothing) { NOT_FOUND } else { "ok" };
+        PurgeReport { status: status.to_owned(), soft, purged, notes }
+    }
+
+    /// Whether keys were named one by one, and nothing was stored under any of them.
+    pub fn found_nothing(&self) -> bool {
+        self.status == NOT_FOUND
     }
 }
 
@@ -138,10 +155,15 @@ pub async fn answer(request: &mut Request, client: &mut Client, purging: Purging
     }
     let soft = asked_soft.unwrap_or(soft);
     match carry_out(request, orders, soft).await {
-        Ok(_) if purging == Purging::Condition => {
-            fixed::whole(request, client, 204, &Headers::default(), &[]).await
+        Ok(purged) => {
+            let report = PurgeReport::of(soft, purged, Vec::new());
+            match purging {
+                Purging::Condition if report.found_nothing() => Outcome::Status(404),
+                Purging::Condition => fixed::whole(request, client, 204, &Headers::default(), &[]).await,
+                _ if report.found_nothing() => json(request, client, 404, &report).await,
+                _ => json(request, client, 200, &report).await,
+            }
         }
-        Ok(purged) => json(request, client, 200, &PurgeReport::of(soft, purged, Vec::new())).await,
         Err(error) => {
             let text = format!("the purge is in force, but would not outlive a restart: {error}");
             refuse(request, client, &Refusal { status: 500, text: text.into() }).await
@@ -177,15 +199,35 @@ fn by_condition(request: &Request) -> Result<Orders, Refusal> {
     orders::of_request(request, &wanted)
 }
 
-fn by_location(request: &Request, at: &PurgeAt) -> Orders {
-    let mut key = variables::value(&at.key, request);
-    let item = if key.last() == Some(&b'*') {
-        key.pop();
-        PurgeItem::Prefix(key)
-    } else {
-        PurgeItem::Text(key)
-    };
-    Orders::of_zone(at.zone, std::iter::once(item))
+/// What a request of a location with a key of its own touches (`proxy_cache_purge zone key`): the keys that requests for what it
+/// captured have, as far as its own key is one of them, else whatever has its key.
+fn by_location(request: &mut Request, at: &PurgeAt) -> Orders {
+    let own = SpelledKeys::of(request, &at.key);
+    let texts = own.keys.iter().map(|key| key::text(key));
+    if texts.clone().any(|text| text.ends_with(b"*")) {
+        let prefixes = texts.map(|text| PurgeItem::Prefix(text.strip_suffix(b"*").unwrap_or(text).to_vec()));
+        return Orders::of_zone(at.zone, prefixes);
+    }
+    let mut stored = Orders::default();
+    for target in &own.targets {
+        // A target that no request may have, or that is not cached, has no keys.
+        let Ok(found) = orders::of_request(request, &PurgeScope::Target(target.clone(), Hosts::Own)) else {
+            continue;
+        };
+        let is_own = |item: &PurgeItem| match item {
+            PurgeItem::Key(key) => own.has(key::text(key)),
+            PurgeItem::Prefix(slices) => slices.strip_suffix(b"bytes=").is_some_and(|text| own.has(text)),
+            _ => false,
+        };
+        stored
+            .items
+            .extend(found.items.into_iter().filter(|(zone, item)| *zone == at.zone.0 && is_own(item)));
+    }
+    if !stored.items.is_empty() {
+        return stored;
+    }
+    let both = |key: &Vec<u8>| [PurgeItem::Key(key.clone()), PurgeItem::Text(key::text(key).to_vec())];
+    Orders::of_zone(at.zone, own.keys.iter().flat_map(both))
 }
 
 /// Gives the orders to the zones; done once all of them hold, also after a restart.
@@ -202,7 +244,7 @@ pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io
         let (counter, by, text) = described(&item);
         metrics.add(counter, 1);
         log(request, store.name(), by, &text, soft);
-        let by_key = matches!(item, PurgeItem::Key(_));
+        let by_key = by == BY_KEY;
         let done =
             Done { zone: store.name().to_owned(), by: by.to_owned(), text, in_memory: None, on_disk: None };
         // In force from here on; all of them are written down side by side.
@@ -215,7 +257,7 @@ pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io
             Ok(outcome) => {
                 done.in_memory = by_key.then_some(outcome.in_memory);
                 done.on_disk = by_key.then_some(outcome.on_disk);
-                purged.push(done);
+                note(&mut purged, done);
             }
             Err(error) => {
                 metrics.add(Counter::PurgesFailed, 1);
@@ -225,6 +267,22 @@ pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io
     }
     failed.map_or(Ok(purged), Err)
 }
+
+/// Several keys may have one text, which is told once.
+fn note(purged: &mut Vec<Done>, done: Done) {
+    let is_same =
+        |known: &&mut Done| (&known.zone, &known.by, &known.text) == (&done.zone, &done.by, &done.text);
+    match purged.iter_mut().find(is_same) {
+        Some(known) => {
+            known.in_memory = known.in_memory.max(done.in_memory);
+            known.on_disk = known.on_disk.max(done.on_disk);
+        }
+        None => purged.push(done),
+    }
+}
+
+/// What a purge of one key is said to be by.
+const BY_KEY: &str = "key";
 
 fn what(item: PurgeItem) -> What {
     match item {
@@ -238,8 +296,8 @@ fn what(item: PurgeItem) -> What {
 fn described(item: &PurgeItem) -> (Counter, &'static str, String) {
     let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
     match item {
-        PurgeItem::Key(key) => (Counter::PurgesKey, "key", shown(key::text(key))),
-        PurgeItem::Text(text) => (Counter::PurgesKey, "key", shown(text)),
+        PurgeItem::Key(key) => (Counter::PurgesKey, BY_KEY, shown(key::text(key))),
+        PurgeItem::Text(text) => (Counter::PurgesKey, BY_KEY, shown(text)),
         PurgeItem::Prefix(text) => (Counter::PurgesPrefix, "prefix", shown(text)),
         PurgeItem::Tag(name) => (Counter::PurgesTag, "tag", shown(name)),
         PurgeItem::All => (Counter::PurgesAll, "all", String::new()),

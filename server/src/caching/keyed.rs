@@ -202,7 +202,8 @@ fn evaluate(request: &Request, cache: &ProxyCache, key: &mut Vec<u8>) -> Result<
             parts.note(start, key.len());
         }
     };
-    variables::evaluate_key(&cache.key, request, key, more)
+    let append = |variable: &Variable, key: &mut Vec<u8>| _ = variables::append(variable, request, key);
+    variables::evaluate_key(&cache.key, key, append, more)
         .inspect_err(|TooLong| request.worker.metrics.add(Counter::CacheKeysTooLong, 1))
 }
 

@@ -51,11 +51,12 @@ pub fn evaluate(template: &Template, request: &Request, out: &mut Vec<u8>) {
 }
 
 /// Evaluates a `proxy_cache_key` to the key that the cache takes; the buffer must be empty. Nothing else makes keys.
-/// `more` may add to the text, noting what is not its own.
+/// `append` gives each variable's value, `more` may add to the text, noting what is not its own.
+#[inline]
 pub fn evaluate_key(
     template: &Template,
-    request: &Request,
     key: &mut Vec<u8>,
+    append: impl Fn(&Variable, &mut Vec<u8>),
     more: impl FnOnce(&mut Vec<u8>, &mut Parts),
 ) -> Result<(), TooLong> {
     debug_assert!(key.is_empty());
@@ -65,7 +66,7 @@ pub fn evaluate_key(
             Part::Literal(text) => key.extend_from_slice(text.as_bytes()),
             Part::Variable(variable) => {
                 let start = key.len();
-                append(variable, request, key);
+                append(variable, key);
                 parts.note(start, key.len());
             }
         }

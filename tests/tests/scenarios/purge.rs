@@ -25,7 +25,7 @@ fn start(origin: &Origin, here: &str, beside: &str) -> Server {
             location / {
                 proxy_pass http://api;
                 proxy_cache answers;
-                proxy_cache_key $scheme$request_method$host$request_uri;
+                @KEY@
                 proxy_cache_valid 200 1h;
                 proxy_cache_tag $upstream_http_x_cache_tags;
                 add_header X-Cache-Status $upstream_cache_status;
@@ -34,7 +34,10 @@ fn start(origin: &Origin, here: &str, beside: &str) -> Server {
             @BESIDE@
         }
     }";
-    Server::start(template, &[("ORIGIN", &origin.address()), ("HERE", here), ("BESIDE", beside)])
+    let usual = "proxy_cache_key $scheme$request_method$host$request_uri;";
+    let key = if here.contains("proxy_cache_key") { "" } else { usual };
+    let address = origin.address();
+    Server::start(template, &[("ORIGIN", &address), ("KEY", key), ("HERE", here), ("BESIDE", beside)])
 }
 
 /// An API that numbers its answers; `/tagged/…` carries the tags `post-1` and the path's last word.
@@ -203,7 +206,8 @@ fn strangers_may_not_purge_and_the_log_says_why() {
     assert_eq!(purge(&server, &[]), 403);
     assert_eq!(purge(&server, &[("Authorization", "Bearer a-secret")]), 403);
     let shown = ("Authorization", "Bearer a-secret-that-is-long-enough-to-be-one");
-    assert_eq!(purge(&server, &[shown, ("X-Forwarded-For", "192.0.2.1")]), 200);
+    fill(&server);
+    assert_eq!(purge(&server, &[shown, ("Host", "blog.example"), ("X-Forwarded-For", "192.0.2.1")]), 200);
 }
 
 #[test]
@@ -537,10 +541,12 @@ fn the_free_modules_words_purge_as_nginx_helper_and_foshttpcache_have_them() {
     let server = start(&origin, here, beside);
     fill(&server);
     // nginx-helper 2.2, class-fastcgi-purger.php purge_url(), "get_request".
-    for path in ["/purge/blog/one", "/purge/blog/one?page=2", "/purge/blog/not-there"] {
+    for (path, expected) in
+        [("/purge/blog/one", 200), ("/purge/blog/one?page=2", 200), ("/purge/blog/not-there", 404)]
+    {
         let fields = [("Host", "blog.example"), ("User-Agent", "WordPress/6.7; http://blog.example")];
         let told = server.get_with(path, &fields);
-        assert_eq!(told.status, 200, "{path}: {}", told.text());
+        assert_eq!(told.status, expected, "{path}: {}", told.text());
     }
     // FOSHttpCache 3, ProxyClient/Nginx::purge() without a location of its own.
     assert_eq!(purge(&server, &[("Host", "blog.example"), ("Connection", "Close")]), 200);
@@ -640,8 +646,146 @@ fn what_is_learned_from_an_answer_that_began_before_a_purge_is_not_stored_after_
     let mut client = server.client();
     let posted = std::thread::spawn(move || client.request("POST", "/p", &[("Content-Length", "0")]));
     has_begun.recv().expect("it has come");
-    assert_eq!(server.client().request("PURGE", "/p", &[]).expect("an answer").status, 200);
+    assert_eq!(server.client().request("PURGE", "/p", &[]).expect("an answer").status, 404);
     go_on.send(()).expect("somebody waits");
     assert_eq!(posted.join().expect("no panic").expect("an answer").text(), "old");
     assert_eq!(server.get("/p").text(), "new");
+}
+
+#[test]
+fn a_purge_of_a_url_that_finds_nothing_is_no_success() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let helper = "location ~ /purge(/.*) { proxy_cache_purge answers $scheme$request_method$host$1; }";
+    for (soft, zone) in
+        [("", "@DIR@/cache levels=1:2"), ("proxy_cache_purge_soft on;", "@DIR@/cache"), ("", "memory")]
+    {
+        let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http {
+            access_log off; proxy_cache_path @ZONE@ keys_zone=answers:1m;
+            proxy_cache_purge_allow local; api_allow local; @SOFT@
+            server {
+                listen 127.0.0.1:@PORT@; server_name localhost blog.example;
+                location / {
+                    proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_purge $http_x_purge;
+                    proxy_cache_key $scheme$request_method$host$request_uri;
+                    add_header X-Cache-Status $upstream_cache_status;
+                }
+                @HELPER@
+            }
+        }"
+        .replace("@ZONE@", zone)
+        .replace("@SOFT@", soft)
+        .replace("@HELPER@", helper);
+        let server = Server::start(&template, &[("ORIGIN", &origin.address())]);
+        let forms: [(&str, &str, &[(&str, &str)], u16); 3] = [
+            ("PURGE", "/blog/one", &[], 200),
+            ("GET", "/blog/", &[("X-Purge", "1")], 204),
+            ("GET", "/purge/tagged/a", &[], 200),
+        ];
+        let purge = |(method, path, fields, _): (&str, &str, &[(&str, &str)], u16)| {
+            let fields = [&[("Host", "blog.example")], fields].concat();
+            server.client().request(method, path, &fields).expect("an answer")
+        };
+        for form in forms {
+            let before = purge(form);
+            assert_eq!(before.status, 404, "{zone} {form:?}: {}", before.text());
+            if form.3 == 200 {
+                assert!(before.text().contains("\"status\":\"not_found\""), "{}", before.text());
+            }
+        }
+        fill(&server);
+        for form in forms {
+            assert_eq!(purge(form).status, form.3, "{zone} {form:?}");
+            if soft.is_empty() {
+                assert_eq!(purge(form).status, 404, "{zone} {form:?}: once more");
+            }
+        }
+        // What is a rule goes for what there will be as well: nothing is looked for.
+        let rule =
+            server.client().request("PURGE", "/blog/*", &[("Host", "blog.example")]).expect("an answer");
+        assert_eq!(rule.status, 200);
+        let url = |path: &str| format!("http://blog.example:{}{path}", server.port());
+        let nothing = run(&server, &["purge", &url("/never")]);
+        assert_eq!(nothing.status.code(), Some(1));
+        assert!(
+            text(&nothing.stdout).contains("nothing was stored in zone answers"),
+            "{}",
+            text(&nothing.stdout)
+        );
+        assert_eq!(run(&server, &["purge", &url("/tagged/b")]).status.code(), Some(0));
+    }
+}
+
+/// Paths as clients write them.
+const SPELLED: [&str; 8] = [
+    "/caf%C3%A9",
+    "/caf%c3%a9/x",
+    "/a%2Fb",
+    "/a%20b",
+    "/a+b?x=%20y&z=1",
+    "/\u{20ac}/x",
+    "/%e2%82%ac,(y);z='1'?%C3%A9",
+    "/plain",
+];
+
+#[test]
+fn a_location_of_its_own_purges_what_is_stored_however_the_path_is_written() {
+    if is_nginx() {
+        return;
+    }
+    for (key, groups, own) in [
+        ("$host$request_uri", "(/.*)", "$host$1$is_args$args"),
+        ("$host$uri$is_args$args", "(/.*)", "$host$1$is_args$args"),
+        ("$scheme$request_method$host$request_uri", "(/.*)", "$scheme$request_method$host$1$is_args$args"),
+        ("$scheme$proxy_host$request_uri", "(/.*)", "httpapi$1$is_args$args"),
+        ("$request_uri", "/(?<rest>.*)", "/$rest$is_args$args"),
+    ] {
+        let origin = api();
+        let beside = format!("location ~ ^/purge{groups}$ {{ proxy_cache_purge answers {own}; }}");
+        let server = start(&origin, &format!("proxy_cache_key {key};"), &beside);
+        let ask = |path: &str| server.get_with(path, &[("Host", "blog.example")]);
+        for path in SPELLED {
+            let others = ["/a/b", "/other"];
+            for path in others.iter().chain([&path]) {
+                ask(path);
+                assert_eq!(status(&ask(path)), "HIT", "{key} {path}");
+            }
+            let told = ask(&format!("/purge{path}"));
+            assert_eq!(told.status, 200, "{key} {path}: {}", told.text());
+            assert_eq!(status(&ask(path)), "MISS", "{key} {path}");
+            let is_kept = |other: &&&str| key.contains("request_uri") || **other != "/a/b";
+            for other in others.iter().filter(is_kept) {
+                assert_eq!(status(&ask(other)), "HIT", "{key} {path} {other}");
+            }
+        }
+        let told = ask("/purge/caf%C3%A9*");
+        assert_eq!(told.status, 200, "{}", told.text());
+        assert_eq!(status(&ask("/caf%C3%A9")), "MISS", "{key}");
+    }
+}
+
+#[test]
+fn a_url_is_purged_as_a_browser_shows_it() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let server = start(&origin, "", "");
+    for (sent, shown) in [
+        ("/caf%C3%A9", "/caf\u{e9}"),
+        ("/a%20b", "/a b"),
+        ("/x?q=%C3%BC%20y", "/x?q=\u{fc} y"),
+        ("/caf%C3%A9", "/caf%c3%a9"),
+        ("/%22quoted%22", "/\"quoted\""),
+    ] {
+        let ask = || server.get_with(sent, &[("Host", "blog.example")]);
+        ask();
+        assert_eq!(status(&ask()), "HIT", "{sent}");
+        let told = run(&server, &["purge", &format!("http://blog.example:{}{shown}", server.port())]);
+        assert_eq!(told.status.code(), Some(0), "{shown}: {}{}", text(&told.stdout), text(&told.stderr));
+        assert_eq!(status(&ask()), "MISS", "{shown}");
+    }
 }

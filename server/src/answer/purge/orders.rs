@@ -7,6 +7,7 @@
 
 use super::Refusal;
 use super::asked::{Hosts, PurgeScope};
+use super::spelled;
 use crate::caching::keyed;
 use crate::imagined::Entrance;
 use crate::request::Request;
@@ -106,7 +107,9 @@ pub fn of_request(request: &Request, wanted: &PurgeScope) -> Result<Orders, Refu
     match wanted {
         PurgeScope::Target(target, hosts) => {
             for host in names(request, hosts) {
-                of_target(&place, request, &host, target, *hosts == Hosts::Any, &mut orders)?;
+                for target in spelled::targets(target) {
+                    of_target(&place, request, &host, &target, *hosts == Hosts::Any, &mut orders)?;
+                }
             }
         }
         PurgeScope::Prefix(path, hosts) => {

@@ -1,0 +1,107 @@
+//! The spellings of one URL: something may be stored under each, and whoever purges writes one of them.
+//!
+//! A location captures from the decoded path, and a key may have the path as it came, or as it is sent on. Nothing is decided here.
+//! Next: `orders`, which finds the keys of a URL.
+
+use crate::request::Request;
+use crate::route::capture;
+use crate::variables;
+use millstream_cache::key;
+use millstream_conf::model::{LocationMatch, Regex, Template, Variable};
+use millstream_conf::variables::Builtin;
+use millstream_wire::target::{encode_raw, escape_uri};
+
+/// A target as it was written, and as a browser sends it.
+pub(super) fn targets(target: &[u8]) -> Vec<Vec<u8>> {
+    let mut sent = Vec::with_capacity(target.len());
+    encode_raw(target, &mut sent);
+    for at in 0..sent.len().saturating_sub(2) {
+        if sent[at] == b'%' {
+            sent[at + 1..at + 3].make_ascii_uppercase();
+        }
+    }
+    if sent == target { vec![sent] } else { vec![target.to_vec(), sent] }
+}
+
+/// What a location of its own purges.
+pub(super) struct SpelledKeys {
+    /// Its key with what the location captured decoded, as it came, and as it is sent on; the first is as nginx evaluates it.
+    pub(super) keys: Vec<Vec<u8>>,
+    /// The targets that the location captured, of which a request's key may be one of these.
+    pub(super) targets: Vec<Vec<u8>>,
+}
+
+impl SpelledKeys {
+    /// Evaluates a key for a request in each spelling.
+    pub(super) fn of(request: &mut Request, template: &Template) -> SpelledKeys {
+        let mut found = SpelledKeys { keys: vec![whole(template, request, false)], targets: Vec::new() };
+        let generation = request.generation.clone();
+        let location = generation.http().location(request.location);
+        if let LocationMatch::Regex(regex) = &location.matches
+            && !request.is_rewritten
+        {
+            for path in targets(request.head.path.of(&request.bytes)) {
+                found.as_it_came(request, template, regex, &path);
+            }
+            // As the location was found.
+            take(request, regex, &request.uri.clone());
+        }
+        found.keys.push(whole(template, request, true));
+        let mut seen = Vec::new();
+        found.keys.retain(|key| {
+            !seen.contains(key) && {
+                seen.push(key.clone());
+                true
+            }
+        });
+        found
+    }
+
+    /// Whether one of them has this text.
+    pub(super) fn has(&self, text: &[u8]) -> bool {
+        self.keys.iter().any(|key| key::text(key) == text)
+    }
+
+    fn as_it_came(&mut self, request: &mut Request, template: &Template, regex: &Regex, path: &[u8]) {
+        if !take(request, regex, path) {
+            return;
+        }
+        self.keys.push(whole(template, request, false));
+        let captures = request.captures.borrow();
+        for &(start, end) in captures.groups.iter().skip(1) {
+            let group = &captures.text[start as usize..end as usize];
+            let slash: &[u8] = if group.starts_with(b"/") { b"" } else { b"/" };
+            let query = request.query().map(|query| [b"?", query].concat()).unwrap_or_default();
+            self.targets.push([slash, group, &query].concat());
+        }
+    }
+}
+
+/// Captures from another spelling of the path; whether the expression matches it.
+fn take(request: &mut Request, regex: &Regex, path: &[u8]) -> bool {
+    let Ok(Some(captured)) = capture(regex, path) else { return false };
+    request.made.clear();
+    request.take_captures(captured, path);
+    true
+}
+
+/// The whole key that a template makes. One that is too long is its text alone: nothing is stored under it.
+fn whole(template: &Template, request: &Request, escapes: bool) -> Vec<u8> {
+    let is_decoded = |variable: &Variable| {
+        matches!(
+            variable,
+            Variable::Capture(_) | Variable::Slot(_) | Variable::Builtin(Builtin::Uri | Builtin::DocumentUri)
+        )
+    };
+    let append = |variable: &Variable, out: &mut Vec<u8>| {
+        let start = out.len();
+        variables::append(variable, request, out);
+        if escapes && is_decoded(variable) {
+            let value = out.split_off(start);
+            escape_uri(&value, out);
+        }
+    };
+    let mut key = Vec::new();
+    _ = variables::evaluate_key(template, &mut key, append, |_, _| {});
+    key
+}
