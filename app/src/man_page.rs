@@ -14,20 +14,20 @@ use std::process::ExitCode;
 const SECTION: &str = "8";
 
 const SIGNALS: &[(&str, &str)] = &[
-    ("HUP", "Reads the configuration anew; with an error in it, the old one goes on."),
-    ("QUIT", "Stops when what is in progress is finished."),
+    ("HUP", "Reloads the configuration; if it has an error, the old one stays in force."),
+    ("QUIT", "Finishes the requests in progress, then stops."),
     ("TERM, INT", "Stops at once."),
-    ("USR1", "Opens the log files anew."),
-    ("USR2", "Starts the program anew with the same sockets; then send QUIT to the old process."),
+    ("USR1", "Reopens the log files."),
+    ("USR2", "Starts the new binary with the same sockets; send QUIT to the old process afterwards."),
 ];
 
 const FILES: &[(&str, &str)] = &[
     (
         "/etc/millstream/conf/nginx.conf, /etc/millstream/nginx.conf",
-        "The configuration where -c names none: the first that is there. Packages have the second.",
+        "The default configuration: the first that exists. Packages use the second.",
     ),
-    ("/etc/millstream/conf.d/*.conf", "What the configuration of a package includes."),
-    ("/var/log/millstream, /var/cache/millstream", "Logs and stored answers, as a package has them."),
+    ("/etc/millstream/conf.d/*.conf", "Included by a package's configuration."),
+    ("/var/log/millstream, /var/cache/millstream", "Logs and cached responses of a package."),
 ];
 
 /// Prints the page of the program, or of one of its commands, whose words these are.
@@ -37,7 +37,7 @@ pub fn print(words: &[String]) -> ExitCode {
     line.build();
     let verb = words.iter().try_fold(&line, |line, word| line.find_subcommand(word));
     let Some(verb) = verb.filter(|verb| !verb.is_hide_set()) else {
-        eprintln!("millstream: there is no command {}; millstream --help has them all", words.join(" "));
+        eprintln!("millstream: there is no command {}; see millstream --help", words.join(" "));
         return ExitCode::FAILURE;
     };
     match if words.is_empty() { program(verb) } else { command(verb) } {

@@ -55,7 +55,7 @@ fn model(configuration: &str) -> Configuration {
     let loaded = text(configuration);
     // Who may get whose answers is the matter of `sharing.rs`.
     let mut warnings = messages(&loaded, Severity::Warning);
-    warnings.retain(|text| !text.contains("given to "));
+    warnings.retain(|text| !text.contains("sent to "));
     assert!(warnings.is_empty(), "{configuration}\n{warnings:#?}");
     let errors = messages(&loaded, Severity::Error);
     loaded.configuration.unwrap_or_else(|| panic!("{configuration}\n{errors:#?}"))
@@ -255,13 +255,13 @@ fn rights_are_addresses_or_a_token_and_nothing_else() {
     one_error(&in_cached("proxy_cache_purge_token $arg_a;"), "variables in a token");
     one_warning(&in_cached("proxy_cache_purge_token secret;"), "a token of 6 characters can be guessed");
     one_warning(&in_cached("proxy_cache_purge_allow 10.1.2.3/8;"), "low address bits of \"10.1.2.3/8\"");
-    one_warning(&in_cached("proxy_cache_purge_allow all;"), "everybody may purge");
-    one_warning(&in_cached("proxy_cache_purge_allow 127.0.0.1 ::/0;"), "everybody may purge");
+    one_warning(&in_cached("proxy_cache_purge_allow all;"), "every client may purge");
+    one_warning(&in_cached("proxy_cache_purge_allow 127.0.0.1 ::/0;"), "every client may purge");
     one_warning(
         &in_cached("proxy_cache_purge_allow all; proxy_cache_purge_token 0123456789abcdef;"),
         "without a token",
     );
-    one_warning(&in_location("api write=on; api_allow all;"), "everybody may change");
+    one_warning(&in_location("api write=on; api_allow all;"), "every client may change");
     model(&in_location("api; api_allow all;"));
 }
 
@@ -285,7 +285,7 @@ fn the_free_modules_forms_of_purging_are_understood() {
     assert_eq!(from.purge_right.allow.as_deref(), Some(&allowed.map(Allowed::Of)[..]));
     assert!(!cache("proxy_cache_purge off;").purge_methods);
     one_warning(&in_cached("proxy_cache_purge on;"), "Millstream nobody");
-    one_warning(&in_cached("proxy_cache_purge on from all;"), "everybody may purge");
+    one_warning(&in_cached("proxy_cache_purge on from all;"), "every client may purge");
     one_error(&in_cached("proxy_cache_purge DELETE from 127.0.0.1;"), "the method that purges is PURGE");
     one_error(
         &in_cached("proxy_cache_purge PURGE purge_all from 127.0.0.1;"),

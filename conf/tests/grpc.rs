@@ -220,7 +220,7 @@ fn a_server_that_takes_no_http_2_is_warned_of_calls_that_cannot_come() {
     }
     let said = warnings("listen 8080;");
     assert!(
-        said.len() == 1 && said[0].contains("takes no HTTP/2") && said[0].contains("write http2 on;"),
+        said.len() == 1 && said[0].contains("does not accept HTTP/2") && said[0].contains("write http2 on;"),
         "{said:?}"
     );
 }
@@ -235,8 +235,8 @@ fn what_is_written_for_another_protocol_in_the_location_itself_is_noted() {
     let said = noted("", "grpc_pass grpcs://greeter; proxy_ssl_verify off; grpc_read_timeout 1h;");
     assert!(
         said.len() == 1
-            && said[0].contains("\"proxy_ssl_verify\" has no effect here: \"grpc_pass\" does not ask it")
-            && said[0].contains("what is meant for grpc_pass begins with grpc_"),
+            && said[0].contains("\"proxy_ssl_verify\" has no effect here: \"grpc_pass\" does not use it")
+            && said[0].contains("directives for grpc_pass begin with grpc_"),
         "{said:?}"
     );
     assert_eq!(

@@ -258,7 +258,7 @@ fn a_hundred_thousand_networks_are_one_table() {
 
 #[test]
 fn a_variable_made_of_a_cookie_counts_as_the_cookie() {
-    let shared = "are stored and given to everybody";
+    let shared = "are stored and sent to every client";
     for (key, is_warned) in
         [("$uri$group", false), ("$uri$behind", false), ("$uri$place", true), ("$uri", true)]
     {

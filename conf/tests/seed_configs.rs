@@ -82,7 +82,7 @@ fn every_seed_configuration_loads_without_an_error() {
 /// by a host that their key lacks, and it is told.
 #[test]
 fn a_seed_is_warned_about_for_what_it_drops_and_for_what_it_lets_users_share() {
-    const USERS: &str = "given to everybody";
+    const USERS: &str = "sent to every client";
     const HOSTS: &str = "$http_host as Host";
     for name in SEEDS {
         let directory = tempfile::tempdir().expect("a directory");

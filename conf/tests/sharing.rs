@@ -3,9 +3,9 @@
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::{Loaded, load_text};
 
-const USERS: &str = "are stored and given to everybody";
+const USERS: &str = "are stored and sent to every client";
 const BYPASS: &str = "\"proxy_cache_bypass\" alone does not keep users apart";
-const HOSTS: &str = "given to clients of another";
+const HOSTS: &str = "sent to clients of another";
 
 fn in_cached(directives: &str) -> String {
     format!(
@@ -74,7 +74,7 @@ fn a_location_that_knows_of_cookies_or_credentials_is_not() {
 
 #[test]
 fn a_location_that_shares_what_was_made_for_a_certificate_is_warned_about_unless_it_keeps_them_apart() {
-    const CERTIFICATES: &str = "told whose certificate it is";
+    const CERTIFICATES: &str = "receives the client's certificate";
     let key = "proxy_cache_valid 200 1s; proxy_cache_key $uri$http_cookie$http_authorization";
     let told = "proxy_set_header X-Client $ssl_client_s_dn;";
     check(&format!("{key}; {told}"), CERTIFICATES);
@@ -100,7 +100,7 @@ fn a_location_that_stores_the_cookie_of_whoever_asked_first_is_warned_about() {
 
 #[test]
 fn a_location_that_stores_answers_to_post_without_their_body_in_the_key_is_warned_about() {
-    const BODY: &str = "given to requests with another body";
+    const BODY: &str = "sent to clients with another body";
     for (directives, part) in [
         ("proxy_cache_methods POST;", BODY),
         ("proxy_cache_methods GET HEAD POST; proxy_cache_key $uri$http_authorization$content_length;", BODY),

@@ -10,7 +10,7 @@ pub(super) fn advise(level: &Level, reading: &mut Reading<'_>) {
         let pass = draft.family.directive("pass");
         reading
             .diagnostics
-            .warning(span, format!("\"api\" and \"{pass}\" stand in one location; the API answers"))
+            .warning(span, format!("\"api\" and \"{pass}\" are in the same location; the API responds"))
             .help("give the API a location of its own");
     }
 }

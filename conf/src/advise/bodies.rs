@@ -20,7 +20,7 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
             .diagnostics
             .warning(
                 span,
-                "an answer to POST is stored by its key alone and given to requests with another body",
+                "a response to POST is stored by its key alone and sent to clients with another body",
             )
             .help(format!(
                 "write {methods} QUERY; for requests that QUERY fits, or put $request_body into {key}"

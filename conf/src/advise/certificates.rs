@@ -23,7 +23,7 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
         .diagnostics
         .warning(
             span,
-            "the upstream is told whose certificate it is, and an answer made for one of them is stored and given to the others",
+            "the upstream receives the client's certificate, and a response made for one client is stored and sent to others",
         )
         .help(format!("write {credentials} public; or put $ssl_client_fingerprint into {key}"))
         .once();

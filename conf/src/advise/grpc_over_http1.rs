@@ -21,7 +21,10 @@ pub(super) fn advise(http: &Http, reading: &mut Reading<'_>) {
     for span in spans {
         reading
             .diagnostics
-            .warning(span, "calls of gRPC are passed on here, but none can come: the server takes no HTTP/2")
+            .warning(
+                span,
+                "gRPC calls are passed on here, but none can arrive: the server does not accept HTTP/2",
+            )
             .help("write http2 on; in the server block")
             .once();
     }

@@ -25,7 +25,7 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     });
     let Some((field, told)) = told else { return };
     let message = format!(
-        "the upstream is sent {told} as {}, but \"{key_name}\" does not contain it: an answer for one host is given to \
+        "the upstream is sent {told} as {}, but \"{key_name}\" does not contain it: a response for one host is sent to \
          clients of another",
         field.name
     );

@@ -18,8 +18,8 @@ pub fn advise<'d>(level: &Level, written: impl Iterator<Item = &'d Directive>, r
         let own = draft.family.directive("");
         reading
             .diagnostics
-            .idle(directive.span, format!("\"{name}\" has no effect here: \"{pass}\" does not ask it"))
-            .help(format!("what is meant for {pass} begins with {own}"));
+            .idle(directive.span, format!("\"{name}\" has no effect here: \"{pass}\" does not use it"))
+            .help(format!("directives for {pass} begin with {own}"));
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn advise(of: &Cached<'_>, settings: &Settings, reading: &mut Reading
         .diagnostics
         .warning(
             of.span,
-            "only what says \"public\" is stored: with \"auth_basic\" every request has a credential",
+            "only responses with \"public\" are stored: with \"auth_basic\", every request has a credential",
         )
         .help(format!(
             "put $http_authorization into {}, so that each user has responses of their own",

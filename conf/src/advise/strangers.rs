@@ -30,9 +30,9 @@ fn warn(name: &str, right: &RightLevel, verb: &str, reading: &mut Reading<'_>) {
                 .diagnostics
                 .warning(
                     *span,
-                    format!("with this \"{name}\" everybody may {verb} what is cached, without a token"),
+                    format!("with this \"{name}\", every client may {verb} what is cached, without a token"),
                 )
-                .help("write the addresses that may, and a token for the others");
+                .help("name the addresses that may, and use a token for the others");
         }
     }
 }

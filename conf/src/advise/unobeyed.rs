@@ -9,9 +9,7 @@ pub(super) fn advise(locations: &[Location], reading: &mut Reading<'_>) {
     let has_api = locations.iter().any(|location| matches!(location.settings.content, Handler::Api(_)));
     for (need, name, span) in std::mem::take(&mut reading.dependent) {
         let (is_obeyed, needs, help) = match need {
-            Need::Api => {
-                (has_api, "location with \"api\"", "write api; in the location that is to be the API")
-            }
+            Need::Api => (has_api, "location with \"api\"", "write api; in the location of the API"),
             Need::Cache => (
                 reading.obeyed.contains(&span),
                 "location with \"proxy_pass\" and \"proxy_cache\"",

@@ -31,8 +31,8 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
             .warning(
                 span,
                 format!(
-                    "\"{}\" alone does not keep users apart: answers to requests that bypass the cache are still \
-                     stored and given to others",
+                    "\"{}\" alone does not keep users apart: responses to requests that bypass the cache are still \
+                     stored and sent to others",
                     name("cache_bypass")
                 ),
             )
@@ -44,12 +44,12 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
         .diagnostics
         .warning(
             span,
-            "answers that say nothing about caching are stored and given to everybody, including those made for one user's cookie \
+            "responses without caching headers are stored and sent to every client, including those made for one user's cookie \
              or API key",
         )
         .help(format!(
             "write {} public; or {} $http_cookie $http_authorization; and {} with \
-             the same, with the field of an API key beside them, such as $http_x_api_key",
+             the same, and with the field of an API key, such as $http_x_api_key",
             name("cache_credentials"),
             name("cache_bypass"),
             name("no_cache")

@@ -85,7 +85,7 @@ fn a_location_that_shares_what_nobody_said_may_be_shared_is_warned_about_in_the_
                     server { listen 127.0.0.1:@PORT@; location / { proxy_pass http://127.0.0.1:1; proxy_set_header Host $host;\n\
                     proxy_cache z;\nproxy_cache_valid 200 1s; } } }";
     let warnings = |said: &str| {
-        let found = [(2, "given to clients of another"), (3, "given to everybody")];
+        let found = [(2, "sent to clients of another"), (3, "sent to every client")];
         for (line, part) in found {
             let is_there = |text: &str| text.contains(&format!("nginx.conf:{line}:")) && text.contains(part);
             assert_eq!(said.lines().filter(|text| is_there(text)).count(), 1, "{part}: {said}");

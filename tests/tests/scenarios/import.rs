@@ -176,7 +176,7 @@ fn a_configuration_as_debian_lays_it_out_comes_over_and_runs() {
         "nginx.conf:11:2: \"sendfile\" has no effect here: ",
         "the cache /var/cache/nginx/api is cache/api here, since nginx writes that one; it begins empty",
         "the log /var/log/nginx/site/access.log is logs/site-access.log here",
-        "answers that say nothing about caching are stored and given to everybody",
+        "responses without caching headers are stored and sent to every client",
         "\"gzip_no_buffer\"",
         "it is left out: only speed and resources change",
         "sites-enabled/site -> ../sites-available/site",

@@ -511,7 +511,7 @@ fn explain_names_the_key_the_place_and_what_decided() {
     fill(&server);
     let told = text(&run(&server, &["explain", &url, "-H", "Accept: text/html"]).stdout);
     for part in [
-        "HIT: the stored answer is fresh",
+        "HIT: the stored response is fresh",
         "key       httpGETblog.example/blog/one",
         "nginx.conf:",
         "$request_uri    /blog/one",

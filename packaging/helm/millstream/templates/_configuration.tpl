@@ -36,7 +36,7 @@ http {
     {{- end }}
 
     include conf.d/*.conf;
-    # What is made of templates at the start.
+    # Created from templates at the start.
     include /run/millstream/conf.d/*.conf;
 }
 {{- end -}}
@@ -72,13 +72,13 @@ server {
         proxy_cache api;
         proxy_cache_key "$forwarded_proto$forwarded_host$host$request_uri";
         proxy_cache_lock on;
-        # Who shows a credential shares only what says that it is public; another site, language or unknown field has answers of its own.
+        # Requests with a credential share only responses marked as public; other sites, languages or unknown fields have responses of their own.
         proxy_cache_credentials public;
         proxy_cache_vary origin unlisted;
         {{- with .Values.api.microcache }}
         proxy_cache_valid 200 301 302 {{ . }};
         {{- end }}
-        # The old answer while a new one is fetched, and when the API fails.
+        # Use a stale response during a refresh, and if the API fails.
         proxy_cache_use_stale error timeout updating http_500 http_502 http_503 http_504;
         proxy_cache_background_update on;
         proxy_cache_stale_while_updating 10s;

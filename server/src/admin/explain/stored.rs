@@ -135,7 +135,11 @@ pub(super) fn told(of: &Of<'_>, entry: &Entry, chosen: bool, now: Now) -> Stored
         fresh: entry.is_fresh(now),
         left,
         arithmetic: steps,
-        because: if is_default { "nothing says anything".to_owned() } else { because(&judgement.because) },
+        because: if is_default {
+            "no header or directive applies".to_owned()
+        } else {
+            because(&judgement.because)
+        },
         at: place,
     }
 }

@@ -36,14 +36,14 @@ impl Display for Explanation {
             stored.write(f)?;
         }
         if let Some(refusal) = &self.last_refusal {
-            writeln!(f, "  last answer that was not stored, {} ago", ago(refusal.milliseconds_ago))?;
+            writeln!(f, "  last response that was not stored, {} ago", ago(refusal.milliseconds_ago))?;
             writeln!(f, "    because   {}", refusal.text)?;
             writeln!(f, "    help      {}", refusal.help)?;
         }
         if let Some(purge) = &self.last_purge {
             let how = match (purge.before_stored, purge.soft) {
                 (true, _) => "before this was stored",
-                (false, true) => "made stale what was stored",
+                (false, true) => "marked what was stored as stale",
                 (false, false) => "removed what was stored",
             };
             let by = match &purge.prefix {

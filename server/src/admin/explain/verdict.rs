@@ -51,7 +51,7 @@ pub(super) fn of(
     now: Now,
 ) -> Verdict {
     match usage {
-        Use::None => Verdict::past("answers to this method are not cached here"),
+        Use::None => Verdict::past("responses to this method are not cached here"),
         Use::Past => Verdict::past("it has a body, asks for another protocol, or its key is too long"),
         Use::Bypass(_) => {
             let mut scratch = Vec::new();
@@ -97,43 +97,45 @@ fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entr
     }
     let why = match policy::may_use(lifetime, entry.age(now), request.fields(), cache, now) {
         Usable::Yes if entry.is_fresh(now) => {
-            return Verdict::of(CacheStatus::Hit, "the stored answer is fresh");
+            return Verdict::of(CacheStatus::Hit, "the stored response is fresh");
         }
         Usable::Yes => {
-            return Verdict::of(CacheStatus::Stale, "the request takes a stale answer (max-stale)");
+            return Verdict::of(CacheStatus::Stale, "the request accepts a stale response (max-stale)");
         }
         Usable::Refuse => {
-            let why =
-                "504: the request wants a stored answer or none (only-if-cached), and this one will not do";
+            let why = "504: the request accepts only a stored response (only-if-cached), and this one is not usable";
             return Verdict::of(CacheStatus::Miss, why);
         }
         Usable::Validate(why) => why,
     };
     let why = match why {
-        Why::Stale => "the stored answer is stale",
-        Why::AlwaysValidate => "the stored answer is to be validated at every use (no-cache)",
-        Why::NoCache => "the request says no-cache, and proxy_cache_client_control is on",
+        Why::Stale => "the stored response is stale",
+        Why::AlwaysValidate => "the stored response must be validated at every use (no-cache)",
+        Why::NoCache => "the request has no-cache, and proxy_cache_client_control is on",
         Why::MaxAge => {
-            "the stored answer is older than the request's max-age, and proxy_cache_client_control is on"
+            "the stored response is older than the request's max-age, and proxy_cache_client_control is on"
         }
         Why::MinFresh => {
-            "the stored answer ends before the request's min-fresh, and proxy_cache_client_control is on"
+            "the stored response expires before the request's min-fresh, and proxy_cache_client_control is on"
         }
     };
     let allowed = entry.may_serve_stale(StaleCause::Updating, cache, now);
     if allowed && sight.line.is_some() {
         return Verdict::of(
             CacheStatus::Updating,
-            format!("{why}; somebody updates it, meanwhile it is used"),
+            format!("{why}; it is used while another request refreshes it"),
         );
     }
     if allowed && entry.is_updated_behind(cache, now) {
-        return Verdict::of(CacheStatus::Stale, format!("{why}; it is used, and updated in the background"));
+        return Verdict::of(
+            CacheStatus::Stale,
+            format!("{why}; it is used, and refreshed in the background"),
+        );
     }
     let validator = head.etag().is_some() || head.last_modified.is_some();
     let how = match validator && cache.revalidate {
         true => "the upstream is asked whether it has changed (REVALIDATED if not)",
-        false => "the upstream is asked anew",
+        false => "it is fetched from the upstream again",
     };
     Verdict::of(CacheStatus::Expired, format!("{why}; {how}"))
 }
@@ -141,16 +143,18 @@ fn with_entry(request: &Request, cache: &ProxyCache, sight: &Sight, entry: &Entr
 fn without_entry(cache: &ProxyCache, sight: &Sight, now: Now) -> Verdict {
     if let Some(line) = sight.line {
         let why = match (line.is_reading, line.is_streaming) {
-            (true, _) => "its file is being read; the request waits for that",
-            (_, true) => "the upstream's answer is arriving; the request reads along",
-            _ if cache.lock => "somebody has asked the upstream; the request waits for the answer",
-            _ => "somebody has asked the upstream; the request asks too, for proxy_cache_lock is off",
+            (true, _) => "its file is being read, and the request waits for it",
+            (_, true) => "the upstream's response is arriving, and the request receives it as it arrives",
+            _ if cache.lock => "another request has asked the upstream, and this one waits for the response",
+            _ => {
+                "another request has asked the upstream, and this one asks too, because proxy_cache_lock is off"
+            }
         };
         return Verdict::of(CacheStatus::Miss, why);
     }
     if sight.is_scarce {
         let why = format!(
-            "nothing is stored, and the answer will not be: {} of {} requests (proxy_cache_min_uses)",
+            "nothing is stored, and the response will not be: {} of {} requests (proxy_cache_min_uses)",
             sight.uses, cache.min_uses
         );
         return Verdict::of(CacheStatus::Miss, why);
@@ -170,7 +174,7 @@ fn without_entry(cache: &ProxyCache, sight: &Sight, now: Now) -> Verdict {
 fn latest(sight: &Sight) -> Option<(i64, String)> {
     // Of another request, perhaps: this one's answer may well be stored.
     let refused = sight.refused.map(|refused| {
-        (refused.at, format!("the last answer was not stored, @, because {}", refused.reason.text()))
+        (refused.at, format!("the last response was not stored, @, because {}", refused.reason.text()))
     });
     let failed = sight
         .failed
@@ -180,10 +184,9 @@ fn latest(sight: &Sight) -> Option<(i64, String)> {
         return [refused, failed].into_iter().flatten().max_by_key(|(at, _)| *at);
     }
     let removed = sight.purge.as_ref().filter(|ruling| ruling.how == How::Hard);
-    let removed = removed.map(|ruling| (ruling.at, "a purge, @, removed what was".to_owned()));
+    let removed = removed.map(|ruling| (ruling.at, "a purge, @, removed it".to_owned()));
     let invalidated = sight.invalidated_at.map(|at| {
-        let why =
-            "a request with an unsafe method (POST, PUT, DELETE …), @, made invalid what was (RFC 9111 §4.4)";
+        let why = "a request with an unsafe method (POST, PUT, DELETE …), @, invalidated it (RFC 9111 §4.4)";
         (at, why.to_owned())
     });
     [refused, failed, removed, invalidated].into_iter().flatten().max_by_key(|(at, _)| *at)
