@@ -39,10 +39,8 @@ pub fn shop() -> Seen {
                     "absent": { "count": 30, "text": "nothing was stored that fits", "help": "a first request has to miss; keep answers for longer" },
                     "client": { "count": 10, "text": "the client asked for a new answer", "help": "write proxy_cache_client_control off" },
                 },
-                "urls": [
-                    { "url": "shop.example.com/items/7", "count": 4, "time": 600.0, "text": "nothing was stored that fits" },
-                    { "url": "shop.example.com/items", "count": 9, "time": 900.0, "text": "it sets a cookie" },
-                ],
+                "urls": [{ "url": "shop.example.com/items/7", "count": 4, "time": 600.0, "text": "nothing was stored that fits" },
+                    { "url": "shop.example.com/items", "count": 9, "time": 900.0, "text": "it sets a cookie" }],
                 "not_stored": { "set_cookie": { "count": 2, "text": "it sets a cookie", "help": "take Set-Cookie out of what is the same for everybody" } },
             }],
         })
