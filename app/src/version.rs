@@ -27,6 +27,7 @@ const ASKED_FOR: &[(&str, &str)] = &[
     ("http_realip", "set_real_ip_from"),
     ("http_addition", "add_after_body"),
     ("http_sub", "sub_filter"),
+    ("http_dav", "dav_methods"),
     ("http_gunzip", "gunzip"),
     ("http_gzip_static", "gzip_static"),
     ("http_random_index", "random_index"),

@@ -70,7 +70,6 @@ const TABLE: &[(Fate, &str)] = &[
                                  extra_auth_args frontchannel_logout_uri issuer logout_token_hint logout_uri pkce \
                                  post_logout_uri redirect_uri scope session_store session_timeout userinfo",
     ),
-    (BelongsTo(&["dav_methods"]), "create_full_put_path dav_access min_delete_depth"),
     (BelongsTo(&["fastcgi_pass"]), "fastcgi_*"),
     (BelongsTo(&["scgi_pass"]), "scgi_*"),
     (BelongsTo(&["uwsgi_pass"]), "uwsgi_*"),
@@ -112,7 +111,7 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["health_check"]), "health_check_timeout"),
     (
         Kept(CONTENT),
-        "dav_methods flv mp4 f4f hls image_filter xml_entities xslt_stylesheet js_body_filter js_filter \
+        "flv mp4 f4f hls image_filter xml_entities xslt_stylesheet js_body_filter js_filter \
                      js_header_filter js_periodic internal_redirect degradation degrade post_action",
     ),
     (

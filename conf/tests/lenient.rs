@@ -42,7 +42,7 @@ fn lenient_leaves_out_nothing_that_chooses_content_lets_in_encrypts_or_redirects
     let rows = [
         ("image_filter test;", "what is answered"),
         ("auth_oidc x;", "who is let in"),
-        ("dav_methods PUT;", "what is answered"),
+        ("flv;", "what is answered"),
         ("memcached_pass 127.0.0.1:9000;", "the files themselves"),
         ("perl a::b;", "the files themselves"),
         ("upstream_conf;", "the files themselves"),

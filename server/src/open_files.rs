@@ -15,7 +15,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
+
+/// How often files were changed by this process (`dav_methods`).
+static CHANGES: AtomicU64 = AtomicU64::new(0);
 
 /// What is at a path.
 #[derive(Debug, Clone)]
@@ -42,6 +46,8 @@ pub struct OpenFile {
 pub struct OpenFiles {
     /// Files of each cache at the most.
     most: usize,
+    /// The changes that are known of.
+    changes: u64,
     /// By the place of their directive.
     caches: HashMap<Span, Cache>,
 }
@@ -83,12 +89,22 @@ pub async fn open(
 ) -> io::Result<FileOrDirectory> {
     let Some(kept) = &settings.kept else { return FileOrDirectory::of(ReadFile::open(path).await?) };
     let now = clock::now();
+    let changes = CHANGES.load(Ordering::Acquire);
+    files.borrow_mut().obey(changes);
     if let Some(known) = files.borrow_mut().ask(kept, settings, path, now) {
         return known.map_err(OpenFailure::into);
     }
     let found = ReadFile::open(path).await.and_then(FileOrDirectory::of);
-    files.borrow_mut().note(kept, settings, path, &found, now);
+    // What was found may be what was there before a change.
+    if CHANGES.load(Ordering::Acquire) == changes {
+        files.borrow_mut().note(kept, settings, path, &found, now);
+    }
     found
+}
+
+/// Says that files were changed: every worker looks at all of them anew.
+pub fn changed() {
+    CHANGES.fetch_add(1, Ordering::AcqRel);
 }
 
 impl FileOrDirectory {
@@ -115,7 +131,15 @@ impl FileOrDirectory {
 impl OpenFiles {
     /// None yet, and at the most so many in each cache.
     pub fn new(most: usize) -> OpenFiles {
-        OpenFiles { most, caches: HashMap::new() }
+        OpenFiles { most, changes: 0, caches: HashMap::new() }
+    }
+
+    /// Forgets everything where files were changed since.
+    fn obey(&mut self, changes: u64) {
+        if self.changes != changes {
+            self.changes = changes;
+            self.caches.clear();
+        }
     }
 
     /// What is known of a path, if that is not too long ago.

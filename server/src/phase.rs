@@ -16,7 +16,7 @@ use crate::answer::challenge;
 use crate::answer::fixed;
 use crate::answer::purge::{self, Purging};
 use crate::answer::slices;
-use crate::answer::{cached, course};
+use crate::answer::{cached, course, dav};
 use crate::chosen_zone;
 use crate::failure;
 use crate::gateway::Begun;
@@ -30,7 +30,7 @@ use crate::rewrite::{self, From, Paused, Settled};
 use crate::tracing;
 use crate::try_files::{self, FileTries};
 use millstream_cache::{Lookup, Now};
-use millstream_conf::model::{Handler, Level, LocationId, Pass, Phases, Settings};
+use millstream_conf::model::{DavMethod, Handler, Level, LocationId, Pass, Phases, Settings};
 use millstream_net::clock;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::framing::Framing;
@@ -61,6 +61,8 @@ pub enum Content {
     Challenge(Arc<str>),
     /// A file under `root` or `alias`.
     File,
+    /// A file is to be changed.
+    Dav(DavMethod),
     /// The upstream and the cache, piece by piece (`slice`).
     Slices,
     /// Something is to go from the cache.
@@ -252,7 +254,7 @@ fn chosen(request: &mut Request, settings: &Settings, now: Now) -> Content {
         Handler::StubStatus(_) => return Content::StubStatus,
         Handler::EmptyGif(_) => return Content::EmptyGif,
         Handler::Purge(_) => return Content::Purge(Purging::Location),
-        Handler::Files => return Content::File,
+        Handler::Files => return dav::asked(request, settings).map_or(Content::File, Content::Dav),
     };
     let Some(cache) = &proxy.cache else { return uncached(request, proxy, now) };
     if let Some(purging) = purge::in_cached_location(request, cache) {

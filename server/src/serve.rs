@@ -8,7 +8,7 @@ pub mod subrequest;
 mod waiting;
 
 use crate::admin;
-use crate::answer::{Outcome, cached, challenge, empty_gif, file, fixed, purge, slices, stub_status};
+use crate::answer::{Outcome, cached, challenge, dav, empty_gif, file, fixed, purge, slices, stub_status};
 use crate::client::{Client, ClientFailure};
 use crate::failure;
 use crate::phase::{self, Content, Step};
@@ -89,6 +89,7 @@ async fn carry_out(request: &mut Request, client: &mut Client, content: Content)
         Content::Redirect(status, url) => Outcome::Redirect(status, url),
         Content::Slash => fixed::redirect_with_slash(request),
         Content::File => Box::pin(file::answer(request, client)).await,
+        Content::Dav(method) => Box::pin(dav::answer(request, client, method)).await,
         Content::Slices => Box::pin(slices::answer(request, client)).await,
         Content::Purge(purging) => Box::pin(purge::answer(request, client, purging)).await,
         Content::StubStatus => Box::pin(stub_status::answer(request, client)).await,

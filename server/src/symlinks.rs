@@ -62,6 +62,15 @@ impl RefusedLinks {
         }
     }
 
+    /// The directory at a path, in which files can be named but not listed.
+    pub fn directory(&self, path: &Path) -> io::Result<OwnedFd> {
+        let opened = match self.walk(path, OFlags::PATH) {
+            None => openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()),
+            Some(found) => found,
+        };
+        Ok(opened?)
+    }
+
     /// Walks to the end of a path, which is opened with these flags; `None` where nothing is refused.
     fn walk(&self, path: &Path, last: OFlags) -> Option<Result<OwnedFd, Errno>> {
         let (refused, from) = self.refused.as_ref()?;

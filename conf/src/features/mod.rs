@@ -67,6 +67,7 @@ pub mod zstd;
 pub mod resolver;
 pub mod limit_rate;
 pub mod pass;
+pub mod dav;
 pub mod purge_at;
 pub mod health_match;
 pub mod health_check;
@@ -283,6 +284,8 @@ features! {
         autoindex "Locations and fixed answers" AutoindexLevel,
         /// `random_index`.
         random_index "Locations and fixed answers" RandomIndexLevel,
+        /// `dav_*`, `create_full_put_path`, `min_delete_depth`.
+        dav "Locations and fixed answers" DavLevel,
         /// `open_file_cache*`.
         open_file_cache "Locations and fixed answers" OpenFileCacheLevel,
         /// `internal`.

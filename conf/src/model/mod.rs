@@ -47,6 +47,7 @@ pub use crate::features::browser::{Browsers, ModernBrowser};
 pub use crate::features::charset::Charset;
 pub use crate::features::client_body::InFileOnly;
 pub use crate::features::client_certificate::{ClientCertificates, VerifyClient};
+pub use crate::features::dav::DavMethod;
 pub use crate::features::error_pages::{ErrorPage, ErrorPageStatus};
 pub use crate::features::files::{Replaces, Root};
 pub use crate::features::gzip::{Gzip, GzipHttpVersion, GzipProxied, Precoded};

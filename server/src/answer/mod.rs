@@ -18,8 +18,11 @@ pub mod random_index;
 pub mod autoindex;
 pub mod precoded;
 pub mod file;
+pub mod dav;
 
-use crate::client::ClientFailure;
+use crate::client::{Client, ClientFailure};
+use crate::gateway::{self, Proxied};
+use crate::request::Request;
 use crate::restart::Restart;
 
 /// How an answer went.
@@ -35,4 +38,16 @@ pub enum Outcome {
     Restart(Restart),
     /// The client failed.
     Client(ClientFailure),
+}
+
+/// Reads the body of a request whole, for what is not an upstream.
+///
+/// # Errors
+/// What comes of a body that cannot be read or kept.
+pub async fn hold_body(request: &mut Request, client: &mut Client) -> Result<(), Outcome> {
+    gateway::hold(request, client).await.map_err(|failed| match failed {
+        Proxied::ClientFailed(failure) => Outcome::Client(failure),
+        Proxied::Failed(status) => Outcome::Status(status),
+        _ => Outcome::Status(500),
+    })
 }

@@ -67,6 +67,7 @@ use millstream_wire::Method;
 use millstream_wire::h1::head::ResponseHead;
 pub(crate) use probe::{ProbeExtent, Probed, probe, probe_grpc};
 use request_body::RequestBody;
+pub use request_body::hold;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;

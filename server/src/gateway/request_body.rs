@@ -9,8 +9,9 @@ use super::{Proxied, report};
 use crate::client::{BodyProgress, Client};
 use crate::request::{BodyFile, KeptBody, PASSED_ON, Request};
 use crate::variables;
-use millstream_conf::model::{InFileOnly, Level, Pass};
+use millstream_conf::model::{DavMethod, InFileOnly, Level, Pass};
 use millstream_net::{blocking, temporary};
+use millstream_wire::Method;
 use millstream_wire::h1::framing::Framing;
 use std::fs::File;
 use std::io;
@@ -120,16 +121,8 @@ pub(super) async fn read(
     if !client.body_pending() || matches!(request.body, KeptBody::Lost(_) | KeptBody::Omitted(_)) {
         return kept(request);
     }
-    let length = match request.framing {
-        Framing::Length(length) => Some(length),
-        Framing::None | Framing::Chunked | Framing::Close => None,
-    };
-    let room = request.location().settings.client_body.buffer_size;
-    // Until it is all here: what is left by a failure half-way is no body.
-    let mut bytes = match std::mem::replace(&mut request.body, KeptBody::Lost(PASSED_ON)) {
-        KeptBody::Part(bytes) => bytes,
-        _ => Vec::new(),
-    };
+    let bytes = begun(request);
+    let length = announced(request);
     // HTTP/1.0 has no chunks, and an application wants to be told: a body of unknown length must be counted first.
     // One that is not passed on is read all the same, as a file or a variable may be wanted of it.
     if !proxy.exchange.request_buffering
@@ -137,10 +130,49 @@ pub(super) async fn read(
         && proxy.http().is_none_or(|http| http.body.is_none())
         && (length.is_some() || proxy.takes_unknown_length())
     {
-        return stream(request, client, bytes, length, room).await;
+        return stream(request, client, bytes, length).await;
     }
-    bytes.reserve(length.map_or(0, |length| length.min(room as u64) as usize).saturating_sub(bytes.len()));
-    let is_named = request.location().settings.client_body.in_file_only != InFileOnly::Off;
+    whole(request, client, bytes).await
+}
+
+/// Reads the body of a request whole and keeps it, so that whatever runs next finds it.
+///
+/// # Errors
+/// [`Proxied::ClientFailed`] or [`Proxied::Failed`].
+pub async fn hold(request: &mut Request, client: &mut Client) -> Result<(), Proxied> {
+    if client.body_pending() && !matches!(request.body, KeptBody::Lost(_) | KeptBody::Omitted(_)) {
+        let bytes = begun(request);
+        whole(request, client, bytes).await?;
+    }
+    Ok(())
+}
+
+/// What was read of a body before. Until it is all here it counts as lost: what is left by a failure half-way is no body.
+fn begun(request: &mut Request) -> Vec<u8> {
+    match std::mem::replace(&mut request.body, KeptBody::Lost(PASSED_ON)) {
+        KeptBody::Part(bytes) => bytes,
+        _ => Vec::new(),
+    }
+}
+
+/// The length of a body, where it was announced.
+fn announced(request: &Request) -> Option<u64> {
+    match request.framing {
+        Framing::Length(length) => Some(length),
+        Framing::None | Framing::Chunked | Framing::Close => None,
+    }
+}
+
+/// Reads a body to its end, into memory or a file.
+async fn whole(
+    request: &mut Request,
+    client: &mut Client,
+    mut bytes: Vec<u8>,
+) -> Result<RequestBody, Proxied> {
+    let settings = &request.location().settings.client_body;
+    let (room, is_named) = (settings.buffer_size, settings.in_file_only != InFileOnly::Off);
+    let expected = announced(request).map_or(0, |length| length.min(room as u64) as usize);
+    bytes.reserve(expected.saturating_sub(bytes.len()));
     if fill(request, client, &mut bytes, room).await? && !is_named {
         Ok(in_memory(request, bytes))
     } else {
@@ -154,8 +186,8 @@ async fn stream(
     client: &mut Client,
     mut first: Vec<u8>,
     length: Option<u64>,
-    room: usize,
 ) -> Result<RequestBody, Proxied> {
+    let room = request.location().settings.client_body.buffer_size;
     let taken = client.take_body_at_hand(request, &mut first, room).await;
     match taken.map_err(Proxied::ClientFailed)? {
         BodyProgress::End => Ok(in_memory(request, first)),
@@ -210,7 +242,9 @@ async fn read_to_file(
 ) -> Result<RequestBody, Proxied> {
     let settings = &request.location().settings.client_body;
     let (folder, in_file_only) = (settings.temp_path.path.clone(), settings.in_file_only);
-    let is_named = in_file_only != InFileOnly::Off || request.generation.shared.names_body_files;
+    let is_named = in_file_only != InFileOnly::Off
+        || request.generation.shared.names_body_files
+        || request.method == Method::Put && request.location().settings.dav.methods.contains(&DavMethod::Put);
     let opened = if is_named {
         open_named(folder.clone(), in_file_only == InFileOnly::On).await.map(|(file, named)| {
             request.body_file = Some(Box::new(named));

@@ -99,27 +99,28 @@ pub(super) fn incompatible(directive: &Directive, other: &str, reading: &mut Rea
 }
 
 pub(super) fn access(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
+    level.store.mode = mode(directive, reading);
+}
+
+/// Permissions as nginx writes them: `user:rw group:r`.
+pub(in crate::features) fn mode(directive: &Directive, reading: &mut Reading<'_>) -> Option<u32> {
     // The owner's rights where no word names them.
     let mut user = 0o600;
     let mut mode = 0;
     for word in &directive.args {
-        let shift = match word.text.split_once(':') {
-            Some(("user", _)) => 6,
-            Some(("group", _)) => 3,
-            Some(("all", _)) => 0,
-            _ => return wrong_access(word, reading),
+        let (who, right) = word.text.split_once(':').unwrap_or_default();
+        let shift = ["all", "group", "user"].iter().position(|known| *known == who);
+        let right = [("r", 4), ("rw", 6)].iter().find(|(known, _)| *known == right);
+        let (Some(shift), Some((_, right))) = (shift, right) else {
+            wrong_access(word, reading);
+            return None;
         };
-        let right = match word.text.split_once(':') {
-            Some((_, "rw")) => 6,
-            Some((_, "r")) => 4,
-            _ => return wrong_access(word, reading),
-        };
-        if shift == 6 {
+        if who == "user" {
             user = 0;
         }
-        mode |= right << shift;
+        mode |= right << (3 * shift);
     }
-    level.store.mode = Some(mode | user);
+    Some(mode | user)
 }
 
 fn wrong_access(word: &Word, reading: &mut Reading<'_>) {

@@ -1,0 +1,76 @@
+//! `dav_methods`: methods by which clients change the files of a location (RFC 4918).
+//!
+//! Next: `millstream-server`'s `answer/dav`, which changes them.
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::settings;
+use super::pass::store;
+use super::templates::without_templates;
+use super::{Apply, Level, MANY, Row, often, once};
+use crate::reading::Reading;
+use crate::tree::Directive;
+
+/// A method that changes files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum DavMethod {
+    Put,
+    Delete,
+    Mkcol,
+    Copy,
+    Move,
+}
+
+without_templates!(DavMethod);
+
+settings! {
+    /// How clients may change the files of a location.
+    pub struct Dav, DavLevel(place, reading) {
+        /// `dav_methods`: the methods that are served; none by default.
+        methods: Vec<DavMethod> = Vec::new(),
+        /// `create_full_put_path`, default off: PUT creates the directories of its path.
+        create_full_put_path: bool = false,
+        /// `min_delete_depth`, default 0: elements that the path of a DELETE has at least.
+        min_delete_depth: u64 = 0,
+        /// `dav_access`: permissions of files, 0600 by default.
+        mode: u32 = 0o600,
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    often("dav_methods", HTTP_SERVER_LOCATION, (1, MANY), "off | method …", "off",
+        "Lets clients change files by these methods: `PUT`, `DELETE`, `MKCOL`, `COPY`, `MOVE`. A file gets its name only when it is whole. The \
+        target of COPY and MOVE (`Destination`) is a path under the `root` or `alias` of the same location; the rules of other locations do not \
+        apply to it. Restrict who may use these methods, for example with `limit_except`.",
+        Apply::Level(methods)),
+    once("create_full_put_path", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
+        "Creates all directories on the path of a PUT that are missing. If off, the directory must exist.",
+        Apply::Level(|l, d, r| l.dav.create_full_put_path = r.flag(&d.args[0]))),
+    once("min_delete_depth", HTTP_SERVER_LOCATION, (1, 1), "number", "0",
+        "Refuses a DELETE (409) whose path has fewer elements than this.",
+        Apply::Level(|l, d, r| l.dav.min_delete_depth = r.number(&d.args[0], 0, u64::from(u32::MAX)))),
+    once("dav_access", HTTP_SERVER_LOCATION, (1, 3), "user:rw | group:rw | all:r …", "user:rw",
+        "Sets the permissions of files that clients create: read (`r`) or read and write (`rw`). Directories may also be entered by those who \
+        may read.",
+        Apply::Level(|l, d, r| l.dav.mode = store::mode(d, r))),
+];
+
+fn methods(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    use DavMethod::{Copy, Delete, Mkcol, Move, Put};
+    let choices = [
+        ("off", None),
+        ("PUT", Some(Put)),
+        ("DELETE", Some(Delete)),
+        ("MKCOL", Some(Mkcol)),
+        ("COPY", Some(Copy)),
+        ("MOVE", Some(Move)),
+    ];
+    let methods = level.dav.methods.get_or_insert_default();
+    for word in &directive.args {
+        if let Some(method) = reading.choice(word, &choices) {
+            methods.extend(method);
+        }
+    }
+}
