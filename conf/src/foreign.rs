@@ -58,7 +58,7 @@ const TABLE: &[(Fate, &str)] = &[
     (LeftOut(LOGS), "debug_connection session_log session_log_format session_log_zone mgmt"),
     (
         LeftOut(TUNING),
-        "debug_points working_directory early_hints google_perftools_profiles gzip_no_buffer \
+        "debug_points working_directory google_perftools_profiles gzip_no_buffer \
                        postpone_gzipping fastcgi_socket_rcvbuf fastcgi_socket_sndbuf grpc_socket_rcvbuf \
                        grpc_socket_sndbuf proxy_socket_rcvbuf proxy_socket_sndbuf scgi_socket_rcvbuf \
                        scgi_socket_sndbuf uwsgi_socket_rcvbuf uwsgi_socket_sndbuf",
@@ -78,7 +78,6 @@ const TABLE: &[(Fate, &str)] = &[
     (BelongsTo(&["mp4"]), "mp4_*"),
     (BelongsTo(&["geoip_country", "geoip_city", "geoip_org"]), "geoip_proxy geoip_proxy_recursive"),
     (BelongsTo(&["image_filter"]), "image_filter_*"),
-    (BelongsTo(&["mirror"]), "mirror_request_body"),
     (BelongsTo(&["perl", "perl_set"]), "perl_modules perl_require"),
     (BelongsTo(&["ssl_ocsp"]), "ssl_ocsp_cache ssl_ocsp_responder"),
     (
@@ -112,7 +111,7 @@ const TABLE: &[(Fate, &str)] = &[
     (
         Kept(CONTENT),
         "flv mp4 f4f hls image_filter xml_entities xslt_stylesheet js_body_filter js_filter \
-                     js_header_filter js_periodic internal_redirect degradation degrade post_action",
+                     js_header_filter js_periodic internal_redirect degradation degrade",
     ),
     (
         Kept(HANDLER),
@@ -123,7 +122,7 @@ const TABLE: &[(Fate, &str)] = &[
     (Kept(DROPPED), "ssl"),
     (Kept(ENCRYPTION), "ssl_ech_file ssl_engine proxy_ssl_alpn"),
     (Kept(CLIENT), "proxy_protocol_tlv"),
-    (Kept(UPSTREAM), "client_body_early_read mirror proxy_request_dynamic grpc_request_dynamic"),
+    (Kept(UPSTREAM), "proxy_request_dynamic grpc_request_dynamic"),
     (Kept(CHOICE), "ntlm sticky_cookie_insert"),
     (Kept(VARIABLES), "geoip_city geoip_country geoip_org js_set js_var keyval num_map perl_set"),
     (Kept(SERVICE), "mail stream"),
@@ -131,7 +130,7 @@ const TABLE: &[(Fate, &str)] = &[
 
 /// Words with which a directive says what holds without it, so that nothing is lost without it.
 const DEFAULTS: &[(&str, &str)] =
-    &[("auth_jwt", "off"), ("image_filter", "off"), ("mirror", "off"), ("ssl", "off"), ("ssl_ocsp", "off")];
+    &[("auth_jwt", "off"), ("image_filter", "off"), ("ssl", "off"), ("ssl_ocsp", "off")];
 
 /// What becomes of a directive with these words.
 pub fn fate(name: &str, args: &[Word]) -> Fate {

@@ -51,7 +51,6 @@ fn lenient_leaves_out_nothing_that_chooses_content_lets_in_encrypts_or_redirects
         ("js_access a.b;", "who is let in"),
         ("proxy_protocol_tlv a 0x01;", "whom"),
         ("proxy_request_dynamic on;", "the upstream is sent"),
-        ("mirror /copy;", "the upstream is sent"),
         ("keyval $a $b zone=c;", "other directives"),
     ];
     for (directive, why) in rows {
@@ -116,7 +115,7 @@ fn what_no_location_uses_does_not_stop_a_start() {
         "memcached_read_timeout 5s; memcached_next_upstream off;",
         "ssl_dhparam /etc/dhparam.pem; ssl_ocsp_responder http://a/; ssl_ocsp_cache off;",
         "ssl_session_tickets on; ssl_verify_client off; ssl_stapling off; http2 off; http2_push on;",
-        "image_filter off; mirror off;",
+        "image_filter off;",
     ] {
         let text = in_http(&format!("{directives} server {{ listen 8080; }}"));
         let loaded = read(&text, false);

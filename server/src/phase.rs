@@ -8,7 +8,8 @@
 //!                        └─ Restart::Uri: index, try_files, error_page, X-Accel-Redirect
 //! ```
 //! `admission` has admitted the request. Deciding waits for nothing: what must wait is carried out by `serve`, and what comes
-//! of it may lead back here ([`again`]). Next: `rewrite`, the phases up to the location's script; `serve`; `answer`, for what
+//! of it may lead back here ([`again`]). A body that is wanted early is read before realip, and copies (`mirror`) leave between access
+//! and `try_files`. Next: `rewrite`, the phases up to the location's script; `serve`; `answer`, for what
 //! each kind of content does.
 
 use crate::access::{self, AccessDecision, Question, Weighing};
@@ -29,6 +30,7 @@ use crate::rewrite::file_test::FileTest;
 use crate::rewrite::{self, From, Paused, Settled};
 use crate::tracing;
 use crate::try_files::{self, FileTries};
+use crate::variables;
 use millstream_cache::{Lookup, Now};
 use millstream_conf::model::{DavMethod, Handler, Level, LocationId, Pass, Phases, Settings};
 use millstream_net::clock;
@@ -85,6 +87,10 @@ pub enum Content {
 pub enum Wait {
     /// A file that an `if` asks for.
     File(FileTest, Paused),
+    /// The body (`client_body_early_read`).
+    Body,
+    /// Copies of the request, and the body where they have it (`mirror`).
+    Mirror,
     /// A moment, before which a request is too early (`limit_req`).
     Until(Instant),
     /// A moment, before which a refused request is not told so (`auth_delay`); and the status.
@@ -110,6 +116,27 @@ pub fn decide(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>) ->
         if let Some(text) = challenge::open(request) {
             return Step::Content(Content::Challenge(text));
         }
+        if reads_early(request) {
+            return Step::Wait(Wait::Body);
+        }
+    }
+    with_body(request, from, now, out)
+}
+
+/// Whether the body is to be read before anything is decided (`client_body_early_read`).
+fn reads_early(request: &Request) -> bool {
+    let has_body = !matches!(request.framing, Framing::None | Framing::Length(0));
+    if !has_body || request.is_internal {
+        return false;
+    }
+    let http = request.generation.http();
+    let settings = &http.location(request.server().own).settings.client_body;
+    variables::any_holds(&settings.early_read, request)
+}
+
+/// Decides about a request, whose body is here where it was to be read early.
+pub fn with_body(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>) -> Step {
+    if matches!(from, From::Server) {
         realip::take(request);
     }
     let settled = rewrite::settle(request, from);
@@ -169,6 +196,16 @@ pub fn guarded(request: &mut Request, from: Guard, now: Now, out: &mut Vec<u8>) 
     {
         return step;
     }
+    if settings.phases.has(Phases::MIRROR) && request.wanted.is_none() && !request.is_extended_connect() {
+        return Step::Wait(Wait::Mirror);
+    }
+    mirrored(request, now, out)
+}
+
+/// What follows once copies of a request are on their way: `try_files`, then the content.
+pub fn mirrored(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
+    let generation = request.generation.clone();
+    let settings = &generation.http().location(request.location).settings;
     match try_files::begin(request).map(|tries| tries.ask_at_once(request)) {
         None => content(request, settings, now, out),
         Some(Ok(is_found)) => tried(request, is_found, now, out),

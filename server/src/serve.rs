@@ -72,9 +72,15 @@ pub async fn finish(request: &mut Request, client: &mut Client, step: Step, out:
     }
 }
 
-/// A body is announced once; what a restart leads to finds it announced.
+/// A body is announced once; what a restart leads to finds it announced. One that was read before its location was known has the bound of
+/// the location all the same.
 fn body_fits(request: &Request, client: &mut Client) -> Result<(), ClientFailure> {
-    if client.body_known() { Ok(()) } else { client.expect_body(request) }
+    if !client.body_known() {
+        return client.expect_body(request);
+    }
+    let limit = request.location().settings.client_body.max_size;
+    let is_large = !request.is_internal && limit > 0 && request.body.held() > limit;
+    if is_large { Err(ClientFailure::TooLarge) } else { Ok(()) }
 }
 
 async fn carry_out(request: &mut Request, client: &mut Client, content: Content) -> Outcome {

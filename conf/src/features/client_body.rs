@@ -4,11 +4,12 @@
 
 use std::time::Duration;
 
-use super::context::HTTP_SERVER_LOCATION;
+use super::context::{HTTP_SERVER, HTTP_SERVER_LOCATION};
 use super::level::settings;
 use super::templates::without_templates;
-use super::{Apply, Row, idle, once};
+use super::{Apply, MANY, Row, idle, often, once};
 use crate::reading::TempPath;
+use crate::template::Template;
 
 /// `client_body_in_file_only`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,8 @@ settings! {
         temp_path: TempPath = reading.default_temp_path("client_body_temp"),
         /// `client_body_in_file_only`, default off.
         in_file_only: InFileOnly = InFileOnly::Off,
+        /// `client_body_early_read`: the body is read before anything is decided where one of them holds.
+        early_read: Vec<Template> = Vec::new(),
     }
 }
 
@@ -62,6 +65,12 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| {
             use InFileOnly::{Clean, Off, On};
             l.client_body.in_file_only = r.choice(&d.args[0], &[("on", On), ("clean", Clean), ("off", Off)]);
+        })),
+    often("client_body_early_read", HTTP_SERVER, (1, MANY), "string …", "",
+        "Reads the request body whole before the request is processed if one of the strings is neither empty nor `0`, so that variables such as         `$request_body` can decide about it. The settings of the server apply to reading; `client_max_body_size` of the location applies too.",
+        Apply::Level(|l, d, r| {
+            let strings = d.args.iter().map(|word| r.template(word));
+            l.client_body.early_read.get_or_insert_default().extend(strings);
         })),
     idle("client_body_in_single_buffer", HTTP_SERVER_LOCATION, (1, 1), "on | off",
         "Whether a body is kept in one piece.",

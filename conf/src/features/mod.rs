@@ -79,6 +79,9 @@ pub mod auth_basic;
 pub mod auth_delay;
 pub mod auth_request;
 pub mod satisfy;
+pub mod mirror;
+pub mod post_action;
+pub mod early_hints;
 pub mod secure_link;
 pub mod valid_referers;
 pub mod userid;
@@ -290,6 +293,10 @@ features! {
         open_file_cache "Locations and fixed answers" OpenFileCacheLevel,
         /// `internal`.
         internal "Locations and fixed answers" InternalLevel,
+        /// `mirror*`.
+        mirror "Locations and fixed answers" MirrorLevel,
+        /// `post_action`.
+        post_action "Locations and fixed answers" PostActionLevel,
         /// `try_files`.
         try_files "Locations and fixed answers" TryFilesLevel,
         /// `types`, `default_type`.
@@ -314,6 +321,8 @@ features! {
         charset "Fields of the answer" CharsetLevel,
         /// `add_trailer`s in force.
         trailers "Fields of the answer" TrailersLevel,
+        /// `early_hints`.
+        early_hints "Fields of the answer" EarlyHintsLevel,
         /// `limit_req*`.
         limit_req "Limits" LimitReqLevel,
         /// `limit_conn*`.

@@ -21,6 +21,9 @@ impl Phases {
     /// `otel_trace`, `otel_trace_context inject`.
     pub const TRACING: Phases = Phases(8);
 
+    /// `mirror`.
+    pub const MIRROR: Phases = Phases(16);
+
     /// These where a condition holds, else none.
     pub const fn only_if(self, condition: bool) -> Phases {
         if condition { self } else { Phases::NONE }

@@ -55,7 +55,7 @@ fn what_a_directive_belongs_to_is_itself_decided() {
 /// The longest prefix counts: `js_fetch_*` is no case of anything else.
 #[test]
 fn what_is_never_left_out_stays_so_in_every_family() {
-    for name in ["memcached_pass", "mirror", "auth_jwt", "ssl_ocsp", "image_filter", "ssl"] {
+    for name in ["memcached_pass", "auth_jwt", "ssl_ocsp", "image_filter", "ssl"] {
         assert!(matches!(fate(name, &[]), Kept(_)), "{name}");
     }
     assert_eq!(fate("a_directive_to_come", &[]), Kept(CONTENT));

@@ -29,7 +29,12 @@ pub fn waits_for_body(request: &Request, cache: &ProxyCache) -> bool {
 /// Whether what is stored may be told apart by the body alone.
 fn belongs_to_key(request: &Request) -> bool {
     request.method == Method::Query
-        || request.framing != Framing::None && request.generation.shared.names_bodies
+        || has_body(request) && request.generation.shared.names_bodies
+}
+
+/// Whether there is a body, on its way or at hand: that of a copy (`mirror`) is not framed.
+fn has_body(request: &Request) -> bool {
+    request.framing != Framing::None || !matches!(request.body, KeptBody::Unread)
 }
 
 /// Reads the body as far as it may be a part of a key.

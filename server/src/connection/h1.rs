@@ -37,6 +37,7 @@ use millstream_wire::h2::PREFACE;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 /// A connection over which HTTP/1 is spoken, until it says that it is HTTP/2.
 pub(super) struct Connection {
@@ -165,7 +166,7 @@ impl Connection {
         match left {
             Left::Nothing => {
                 let now = request.started;
-                return self.conclude(request, now);
+                return self.done(request, now).await;
             }
             // A client that fails now is seen by `conclude`: its answer is not whole.
             Left::Queued => _ = Box::pin(self.client.flush(&mut request)).await,
@@ -174,7 +175,7 @@ impl Connection {
                 match poll_fn(|cx| begun.poll(cx, &mut request, &mut self.client)).await {
                     Some(now) => {
                         loop_lag::tell(&self.accepted.worker.metrics, now);
-                        return self.conclude(request, now);
+                        return self.done(request, now).await;
                     }
                     None => {
                         let step = Step::Content(Content::Begun(begun));
@@ -192,6 +193,14 @@ impl Connection {
         }
         let now = clock::now();
         loop_lag::tell(&self.accepted.worker.metrics, now);
+        self.done(request, now).await
+    }
+
+    /// A request is answered: what follows it comes before the next one.
+    async fn done(&mut self, mut request: Box<Request>, now: Instant) -> Next {
+        if subrequest::is_followed(&request) {
+            Box::pin(subrequest::follow(&mut request)).await;
+        }
         self.conclude(request, now)
     }
 

@@ -12,6 +12,7 @@ use super::watching::{watch, watch_for_others};
 use super::{Passing, answer_head, call_timeout, handshake, saying, sticky};
 use crate::client::ClientFailure;
 use crate::tries::Try;
+use crate::variables;
 use millstream_net::{buffers, clock};
 use millstream_telemetry::metrics::Counter;
 use millstream_upstream::{
@@ -362,7 +363,19 @@ impl Passing<'_> {
 
     async fn pass_interim(&mut self, status: u16, fields: Fields<'_>) -> Result<(), AttemptFailure> {
         // 100 answers an Expect, which is not passed on: the client had its own from us.
-        let (true, Some(client)) = (status != 100, self.client.as_deref_mut()) else { return Ok(()) };
+        let passes = match status {
+            100 => false,
+            103 => self
+                .request
+                .location()
+                .settings
+                .early_hints
+                .strings
+                .as_ref()
+                .is_none_or(|strings| variables::any_holds(strings, self.request)),
+            _ => true,
+        };
+        let (true, Some(client)) = (passes, self.client.as_deref_mut()) else { return Ok(()) };
         let visible = answer_head::visible(&self.proxy.exchange, fields);
         let fields = Fields::new(fields.bytes(), &visible);
         client.interim(self.request, status, fields).await.map_err(AttemptFailure::Client)

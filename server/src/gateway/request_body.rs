@@ -140,6 +140,9 @@ pub(super) async fn read(
 /// # Errors
 /// [`Proxied::ClientFailed`] or [`Proxied::Failed`].
 pub async fn hold(request: &mut Request, client: &mut Client) -> Result<(), Proxied> {
+    if !client.body_known() {
+        client.expect_body(request).map_err(Proxied::ClientFailed)?;
+    }
     if client.body_pending() && !matches!(request.body, KeptBody::Lost(_) | KeptBody::Omitted(_)) {
         let bytes = begun(request);
         whole(request, client, bytes).await?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tempfile::TempPath;
 
 /// What the request has of its body.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub enum KeptBody {
     /// Nothing was read yet, or there is none.
     #[default]
@@ -43,6 +43,17 @@ impl KeptBody {
     pub fn lead_on(&mut self) {
         if let KeptBody::Lost(PASSED_ON) = self {
             *self = KeptBody::Omitted(PASSED_ON);
+        }
+    }
+}
+
+impl KeptBody {
+    /// Octets of a body that is all here; else 0.
+    pub fn held(&self) -> u64 {
+        match self {
+            KeptBody::Memory(bytes) => bytes.len() as u64,
+            KeptBody::File(_, length) => *length,
+            _ => 0,
         }
     }
 }

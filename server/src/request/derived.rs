@@ -5,6 +5,7 @@
 use super::{Arguments, Request};
 use crate::slots::Slots;
 use millstream_net::clock;
+use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Method};
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -44,6 +45,40 @@ impl Request {
         sub.visitor = OnceCell::from(self.visitor().clone());
         sub.id = OnceCell::from(*self.id());
         sub
+    }
+
+    /// A copy of this request for another path of its server (`mirror`): method, query and fields are the same, and the body that was read where
+    /// it is wanted.
+    pub fn mirrored(&self, path: &[u8], with_body: bool) -> Box<Request> {
+        let mut copy = self.subrequest(path, SubrequestPart::Head);
+        copy.arguments = Arguments::Replaced(self.query().unwrap_or_default().to_vec());
+        copy.resemble(self, with_body);
+        copy
+    }
+
+    /// What follows this request once it is done (`post_action`): the same again, with what was answered, until it is sent elsewhere.
+    pub fn follow_up(&self) -> Box<Request> {
+        let mut next = self.subrequest(&self.uri, SubrequestPart::Head);
+        next.arguments = Arguments::Replaced(self.query().unwrap_or_default().to_vec());
+        next.resemble(self, true);
+        next.location = self.location;
+        next.captures = self.captures.clone();
+        next.started = self.started;
+        next.sent = self.sent.clone();
+        next.body_received = self.body_received;
+        next.cache_status = self.cache_status;
+        next
+    }
+
+    /// Takes over what is asked for, and not only by whom. A body is at hand and not on its way, whatever framed it.
+    fn resemble(&mut self, of: &Request, with_body: bool) {
+        self.head = of.head.clone();
+        self.head.fields.retain(|field| field.id != FieldId::Upgrade);
+        self.method = of.method;
+        if with_body {
+            self.body = of.body.clone();
+            self.framing = if of.framing == Framing::Length(0) { of.framing } else { Framing::None };
+        }
     }
 
     /// A copy for a refresh that goes on without the client: a GET, routed as this one.

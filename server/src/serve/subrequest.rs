@@ -11,8 +11,10 @@ use crate::client::{AnswerHead, Client, ClientFailure, Ending, Inside};
 use crate::page::Stub;
 use crate::phase;
 use crate::request::{Request, SubrequestPart};
+use crate::restart::Restart;
 use crate::rewrite::From;
 use crate::tracing;
+use crate::worker::ConnectionSlot;
 use millstream_cache::Now;
 use millstream_net::pipe::{End, Pipe};
 use millstream_net::{buffers, clock};
@@ -21,6 +23,7 @@ use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
+use tokio::task::JoinHandle;
 
 /// Bytes of what stands for an answer that go out at a time: it may be long, and stand for many.
 const STUB_AT_ONCE: usize = 16 * 1024;
@@ -49,7 +52,7 @@ pub(super) async fn ask(
     std::mem::swap(&mut sub.limited, &mut request.limited);
     let mut has_left = false;
     {
-        let mut serving = serve(&mut sub, &inside);
+        let mut serving = serve(&mut sub, &inside, None);
         // Whether the client is there is asked first: the subrequest then ends by itself, as one with a client of its own does.
         poll_fn(|context| {
             if !has_left && client.poll_gone(context).is_ready() {
@@ -71,8 +74,41 @@ pub(super) async fn ask(
 pub fn answer(mut sub: Box<Request>, inside: Rc<Inside>) {
     tokio::task::spawn_local(async move {
         let ends = Ends(inside);
-        serve(&mut sub, &ends.0).await;
+        serve(&mut sub, &ends.0, None).await;
     });
+}
+
+/// Has a request answered in a task of its own, which goes on whoever waits for it, and drops the answer.
+pub(super) fn apart(
+    mut sub: Box<Request>,
+    restart: Option<Restart>,
+    place: Option<ConnectionSlot>,
+) -> JoinHandle<()> {
+    let inside = Rc::new(Inside { pipe: Pipe::new(usize::MAX), wants_head: false, status: Cell::new(0) });
+    let ends_by = place.as_ref().and_then(ConnectionSlot::ends_by);
+    let task = tokio::task::spawn_local(async move {
+        let _place = place;
+        serve(&mut sub, &inside, restart).await;
+    });
+    if let Some(ends_by) = ends_by {
+        ends_by(task.abort_handle());
+    }
+    task
+}
+
+/// Whether something follows a request once it is done (`post_action`).
+pub fn is_followed(request: &Request) -> bool {
+    !request.location().settings.post_action.uri.is_empty()
+}
+
+/// Has what follows a request answered. It goes on where its connection closes meanwhile.
+pub async fn follow(request: &mut Request) {
+    let uri = request.location().settings.post_action.uri.as_bytes();
+    let restart = match uri {
+        [b'/', ..] => Restart::Uri { path: uri.to_vec(), query: Some(Vec::new()) },
+        name => Restart::Named(name.to_vec()),
+    };
+    _ = apart(request.follow_up(), Some(restart), request.worker.try_admit()).await;
 }
 
 /// Answers with what stands for an answer that is empty or an error. Nothing was sent before. False where nothing stands for it.
@@ -110,12 +146,19 @@ impl Drop for Ends {
     }
 }
 
-/// Serves it, to the end of its answer. In a box of its own, for what serves a request may ask by another.
-fn serve<'a>(sub: &'a mut Request, inside: &'a Rc<Inside>) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+/// Serves it, to the end of its answer, from where a restart leads or from its path. In a box of its own, for what serves a request may ask by another.
+fn serve<'a>(
+    sub: &'a mut Request,
+    inside: &'a Rc<Inside>,
+    restart: Option<Restart>,
+) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
     Box::pin(async move {
         let mut client = Client::inside(inside.clone(), answer);
         let mut out = buffers::take();
-        let step = phase::decide(sub, From::Server, Now::read(), &mut out);
+        let step = match restart {
+            None => phase::decide(sub, From::Server, Now::read(), &mut out),
+            Some(restart) => phase::again(sub, restart, Now::read(), &mut out),
+        };
         finish(sub, &mut client, step, out).await;
         let mut is_whole = is_whole(&mut client);
         if is_whole && sub.sent.body_bytes == 0 && answer_stub(sub, &mut client).await {

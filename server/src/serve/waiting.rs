@@ -4,11 +4,14 @@
 
 use super::subrequest;
 use crate::access::{Opinion, Question, auth_request};
+use crate::answer::{self, Outcome};
 use crate::client::{Client, ClientFailure};
+use crate::failure;
 use crate::phase::{self, Guard, Step, Wait};
 use crate::request::Request;
 use crate::rewrite::From;
 use millstream_cache::Now;
+use millstream_conf::model::Level;
 use millstream_net::buffers;
 use millstream_net::timer::Deadline;
 use std::time::Instant;
@@ -27,6 +30,22 @@ pub(super) async fn on(
         Wait::File(test, paused) => {
             let from = From::Script(paused.answered(test.ask(request).await));
             phase::decide(request, from, Now::read(), out)
+        }
+        Wait::Body => match held(request, client).await? {
+            Some(step) => step,
+            None => phase::with_body(request, From::Server, Now::read(), out),
+        },
+        Wait::Mirror => {
+            let generation = request.generation.clone();
+            let mirror = &generation.http().location(request.location).settings.mirror;
+            let refused = if mirror.request_body { held(request, client).await? } else { None };
+            if let Some(step) = refused {
+                return Ok(step);
+            }
+            for uri in &mirror.uris {
+                copy(request, uri.as_bytes(), mirror.request_body);
+            }
+            phase::mirrored(request, Now::read(), out)
         }
         Wait::Until(moment) => {
             until(moment, client).await?;
@@ -48,6 +67,31 @@ pub(super) async fn on(
             phase::tried(request, is_found, Now::read(), out)
         }
     })
+}
+
+/// Reads the body; a step where that has failed.
+async fn held(request: &mut Request, client: &mut Client) -> Result<Option<Step>, ClientFailure> {
+    match answer::hold_body(request, client).await {
+        Ok(()) => Ok(None),
+        Err(Outcome::Client(failure)) => Err(failure),
+        Err(Outcome::Status(status)) => Ok(Some(Step::Status(status))),
+        Err(_) => Ok(Some(Step::Status(500))),
+    }
+}
+
+/// Sends a copy of a request, where there is a place for it.
+fn copy(request: &Request, uri: &[u8], with_body: bool) {
+    match request.worker.try_admit() {
+        Some(place) => {
+            _ = subrequest::apart(request.mirrored(uri, with_body), None, Some(place));
+        }
+        None => {
+            let uri = String::from_utf8_lossy(uri);
+            let what =
+                format_args!("copy of a request to \"{uri}\" is dropped: worker_connections are not enough");
+            failure::log(request, Level::Warn, what);
+        }
+    }
 }
 
 /// What the service says that the location asks.

@@ -102,6 +102,12 @@ pub fn holds(template: &Template, request: &Request, scratch: &mut Vec<u8>) -> b
     !scratch.is_empty() && scratch.as_slice() != b"0"
 }
 
+/// Whether one of several conditions holds.
+pub fn any_holds(templates: &[Template], request: &Request) -> bool {
+    let mut scratch = Vec::new();
+    templates.iter().any(|template| holds(template, request, &mut scratch))
+}
+
 /// Appends a variable's value.
 pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Found {
     match variable {

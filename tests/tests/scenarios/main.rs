@@ -70,6 +70,7 @@ mod proxy_protocol;
 mod shortage;
 mod diagnostics;
 mod import;
+mod copies;
 mod dav;
 mod dialling;
 mod disk;

@@ -83,6 +83,7 @@ impl Http2Connection {
         let step = phase::decide(&mut request, From::Server, now, &mut out);
         if let Step::Ready(ready) = &step
             && has_ended
+            && !subrequest::is_followed(&request)
             && self.unheard.is_none_or(|urgency| urgency >= priority.urgency)
             && self.answer_whole(id, &mut request, &out, ready.whole().bytes)
         {
@@ -245,12 +246,15 @@ fn passes_regardless(request: &Request) -> bool {
 /// The answer is over. A client that is still sending is given time to see it before its stream is taken from it: some take what they
 /// have of the answer for nothing otherwise.
 async fn served(
-    request: Box<Request>,
+    mut request: Box<Request>,
     stream: Rc<Http2Stream>,
     client: &mut Client,
     refusal: Option<Declined>,
 ) -> Served {
     let is_whole = matches!(client.settle(), Ending::Whole | Ending::Closing);
+    if refusal.is_none() && subrequest::is_followed(&request) {
+        Box::pin(subrequest::follow(&mut request)).await;
+    }
     let lingering = &request.location().settings.lingering;
     let is_sound = refusal.is_none_or(|refusal| refusal.flaw.is_none());
     if is_whole && is_sound && !stream.has_all() && lingering.close != LingeringClose::Off {

@@ -1,0 +1,49 @@
+//! `mirror`: copies of requests that other locations get too, and whose responses are dropped.
+//!
+//! Next: `millstream-server`'s `serve/waiting`, which sends them.
+
+use super::context::HTTP_SERVER_LOCATION;
+use super::level::settings;
+use super::phases::Phases;
+use super::{Apply, Level, Row, often, once};
+use crate::reading::Reading;
+use crate::tree::Directive;
+
+settings! {
+    /// Where copies of the requests of a location go.
+    pub struct Mirror, MirrorLevel(place, reading) {
+        /// `mirror`: the paths, each of which gets a copy; none by default.
+        uris: Vec<String> = Vec::new(),
+        /// `mirror_request_body`, default on: the body is copied too.
+        request_body: bool = true,
+    }
+    phases |made| Phases::MIRROR.only_if(!made.uris.is_empty())
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    often("mirror", HTTP_SERVER_LOCATION, (1, 1), "uri | off", "off",
+        "Sends a copy of each request to this path of the same server as a subrequest and ignores the response. Several paths each get a \
+        copy. The response to the client does not wait for copies. A copy takes one of the `worker_connections` while it is in progress; if \
+        none is free, the copy is dropped and logged.",
+        Apply::Level(mirror)),
+    once("mirror_request_body", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+        "Whether copies have the request body. If on, the body is read whole before the request goes on.",
+        Apply::Level(|l, d, r| l.mirror.request_body = r.flag(&d.args[0]))),
+];
+
+fn mirror(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
+    let uri = &directive.args[0].text;
+    let is_off = uri == "off";
+    if level.mirror.uris.as_ref().is_some_and(|uris| is_off || uris.is_empty()) {
+        reading
+            .error(directive.span, "\"mirror\" directive is duplicate")
+            .help("write either off or paths, each in a mirror of its own");
+        return;
+    }
+    let uris = level.mirror.uris.get_or_insert_default();
+    if !is_off {
+        uris.push(uri.clone());
+    }
+}

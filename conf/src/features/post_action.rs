@@ -1,0 +1,25 @@
+//! `post_action`: what is requested once a request is done.
+//!
+//! Next: `millstream-server`'s `serve/subrequest`, which requests it.
+
+use super::context::UP_TO_IF;
+use super::level::settings;
+use super::{Apply, Row, once};
+
+settings! {
+    /// What follows the requests of a location.
+    pub struct PostAction, PostActionLevel(place, reading) {
+        /// A path or a named location; empty where nothing follows.
+        uri: Box<str> = "".into(),
+    }
+}
+
+/// The rows of this feature.
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    once("post_action", UP_TO_IF, (1, 1), "uri", "",
+        "Requests this path or named location as a subrequest once the request is done, whether or not the client received all of the response. \
+        Variables such as `$body_bytes_sent`, `$request_completion` and `$request_body` are those of the request. The response is dropped. The \
+        connection takes no further request until then.",
+        Apply::Level(|l, d, _| l.post_action.uri = Some(d.args[0].text.as_str().into()))),
+];
