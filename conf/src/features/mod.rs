@@ -87,19 +87,20 @@ pub mod valid_referers;
 pub mod userid;
 pub mod otel;
 mod row;
+mod written;
 
 pub use crate::reading::Need;
 use crate::reading::Reading;
-use crate::source::Span;
 use crate::template::Template;
 pub use row::{Apply, MANY, Repeat, Row, Words};
+pub use written::Written;
 
 use api::Api;
 use context::Context;
 use empty_gif::EmptyGif;
 use location::LocationMatch;
+use pass::Pass;
 use pass::cache::usage::ProxyCache;
-use pass::{Family, Pass};
 use phases::Phases;
 use purge_at::PurgeAt;
 use row::{idle, often, once};
@@ -414,17 +415,6 @@ pub fn find(name: &str, context: Context) -> Option<&'static Row> {
     rows().find(|row| row.name == name && row.contexts.has(context))
 }
 
-/// A directive that decides about the cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
-    /// Its name.
-    pub name: &'static str,
-    /// Where it stands.
-    pub span: Span,
-    /// Whose cache; nothing where it decides about any.
-    pub family: Option<Family>,
-}
-
 impl Level {
     /// What an `if` takes beside what every level takes: who answers in the location around it.
     pub fn inherit_content(&mut self, around: &Level, reading: &mut Reading<'_>) {
@@ -434,18 +424,5 @@ impl Level {
             self.stub_status = around.stub_status;
             self.empty_gif = around.empty_gif;
         }
-    }
-
-    /// As with settings: a level that writes a directive has none of that name of the level above.
-    fn inherit_written(&mut self, above: &Level) {
-        let is_left_open = |name: &str| !self.written.iter().any(|own| own.name == name);
-        let from_above: Vec<_> =
-            above.written.iter().filter(|outer| is_left_open(outer.name)).copied().collect();
-        self.written.splice(0..0, from_above);
-    }
-
-    /// The directives that decide about the cache of a family.
-    pub fn deciding(&self, family: Family) -> impl Iterator<Item = &Written> {
-        self.written.iter().filter(move |written| written.family.is_none_or(|own| own == family))
     }
 }
