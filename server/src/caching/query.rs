@@ -28,8 +28,7 @@ pub fn waits_for_body(request: &Request, cache: &ProxyCache) -> bool {
 
 /// Whether what is stored may be told apart by the body alone.
 fn belongs_to_key(request: &Request) -> bool {
-    request.method == Method::Query
-        || has_body(request) && request.generation.shared.names_bodies
+    request.method == Method::Query || has_body(request) && request.generation.shared.names_bodies
 }
 
 /// Whether there is a body, on its way or at hand: that of a copy (`mirror`) is not framed.

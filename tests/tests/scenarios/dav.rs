@@ -4,6 +4,7 @@ use millstream_tests::client::Client;
 use millstream_tests::frames::Frames;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::wait;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
@@ -79,7 +80,7 @@ fn a_body_becomes_a_file_whatever_its_framing_and_size() {
         assert_eq!(frames.answer(stream).status, 201);
         assert_eq!(content(&server, &format!("www/h2-{at}")).as_deref(), Some(body), "over HTTP/2");
     }
-    assert_eq!(server.prefix().count_files("bodies"), 0, "no temporary file is left");
+    wait::until("no temporary file is left", || server.prefix().count_files("bodies") == 0);
     assert_eq!(server.prefix().count_files("www"), 3 + 6, "nor one beside the others");
 }
 
@@ -102,7 +103,7 @@ fn a_body_that_is_not_whole_or_too_large_changes_nothing() {
     let chunked = format!("1388\r\n{large}\r\n0\r\n\r\n");
     assert_eq!(asked(&server, "PUT", "/file", "Transfer-Encoding: chunked\r\n", &chunked).0, 413);
     assert_eq!(content(&server, "www/file").as_deref(), Some("www/file"));
-    assert_eq!(server.prefix().count_files("bodies"), 0);
+    wait::until("no temporary file is left", || server.prefix().count_files("bodies") == 0);
 }
 
 #[test]
