@@ -285,6 +285,9 @@ pub struct ServeUrl {
     /// Cache GET and HEAD responses without caching headers for this long, e.g. 1s
     #[arg(long, value_name = "TIME")]
     pub microcache: Option<String>,
+    /// Query arguments that are not part of the cache key, such as utm_*,gclid,fbclid
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub ignore_args: Vec<String>,
     /// Send a stale response during a refresh, for as long as it was fresh and at most this long
     #[arg(long, default_value = "10s", value_name = "TIME")]
     pub stale: String,

@@ -406,6 +406,9 @@ fn sharing(serve: &ServeUrl) -> String {
         format!("proxy_cache_stale_if_error {}", serve.stale_if_error),
         "proxy_cache_invalidation rate=1r/s".to_owned(),
     ];
+    if !serve.ignore_args.is_empty() {
+        lines.push(format!("proxy_cache_ignore_args {}", serve.ignore_args.join(" ")));
+    }
     lines.extend(serve.microcache.as_ref().map(|time| format!("proxy_cache_valid 200 301 302 404 {time}")));
     lines.iter().map(|line| format!("            {line};\n")).collect()
 }

@@ -2,7 +2,7 @@
 //!
 //! RFC 9111 §4.1. Field values are taken as equal when they differ only in how lines are split, in spaces around
 //! commas where the field is a list or nobody knows, for Accept-Language in case and order, or, for Accept-Encoding, in
-//! anything that does not change which codings are accepted. What `proxy_cache_vary` adds is kept and compared like the rest,
+//! anything that does not change its class: every request of one is sent upstream with the same field. What `proxy_cache_vary` adds is kept and compared like the rest,
 //! under a name that no field has where it is about many. It decides nothing about storing; that is `policy`. Next: `policy`.
 
 use crate::footprint::{allocated, counted};
@@ -218,7 +218,7 @@ fn write_accepted(request: Fields<'_>, out: &mut Vec<u8>) -> bool {
         return false;
     }
     match accept_encoding::folded(request.all(FieldId::AcceptEncoding)) {
-        Some(set) => out.push(set.bits()),
+        Some(set) => out.push(set.class().bits()),
         None => {
             out.push(UNFOLDED);
             write_lines(request.all(FieldId::AcceptEncoding), true, out);

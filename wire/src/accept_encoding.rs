@@ -43,6 +43,24 @@ impl AcceptEncoding {
             | u8::from(self.refuses_plain) << 5
     }
 
+    /// The set that a cache asks the upstream for and compares by in place of this one: of gzip, br and zstd what a response may come
+    /// in, and zstd only without br, which every client with zstd takes as well, so that clients that differ in what no
+    /// response has share one. What takes none of them, or no plain content, is as it is.
+    #[must_use]
+    pub fn class(self) -> AcceptEncoding {
+        if self.refuses_plain || !(self.gzip || self.br || self.zstd) {
+            return self;
+        }
+        AcceptEncoding { gzip: self.gzip, br: self.br, zstd: self.zstd && !self.br, ..AcceptEncoding::NONE }
+    }
+
+    /// The field that asks for a class; `None` for a set that stands for itself alone.
+    pub fn class_field(self) -> Option<&'static [u8]> {
+        const FIELDS: [(u8, &[u8]); 5] =
+            [(1, b"gzip"), (2, b"br"), (3, b"gzip, br"), (4, b"zstd"), (5, b"gzip, zstd")];
+        FIELDS.iter().find(|(bits, _)| *bits == self.bits()).map(|(_, field)| *field)
+    }
+
     /// The set that has this number, as people write it.
     pub fn told(bits: u8) -> String {
         let names = ["gzip", "br", "zstd", "deflate", "*", "identity;q=0"].into_iter().enumerate();
@@ -121,6 +139,11 @@ const COMMON: [(&[u8], AcceptEncoding); 4] = [
 #[inline]
 pub fn normalise<'a>(values: impl Iterator<Item = &'a [u8]> + Clone) -> AcceptEncoding {
     common(values.clone()).unwrap_or_else(|| Said::read(values).set())
+}
+
+/// The class that all lines of the field are of, where it stands for more than they say word for word.
+pub fn class<'a>(values: impl Iterator<Item = &'a [u8]> + Clone) -> Option<AcceptEncoding> {
+    folded(values).map(AcceptEncoding::class).filter(|class| class.class_field().is_some())
 }
 
 /// As [`normalise`], where the set is all that the field says; `None` where it names a coding that is not known here,
@@ -373,5 +396,38 @@ mod tests {
             (AcceptEncoding::told(0), AcceptEncoding::told(33)),
             ("identity".into(), "gzip, identity;q=0".into())
         );
+    }
+
+    #[test]
+    fn clients_that_differ_in_what_no_response_comes_in_are_of_one_class() {
+        let class = |text: &'static str| class(std::iter::once(text.as_bytes()));
+        for (field, texts) in [
+            (
+                &b"gzip, br"[..],
+                &[
+                    "gzip, deflate, br, zstd",
+                    "gzip, deflate, br",
+                    "br;q=1.0, gzip;q=0.8, *;q=0.1",
+                    "br, gzip",
+                    "*",
+                    "deflate, gzip, br, zstd;q=0",
+                ][..],
+            ),
+            (b"gzip", &["gzip", "gzip, deflate", "GZIP;q=0.5", "x-gzip, br;q=0", "gzip, identity"]),
+            (b"br", &["br", "br, deflate", "gzip;q=0, *"]),
+            (b"zstd", &["zstd", "deflate, zstd"]),
+            (b"gzip, zstd", &["gzip, zstd", "zstd, gzip, br;q=0"]),
+        ] {
+            for text in texts {
+                assert_eq!(class(text).and_then(AcceptEncoding::class_field), Some(field), "{text}");
+            }
+            let field = std::str::from_utf8(field).expect("text");
+            assert_eq!(class(field), class(texts[0]), "what is asked for is of the class itself");
+        }
+        for text in
+            ["", "identity", "deflate", "foo", "gzip, foo", "gzip, identity;q=0", "gzip, *;q=0", "gzip;q=x"]
+        {
+            assert_eq!(class(text), None, "{text}");
+        }
     }
 }

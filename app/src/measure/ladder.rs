@@ -83,6 +83,7 @@ fn next(ladder: &Ladder, climbed: &Climbed) -> Option<Vec<String>> {
     let scheme = if is_https { "https" } else { "http" };
     Some(vec![
         format!("millstream serve {scheme}://{origin}{microcache}"),
+        "# (keeps responses without public or s-maxage apart by client address; --client-address hide shares them)".to_owned(),
         "# or, this step's own configuration:".to_owned(),
         format!("millstream ladder {url}{valid} --print {} > nginx.conf", step.name()),
     ])

@@ -51,6 +51,9 @@ pub(super) fn options(serve: &ServeUrl) -> Vec<Given<'_>> {
     let name = serve.upstream.upstream_name.iter();
     let name = name.map(|value| ("--upstream-name", value, &["proxy_ssl_name", "proxy_redirect"] as &[_]));
     let proxies = serve.trust_proxy.iter().map(|value| ("--trust-proxy", value, &["trusted_proxy"] as &[_]));
+    let ignored = serve.ignore_args.iter();
+    let ignored = ignored.map(|value| ("--ignore-args", value, &["proxy_cache_ignore_args"] as &[_]));
+    let proxies = proxies.chain(ignored);
     let domains = &serve.domains;
     let domain = domains.domain.iter().map(|value| ("--domain", value, &["server_name"] as &[_]));
     let ports: [(&str, &String, &[&str]); 3] = [

@@ -1,6 +1,6 @@
 //! What `serve` says once it listens: where, in front of what, and how to try it.
 
-use crate::cli::ServeUrl;
+use crate::cli::{ClientAddress, ServeUrl};
 use millstream_conf::model::ListenAddress;
 use millstream_net::listener::Listening;
 use millstream_net::terminal;
@@ -25,12 +25,17 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
         || "add --microcache 1s to keep for a second what says nothing about caching".to_owned(),
         |time| format!("and GET and HEAD without cookies or credentials for {time}"),
     );
+    let address = match serve.client_address {
+        ClientAddress::Send => "responses without public or s-maxage are kept apart by client address",
+        ClientAddress::Hide => "the API does not receive client addresses, so clients share responses",
+    };
     if !domains.is_empty() {
         let named: Vec<String> = domains.iter().map(|name| format!("https://{name}")).collect();
         let told = format!(
             "millstream {} for {} (listening on {}) in front of {front}\n\
              the certificate is issued and renewed by itself; the authority has to reach this machine at port 80 of {}\n\
              caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n\
+             {address}\n\
              {}Ctrl-C ends",
             env!("CARGO_PKG_VERSION"),
             named.join(", "),
@@ -48,6 +53,7 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
     let told = format!(
         "millstream {} on {} in front of {front}\n\
          caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n\
+             {address}\n\
          {dashboard}try: curl -i {first}   (X-Cache-Status says HIT or MISS; Ctrl-C ends)",
         env!("CARGO_PKG_VERSION"),
         urls.join(", "),

@@ -17,6 +17,7 @@ fn serve(urls: &[&str]) -> ServeUrl {
         dashboard_allow: Vec::new(),
         dashboard_token: None,
         microcache: None,
+        ignore_args: Vec::new(),
         stale: "10s".into(),
         stale_if_error: "10m".into(),
         memory: "256m".into(),

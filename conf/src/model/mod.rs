@@ -66,6 +66,7 @@ pub use crate::features::logs::{AccessLog, ErrorForm, ErrorLog, LogLevel as Leve
 pub use crate::features::main::{Main, User, WorkerProcesses};
 pub use crate::features::open_file_cache::{KeptFiles, OpenFileCache};
 pub use crate::features::otel::{Otel, OtelContext, SpanAttribute};
+pub use crate::features::pass::cache::ignored_args::IgnoredArg;
 pub use crate::features::pass::cache::usage::ProxyCache;
 pub use crate::features::pass::cache::{Heuristic, Valid, ValidStatus};
 pub use crate::features::pass::cookie::{CookieFlags, CookieRule, Cookies, Pattern};

@@ -4,7 +4,7 @@
 //! takes away from the upstream is taken away first ([`part_with_named`]), so that neither key nor Vary counts it. Everybody
 //! who needs a request's key takes it from [`key`]. Next: `cached`, which acts on it.
 
-use super::query;
+use super::{ignored_args, query};
 use crate::client_certificate;
 use crate::forwarded;
 use crate::request::Request;
@@ -202,7 +202,9 @@ fn evaluate(request: &Request, cache: &ProxyCache, key: &mut Vec<u8>) -> Result<
             parts.note(start, key.len());
         }
     };
-    let append = |variable: &Variable, key: &mut Vec<u8>| _ = variables::append(variable, request, key);
+    let append = |variable: &Variable, key: &mut Vec<u8>| {
+        ignored_args::append(variable, request, &cache.ignored_args, key)
+    };
     variables::evaluate_key(&cache.key, key, append, more)
         .inspect_err(|TooLong| request.worker.metrics.add(Counter::CacheKeysTooLong, 1))
 }

@@ -4,6 +4,7 @@
 //! Nothing is looked up or answered here. Next: `keyed`; `answer/cached`, which looks up; `gateway`, which stores.
 
 pub mod query;
+pub mod ignored_args;
 pub mod keyed;
 pub mod invalidation;
 pub mod tagged;

@@ -18,6 +18,7 @@ mod session;
 mod destination;
 mod sticky;
 mod unkeyed;
+mod asked_codings;
 mod request_head;
 mod params;
 mod saying;

@@ -12,6 +12,7 @@ mod scgi;
 #[cfg(test)]
 mod tests;
 
+use super::asked_codings;
 use super::request_head::{RequestFraming, RequestPlan, conditions, going_on};
 use crate::variables;
 use millstream_conf::model::{Param, Says};
@@ -27,6 +28,9 @@ fn each(plan: &RequestPlan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[
     for param in params {
         value.clear();
         evaluate(param, plan, &mut value);
+        if param.name.eq_ignore_ascii_case("HTTP_ACCEPT_ENCODING") {
+            asked_codings::keep_within((plan.request, plan.proxy), &param.value, &mut value, 0);
+        }
         if !(param.if_not_empty && value.is_empty()) {
             give(param.name.as_bytes(), &value);
         }
@@ -39,7 +43,12 @@ fn each(plan: &RequestPlan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[
     if let Some(host) = fields.get(FieldId::Host).filter(|_| !sets_host) {
         give(b"HTTP_HOST", host);
     }
-    for (_, field, first) in going_on(plan) {
+    let asked = asked_codings::asked(plan.request, plan.proxy);
+    for (id, field, first) in going_on(plan) {
+        if let Some(asked) = asked.filter(|_| id == FieldId::AcceptEncoding) {
+            give(cgi_name(field, &mut name), asked);
+            continue;
+        }
         if field.eq_ignore_ascii_case(b"proxy") || !is_first(fields, field, first) {
             continue;
         }

@@ -6,7 +6,7 @@
 //! and `-` to the same name would take them for fields that a proxy vouches for. Next: `unkeyed`, what else is held back
 //! where an answer is to be shared.
 
-use super::{Rest, unkeyed};
+use super::{Rest, asked_codings, unkeyed};
 use crate::forwarded;
 use crate::request::Request;
 use crate::sent_target;
@@ -84,7 +84,7 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &RequestPlan<'_>, http: &HttpPass) 
             || is_upgrade && is_of_upgrade(&set.name)
             || !may_switch && asks_to_switch(plan.request, set))
         {
-            append_set(out, plan.request, set, &mut written);
+            append_set(out, plan, set, &mut written);
         }
     }
     if is_upgrade {
@@ -130,6 +130,9 @@ pub(super) fn write_block(
     for set in set.iter().filter(|set| may_be_set(set.name.as_bytes())) {
         text.clear();
         variables::evaluate(&set.value, request, &mut text);
+        if set.name.eq_ignore_ascii_case("accept-encoding") {
+            asked_codings::keep_within((plan.request, plan.proxy), &set.value, &mut text, 0);
+        }
         blank_ends(&mut text);
         let value = text.trim_ascii();
         if !value.is_empty() {
@@ -208,7 +211,7 @@ fn append_method(out: &mut Vec<u8>, plan: &RequestPlan<'_>, method: Option<&Temp
 }
 
 /// One `proxy_set_header`; nothing where its value is empty. Framing is never set by hand.
-fn append_set(out: &mut Vec<u8>, request: &Request, set: &SetHeader, written: &mut WrittenHead) {
+fn append_set(out: &mut Vec<u8>, plan: &RequestPlan<'_>, set: &SetHeader, written: &mut WrittenHead) {
     let name = set.name.as_bytes();
     if name.eq_ignore_ascii_case(b"content-length") || name.eq_ignore_ascii_case(b"transfer-encoding") {
         return;
@@ -217,7 +220,10 @@ fn append_set(out: &mut Vec<u8>, request: &Request, set: &SetHeader, written: &m
     out.extend_from_slice(name);
     out.extend_from_slice(b": ");
     let from = out.len();
-    variables::evaluate(&set.value, request, out);
+    variables::evaluate(&set.value, plan.request, out);
+    if name.eq_ignore_ascii_case(b"accept-encoding") {
+        asked_codings::keep_within((plan.request, plan.proxy), &set.value, out, from);
+    }
     if out.len() == from {
         out.truncate(start);
         return;
@@ -308,7 +314,8 @@ pub(super) fn going_on<'a>(
     let goes_on = |name: &[u8]| !settings.ignore_invalid || is_plain(name, settings.underscores);
     let passes = plan.proxy.exchange.passes_fields;
     let set = plan.proxy.set_headers();
-    fields.iter().filter(move |(id, name, _)| {
+    let (asked, mut is_asked) = (asked_codings::asked(plan.request, plan.proxy), false);
+    let goes = fields.iter().filter(move |(id, name, _)| {
         let stays = !passes
             || id.is_hop_by_hop()
             || matches!(id, FieldId::Host | FieldId::ContentLength | FieldId::Expect | FieldId::Trailer)
@@ -322,6 +329,13 @@ pub(super) fn going_on<'a>(
             || *name == ADDRESS
             || addressed.is_some_and(|cache| unkeyed::is_address_of_nobody(*id, name, cache, is_trusted));
         !stays
+    });
+    goes.filter_map(move |(id, name, value)| match asked {
+        // In one line, however many came.
+        Some(asked) if id == FieldId::AcceptEncoding => {
+            (!std::mem::replace(&mut is_asked, true)).then_some((id, name, asked))
+        }
+        _ => Some((id, name, value)),
     })
 }
 

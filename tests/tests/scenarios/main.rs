@@ -102,6 +102,7 @@ mod purge;
 mod access;
 mod strangers;
 mod own_writes;
+mod variants;
 
 mod auth_basic;
 mod auth_request;

@@ -154,6 +154,58 @@ fn an_unsafe_request_invalidates_its_target_and_the_locations_its_answer_names()
     }
 }
 
+/// The methods that IANA's registry has as safe (PRI, which is no request, aside), and the others there.
+const SAFE: [&str; 7] = ["HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH", "QUERY"];
+const UNSAFE: [&str; 30] = [
+    "ACL",
+    "BASELINE-CONTROL",
+    "BIND",
+    "CHECKIN",
+    "CHECKOUT",
+    "COPY",
+    "DELETE",
+    "LABEL",
+    "LINK",
+    "LOCK",
+    "MERGE",
+    "MKACTIVITY",
+    "MKCALENDAR",
+    "MKCOL",
+    "MKREDIRECTREF",
+    "MKWORKSPACE",
+    "MOVE",
+    "ORDERPATCH",
+    "PATCH",
+    "POST",
+    "PROPPATCH",
+    "PUT",
+    "REBIND",
+    "UNBIND",
+    "UNCHECKOUT",
+    "UNLINK",
+    "UNLOCK",
+    "UPDATE",
+    "UPDATEREDIRECTREF",
+    "VERSION-CONTROL",
+];
+
+#[test]
+fn only_methods_that_are_not_safe_take_out_what_is_stored() {
+    let origin = numbered(|request, number| match method(request) {
+        "GET" => answer(200, &[FRESH], format!("answer {number}").as_bytes()),
+        _ => answer(if method(request) == "PROPFIND" { 207 } else { 200 }, &[("Location", "/named")], b""),
+    });
+    let server = start(&origin, "proxy_cache_key $request_uri;");
+    let paths = ["/target", "/named"];
+    let statuses = || paths.map(|path| status(&server.get(path)).to_owned());
+    let cases = SAFE.map(|method| (method, "HIT")).into_iter().chain(UNSAFE.map(|method| (method, "MISS")));
+    for (method, expected) in cases {
+        statuses();
+        send(&server, method, "/target", "", if method == "HEAD" { "" } else { "x" });
+        assert_eq!(statuses(), [expected; 2], "{method}");
+    }
+}
+
 #[test]
 fn an_answer_to_post_that_says_so_is_what_a_get_gets() {
     let origin = numbered(|request, number| {

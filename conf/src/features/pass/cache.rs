@@ -18,8 +18,10 @@ use crate::template::{self, Template, Variable};
 use crate::tree::{Directive, Word};
 use crate::value;
 use crate::variables::Builtin;
+use ignored_args::IgnoredArg;
 
 pub mod usage;
+pub mod ignored_args;
 
 /// The statuses that a `proxy_cache_valid` is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +79,8 @@ level! {
         zone: (ZoneChoice, Span),
         /// `…_cache_key` with its place.
         key: (Template, Span),
+        /// `…_cache_ignore_args`; nothing in it = `off`.
+        ignored_args: Vec<IgnoredArg>,
         /// `…_cache_valid`s, each with its place.
         valid: Vec<(Valid, Span)>,
         /// `…_cache_methods`, with the last place.
@@ -140,6 +144,11 @@ macro_rules! rows {
                 "$scheme$proxy_host$request_uri",
                 "What an entry is found by. For FastCGI, uwsgi and SCGI the default is `$scheme$host$request_uri$uri`.",
                 Apply::Pass($family, cache::key)),
+            often(concat!($prefix, "_cache_ignore_args"), HTTP_SERVER_LOCATION, (1, MANY), "off | name …", "off",
+                "Arguments of the query that are not part of the key, such as those of campaigns (`utm_* gclid fbclid`). In a name, `*` stands for any characters; \
+                case does not matter. The upstream still receives them. What remains of the query keeps its order and encoding. This applies to `$args`, `$query_string`, \
+                `$is_args`, `$request_uri` and `$request` in the key, not to `$arg_name` or to variables that are made of these.",
+                Apply::Pass($family, cache::ignored_args::read)).needing(Need::Cache),
             often(concat!($prefix, "_cache_valid"), HTTP_SERVER_LOCATION, (1, MANY), "[code … | any] time", "",
                 "How long answers are fresh that say nothing themselves. Without codes it is for 200, 301 and 302.",
                 Apply::Pass($family, cache::valid)),

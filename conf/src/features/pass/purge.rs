@@ -45,7 +45,7 @@ macro_rules! rows {
             often(concat!($prefix, "_cache_purge"), HTTP_SERVER_LOCATION, (1, MANY),
                 "string … | PURGE [from address …] | zone key", "",
                 concat!("A request for which one of the strings is neither empty nor `0` purges the entry of its key, or every entry whose key begins \
-                as its key does where that ends in `*`; it gets 204. That is as in NGINX Plus, and in addition only for those whom \
+                as its key does where that ends in `*`; it gets 204, or 404 if nothing was stored. That is as in NGINX Plus, and in addition only for those whom \
                 `", $prefix, "_cache_purge_allow` or `", $prefix, "_cache_purge_token` lets. The two forms of the free purge module are known too: a method with \
                 the addresses that may use it, and, in a location of its own, a zone with the key that each request there purges."),
                 Apply::Pass($family, purge::purge)).needing(Need::Cache),

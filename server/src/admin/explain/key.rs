@@ -1,10 +1,10 @@
 //! What made a key: its template, where that stands, and the value of each part.
 
 use super::at;
+use crate::caching::ignored_args;
 use crate::location_text::readable;
 use crate::request::Request;
 use crate::shown;
-use crate::variables;
 use millstream_cache::key;
 use millstream_conf::model::{Part, ProxyCache, ProxyProtocolTlv, Variable};
 use millstream_conf::variables::VARIABLES;
@@ -37,23 +37,31 @@ pub struct KeyPart {
 
 /// What makes the key of a request.
 pub(super) fn made(request: &Request, cache: &ProxyCache) -> KeyMade {
-    let text = variables::value(&cache.key, request);
+    let (mut text, mut shown) = (Vec::new(), String::new());
     let written = cache.written.iter().rev().find(|(name, _)| *name == "proxy_cache_key");
-    let parts = cache.key.parts.iter().filter_map(|part| match part {
-        Part::Literal(_) => None,
-        Part::Variable(variable) => {
-            let mut value = Vec::new();
-            variables::append(variable, request, &mut value);
-            let value = shown::without_secrets(variable, readable(&value));
-            Some(KeyPart { variable: name(variable, request), value })
+    let mut parts = Vec::new();
+    for part in &cache.key.parts {
+        match part {
+            Part::Literal(literal) => {
+                text.extend_from_slice(literal.as_bytes());
+                shown += literal;
+            }
+            Part::Variable(variable) => {
+                let mut value = Vec::new();
+                ignored_args::append(variable, request, &cache.ignored_args, &mut value);
+                text.extend_from_slice(&value);
+                let value = shown::without_secrets(variable, readable(&value));
+                shown += &value;
+                parts.push(KeyPart { variable: name(variable, request), value });
+            }
         }
-    });
+    }
     KeyMade {
         file: key::md5(&text).iter().map(|byte| format!("{byte:02x}")).collect(),
-        text: shown::value(&cache.key, request, readable),
+        text: shown,
         template: cache.key.source.to_string(),
         at: written.map(|(_, span)| at(request, *span)),
-        parts: parts.collect(),
+        parts,
     }
 }
 

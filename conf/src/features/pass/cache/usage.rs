@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::ignored_args::IgnoredArg;
 use super::{CacheMethods, Heuristic, Valid, ZoneChoice};
 use crate::declared::cache_zone::CacheZoneId;
 use crate::features::Level;
@@ -31,6 +32,8 @@ record! {
         /// `proxy_cache_key`; by default what nginx documents as `$scheme$proxy_host$request_uri`, with the target as it is
         /// sent in its last place.
         pub key: Template,
+        /// `proxy_cache_ignore_args`: arguments of the query that are no part of the key.
+        pub ignored_args: Arc<[IgnoredArg]>,
         /// Whether the key contains `$http_authorization`, or what a `proxy_set_header` makes Authorization of, so that
         /// answers to credentials may be stored.
         pub key_names_credential: bool,
@@ -118,6 +121,7 @@ impl Default for ProxyCache {
         ProxyCache {
             zone: CacheZoneId(0),
             key: Template::default(),
+            ignored_args: Arc::from([]),
             key_names_credential: false,
             credentials: Credentials::Any,
             vary: CacheVary::default(),
@@ -200,6 +204,7 @@ pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) 
         },
         vary: sharing.vary.map_or(or.vary, |(vary, _)| vary),
         invalidation: sharing.invalidation.unwrap_or(or.invalidation),
+        ignored_args: cache.ignored_args.clone().unwrap_or_default().into(),
         key,
         key_names_credential,
         valid: cache.valid.iter().flatten().map(|(valid, _)| *valid).collect(),

@@ -1,0 +1,44 @@
+//! Which codings an upstream is asked for where its response may be stored: those of the client's class, so that what is stored for
+//! one client of it is right for all.
+//!
+//! What a `proxy_set_header` without variables asks for is the same for everybody. Before: nothing; next: `request_head`, `params`.
+
+use crate::request::Request;
+use millstream_conf::model::{Pass, Template};
+use millstream_wire::FieldId;
+use millstream_wire::accept_encoding::{self, AcceptEncoding};
+
+/// The class of the client's Accept-Encoding in a location with a cache; `None` where the field goes on as it came.
+fn class(request: &Request, proxy: &Pass) -> Option<AcceptEncoding> {
+    proxy.cache.as_ref()?;
+    accept_encoding::class(request.fields().all(FieldId::AcceptEncoding))
+}
+
+/// What goes on in place of the client's Accept-Encoding.
+pub(super) fn asked(request: &Request, proxy: &Pass) -> Option<&'static [u8]> {
+    class(request, proxy).and_then(AcceptEncoding::class_field)
+}
+
+/// Keeps what a template makes of Accept-Encoding within the client's class: it may tell clients of one class apart.
+pub(super) fn keep_within(
+    (request, proxy): (&Request, &Pass),
+    made_by: &Template,
+    out: &mut Vec<u8>,
+    from: usize,
+) {
+    if out.len() == from || made_by.variables().next().is_none() {
+        return;
+    }
+    let Some(class) = class(request, proxy) else { return };
+    let of_class = class.class_field().unwrap_or_default();
+    let fitting = match accept_encoding::folded(std::iter::once(&out[from..])) {
+        Some(made) => {
+            let (gzip, br, zstd) = (made.gzip && class.gzip, made.br && class.br, made.zstd && class.zstd);
+            let kept = AcceptEncoding { gzip, br, zstd, ..AcceptEncoding::default() };
+            kept.class_field().unwrap_or(b"identity")
+        }
+        None => of_class,
+    };
+    out.truncate(from);
+    out.extend_from_slice(fitting);
+}

@@ -1,0 +1,183 @@
+//! How many variants of one response a cache has: spellings that ask for the same, and arguments that change nothing, make none.
+
+use millstream_tests::client::Answer;
+use millstream_tests::origin::{Origin, Request, answer};
+use millstream_tests::server::{Server, is_nginx};
+
+/// An API that codes as the request allows, zstd before br before gzip, and says so; the body is the coding, and whatever
+/// Accept-Encoding came.
+fn coding() -> Origin {
+    Origin::start(|request: &Request| {
+        let accepted = request.field("accept-encoding").unwrap_or("none").to_owned();
+        let coding = ["zstd", "br", "gzip"]
+            .into_iter()
+            .find(|coding| accepted.split(',').any(|one| one.trim() == *coding));
+        let body = format!("{} of {accepted}", coding.unwrap_or("plain"));
+        let mut fields = vec![("Cache-Control", "max-age=60"), ("Vary", "Accept-Encoding")];
+        fields.extend(coding.map(|coding| ("Content-Encoding", coding)));
+        answer(200, &fields, body.as_bytes())
+    })
+}
+
+fn start(origin: &Origin, directives: &str) -> Server {
+    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off;
+        proxy_cache_path @DIR@/cache levels=1:2 keys_zone=zone:1m;
+        server {
+            listen 127.0.0.1:@PORT@;
+            add_header X-Cache-Status $upstream_cache_status;
+            location / { proxy_pass http://@ORIGIN@; proxy_cache zone; @DIRECTIVES@ }
+            location /free/ { proxy_pass http://@ORIGIN@; }
+        }
+    }";
+    Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
+}
+
+fn status(answer: &Answer) -> &str {
+    answer.field("x-cache-status").unwrap_or("none")
+}
+
+const BROWSERS: [&str; 6] = [
+    "gzip, deflate, br, zstd",
+    "gzip, deflate, br",
+    "br, gzip;q=0.8, deflate;q=0.5",
+    "deflate, gzip, br, zstd",
+    "br;q=1.0, gzip;q=0.8, *;q=0.1",
+    "gzip,br",
+];
+
+#[test]
+fn browsers_that_write_accept_encoding_differently_share_a_response_that_all_of_them_take() {
+    if is_nginx() {
+        return;
+    }
+    let origin = coding();
+    let server = start(&origin, "");
+    for (at, accepted) in BROWSERS.into_iter().enumerate() {
+        let got = server.get_with("/", &[("Accept-Encoding", accepted)]);
+        assert_eq!(
+            (got.text().as_str(), status(&got)),
+            ("br of gzip, br", if at == 0 { "MISS" } else { "HIT" }),
+            "{accepted}"
+        );
+    }
+    for (accepted, expected) in [
+        ("gzip, deflate", "gzip of gzip"),
+        ("gzip;q=0.5", "gzip of gzip"),
+        ("br;q=0, gzip", "gzip of gzip"),
+        ("zstd", "zstd of zstd"),
+        ("gzip, zstd", "zstd of gzip, zstd"),
+        ("deflate", "plain of deflate"),
+        ("identity", "plain of identity"),
+        ("compress, br", "br of compress, br"),
+        ("gzip, identity;q=0", "gzip of gzip, identity;q=0"),
+    ] {
+        for _ in 0..2 {
+            assert_eq!(server.get_with("/", &[("Accept-Encoding", accepted)]).text(), expected, "{accepted}");
+        }
+    }
+    assert_eq!(server.get("/").text(), "plain of none");
+    assert_eq!(origin.count(), 9, "each class once");
+    // Where nothing is stored it is nobody's business.
+    let free = server.get_with("/free/", &[("Accept-Encoding", "gzip, deflate, br, zstd")]);
+    assert_eq!(free.text(), "zstd of gzip, deflate, br, zstd");
+}
+
+#[test]
+fn what_a_configuration_makes_of_accept_encoding_is_taken_by_every_client_that_shares_it() {
+    if is_nginx() {
+        return;
+    }
+    for (made, expected) in [
+        ("$http_accept_encoding", "br of gzip, br"),
+        ("\"$http_accept_encoding, foo\"", "br of gzip, br"),
+        ("gzip", "gzip of gzip"),
+        ("\"\"", "plain of none"),
+    ] {
+        let origin = coding();
+        let server = start(&origin, &format!("proxy_set_header Accept-Encoding {made};"));
+        for accepted in BROWSERS {
+            assert_eq!(
+                server.get_with("/", &[("Accept-Encoding", accepted)]).text(),
+                expected,
+                "{made} {accepted}"
+            );
+        }
+        assert_eq!(origin.count(), 1, "{made}");
+    }
+}
+
+#[test]
+fn arguments_that_are_ignored_are_sent_on_and_split_no_entry() {
+    if is_nginx() {
+        return;
+    }
+    let ignored = "proxy_cache_ignore_args utm_* fbclid gclid;";
+    for key in [
+        "",
+        "proxy_cache_key $request_uri;",
+        "proxy_cache_key $uri$is_args$args;",
+        "proxy_cache_key \"$uri?$query_string\";",
+        "proxy_cache_key $request;",
+    ] {
+        let origin = Origin::start(|request| {
+            answer(200, &[("Cache-Control", "max-age=60")], request.target().as_bytes())
+        });
+        let server = start(&origin, &format!("{ignored} {key}"));
+        for (targets, first) in [
+            (
+                &["/x?utm_source=a&b=1", "/x?b=1", "/x?b=1&fbclid=z", "/x?gclid=1&b=1&utm_medium=m"][..],
+                "/x?utm_source=a&b=1",
+            ),
+            (&["/y", "/y?utm_source=a", "/y?gclid=1&UTM_campaign=c"], "/y"),
+            (&["/z?b=%201&a=2", "/z?utm_x&b=%201&a=2"], "/z?b=%201&a=2"),
+        ] {
+            for target in targets {
+                assert_eq!(server.get(target).text(), first, "{key} {target}");
+            }
+        }
+        for apart in
+            ["/x?b=2", "/x?a=2&b=1", "/x?b=1&b=1", "/z?a=2&b=%201", "/z?b=+1&a=2", "/x?c=1&utm_source=a"]
+        {
+            let told = server.get(apart);
+            assert_eq!((told.text().as_str(), status(&told)), (apart, "MISS"), "{key}");
+        }
+        assert_eq!(origin.count(), 9, "{key}");
+    }
+}
+
+#[test]
+fn a_change_and_a_purge_of_a_url_with_ignored_arguments_are_of_its_entry() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"x");
+    let server = start(&origin, "proxy_cache_ignore_args utm_*; proxy_cache_purge_allow local;");
+    for method in ["POST", "PURGE"] {
+        server.get("/a?b=1");
+        assert_eq!(status(&server.get("/a?b=1&utm_source=s")), "HIT");
+        let told = server
+            .client()
+            .request(method, "/a?utm_source=other&b=1", &[("Content-Length", "0")])
+            .expect("an answer");
+        assert_eq!(told.status, 200, "{method}: {}", told.text());
+        assert_eq!(status(&server.get("/a?b=1")), "MISS", "{method}");
+    }
+}
+
+#[test]
+fn serve_ignores_arguments_that_are_named() {
+    if is_nginx() {
+        return;
+    }
+    for (options, expected) in [(&["--ignore-args", "utm_*,gclid"][..], 1), (&[], 3)] {
+        let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"x");
+        let url = format!("http://{}", origin.address());
+        let (port, _process) = super::serve_url::serve(&[&[url.as_str()], options].concat());
+        for target in ["/a", "/a?utm_source=s", "/a?gclid=1"] {
+            assert_eq!(millstream_tests::client::get(port, target).status, 200);
+        }
+        assert_eq!(origin.count(), expected, "{options:?}");
+    }
+}
