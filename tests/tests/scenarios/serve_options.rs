@@ -297,7 +297,8 @@ fn of_several_that_run_each_is_named_and_the_port_says_which_is_meant() {
     )
     .expect("the binary runs");
     wait::until("it accepts connections", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-    assert_eq!(client::get(port, "/a").status, 200);
+    let host = format!("127.0.0.1:{port}");
+    assert_eq!(client::get_with(port, "/a", &[("Host", &host)]).status, 200);
     for arguments in [&["purge", "--tag", "x"][..], &["explain", "http://localhost/a"]] {
         let (done, text) = said(command(&first.prefix, arguments));
         let names = [first.port, port].map(|port| format!("serve-{port}.sock"));
