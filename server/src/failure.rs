@@ -19,6 +19,8 @@ pub const CLOSE_WITHOUT_ANSWER: u16 = 444;
 pub const CLIENT_CLOSED_REQUEST: u16 = 499;
 /// The request is for another server than the one that was negotiated (RFC 9110 §15.5.20).
 pub const MISDIRECTED: u16 = 421;
+/// The head of a request has more fields than `max_headers`. `error_page` knows it as nginx does, by [`HEAD_TOO_LARGE`].
+pub const TOO_MANY_FIELDS: u16 = 493;
 /// The head of a request is too large: the number that `error_page` knows it by.
 pub const HEAD_TOO_LARGE: u16 = 494;
 /// The client's certificate is not good.
@@ -40,7 +42,7 @@ pub fn server_text(tokens: &ServerTokens) -> &'static str {
 pub fn public_status(status: u16) -> u16 {
     match status {
         HEAD_TOO_LARGE => 431,
-        495..=497 => 400,
+        TOO_MANY_FIELDS | 495..=497 => 400,
         _ => status,
     }
 }
@@ -52,7 +54,7 @@ pub fn of_head(status: u16) -> u16 {
 
 /// Statuses with a built-in page, as in nginx.
 fn has_page(status: u16) -> bool {
-    matches!(status, 301..=303 | 307 | 308 | 400..=416 | 421 | 429 | 431 | 494..=497 | 500..=505 | 507)
+    matches!(status, 301..=303 | 307 | 308 | 400..=416 | 421 | 429 | 431 | 493..=497 | 500..=505 | 507)
 }
 
 /// The built-in page of a status; empty for statuses that have none.
@@ -62,7 +64,7 @@ pub fn page(status: u16, tokens: &ServerTokens) -> Vec<u8> {
     }
     let (title, server) = (title(status), server_text(tokens));
     let heading = match (status, title.split_once(' ')) {
-        (CERTIFICATE_ERROR..=HTTP_TO_HTTPS, Some((code, what))) => {
+        (TOO_MANY_FIELDS | CERTIFICATE_ERROR..=HTTP_TO_HTTPS, Some((code, what))) => {
             format!("<h1>{code} {}</h1></center>\r\n<center>{what}", encode::reason(public_status(status)))
         }
         _ => format!("<h1>{title}</h1>"),
@@ -90,6 +92,7 @@ fn title(status: u16) -> String {
         CERTIFICATE_ERROR => "400 The SSL certificate error".into(),
         NO_CERTIFICATE => "400 No required SSL certificate was sent".into(),
         HEAD_TOO_LARGE => "431 Request Header Fields Too Large".into(),
+        TOO_MANY_FIELDS => "400 Request Header Or Cookie Too Large".into(),
         302 => "302 Found".into(),
         401 => "401 Authorization Required".into(),
         _ => format!("{status} {}", encode::reason(status)),

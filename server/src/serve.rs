@@ -160,14 +160,18 @@ async fn answer_status(request: &mut Request, client: &mut Client, status: u16) 
 
 /// Statuses after which the connection cannot be trusted to be in step (nginx closes after these too).
 fn closes(status: u16) -> bool {
-    matches!(status, 400 | 408 | 413 | 414 | 431 | 494..=497 | 500 | 501 | 505)
+    matches!(status, 400 | 408 | 413 | 414 | 431 | 493..=497 | 500 | 501 | 505)
 }
 
 fn page_for(request: &Request, status: u16) -> Option<ErrorPage> {
     let pages = &request.location().settings.error_pages;
     let named = |status| pages.iter().find(|page| page.status == status).cloned();
-    // A head that is too large may be named by nginx's number or by the one that its client is told.
-    named(status).or_else(|| named(431).filter(|_| status == failure::HEAD_TOO_LARGE))
+    // A head with too much in it may be named by nginx's number or by the one that its client is told.
+    match status {
+        failure::HEAD_TOO_LARGE => named(status).or_else(|| named(431)),
+        failure::TOO_MANY_FIELDS => named(failure::HEAD_TOO_LARGE).or_else(|| named(400)),
+        _ => named(status),
+    }
 }
 
 async fn to_page(

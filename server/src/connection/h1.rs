@@ -63,6 +63,7 @@ enum Left {
 fn refusal(request: &Request, error: HeadError) -> u16 {
     match error {
         HeadError::BadVersion if request.bytes.starts_with(b"PRI * ") => 400,
+        HeadError::TooManyFields => failure::TOO_MANY_FIELDS,
         error => failure::of_head(error.status()),
     }
 }

@@ -161,3 +161,28 @@ fn max_headers_counts_the_lines_that_a_client_sends() {
         assert_eq!(frames.answer(stream).status == 200, is_taken, "{count}, Host among them");
     }
 }
+
+#[test]
+fn more_fields_than_max_headers_are_a_bad_request_with_its_page() {
+    let check = |pages: &str, status: u16, text: &str| {
+        let site = PAGES.replace("@PAGES@", "max_headers 5; @PAGES@");
+        let server = Server::start(&site, &[("PAGES", pages)]);
+        let head = format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X-A: b\r\n".repeat(5));
+        let got = over_http1(&server, &head);
+        assert_eq!((got.status, got.field("connection")), (status, Some("close")), "{pages}");
+        assert!(got.text().contains(text), "{pages}: {}", got.text());
+        let mut frames = Frames::connect(server.port());
+        let stream = frames.get_with("/", &[("x-a", "b"); 6]);
+        let got = frames.answer(stream);
+        assert_eq!(got.status, status, "{pages} over HTTP/2");
+        assert!(got.text().contains(text), "{pages} over HTTP/2: {}", got.text());
+    };
+    check("", 400, "400 Bad Request");
+    check("", 400, "Request Header Or Cookie Too Large");
+    check("error_page 494 /large;", 400, "too large");
+    check("error_page 494 =413 /large;", 413, "too large");
+    if !is_nginx() {
+        check("error_page 400 /bad;", 400, "bad");
+        check("error_page 400 /bad; error_page 494 /large;", 400, "too large");
+    }
+}

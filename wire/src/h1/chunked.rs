@@ -243,7 +243,9 @@ impl Decoder {
                     return Ok((at, Event::End));
                 }
                 Err(FieldError::Bad) => return Err(ChunkedError::BadTrailer),
-                Err(FieldError::TooLarge) => return Err(ChunkedError::TrailersTooLarge),
+                Err(FieldError::TooLarge | FieldError::TooMany) => {
+                    return Err(ChunkedError::TrailersTooLarge);
+                }
             }
         }
         Ok((at, Event::More))

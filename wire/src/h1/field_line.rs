@@ -16,8 +16,10 @@ use crate::span::Span;
 pub enum FieldError {
     /// A line that is not `name: value` in the grammar.
     Bad,
-    /// A line, their number or all together past the limit.
+    /// A line, or all together, past the limit.
     TooLarge,
+    /// Their number past the limit.
+    TooMany,
 }
 
 /// Where reading stopped; zero is the state before the first byte of the bytes that will be given.
@@ -94,7 +96,7 @@ impl FieldScan {
                 }
             };
             if fields.len() >= limits.fields {
-                return Err(FieldError::TooLarge);
+                return Err(FieldError::TooMany);
             }
             let value = trimmed(bytes, colon + 1, end);
             fields.push(Field::new(id, Span::new(start, colon), value));

@@ -21,8 +21,10 @@ pub enum HeadError {
     OldVersion,
     /// The request line is longer than the limit.
     TargetTooLong,
-    /// A field line, the number of fields or the whole head is past the limit.
+    /// A field line or the whole head is past the limit.
     FieldsTooLarge,
+    /// The number of fields is past the limit.
+    TooManyFields,
     /// A field line outside of the grammar (RFC 9112 §5, RFC 9110 §5.5).
     BadField,
     /// The Host field or the target's authority is no `host[:port]`.
@@ -40,7 +42,8 @@ impl HeadError {
             HeadError::BadVersion => 505,
             HeadError::TargetTooLong => 414,
             HeadError::FieldsTooLarge => 431,
-            HeadError::BadRequestLine
+            HeadError::TooManyFields
+            | HeadError::BadRequestLine
             | HeadError::BadMethod
             | HeadError::BadTarget
             | HeadError::OldVersion
@@ -61,6 +64,7 @@ impl HeadError {
             HeadError::OldVersion => "HTTP/0.9 request",
             HeadError::TargetTooLong => "too long request line",
             HeadError::FieldsTooLarge => "too large header section",
+            HeadError::TooManyFields => "too many header lines",
             HeadError::BadField => "invalid header line",
             HeadError::BadHost => "invalid host",
             HeadError::MissingHost => "HTTP/1.1 request without \"Host\" header",
@@ -74,6 +78,7 @@ impl From<FieldError> for HeadError {
         match error {
             FieldError::Bad => HeadError::BadField,
             FieldError::TooLarge => HeadError::FieldsTooLarge,
+            FieldError::TooMany => HeadError::TooManyFields,
         }
     }
 }
@@ -113,7 +118,7 @@ impl From<FieldError> for ResponseHeadError {
     fn from(error: FieldError) -> ResponseHeadError {
         match error {
             FieldError::Bad => ResponseHeadError::BadField,
-            FieldError::TooLarge => ResponseHeadError::TooLarge,
+            FieldError::TooLarge | FieldError::TooMany => ResponseHeadError::TooLarge,
         }
     }
 }

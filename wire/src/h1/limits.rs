@@ -9,7 +9,7 @@ pub struct HeadLimits {
     pub line: usize,
     /// All bytes of the head, skipped empty lines and the last empty line included (431).
     pub total: usize,
-    /// Number of field lines (431).
+    /// Number of field lines (400).
     pub fields: usize,
 }
 

@@ -143,9 +143,11 @@ impl Request<'_> {
         let text = line.text();
         // The Host that stands for `:authority` is no line of the client's.
         let made = usize::from(self.head.host.is_some() && !self.has_host);
-        if text.len() > self.limits.line || self.head.fields.len().saturating_sub(made) >= self.limits.fields
-        {
+        if text.len() > self.limits.line {
             return Err(RequestError::TooLarge);
+        }
+        if self.head.fields.len().saturating_sub(made) >= self.limits.fields {
+            return Err(RequestError::TooMany);
         }
         let start = self.bytes.len();
         self.bytes.extend_from_slice(text);

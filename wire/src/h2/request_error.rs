@@ -11,8 +11,10 @@ pub enum RequestError {
     Compression(&'static str),
     /// The request is malformed (RFC 9113 §8.1.1): it is answered 400, or its stream reset with PROTOCOL_ERROR.
     Malformed(&'static str),
-    /// A field, their number or all together are past the limit.
+    /// A field, or all together, are past the limit.
     TooLarge,
+    /// The number of fields is past the limit.
+    TooMany,
     /// The request line would be longer than the limit.
     TargetTooLong,
 }
@@ -21,7 +23,7 @@ impl RequestError {
     /// The status to answer with, where the connection goes on.
     pub fn status(self) -> u16 {
         match self {
-            RequestError::Compression(_) | RequestError::Malformed(_) => 400,
+            RequestError::Compression(_) | RequestError::Malformed(_) | RequestError::TooMany => 400,
             RequestError::TooLarge => 431,
             RequestError::TargetTooLong => 414,
         }
@@ -32,6 +34,7 @@ impl RequestError {
         match self {
             RequestError::Compression(what) | RequestError::Malformed(what) => what,
             RequestError::TooLarge => "too large header section",
+            RequestError::TooMany => "too many header lines",
             RequestError::TargetTooLong => "too long request line",
         }
     }

@@ -144,7 +144,11 @@ impl Http2Connection {
                 request.head.clear();
                 request.head.version = Version::Http2;
                 let flaw = matches!(error, RequestError::Malformed(_)).then_some(ErrorCode::ProtocolError);
-                self.refuse(place, request, failure::of_head(error.status()), error.what(), flaw);
+                let status = match error {
+                    RequestError::TooMany => failure::TOO_MANY_FIELDS,
+                    error => failure::of_head(error.status()),
+                };
+                self.refuse(place, request, status, error.what(), flaw);
                 Ok(())
             }
         }

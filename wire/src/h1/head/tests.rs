@@ -151,7 +151,7 @@ fn limits_hold_for_lines_fields_and_the_whole_also_while_they_arrive() {
             format!("\r\n\r\nGET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "a".repeat(17)),
             Err(HeadError::TargetTooLong),
         ),
-        ("GET / HTTP/1.1\r\nHost:a\r\nA:\r\nB:\r\nC:\r\n\r\n".to_owned(), Err(HeadError::FieldsTooLarge)),
+        ("GET / HTTP/1.1\r\nHost:a\r\nA:\r\nB:\r\nC:\r\n\r\n".to_owned(), Err(HeadError::TooManyFields)),
         ("GET / HTTP/1.1\r\nHost:a\r\nA:\r\nB:\r\n\r\n".to_owned(), Ok(Progress::Complete)),
         (
             format!("GET / HTTP/1.1\r\nHost:a\r\n{}\r\n", "A:aaaaaaaaaaaaaaa\r\n".repeat(2)),
