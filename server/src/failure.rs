@@ -3,6 +3,7 @@
 //! Whose fault it was is the status: 4xx the client's, 502–504 the upstream's, 500 ours (RFC 9110 §15). 444 and 499
 //! are nginx's: closed without an answer, and left by the client.
 
+use crate::html;
 use crate::request::Request;
 use crate::variables;
 use millstream_conf::model::{Level, ServerTokens, Variable};
@@ -11,6 +12,7 @@ use millstream_telemetry::about::About;
 use millstream_telemetry::error_log::ErrorLogs;
 use millstream_wire::FieldId;
 use millstream_wire::h1::encode;
+use std::borrow::Cow;
 use std::fmt::Arguments;
 
 /// Closes the connection without an answer.
@@ -30,11 +32,14 @@ pub const NO_CERTIFICATE: u16 = 496;
 /// A plain request came to a TLS port.
 pub const HTTP_TO_HTTPS: u16 = 497;
 
-/// What stands in the Server field and under built-in pages.
-pub fn server_text(tokens: &ServerTokens) -> &'static str {
-    match tokens {
-        ServerTokens::Off => "millstream",
-        ServerTokens::On | ServerTokens::Build => concat!("millstream/", env!("CARGO_PKG_VERSION")),
+/// What stands in the Server field and under built-in pages; empty where nothing does.
+pub fn server_text(request: &Request) -> Cow<'static, [u8]> {
+    match &request.location().settings.headers.server_tokens {
+        ServerTokens::Off => Cow::Borrowed(b"millstream"),
+        ServerTokens::On | ServerTokens::Build => {
+            Cow::Borrowed(concat!("millstream/", env!("CARGO_PKG_VERSION")).as_bytes())
+        }
+        ServerTokens::Text(text) => Cow::Owned(variables::value(text, request)),
     }
 }
 
@@ -57,23 +62,28 @@ fn has_page(status: u16) -> bool {
     matches!(status, 301..=303 | 307 | 308 | 400..=416 | 421 | 429 | 431 | 493..=497 | 500..=505 | 507)
 }
 
-/// The built-in page of a status; empty for statuses that have none.
-pub fn page(status: u16, tokens: &ServerTokens) -> Vec<u8> {
+/// The built-in page of a status; empty for statuses that have none. `server`: what stands under it.
+pub fn page(status: u16, server: &[u8]) -> Vec<u8> {
     if !has_page(status) {
         return Vec::new();
     }
-    let (title, server) = (title(status), server_text(tokens));
+    let title = title(status);
     let heading = match (status, title.split_once(' ')) {
         (TOO_MANY_FIELDS | CERTIFICATE_ERROR..=HTTP_TO_HTTPS, Some((code, what))) => {
             format!("<h1>{code} {}</h1></center>\r\n<center>{what}", encode::reason(public_status(status)))
         }
         _ => format!("<h1>{title}</h1>"),
     };
-    format!(
-        "<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n<center>{heading}</center>\r\n\
-         <hr><center>{server}</center>\r\n</body>\r\n</html>\r\n"
-    )
-    .into_bytes()
+    let mut page =
+        format!("<html>\r\n<head><title>{title}</title></head>\r\n<body>\r\n<center>{heading}</center>\r\n")
+            .into_bytes();
+    if !server.is_empty() {
+        page.extend_from_slice(b"<hr><center>");
+        html::escape(server, &mut page);
+        page.extend_from_slice(b"</center>\r\n");
+    }
+    page.extend_from_slice(b"</body>\r\n</html>\r\n");
+    page
 }
 
 /// The same for programs (RFC 9457); empty for statuses that have no page, and for redirects.

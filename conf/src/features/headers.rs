@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
-use super::templates::{record, without_templates};
+use super::templates::{Templates, record};
 use super::{Apply, Feature, Level, Place, Row, often, once};
 use crate::reading::Reading;
 use crate::template::{self, Template};
@@ -22,9 +22,17 @@ pub enum ServerTokens {
     Off,
     On,
     Build,
+    /// This text; where it evaluates to empty there is no such field.
+    Text(Template),
 }
 
-without_templates!(ServerTokens);
+impl Templates for ServerTokens {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        if let ServerTokens::Text(text) = self {
+            all.push(text);
+        }
+    }
+}
 
 record! {
     /// An `add_header`.
@@ -142,8 +150,9 @@ pub const ROWS: &[Row] = &[
         (negative: `no-cache`), with `modified` from the answer's last modification, with `@` a time of day; `epoch` is long \
         past, `max` ten years. The word may come from a variable.",
         Apply::Level(set_expires)).deciding(),
-    once("server_tokens", HTTP_SERVER_LOCATION, (1, 1), "on | off | build", "on",
-        "Whether the Server field and the built-in error pages say the version.",
+    once("server_tokens", HTTP_SERVER_LOCATION, (1, 1), "on | off | build | string", "on",
+        "Whether the Server field and the built-in error pages say the version. A string, which may hold variables, takes the place of name and version; an \
+        empty one removes the field and the line of the pages.",
         Apply::Level(server_tokens)),
 ];
 
@@ -161,10 +170,14 @@ pub(in crate::features) fn is_field_name(word: &Word, reading: &mut Reading<'_>)
 
 fn server_tokens(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
-    if reading.without_variables(word, "server_tokens") {
-        use ServerTokens::{Build, Off, On};
-        level.headers.server_tokens = reading.choice(word, &[("on", On), ("off", Off), ("build", Build)]);
+    let words = [("on", ServerTokens::On), ("off", ServerTokens::Off), ("build", ServerTokens::Build)];
+    let known = words.iter().find(|(name, _)| *name == word.text).map(|(_, known)| known.clone());
+    if known.is_none() && words.iter().any(|(name, _)| name.eq_ignore_ascii_case(&word.text)) {
+        let message = format!("\"{}\" is sent as the name of the server", word.text);
+        let help = format!("write server_tokens {};", word.text.to_ascii_lowercase());
+        reading.diagnostics.warning(word.span, message).help(help);
     }
+    level.headers.server_tokens = Some(known.unwrap_or_else(|| ServerTokens::Text(reading.template(word))));
 }
 
 fn set_expires(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

@@ -119,7 +119,7 @@ pub async fn page(request: &mut Request, client: &mut Client, status: u16) -> Ou
             return whole(request, client, failure::public_status(status), &headers, &body).await;
         }
     }
-    let body = failure::page(status, &request.location().settings.headers.server_tokens);
+    let body = failure::page(status, &failure::server_text(request));
     if !body.is_empty() {
         headers.push(b"Content-Type", b"text/html");
     }

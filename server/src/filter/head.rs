@@ -10,7 +10,7 @@ use crate::filter::{charset, expires};
 use crate::request::Request;
 use crate::variables::{self, userid};
 use crate::worker::Stage;
-use millstream_conf::model::{AddHeader, Expires, Settings, Template, Variable};
+use millstream_conf::model::{AddHeader, Expires, ServerTokens, Settings, Template, Variable};
 use millstream_conf::variables::Builtin;
 use millstream_net::clock;
 use millstream_wire::h1::encode as line;
@@ -122,10 +122,16 @@ fn with_handed_on(fields: Fields<'_>, handed_on: &Headers) -> Headers {
 }
 
 /// Whether heads of this location have a part that does not change: not where a variable says which fields there are, or
-/// what Content-Type says.
+/// what Content-Type or Server says.
 pub fn can_be_fixed(request: &Request) -> bool {
     let settings = &request.location().settings;
-    !matches!(settings.headers.expires, Expires::Variable(..)) && charset::is_fixed(&settings.charset)
+    let says_itself = match &settings.headers.server_tokens {
+        ServerTokens::Text(text) => text.variables().next().is_none(),
+        _ => true,
+    };
+    says_itself
+        && !matches!(settings.headers.expires, Expires::Variable(..))
+        && charset::is_fixed(&settings.charset)
 }
 
 /// Makes the unchanging part of a head for a cached answer.
@@ -179,7 +185,7 @@ fn fixed_part(sink: &mut Sink<'_>, request: &Request, plan: &HeadPlan<'_>, stamp
     let is_coded = || plan.fields.has(FieldId::ContentEncoding);
     sink.status(plan.status);
     if plan.fields.get(FieldId::Server).is_none() {
-        sink.field(b"Server", server_text(&settings.headers.server_tokens).as_bytes());
+        sink.made(b"Server", |out| out.extend_from_slice(&server_text(request)));
     }
     let mut date_at = None;
     if plan.fields.get(FieldId::Date).is_none() {
