@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 
 use crate::features::context::{Context, Contexts};
-use crate::features::tls::certificate_cache;
 use crate::features::{self, Apply, Level, MANY, Repeat, Row, Written};
 use crate::foreign::{self, Fate};
 use crate::nginx_names;
@@ -42,9 +41,6 @@ pub fn checked<'t>(
         if let Apply::Idle(why) = row.apply {
             if row.syntax == "on | off" {
                 let _ = reading.flag(&directive.args[0]);
-            }
-            if row.syntax == certificate_cache::SYNTAX {
-                let _ = certificate_cache::read(directive, reading);
             }
             reading.diagnostics.idle(directive.span, format!("\"{}\" has no effect here: {why}", row.name));
         }

@@ -110,7 +110,7 @@ fn lenient_is_recommended_only_where_it_would_let_the_file_start() {
 #[test]
 fn what_no_location_uses_does_not_stop_a_start() {
     for directives in [
-        "uwsgi_ssl_verify on; scgi_bind off; js_fetch_timeout 5s;",
+        "uwsgi_request_dynamic on; scgi_bind off; js_fetch_timeout 5s;",
         "map_hash_bucket_size 64; map_hash_max_size 2048;",
         "memcached_read_timeout 5s; memcached_next_upstream off;",
         "ssl_dhparam /etc/dhparam.pem; ssl_ocsp_responder http://a/; ssl_ocsp_cache off;",

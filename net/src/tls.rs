@@ -26,6 +26,7 @@ mod clients;
 mod sessions;
 mod session_cache;
 mod kept_pairs;
+mod pair_reader;
 mod evaluated;
 mod acceptor;
 mod anybody;
@@ -50,18 +51,18 @@ pub use unverified::Unverified;
 use certificates::Certificates;
 use evaluated::Evaluated;
 use issued::IssuedHere;
-use kept_pairs::KeptPairs;
 use millstream_conf::model::{ClientCertificates, PemSource, Tls, TlsGroup, TlsVersion};
+use pair_reader::PairReader;
 use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
-use rustls::server::{NoServerSessionStorage, StoresServerSessions};
+use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert, StoresServerSessions};
 use rustls::{ServerConfig, SupportedProtocolVersion};
 use session_cache::SessionCache;
 use std::fmt;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// What is wrong with the TLS settings of a server.
 #[derive(Debug)]
@@ -163,6 +164,8 @@ impl std::error::Error for TlsError {}
 pub struct ServerTls {
     /// Without HTTP/2, and with it.
     configs: [Arc<ServerConfig>; 2],
+    /// The same for clients that prefer ChaCha20, where they are to have it.
+    for_chacha: Option<[Arc<ServerConfig>; 2]>,
     /// Whether HTTP/2 is offered wherever the server listens.
     offers_http2: bool,
     /// What was read of its files.
@@ -189,17 +192,9 @@ impl ServerTls {
         issued: Option<Arc<Issued>>,
         offers_http2: bool,
     ) -> Result<Arc<Self>, TlsError> {
-        let mut provider = aws_lc_rs::default_provider();
-        provider.cipher_suites = ciphers::offered(&tls.ciphers, &tls.protocols);
-        if provider.cipher_suites.is_empty() {
-            return Err(TlsError::NoCiphers);
-        }
-        let groups = if tls.groups.is_empty() { &GROUPS[..] } else { &tls.groups };
-        provider.kx_groups = groups.iter().map(|group| key_exchange(*group)).collect();
+        let provider = provider(tls)?;
         let passwords = pem::passwords(tls.passwords.as_deref())?;
-        let has_variable = |source: &PemSource| matches!(source, PemSource::Variable(..));
-        let is_evaluated = tls.certificates.iter().any(|(one, key)| has_variable(one) || has_variable(key));
-        let provider = Arc::new(provider);
+        let is_evaluated = tls.certificates.iter().any(|(one, key)| one.is_variable() || key.is_variable());
         // Where nothing is asked for, none will ever be there.
         let is_issued = |(one, _): &(PemSource, PemSource)| *one == PemSource::Issued;
         let wants_issued = tls.certificates.iter().any(is_issued);
@@ -219,38 +214,43 @@ impl ServerTls {
         };
         let certificates = Arc::new(certificates);
         let issued = issued.clone().map(IssuedHere::new);
-        let has_others = !tls.certificates.iter().all(is_issued);
+        let has_others = !tls.certificates.iter().chain(&tls.replacing).all(is_issued);
         let evaluated = is_evaluated.then(|| Evaluated {
-            pairs: tls.certificates.iter().filter(|pair| !is_issued(pair)).cloned().collect(),
-            passwords,
-            provider: provider.clone(),
-            kept: Mutex::new(KeptPairs::new(tls.certificate_cache)),
+            // As in nginx those that are read for a connection come before those that are there for all.
+            pairs: tls
+                .certificates
+                .iter()
+                .filter(|pair| !is_issued(pair))
+                .chain(&tls.replacing)
+                .cloned()
+                .collect(),
+            reader: PairReader::new(tls.certificate_cache, passwords, provider.clone(), Arc::new),
             issued: issued.clone(),
         });
-        let versions = versions(&provider, &tls.protocols);
-        let builder = ServerConfig::builder_with_provider(provider)
-            .with_protocol_versions(&versions)
-            .map_err(TlsError::Library)?;
-        let builder = match clients {
-            Some(clients) => builder.with_client_cert_verifier(clients),
-            None => builder.with_no_client_auth(),
-        };
-        let mut config = builder.with_cert_resolver(issued::resolver(certificates.clone(), issued.as_ref()));
-        config.ignore_client_order = tls.prefer_server_ciphers;
-        config.alpn_protocols = vec![HTTP_1.to_vec()];
-        config.max_fragment_size = Some(tls.record_size + RECORD_HEAD);
-        if tls.compresses_certificates {
-            config.cert_compressors = compression::ALL.to_vec();
-        }
-        if let Some(file) = &tls.key_log {
-            config.key_log = key_log::open(file)?;
-        }
-        config.session_storage = session_storage(tls);
-        if tls.session_tickets {
-            config.ticketer = sessions::tickets(tls.session_timeout, &tls.ticket_keys, context)?;
-        }
+        let resolver = issued::resolver(certificates.clone(), issued.as_ref());
+        let config = config(tls, provider, clients, resolver, context)?;
+        let for_chacha = (tls.prioritizes_chacha && tls.prefer_server_ciphers).then(|| {
+            // The first that both have is the one that such a client prefers.
+            let mut config = config.clone();
+            config.ignore_client_order = false;
+            offering(config)
+        });
         let configs = offering(config);
-        Ok(Arc::new(ServerTls { configs, offers_http2, certificates, evaluated, issued, has_others }))
+        Ok(Arc::new(ServerTls {
+            configs,
+            for_chacha,
+            offers_http2,
+            certificates,
+            evaluated,
+            issued,
+            has_others,
+        }))
+    }
+
+    /// What a client's handshake goes by; `http2`: it may choose HTTP/2.
+    fn config(&self, client: &ClientHello<'_>, http2: bool) -> Arc<ServerConfig> {
+        let for_chacha = self.for_chacha.as_ref().filter(|_| ciphers::prefers_chacha(client.cipher_suites()));
+        for_chacha.unwrap_or(&self.configs)[usize::from(http2)].clone()
     }
 
     /// The files that certificates are read from, and what is sent with them.
@@ -300,6 +300,52 @@ const RECORD_HEAD: usize = 5;
 /// The names of protocols in handshakes (RFC 7301 §6, RFC 9113 §3.1).
 const HTTP_1: &[u8] = b"http/1.1";
 const HTTP_2: &[u8] = b"h2";
+
+/// What is offered: suites and groups.
+fn provider(tls: &Tls) -> Result<Arc<CryptoProvider>, TlsError> {
+    let mut provider = aws_lc_rs::default_provider();
+    provider.cipher_suites = ciphers::offered(&tls.ciphers, tls.tls13_suites.as_deref(), &tls.protocols);
+    if provider.cipher_suites.is_empty() {
+        return Err(TlsError::NoCiphers);
+    }
+    let groups = if tls.groups.is_empty() { &GROUPS[..] } else { &tls.groups };
+    provider.kx_groups = groups.iter().map(|group| key_exchange(*group)).collect();
+    Ok(Arc::new(provider))
+}
+
+/// How handshakes go, without HTTP/2. `context` is what servers have in common that resume each other's sessions.
+fn config(
+    tls: &Tls,
+    provider: Arc<CryptoProvider>,
+    clients: Option<Arc<Clients>>,
+    resolver: Arc<dyn ResolvesServerCert>,
+    context: sessions::Context,
+) -> Result<ServerConfig, TlsError> {
+    let versions = versions(&provider, &tls.protocols);
+    let builder = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&versions)
+        .map_err(TlsError::Library)?;
+    let builder = match clients {
+        Some(clients) => builder.with_client_cert_verifier(clients),
+        None => builder.with_no_client_auth(),
+    };
+    let mut config = builder.with_cert_resolver(resolver);
+    config.ignore_client_order = tls.prefer_server_ciphers;
+    config.alpn_protocols = vec![HTTP_1.to_vec()];
+    config.max_fragment_size = Some(tls.record_size + RECORD_HEAD);
+    if tls.compresses_certificates {
+        config.cert_compressors = compression::ALL.to_vec();
+    }
+    if let Some(file) = &tls.key_log {
+        config.key_log = key_log::open(file)?;
+    }
+    config.session_storage = session_storage(tls);
+    if tls.session_tickets {
+        config.ticketer = sessions::tickets(tls.session_timeout, &tls.ticket_keys, context)?;
+    }
+    config.send_tls13_tickets = tls.tickets;
+    Ok(config)
+}
 
 /// A configuration without HTTP/2, and the same with it. Both have one store of sessions.
 fn offering(config: ServerConfig) -> [Arc<ServerConfig>; 2] {

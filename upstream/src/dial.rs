@@ -31,13 +31,21 @@ impl Dial {
     /// Connects to an address, and shakes hands where it has TLS. The deadline is the caller's, for what follows.
     ///
     /// # Errors
-    /// [`ExchangeError::Connect`], [`ExchangeError::Handshake`] and [`ExchangeError::ConnectTimeout`], which holds for either.
+    /// [`ExchangeError::NoCertificate`], [`ExchangeError::Connect`], [`ExchangeError::Handshake`] and [`ExchangeError::ConnectTimeout`], which holds
+    /// for either of the last two.
     pub async fn reach(
         &self,
         address: &Address,
         timeout: Duration,
         deadline: &mut Deadline,
     ) -> Result<Stream, ExchangeError> {
+        let ready = match &self.secured {
+            Some(secured) => Some((
+                secured.ready().await.map_err(|error| ExchangeError::NoCertificate(error.to_string()))?,
+                &*secured.name,
+            )),
+            None => None,
+        };
         deadline.set(clock::now() + timeout);
         let mut stream = match with_deadline(deadline, connect(address, self.local.as_deref())).await {
             Ok(Ok(stream)) => stream,
@@ -50,9 +58,9 @@ impl Dial {
                 if is_elapsed(&error) { ExchangeError::ConnectTimeout } else { ExchangeError::Connect(error) }
             })?;
         }
-        let Some(secured) = &self.secured else { return Ok(stream) };
+        let Some((connector, name)) = ready else { return Ok(stream) };
         deadline.set(clock::now() + timeout);
-        let handshake = Box::pin(secured.connector.connect(stream, &secured.name));
+        let handshake = Box::pin(connector.connect(stream, name));
         match with_deadline(deadline, handshake).await {
             Ok(Ok(stream)) => Ok(stream),
             Ok(Err(error)) => Err(ExchangeError::Handshake(error)),

@@ -22,6 +22,8 @@ pub enum ExchangeError {
     Connect(io::Error),
     /// The TLS handshake failed.
     Handshake(io::Error),
+    /// The certificate that a request says is ours cannot be read; why.
+    NoCertificate(String),
     /// No connection within `proxy_connect_timeout`.
     ConnectTimeout,
     /// This process had no descriptor for a connection within that time.
@@ -92,6 +94,7 @@ impl ExchangeError {
             | Self::UnexpectedUpgrade
             | Self::BadHandshake(_) => Condition::InvalidHeader,
             Self::NoPlace => Condition::Status(503),
+            Self::NoCertificate(_) => Condition::Status(500),
             Self::Connect(_)
             | Self::Handshake(_)
             | Self::Write(_)
@@ -104,12 +107,15 @@ impl ExchangeError {
 
     /// Whether it says nothing about the server that was asked: what a request asks for, and how long it waits, is its client's choice.
     pub fn is_not_its_fault(&self) -> bool {
-        matches!(self, Self::NoDescriptor | Self::NoPlace | Self::CallTimeout | Self::Reset(_))
+        matches!(
+            self,
+            Self::NoDescriptor | Self::NoPlace | Self::NoCertificate(_) | Self::CallTimeout | Self::Reset(_)
+        )
     }
 
-    /// Whether nobody is to be asked any more: the time is over, or there is no place for another connection either.
+    /// Whether nobody is to be asked any more: the time is over, or what is missing is missing for every server.
     pub fn is_final(&self) -> bool {
-        matches!(self, Self::CallTimeout | Self::NoPlace)
+        matches!(self, Self::CallTimeout | Self::NoPlace | Self::NoCertificate(_))
     }
 
     /// Whether the server has certainly done nothing, so that any request may be made again (RFC 9113 §8.7).
@@ -128,6 +134,7 @@ impl ExchangeError {
             Self::Handshake(error) => Self::Handshake(copied(error)),
             Self::NoDescriptor => Self::NoDescriptor,
             Self::NoPlace => Self::NoPlace,
+            Self::NoCertificate(why) => Self::NoCertificate(why.clone()),
             // There are no others before a connection stands.
             _ => Self::ConnectTimeout,
         }
@@ -178,6 +185,7 @@ impl fmt::Display for ExchangeError {
             }
             Self::NoDescriptor => f.write_str("no descriptor was free (24: Too many open files)"),
             Self::NoPlace => f.write_str("worker_connections are not enough"),
+            Self::NoCertificate(why) => write!(f, "cannot load certificate: {why}"),
             Self::ConnectTimeout | Self::SendTimeout | Self::ReadTimeout => {
                 f.write_str("upstream timed out (110: Connection timed out)")
             }

@@ -1,8 +1,10 @@
-//! TLS to a peer: by which settings, and under which name.
+//! TLS to a peer: by which settings, under which name, and with which certificate of ours.
 //!
 //! Next: `dial`, which a connection is made by.
 
-use millstream_net::tls::TlsConnector;
+use millstream_conf::model::PemSource;
+use millstream_net::tls::{TlsConnector, TlsError};
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -13,10 +15,24 @@ pub struct Secured {
     pub connector: Arc<TlsConnector>,
     /// The name of the server.
     pub name: Rc<str>,
+    /// Our certificate and its key, where the request says which they are.
+    pub certificate: Option<Rc<(PemSource, PemSource)>>,
+}
+
+impl Secured {
+    /// What the handshake goes by, with the certificate read.
+    pub(crate) async fn ready(&self) -> Result<Cow<'_, TlsConnector>, TlsError> {
+        match self.certificate.as_deref() {
+            None => Ok(Cow::Borrowed(&*self.connector)),
+            certificate => self.connector.showing(certificate).await.map(Cow::Owned),
+        }
+    }
 }
 
 impl PartialEq for Secured {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.connector, &other.connector) && self.name == other.name
+        Arc::ptr_eq(&self.connector, &other.connector)
+            && self.name == other.name
+            && self.certificate == other.certificate
     }
 }

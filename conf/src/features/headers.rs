@@ -151,8 +151,8 @@ pub const ROWS: &[Row] = &[
         past, `max` ten years. The word may come from a variable.",
         Apply::Level(set_expires)).deciding(),
     once("server_tokens", HTTP_SERVER_LOCATION, (1, 1), "on | off | build | string", "on",
-        "Whether the Server field and the built-in error pages say the version. A string, which may hold variables, takes the place of name and version; an \
-        empty one removes the field and the line of the pages.",
+        "Whether the Server field and the built-in error pages say the version. A string, which may contain variables, replaces name and version; an \
+        empty one removes the field and the line in the pages.",
         Apply::Level(server_tokens)),
 ];
 

@@ -18,21 +18,19 @@ use crate::source::Span;
 use crate::tree::{Directive, Word};
 
 pub(crate) mod certificate_cache;
+mod versions;
 pub mod ciphers;
 mod groups;
 mod pem_source;
+mod commands;
+pub(in crate::features) mod conf_command;
 
 pub use certificate_cache::CertificateCache;
+pub use conf_command::ConfCommands;
 pub use groups::TlsGroup;
 pub use pem_source::PemSource;
-
-/// Protocol versions that are offered. Older ones are dropped at load with a warning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum TlsVersion {
-    Tls12,
-    Tls13,
-}
+pub use versions::TlsVersion;
+pub(in crate::features) use versions::versions;
 
 /// `ssl_*` of a server.
 #[derive(Debug, Clone)]
@@ -61,6 +59,14 @@ pub struct Tls {
     pub session_tickets: bool,
     /// `ssl_session_ticket_key`s: the first seals, all open; empty = the process's own.
     pub ticket_keys: Vec<PathBuf>,
+    /// Suites of TLS 1.3 that are offered, in order (`ssl_conf_command Ciphersuites`); `None` = the library's own.
+    pub tls13_suites: Option<Vec<String>>,
+    /// `ssl_conf_command Options PrioritizeChaCha`: a client that prefers ChaCha20 gets it, whatever the server prefers.
+    pub prioritizes_chacha: bool,
+    /// `ssl_conf_command NumTickets`: tickets after a handshake of TLS 1.3.
+    pub tickets: usize,
+    /// `ssl_conf_command Certificate` and `PrivateKey`: pairs that take the place of those with a key of the same kind.
+    pub replacing: Vec<(PemSource, PemSource)>,
     /// `ssl_ecdh_curve`, preferred first; empty = the library's own.
     pub groups: Vec<TlsGroup>,
     /// `ssl_stapling`: where what the authority says of the certificates comes from; nothing sends none of it.
@@ -129,6 +135,8 @@ level! {
         compresses_certificates: bool,
         /// `ssl_reject_handshake`, with its place.
         rejects: (bool, Span),
+        /// `ssl_conf_command`s.
+        commands: ConfCommands,
     }
 }
 
@@ -160,7 +168,11 @@ impl Feature for TlsLevel {
                 .help("write ssl_certificate_key with the file of its key");
         }
         let protocols = self.protocols.clone().unwrap_or_else(|| vec![TlsVersion::Tls12, TlsVersion::Tls13]);
+        let commands = self.commands.clone().unwrap_or_default();
+        let obeyed = commands.obey("ssl_conf_command", &protocols, reading);
+        let protocols = obeyed.protocols.unwrap_or(protocols);
         let (ciphers, ciphers_span) = self.ciphers.clone().unwrap_or((Vec::new(), span));
+        let ciphers = obeyed.ciphers.unwrap_or(ciphers);
         let only_tls13 = !ciphers.is_empty() && ciphers.iter().all(|name| !name.starts_with("TLS_ECDHE_"));
         if only_tls13 && !protocols.contains(&TlsVersion::Tls13) {
             reading
@@ -179,15 +191,22 @@ impl Feature for TlsLevel {
             span,
             protocols,
             ciphers,
-            prefer_server_ciphers: self.prefer_server_ciphers.unwrap_or(false),
+            tls13_suites: obeyed.suites,
+            prefer_server_ciphers: obeyed.server_preference.or(self.prefer_server_ciphers).unwrap_or(false),
+            prioritizes_chacha: obeyed.prioritizes_chacha.unwrap_or(false),
+            tickets: obeyed.tickets.unwrap_or(USUAL_TICKETS),
+            replacing: obeyed.certificates,
             session_cache: self.session_cache.unwrap_or(0),
             session_timeout: self.session_timeout.unwrap_or(Duration::from_secs(300)),
-            session_tickets: self.session_tickets.unwrap_or(true),
+            session_tickets: obeyed.session_tickets.or(self.session_tickets).unwrap_or(true),
             ticket_keys: self.ticket_keys.clone().unwrap_or_default(),
-            groups: self.groups.clone().unwrap_or_default(),
+            groups: obeyed.groups.or_else(|| self.groups.clone()).unwrap_or_default(),
             stapling: self.stapling.unwrap_or(false).then(|| self.stapling(place)),
             record_size: self.record_size.unwrap_or(LARGEST_RECORD),
-            compresses_certificates: self.compresses_certificates.unwrap_or(false),
+            compresses_certificates: obeyed
+                .compresses_certificates
+                .or(self.compresses_certificates)
+                .unwrap_or(false),
             rejects,
         })
     }
@@ -207,6 +226,8 @@ impl TlsLevel {
 
 /// Bytes of an answer in one record, at the most (RFC 8446 §5.1).
 const LARGEST_RECORD: usize = 16 * 1024;
+/// Tickets after a handshake of TLS 1.3, as many as OpenSSL sends.
+const USUAL_TICKETS: usize = 2;
 /// The least that the library takes, without what stands before them in a record.
 const SMALLEST_RECORD: u64 = 32;
 
@@ -218,21 +239,22 @@ pub const ROWS: &[Row] = &[
         the main file. `data:` and the text itself may stand in its place, and either may hold variables (`$ssl_server_name.crt`): then it is read at each \
         handshake, anew where the file has changed.",
         Apply::Level(|l, d, r| {
-            let source = PemSource::read(&d.args[0], "certificate", "acme_certificate", r);
+            let source = PemSource::read(&d.args[0], "certificate", Some("acme_certificate"), r);
             l.tls.certificates.get_or_insert_default().push((source, d.args[0].span));
         })),
     often("ssl_certificate_key", HTTP_SERVER, (1, 1), "file", "",
         "A PEM file with the key of the certificate, in the order of the certificates.",
         Apply::Level(|l, d, r| {
-            let source = PemSource::read(&d.args[0], "certificate key", "acme_certificate_key", r);
+            let source = PemSource::read(&d.args[0], "certificate key", Some("acme_certificate_key"), r);
             l.tls.certificate_keys.get_or_insert_default().push((source, d.args[0].span));
         })),
     once("ssl_password_file", HTTP_SERVER, (1, 1), "file", "",
         "A file with the passwords of keys, one a line; each is tried. It may be a named pipe.",
         Apply::Level(|l, d, r| l.tls.passwords = password_file(&d.args[0], r))),
     once("ssl_certificate_cache", HTTP_SERVER, (1, 3), certificate_cache::SYNTAX, "off",
-        "Keeps certificates with variables in their names: `max` pairs, of which one goes that nobody asked for for `inactive` (10s). For `valid` (60s) \
-        the files of one are not looked at; without the directive they are looked at before each handshake.",
+        "Keeps certificates with variables in their names. At most `max` certificates and keys are kept; the least recently used pair is removed first, and \
+        one that is not used for `inactive` (10s). A pair whose key has a password is not kept. The files of a pair are not checked for changes for `valid` \
+        (60s); without the directive they are checked before each handshake.",
         Apply::Level(|l, d, r| l.tls.certificate_cache = certificate_cache::read(d, r))),
     once("ssl_key_log", HTTP_SERVER, (1, 1), "file", "",
         "A file to which the secrets of every connection are added, as Wireshark reads them (SSLKEYLOGFILE). Whoever has it can read all that is said: it is for \
@@ -245,7 +267,7 @@ pub const ROWS: &[Row] = &[
         "The suites that are offered for TLS 1.2, in OpenSSL's words. Of what the list allows, those with ECDHE and AES-GCM or \
         ChaCha20 remain; the suites of TLS 1.3 are not chosen by it.",
         Apply::Level(|l, d, r| {
-            l.tls.ciphers = ciphers::read(&d.args[0], r).map(|suites| (suites, d.args[0].span))
+            l.tls.ciphers = ciphers::read(&d.args[0], "ssl_ciphers", r).map(|suites| (suites, d.args[0].span))
         })),
     once("ssl_prefer_server_ciphers", HTTP_SERVER, (1, 1), "on | off", "off",
         "Whether the server's order of suites counts before the client's.",
@@ -296,8 +318,11 @@ pub const ROWS: &[Row] = &[
         "Whether requests in the first packet of TLS 1.3 are taken.",
         "they can be replayed by whoever sees them (RFC 8470); a client sends them after the handshake instead"),
     often("ssl_conf_command", HTTP_SERVER, (2, 2), "name value", "",
-        "Commands to the OpenSSL library.",
-        Apply::Idle("the TLS library is not OpenSSL")),
+        "A configuration command of OpenSSL, which is applied after the other TLS directives. The commands are `Protocol`, `MinProtocol`, `MaxProtocol`, `CipherString`, \
+        `Ciphersuites`, `Groups` (`Curves`, `ECDHParameters`), `Certificate` with `PrivateKey`, `NumTickets`, and the `Options` `SessionTicket`, \
+        `ServerPreference`, `PrioritizeChaCha` and `TxCertificateCompression`. Other commands and options are reported, or listed by `-t -v` \
+        if they change nothing here. A level that has such a directive inherits none from the level above.",
+        Apply::Level(|l, d, r| l.tls.commands.get_or_insert_default().read(d, r))),
     idle("ssl_dhparam", HTTP_SERVER, (1, 1), "file",
         "The parameters of suites with DHE.",
         "suites with DHE are not offered; those with ECDHE need no parameters"),
@@ -369,43 +394,6 @@ pub(in crate::features) fn password_file(word: &Word, reading: &mut Reading<'_>)
     reading
         .without_variables(word, "the name of a file of passwords")
         .then(|| reading.path_beside_main(word, PathUse::Certificate))
-}
-
-/// The versions that a directive leaves, with those of the same name before; nothing after its error was reported.
-pub(in crate::features) fn versions(
-    directive: &Directive,
-    before: Option<Vec<TlsVersion>>,
-    reading: &mut Reading<'_>,
-) -> Option<Vec<TlsVersion>> {
-    let name = &directive.name.text;
-    const WORDS: [&str; 6] = ["SSLv2", "SSLv3", "TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
-    let mut offered = before.unwrap_or_default();
-    let mut dropped = Vec::new();
-    let mut misspelt = false;
-    for word in &directive.args {
-        match reading.one_of(word, &WORDS) {
-            Some(4) => offered.push(TlsVersion::Tls12),
-            Some(5) => offered.push(TlsVersion::Tls13),
-            Some(old) => dropped.push(WORDS[old]),
-            None => misspelt = true,
-        }
-    }
-    offered.sort();
-    offered.dedup();
-    if offered.is_empty() && !misspelt {
-        reading
-            .error(directive.span, format!("{name} leaves no version that is safe"))
-            .help(format!("write {name} TLSv1.2 TLSv1.3;"));
-        return None;
-    }
-    if !dropped.is_empty() {
-        let verb = if dropped.len() == 1 { "is" } else { "are" };
-        reading
-            .diagnostics
-            .warning(directive.span, format!("{} {verb} not offered (RFC 8996)", dropped.join(", ")))
-            .help(format!("write {name} TLSv1.2 TLSv1.3;"));
-    }
-    (!offered.is_empty()).then_some(offered)
 }
 
 fn session_cache(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

@@ -144,12 +144,12 @@ where
             refuse(start.io, NO_CERTIFICATE).await;
             return Err(io::Error::other(why).into());
         }
-        let http2 = self.offers_http2 || server.offers_http2;
+        let known = server.config(&start.client_hello(), self.offers_http2 || server.offers_http2);
         let config = match &server.evaluated {
-            None => server.configs[usize::from(http2)].clone(),
+            None => known,
             Some(evaluated) => {
                 let sources = evaluated.sources(|text| say(text, name.as_deref()));
-                match evaluated::config(&server, http2, sources).await {
+                match evaluated::config(&server, known, sources).await {
                     Ok(config) => config,
                     Err(error) => {
                         refuse(start.io, NO_CERTIFICATE).await;

@@ -96,15 +96,25 @@ pub(super) fn group(group: NamedGroup) -> &'static str {
     }
 }
 
+/// Whether the suite that a client offers first is one with ChaCha20; those that nobody knows do not count (RFC 8701).
+pub(super) fn prefers_chacha(offered: &[CipherSuite]) -> bool {
+    let first = offered.iter().find_map(|suite| any_name(*suite));
+    first.is_some_and(|name| name.contains("CHACHA20"))
+}
+
 /// The suites for the named ones (either name) and the protocols, in the order of the names; all where none
 /// is named.
 ///
 /// `ssl_ciphers` is about TLS 1.2, in OpenSSL as here: the three of TLS 1.3 are always offered with it, named
-/// ones first. Names that are not in the table have been reported when the configuration was read.
-pub(super) fn offered(names: &[String], protocols: &[TlsVersion]) -> Vec<SupportedCipherSuite> {
+/// ones first, unless `tls13` names those that are. Names that are not in the table have been reported when the configuration was read.
+pub(super) fn offered(
+    names: &[String],
+    tls13: Option<&[String]>,
+    protocols: &[TlsVersion],
+) -> Vec<SupportedCipherSuite> {
     let known = aws_lc_rs::ALL_CIPHER_SUITES;
     let mut suites: Vec<SupportedCipherSuite> = Vec::with_capacity(known.len());
-    for name in names {
+    for name in tls13.unwrap_or_default().iter().chain(names) {
         let named = known.iter().find(|suite| is_named(suite.suite(), name));
         if let Some(suite) = named.filter(|suite| !suites.contains(suite)) {
             suites.push(*suite);
@@ -114,6 +124,10 @@ pub(super) fn offered(names: &[String], protocols: &[TlsVersion]) -> Vec<Support
         if (names.is_empty() || is_tls13(*suite)) && !suites.contains(suite) {
             suites.push(*suite);
         }
+    }
+    if let Some(only) = tls13 {
+        let is_only = |suite: &SupportedCipherSuite| only.iter().any(|name| is_named(suite.suite(), name));
+        suites.retain(|suite| !is_tls13(*suite) || is_only(suite));
     }
     suites.retain(|suite| {
         protocols.contains(if is_tls13(*suite) { &TlsVersion::Tls13 } else { &TlsVersion::Tls12 })

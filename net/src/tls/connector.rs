@@ -5,14 +5,17 @@
 
 use super::anybody::Anybody;
 use super::authorities::{Authorities, system_authorities};
+use super::pair_reader::PairReader;
 use super::usage::Purpose;
-use super::{TlsError, acceptor, ciphers, key_log, pem, versions};
+use super::{TlsError, acceptor, ciphers, key_exchange, key_log, pem, versions};
+use crate::blocking;
 use crate::certificate::Certificate;
 use crate::stream::{Encrypted, Stream, Transport};
-use millstream_conf::model::{TlsVersion, UpstreamTls};
-use rustls::client::Resumption;
+use millstream_conf::model::{PemSource, TlsVersion, UpstreamTls};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ResolvesClientCert, Resumption, Tls12Resumption};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::io;
@@ -26,6 +29,9 @@ use webpki::EndEntityCert;
 pub struct TlsConnector {
     config: Arc<ClientConfig>,
     verifies: bool,
+    /// Reads certificates of ours that are known at a handshake alone. One that is kept is the same value each time, so that
+    /// sessions are resumed under it and under no other.
+    own: Option<Arc<PairReader<Arc<dyn ResolvesClientCert>>>>,
 }
 
 impl TlsConnector {
@@ -35,9 +41,13 @@ impl TlsConnector {
     /// What is wrong with a file or with the settings.
     pub fn new(settings: &UpstreamTls) -> Result<Self, TlsError> {
         let mut provider = aws_lc_rs::default_provider();
-        provider.cipher_suites = ciphers::offered(&settings.ciphers, &settings.protocols);
+        provider.cipher_suites =
+            ciphers::offered(&settings.ciphers, settings.tls13_suites.as_deref(), &settings.protocols);
         if provider.cipher_suites.is_empty() {
             return Err(TlsError::NoCiphers);
+        }
+        if !settings.groups.is_empty() {
+            provider.kx_groups = settings.groups.iter().map(|group| key_exchange(*group)).collect();
         }
         let versions = versions(&provider, &settings.protocols);
         let provider = Arc::new(provider);
@@ -46,14 +56,19 @@ impl TlsConnector {
             .map_err(TlsError::Library)?
             .dangerous()
             .with_custom_certificate_verifier(verifier(settings, &provider)?);
+        let mut own = None;
         let mut config = match &settings.certificate {
             None => builder.with_no_client_auth(),
             Some((certificate, key)) => {
-                let own = {
-                    let passwords = pem::passwords(settings.passwords.as_deref())?;
-                    pem::pair(&certificate.clone().into(), &key.clone().into(), &passwords, &provider)?
-                };
-                builder.with_client_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(own)))
+                let passwords = pem::passwords(settings.passwords.as_deref())?;
+                if certificate.is_variable() || key.is_variable() {
+                    let cache = settings.certificate_cache;
+                    own = Some(Arc::new(PairReader::new(cache, passwords, provider.clone(), shown)));
+                    builder.with_no_client_auth()
+                } else {
+                    let pair = pem::pair(certificate, key, &passwords, &provider)?;
+                    builder.with_client_cert_resolver(shown(pair))
+                }
             }
         };
         if let Some(file) = &settings.key_log {
@@ -62,8 +77,28 @@ impl TlsConnector {
         config.enable_sni = settings.sends_name;
         if !settings.reuses_sessions {
             config.resumption = Resumption::disabled();
+        } else if !settings.session_tickets {
+            config.resumption = Resumption::default().tls12_resumption(Tls12Resumption::SessionIdOnly);
         }
-        Ok(TlsConnector { config: Arc::new(config), verifies: settings.verifies })
+        Ok(TlsConnector { config: Arc::new(config), verifies: settings.verifies, own })
+    }
+
+    /// The same with a certificate of ours that is known now; `None` shows none. What is read blocks nobody.
+    ///
+    /// # Errors
+    /// What is wrong with its files.
+    pub async fn showing(&self, certificate: Option<&(PemSource, PemSource)>) -> Result<Self, TlsError> {
+        let (Some(own), Some(sources)) = (&self.own, certificate) else { return Ok(self.clone()) };
+        let read = match own.known(sources) {
+            Some(known) => known,
+            None => {
+                let (own, sources) = (own.clone(), sources.clone());
+                blocking::run(move || own.read(sources)).await?
+            }
+        };
+        let mut shows = self.clone();
+        Arc::make_mut(&mut shows.config).client_auth_cert_resolver = read;
+        Ok(shows)
     }
 
     /// For calls of our own: whom the system trusts is trusted, where no file names others; `verifies` is false for tests alone. Reads files, as
@@ -79,11 +114,15 @@ impl TlsConnector {
             revoked: None,
             depth: 8,
             certificate: None,
+            certificate_cache: None,
             passwords: None,
             key_log: None,
             protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
             ciphers: Vec::new(),
+            tls13_suites: None,
+            groups: Vec::new(),
             reuses_sessions: true,
+            session_tickets: true,
         })
     }
 
@@ -113,6 +152,11 @@ impl TlsConnector {
         let info = acceptor::info(session.get_ref().1, None);
         Ok(Stream::Tls(Box::new(Encrypted::new(session.into(), info))))
     }
+}
+
+/// How a certificate of ours is shown.
+fn shown(pair: CertifiedKey) -> Arc<dyn ResolvesClientCert> {
+    Arc::new(SingleCertAndKey::from(pair))
 }
 
 /// The name without its port, and without the brackets of an address.

@@ -70,6 +70,12 @@ impl Held {
             let current = Arc::new(pair(certificate, key, passwords, provider)?);
             pairs.push(HeldPair { certificate: certificate.clone(), key: key.clone(), were, current });
         }
+        for (certificate, key) in &tls.replacing {
+            let were = (Stamp::of(certificate), Stamp::of(key));
+            let current = Arc::new(pair(certificate, key, passwords, provider)?);
+            pairs.retain(|other: &HeldPair| other.current.key.algorithm() != current.key.algorithm());
+            pairs.push(HeldPair { certificate: certificate.clone(), key: key.clone(), were, current });
+        }
         let held = Held {
             pairs: Mutex::new(pairs),
             stapled,

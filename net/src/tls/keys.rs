@@ -38,6 +38,11 @@ pub(super) fn passwords(text: &[u8]) -> Vec<Vec<u8>> {
     lines.filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
+/// Whether a password keeps the first private key in PEM.
+pub(super) fn is_sealed(text: &[u8]) -> bool {
+    std::str::from_utf8(text).ok().and_then(Kept::find).is_some()
+}
+
 /// The first private key in PEM.
 pub(super) fn private(text: &[u8], passwords: &[Vec<u8>]) -> Result<PrivateKeyDer<'static>, KeyError> {
     let kept = std::str::from_utf8(text).ok().and_then(Kept::find);

@@ -21,12 +21,24 @@ pub(super) fn pair(
     passwords: &[Vec<u8>],
     provider: &CryptoProvider,
 ) -> Result<CertifiedKey, TlsError> {
+    read_pair(certificate, key, passwords, provider).map(|(pair, _)| pair)
+}
+
+/// The same, with whether a password keeps the key.
+pub(super) fn read_pair(
+    certificate: &PemSource,
+    key: &PemSource,
+    passwords: &[Vec<u8>],
+    provider: &CryptoProvider,
+) -> Result<(CertifiedKey, bool), TlsError> {
     let chain: Vec<CertificateDer<'static>> = items_of(&text(certificate)?, &certificate.name())?;
     if chain.is_empty() {
         return Err(TlsError::NoCertificate(certificate.name()));
     }
     let file = || key.name();
-    let private = keys::private(&text(key)?, passwords).map_err(|error| match error {
+    let key_text = text(key)?;
+    let is_sealed = keys::is_sealed(&key_text);
+    let private = keys::private(&key_text, passwords).map_err(|error| match error {
         KeyError::None => TlsError::NoKey(file()),
         KeyError::Broken(error) => TlsError::Pem(file(), error),
         KeyError::NeedsPassword => TlsError::NeedsPassword(file()),
@@ -40,9 +52,11 @@ pub(super) fn pair(
     let certified = CertifiedKey::new(chain, signing);
     match certified.keys_match() {
         // A key that cannot tell its public half is used unchecked; a handshake would show it.
-        Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => Ok(certified),
+        Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {
+            Ok((certified, is_sealed))
+        }
         // What the library does not take, such as version 1, is the clients' to judge; it is enough that the key is in it.
-        Err(rustls::Error::InvalidCertificate(_)) if holds_key(&certified) => Ok(certified),
+        Err(rustls::Error::InvalidCertificate(_)) if holds_key(&certified) => Ok((certified, is_sealed)),
         Err(error) => Err(TlsError::Mismatch(certificate.name(), key.name(), error)),
     }
 }

@@ -110,6 +110,10 @@ pub(super) fn tls(certificates: Vec<(PathBuf, PathBuf)>) -> Tls {
         session_tickets: true,
         ticket_keys: Vec::new(),
         groups: Vec::new(),
+        tls13_suites: None,
+        prioritizes_chacha: false,
+        tickets: 2,
+        replacing: Vec::new(),
         stapling: None,
         record_size: 16 * 1024,
         compresses_certificates: false,
@@ -445,11 +449,15 @@ fn upstream_tls() -> UpstreamTls {
         revoked: None,
         depth: 1,
         certificate: None,
+        certificate_cache: None,
         passwords: None,
         key_log: None,
         protocols: vec![TlsVersion::Tls12, TlsVersion::Tls13],
         ciphers: Vec::new(),
+        tls13_suites: None,
+        groups: Vec::new(),
         reuses_sessions: true,
+        session_tickets: true,
     }
 }
 
@@ -550,7 +558,7 @@ fn an_upstream_is_verified_only_where_that_is_asked_for() {
             let connector = TlsConnector::new(&UpstreamTls {
                 verifies: trusted.is_some(),
                 trusted: trusted.cloned(),
-                certificate: Some(pair.clone()),
+                certificate: Some((pair.0.clone().into(), pair.1.clone().into())),
                 ..upstream_tls()
             })
             .expect("whole");

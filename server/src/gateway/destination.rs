@@ -10,7 +10,9 @@ use crate::request::Request;
 use crate::sent_target::{Parts, parts};
 use crate::variables::value;
 use millstream_conf::address;
-use millstream_conf::model::{HostPort, KeepaliveSize, Level, Pass, PassTarget, PassTls, UpstreamKeepalive};
+use millstream_conf::model::{
+    HostPort, KeepaliveSize, Level, Pass, PassTarget, PassTls, PemSource, Template, UpstreamKeepalive,
+};
 use millstream_net::address::Address;
 use millstream_net::connect::Local;
 use millstream_net::{proxy_protocol, resolve};
@@ -51,12 +53,20 @@ impl Destination {
     }
 }
 
+/// For connections that serve one request alone.
+const NOT_KEPT: UpstreamKeepalive = UpstreamKeepalive {
+    size: KeepaliveSize::Fixed(0),
+    requests: 1,
+    time: Duration::from_secs(60),
+    timeout: Duration::from_secs(60),
+};
+
 /// The destination of a `proxy_pass` without variables.
 pub(super) fn known(request: &Request, generation: &Generation, proxy: &Pass) -> Option<Destination> {
     match &proxy.target {
         PassTarget::Upstream(id) => {
             let secured = match proxy.tls() {
-                Some(tls) => Some(secured(request, tls, proxy.host().map_or("", |(host, _)| host))?),
+                Some(tls) => Some(secured(request, tls, &tls.host)?),
                 None => None,
             };
             Some(of_group(request, generation, id.0 as usize, dial(request, proxy, secured), None))
@@ -97,17 +107,11 @@ pub(super) async fn find(
         return Ok(of_group(request, generation, index, dial(request, proxy, encrypted), uri));
     }
     let addresses = addresses(request, &parts).await?;
-    let keepalive = UpstreamKeepalive {
-        size: KeepaliveSize::Fixed(0),
-        requests: 1,
-        time: Duration::from_secs(60),
-        timeout: Duration::from_secs(60),
-    };
-    let group = Group::single(&String::from_utf8_lossy(parts.authority), keepalive, addresses);
+    let group = Group::single(&String::from_utf8_lossy(parts.authority), NOT_KEPT, addresses);
     let peers = Version::of(group.in_force());
     Ok(Destination {
         peers,
-        pool: Rc::new(Pool::new(&keepalive)),
+        pool: Rc::new(Pool::new(&NOT_KEPT)),
         dial: dial(request, proxy, encrypted),
         key: Vec::new(),
         session: Session::default(),
@@ -122,7 +126,15 @@ fn secured(request: &Request, tls: &PassTls, host: &str) -> Option<Secured> {
         Some(name) => Rc::from(String::from_utf8_lossy(&value(name, request))),
         None => Rc::from(host),
     };
-    Some(Secured { connector, name })
+    // As in nginx one whose name comes to nothing is none.
+    let certificate =
+        tls.settings.certificate.as_ref().filter(|(one, key)| one.is_variable() || key.is_variable());
+    let certificate = certificate.and_then(|(one, key)| {
+        let say = |text: &Template| value(text, request);
+        let is_empty = matches!(one, PemSource::Variable(text, _) if say(text).is_empty());
+        (!is_empty).then(|| Rc::new((one.evaluated(say), key.evaluated(say))))
+    });
+    Some(Secured { connector, name, certificate })
 }
 
 /// How connections are made, as the location has it.
@@ -159,7 +171,13 @@ fn of_group(
     let key = generation.http().upstreams[index].balance.key.as_ref();
     let key = key.map_or_else(Vec::new, |key| value(key, request));
     let session = session(request, generation, index);
-    Destination { peers: upstream.version(), pool: upstream.pool().clone(), dial, key, session, uri }
+    // A kept connection would outlive a change of its certificate's files; as in nginx only an upstream block asks for that.
+    let has_certificate = dial.secured.as_ref().is_some_and(|secured| secured.certificate.is_some());
+    let pool = match has_certificate && generation.http().upstreams[index].implicit {
+        true => Rc::new(Pool::new(&NOT_KEPT)),
+        false => upstream.pool().clone(),
+    };
+    Destination { peers: upstream.version(), pool, dial, key, session, uri }
 }
 
 /// The addresses of an authority; where it is a name, the `resolver` is asked, and the system where there is none.

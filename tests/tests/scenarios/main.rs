@@ -32,6 +32,7 @@ mod odd_clients;
 mod request_bodies;
 mod upstream_api;
 mod upstream_tls;
+mod tls_commands;
 mod server_tokens;
 mod upstream_hosts;
 mod expressions;

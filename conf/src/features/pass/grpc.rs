@@ -3,16 +3,16 @@
 //! Bodies go both ways as they come and answers are stored nowhere, so the family has no rows for buffers and caches. Before: `target`, whom a
 //! location passes to; next: `millstream-server`'s `gateway/saying`.
 
+use super::Spoken;
 use super::exchange::Exchange;
 use super::http::{self, SetHeader};
 use super::secure::{self, PassTls, SecureLevel};
 use super::target::{self, PassDraft};
-use super::{Family, Spoken};
 use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION_IF};
 use crate::features::level::level;
 use crate::features::location::LocationMatch;
 use crate::features::templates::record;
-use crate::features::{Apply, Level, MANY, Row, idle, often, once};
+use crate::features::{Apply, Level, MANY, Row, often, once};
 use crate::reading::Reading;
 
 record! {
@@ -65,7 +65,7 @@ impl Spoken for GrpcLevel {
             set_headers: http::set_headers(self.set_headers.as_deref()),
             tls: draft
                 .may_be_encrypted
-                .then(|| self.secure.clone().unwrap_or_default().resolve(Family::Grpc, draft.span, reading)),
+                .then(|| self.secure.clone().unwrap_or_default().resolve(draft, reading)),
         }
     }
 }

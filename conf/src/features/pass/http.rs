@@ -185,7 +185,7 @@ impl Spoken for HttpLevel {
             body: self.body.clone(),
             tls: draft
                 .may_be_encrypted
-                .then(|| self.secure.clone().unwrap_or_default().resolve(Family::Proxy, draft.span, reading)),
+                .then(|| self.secure.clone().unwrap_or_default().resolve(draft, reading)),
         }
     }
 }

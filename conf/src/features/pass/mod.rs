@@ -309,7 +309,7 @@ impl Pass {
         }
     }
 
-    /// The TLS of HTTP and gRPC, where there is, or may be, any.
+    /// Its TLS, where there is, or may be, any.
     pub fn tls(&self) -> Option<&PassTls> {
         match &self.protocol {
             Protocol::Http(http) => http.tls.as_ref(),

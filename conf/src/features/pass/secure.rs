@@ -1,18 +1,19 @@
 //! `proxy_ssl_*`, `grpc_ssl_*` and `uwsgi_ssl_*`: TLS to upstream servers. Each is named here as in the family `proxy_`.
 //!
-//! Whether it is spoken says the scheme of the `proxy_pass`. Files are looked at, never understood. Next: `http` and `grpc`, whose part
-//! this is; `millstream-net`'s `tls/connector`, which loads the files and speaks.
+//! Whether it is spoken says the scheme of the `proxy_pass`. Files are looked at, never understood. Next: `http`, `grpc` and `uwsgi`, whose
+//! part this is; `millstream-net`'s `tls/connector`, which loads the files and speaks.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::Family;
+use super::target::PassDraft;
 use crate::features::level::level;
-use crate::features::templates::{record, without_templates};
-use crate::features::tls::TlsVersion;
+use crate::features::templates::{Templates, record};
+use crate::features::tls::{CertificateCache, ConfCommands, PemSource, TlsGroup, TlsVersion};
 use crate::reading::Reading;
 use crate::source::Span;
 use crate::template::Template;
+use crate::tree::Word;
 
 /// How TLS is spoken to upstream servers: what connections under one name have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +29,9 @@ pub struct UpstreamTls {
     /// `proxy_ssl_verify_depth`: authorities between the server's certificate and one that is known.
     pub depth: usize,
     /// `proxy_ssl_certificate` and its key: who we are.
-    pub certificate: Option<(PathBuf, PathBuf)>,
+    pub certificate: Option<(PemSource, PemSource)>,
+    /// `proxy_ssl_certificate_cache`: how those with variables in their names are kept.
+    pub certificate_cache: Option<CertificateCache>,
     /// `proxy_ssl_password_file`: what opens the key.
     pub passwords: Option<PathBuf>,
     /// `proxy_ssl_key_log`: where the secrets of sessions are written.
@@ -37,17 +40,32 @@ pub struct UpstreamTls {
     pub protocols: Vec<TlsVersion>,
     /// `proxy_ssl_ciphers` as the names of suites; empty = the library's own.
     pub ciphers: Vec<String>,
+    /// Suites of TLS 1.3 that are spoken, in order; `None` = the library's own.
+    pub tls13_suites: Option<Vec<String>>,
+    /// Groups for key exchange, preferred first; empty = the library's own.
+    pub groups: Vec<TlsGroup>,
     /// `proxy_ssl_session_reuse`.
     pub reuses_sessions: bool,
+    /// Whether tickets of TLS 1.2 are taken.
+    pub session_tickets: bool,
 }
 
-without_templates!(UpstreamTls);
+impl Templates for UpstreamTls {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        if let Some((certificate, key)) = &self.certificate {
+            certificate.templates(all);
+            key.templates(all);
+        }
+    }
+}
 
 record! {
     /// TLS to the upstream, of a location.
     pub struct PassTls {
         /// How it is spoken.
         pub settings: Arc<UpstreamTls>,
+        /// The host of the `proxy_pass`.
+        pub host: String,
         /// `proxy_ssl_name`; `None` is the host of the `proxy_pass`.
         pub name: Option<Template>,
         /// Where the `proxy_pass` stands, for what is found wrong with files.
@@ -70,10 +88,12 @@ level! {
         revoked: PathBuf,
         /// `proxy_ssl_verify_depth`.
         depth: usize,
-        /// `proxy_ssl_certificate`.
-        certificate: PathBuf,
+        /// `proxy_ssl_certificate`; an empty one is none.
+        certificate: Option<PemSource>,
         /// `proxy_ssl_certificate_key`.
-        certificate_key: PathBuf,
+        certificate_key: Option<PemSource>,
+        /// `proxy_ssl_certificate_cache`.
+        certificate_cache: Option<CertificateCache>,
         /// `proxy_ssl_password_file`.
         passwords: PathBuf,
         /// `proxy_ssl_key_log`.
@@ -84,6 +104,8 @@ level! {
         ciphers: Vec<String>,
         /// `proxy_ssl_session_reuse`.
         reuses_sessions: bool,
+        /// `proxy_ssl_conf_command`s.
+        commands: ConfCommands,
     }
 }
 
@@ -107,11 +129,13 @@ macro_rules! rows {
             "A PEM file with revoked certificates.",
             Apply::Level(|l, d, r| $of(l).revoked = Some($crate::features::tls::pem_file(&d.args[0], "revocation list", r).0))),
         once(concat!($prefix, "_ssl_certificate"), HTTP_SERVER_LOCATION, (1, 1), "file", "",
-            "A PEM file with the certificate by which the upstream server knows us.",
-            Apply::Level(|l, d, r| $of(l).certificate = Some($crate::features::tls::pem_file(&d.args[0], "certificate", r).0))),
+            "A PEM file with the client certificate that the upstream server receives. `data:` followed by PEM is also accepted. The value may contain \
+            variables: the file is then read for each connection, unless it has not changed, and a request whose certificate cannot be read gets 500. \
+            An empty value means no certificate.",
+            Apply::Level(|l, d, r| $of(l).certificate = Some($crate::features::pass::secure::source(&d.args[0], "certificate", r)))),
         once(concat!($prefix, "_ssl_certificate_key"), HTTP_SERVER_LOCATION, (1, 1), "file", "",
             "A PEM file with its key.",
-            Apply::Level(|l, d, r| $of(l).certificate_key = Some($crate::features::tls::pem_file(&d.args[0], "certificate key", r).0))),
+            Apply::Level(|l, d, r| $of(l).certificate_key = Some($crate::features::pass::secure::source(&d.args[0], "certificate key", r)))),
         once(concat!($prefix, "_ssl_password_file"), HTTP_SERVER_LOCATION, (1, 1), "file", "",
             "A file with the passwords of the key, one a line; each is tried.",
             Apply::Level(|l, d, r| $of(l).passwords = $crate::features::tls::password_file(&d.args[0], r))),
@@ -126,7 +150,7 @@ macro_rules! rows {
             })),
         once(concat!($prefix, "_ssl_ciphers"), HTTP_SERVER_LOCATION, (1, 1), "list", "DEFAULT",
             "The suites that are spoken with TLS 1.2, as with `ssl_ciphers`.",
-            Apply::Level(|l, d, r| $of(l).ciphers = $crate::features::tls::ciphers::read(&d.args[0], r))),
+            Apply::Level(|l, d, r| $of(l).ciphers = $crate::features::tls::ciphers::read(&d.args[0], &d.name.text, r))),
         once(concat!($prefix, "_ssl_session_reuse"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
             "Whether sessions with upstream servers are resumed.",
             Apply::Level(|l, d, r| $of(l).reuses_sessions = r.flag(&d.args[0]))),
@@ -134,19 +158,25 @@ macro_rules! rows {
             "How many authorities may stand between the upstream server's certificate and one that is trusted.",
             Apply::Level(|l, d, r| $of(l).depth = r.number(&d.args[0], 0, 100).map(|depth| depth as usize))),
         often(concat!($prefix, "_ssl_conf_command"), HTTP_SERVER_LOCATION, (2, 2), "name value", "",
-            "Commands to the OpenSSL library.",
-            Apply::Idle("the TLS library is not OpenSSL")),
-        idle(concat!($prefix, "_ssl_certificate_cache"), HTTP_SERVER_LOCATION, (1, 3), $crate::features::tls::certificate_cache::SYNTAX,
-            "How long certificates with variables in their names are kept.",
-            "certificates are read at a start and at a reload"),
+            "A configuration command of OpenSSL, as in `ssl_conf_command`.",
+            Apply::Level(|l, d, r| $of(l).commands.get_or_insert_default().read(d, r))),
+        once(concat!($prefix, "_ssl_certificate_cache"), HTTP_SERVER_LOCATION, (1, 3), $crate::features::tls::certificate_cache::SYNTAX, "off",
+            "Keeps certificates with variables in their names, as `ssl_certificate_cache` does.",
+            Apply::Level(|l, d, r| $of(l).certificate_cache = $crate::features::tls::certificate_cache::read(d, r))),
         ]
     };
 }
 pub(super) use rows;
 
+/// Where a certificate or a key is; nothing where the word is empty.
+pub(in crate::features) fn source(word: &Word, what: &str, reading: &mut Reading<'_>) -> Option<PemSource> {
+    (!word.text.is_empty()).then(|| PemSource::read(word, what, None, reading))
+}
+
 impl SecureLevel {
     /// What comes of it for a `proxy_pass` that stands there.
-    pub(super) fn resolve(&self, family: Family, span: Span, reading: &mut Reading<'_>) -> PassTls {
+    pub(super) fn resolve(&self, draft: &PassDraft, reading: &mut Reading<'_>) -> PassTls {
+        let (family, span) = (draft.family, draft.span);
         let name = |rest: &str| family.directive(&format!("ssl_{rest}"));
         let verifies = self.verifies.unwrap_or(false);
         if verifies && self.trusted.is_none() {
@@ -157,13 +187,13 @@ impl SecureLevel {
                 ),
             );
         }
-        let certificate = match (&self.certificate, &self.certificate_key) {
-            (Some(certificate), Some(key)) => Some((certificate.clone(), key.clone())),
-            (Some(certificate), None) => {
+        let certificate = match (self.certificate.as_ref().and_then(Option::as_ref), &self.certificate_key) {
+            (Some(certificate), Some(Some(key))) => Some((certificate.clone(), key.clone())),
+            (Some(certificate), _) => {
                 let message = format!(
                     "no \"{}\" is defined for certificate \"{}\"",
                     name("certificate_key"),
-                    certificate.display()
+                    certificate.name().display()
                 );
                 let help = format!("write {} with the file of its key", name("certificate_key"));
                 reading.error(span, message).help(help);
@@ -171,6 +201,9 @@ impl SecureLevel {
             }
             (None, _) => None,
         };
+        let protocols = self.protocols.clone().unwrap_or_else(|| vec![TlsVersion::Tls12, TlsVersion::Tls13]);
+        let commands = self.commands.clone().unwrap_or_default();
+        let mut obeyed = commands.obey(&name("conf_command"), &protocols, reading);
         PassTls {
             settings: Arc::new(UpstreamTls {
                 sends_name: self.sends_name.unwrap_or(false),
@@ -178,16 +211,18 @@ impl SecureLevel {
                 trusted: self.trusted.clone(),
                 revoked: self.revoked.clone(),
                 depth: self.depth.unwrap_or(1),
-                certificate,
+                certificate: obeyed.certificates.pop().or(certificate),
+                certificate_cache: self.certificate_cache.flatten(),
                 passwords: self.passwords.clone(),
                 key_log: self.key_log.clone(),
-                protocols: self
-                    .protocols
-                    .clone()
-                    .unwrap_or_else(|| vec![TlsVersion::Tls12, TlsVersion::Tls13]),
-                ciphers: self.ciphers.clone().unwrap_or_default(),
+                protocols: obeyed.protocols.unwrap_or(protocols),
+                ciphers: obeyed.ciphers.or_else(|| self.ciphers.clone()).unwrap_or_default(),
+                tls13_suites: obeyed.suites,
+                groups: obeyed.groups.unwrap_or_default(),
                 reuses_sessions: self.reuses_sessions.unwrap_or(true),
+                session_tickets: obeyed.session_tickets.unwrap_or(true),
             }),
+            host: draft.host.clone(),
             name: self.name.clone(),
             span,
         }

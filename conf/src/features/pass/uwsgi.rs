@@ -7,15 +7,14 @@ use super::exchange::Exchange;
 use super::http::SetHeader;
 use super::params::{self, Param, Params};
 use super::secure::{self, PassTls, SecureLevel};
-use super::target::{PassDraft, PassTarget};
+use super::target::PassDraft;
 use super::{Family, Spoken};
 use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION_IF};
 use crate::features::level::level;
 use crate::features::location::LocationMatch;
 use crate::features::templates::record;
-use crate::features::{Apply, Level, MANY, Row, idle, often, once};
+use crate::features::{Apply, Level, MANY, Row, often, once};
 use crate::reading::Reading;
-use crate::template::Template;
 
 record! {
     /// uwsgi to the application, of a location.
@@ -74,14 +73,6 @@ impl Spoken for UwsgiLevel {
     }
 
     fn resolve(&self, draft: &PassDraft, _: &LocationMatch, reading: &mut Reading<'_>) -> UwsgiPass {
-        let tls = draft.may_be_encrypted.then(|| {
-            let secure = self.secure.clone().unwrap_or_default();
-            let mut tls = secure.resolve(Family::Uwsgi, draft.span, reading);
-            if matches!(draft.target, PassTarget::Upstream(_)) {
-                tls.name.get_or_insert_with(|| Template::literal(&draft.host));
-            }
-            tls
-        });
         let Params { all, fields } = self.params.clone().unwrap_or_default();
         UwsgiPass {
             params: all,
@@ -89,7 +80,9 @@ impl Spoken for UwsgiLevel {
             modifier1: self.modifier1.unwrap_or(0),
             modifier2: self.modifier2.unwrap_or(0),
             string: self.string.clone().unwrap_or_default(),
-            tls,
+            tls: draft
+                .may_be_encrypted
+                .then(|| self.secure.clone().unwrap_or_default().resolve(draft, reading)),
         }
     }
 }

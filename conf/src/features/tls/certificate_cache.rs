@@ -14,7 +14,7 @@ pub(crate) const SYNTAX: &str = "max=number [inactive=time] [valid=time] | off";
 /// How certificates whose names have variables are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CertificateCache {
-    /// Pairs of certificate and key at a time.
+    /// Certificates and keys at a time.
     pub max: usize,
     /// How long one is kept that nobody asks for.
     pub inactive: Duration,

@@ -117,19 +117,19 @@ pub(super) struct Evaluated {
     pub(super) unknown: Vec<String>,
 }
 
-/// Reads an `ssl_ciphers`, with one warning for all that is dropped.
-pub(in crate::features) fn read(word: &Word, reading: &mut Reading<'_>) -> Option<Vec<String>> {
+/// Reads an `ssl_ciphers`, with one warning for all that is dropped; `name` is the directive.
+pub(in crate::features) fn read(word: &Word, name: &str, reading: &mut Reading<'_>) -> Option<Vec<String>> {
     let evaluated = evaluate(&word.text);
     for unknown in &evaluated.unknown {
         reading
             .diagnostics
-            .warning(word.span, format!("ssl_ciphers: no cipher suite is called \"{unknown}\""))
+            .warning(word.span, format!("{name}: no cipher suite is called \"{unknown}\""))
             .help("remove it");
     }
     if !evaluated.has_tls12 && evaluated.dropped.is_empty() {
         reading
-            .error(word.span, format!("ssl_ciphers \"{}\" leaves no cipher suite", word.text))
-            .help("write ssl_ciphers HIGH:!aNULL:!MD5; or leave the directive out");
+            .error(word.span, format!("{name} \"{}\" leaves no cipher suite", word.text))
+            .help(format!("write {name} HIGH:!aNULL:!MD5; or leave the directive out"));
         return None;
     }
     if !evaluated.dropped.is_empty() {
@@ -139,8 +139,10 @@ pub(in crate::features) fn read(word: &Word, reading: &mut Reading<'_>) -> Optio
         };
         reading
             .diagnostics
-            .warning(word.span, format!("ssl_ciphers: not offered: {}; {remain}", evaluated.dropped.join(", ")))
-            .help("ECDHE with AES-GCM or ChaCha20 is offered for TLS 1.2; write ssl_ciphers ECDHE+AESGCM:ECDHE+CHACHA20;");
+            .warning(word.span, format!("{name}: not offered: {}; {remain}", evaluated.dropped.join(", ")))
+            .help(format!(
+                "ECDHE with AES-GCM or ChaCha20 is offered for TLS 1.2; write {name} ECDHE+AESGCM:ECDHE+CHACHA20;"
+            ));
     }
     Some(evaluated.offered)
 }

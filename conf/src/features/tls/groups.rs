@@ -27,16 +27,24 @@ const NAMES: [(&str, TlsGroup); 8] = [
     ("X25519_MLKEM768", TlsGroup::X25519MlKem768),
 ];
 
+/// Whether a text leaves the choice to the library.
+pub(super) fn is_automatic(text: &str) -> bool {
+    ["auto", "automatic", "DEFAULT"].iter().any(|word| word.eq_ignore_ascii_case(text))
+}
+
 /// The groups of a list; none where the library chooses.
 pub(super) fn read(word: &Word, reading: &mut Reading<'_>) -> Option<Vec<TlsGroup>> {
-    if word.text.eq_ignore_ascii_case("auto") {
+    if is_automatic(&word.text) {
         return Some(Vec::new());
     }
     let (mut groups, mut others) = (Vec::new(), Vec::new());
-    for name in word.text.split(':') {
+    // From OpenSSL 3.5 on `/` separates too, `*` marks a group whose key is sent first, and `?` one that need not be known.
+    for written in word.text.split([':', '/']) {
+        let name = written.trim_matches(|mark: char| mark.is_whitespace() || matches!(mark, '*' | '?'));
         match NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
             Some((_, group)) if groups.contains(group) => {}
             Some((_, group)) => groups.push(*group),
+            None if written.contains('?') => {}
             None => others.push(name),
         }
     }

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::pem_file;
+use crate::features::templates::Templates;
 use crate::parts::PathUse;
 use crate::reading::Reading;
 use crate::template::Template;
@@ -35,6 +36,21 @@ impl PemSource {
         }
     }
 
+    /// What it comes to; `say` knows the variables.
+    pub fn evaluated(&self, say: impl Fn(&Template) -> Vec<u8>) -> Self {
+        match self {
+            PemSource::Variable(text, directory) => {
+                PemSource::named(&String::from_utf8_lossy(&say(text)), directory)
+            }
+            known => known.clone(),
+        }
+    }
+
+    /// Whether variables say at a handshake where it is.
+    pub fn is_variable(&self) -> bool {
+        matches!(self, PemSource::Variable(..))
+    }
+
     /// Its name in messages, which shows nothing of a key.
     pub fn name(&self) -> PathBuf {
         match self {
@@ -45,10 +61,15 @@ impl PemSource {
         }
     }
 
-    /// Reads a word; `issued` is the variable that stands here for what was issued.
-    pub(super) fn read(word: &Word, what: &str, issued: &str, reading: &mut Reading<'_>) -> Self {
+    /// Reads a word; `issued` is the variable that stands here for what was issued, if any does.
+    pub(in crate::features) fn read(
+        word: &Word,
+        what: &str,
+        issued: Option<&str>,
+        reading: &mut Reading<'_>,
+    ) -> Self {
         let name = word.text.strip_prefix('$').map(|name| name.trim_start_matches('{').trim_end_matches('}'));
-        if name.is_some_and(|name| name.eq_ignore_ascii_case(issued)) {
+        if name.zip(issued).is_some_and(|(name, issued)| name.eq_ignore_ascii_case(issued)) {
             return PemSource::Issued;
         }
         let directory = reading.conf_prefix.resolve("");
@@ -61,6 +82,14 @@ impl PemSource {
         match PemSource::named(&word.text, &directory) {
             PemSource::File(_) => PemSource::File(pem_file(word, what, reading).0),
             data => data,
+        }
+    }
+}
+
+impl Templates for PemSource {
+    fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
+        if let PemSource::Variable(text, _) = self {
+            all.push(text);
         }
     }
 }

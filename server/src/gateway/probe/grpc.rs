@@ -49,9 +49,9 @@ pub(crate) async fn probe_grpc(
 
 /// The same way to a server, whose TLS offers HTTP/2.
 fn agreeing(dial: Dial) -> Dial {
-    let offering = |Secured { connector, name }| Secured {
-        connector: Arc::new(connector.as_ref().clone().offering(&[b"h2"])),
-        name,
+    let offering = |secured: Secured| Secured {
+        connector: Arc::new(secured.connector.as_ref().clone().offering(&[b"h2"])),
+        ..secured
     };
     Dial { secured: dial.secured.map(offering), ..dial }
 }

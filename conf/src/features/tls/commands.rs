@@ -1,0 +1,138 @@
+//! The vocabulary of OpenSSL's SSL_CONF_cmd, as configuration files write it: each command and each option once, with what becomes of it.
+//!
+//! Nothing is read here. Next: `conf_command`, which reads.
+
+/// What becomes of a command.
+pub(super) enum CommandKind {
+    /// Enables and disables versions.
+    Protocol,
+    /// The lowest version.
+    Least,
+    /// The highest version.
+    Most,
+    /// Suites of TLS 1.2.
+    Ciphers,
+    /// Suites of TLS 1.3.
+    Suites,
+    /// Groups for key exchange.
+    Groups,
+    /// The file of a certificate.
+    Certificate,
+    /// The file of its key.
+    Key,
+    /// Tickets after a handshake.
+    Tickets,
+    /// A list of options.
+    Options,
+    /// Bytes to which records are filled up.
+    Padding,
+    /// It has no effect; the text says why.
+    Idle(&'static str),
+    /// It cannot be obeyed: why, and what to write instead (`verify`: the directives that verify certificates).
+    Refused(&'static str, &'static str),
+}
+
+/// The commands, by their names in files.
+pub(super) const COMMANDS: &[(&str, CommandKind)] = &[
+    ("Protocol", CommandKind::Protocol),
+    ("MinProtocol", CommandKind::Least),
+    ("MaxProtocol", CommandKind::Most),
+    ("CipherString", CommandKind::Ciphers),
+    ("Ciphersuites", CommandKind::Suites),
+    ("Groups", CommandKind::Groups),
+    ("Curves", CommandKind::Groups),
+    ("ECDHParameters", CommandKind::Groups),
+    ("Certificate", CommandKind::Certificate),
+    ("PrivateKey", CommandKind::Key),
+    ("NumTickets", CommandKind::Tickets),
+    ("Options", CommandKind::Options),
+    ("RecordPadding", CommandKind::Padding),
+    (
+        "DHParameters",
+        CommandKind::Idle("suites with DHE are not offered; those with ECDHE need no parameters"),
+    ),
+    ("SignatureAlgorithms", CommandKind::Refused(SCHEMES, SCHEMES_INSTEAD)),
+    ("ClientSignatureAlgorithms", CommandKind::Refused(SCHEMES, SCHEMES_INSTEAD)),
+    ("VerifyMode", CommandKind::Refused(VERIFIES, "verify")),
+    ("VerifyCAFile", CommandKind::Refused(VERIFIES, "verify")),
+    ("VerifyCAPath", CommandKind::Refused(VERIFIES, "verify")),
+    ("VerifyCAStore", CommandKind::Refused(VERIFIES, "verify")),
+    ("ClientCAFile", CommandKind::Refused(VERIFIES, "verify")),
+    ("ClientCAPath", CommandKind::Refused(VERIFIES, "verify")),
+    ("ClientCAStore", CommandKind::Refused(VERIFIES, "verify")),
+    ("RequestCAFile", CommandKind::Refused(VERIFIES, "verify")),
+    ("RequestCAPath", CommandKind::Refused(VERIFIES, "verify")),
+    ("RequestCAStore", CommandKind::Refused(VERIFIES, "verify")),
+    ("ChainCAFile", CommandKind::Refused(CHAIN, CHAIN_INSTEAD)),
+    ("ChainCAPath", CommandKind::Refused(CHAIN, CHAIN_INSTEAD)),
+    ("ChainCAStore", CommandKind::Refused(CHAIN, CHAIN_INSTEAD)),
+    ("ServerInfoFile", CommandKind::Refused("extensions of one's own are not sent", "leave it out")),
+];
+
+const VERIFIES: &str = "certificates of the other side are verified by directives alone";
+const SCHEMES: &str = "signature schemes follow from the key and from what the other side takes";
+const SCHEMES_INSTEAD: &str = "leave it out; schemes with SHA-1 are never used";
+const CHAIN: &str = "the chain that is sent is the one in the file of the certificate";
+const CHAIN_INSTEAD: &str = "put the intermediate certificates behind the certificate in its file";
+
+/// An option that can be switched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OptionSwitch {
+    SessionTicket,
+    ServerPreference,
+    PrioritizeChaCha,
+    CertificateCompression,
+}
+
+/// How it always is here, and why.
+pub(super) struct Fixed(pub(super) bool, pub(super) &'static str);
+
+/// What becomes of an option.
+pub(super) enum OptionKind {
+    /// It takes effect.
+    Switch(OptionSwitch),
+    /// On or off, nothing that a client could see depends on it.
+    Either(&'static str),
+    /// It is always so; the opposite is reported.
+    Always(Fixed),
+}
+
+/// The options, by their names.
+pub(super) const OPTIONS: &[(&str, OptionKind)] = &[
+    ("SessionTicket", OptionKind::Switch(OptionSwitch::SessionTicket)),
+    ("ServerPreference", OptionKind::Switch(OptionSwitch::ServerPreference)),
+    ("PrioritizeChaCha", OptionKind::Switch(OptionSwitch::PrioritizeChaCha)),
+    ("TxCertificateCompression", OptionKind::Switch(OptionSwitch::CertificateCompression)),
+    ("RxCertificateCompression", OptionKind::Either("a certificate is the same, compressed or not")),
+    ("EmptyFragments", OptionKind::Either(NO_CBC)),
+    ("EncryptThenMac", OptionKind::Either(NO_CBC)),
+    ("Bugs", OptionKind::Either("there are no workarounds to switch")),
+    ("Compression", OptionKind::Always(Fixed(false, "records are never compressed (RFC 9325 §3.3)"))),
+    ("NoRenegotiation", OptionKind::Always(Fixed(true, ONCE))),
+    ("ClientRenegotiation", OptionKind::Always(Fixed(false, ONCE))),
+    ("UnsafeLegacyRenegotiation", OptionKind::Always(Fixed(false, ONCE))),
+    ("UnsafeLegacyServerConnect", OptionKind::Either(ONCE)),
+    ("NoResumptionOnRenegotiation", OptionKind::Either(ONCE)),
+    ("DHSingle", OptionKind::Either("suites with DHE are not offered")),
+    ("ECDHSingle", OptionKind::Always(Fixed(true, "each handshake has keys of its own"))),
+    ("AllowNoDHEKEX", OptionKind::Always(Fixed(false, EXCHANGE))),
+    ("PreferNoDHEKEX", OptionKind::Always(Fixed(false, EXCHANGE))),
+    ("MiddleboxCompat", OptionKind::Always(Fixed(true, "handshakes look like those of TLS 1.2"))),
+    ("AntiReplay", OptionKind::Either("early data is not taken")),
+    (
+        "ExtendedMasterSecret",
+        OptionKind::Always(Fixed(true, "it is used with each client and server that knows it")),
+    ),
+    ("CANames", OptionKind::Always(Fixed(true, "clients are told the names of ssl_client_certificate"))),
+    ("StrictCertCheck", OptionKind::Always(Fixed(false, "our own certificates are not checked so"))),
+    ("KTLS", OptionKind::Either("records are made in the process")),
+    ("KTLSTxZerocopySendfile", OptionKind::Either("records are made in the process")),
+    (
+        "IgnoreUnexpectedEOF",
+        OptionKind::Always(Fixed(false, "what ends without an alert may have been cut (RFC 9112 §9.8)")),
+    ),
+];
+
+const ONCE: &str = "a connection has one handshake";
+const NO_CBC: &str = "suites with CBC are not offered";
+const EXCHANGE: &str = "each session has a key exchange of its own";
