@@ -3,8 +3,10 @@
 //! A slice to whoever reads. Cells come and leave through `slot`, which knows where the key's bytes are. Next: `slot`.
 
 use crate::entry::Entry;
+use crate::key;
 use crate::line::Line;
 use crate::policy::Reason;
+use crate::purges::{Rules, Verdict};
 use std::ops::{Deref, DerefMut};
 use std::slice;
 use std::sync::Arc;
@@ -190,5 +192,18 @@ impl Cell {
     pub(crate) fn touch_if(&mut self, used: bool) {
         self.touched |= used;
         self.visited |= used;
+    }
+}
+
+/// Whether an entry is to go; one that no rule goes for is checked so far from then on.
+pub(super) fn is_gone(rules: &Rules, entry: &Entry) -> bool {
+    match rules.verdict(entry.born(), entry.head().tags, key::text(entry.key())) {
+        Verdict::Untouched(upto) => {
+            entry.checked_upto(upto);
+            false
+        }
+        // The next request for it makes it stale.
+        Verdict::Soft { .. } => false,
+        Verdict::Hard => true,
     }
 }

@@ -4,9 +4,8 @@
 //! purge. Waiters are woken after the lock. Next: `right`, what the holder of the right does beside storing; `permit`, whose values
 //! call these.
 
-use super::cells::Cell;
+use super::cells::{Cell, is_gone};
 use super::lookup::Grant;
-use super::obey::is_gone;
 use super::shard::After;
 use super::slot::{Full, Slot};
 use super::{Memory, Shard};

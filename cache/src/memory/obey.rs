@@ -130,19 +130,6 @@ pub(crate) fn as_ruled(rules: &Rules, entry: &Arc<Entry>, now: Now) -> Option<Ar
     }
 }
 
-/// Whether an entry is to go; one that no rule goes for is checked so far from then on.
-pub(super) fn is_gone(rules: &Rules, entry: &Entry) -> bool {
-    match rules.verdict(entry.born(), entry.head().tags, key::text(entry.key())) {
-        Verdict::Untouched(upto) => {
-            entry.checked_upto(upto);
-            false
-        }
-        // The next request for it makes it stale.
-        Verdict::Soft { .. } => false,
-        Verdict::Hard => true,
-    }
-}
-
 fn obey_with_entry(rules: &Rules, slot: &mut Slot, at: usize, now: Now, after: &mut After) {
     let Some(entry) = slot.cells[at].entry.clone() else { return };
     match rules.verdict(entry.born(), entry.head().tags, key::text(entry.key())) {

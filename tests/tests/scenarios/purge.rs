@@ -652,6 +652,9 @@ fn what_is_learned_from_an_answer_that_began_before_a_purge_is_not_stored_after_
     assert_eq!(server.get("/p").text(), "new");
 }
 
+/// A request that purges: its method, path and fields, and its status if something was stored.
+type Form<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], u16);
+
 #[test]
 fn a_purge_of_a_url_that_finds_nothing_is_no_success() {
     if is_nginx() {
@@ -680,12 +683,12 @@ fn a_purge_of_a_url_that_finds_nothing_is_no_success() {
         .replace("@SOFT@", soft)
         .replace("@HELPER@", helper);
         let server = Server::start(&template, &[("ORIGIN", &origin.address())]);
-        let forms: [(&str, &str, &[(&str, &str)], u16); 3] = [
+        let forms: [Form<'_>; 3] = [
             ("PURGE", "/blog/one", &[], 200),
             ("GET", "/blog/", &[("X-Purge", "1")], 204),
             ("GET", "/purge/tagged/a", &[], 200),
         ];
-        let purge = |(method, path, fields, _): (&str, &str, &[(&str, &str)], u16)| {
+        let purge = |(method, path, fields, _): Form<'_>| {
             let fields = [&[("Host", "blog.example")], fields].concat();
             server.client().request(method, path, &fields).expect("an answer")
         };

@@ -20,8 +20,8 @@ use crate::value;
 use crate::variables::Builtin;
 use ignored_args::IgnoredArg;
 
-pub mod usage;
 pub mod ignored_args;
+pub mod usage;
 
 /// The statuses that a `proxy_cache_valid` is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
