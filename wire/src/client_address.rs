@@ -1,34 +1,69 @@
 //! Whether a request field says from which address its client asks.
 //!
 //! X-Real-IP and X-Forwarded-For are two of a large family: every CDN and load balancer has a field of its own, and applications
-//! believe many of them. They are told by the words in their names, as credentials are. Where there is doubt it is none of them: one
-//! that is taken for an address does not reach the upstream. Next: `credential`, the other fields that say who asks.
+//! believe many of them. They are told by the words in their names, as credentials are: a stranger invents names faster than a list
+//! grows. One that is taken for an address does not reach the upstream where answers vary by address, so what names another host's is
+//! none of them. Next: `credential`, the other fields that say who asks.
 
 /// The longest name that is looked at; no proxy sends a longer one.
 const LONGEST_NAME: usize = 64;
 
 /// Fields of the family that no rule tells.
-const NAMES: [&[u8]; 10] = [
-    b"forwarded",
-    b"x-forwarded",
-    b"x-ip",
-    b"x-client-addr",
-    b"x-client-address",
-    b"x-envoy-external-address",
-    b"cloudfront-viewer-address",
-    b"x-coming-from",
-    b"coming-from",
-    b"rlnclientipaddr",
+const NAMES: [&[u8]; 4] = [b"forwarded", b"x-forwarded", b"x-coming-from", b"coming-from"];
+
+/// For whom a proxy asks.
+const FOR: [&[u8]; 5] = [b"forwarded-for", b"forwardedfor", b"forward-for", b"forwarder-for", b"proxied-for"];
+
+/// What stands for an IP address between hyphens: `X-Client-IP`, `CF-Connecting-IPv6`. It is the client's, unless the name says whose.
+const IPS: [&[u8]; 3] = [b"ip", b"ipv4", b"ipv6"];
+
+/// Whose it is then, or that it is no address but something about one.
+const OTHERS: [&[u8]; 36] = [
+    b"allow",
+    b"allowed",
+    b"backend",
+    b"ban",
+    b"banned",
+    b"block",
+    b"blocked",
+    b"camera",
+    b"city",
+    b"country",
+    b"deny",
+    b"dest",
+    b"destination",
+    b"dns",
+    b"dst",
+    b"family",
+    b"geo",
+    b"list",
+    b"local",
+    b"lookup",
+    b"node",
+    b"pod",
+    b"pool",
+    b"printer",
+    b"protocol",
+    b"query",
+    b"range",
+    b"reserved",
+    b"search",
+    b"server",
+    b"service",
+    b"static",
+    b"target",
+    b"to",
+    b"upstream",
+    b"version",
 ];
 
-/// What stands for an address between hyphens: `X-Client-IP`, `CF-Connecting-IPv6`.
-const ADDRESSES: [&[u8]; 3] = [b"ip", b"ipv4", b"ipv6"];
+/// An address of any kind, postal ones too: it is the client's where the name says so.
+const ADDRESSES: [&[u8]; 2] = [b"addr", b"address"];
 
-/// Whose address it is, in the same name.
-const WHOSE: [&[u8]; 15] = [
+/// What the client's end of a connection is called.
+const PEERS: [&[u8]; 16] = [
     b"client",
     b"clients",
-    b"cluster",
     b"connecting",
     b"connection",
     b"external",
@@ -37,22 +72,27 @@ const WHOSE: [&[u8]; 15] = [
     b"original",
     b"originating",
     b"peer",
+    b"proxyuser",
     b"real",
     b"remote",
     b"source",
-    b"user",
+    b"src",
+    b"viewer",
 ];
 
-/// The same in one word.
-const BOTH: [&[u8]; 8] = [
+/// Both in one word.
+const BOTH: [&[u8]; 11] = [
     b"clientip",
+    b"clientaddr",
     b"realip",
     b"remoteip",
+    b"remoteaddr",
     b"socketip",
     b"userip",
     b"sourceip",
     b"connectingip",
-    b"pseudo-ipv4",
+    b"trueip",
+    b"proxyip",
 ];
 
 /// Whether a field with this name says the client's address. `_` and `-` are the same, as they are behind CGI.
@@ -68,14 +108,13 @@ pub fn is_client_address(name: &[u8]) -> bool {
         }
         &*lower
     };
-    let has = |word: &[u8]| name.windows(word.len()).any(|part| part == word);
+    let has = |words: &[&[u8]]| words.iter().any(|word| name.windows(word.len()).any(|part| part == *word));
     let segment = |of: &[&[u8]]| name.split(|&byte| byte == b'-').any(|segment| of.contains(&segment));
     NAMES.contains(&name)
-        || has(b"forwarded-for")
-        || has(b"proxied-for")
-        || has(b"remote-addr")
-        || BOTH.iter().any(|word| has(word))
-        || segment(&ADDRESSES) && segment(&WHOSE)
+        || has(&FOR)
+        || has(&BOTH)
+        || segment(&IPS) && !segment(&OTHERS)
+        || segment(&ADDRESSES) && segment(&PEERS)
 }
 
 #[cfg(test)]
@@ -121,6 +160,25 @@ mod tests {
             "Incap-Client-IP",
             "Ali-CDN-Real-IP",
             "X-Forwarded-Client-IP",
+            "X-ProxyUser-Ip",
+            "Cdn-Src-Ip",
+            "X-True-IP",
+            "X-Host-IP",
+            "X-Custom-IP-Authorization",
+            "X-IP",
+            "X-Visitor-IP",
+            "X-Edge-IPv6",
+            "X-WAP-Network-Client-IP",
+            "X-Forward-For",
+            "X-Forwarder-For",
+            "Z-Forwarded-For",
+            "Forwarded-For-IP",
+            "X-Original-Remote-Addr",
+            "X-Client-Addr",
+            "X-Client-Address",
+            "X-Src-Addr",
+            "RLNClientIPAddr",
+            "Coming-From",
         ] {
             assert!(is_client_address(name.as_bytes()), "{name}");
         }
@@ -136,6 +194,14 @@ mod tests {
             "X-Forwarded-Port",
             "X-Real-Host",
             "X-Target-IP",
+            "X-Server-IP",
+            "X-Lookup-IP",
+            "X-IP-Version",
+            "CF-IPCountry",
+            "X-Address",
+            "X-User-Address",
+            "X-Zip",
+            "X-Skip",
             "X-Shipping-Address",
             "X-Wallet-Address",
             "X-Ship-User",

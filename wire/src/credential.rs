@@ -23,8 +23,8 @@ const fn words_from(letter: u8) -> &'static [&'static [u8]] {
         b'k' => &[b"key"],
         b'l' => &[b"login"],
         b'm' => &[b"member"],
-        b'o' => &[b"on-behalf"],
-        b'p' => &[b"passw", b"principal"],
+        b'o' => &[b"oidc", b"on-behalf"],
+        b'p' => &[b"passport", b"passw", b"principal"],
         b's' => &[b"secret", b"session", b"signature"],
         b't' => &[b"ticket", b"token"],
         b'u' => &[b"user"],
@@ -54,6 +54,35 @@ const SEGMENTS: [&[u8]; 18] = [
     b"fingerprint",
     b"spiffe",
 ];
+
+/// What belongs to one person or is used by one: its number says who asks (X-Device-Id, Client-UUID, X-VisitorId).
+const OWNED: [&[u8]; 22] = [
+    b"advertising",
+    b"anonymous",
+    b"browser",
+    b"client",
+    b"contact",
+    b"device",
+    b"employee",
+    b"guest",
+    b"handset",
+    b"install",
+    b"installation",
+    b"machine",
+    b"patient",
+    b"person",
+    b"player",
+    b"profile",
+    b"student",
+    b"subscriber",
+    b"subscription",
+    b"terminal",
+    b"viewer",
+    b"visitor",
+];
+
+/// What a number of one of them is called, right behind it.
+const NUMBERS: [&[u8]; 6] = [b"id", b"ident", b"identifier", b"guid", b"uuid", b"udid"];
 
 /// A name with one of these anywhere in it has a secret as its value: `access_token`, `clientSecret`, `X-Amz-Signature`, `passwd` …
 const SECRETS: [&[u8]; 15] = [
@@ -129,11 +158,23 @@ fn is_named_so(name: &[u8]) -> bool {
     let is_browsers_own = OF_BROWSERS
         .iter()
         .any(|start| name.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start)));
-    !is_browsers_own
-        && ((0..name.len()).any(|at| begins_with_word(&name[at..]))
-            || name
-                .split(|&byte| byte == b'-')
-                .any(|segment| SEGMENTS.iter().any(|known| segment.eq_ignore_ascii_case(known))))
+    !is_browsers_own && ((0..name.len()).any(|at| begins_with_word(&name[at..])) || has_telling_segment(name))
+}
+
+/// Whether a segment between hyphens says who asks, or the number of something that is one person's does.
+fn has_telling_segment(name: &[u8]) -> bool {
+    let is_one = |segment: &[u8], of: &[&[u8]]| of.iter().any(|known| segment.eq_ignore_ascii_case(known));
+    let is_joined = |segment: &[u8]| {
+        NUMBERS.iter().any(|number| {
+            let owner = segment.len().checked_sub(number.len()).and_then(|at| segment.split_at_checked(at));
+            owner.is_some_and(|(owner, rest)| rest.eq_ignore_ascii_case(number) && is_one(owner, &OWNED))
+        })
+    };
+    let mut before: &[u8] = b"";
+    name.split(|byte| matches!(byte, b'-' | b'_')).any(|segment| {
+        let owner = std::mem::replace(&mut before, segment);
+        is_one(segment, &SEGMENTS) || is_one(segment, &NUMBERS) && is_one(owner, &OWNED) || is_joined(segment)
+    })
 }
 
 #[inline]
@@ -191,6 +232,21 @@ mod tests {
             "X-Bearer",
             "From",
             "Sec-Token",
+            "X-Amzn-Oidc-Data",
+            "X-Amzn-Oidc-Identity",
+            "X-Device-Id",
+            "Device-ID",
+            "X-Device-UUID",
+            "X-DeviceId",
+            "x_device_id",
+            "X-Client-Id",
+            "Client-Id",
+            "X-ClientID",
+            "X-Visitor-Id",
+            "X-Installation-Id",
+            "X-MS-Anonymous-Id",
+            "Passport",
+            "X-Passport-Number",
             "a-name-that-goes-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on",
         ] {
             assert!(is_credential(FieldId::of(name.as_bytes()), name.as_bytes()), "{name}");
@@ -285,6 +341,14 @@ mod tests {
             "X-Forwarded-For",
             "DNT",
             "Ke",
+            "X-Client-Version",
+            "X-Client-Request-Id",
+            "X-Client-Trace-Id",
+            "X-Device-Type",
+            "X-App-Id",
+            "X-Tenant-Id",
+            "X-Client-IP",
+            "X-Valid",
         ] {
             assert!(!is_credential(FieldId::of(name.as_bytes()), name.as_bytes()), "{name}");
         }
