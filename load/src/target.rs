@@ -124,8 +124,10 @@ fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target,
             "{host} is {found}an address of the public internet: load only what is yours, and say --yes"
         )));
     }
+    // What redirects are resolved against has a scheme.
+    let scheme = if url::split_scheme(&ask.url).is_some() { "" } else { "http://" };
     Ok(Target {
-        url: ask.url.clone(),
+        url: format!("{scheme}{}", ask.url),
         addresses,
         tls: url.is_https.then(|| url.host.clone()),
         way: ask.way.clone(),

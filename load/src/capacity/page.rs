@@ -7,7 +7,7 @@ use crate::report::quantity::{Number, Rate, Share, Time, plural, seconds};
 use crate::report::steps::{Bar, Page, Row};
 use crate::report::table::{FigureTable, row};
 use crate::sizing::Pool;
-use crate::verdict::late_rest;
+use crate::verdict::{Limit, late_rest};
 use std::time::Duration;
 
 /// Local ports that connections to one address can have by default on Linux.
@@ -143,9 +143,16 @@ fn pool(row: &CapacityRow) -> String {
         ([rate, in_use].map(Number), u64::from(row.connections) * row.alone.len() as u64);
     // If connections were opened although so many could be kept, no smaller number is shown to be enough.
     let keepalive = if row.together.opened_per_second > 0.0 { keepalive.max(kept) } else { keepalive };
+    // Where the limit is unknown, more requests may come on a quieter machine, and this figure is no advice.
+    let advice = match row.verdict.limit {
+        Limit::Unknown => String::new(),
+        _ => format!(
+            " Set keepalive to at least {keepalive}, so that all of them are kept when they are idle for a moment."
+        ),
+    };
     format!(
-        "{rate} requests per second of {each} each keep {in_use} connections to the servers in use at once. Set keepalive to at least \
-         {keepalive}, so that all of them are kept when they are idle for a moment. Here keepalive was {kept}, and the proxy {}.",
+        "{rate} requests per second of {each} each keep {in_use} connections to the servers in use at once.{advice} Here keepalive was \
+         {kept}, and the proxy {}.",
         opened(row.together.opened_per_second)
     )
 }

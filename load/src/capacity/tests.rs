@@ -346,6 +346,18 @@ fn servers_that_share_a_full_machine_with_proxy_and_load_are_told_so() {
 }
 
 #[test]
+fn nothing_is_advised_where_the_limit_is_not_known() {
+    for (limit, is_advised) in [(Limit::Api, true), (Limit::Proxy, true), (Limit::Unknown, false)] {
+        for together in [1_000.0, 1_950.0, 600.0] {
+            let text = page(&of_own_servers(row(&[1_000.0, 1_000.0], 9_000.0, together, limit))).text(100);
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.contains("connections to the servers in use at once."), "{text}");
+            assert_eq!(text.contains("Set keepalive"), is_advised, "{limit:?}: {text}");
+        }
+    }
+}
+
+#[test]
 fn servers_that_close_each_connection_are_told_so_instead_of_a_pool() {
     let mut row = row(&[300.0, 300.0], 40_000.0, 590.0, Limit::Api);
     row.together.opened_per_second = 588.0;

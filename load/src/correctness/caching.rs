@@ -8,7 +8,8 @@ use crate::report::quantity::plural;
 use millstream_cache::Now;
 use millstream_cache::policy::{Arithmetic, Because, Judgement, Reason, RequestFacts, Storable, judge};
 use millstream_conf::model::{IgnoreHeaders, ProxyCache};
-use millstream_wire::{Headers, Method};
+use millstream_wire::credential::is_credential;
+use millstream_wire::{FieldId, Headers, Method};
 use std::time::Duration;
 
 /// What the API says of keeping its answers.
@@ -42,7 +43,16 @@ const STREAMS: [&str; 2] = ["text/event-stream", "multipart/x-mixed-replace"];
 
 /// What is added where requests carry credentials.
 const PER_USER: &str = " Its Authorization is part of the key in every step, so each user has answers of his own: a factor is \
-                        what one user gets who asks again and again. \"millstream serve --microcache\" passes such requests on.";
+                        what one user gets who asks again and again.";
+
+/// What is added where requests carry any credential and the answer does not say that it is for everybody: the steps go by its lifetime
+/// alone, as nginx does.
+const PASSED_ON: &str = " \"millstream serve\" sends requests with a credential to the API, unless the stored response says public or \
+                         s-maxage.";
+
+/// What would help on answers that are the same for every client, whoever asks.
+const SAY_PUBLIC: &str =
+    "A \"Cache-Control: public, max-age=…\" would help, on responses that are the same for every client.";
 
 /// What an answer that came `now` says of being kept, where `method` was asked for with these `fields`.
 pub fn caching(answer: &Reply, method: &[u8], fields: &[(String, String)], now: Now) -> Caching {
@@ -60,6 +70,9 @@ pub fn caching(answer: &Reply, method: &[u8], fields: &[(String, String)], now: 
     let judgement =
         judge(&conf, &IgnoreHeaders::default(), &request, answer.status, headers.view(), now, false);
     let (status, has_cookie) = (answer.status, has("cookie"));
+    let has_credential =
+        fields.iter().any(|(name, _)| is_credential(FieldId::of(name.as_bytes()), name.as_bytes()));
+    let is_public = matches!(judgement.outcome, Storable::Yes(lifetime) if lifetime.public);
     let mut caching = match judgement.outcome {
         Storable::Yes(lifetime) => kept(lifetime.fresh_until - now.unix_milliseconds, judgement.arithmetic),
         // Nothing is said, and a configuration has to decide.
@@ -79,6 +92,9 @@ pub fn caching(answer: &Reply, method: &[u8], fields: &[(String, String)], now: 
     };
     if request.has_authorization && caching.keeps != Keeps::No {
         caching.words.push_str(PER_USER);
+    }
+    if has_credential && !is_public && caching.keeps != Keeps::No {
+        caching.words.push_str(PASSED_ON);
     }
     caching
 }
@@ -168,14 +184,14 @@ fn refused(
         ),
         (Reason::NoLifetime, _) if !has_cookie => (
             format!("it says nothing about caching, and then only answers with 200 are kept, not {status}"),
-            "A Cache-Control with max-age would help, on responses that are the same for every client.",
+            SAY_PUBLIC,
         ),
         (Reason::NoStore | Reason::Private, _) => (said, "The API forbids it, and no proxy should share it."),
         _ => {
             let cookies =
                 "it says nothing about caching, and answers to requests with a Cookie are then nobody else's";
             let why = if reason == Reason::NoLifetime { cookies.to_owned() } else { said };
-            (why, "A Cache-Control with max-age would help, on responses that are the same for every client.")
+            (why, SAY_PUBLIC)
         }
     }
 }

@@ -148,6 +148,30 @@ fn a_post_and_a_session_of_a_silent_api_are_not_kept() {
 }
 
 #[test]
+fn what_helps_requests_with_a_credential_is_what_serve_shares() {
+    let said = |control: &str, field: &str| {
+        let answer = answer(200, &[("Cache-Control", control)][..usize::from(!control.is_empty())], "");
+        caching(&answer, b"GET", &[(field.to_owned(), "x".to_owned())], now())
+    };
+    let silent = said("", "Cookie");
+    assert!(silent.words.contains("\"Cache-Control: public, max-age=…\" would help"), "{}", silent.words);
+    for (control, field, is_passed_on) in [
+        ("max-age=60", "Cookie", true),
+        ("max-age=60", "X-Api-Key", true),
+        ("max-age=60", "Authorization", true),
+        ("", "X-Api-Key", true),
+        ("public, max-age=60", "Cookie", false),
+        ("s-maxage=60", "Authorization", false),
+        ("max-age=60", "Accept", false),
+        ("no-store", "Cookie", false),
+    ] {
+        let words = said(control, field).words;
+        let says = words.contains("\"millstream serve\" sends requests with a credential to the API");
+        assert_eq!(says, is_passed_on, "{control} {field}: {words}");
+    }
+}
+
+#[test]
 fn strangers_differ_in_one_field_each_and_leave_out_the_users_own() {
     let fields = [
         ("Host".to_owned(), "api".to_owned()),

@@ -474,6 +474,36 @@ fn an_api_that_cannot_be_cached_is_told_so_first_and_unknown_is_not_the_same_as_
 }
 
 #[test]
+fn a_cache_that_would_mix_clients_up_is_the_first_thing_said_and_was_no_cache_that_stored_nothing() {
+    let personal = "The API's answers are personal and not to be cached as they are: …";
+    let reached = |step: Step, reached: u64| {
+        let mut measure = own(step, &six(450, 0));
+        measure.figures.as_mut().expect("figures").reached = Some(reached);
+        measure
+    };
+    let all = |keeps: Keeps, is_wrong: bool| {
+        let mut headers = reached(Step::Headers, 0);
+        headers.wrong = is_wrong.then(|| "who asks with another Cookie gets what somebody else got".into());
+        let measures =
+            vec![measure(Step::Alone, None, &six(500, 1)), reached(Step::Microcache, 5_400), headers];
+        let mut all = climbed(measures);
+        (all.caching.keeps, all.personal) = (keeps, vec![personal.into()]);
+        worth::sentences(&all)
+    };
+    for (keeps, is_wrong, is_first) in [
+        (Keeps::Seconds(60), true, true),
+        (Keeps::Seconds(60), false, true),
+        (Keeps::Silent, true, true),
+        (Keeps::Silent, false, false),
+    ] {
+        let words = all(keeps, is_wrong);
+        assert_eq!(words[0] == personal, is_first, "{keeps:?} {is_wrong}: {words:?}");
+        assert_eq!(words.iter().filter(|words| *words == personal).count(), 1, "{words:?}");
+        assert!(!words.iter().any(|words| words.contains("Nothing was stored")), "{words:?}");
+    }
+}
+
+#[test]
 fn an_api_that_forbids_caching_is_told_so_first() {
     let mut climbed = climbed(vec![measure(Step::Alone, None, &[100]), own(Step::Lock, &[101])]);
     climbed.caching = Caching {

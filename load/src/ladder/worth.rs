@@ -24,9 +24,13 @@ const NOT_CACHED: f64 = 0.9;
 /// All sentences, the answer first.
 pub fn sentences(climbed: &Climbed) -> Vec<String> {
     let climb = Climb::of(climbed);
-    let mut out: Vec<String> = trouble::breaks(climbed).into_iter().chain(climb.not_cached()).collect();
+    // What a cache would give to the wrong client is worth more than any factor.
+    let (leaks, others) =
+        if climb.shares() { (&climbed.personal[..], &[][..]) } else { (&[][..], &climbed.personal[..]) };
+    let mut out: Vec<String> = trouble::breaks(climbed).into_iter().chain(leaks.iter().cloned()).collect();
+    out.extend(climb.not_cached());
     out.push(climb.answer());
-    out.extend(climbed.personal.iter().cloned());
+    out.extend(others.iter().cloned());
     out.extend(trouble::sentences(climbed));
     if climbed.rounds >= FEWEST {
         out.extend(climb.each());
@@ -189,6 +193,16 @@ impl<'a> Climb<'a> {
         told.map(|(opening, steps)| format!("{opening}: {}.", steps.join(", "))).collect()
     }
 
+    /// Whether a step that stores gave wrong answers, whoever stood there.
+    fn is_stored_wrong(&self) -> bool {
+        self.climbed.measures.iter().any(|measure| measure.step.has(Fact::Cache) && measure.wrong.is_some())
+    }
+
+    /// Whether caches share the API's answers, because its header fields allow it or because one was seen to.
+    fn shares(&self) -> bool {
+        matches!(self.climbed.caching.keeps, Keeps::Seconds(_)) || self.is_stored_wrong()
+    }
+
     /// Said plainly: what may not be cached gains nothing from any proxy.
     fn not_cached(&self) -> Option<String> {
         let cached = self.steps.iter().filter(|(measure, _)| measure.step.has(Fact::Cache));
@@ -201,6 +215,8 @@ impl<'a> Climb<'a> {
                  the API, even with a cache. {}",
                 caching.advice.as_deref().unwrap_or_default()
             ),
+            // What was stored and given to the wrong client was stored.
+            None if self.is_stored_wrong() => return None,
             None => "Nothing was stored, although the API's header fields allow it: every request reached the API, even with a \
                      cache. What it answers under load, or to a proxy, may say otherwise: in front of a configuration that --print \
                      gives, X-Cache-Status and \"millstream explain\" tell."

@@ -29,13 +29,18 @@ fn a_url_is_taken_apart() {
     check("HTTPS://a.example:8443/x?y#z", true, "a.example", 8443, "a.example:8443", "/x?y");
     check("http://[::1]:8080?q=1", false, "::1", 8080, "[::1]:8080", "/?q=1");
     check("http://a/ü", false, "a", 80, "a", "/%C3%BC");
+    check("127.0.0.1:8000/pub?a=://b", false, "127.0.0.1", 8000, "127.0.0.1:8000", "/pub?a=://b");
+    check("localhost", false, "localhost", 80, "localhost", "/");
+    check("[::1]:8080", false, "::1", 8080, "[::1]:8080", "/");
     check("https://a:/", true, "a", 443, "a:", "/");
 }
 
 #[test]
 fn what_is_no_url_is_told_with_what_to_write() {
     for (text, words) in [
-        ("127.0.0.1:80", "begins with http://"),
+        ("/pub", "begins with http://"),
+        ("", "no host"),
+        ("127.0.0.1:port/", "port"),
         ("ftp://a/", "only http://"),
         ("http://", "no host"),
         ("http:///x", "no host"),

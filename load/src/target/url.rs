@@ -23,16 +23,17 @@ pub struct Url {
 }
 
 impl Url {
-    /// Takes a URL apart.
+    /// Takes a URL apart; without a scheme it is `http`.
     ///
     /// # Errors
     /// What is wrong with it, and what to write.
     pub fn parse(text: &str) -> Result<Url, &'static str> {
-        let (is_https, rest) = match text.split_once("://") {
+        let (is_https, rest) = match split_scheme(text) {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
             Some(_) => return Err("only http:// and https:// can be"),
-            None => return Err("a URL begins with http:// or https://"),
+            None if text.starts_with('/') => return Err("a URL begins with http:// or https://"),
+            None => (false, text),
         };
         // RFC 3986 §3.5: a fragment is never sent.
         let rest = rest.split('#').next().unwrap_or_default();
@@ -58,6 +59,11 @@ impl Url {
         let host = authority[..host.len()].trim_matches(['[', ']']).to_owned();
         Ok(Url { is_https, host, port, authority: authority.to_owned(), target })
     }
+}
+
+/// The scheme of a URL and what follows it; `None`: it begins with the host. Behind a path or a query `://` is theirs.
+pub(super) fn split_scheme(text: &str) -> Option<(&str, &str)> {
+    text.split_once("://").filter(|(scheme, _)| !scheme.contains(['/', '?', '#']))
 }
 
 /// As a URL has it: what no URL may have in it in percent.

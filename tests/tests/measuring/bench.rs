@@ -124,7 +124,7 @@ fn what_cannot_be_loaded_is_told_in_one_sentence() {
     check_refused(&["-d", "1s", &nobody], "refuses connections: nothing listens there");
     check_refused(&["-d", "1s", "http://no-such-host.invalid/"], "no such host: \"no-such-host.invalid\"");
     check_refused(&["-d", "1s", "http://192.0.2.1/"], "--yes");
-    check_refused(&["-d", "1s", "127.0.0.1/"], "begins with http://");
+    check_refused(&["-d", "1s", "/page"], "begins with http://");
     check_refused(&["-c", "2", "-t", "3", &nobody], "3 threads need at least as many connections");
     check_refused(&["-c", "10", "-n", "5", &nobody], "5 requests cannot keep 10 connections busy");
     check_refused(&["--http2", "-m", "0", &nobody], "-m 0: it has to be at least 1");

@@ -305,6 +305,54 @@ fn a_step_that_gives_one_client_what_another_one_got_is_never_counted() {
 }
 
 #[test]
+fn a_personal_api_that_allows_caching_is_the_headline_whoever_measures_it() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::start(|request| {
+        let who = request.field("cookie").unwrap_or("nobody");
+        answer(200, &[("Cache-Control", "max-age=60")], format!("for {who}").as_bytes())
+    });
+    for more in [&[][..], &["-H", "Cookie: session=1"]] {
+        let told = ladder(&origin, &[&["--steps", "alone,microcache,headers"], more].concat());
+        assert!(told.output.status.success(), "{}", told.text());
+        assert!(
+            told.step("headers")["wrong"].as_str().is_some_and(|why| why.contains("Cookie")),
+            "{}",
+            told.text()
+        );
+        let first = told.json["verdict"][0].as_str().unwrap_or_default();
+        assert!(first.starts_with("The API's answers are personal and not to be cached"), "{}", told.text());
+        assert!(!told.text().contains("Nothing was stored"), "{}", told.text());
+    }
+}
+
+#[test]
+fn a_url_without_a_scheme_is_measured_as_http() {
+    if is_nginx() {
+        return;
+    }
+    let origin = slow(&[("Cache-Control", "public, max-age=60")]);
+    let url = format!("{}/page", origin.address());
+    let output =
+        command(&["ladder", &url, "--rounds", "1", "-d", "300ms", "-c", "2", "--steps", "alone,memory"])
+            .output();
+    let output = output.expect("the binary runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(origin.requests().iter().all(|request| request.target() == "/page"));
+    // A redirect is resolved against it.
+    let origin = Origin::start(|request| match request.target() {
+        "/page" => answer(302, &[("Location", "to?a=http://b")], b""),
+        _ => answer(200, &[], b"there"),
+    });
+    let url = format!("{}/page", origin.address());
+    let output =
+        command(&["bench", &url, "-n", "4", "-c", "1", "--location"]).output().expect("the binary runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(origin.requests().iter().any(|request| request.target() == "/to?a=http://b"));
+}
+
+#[test]
 fn a_cache_that_mixes_clients_up_does_not_win_by_a_counter_in_the_body() {
     if is_nginx() {
         return;
