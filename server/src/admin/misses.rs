@@ -7,7 +7,7 @@ use super::explain::{ConfigurationPlace, help_against_miss, help_of};
 use crate::generation::Shared;
 use crate::location_text::written;
 use millstream_cache::policy;
-use millstream_conf::model::LocationId;
+use millstream_conf::model::{LocationId, ProxyCache};
 use millstream_telemetry::metrics::{Cause, CauseFamily, LocationSnapshot, MissedUrl};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -83,9 +83,9 @@ fn refused((word, told): (&'static str, Told)) -> (&'static str, Reason) {
     (word, Reason { text, help, told })
 }
 
-/// What is said of a request that was not answered from the cache.
-fn missed((word, told): (&'static str, Told)) -> (&'static str, Reason) {
-    (word, Reason { text: meaning(word), help: help_against_miss(word), told })
+/// What is said of a request that was not answered from the cache of these settings.
+fn missed((word, told): (&'static str, Told), cache: Option<&ProxyCache>) -> (&'static str, Reason) {
+    (word, Reason { text: meaning(word), help: help_against_miss(word, cache), told })
 }
 
 fn meaning(word: &str) -> &'static str {
@@ -132,7 +132,9 @@ pub(super) fn all(shared: &Shared) -> Vec<OfLocation> {
         .filter_map(|(id, location)| {
             let number = shared.status_zones.location(id);
             let of = counted.get(number as usize)?;
-            let requests: BTreeMap<_, _> = causes(of, CauseFamily::Miss).map(missed).collect();
+            let cache = location.settings.cache();
+            let requests: BTreeMap<_, _> =
+                causes(of, CauseFamily::Miss).map(|cause| missed(cause, cache)).collect();
             let not_stored: BTreeMap<_, _> = causes(of, CauseFamily::NotStored).map(refused).collect();
             let at = shared.configuration.sources.locate(location.span);
             let location = ConfigurationPlace { name: written(&location.matches), at };

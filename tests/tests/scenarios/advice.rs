@@ -123,6 +123,17 @@ const SHOWN: &[Followed] = &[
         clients: Clients::All,
     },
     Followed {
+        advice: "write a larger proxy_cache_stale_while_updating",
+        lines: [
+            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_use_stale updating; proxy_cache_background_update on; \
+             proxy_cache_stale_while_updating 0s;",
+            "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_use_stale updating; proxy_cache_background_update on; \
+             proxy_cache_stale_while_updating 1h;",
+        ],
+        api: ["stale", "stale"],
+        clients: Clients::All,
+    },
+    Followed {
         advice: "write proxy_cache_client_control off",
         lines: [
             "proxy_cache_valid 200 1m; proxy_cache_credentials public; proxy_cache_client_control on;",

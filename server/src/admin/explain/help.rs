@@ -5,6 +5,7 @@
 //! followed by a test (`tests/tests/scenarios/advice.rs`). Next: `explain` and `misses`, which show the lines.
 
 use millstream_cache::policy::Reason;
+use millstream_conf::model::ProxyCache;
 
 /// Shared by the reasons that the API can end by saying for whom a response is.
 const SAY_PUBLIC: &str =
@@ -60,14 +61,11 @@ pub(in crate::admin) fn help(reason: Reason) -> &'static str {
     }
 }
 
-/// What helps so that such a request is answered from the cache, by the name of its cause.
-pub(in crate::admin) fn help_against_miss(cause: &str) -> &'static str {
+/// What helps so that such a request is answered from the cache, by the name of its cause, where these settings are in force.
+pub(in crate::admin) fn help_against_miss(cause: &str, cache: Option<&ProxyCache>) -> &'static str {
     match cause {
         "absent" => "the first request for a response is a miss",
-        "expired" => {
-            "write proxy_cache_use_stale updating and proxy_cache_background_update on: clients get the stored response while a new \
-             one is fetched"
-        }
+        "expired" => expired(cache),
         "always_validate" => "the API wants to be asked at every use (no-cache)",
         "client" => "write proxy_cache_client_control off",
         "bypass" => "proxy_cache_bypass asks for it; explain shows which of its values does",
@@ -82,5 +80,20 @@ pub(in crate::admin) fn help_against_miss(cause: &str) -> &'static str {
         "scarce" => "write a smaller proxy_cache_min_uses, or give the zone more room",
         "lock_timeout" => "another request's response took longer than proxy_cache_lock_timeout",
         _ => "",
+    }
+}
+
+/// What helps where the stored response was stale, and what is configured already does not.
+fn expired(cache: Option<&ProxyCache>) -> &'static str {
+    match cache.filter(|cache| cache.use_stale.updating && cache.background_update) {
+        None => {
+            "write proxy_cache_use_stale updating and proxy_cache_background_update on: clients get the stored response while a new \
+             one is fetched"
+        }
+        Some(cache) if cache.stale_while_updating.is_some() => {
+            "write a larger proxy_cache_stale_while_updating (serve: --stale) or a longer lifetime (the API's max-age, serve: --microcache): \
+             the stored response was too old to be sent while a new one is fetched"
+        }
+        Some(_) => "the API forbids stale responses, with must-revalidate, proxy-revalidate or s-maxage",
     }
 }
