@@ -272,12 +272,13 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
          gzip on;\n    gzip_vary on;\n    gzip_proxied any;\n    gzip_comp_level 2;\n    gzip_min_length 256;\n    \
          gzip_types text/plain text/css text/xml text/javascript application/json application/javascript \
          application/xml application/rss+xml image/svg+xml;\n\n    \
-         proxy_cache_path memory keys_zone=serve:32m memory={};\n\n    upstream api {{\n",
+         proxy_cache_path memory keys_zone=serve:32m memory={};\n\n{host_map}    upstream api {{\n",
         serve.workers,
         serve.connections,
         serve.memory,
         // What becomes of a certificate is worth a line.
         told = if serve.domains.is_given() { "notice" } else { "warn" },
+        host_map = upstream.host_map(),
         rights = rights(serve)?,
         bounds = bounds(serve),
         dashboard = dashboard(serve, urls),

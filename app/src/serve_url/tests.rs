@@ -138,6 +138,43 @@ fn what_is_no_api_or_would_be_more_than_one_word_is_refused() {
 }
 
 #[test]
+fn a_url_with_more_than_a_host_is_refused_for_what_is_too_much() {
+    for (url, says) in [
+        ("http://user:pw@host:8000", "write http://host:port without a user and password"),
+        ("http://user@host/", "write http://host:port without a user and password"),
+        ("http://host:8000?x=1", "write http://host:port without a query"),
+        ("http://host:8000/?x=1", "write http://host:port without a query"),
+        ("host:8000/path", "write http://host:port without a path"),
+        ("https://host/path@x", "write https://host:port without a path"),
+        (
+            "https://u:p@host/path?x",
+            "write https://host:port without a user and password and a path and a query",
+        ),
+        ("https://8443", "write https://host:port"),
+        ("http://", "write http://host:port"),
+    ] {
+        let refused = text(&serve(&[url]), &[url.to_owned()]).expect_err(url);
+        assert!(refused.ends_with(says), "{url}: {refused}");
+    }
+}
+
+#[test]
+fn a_client_without_a_host_asks_for_the_first_of_the_api() {
+    for (urls, host) in [
+        (&["http://127.0.0.1:8000", "127.0.0.1:8001"][..], "127.0.0.1:8000"),
+        (&["8000"], "127.0.0.1:8000"),
+        (&["http://[::1]:8000"], "[::1]:8000"),
+        (&["http://api.example/"], "api.example"),
+        (&["unix:/run/api.sock", "127.0.0.1:8001"], "127.0.0.1:8001"),
+        (&["unix:/run/api.sock"], "localhost"),
+    ] {
+        let text = text(&serve(urls), &serve(urls).urls).expect("the flags are good");
+        let map = format!("map $http_host $api_host {{\n        \"\" {host};\n        default $http_host;");
+        assert!(text.contains(&map) && text.contains("proxy_set_header Host $api_host;"), "{urls:?}: {text}");
+    }
+}
+
+#[test]
 fn an_https_api_is_verified_by_its_name_which_it_gets_as_host() {
     let folder = tempfile::tempdir().expect("a folder");
     let ca = folder.path().join("ca.pem");
@@ -154,9 +191,9 @@ fn an_https_api_is_verified_by_its_name_which_it_gets_as_host() {
         (&["HTTPS://api.example/"], None, &["api.example:443"], "api.example", "api.example"),
         (&["https://api.example:8443"], None, &["api.example:8443"], "api.example:8443", "api.example"),
         (&["https://api"], Some("a.example"), &["api:443"], "a.example", "a.example"),
-        (&["https://localhost:8443"], None, &["localhost:8443"], "$http_host", "localhost"),
-        (&["https://10.0.0.5"], None, &["10.0.0.5:443"], "$http_host", "10.0.0.5"),
-        (&["https://[::1]"], None, &["[::1]:443"], "$http_host", "[::1]"),
+        (&["https://localhost:8443"], None, &["localhost:8443"], "$api_host", "localhost"),
+        (&["https://10.0.0.5"], None, &["10.0.0.5:443"], "$api_host", "10.0.0.5"),
+        (&["https://[::1]"], None, &["[::1]:443"], "$api_host", "[::1]"),
         (
             &["https://10.0.0.5", "https://10.0.0.6:8443"],
             Some("a.example"),
@@ -176,7 +213,7 @@ fn an_https_api_is_verified_by_its_name_which_it_gets_as_host() {
         has("proxy_ssl_server_name on;");
         has("proxy_ssl_verify on;");
         has(&format!("proxy_ssl_trusted_certificate {};", ca.display()));
-        let is_own = host != "$http_host";
+        let is_own = host != "$api_host";
         assert_eq!(text.contains(&format!("proxy_redirect https://{host}/ /;")), is_own, "{urls:?}");
         assert_eq!(text.contains("X-Forwarded-Host $http_host;"), is_own, "{urls:?}");
     }

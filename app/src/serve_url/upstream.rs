@@ -16,6 +16,8 @@ pub(super) struct Upstream {
     pub(super) servers: Vec<String>,
     /// What is sent as `Host` in place of the client's.
     host: Option<String>,
+    /// What is sent where the client sends none (HTTP/1.0): the API's own, never the group's name.
+    own: String,
     tls: Option<Tls>,
 }
 
@@ -42,11 +44,14 @@ impl Upstream {
         let parts = urls.iter().map(|url| parts(url)).collect::<Result<Vec<_>, _>>()?;
         let servers = parts.iter().map(|part| part.server.clone()).collect();
         let mut host = flags.upstream_name.clone();
+        let own = parts.iter().find(|part| !part.authority.is_empty());
+        let own = own.map_or("localhost", |part| if part.is_https { part.authority } else { &part.server });
+        let own = own.to_owned();
         let Some(first) = parts.iter().position(|part| part.is_https) else {
             return match (&flags.upstream_ca, flags.insecure_upstream) {
                 (Some(_), _) => Err("--upstream-ca is for an https API".to_owned()),
                 (_, true) => Err("--insecure-upstream is for an https API".to_owned()),
-                _ => Ok(Upstream { servers, host, tls: None }),
+                _ => Ok(Upstream { servers, host, own, tls: None }),
             };
         };
         if let Some(other) = parts.iter().position(|part| !part.is_https) {
@@ -72,13 +77,24 @@ impl Upstream {
             }
         };
         let trusted = if flags.insecure_upstream { None } else { Some(authorities(flags)?) };
-        Ok(Upstream { servers, host, tls: Some(Tls { name: name.to_owned(), trusted }) })
+        Ok(Upstream { servers, host, own, tls: Some(Tls { name: name.to_owned(), trusted }) })
+    }
+
+    /// The lines around the group that say what `$api_host` is, where `pass` sends it.
+    pub(super) fn host_map(&self) -> String {
+        match self.host {
+            Some(_) => String::new(),
+            None => format!(
+                "    map $http_host $api_host {{\n        \"\" {};\n        default $http_host;\n    }}\n\n",
+                self.own
+            ),
+        }
     }
 
     /// What `proxy_pass` is given, and the lines that belong to it. `is_behind`: X-Forwarded-Host is written by a trusted proxy.
     pub(super) fn pass(&self, is_behind: bool) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let host = self.host.as_deref().unwrap_or("$http_host");
+        let host = self.host.as_deref().unwrap_or("$api_host");
         let mut lines = vec![format!("proxy_pass {scheme}://api"), "proxy_upgrade on".to_owned()];
         lines.push(format!("proxy_set_header Host {host}"));
         if self.host.is_some() {
@@ -136,6 +152,19 @@ fn authorities(flags: &UpstreamFlags) -> Result<String, String> {
     Ok(plain(&text).map_err(|why| wrong(&why))?.to_owned())
 }
 
+/// What stands in a URL behind the scheme and has no place there, as the end of a sentence; nothing where that is not what is wrong.
+fn superfluous(rest: &str) -> String {
+    let (before, query) = rest.split_once('?').map_or((rest, None), |(before, query)| (before, Some(query)));
+    let (authority, path) = before.split_once('/').unwrap_or((before, ""));
+    let all = [
+        (authority.contains('@'), "a user and password"),
+        (!path.is_empty(), "a path"),
+        (query.is_some(), "a query"),
+    ];
+    let named: Vec<&str> = all.into_iter().filter_map(|(is_there, what)| is_there.then_some(what)).collect();
+    if named.is_empty() { String::new() } else { format!(" without {}", named.join(" and ")) }
+}
+
 /// A URL in its parts.
 fn parts(url: &str) -> Result<Parts<'_>, String> {
     plain(url)?;
@@ -161,7 +190,7 @@ fn parts(url: &str) -> Result<Parts<'_>, String> {
     let is_port = authority.parse::<u16>().is_ok();
     if authority.is_empty() || authority.contains(['/', '?', '@']) || is_https && is_port {
         let scheme = if is_https { "https" } else { "http" };
-        return Err(format!("\"{url}\": write {scheme}://host:port without a path"));
+        return Err(format!("\"{url}\": write {scheme}://host:port{}", superfluous(authority)));
     }
     let server = match host_of(authority) == authority {
         true if is_port => format!("127.0.0.1:{authority}"),

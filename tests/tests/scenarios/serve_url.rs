@@ -62,6 +62,32 @@ fn an_api_behind_one_url_is_cached_as_its_own_header_fields_allow() {
 }
 
 #[test]
+fn the_api_gets_the_clients_host_or_its_own_and_may_vary_by_it() {
+    if is_nginx() {
+        return;
+    }
+    let fields = [("Cache-Control", "public, max-age=60"), ("Vary", "Host")];
+    let origin = Origin::start(move |request| {
+        answer(200, &fields, request.field("host").unwrap_or("none").as_bytes())
+    });
+    let (port, _process) = serve(&[&format!("http://{}", origin.address())]);
+    let own = origin.address();
+    for (lines, host) in
+        [("", own.as_str()), ("Host: a.example\r\n", "a.example"), ("Host: b:81\r\n", "b:81")]
+    {
+        for version in ["1.0", "1.1"] {
+            if lines.is_empty() && version == "1.1" {
+                continue;
+            }
+            let mut client = Client::connect(port).expect("it listens");
+            client.send(format!("GET / HTTP/{version}\r\n{lines}\r\n")).expect("sent");
+            assert_eq!(client.answer().expect("an answer").text(), host, "{lines:?} {version}");
+        }
+    }
+    assert_eq!(origin.count(), 3, "each host has a response of its own, which is stored");
+}
+
+#[test]
 fn a_microcache_collapses_many_clients_into_about_one_request_a_second() {
     if is_nginx() {
         return;

@@ -28,11 +28,21 @@ pub(super) fn names_credential(set: &[SetHeader], key: &Template) -> bool {
 
 /// The fields by which no answer may vary, in lower case. One that is always the same, or never sent, is none of them:
 /// the upstream sees no difference.
-pub(super) fn fields(set: &[SetHeader], key: &Template) -> Arc<[Box<str>]> {
+pub(super) fn fields(set: &[SetHeader], key: &Template, reading: &Reading<'_>) -> Arc<[Box<str>]> {
+    let is_plain = |variable: &Variable, name: &str| is_of_field(variable, name) || is_told(variable, key);
+    // What a map makes of fields that are told is told as well.
+    let is_made = |variable: &Variable, name: &str| {
+        let parts = reading.declared.made_of(variable);
+        parts.len() > 1
+            && parts.into_iter().all(|part| match part {
+                Variable::Made(_) => reading.declared.made_of(part).len() > 1,
+                part => is_plain(part, name),
+            })
+    };
     set.iter()
         .filter(|field| {
             let name = field.name.to_ascii_lowercase();
-            !field.value.variables().all(|variable| is_of_field(variable, &name) || is_told(variable, key))
+            !field.value.variables().all(|variable| is_plain(variable, &name) || is_made(variable, &name))
         })
         .map(|field| field.name.to_ascii_lowercase().into())
         .collect()

@@ -193,7 +193,7 @@ pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) 
     let methods = cache.methods.map_or_else(CacheMethods::default, |(methods, _)| methods);
     Some(ProxyCache {
         zone,
-        made_fields: made::fields(of.sent, &key),
+        made_fields: made::fields(of.sent, &key, reading),
         credentials: match sharing.credentials {
             Some(true) => made::public(of.sent, &key, reading),
             _ => Credentials::Any,
