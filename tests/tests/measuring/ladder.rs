@@ -335,7 +335,7 @@ fn a_url_without_a_scheme_is_measured_as_http() {
     let origin = slow(&[("Cache-Control", "public, max-age=60")]);
     let url = format!("{}/page", origin.address());
     let output =
-        command(&["ladder", &url, "--rounds", "1", "-d", "300ms", "-c", "2", "--steps", "alone,memory"])
+        command(&["ladder", &url, "--rounds", "1", "-d", "450ms", "-c", "2", "--steps", "alone,memory"])
             .output();
     let output = output.expect("the binary runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
