@@ -27,9 +27,11 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
+use std::collections::HashSet;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,6 +77,10 @@ pub struct Opener {
     signals: SignalDelivery<UnixStream, SignalOnly>,
     due: Due,
     watched: Option<(Watched, PipeWriter)>,
+    /// Files to be watched, of which more are to come.
+    to_follow: HashSet<PathBuf>,
+    /// What did not fit into the last message.
+    unsent: Vec<u8>,
     waiting: Option<PipeWriter>,
     /// Whether it went into the background, where the error log stands for standard error.
     is_daemon: bool,
@@ -144,6 +150,8 @@ impl Opener {
             signals,
             due: Due::default(),
             watched: None,
+            to_follow: HashSet::new(),
+            unsent: Vec::new(),
             is_daemon: waiting.is_some(),
             waiting,
             has_begun: false,
@@ -205,6 +213,8 @@ impl Opener {
     /// Answers a serving process until it ends; the exit status where none follows it.
     fn attend(&mut self, served: &Served) -> io::Result<Option<ExitCode>> {
         self.due = Due::default();
+        self.to_follow.clear();
+        self.unsent.clear();
         let mut listens = true;
         loop {
             let (signalled, asked, changed) = self.wait(served, listens)?;

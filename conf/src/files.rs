@@ -32,8 +32,11 @@ pub trait Opener: Send + Sync {
     /// Those of opening it; the configuration does not name it.
     fn open(&self, path: &Path, access: Access) -> io::Result<File>;
 
-    /// The files that match an `include` pattern, in order.
-    fn matches(&self, pattern: &str) -> Vec<PathBuf>;
+    /// The files that match an `include` pattern.
+    ///
+    /// # Errors
+    /// The configuration has no such pattern; the opener is gone.
+    fn matches(&self, pattern: &str) -> io::Result<Vec<PathBuf>>;
 }
 
 /// What a configuration names.
@@ -163,11 +166,14 @@ fn is_of_system(path: &Path) -> bool {
 }
 
 /// The files that match an `include` pattern; `find` looks for them with the rights of this process.
-pub(crate) fn matches(pattern: &str, find: impl FnOnce() -> Vec<PathBuf>) -> Vec<PathBuf> {
+pub(crate) fn matches(pattern: &str, find: impl FnOnce() -> Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
     note(|named| _ = named.patterns.insert(pattern.to_owned()));
-    match OPENER.get() {
-        // A directory that this process may not read would look empty.
-        Some(opener) => opener.matches(pattern),
-        None => find(),
+    let mut found = find();
+    if let Some(opener) = OPENER.get() {
+        // A directory that this process may not read looks empty to it; a link that it may follow may be none that the opener follows.
+        found.extend(opener.matches(pattern)?);
+        found.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+        found.dedup();
     }
+    Ok(found)
 }

@@ -69,7 +69,7 @@ pub fn read(
             return None;
         }
         Err(error) => {
-            diagnostics.error_nowhere(failure(&path, &error));
+            diagnostics.error_nowhere(failure("open", &path, &error));
             return None;
         }
     };
@@ -181,7 +181,10 @@ impl<'a> Splicer<'a> {
             return self.error(directive.span, "directive \"include\" has no block".to_string(), Some(help));
         }
         let paths = match pattern::is_pattern(&name.text) {
-            true => pattern::matches(self.prefix, &name.text),
+            true => pattern::matches(self.prefix, &name.text).unwrap_or_else(|error| {
+                self.error(name.span, failure("glob", Path::new(&name.text), &error), None);
+                Vec::new()
+            }),
             false => vec![self.prefix.resolve(&name.text)],
         };
         let files =
@@ -235,7 +238,7 @@ impl<'a> Splicer<'a> {
             Ok(None) => self.too_much(span),
             Err(error) => {
                 let help = missing_help(&error, path, written, self.prefix);
-                self.error(span, failure(path, &error), help);
+                self.error(span, failure("open", path, &error), help);
             }
         }
         false
@@ -260,12 +263,12 @@ fn read_file(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// nginx's own words, which people and scripts know.
-fn failure(path: &Path, error: &io::Error) -> String {
+fn failure(call: &str, path: &Path, error: &io::Error) -> String {
     let text = error.to_string();
     let reason = text.split(" (os error").next().unwrap_or(&text);
     match error.raw_os_error() {
-        Some(code) => format!("open() \"{}\" failed ({code}: {reason})", path.display()),
-        None => format!("open() \"{}\" failed ({reason})", path.display()),
+        Some(code) => format!("{call}() \"{}\" failed ({code}: {reason})", path.display()),
+        None => format!("{call}() \"{}\" failed ({reason})", path.display()),
     }
 }
 

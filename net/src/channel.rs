@@ -14,8 +14,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Files of one message; Linux passes 253 at most.
 pub const MOST_FILES: usize = 128;
-/// Bytes of one message.
-const LONGEST: usize = 160 << 10;
+/// Bytes of one message: it fits a send buffer that is smaller than the kernel's default.
+pub const LONGEST: usize = 64 << 10;
 
 /// One end.
 #[derive(Debug)]

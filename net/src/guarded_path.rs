@@ -1,11 +1,12 @@
 //! Files opened with root's rights by names that others may have a hand in.
 //!
 //! A folder that is not root's is its owner's: a link there leads wherever that one likes, and so does a second name of a file. So a path is walked step by
-//! step. A link is followed where it and every folder on the way are root's; below any other folder nothing is. Next: `millstream`'s `opener`.
+//! step. A link is followed where it and every folder on the way are root's; below any other folder nothing is, and a file with a second name is refused
+//! unless it belongs to `user` or to the folder's owner. Next: `millstream`'s `opener`.
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, chownat, fchown, fstat, fstatfs, mkdirat, openat,
-    readlinkat, statat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, PROC_SUPER_MAGIC, chownat, fchown, fstat, fstatfs, mkdirat,
+    openat, readlinkat, statat,
 };
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
@@ -40,13 +41,13 @@ struct Place {
 /// A user and its group, to whom files are given.
 pub type Owner = (u32, u32);
 
-/// Opens a file to be read.
+/// Opens a file to be read, for `user`.
 ///
 /// # Errors
 /// Those of opening it; a link, or another name of a file, that another user may have made; a pipe or a device.
-pub fn open(path: &Path) -> io::Result<File> {
+pub fn open(path: &Path, user: Option<Owner>) -> io::Result<File> {
     let place = walk(path, false)?;
-    let file = place.open(OFlags::RDONLY, Mode::empty())?;
+    let file = place.open(OFlags::RDONLY, Mode::empty(), user)?;
     let found = fstat(&file)?;
     let kind = FileType::from_raw_mode(found.st_mode);
     if place.is_magic || path.starts_with("/dev") || kind == FileType::RegularFile {
@@ -62,9 +63,9 @@ pub fn open(path: &Path) -> io::Result<File> {
 pub fn append(path: &Path, mode: u32, owner: Option<Owner>) -> io::Result<File> {
     let place = walk(path, false)?;
     let (flags, mode) = (OFlags::APPEND | OFlags::CREATE, Mode::from_raw_mode(mode));
-    let file = match place.open(OFlags::WRONLY | flags, mode) {
+    let file = match place.open(OFlags::WRONLY | flags, mode, owner) {
         // A pipe without a reader is opened for both, so that its first lines are there when one comes.
-        Err(Errno::NXIO) => place.open(OFlags::RDWR | flags, mode)?,
+        Err(Errno::NXIO) => place.open(OFlags::RDWR | flags, mode, owner)?,
         opened => opened?,
     };
     let found = fstat(&file)?;
@@ -77,6 +78,30 @@ pub fn append(path: &Path, mode: u32, owner: Option<Owner>) -> io::Result<File> 
         fchown(&file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)))?;
     }
     Ok(file)
+}
+
+/// The names in a folder, which is reached as a file is by [`open`]: all of them, or `one` if it is there.
+///
+/// # Errors
+/// Those of the system; a link that another user may have made.
+pub fn names(folder: &Path, one: Option<&OsStr>) -> io::Result<Vec<OsString>> {
+    let access = if one.is_some() { OFlags::PATH } else { OFlags::RDONLY };
+    let flags = access | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = match walk(folder, false) {
+        Ok(place) => openat(&place.folder, &place.name, flags, Mode::empty())?,
+        Err(Errno::ISDIR) => openat(CWD, "/", flags, Mode::empty())?,
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(name) = one {
+        statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        return Ok(vec![name.to_os_string()]);
+    }
+    let mut names = Vec::new();
+    for entry in Dir::new(folder)? {
+        names.push(OsStr::from_bytes(entry?.file_name().to_bytes()).to_os_string());
+    }
+    names.retain(|name| name != "." && name != "..");
+    Ok(names)
 }
 
 /// Makes a folder where it is missing, for its owner alone, and gives it to `owner` where it is root's. Below a folder that is not root's nothing is
@@ -116,14 +141,17 @@ pub fn is_of_another(folder: &Path) -> bool {
 }
 
 impl Place {
-    fn open(&self, flags: OFlags, mode: Mode) -> Result<File, Errno> {
+    fn open(&self, flags: OFlags, mode: Mode, user: Option<Owner>) -> Result<File, Errno> {
         let follow = if self.is_magic { OFlags::empty() } else { OFlags::NOFOLLOW };
         let all = flags | follow | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = openat(&self.folder, &self.name, all, mode)?;
         let found = fstat(&file)?;
-        // It may be another user's name for a file of root's.
-        if !self.is_closed && found.st_uid == 0 && found.st_nlink > 1 {
-            return Err(Errno::LOOP);
+        // A second name may be made by somebody else than the file's owner.
+        if !self.is_closed && found.st_nlink > 1 {
+            let allowed = [user.map(|(user, _)| user), Some(fstat(&self.folder)?.st_uid)];
+            if found.st_uid == 0 || !allowed.contains(&Some(found.st_uid)) {
+                return Err(Errno::LOOP);
+            }
         }
         Ok(file.into())
     }
@@ -206,7 +234,7 @@ pub(crate) fn names_of(path: &Path) -> impl Iterator<Item = OsString> {
 mod tests {
     use super::*;
     use std::fs;
-    use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 
     const STRANGER: u32 = 65_432;
 
@@ -243,13 +271,75 @@ mod tests {
             ("folder/link", refused),
             ("folder/../secret", None),
         ] {
-            assert_eq!(open(&at(name)).err().and_then(|error| error.raw_os_error()), wanted, "{name}");
+            assert_eq!(open(&at(name), None).err().and_then(|error| error.raw_os_error()), wanted, "{name}");
             let written = append(&at(name), 0o644, None).err().and_then(|error| error.raw_os_error());
             assert_eq!(written, wanted, "{name}");
         }
         fs::hard_link(at("secret"), at("theirs/name")).expect("a second name");
-        assert!(open(&at("theirs/name")).is_err() && append(&at("theirs/name"), 0o644, None).is_err());
-        assert!(open(Path::new("/proc/self/fd/0")).is_ok());
+        assert!(open(&at("theirs/name"), None).is_err() && append(&at("theirs/name"), 0o644, None).is_err());
+        assert!(open(Path::new("/proc/self/fd/0"), None).is_ok());
+    }
+
+    #[test]
+    fn a_second_name_of_a_file_is_opened_where_the_file_is_the_users_or_the_folders_owners() {
+        let Some(folder) = folders() else { return };
+        let at = |name: &str| folder.path().join(name);
+        let (served, third) = (STRANGER + 1, STRANGER + 2);
+        fs::create_dir(at("shared")).expect("made");
+        fs::set_permissions(at("shared"), fs::Permissions::from_mode(0o1777)).expect("opened");
+        for (number, (place, owner, names, wanted)) in [
+            ("theirs", STRANGER, 2, true),
+            ("theirs", served, 2, true),
+            ("theirs", third, 2, false),
+            ("theirs", third, 1, true),
+            ("theirs", 0, 2, false),
+            ("theirs", 0, 1, true),
+            ("shared", third, 2, false),
+            ("shared", served, 2, true),
+            ("shared", 0, 2, false),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let file = at(place).join(number.to_string());
+            fs::write(&file, "").expect("written");
+            chown(&file, Some(owner), Some(owner)).expect("given");
+            if names > 1 {
+                fs::hard_link(&file, at("other").with_extension(number.to_string())).expect("a second name");
+            }
+            let user = Some((served, served));
+            let opened = (open(&file, user).is_ok(), append(&file, 0o644, user).is_ok());
+            assert_eq!(opened, (wanted, wanted), "{place}, {names} names, of {owner}");
+        }
+    }
+
+    #[test]
+    fn names_are_listed_through_links_that_are_followed_and_through_no_others() {
+        let Some(folder) = folders() else { return };
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("roots/deep")).expect("made");
+        fs::write(at("roots/a"), "").expect("written");
+        symlink("roots", at("link")).expect("a link");
+        symlink("../roots", at("theirs/link")).expect("a link");
+        let both = Some(vec!["a".into(), "deep".into()]);
+        let a = Some(vec!["a".into()]);
+        for (name, one, wanted) in [
+            ("roots", None, &both),
+            ("link", None, &both),
+            ("roots/deep/..", None, &both),
+            ("theirs/link", None, &None),
+            ("theirs", None, &Some(vec!["link".into()])),
+            ("roots/a", None, &None),
+            ("link", Some("a"), &a),
+            ("link", Some("b"), &None),
+            ("theirs/link", Some("a"), &None),
+            ("theirs", Some("link"), &Some(vec!["link".into()])),
+        ] {
+            let mut found = names(&at(name), one.map(OsStr::new)).ok();
+            found.iter_mut().for_each(|found| found.sort());
+            assert_eq!(found, *wanted, "{name} {one:?}");
+        }
+        assert!(names(Path::new("/"), None).is_ok_and(|found| !found.is_empty()));
     }
 
     #[test]

@@ -3,12 +3,12 @@
 //! A question comes from a process that may be taken over by now: it names no path that the configuration does not, and asks for nothing that no signal
 //! asked for. Before: `asked`.
 
-use super::asked::{Ask, Reply, SentError, WORDS};
+use super::asked::{Ask, END, Reply, SentError, WORDS};
 use super::{Opener, Served, folders, line, pipe};
 use crate::office;
 use millstream_conf::files::{self, Access};
 use millstream_conf::include::pattern;
-use millstream_net::channel::MOST_FILES;
+use millstream_net::channel::{LONGEST, MOST_FILES};
 use millstream_net::file_watch::Watched;
 use millstream_net::listener::OpenError;
 use millstream_net::systemd::{self, Word};
@@ -24,20 +24,23 @@ impl Opener {
         let Ok(Some((bytes, _))) = served.channel.receive() else { return false };
         let Ok(question) = serde_json::from_slice(&bytes) else { return false };
         let mut passed = Vec::new();
-        let reply = match self.answer(question, &mut passed) {
-            Ok(reply) => reply,
-            Err(error) => Reply::Failed(SentError::from(&error)),
-        };
-        let Ok(bytes) = serde_json::to_vec(&reply) else { return false };
+        if !matches!(question, Ask::Rest) {
+            let answered = self.answer(question, &mut passed).and_then(|reply| message(&reply));
+            let failed = |error| message(&Reply::Failed(SentError::from(&error)));
+            let Ok(bytes) = answered.or_else(failed) else { return false };
+            self.unsent = bytes;
+        }
         let passed: Vec<_> = passed.iter().map(AsFd::as_fd).collect();
-        served.channel.send_at_once(&bytes, &passed).is_ok()
+        let later = self.unsent.split_off(self.unsent.len().min(LONGEST));
+        let now = std::mem::replace(&mut self.unsent, later);
+        served.channel.send_at_once(&now, &passed).is_ok()
     }
 
     pub(super) fn answer(&mut self, question: Ask, passed: &mut Vec<OwnedFd>) -> io::Result<Reply> {
         match question {
             Ask::Open(path, None) => {
                 self.check(&path, Access::Read)?;
-                passed.push(guarded_path::open(&path)?.into());
+                passed.push(guarded_path::open(&path, Some(self.owner()))?.into());
             }
             Ask::Open(path, Some(mode)) => {
                 self.check(&path, Access::Append(mode))?;
@@ -47,8 +50,10 @@ impl Opener {
                 if !self.lists().any(|named| named.has_pattern(&wanted)) {
                     return Err(unnamed());
                 }
-                return Ok(Reply::Paths(pattern::matches_here(&wanted)));
+                return Ok(Reply::Paths(pattern::matches_through(&wanted, guarded_path::names)));
             }
+            // It is no question of its own.
+            Ask::Rest => return Err(io::ErrorKind::InvalidData.into()),
             Ask::Load => self.load()?,
             Ask::Listen => return self.listen(),
             Ask::Sockets(number, from) => {
@@ -81,7 +86,7 @@ impl Opener {
                 self.watched = Some((Watched::nothing()?, writer));
                 passed.push(reader);
             }
-            Ask::Follow(files) => return self.follow(&files),
+            Ask::Follow(files, is_last) => return self.follow(files, is_last),
         }
         Ok(Reply::Done)
     }
@@ -144,14 +149,28 @@ impl Opener {
         Ok(())
     }
 
-    fn follow(&mut self, files: &[PathBuf]) -> io::Result<Reply> {
+    /// Takes more of the files to be watched, which are no more than the configuration names.
+    fn follow(&mut self, files: Vec<PathBuf>, is_last: bool) -> io::Result<Reply> {
+        let mut all = std::mem::take(&mut self.to_follow);
         files.iter().try_for_each(|path| self.check(path, Access::Read))?;
+        all.extend(files);
+        if !is_last {
+            self.to_follow = all;
+            return Ok(Reply::Done);
+        }
         let Some((watched, _)) = &mut self.watched else { return Err(unasked()) };
-        match watched.follow(files.iter().map(PathBuf::as_path)) {
+        match watched.follow(all.iter().map(PathBuf::as_path)) {
             Ok(()) => Ok(Reply::Done),
             Err((directory, error)) => Ok(Reply::Unwatched(directory, SentError::from(&error))),
         }
     }
+}
+
+/// An answer as it is sent, in pieces where it is long.
+fn message(reply: &Reply) -> io::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(reply)?;
+    bytes.push(END);
+    Ok(bytes)
 }
 
 fn unnamed() -> io::Error {

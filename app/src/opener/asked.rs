@@ -1,4 +1,6 @@
 //! What a serving process asks its opener, and what it hears: messages of JSON, files beside them.
+//!
+//! A question is one message. An answer is as many as it needs, each of which but the first is asked for; its end is [`END`], which stands nowhere else in it.
 
 use millstream_net::systemd::Word;
 use serde::{Deserialize, Serialize};
@@ -12,6 +14,8 @@ pub enum Ask {
     Open(PathBuf, Option<u32>),
     /// The files that match an `include` pattern.
     Matches(String),
+    /// What did not fit into the message before.
+    Rest,
     /// Read the configuration anew, as a `HUP` has it.
     Load,
     /// Open the sockets of what was read; from then on that is in force.
@@ -30,9 +34,12 @@ pub enum Ask {
     Say(usize),
     /// Watch files; the answer is a pipe through which a byte comes when something happens to one.
     Watch,
-    /// Watch these from now on, and no others.
-    Follow(Vec<PathBuf>),
+    /// Watch these and those of the questions before, up to one that had `true`. With `true` the list ends: from now on these are watched, and no others.
+    Follow(Vec<PathBuf>, bool),
 }
+
+/// The last byte of an answer.
+pub const END: u8 = b'\n';
 
 /// Words for the service manager, by their numbers.
 pub const WORDS: [Word; 4] = [Word::Ready, Word::Reloading, Word::Stopping, Word::Alive];

@@ -2,9 +2,9 @@
 //!
 //! Questions are put by the main thread and by that which follows certificates; no request waits for one. Before: `asked`; next: `keeper`.
 
-use super::asked::{Ask, Reply, SentError, WORDS};
+use super::asked::{Ask, END, Reply, SentError, WORDS};
 use millstream_conf::files::{Access, Opener};
-use millstream_net::channel::Channel;
+use millstream_net::channel::{Channel, LONGEST};
 use millstream_net::file_watch::{FileWatch, Unwatched, Watcher};
 use millstream_net::systemd::Word;
 use std::fs::File;
@@ -33,12 +33,15 @@ impl OpenerLine {
     /// # Errors
     /// What the opener says; it is gone.
     pub fn ask(&self, question: &Ask) -> io::Result<(Reply, Vec<OwnedFd>)> {
-        let bytes = serde_json::to_vec(question)?;
         let channel = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        channel.send(&bytes)?;
-        let Some((bytes, files)) = channel.receive()? else {
-            return Err(io::Error::other("the opener has ended"));
+        let put = |question: &Ask| {
+            channel.send(&serde_json::to_vec(question)?)?;
+            channel.receive()?.ok_or_else(|| io::Error::other("the opener has ended"))
         };
+        let (mut bytes, files) = put(question)?;
+        while bytes.last() != Some(&END) {
+            bytes.extend(put(&Ask::Rest)?.0);
+        }
         drop(channel);
         match serde_json::from_slice(&bytes)? {
             Reply::Failed(failure) => Err(failure.into()),
@@ -65,22 +68,39 @@ impl Opener for OpenerLine {
         Ok(file.into())
     }
 
-    fn matches(&self, pattern: &str) -> Vec<PathBuf> {
-        match self.ask(&Ask::Matches(pattern.to_owned())) {
-            Ok((Reply::Paths(paths), _)) => paths,
-            _ => Vec::new(),
+    fn matches(&self, pattern: &str) -> io::Result<Vec<PathBuf>> {
+        match self.ask(&Ask::Matches(pattern.to_owned()))?.0 {
+            Reply::Paths(paths) => Ok(paths),
+            _ => Err(io::ErrorKind::InvalidData.into()),
         }
     }
 }
 
 impl Watcher for OpenerLine {
     fn follow(&mut self, files: &[PathBuf]) -> Result<(), Unwatched> {
-        match self.ask(&Ask::Follow(files.to_vec())) {
-            Ok((Reply::Unwatched(directory, failure), _)) => Err((directory, failure.into())),
-            Ok(_) => Ok(()),
-            Err(error) => Err((files.first().cloned().unwrap_or_default(), error)),
+        let mut rest = files;
+        loop {
+            let (now, later) = rest.split_at(fitting(rest));
+            match self.ask(&Ask::Follow(now.to_vec(), later.is_empty())) {
+                Ok((Reply::Unwatched(directory, failure), _)) => return Err((directory, failure.into())),
+                Ok(_) if later.is_empty() => return Ok(()),
+                Ok(_) => rest = later,
+                Err(error) => return Err((now.first().cloned().unwrap_or_default(), error)),
+            }
         }
     }
+}
+
+/// How many of these paths fit into one question, at least one.
+fn fitting(paths: &[PathBuf]) -> usize {
+    // JSON makes six bytes of a control character at most; quotes and a comma are around each path.
+    let longest = |path: &PathBuf| 6 * path.as_os_str().len() + 3;
+    let room = LONGEST - 64;
+    let fits = paths.iter().scan(0, |sum, path| {
+        *sum += longest(path);
+        Some(*sum)
+    });
+    fits.take_while(|sum| *sum <= room).count().max(1).min(paths.len())
 }
 
 /// A watch on files that the configuration names, by who may look at them.

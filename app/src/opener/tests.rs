@@ -3,7 +3,7 @@
 use super::asked::{Ask, Reply};
 use super::*;
 use millstream_conf::load::load_text;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 #[test]
 fn a_question_is_answered_by_what_the_configuration_names_and_by_signals_alone() {
@@ -37,7 +37,9 @@ fn a_question_is_answered_by_what_the_configuration_names_and_by_signals_alone()
         (read("/etc/shadow".into()), None),
         (read(at("../secrets")), None),
         (listed("*"), None),
-        (Ask::Follow(vec!["/etc/shadow".into()]), None),
+        (Ask::Follow(vec!["/etc/shadow".into()], true), None),
+        (Ask::Follow(vec!["/etc/shadow".into()], false), None),
+        (Ask::Rest, None),
         // No signal came.
         (Ask::Load, None),
         (Ask::Listen, None),
@@ -55,4 +57,37 @@ fn a_question_is_answered_by_what_the_configuration_names_and_by_signals_alone()
     assert!(matches!(opener.answer(Ask::Load, &mut Vec::new()), Ok(Reply::Done)));
     assert!(opener.answer(Ask::Load, &mut Vec::new()).is_err(), "one signal is one reload");
     assert!(opener.answer(read(at("secrets")), &mut Vec::new()).is_ok());
+}
+
+#[test]
+fn a_pattern_is_not_followed_through_a_link_of_another_users() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: only root can give files away");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    for name in ["roots", "theirs", "theirs/own"] {
+        std::fs::create_dir(at(name)).expect("made");
+    }
+    for name in ["roots/secret.conf", "theirs/own/a.conf"] {
+        std::fs::write(at(name), "").expect("written");
+    }
+    std::os::unix::fs::symlink("../roots", at("theirs/link")).expect("a link");
+    std::os::unix::fs::symlink("theirs", at("link")).expect("a link");
+    std::os::unix::fs::chown(at("theirs"), Some(65_432), Some(65_432)).expect("given");
+    let found = |pattern: &str| {
+        let whole = at(pattern).display().to_string();
+        millstream_conf::include::pattern::matches_through(&whole, millstream_net::guarded_path::names)
+    };
+    for (pattern, wanted) in [
+        ("theirs/*/*.conf", &["theirs/own/a.conf"][..]),
+        ("theirs/link/*", &[]),
+        ("theirs/*/secret.conf", &[]),
+        ("link/own/*", &["link/own/a.conf"]),
+        ("l*/own/a.conf", &["link/own/a.conf"]),
+        ("theirs/*", &["theirs/link", "theirs/own"]),
+    ] {
+        assert_eq!(found(pattern), wanted.iter().map(|name| at(name)).collect::<Vec<_>>(), "{pattern}");
+    }
 }

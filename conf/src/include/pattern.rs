@@ -3,10 +3,18 @@
 //! The glob crate differs in three points that are mended here before it sees the pattern: `**` is no more than `*`,
 //! a backslash takes the next character literally, and `[^…]` negates like `[!…]`. Matches come in byte order.
 
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::ConfPrefix;
 use crate::files;
+
+const OPTIONS: glob::MatchOptions = glob::MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: true,
+};
 
 /// Whether nginx would take the name for a pattern (`ngx_conf_include` looks for these three characters).
 pub(super) fn is_pattern(name: &str) -> bool {
@@ -14,28 +22,70 @@ pub(super) fn is_pattern(name: &str) -> bool {
 }
 
 /// The files that match, in byte order. None where nothing does, which is no error: `conf.d/*.conf` may be empty.
-pub(super) fn matches(prefix: &ConfPrefix, pattern: &str) -> Vec<PathBuf> {
+///
+/// # Errors
+/// The opener's.
+pub(super) fn matches(prefix: &ConfPrefix, pattern: &str) -> io::Result<Vec<PathBuf>> {
     let whole = if pattern.starts_with('/') {
         translate(pattern)
     } else {
         // The directory is a name, not a pattern, whatever characters it has.
-        let Some(directory) = prefix.directory().to_str() else { return Vec::new() };
+        let Some(directory) = prefix.directory().to_str() else { return Ok(Vec::new()) };
         format!("{}/{}", glob::Pattern::escape(directory.trim_end_matches('/')), translate(pattern))
     };
-    files::matches(&whole, || matches_here(&whole))
+    files::matches(&whole, || matches_through(&whole, names))
 }
 
-/// The files that match a pattern as the glob crate reads it, in byte order.
-pub fn matches_here(whole: &str) -> Vec<PathBuf> {
-    let options = glob::MatchOptions {
-        case_sensitive: true,
-        require_literal_separator: true,
-        require_literal_leading_dot: true,
-    };
-    let Ok(paths) = glob::glob_with(whole, options) else { return Vec::new() };
-    let mut paths: Vec<PathBuf> = paths.flatten().collect();
-    paths.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
-    paths
+/// The files that match a pattern as the glob crate reads it, in byte order. `names` lists a directory: all that is in it, or one name if it is there.
+/// One that cannot be listed has no match.
+pub fn matches_through(
+    whole: &str,
+    names: impl Fn(&Path, Option<&OsStr>) -> io::Result<Vec<OsString>>,
+) -> Vec<PathBuf> {
+    // A slash at the end asks for directories.
+    let end = whole.ends_with('/').then_some(".");
+    let mut found = vec![PathBuf::from(if whole.starts_with('/') { "/" } else { "" })];
+    for step in whole.split('/').filter(|step| !step.is_empty()).chain(end) {
+        let one = literal(step).map(OsString::from);
+        let Ok(wanted) = glob::Pattern::new(step) else { return Vec::new() };
+        let fits = |name: &OsString| {
+            one.is_some() || name.to_str().is_some_and(|name| wanted.matches_with(name, OPTIONS))
+        };
+        let mut next = Vec::new();
+        for at in found {
+            let directory = if at.as_os_str().is_empty() { Path::new(".") } else { &at };
+            let listed = names(directory, one.as_deref()).unwrap_or_default();
+            next.extend(listed.into_iter().filter(fits).map(|name| at.join(name)));
+        }
+        found = next;
+    }
+    found.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+    found
+}
+
+/// What `matches_through` wants to know, with the rights of this process.
+fn names(directory: &Path, one: Option<&OsStr>) -> io::Result<Vec<OsString>> {
+    match one {
+        Some(name) => directory.join(name).symlink_metadata().map(|_| vec![name.to_os_string()]),
+        None => fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.file_name())).collect(),
+    }
+}
+
+/// The one name that a step of a pattern stands for; `None` where there may be several.
+fn literal(step: &str) -> Option<String> {
+    let mut name = String::with_capacity(step.len());
+    let mut rest = step.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '*' | '?' => return None,
+            '[' => {
+                name.push(rest.next().filter(|character| *character != '!')?);
+                rest.next().filter(|character| *character == ']')?;
+            }
+            _ => name.push(character),
+        }
+    }
+    Some(name)
 }
 
 fn translate(pattern: &str) -> String {

@@ -79,9 +79,42 @@ fn a_pattern_includes_in_byte_order_without_dot_files_and_may_match_nothing() {
 fn a_directory_whose_name_looks_like_a_pattern_is_taken_literally() {
     let files = Files::new(&[("s[1]/x.conf", "x;"), ("s1/x.conf", "wrong;")]);
     let prefix = ConfPrefix::new(files.path("s[1]"));
-    assert_eq!(pattern::matches(&prefix, "*.conf"), [files.path("s[1]/x.conf")]);
-    assert_eq!(pattern::matches(&prefix, "\\x*"), [files.path("s[1]/x.conf")]);
-    assert_eq!(pattern::matches(&prefix, "[x"), Vec::<PathBuf>::new());
+    let matches = |text: &str| pattern::matches(&prefix, text).expect("there is no opener");
+    assert_eq!(matches("*.conf"), [files.path("s[1]/x.conf")]);
+    assert_eq!(matches("\\x*"), [files.path("s[1]/x.conf")]);
+    assert_eq!(matches("[x"), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_pattern_may_stand_for_directories_on_the_way() {
+    let files = Files::new(&[
+        ("a/one.conf", ""),
+        ("a/two", ""),
+        ("b/one.conf", ""),
+        (".c/one.conf", ""),
+        ("file", ""),
+    ]);
+    std::os::unix::fs::symlink("a", files.path("link")).expect("a link");
+    std::os::unix::fs::symlink("nowhere", files.path("dangling")).expect("a link");
+    let prefix = ConfPrefix::new(files.path(""));
+    for (text, wanted) in [
+        ("*/*.conf", &["a/one.conf", "b/one.conf", "link/one.conf"][..]),
+        ("*/one.conf", &["a/one.conf", "b/one.conf", "link/one.conf"]),
+        ("./[a]/../a//*", &["./a/../a/one.conf", "./a/../a/two"]),
+        (".c/*", &[".c/one.conf"]),
+        (".*/*", &[".c/one.conf"]),
+        ("*/none", &[]),
+        ("none/*", &[]),
+        ("[b-a]*", &[]),
+        ("f*/", &[]),
+        ("[!f]*/", &["a/.", "b/.", "link/."]),
+        ("d*", &["dangling"]),
+    ] {
+        let found = pattern::matches(&prefix, text).expect("there is no opener");
+        let root = format!("{}/", files.path("").display()).replace("//", "/");
+        let found: Vec<_> = found.iter().filter_map(|path| path.to_str()?.strip_prefix(&root)).collect();
+        assert_eq!(found, wanted, "{text}");
+    }
 }
 
 #[test]

@@ -369,6 +369,59 @@ fn what_root_alone_may_read_and_write_is_had_at_a_reload_a_rotation_and_a_renewa
 }
 
 #[test]
+fn files_whose_names_fill_many_messages_are_included_at_a_reload_and_followed() {
+    if !is_possible() {
+        return;
+    }
+    let long = |number: u32, kind: &str| format!("{number:03}-{}.{kind}", "x".repeat(230));
+    let prefix = prefix();
+    let mut authority = SigningAuthority::new(prefix.path());
+    ["one", "two"].iter().for_each(|name| authority.issue(name, "ec"));
+    for folder in ["live", "conf.d"] {
+        fs::create_dir(prefix.join(folder)).expect("own directory");
+    }
+    let put = |prefix: &Prefix, name: &str| {
+        for kind in ["pem", "key"] {
+            fs::copy(prefix.join(&format!("{name}.{kind}")), prefix.join("live/next")).expect("copied");
+            fs::rename(prefix.join("live/next"), prefix.join(&format!("live/last.{kind}"))).expect("renamed");
+        }
+    };
+    put(&prefix, "one");
+    let port = ports::free();
+    for number in 0..800 {
+        let site = if number < 400 {
+            let [pem, key] = ["pem", "key"].map(|kind| {
+                let link = prefix.join("live").join(long(number, kind));
+                symlink(format!("last.{kind}"), &link).expect("a link");
+                link.display().to_string()
+            });
+            format!(
+                "server {{ listen 127.0.0.1:{port} ssl; server_name s{number}; ssl_certificate {pem}; ssl_certificate_key {key}; }}"
+            )
+        } else {
+            String::new()
+        };
+        prefix.write(&format!("conf.d/{}", long(number, "conf")), &site);
+    }
+    let last = format!("conf.d/{}", long(800, "conf"));
+    prefix.write(&last, "map $host $word { default one; }");
+    let template = "user 65432; pid @DIR@/nginx.pid; error_log @DIR@/logs/error.log notice; events {}
+        http { access_log off; include @DIR@/conf.d/*.conf; server { listen 127.0.0.1:@PORT@; return 200 $word; } }";
+    let server = Server::start_in(prefix, template, &[]);
+    let first = serving(server.id());
+    assert_eq!(server.get("/").text(), "one");
+    server.prefix().write(&last, "map $host $word { default two; }");
+    server.signal(Signal::HUP);
+    wait::until("the last file is in force", || {
+        server.client().get("/").is_ok_and(|answer| answer.text() == "two")
+    });
+    assert_eq!(serving(server.id()), first, "{}", error_log(&server));
+    put(server.prefix(), "two");
+    wait::until("a pair is in use", || error_log(&server).contains("has changed and is in use"));
+    assert!(!error_log(&server).contains("cannot be watched"), "{}", error_log(&server));
+}
+
+#[test]
 fn a_link_in_a_log_folder_of_the_services_user_is_not_followed_with_roots_rights() {
     if !is_possible() {
         return;
