@@ -251,6 +251,44 @@ fn links_are_followed_as_disable_symlinks_allows() {
 }
 
 #[test]
+fn what_a_link_leads_back_to_itself_is_neither_copied_nor_moved() {
+    if is_nginx() {
+        return; // It removes the source first.
+    }
+    let server = served("");
+    let www = server.prefix().join("www");
+    symlink(".", www.join("here")).expect("made");
+    symlink("../dir", www.join("open/back")).expect("made");
+    symlink("dir/sub", www.join("inside")).expect("made");
+    for (source, destination, expected) in [
+        ("/dir/", "/here/dir/", 403),
+        ("/here/dir/", "/dir/", 403),
+        ("/dir/sub/", "/open/back/sub/", 403),
+        ("/dir/", "/open/back/sub/", 403),
+        ("/dir/", "/open/back/new/", 403),
+        ("/dir/", "/inside/new/", 403),
+        ("/inside/", "/dir/", 404), // A link is no collection.
+        ("/here/dir/sub/", "/dir/", 403),
+        ("/dir/sub/", "/here/dir/", 403),
+        ("/file", "/here/file", 403),
+        ("/here/dir/one", "/open/back/one", 403),
+    ] {
+        for method in ["COPY", "MOVE"] {
+            let got = status(&server, method, source, &format!("Destination: {destination}\r\n"));
+            assert_eq!(got, expected, "{method} {source} {destination}");
+            for file in ["www/file", "www/dir/one", "www/dir/sub/two"] {
+                assert_eq!(content(&server, file).as_deref(), Some(file), "{method} {source} {destination}");
+            }
+            assert!(!www.join("dir/new").exists() && !www.join("dir/sub/new").exists());
+        }
+    }
+    assert_eq!(status(&server, "MOVE", "/dir/sub/", "Destination: /here/open/sub/\r\n"), 201);
+    assert_eq!(content(&server, "www/open/sub/two").as_deref(), Some("www/dir/sub/two"), "elsewhere");
+    assert_eq!(status(&server, "COPY", "/open/back/one", "Destination: /here/copy\r\n"), 204);
+    assert_eq!(content(&server, "www/copy").as_deref(), Some("www/dir/one"));
+}
+
+#[test]
 fn a_file_that_changed_is_seen_by_every_worker_that_keeps_it_open() {
     let server = served("open_file_cache max=100; open_file_cache_valid 1h; open_file_cache_errors on;");
     if is_nginx() {

@@ -7,7 +7,9 @@
 use super::directory;
 use crate::request::BodyFile;
 use crate::symlinks::RefusedLinks;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, mkdirat, openat, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, mkdirat, openat, renameat, statat, unlinkat,
+};
 use rustix::io::Errno;
 use std::ffi::{CString, OsStr, OsString};
 use std::fmt::Display;
@@ -295,22 +297,63 @@ pub(super) fn transfer(links: &RefusedLinks, transfer: &CopyOrMove) -> Result<bo
             return Err(wrong(409, to, "is a directory"));
         }
         Some(Ok(_)) if !transfer.overwrites => return Err(wrong(412, to, "is there already")),
-        Some(Ok(found)) => Some(is_directory(&found)),
+        Some(Ok(found)) => Some(found),
     };
     let source = Entry::open(links, from).map_err(|error| refused(error, 404, "opening", from))?;
     let found = source.look().map_err(|error| refused(error, 404, "lstat()", from))?;
+    if let Some(destination) = &destination {
+        let is_inside = nested(&source, &found, destination, there.as_ref());
+        if is_inside.map_err(|error| refused(error, 404, "opening the directory of", to))? {
+            return Err(wrong(403, to, "and the source are the same location, or one contains the other"));
+        }
+    }
     match (is_directory(&found), is_collection) {
         (true, false) => Err(wrong(400, from, "is a directory")),
         (false, true) => Err(refused(Errno::NOTDIR, 404, "lstat()", from)),
         (false, false) => transfer_file(links, transfer, &source, destination).map(|()| false),
         (true, true) => {
             let destination = destination.ok_or_else(|| refused(Errno::NOENT, 404, "mkdir()", to))?;
-            if let Some(is_directory) = there {
-                destination.remove(is_directory).map_err(|error| refused(error, 404, "removing", to))?;
+            if let Some(there) = there {
+                destination
+                    .remove(is_directory(&there))
+                    .map_err(|error| refused(error, 404, "removing", to))?;
             }
             transfer_directory(transfer, &source, &destination).map(|()| true)
         }
     }
+}
+
+/// Whether a source is where it is to go, or one is inside the other. Links and mounts lead to a place by several paths, so paths do not show it.
+fn nested(source: &Entry<'_>, found: &Stat, to: &Entry<'_>, there: Option<&Stat>) -> Result<bool, Errno> {
+    if !is_directory(found) {
+        return Ok(source.name == to.name && is_same(&fstat(&source.directory)?, &fstat(&to.directory)?));
+    }
+    let there = there.filter(|there| is_directory(there));
+    Ok(there.is_some_and(|there| is_same(there, found))
+        || is_within(&to.directory, found)?
+        || there.map_or(Ok(false), |there| is_within(&source.directory, there))?)
+}
+
+/// Whether a directory is another one, or inside it.
+fn is_within(directory: &OwnedFd, other: &Stat) -> Result<bool, Errno> {
+    let up = |from: &OwnedFd| {
+        openat(from, "..", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    };
+    let (mut here, mut parent) = (fstat(directory)?, up(directory)?);
+    loop {
+        if is_same(&here, other) {
+            return Ok(true);
+        }
+        let above = fstat(&parent)?;
+        if is_same(&above, &here) {
+            return Ok(false);
+        }
+        (here, parent) = (above, up(&parent)?);
+    }
+}
+
+fn is_same(one: &Stat, other: &Stat) -> bool {
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
 fn transfer_file(
