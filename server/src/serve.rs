@@ -5,6 +5,7 @@
 //! yet; `answer`.
 
 pub mod subrequest;
+mod copies;
 mod waiting;
 
 use crate::admin;

@@ -56,11 +56,14 @@ pub struct Worker {
     upstream_connections: Cell<u32>,
     /// Second descriptors of client connections.
     watches: Cell<u32>,
+    /// Unfinished copies of requests (`mirror`).
+    pub copies: Cell<usize>,
     /// Newcomers that wait for a place.
     waiting: Cell<usize>,
     /// Requests that wait for a place for their connection to an upstream.
     waiting_for_upstream: Cell<usize>,
     complained: Cell<Option<Instant>>,
+    complained_of_copies: Cell<Option<Instant>>,
     room: tokio::sync::Notify,
     upstream_room: tokio::sync::Notify,
     emptied: tokio::sync::Notify,
@@ -104,9 +107,11 @@ impl Worker {
             tunnels: RefCell::new(Slab::new()),
             upstream_connections: Cell::new(0),
             watches: Cell::new(0),
+            copies: Cell::new(0),
             waiting: Cell::new(0),
             waiting_for_upstream: Cell::new(0),
             complained: Cell::new(None),
+            complained_of_copies: Cell::new(None),
             room: tokio::sync::Notify::new(),
             upstream_room: tokio::sync::Notify::new(),
             emptied: tokio::sync::Notify::new(),

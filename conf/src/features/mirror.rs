@@ -25,8 +25,10 @@ settings! {
 pub const ROWS: &[Row] = &[
     often("mirror", HTTP_SERVER_LOCATION, (1, 1), "uri | off", "off",
         "Sends a copy of each request to this path of the same server as a subrequest and ignores the response. Several paths each get a \
-        copy. The response to the client does not wait for copies. A copy takes one of the `worker_connections` while it is in progress; if \
-        none is free, the copy is dropped and logged.",
+        copy. The response to the client does not wait for copies, nor does the next request. A copy takes one of the `worker_connections` \
+        while it is in progress, and its connection to an upstream another one. Unfinished copies take at most a quarter of the connections \
+        that a worker opens to upstreams, those of one client connection at most half of that. If there is no place for a copy, it is \
+        dropped, and a warning is logged at most every 10 seconds.",
         Apply::Level(mirror)),
     once("mirror_request_body", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
         "Whether copies have the request body. If on, the body is read whole before the request goes on.",

@@ -63,6 +63,7 @@ pub(super) async fn open(
         certificate: ClientCertificate::of(stream.tls()),
         opened,
         requests: Cell::new(0),
+        copies: Cell::new(0),
     });
     if let Some(tls) = &facts.tls {
         let kind = if tls.resumed { Counter::TlsHandshakesReused } else { Counter::TlsHandshakes };

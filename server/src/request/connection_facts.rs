@@ -34,6 +34,8 @@ pub struct ConnectionFacts {
     pub opened: Instant,
     /// Requests so far, the present one included.
     pub requests: Cell<u64>,
+    /// Copies of them (`mirror`) that are not finished.
+    pub copies: Cell<usize>,
 }
 
 impl ConnectionFacts {
@@ -51,6 +53,7 @@ impl ConnectionFacts {
             certificate: None,
             opened: clock::now(),
             requests: Cell::new(1),
+            copies: Cell::new(0),
         }
     }
 }

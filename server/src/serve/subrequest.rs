@@ -78,16 +78,17 @@ pub fn answer(mut sub: Box<Request>, inside: Rc<Inside>) {
     });
 }
 
-/// Has a request answered in a task of its own, which goes on whoever waits for it, and drops the answer.
+/// Has a request answered in a task of its own, which goes on whoever waits for it, and drops the answer. `held` is dropped with the task.
 pub(super) fn apart(
     mut sub: Box<Request>,
     restart: Option<Restart>,
     place: Option<ConnectionSlot>,
+    held: impl Sized + 'static,
 ) -> JoinHandle<()> {
     let inside = Rc::new(Inside { pipe: Pipe::new(usize::MAX), wants_head: false, status: Cell::new(0) });
     let ends_by = place.as_ref().and_then(ConnectionSlot::ends_by);
     let task = tokio::task::spawn_local(async move {
-        let _place = place;
+        let _held = (place, held);
         serve(&mut sub, &inside, restart).await;
     });
     if let Some(ends_by) = ends_by {
@@ -108,7 +109,7 @@ pub async fn follow(request: &mut Request) {
         [b'/', ..] => Restart::Uri { path: uri.to_vec(), query: Some(Vec::new()) },
         name => Restart::Named(name.to_vec()),
     };
-    _ = apart(request.follow_up(), Some(restart), request.worker.try_admit()).await;
+    _ = apart(request.follow_up(), Some(restart), request.worker.try_admit(), ()).await;
 }
 
 /// Answers with what stands for an answer that is empty or an error. Nothing was sent before. False where nothing stands for it.

@@ -2,16 +2,14 @@
 //!
 //! What is waited for guards whatever comes behind it, hits included: nothing is looked for in the cache before. Next: `phase`.
 
-use super::subrequest;
+use super::{copies, subrequest};
 use crate::access::{Opinion, Question, auth_request};
 use crate::answer::{self, Outcome};
 use crate::client::{Client, ClientFailure};
-use crate::failure;
 use crate::phase::{self, Guard, Step, Wait};
 use crate::request::Request;
 use crate::rewrite::From;
 use millstream_cache::Now;
-use millstream_conf::model::Level;
 use millstream_net::buffers;
 use millstream_net::timer::Deadline;
 use std::time::Instant;
@@ -42,9 +40,7 @@ pub(super) async fn on(
             if let Some(step) = refused {
                 return Ok(step);
             }
-            for uri in &mirror.uris {
-                copy(request, uri.as_bytes(), mirror.request_body);
-            }
+            copies::send(request, &mirror.uris, mirror.request_body);
             phase::mirrored(request, Now::read(), out)
         }
         Wait::Until(moment) => {
@@ -76,21 +72,6 @@ async fn held(request: &mut Request, client: &mut Client) -> Result<Option<Step>
         Err(Outcome::Client(failure)) => Err(failure),
         Err(Outcome::Status(status)) => Ok(Some(Step::Status(status))),
         Err(_) => Ok(Some(Step::Status(500))),
-    }
-}
-
-/// Sends a copy of a request, where there is a place for it.
-fn copy(request: &Request, uri: &[u8], with_body: bool) {
-    match request.worker.try_admit() {
-        Some(place) => {
-            _ = subrequest::apart(request.mirrored(uri, with_body), None, Some(place));
-        }
-        None => {
-            let uri = String::from_utf8_lossy(uri);
-            let what =
-                format_args!("copy of a request to \"{uri}\" is dropped: worker_connections are not enough");
-            failure::log(request, Level::Warn, what);
-        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::Worker;
 use millstream_telemetry::metrics::Counter;
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// A connection that became idle this recently is not closed to make room: a request may be on its way already.
@@ -63,15 +64,24 @@ pub fn idle_since(began: Instant, bytes: usize, now: Instant) -> Instant {
     began.checked_add(worth).map_or(latest, |since| since.min(latest))
 }
 
+/// Whether the last complaint is long enough ago for one now.
+fn is_due(complained: &Cell<Option<Instant>>, now: Instant) -> bool {
+    let due = complained.get().is_none_or(|then| now.saturating_duration_since(then) >= COMPLAINT_PAUSE);
+    if due {
+        complained.set(Some(now));
+    }
+    due
+}
+
 impl Worker {
     /// Whether a complaint about a shortage is due.
     pub fn may_complain(&self, now: Instant) -> bool {
-        let is_due = |then| now.saturating_duration_since(then) >= COMPLAINT_PAUSE;
-        let due = self.complained.get().is_none_or(is_due);
-        if due {
-            self.complained.set(Some(now));
-        }
-        due
+        is_due(&self.complained, now)
+    }
+
+    /// The same about copies of requests, which are dropped.
+    pub fn may_complain_of_copies(&self, now: Instant) -> bool {
+        is_due(&self.complained_of_copies, now)
     }
 
     /// Whether a request that has waited so long for a place for its connection to an upstream goes on waiting: some client is idle and

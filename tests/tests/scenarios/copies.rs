@@ -66,6 +66,70 @@ fn a_copy_has_all_of_the_request_and_nobody_waits_for_its_response() {
     gate.open();
 }
 
+/// A server with a mirror that responds to nothing before its gate opens, and how many copies have come there.
+fn with_silent_mirror(gate: &Arc<Gate>) -> (Server, Origin, Origin) {
+    let mirror = Origin::start({
+        let gate = gate.clone();
+        move |_| [vec![Step::Pass(gate.clone())], answer(200, &[], b"copied")].concat()
+    });
+    let origin = Origin::start(|_| answer(200, &[], b"made"));
+    let server = served(
+        "location / { mirror /copy; try_files /none @text; }
+        location @text { return 200 text; }
+        location /two { mirror /copy/1; mirror /copy/2; try_files /none @text; }
+        location /copy { internal; proxy_pass http://@MIRROR@; }
+        location /proxied { proxy_pass http://@ORIGIN@; }",
+        &[("MIRROR", &mirror.address()), ("ORIGIN", &origin.address())],
+    );
+    (server, mirror, origin)
+}
+
+/// What the silent mirror may hold: a quarter of the 56 of 64 connections that may be to upstreams, and half of that for one client.
+const ALL_COPIES: usize = 14;
+const OWN_COPIES: usize = 7;
+
+#[test]
+fn one_client_whose_copies_a_mirror_holds_takes_no_upstream_from_others() {
+    for is_http2 in [false, true] {
+        for path in ["/", "/two"] {
+            let gate = Arc::new(Gate::default());
+            let (server, mirror, _origin) = with_silent_mirror(&gate);
+            let proxied = || assert_eq!(server.get("/proxied").status, 200, "{path}, http2 {is_http2}");
+            let mirrored = || {
+                if is_http2 {
+                    let mut frames = Frames::connect(server.port());
+                    for _ in 0..100 {
+                        assert_eq!(frames.whole(path).text(), "text");
+                    }
+                } else {
+                    let mut client = server.client();
+                    client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").repeat(100)).expect("sent");
+                    for _ in 0..100 {
+                        assert_eq!(client.answer().expect("an answer at once").text(), "text");
+                    }
+                }
+            };
+            mirrored();
+            wait::until("the copies come", || mirror.requests().len() == OWN_COPIES);
+            proxied();
+            mirrored();
+            wait::until("the copies of another client come", || mirror.requests().len() == ALL_COPIES);
+            mirrored();
+            proxied();
+            assert_eq!(mirror.requests().len(), ALL_COPIES, "{path}, http2 {is_http2}");
+            server.says("is dropped: too many copies are unfinished");
+            let lines = server.log().matches("is dropped").count();
+            assert!(lines < 10, "{lines} lines, though not one for each of hundreds");
+            assert!(gate.open());
+            let mut client = server.client();
+            wait::until("there is room for copies again", || {
+                assert_eq!(client.get(path).expect("an answer").text(), "text");
+                mirror.requests().len() > ALL_COPIES
+            });
+        }
+    }
+}
+
 #[test]
 fn a_location_has_the_mirrors_of_its_own_or_those_around_it() {
     let origin = Origin::start(|_| answer(200, &[], b"made"));

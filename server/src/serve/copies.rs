@@ -1,0 +1,70 @@
+//! Copies of a request (`mirror`), and how many of them may be unfinished: what a slow mirror holds must leave requests their upstreams.
+//!
+//! A copy outlives its request, and its client. So it is counted, for its worker and for the connection that it came by; one too many is
+//! dropped, and the request goes on all the same. Before: `waiting`; next: `subrequest`, which has them answered.
+
+use super::subrequest;
+use crate::failure;
+use crate::request::{ConnectionFacts, Request};
+use crate::worker::Worker;
+use millstream_conf::model::Level;
+use millstream_net::clock;
+use std::rc::Rc;
+
+/// Copies may take one of so many places for connections to upstreams.
+const PLACES_PER_COPY: usize = 4;
+/// A connection may have one of so many copies.
+const COPIES_PER_OWN: usize = 2;
+
+/// A copy that is not finished, counted for as long as the value lives.
+struct Unfinished {
+    worker: Rc<Worker>,
+    connection: Rc<ConnectionFacts>,
+}
+
+impl Unfinished {
+    /// One more, where there may be; those of one request alone always may.
+    fn count(request: &Request, of_one_request: usize) -> Option<Unfinished> {
+        let (worker, connection) = (request.worker.clone(), request.connection.clone());
+        let most = request.generation.shared.bounds.upstreams / PLACES_PER_COPY;
+        if worker.copies.get() >= most.max(of_one_request)
+            || connection.copies.get() >= (most / COPIES_PER_OWN).max(of_one_request)
+        {
+            return None;
+        }
+        worker.copies.set(worker.copies.get() + 1);
+        connection.copies.set(connection.copies.get() + 1);
+        Some(Unfinished { worker, connection })
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        self.worker.copies.set(self.worker.copies.get().saturating_sub(1));
+        self.connection.copies.set(self.connection.copies.get().saturating_sub(1));
+    }
+}
+
+/// Sends a copy of a request to each of these paths, where there is a place for it.
+pub(super) fn send(request: &Request, uris: &[String], with_body: bool) {
+    for uri in uris {
+        let Some(unfinished) = Unfinished::count(request, uris.len()) else {
+            dropped(request, uri, "too many copies are unfinished");
+            continue;
+        };
+        let Some(place) = request.worker.try_admit() else {
+            dropped(request, uri, "worker_connections are not enough");
+            continue;
+        };
+        let copy = request.mirrored(uri.as_bytes(), with_body);
+        _ = subrequest::apart(copy, None, Some(place), unfinished);
+    }
+}
+
+/// A slow mirror must not fill the log either.
+fn dropped(request: &Request, uri: &str, why: &str) {
+    if request.worker.may_complain_of_copies(clock::now()) {
+        let what = format_args!("copy of a request to \"{uri}\" is dropped: {why}");
+        failure::log(request, Level::Warn, what);
+    }
+}
