@@ -217,8 +217,9 @@ fn write_accepted(request: Fields<'_>, out: &mut Vec<u8>) -> bool {
     if !request.has(FieldId::AcceptEncoding) {
         return false;
     }
-    match accept_encoding::folded(request.all(FieldId::AcceptEncoding)) {
-        Some(set) => out.push(set.class().bits()),
+    // Only what is sent in the class's own words is compared by them.
+    match accept_encoding::class(request.all(FieldId::AcceptEncoding)) {
+        Some(class) => out.push(class.bits()),
         None => {
             out.push(UNFOLDED);
             write_lines(request.all(FieldId::AcceptEncoding), true, out);

@@ -45,19 +45,28 @@ impl AcceptEncoding {
 
     /// The set that a cache asks the upstream for and compares by in place of this one: of gzip, br and zstd what a response may come
     /// in, and zstd only without br, which every client with zstd takes as well, so that clients that differ in what no
-    /// response has share one. What takes none of them, or no plain content, is as it is.
+    /// response has share one; deflate only without the three. What takes no plain content is as it is.
     #[must_use]
     pub fn class(self) -> AcceptEncoding {
-        if self.refuses_plain || !(self.gzip || self.br || self.zstd) {
+        if self.refuses_plain {
             return self;
         }
-        AcceptEncoding { gzip: self.gzip, br: self.br, zstd: self.zstd && !self.br, ..AcceptEncoding::NONE }
+        let AcceptEncoding { gzip, br, zstd, .. } = self;
+        let deflate = self.deflate && !(gzip || br || zstd);
+        AcceptEncoding { gzip, br, zstd: zstd && !br, deflate, ..AcceptEncoding::NONE }
     }
 
     /// The field that asks for a class; `None` for a set that stands for itself alone.
     pub fn class_field(self) -> Option<&'static [u8]> {
-        const FIELDS: [(u8, &[u8]); 5] =
-            [(1, b"gzip"), (2, b"br"), (3, b"gzip, br"), (4, b"zstd"), (5, b"gzip, zstd")];
+        const FIELDS: [(u8, &[u8]); 7] = [
+            (0, b"identity"),
+            (1, b"gzip"),
+            (2, b"br"),
+            (3, b"gzip, br"),
+            (4, b"zstd"),
+            (5, b"gzip, zstd"),
+            (8, b"deflate"),
+        ];
         FIELDS.iter().find(|(bits, _)| *bits == self.bits()).map(|(_, field)| *field)
     }
 
@@ -141,8 +150,10 @@ pub fn normalise<'a>(values: impl Iterator<Item = &'a [u8]> + Clone) -> AcceptEn
     common(values.clone()).unwrap_or_else(|| Said::read(values).set())
 }
 
-/// The class that all lines of the field are of, where it stands for more than they say word for word.
+/// The class that all lines of the field are of, which has a field of its own to ask for it; `None` where there is no line, or where
+/// the lines go on and are compared as they came.
 pub fn class<'a>(values: impl Iterator<Item = &'a [u8]> + Clone) -> Option<AcceptEncoding> {
+    values.clone().next()?;
     folded(values).map(AcceptEncoding::class).filter(|class| class.class_field().is_some())
 }
 
@@ -417,6 +428,9 @@ mod tests {
             (b"br", &["br", "br, deflate", "gzip;q=0, *"]),
             (b"zstd", &["zstd", "deflate, zstd"]),
             (b"gzip, zstd", &["gzip, zstd", "zstd, gzip, br;q=0"]),
+            // What names a coding only to refuse it must not go on as it came: some look for the name alone.
+            (b"identity", &["identity", "", "gzip;q=0", "identity, br;q=0", "gzip;q=0, br;q=0.0, zstd;q=0"]),
+            (b"deflate", &["deflate", "deflate;q=0.5, gzip;q=0", "*, gzip;q=0, br;q=0, zstd;q=0"]),
         ] {
             for text in texts {
                 assert_eq!(class(text).and_then(AcceptEncoding::class_field), Some(field), "{text}");
@@ -424,10 +438,9 @@ mod tests {
             let field = std::str::from_utf8(field).expect("text");
             assert_eq!(class(field), class(texts[0]), "what is asked for is of the class itself");
         }
-        for text in
-            ["", "identity", "deflate", "foo", "gzip, foo", "gzip, identity;q=0", "gzip, *;q=0", "gzip;q=x"]
-        {
+        for text in ["foo", "gzip, foo", "gzip, identity;q=0", "gzip, *;q=0", "*;q=0", "gzip;q=x"] {
             assert_eq!(class(text), None, "{text}");
         }
+        assert_eq!(super::class(std::iter::empty()), None, "what asks for nothing is sent nothing");
     }
 }

@@ -30,15 +30,14 @@ pub(super) fn keep_within(
         return;
     }
     let Some(class) = class(request, proxy) else { return };
-    let of_class = class.class_field().unwrap_or_default();
     let fitting = match accept_encoding::folded(std::iter::once(&out[from..])) {
         Some(made) => {
             let (gzip, br, zstd) = (made.gzip && class.gzip, made.br && class.br, made.zstd && class.zstd);
-            let kept = AcceptEncoding { gzip, br, zstd, ..AcceptEncoding::default() };
-            kept.class_field().unwrap_or(b"identity")
+            let deflate = made.deflate && class.deflate;
+            AcceptEncoding { gzip, br, zstd, deflate, ..AcceptEncoding::default() }
         }
-        None => of_class,
+        None => class,
     };
     out.truncate(from);
-    out.extend_from_slice(fitting);
+    out.extend_from_slice(fitting.class_field().unwrap_or(b"identity"));
 }

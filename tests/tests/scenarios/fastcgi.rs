@@ -124,6 +124,20 @@ fn a_kept_connection_is_asked_again() {
 }
 
 #[test]
+fn a_coding_that_a_client_names_to_refuse_it_is_not_asked_of_a_cached_application() {
+    let application =
+        Application::start(|_| answer("Cache-Control: max-age=60\r\nVary: Accept-Encoding\r\n\r\nx"));
+    let server = start(&application);
+    for (accepted, asked) in
+        [("gzip;q=0", "identity"), ("deflate, gzip;q=0", "deflate"), ("gzip, br;q=0", "gzip")]
+    {
+        server.get_with("/cached/", &[("Accept-Encoding", accepted)]);
+        let last = application.asked().pop().expect("it was asked");
+        assert_eq!(last.param("HTTP_ACCEPT_ENCODING"), asked, "{accepted}");
+    }
+}
+
+#[test]
 fn what_an_application_says_is_cached_and_a_cut_answer_is_not() {
     let application = Application::start(|asked| {
         let text = answer("Content-Type: text/plain\r\n\r\nonce");

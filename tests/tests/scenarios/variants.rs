@@ -85,6 +85,50 @@ fn browsers_that_write_accept_encoding_differently_share_a_response_that_all_of_
 }
 
 #[test]
+fn a_coding_that_is_named_to_be_refused_is_stored_for_no_client_that_refuses_it() {
+    if is_nginx() {
+        return;
+    }
+    for directives in ["", "proxy_set_header Accept-Encoding $http_accept_encoding;"] {
+        // As small APIs do: whichever name is anywhere in the field.
+        let origin = Origin::start(|request: &Request| {
+            let accepted = request.field("accept-encoding").unwrap_or("none");
+            let coding = ["zstd", "br", "gzip"].into_iter().find(|coding| accepted.contains(coding));
+            let mut fields = vec![("Cache-Control", "max-age=60"), ("Vary", "Accept-Encoding")];
+            fields.extend(coding.map(|coding| ("Content-Encoding", coding)));
+            answer(200, &fields, b"x")
+        });
+        let server = start(&origin, directives);
+        for (at, (one, other)) in [
+            ("gzip;q=0", "identity"),
+            ("gzip;q=0", ""),
+            ("identity;q=1, gzip;q=0", "identity, br;q=0"),
+            ("deflate, gzip;q=0", "deflate"),
+            ("deflate;q=0.5, zstd;q=0.0", "deflate"),
+            ("*, gzip;q=0, br;q=0, zstd;q=0", "deflate"),
+            ("gzip, br;q=0", "gzip"),
+            ("gzip, deflate, br, zstd;q=0", "gzip, br"),
+            ("gzip, br;q=0, identity;q=0", "gzip, identity;q=0"),
+            ("*;q=0, gzip;q=0", "*;q=0"),
+            ("compress, gzip;q=0", "compress"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let path = format!("/{at}");
+            server.get_with(&path, &[("Accept-Encoding", one)]);
+            let got = server.get_with(&path, &[("Accept-Encoding", other)]);
+            let coding = got.field("content-encoding");
+            assert!(
+                coding.is_none_or(|coding| other.split(", ").any(|taken| taken == coding)),
+                "{directives} {one}, then {other}: {coding:?} {}",
+                status(&got)
+            );
+        }
+    }
+}
+
+#[test]
 fn what_a_configuration_makes_of_accept_encoding_is_taken_by_every_client_that_shares_it() {
     if is_nginx() {
         return;
