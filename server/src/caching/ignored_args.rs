@@ -52,6 +52,10 @@ fn append_without(value: &[u8], ignored: &[IgnoredArg], key: &mut Vec<u8>) {
 
 fn append_kept(query: &[u8], ignored: &[IgnoredArg], out: &mut Vec<u8>) {
     let is_kept = |argument: &&[u8]| {
+        // Some take `;` for a separator too: to them, more arguments may follow it.
+        if memchr::memchr(b';', argument).is_some() {
+            return true;
+        }
         let name = argument.split(|byte| *byte == b'=').next().unwrap_or_default();
         !ignored.iter().any(|ignored| ignored.names(name))
     };
@@ -82,6 +86,10 @@ mod tests {
             ("/x?abz=1&az=2&abzc=3&a=4", "/x?abzc=3&a=4"),
             ("/x?gclid2=1&utm=2", "/x?gclid2=1&utm=2"),
             ("/x?a&&b=&utm_x", "/x?a&&b="),
+            ("/x?utm_source=n;b=1", "/x?utm_source=n;b=1"),
+            ("/x?gclid;b&a=1&utm_x", "/x?gclid;b&a=1"),
+            ("/x?utm_x;&a=1;gclid=2", "/x?utm_x;&a=1;gclid=2"),
+            ("/x?utm_x=a%3bb=1&gclid=%26", "/x"),
             ("/x?q=utm_source&b=gclid=1", "/x?q=utm_source&b=gclid=1"),
             ("GET /x?gclid=1 HTTP/1.1", "GET /x HTTP/1.1"),
             ("GET /x?b&gclid=1 HTTP/1.1", "GET /x?b HTTP/1.1"),

@@ -181,13 +181,21 @@ fn arguments_that_are_ignored_are_sent_on_and_split_no_entry() {
                 assert_eq!(server.get(target).text(), first, "{key} {target}");
             }
         }
-        for apart in
-            ["/x?b=2", "/x?a=2&b=1", "/x?b=1&b=1", "/z?a=2&b=%201", "/z?b=+1&a=2", "/x?c=1&utm_source=a"]
-        {
+        for apart in [
+            "/x?b=2",
+            "/x?a=2&b=1",
+            "/x?b=1&b=1",
+            "/z?a=2&b=%201",
+            "/z?b=+1&a=2",
+            "/x?c=1&utm_source=a",
+            // To an API that takes `;` for a separator, what follows it is another argument.
+            "/x?b=1&utm_source=a;b=2",
+            "/y?gclid;b=2",
+        ] {
             let told = server.get(apart);
             assert_eq!((told.text().as_str(), status(&told)), (apart, "MISS"), "{key}");
         }
-        assert_eq!(origin.count(), 9, "{key}");
+        assert_eq!(origin.count(), 11, "{key}");
     }
 }
 

@@ -146,7 +146,8 @@ macro_rules! rows {
                 Apply::Pass($family, cache::key)),
             often(concat!($prefix, "_cache_ignore_args"), HTTP_SERVER_LOCATION, (1, MANY), "off | name …", "off",
                 "Arguments of the query that are not part of the key, such as those of campaigns (`utm_* gclid fbclid`). In a name, `*` stands for any characters; \
-                case does not matter. The upstream still receives them. What remains of the query keeps its order and encoding. This applies to `$args`, `$query_string`, \
+                case does not matter. The upstream still receives them. An argument that contains `;` remains part of the key, because some upstreams take `;` for a \
+                separator. What remains of the query keeps its order and encoding. This applies to `$args`, `$query_string`, \
                 `$is_args`, `$request_uri` and `$request` in the key, not to `$arg_name` or to variables that are made of these.",
                 Apply::Pass($family, cache::ignored_args::read)).needing(Need::Cache),
             often(concat!($prefix, "_cache_valid"), HTTP_SERVER_LOCATION, (1, MANY), "[code … | any] time", "",

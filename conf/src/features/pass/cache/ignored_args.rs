@@ -52,7 +52,7 @@ pub(in crate::features::pass) fn read(
     for word in &directive.args {
         match word.text.as_str() {
             "off" if directive.args.len() == 1 => {}
-            text if text.is_empty() || text.contains(['$', '&', '=', '?', ' ', ',']) => {
+            text if text.is_empty() || text.contains(['$', '&', ';', '=', '?', ' ', ',']) => {
                 reading
                     .error(word.span, format!("invalid name of an argument \"{text}\""))
                     .help("write names separated by spaces, such as utm_* gclid");
