@@ -480,6 +480,22 @@ fn tls_drops_what_is_unsafe_and_refuses_when_nothing_is_left() {
     one_warning(&in_http("ssl_ciphers HIGH:!aNULL:!MD5;"), "CBC");
     one_error(&in_http("ssl_ciphers NONSENSE;").replace("NONSENSE", "!ALL"), "leaves no cipher suite");
     no_error(&in_http("ssl_ciphers ECDH+AESGCM;"));
+    for (list, part) in [
+        ("ECDHE+AESGCM:@SECLEVEL=0", "\"@SECLEVEL=0\" has no effect"),
+        ("@SECLEVEL=3:ECDHE+AESGCM", "\"@SECLEVEL=3\" has no effect"),
+        ("ECDHE+AESGCM@SECLEVEL=2", "\"@SECLEVEL=2\" has no effect"),
+        ("ECDHE+AESGCM:@SECLEVEL=6", "called \"@SECLEVEL=6\""),
+        ("ECDHE+AESGCM:@SECLEVEL", "called \"@SECLEVEL\""),
+        ("ECDHE+AESGCM:@LEVEL", "called \"@LEVEL\""),
+    ] {
+        for directive in
+            ["ssl_ciphers", "proxy_ssl_ciphers", "grpc_ssl_ciphers", "ssl_conf_command CipherString"]
+        {
+            one_warning(&in_http(&format!("{directive} {list};")), part);
+        }
+    }
+    let sorted = text(&in_http("ssl_ciphers ECDHE+AESGCM:@STRENGTH;"));
+    assert_eq!(messages(&sorted, Severity::Warning), [""; 0]);
     one_error(&in_http("ssl_session_cache shared:SSL;"), "invalid session cache");
 }
 

@@ -115,6 +115,8 @@ pub(super) struct Evaluated {
     pub(super) has_tls12: bool,
     /// Words that OpenSSL would not know either.
     pub(super) unknown: Vec<String>,
+    /// The security level that it asks for last.
+    pub(super) level: Option<String>,
 }
 
 /// Reads an `ssl_ciphers`, with one warning for all that is dropped; `name` is the directive.
@@ -125,6 +127,12 @@ pub(in crate::features) fn read(word: &Word, name: &str, reading: &mut Reading<'
             .diagnostics
             .warning(word.span, format!("{name}: no cipher suite is called \"{unknown}\""))
             .help("remove it");
+    }
+    if let Some(level) = &evaluated.level {
+        let message =
+            format!("{name}: \"@{level}\" has no effect: OpenSSL's security levels are not supported");
+        let help = "remove it; the list restricts the suites, and other directives the versions and groups";
+        reading.diagnostics.warning(word.span, message).help(help);
     }
     if !evaluated.has_tls12 && evaluated.dropped.is_empty() {
         reading
@@ -151,7 +159,7 @@ pub(in crate::features) fn read(word: &Word, name: &str, reading: &mut Reading<'
 pub(super) fn evaluate(list: &str) -> Evaluated {
     let mut order: Vec<usize> = (0..SUITES.len()).collect();
     let mut states = vec![State::Out; SUITES.len()];
-    let mut unknown = Vec::new();
+    let (mut unknown, mut level) = (Vec::new(), None);
     let mut rest = list;
     // Each round takes at least one byte off, so the loop ends.
     while let Some(first) = rest.chars().next() {
@@ -170,8 +178,12 @@ pub(super) fn evaluate(list: &str) -> Evaluated {
             after
         };
         if operator == Some('@') {
-            if name == "STRENGTH" {
-                order.sort_by_key(|suite| std::cmp::Reverse(SUITES[*suite].bits));
+            match name.strip_prefix("SECLEVEL=").map(str::as_bytes) {
+                Some([b'0'..=b'5']) => level = Some(name.to_owned()),
+                None if name == "STRENGTH" => {
+                    order.sort_by_key(|suite| std::cmp::Reverse(SUITES[*suite].bits));
+                }
+                _ => unknown.push(format!("@{name}")),
             }
             continue;
         }
@@ -186,7 +198,7 @@ pub(super) fn evaluate(list: &str) -> Evaluated {
         }
         apply(operator, &matching, &mut order, &mut states);
     }
-    result(&order, &states, unknown)
+    result(&order, &states, unknown, level)
 }
 
 fn apply(operator: Option<char>, matching: &[usize], order: &mut Vec<usize>, states: &mut [State]) {
@@ -207,7 +219,7 @@ fn apply(operator: Option<char>, matching: &[usize], order: &mut Vec<usize>, sta
     order.extend(moved);
 }
 
-fn result(order: &[usize], states: &[State], unknown: Vec<String>) -> Evaluated {
+fn result(order: &[usize], states: &[State], unknown: Vec<String>, level: Option<String>) -> Evaluated {
     let mut offered: Vec<String> = TLS13_SUITES.map(str::to_owned).into();
     let mut dropped = Vec::new();
     for suite in order.iter().filter(|suite| states[**suite] == State::In).map(|suite| &SUITES[*suite]) {
@@ -218,7 +230,7 @@ fn result(order: &[usize], states: &[State], unknown: Vec<String>) -> Evaluated 
         }
     }
     let has_tls12 = offered.len() > TLS13_SUITES.len();
-    Evaluated { offered, dropped, has_tls12, unknown }
+    Evaluated { offered, dropped, has_tls12, unknown, level }
 }
 
 /// Whether a suite has every part of `A+B`.
