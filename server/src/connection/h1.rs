@@ -37,7 +37,6 @@ use millstream_wire::h2::PREFACE;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 /// A connection over which HTTP/1 is spoken, until it says that it is HTTP/2.
 pub(super) struct Connection {
@@ -164,41 +163,37 @@ impl Connection {
             Left::Nothing => self.accepted.counted.is(None),
             _ => self.accepted.counted.answers(counting::zones(&request)),
         }
-        match left {
-            Left::Nothing => {
-                let now = request.started;
-                return self.done(request, now).await;
-            }
-            // A client that fails now is seen by `conclude`: its answer is not whole.
-            Left::Queued => _ = Box::pin(self.client.flush(&mut request)).await,
-            Left::Begun(mut begun) => {
-                self.hold_little(&mut request);
-                match poll_fn(|cx| begun.poll(cx, &mut request, &mut self.client)).await {
-                    Some(now) => {
-                        loop_lag::tell(&self.accepted.worker.metrics, now);
-                        return self.done(request, now).await;
-                    }
-                    None => {
-                        let step = Step::Content(Content::Begun(begun));
-                        Box::pin(serve::finish(&mut request, &mut self.client, step, Vec::new())).await;
+        let now = 'answered: {
+            match left {
+                Left::Nothing => break 'answered request.started,
+                // A client that fails now is seen by `conclude`: its answer is not whole.
+                Left::Queued => _ = Box::pin(self.client.flush(&mut request)).await,
+                Left::Begun(mut begun) => {
+                    self.hold_little(&mut request);
+                    match poll_fn(|cx| begun.poll(cx, &mut request, &mut self.client)).await {
+                        Some(now) => {
+                            loop_lag::tell(&self.accepted.worker.metrics, now);
+                            break 'answered now;
+                        }
+                        None => {
+                            let step = Step::Content(Content::Begun(begun));
+                            Box::pin(serve::finish(&mut request, &mut self.client, step, Vec::new())).await;
+                        }
                     }
                 }
+                Left::Step(step) => {
+                    self.hold_little(&mut request);
+                    Box::pin(serve::finish(&mut request, &mut self.client, *step, Vec::new())).await;
+                }
             }
-            Left::Step(step) => {
-                self.hold_little(&mut request);
-                Box::pin(serve::finish(&mut request, &mut self.client, *step, Vec::new())).await;
+            if request.keep_alive && self.client.body_pending() && !self.client.awaits_continue() {
+                Box::pin(self.client.discard_body(&mut request)).await;
             }
-        }
-        if request.keep_alive && self.client.body_pending() && !self.client.awaits_continue() {
-            Box::pin(self.client.discard_body(&mut request)).await;
-        }
-        let now = clock::now();
-        loop_lag::tell(&self.accepted.worker.metrics, now);
-        self.done(request, now).await
-    }
-
-    /// A request is answered: what follows it comes before the next one.
-    async fn done(&mut self, mut request: Box<Request>, now: Instant) -> Next {
+            let now = clock::now();
+            loop_lag::tell(&self.accepted.worker.metrics, now);
+            now
+        };
+        // What follows a request comes before the next one.
         if subrequest::is_followed(&request) {
             Box::pin(subrequest::follow(&mut request)).await;
         }

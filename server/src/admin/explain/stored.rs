@@ -8,8 +8,8 @@ use super::said::said;
 use super::{ConfigurationPlace, at};
 use crate::location_text::readable;
 use crate::request::Request;
-use millstream_cache::policy::{self, Because, RequestFacts};
-use millstream_cache::{Entry, Held, How, Now, Part, Ruling};
+use millstream_cache::policy::{self, Arithmetic, Because, RequestFacts};
+use millstream_cache::{Entry, Head, Held, How, Now, Part, Ruling};
 use millstream_conf::model::{Pass, ProxyCache};
 use millstream_wire::{Coding, Method, masked};
 use serde::{Deserialize, Serialize};
@@ -87,23 +87,7 @@ pub(super) fn told(of: &Of<'_>, entry: &Entry, chosen: bool, now: Now) -> Stored
         arrived,
         false,
     );
-    let arithmetic = judgement.arithmetic.map(|mut numbers| {
-        // Fields of the exchange are not stored; the entry keeps what came of them.
-        if numbers.initial_age.is_some() {
-            numbers.initial_age = Some(head.lifetime.initial_age);
-            numbers.age_field = head.lifetime.initial_age;
-            numbers.transit = std::time::Duration::ZERO;
-        }
-        numbers.fresh_until = match (purged_at, numbers.initial_age) {
-            (None, _) => head.lifetime.fresh_until,
-            // As it was before the purge.
-            (Some(_), None) => numbers.fresh_until,
-            (Some(_), Some(age)) => {
-                head.stored_at.saturating_add(milliseconds(numbers.lifetime.saturating_sub(age)))
-            }
-        };
-        numbers
-    });
+    let arithmetic = judgement.arithmetic.map(|numbers| as_stored(numbers, &head, purged_at));
     let fresh_for = head.lifetime.fresh_until.saturating_sub(head.stored_at).div_euclid(1000);
     let left = head.lifetime.fresh_until.saturating_sub(now.unix_milliseconds).div_euclid(1000);
     let mut steps: Vec<String> = match &arithmetic {
@@ -142,6 +126,25 @@ pub(super) fn told(of: &Of<'_>, entry: &Entry, chosen: bool, now: Now) -> Stored
         },
         at: place,
     }
+}
+
+/// The arithmetic of an answer that arrives, made that of one which is stored: fields of the exchange are not, the entry keeps
+/// what came of them.
+fn as_stored(mut numbers: Arithmetic, head: &Head<'_>, purged_at: Option<i64>) -> Arithmetic {
+    if numbers.initial_age.is_some() {
+        numbers.initial_age = Some(head.lifetime.initial_age);
+        numbers.age_field = head.lifetime.initial_age;
+        numbers.transit = std::time::Duration::ZERO;
+    }
+    numbers.fresh_until = match (purged_at, numbers.initial_age) {
+        (None, _) => head.lifetime.fresh_until,
+        // As it was before the purge.
+        (Some(_), None) => numbers.fresh_until,
+        (Some(_), Some(age)) => {
+            head.stored_at.saturating_add(milliseconds(numbers.lifetime.saturating_sub(age)))
+        }
+    };
+    numbers
 }
 
 fn coded((coding, body): (Coding, &Held)) -> Coded {
