@@ -3,7 +3,9 @@
 use super::{AnswerHead, BodyProgress, Client, ClientFailure, Ending};
 use crate::fixture::{admitted, worker};
 use crate::request::Request;
+use millstream_net::clock;
 use millstream_net::stream::Stream;
+use millstream_net::timer::{Deadline, with_deadline};
 use millstream_wire::Headers;
 use std::cell::Cell;
 use std::time::Duration;
@@ -73,7 +75,9 @@ fn of_a_chunked_body_that_is_here_nothing_is_waited_for_however_little_is_read_a
                 }
                 Ok::<(), ClientFailure>(())
             };
-            let read = tokio::time::timeout(Duration::from_secs(10), read).await;
+            let mut late = Deadline::new();
+            late.set(clock::now() + Duration::from_secs(10));
+            let read = with_deadline(&mut late, read).await;
             assert_eq!(read.expect("it waits for nothing"), Ok(()), "{at_most}");
             assert_eq!(bytes, b"ahello world", "{at_most}");
         }
