@@ -284,7 +284,7 @@ fn the_free_modules_forms_of_purging_are_understood() {
     let allowed = [ip("127.0.0.1", 32), ip("10.0.0.0", 8)];
     assert_eq!(from.purge_right.allow.as_deref(), Some(&allowed.map(Allowed::Of)[..]));
     assert!(!cache("proxy_cache_purge off;").purge_methods);
-    one_warning(&in_cached("proxy_cache_purge on;"), "Millstream nobody");
+    one_warning(&in_cached("proxy_cache_purge on;"), "Millstream none");
     one_warning(&in_cached("proxy_cache_purge on from all;"), "every client may purge");
     one_error(&in_cached("proxy_cache_purge DELETE from 127.0.0.1;"), "the method that purges is PURGE");
     one_error(
@@ -471,7 +471,7 @@ fn the_api_is_a_location_of_its_own() {
     assert!(matches!(content("/"), Handler::Files));
     one_error(&in_location("api writes=on;"), "did you mean \"write\"?");
     one_error(&in_location("api on;"), "write api; or api write=on;");
-    one_warning(&in_location("api; proxy_pass http://127.0.0.1:1;"), "the API answers");
+    one_warning(&in_location("api; proxy_pass http://127.0.0.1:1;"), "the API responds");
 }
 
 /// Loads a main file with these directives beside `events` and an http block with one server.
