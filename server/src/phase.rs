@@ -199,13 +199,17 @@ pub fn guarded(request: &mut Request, from: Guard, now: Now, out: &mut Vec<u8>) 
     if settings.phases.has(Phases::MIRROR) && request.wanted.is_none() && !request.is_extended_connect() {
         return Step::Wait(Wait::Mirror);
     }
-    mirrored(request, now, out)
+    unguarded(request, settings, now, out)
 }
 
 /// What follows once copies of a request are on their way: `try_files`, then the content.
 pub fn mirrored(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
+    unguarded(request, settings, now, out)
+}
+
+fn unguarded(request: &mut Request, settings: &Settings, now: Now, out: &mut Vec<u8>) -> Step {
     match try_files::begin(request).map(|tries| tries.ask_at_once(request)) {
         None => content(request, settings, now, out),
         Some(Ok(is_found)) => tried(request, is_found, now, out),

@@ -104,6 +104,11 @@ fn parent(id: u32) -> Option<u32> {
     status_fields(id)?.get(1)?.parse().ok()
 }
 
+/// The processes that a process has started itself.
+pub fn children(root: u32) -> Vec<u32> {
+    tree(root).into_iter().skip(1).filter(|&id| parent(id) == Some(root)).collect()
+}
+
 /// A process and all its descendants, itself first.
 pub fn tree(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();

@@ -90,11 +90,9 @@ fn cause(error: &std::io::Error) -> String {
     }
 }
 
-/// With `random_index` one of the directory's files is answered as a path of its own. Else the first `index` name that exists is answered as a path of its own, and so is one that begins with a slash, whether it exists or
-/// not; a directory without any is forbidden.
+/// With `random_index` one of the directory's files is answered as a path of its own. Else the first `index` name that exists
+/// is, and so is one that begins with a slash, whether it exists or not; a directory without any is forbidden.
 async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> Outcome {
-    let names: Vec<Vec<u8>> =
-        request.location().settings.files.index.iter().map(|name| value(name, request)).collect();
     if request.location().settings.random_index.enabled {
         match random_index::choose(directory).await {
             Ok(Some(name)) => {
@@ -106,6 +104,8 @@ async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> 
             }
         }
     }
+    let names: Vec<Vec<u8>> =
+        request.location().settings.files.index.iter().map(|name| value(name, request)).collect();
     let shown = directory;
     let followed = RefusedLinks::of(request);
     let found = match look_for(&names, directory, |path| followed.metadata_at_once(path)) {

@@ -9,27 +9,17 @@ use millstream_wire::FieldId;
 use millstream_wire::accept_encoding::{self, AcceptEncoding};
 
 /// The class of the client's Accept-Encoding in a location with a cache; `None` where the field goes on as it came.
-fn class(request: &Request, proxy: &Pass) -> Option<AcceptEncoding> {
+pub(super) fn class(request: &Request, proxy: &Pass) -> Option<AcceptEncoding> {
     proxy.cache.as_ref()?;
     accept_encoding::class(request.fields().all(FieldId::AcceptEncoding))
 }
 
-/// What goes on in place of the client's Accept-Encoding.
-pub(super) fn asked(request: &Request, proxy: &Pass) -> Option<&'static [u8]> {
-    class(request, proxy).and_then(AcceptEncoding::class_field)
-}
-
 /// Keeps what a template makes of Accept-Encoding within the client's class: it may tell clients of one class apart.
-pub(super) fn keep_within(
-    (request, proxy): (&Request, &Pass),
-    made_by: &Template,
-    out: &mut Vec<u8>,
-    from: usize,
-) {
+pub(super) fn keep_within(class: Option<AcceptEncoding>, made_by: &Template, out: &mut Vec<u8>, from: usize) {
     if out.len() == from || made_by.variables().next().is_none() {
         return;
     }
-    let Some(class) = class(request, proxy) else { return };
+    let Some(class) = class else { return };
     let fitting = match accept_encoding::folded(std::iter::once(&out[from..])) {
         Some(made) => {
             let (gzip, br, zstd) = (made.gzip && class.gzip, made.br && class.br, made.zstd && class.zstd);

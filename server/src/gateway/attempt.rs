@@ -9,7 +9,7 @@ use super::destination::Destination;
 use super::opening::open;
 use super::request_head::{RequestPlan, WrittenHead};
 use super::watching::{watch, watch_for_others};
-use super::{Passing, answer_head, call_timeout, handshake, saying, sticky};
+use super::{Passing, answer_head, asked_codings, call_timeout, handshake, saying, sticky};
 use crate::client::ClientFailure;
 use crate::tries::Try;
 use crate::variables;
@@ -223,6 +223,7 @@ impl Passing<'_> {
             confirm,
             rest: self.rest.as_deref(),
             framed: self.body.framed(),
+            codings: asked_codings::class(self.request, self.proxy),
         };
         let (speaker, written) = saying::write(&mut out, &plan, &turn.peer().name)?;
         connection.begin(speaker, self.method, written.keep);

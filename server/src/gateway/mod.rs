@@ -54,7 +54,7 @@ mod tests;
 use crate::cache_report::CacheReport;
 use crate::client::{Client, ClientFailure};
 use crate::generation::Generation;
-use crate::request::{KeptBody, Request};
+use crate::request::Request;
 use crate::tries::Tries;
 use attempt::{Asking, Stop};
 pub use begun::{Begun, begin, go_on};
@@ -276,8 +276,8 @@ async fn body_of(
     let body = match client {
         Some(client) if client.body_pending() => Box::pin(request_body::read(request, client, proxy)).await?,
         _ => {
-            if let KeptBody::Memory(_) = request.body {
-                Box::pin(request_body::put_in_file(request, proxy)).await?;
+            if request_body::lacks_file(request, proxy) {
+                Box::pin(request_body::put_in_file(request)).await?;
             }
             request_body::kept(request)?
         }

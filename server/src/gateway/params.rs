@@ -29,7 +29,7 @@ fn each(plan: &RequestPlan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[
         value.clear();
         evaluate(param, plan, &mut value);
         if param.name.eq_ignore_ascii_case("HTTP_ACCEPT_ENCODING") {
-            asked_codings::keep_within((plan.request, plan.proxy), &param.value, &mut value, 0);
+            asked_codings::keep_within(plan.codings, &param.value, &mut value, 0);
         }
         if !(param.if_not_empty && value.is_empty()) {
             give(param.name.as_bytes(), &value);
@@ -43,10 +43,10 @@ fn each(plan: &RequestPlan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[
     if let Some(host) = fields.get(FieldId::Host).filter(|_| !sets_host) {
         give(b"HTTP_HOST", host);
     }
-    let asked = asked_codings::asked(plan.request, plan.proxy);
     for (id, field, first) in going_on(plan) {
-        if let Some(asked) = asked.filter(|_| id == FieldId::AcceptEncoding) {
-            give(cgi_name(field, &mut name), asked);
+        if id == FieldId::AcceptEncoding && plan.codings.is_some() {
+            // Not the client's own line.
+            give(cgi_name(field, &mut name), first);
             continue;
         }
         if field.eq_ignore_ascii_case(b"proxy") || !is_first(fields, field, first) {

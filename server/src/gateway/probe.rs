@@ -113,6 +113,7 @@ async fn converse(
         confirm: None,
         rest: None,
         framed: RequestFraming::None,
+        codings: None,
     };
     let said = saying::write(&mut out, &plan, &peer.name);
     let (speaker, written) = said.map_err(|_| ProbeError::Unspeakable)?;

@@ -16,7 +16,7 @@ use millstream_wire::h1::framing::Framing;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -118,7 +118,7 @@ pub(super) async fn read(
     client: &mut Client,
     proxy: &Pass,
 ) -> Result<RequestBody, Proxied> {
-    if !client.body_pending() || matches!(request.body, KeptBody::Lost(_) | KeptBody::Omitted(_)) {
+    if !client.body_pending() || request.body.is_lost() {
         return kept(request);
     }
     let bytes = begun(request);
@@ -143,7 +143,7 @@ pub async fn hold(request: &mut Request, client: &mut Client) -> Result<(), Prox
     if !client.body_known() {
         client.expect_body(request).map_err(Proxied::ClientFailed)?;
     }
-    if client.body_pending() && !matches!(request.body, KeptBody::Lost(_) | KeptBody::Omitted(_)) {
+    if client.body_pending() && !request.body.is_lost() {
         let bytes = begun(request);
         whole(request, client, bytes).await?;
     }
@@ -217,22 +217,21 @@ async fn fill(
     Ok(ended)
 }
 
-/// Puts a body that was read for the cache's key into a file too, where others are to read it there (`client_body_in_file_only`).
-pub(super) async fn put_in_file(request: &mut Request, proxy: &Pass) -> Result<(), Proxied> {
-    let settings = &request.location().settings.client_body;
-    let (folder, in_file_only) = (settings.temp_path.path.clone(), settings.in_file_only);
-    let is_wanted =
-        in_file_only != InFileOnly::Off && proxy.exchange.request_buffering && request.body_file.is_none();
+/// Whether a body that was read for the cache's key is to be in a file too, where others read it (`client_body_in_file_only`).
+pub(super) fn lacks_file(request: &Request, proxy: &Pass) -> bool {
+    matches!(request.body, KeptBody::Memory(_))
+        && request.location().settings.client_body.in_file_only != InFileOnly::Off
+        && proxy.exchange.request_buffering
+        && request.body_file.is_none()
+}
+
+/// Puts a body that is in memory into a file with a name too.
+pub(super) async fn put_in_file(request: &mut Request) -> Result<(), Proxied> {
     let KeptBody::Memory(bytes) = &request.body else { return Ok(()) };
-    if !is_wanted {
-        return Ok(());
-    }
     let bytes = bytes.to_vec();
-    let written = match open_named(folder.clone(), in_file_only == InFileOnly::On).await {
-        Ok((file, named)) => {
-            request.body_file = Some(Box::new(named));
-            write_at(&Arc::new(file), bytes, 0).await.map_err(|(error, _)| error)
-        }
+    let folder = request.location().settings.client_body.temp_path.path.clone();
+    let written = match named_file(request, &folder).await {
+        Ok(file) => write_at(&Arc::new(file), bytes, 0).await.map_err(|(error, _)| error),
         Err(error) => Err(error),
     };
     written.map(drop).map_err(|error| unwritable(request, &folder, &error))
@@ -244,18 +243,11 @@ async fn read_to_file(
     mut bytes: Vec<u8>,
 ) -> Result<RequestBody, Proxied> {
     let settings = &request.location().settings.client_body;
-    let (folder, in_file_only) = (settings.temp_path.path.clone(), settings.in_file_only);
-    let is_named = in_file_only != InFileOnly::Off
+    let folder = settings.temp_path.path.clone();
+    let is_named = settings.in_file_only != InFileOnly::Off
         || request.generation.shared.names_body_files
         || request.method == Method::Put && request.location().settings.dav.methods.contains(&DavMethod::Put);
-    let opened = if is_named {
-        open_named(folder.clone(), in_file_only == InFileOnly::On).await.map(|(file, named)| {
-            request.body_file = Some(Box::new(named));
-            file
-        })
-    } else {
-        open(folder.clone()).await
-    };
+    let opened = if is_named { named_file(request, &folder).await } else { open(folder.clone()).await };
     let file = match opened {
         Ok(file) => Arc::new(file),
         Err(error) => return Err(unwritable(request, &folder, &error)),
@@ -278,7 +270,7 @@ async fn read_to_file(
     Ok(RequestBody::File(file, written))
 }
 
-fn unwritable(request: &Request, folder: &std::path::Path, error: &io::Error) -> Proxied {
+fn unwritable(request: &Request, folder: &Path, error: &io::Error) -> Proxied {
     let what = format_args!("temporary file in \"{}\" failed: {error}", folder.display());
     report::write(request, Level::Crit, what, None);
     Proxied::Failed(500)
@@ -294,6 +286,14 @@ pub(super) async fn open(folder: PathBuf) -> io::Result<File> {
         result => result,
     })
     .await
+}
+
+/// The same with a name, which is noted as that of the request's body.
+async fn named_file(request: &mut Request, folder: &Path) -> io::Result<File> {
+    let stays = request.location().settings.client_body.in_file_only == InFileOnly::On;
+    let (file, named) = open_named(folder.to_path_buf(), stays).await?;
+    request.body_file = Some(Box::new(named));
+    Ok(file)
 }
 
 /// The same with a name, which stays if it is to.

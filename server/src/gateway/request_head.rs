@@ -15,6 +15,7 @@ use millstream_cache::{ADDRESS, Entry};
 use millstream_conf::model::{HttpPass, HttpVersion, Pass, SetHeader, Template, Variable};
 use millstream_conf::variables::Builtin;
 use millstream_net::buffers;
+use millstream_wire::accept_encoding::AcceptEncoding;
 use millstream_wire::connection::NamedFields;
 use millstream_wire::h1::encode;
 use millstream_wire::h2::hpack::encoder as block;
@@ -52,6 +53,8 @@ pub(super) struct RequestPlan<'a> {
     /// What alone is asked for.
     pub(super) rest: Option<&'a Rest>,
     pub(super) framed: RequestFraming,
+    /// The class of Accept-Encoding that is asked for in place of the client's.
+    pub(super) codings: Option<AcceptEncoding>,
 }
 
 /// What the head that was written allows.
@@ -131,7 +134,7 @@ pub(super) fn write_block(
         text.clear();
         variables::evaluate(&set.value, request, &mut text);
         if set.name.eq_ignore_ascii_case("accept-encoding") {
-            asked_codings::keep_within((plan.request, plan.proxy), &set.value, &mut text, 0);
+            asked_codings::keep_within(plan.codings, &set.value, &mut text, 0);
         }
         blank_ends(&mut text);
         let value = text.trim_ascii();
@@ -222,7 +225,7 @@ fn append_set(out: &mut Vec<u8>, plan: &RequestPlan<'_>, set: &SetHeader, writte
     let from = out.len();
     variables::evaluate(&set.value, plan.request, out);
     if name.eq_ignore_ascii_case(b"accept-encoding") {
-        asked_codings::keep_within((plan.request, plan.proxy), &set.value, out, from);
+        asked_codings::keep_within(plan.codings, &set.value, out, from);
     }
     if out.len() == from {
         out.truncate(start);
@@ -314,7 +317,7 @@ pub(super) fn going_on<'a>(
     let goes_on = |name: &[u8]| !settings.ignore_invalid || is_plain(name, settings.underscores);
     let passes = plan.proxy.exchange.passes_fields;
     let set = plan.proxy.set_headers();
-    let (asked, mut is_asked) = (asked_codings::asked(plan.request, plan.proxy), false);
+    let (asked, mut is_asked) = (plan.codings.and_then(AcceptEncoding::class_field), false);
     let goes = fields.iter().filter(move |(id, name, _)| {
         let stays = !passes
             || id.is_hop_by_hop()

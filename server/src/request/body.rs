@@ -45,9 +45,12 @@ impl KeptBody {
             *self = KeptBody::Omitted(PASSED_ON);
         }
     }
-}
 
-impl KeptBody {
+    /// Whether some of it is kept nowhere, whether or not what runs now does without.
+    pub fn is_lost(&self) -> bool {
+        matches!(self, KeptBody::Lost(_) | KeptBody::Omitted(_))
+    }
+
     /// Octets of a body that is all here; else 0.
     pub fn held(&self) -> u64 {
         match self {

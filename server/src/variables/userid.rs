@@ -13,8 +13,8 @@ use millstream_net::{Address, clock};
 use millstream_wire::{FieldId, date, target};
 use std::io::Write;
 use std::net::SocketAddr;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, LazyLock};
 
 /// Characters of a cookie that are its id; what follows is padding, or a mark.
 const LENGTH: usize = 22;
@@ -40,27 +40,27 @@ const ROUND_V2: u32 = (u32::MAX - FIRST_V2) / 0x100 + 1;
 /// Appends the id that came.
 pub(super) fn append_got(request: &Request, out: &mut Vec<u8>) -> Found {
     let Some(settings) = settings(request) else { return Found::Nothing };
-    came(request, &settings).id.map_or(Found::Nothing, |id| named(&settings, &id, out))
+    came(request, settings).id.map_or(Found::Nothing, |id| named(settings, &id, out))
 }
 
 /// Appends the id that the client is given.
 pub(super) fn append_set(request: &Request, out: &mut Vec<u8>) -> Found {
     let Some(settings) = settings(request) else { return Found::Nothing };
-    given(request, &settings).map_or(Found::Nothing, |given| named(&settings, &given.id, out))
+    given(request, settings).map_or(Found::Nothing, |given| named(settings, &given.id, out))
 }
 
 /// The cookie that goes with an answer to a client, and P3P; nothing where none does.
-pub fn cookie(request: &Request) -> Option<(Vec<u8>, Box<str>)> {
+pub fn cookie(request: &Request) -> Option<(Vec<u8>, &str)> {
     if request.wanted.is_some() {
         return None;
     }
     let settings = settings(request)?;
-    let given = given(request, &settings)?;
+    let given = given(request, settings)?;
     let mut text = [settings.name.as_bytes(), b"="].concat();
     if given.is_new {
         text.extend_from_slice(BASE64.encode(given.id).as_bytes());
     } else {
-        text.extend_from_slice(&came(request, &settings).text[..LENGTH]);
+        text.extend_from_slice(&came(request, settings).text[..LENGTH]);
         text.extend_from_slice(b"==");
     }
     if let Some(mark) = settings.mark {
@@ -78,14 +78,14 @@ pub fn cookie(request: &Request) -> Option<(Vec<u8>, Box<str>)> {
         }
     }
     text.extend_from_slice(settings.attributes.as_bytes());
-    Some((text, settings.p3p.clone()))
+    Some((text, &settings.p3p))
 }
 
 /// The settings that hold: those of the client's own request.
-fn settings(request: &Request) -> Option<Arc<UserId>> {
+fn settings(request: &Request) -> Option<&UserId> {
     let http = request.generation.http();
     let location = if request.wanted.is_some() { request.visitor().location.get() } else { request.location };
-    http.location(location).settings.userid.clone()
+    http.location(location).settings.userid.as_deref()
 }
 
 /// The cookie that came.

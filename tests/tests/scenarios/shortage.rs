@@ -240,19 +240,20 @@ fn requests_that_wait_for_a_slow_upstream_leave_places_for_hits() {
     for path in ["/slow", "/fastcgi"] {
         let (origin, dashboard) = (Endless::start(b""), ports::free());
         let server = held(&origin.address(), dashboard);
-        let mut waiting: Vec<Client> = (0..150)
-            .map(|_| {
-                let patience = Duration::from_millis(500);
-                let mut client = Client::connect_with_patience(server.port(), patience).expect("it listens");
-                client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).expect("sent");
-                client
-            })
-            .collect();
-        wait::until("the upstream is busy", || origin.open() >= 16);
+        let ask = || {
+            let patience = Duration::from_millis(500);
+            let mut client = Client::connect_with_patience(server.port(), patience).expect("it listens");
+            client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).expect("sent");
+            client
+        };
+        // All at once could take every client's place before the first connection to the upstream is made.
+        let mut waiting: Vec<Client> = (0..20).map(|_| ask()).collect();
+        wait::until("the upstream is busy", || origin.open() >= 20);
+        waiting.extend((0..130).map(|_| ask()));
         four_hits(&server, path);
         assert!(metric(dashboard, "millstream_upstream_connections_refused_total ") > 0, "{path}");
         server.says("worker_connections are not enough while connecting to upstream");
-        // Which of them have the places is nobody's to say: there may have been no room when the first ones came.
+        // How many more have places is nobody's to say.
         let refused = waiting.iter_mut().rev().find_map(|client| client.answer().ok());
         assert_eq!(refused.expect("not all have a place").status, 503, "{path}");
     }

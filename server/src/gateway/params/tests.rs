@@ -23,6 +23,7 @@ fn sent(words: &str, request: &str, framed: RequestFraming) -> Vec<(String, Stri
         confirm: None,
         rest: None,
         framed,
+        codings: None,
     };
     let mut out = Vec::new();
     write_fastcgi(&mut out, &plan, proxy.fastcgi().expect("in FastCGI"));

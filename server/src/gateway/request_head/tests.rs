@@ -29,6 +29,7 @@ fn sent(words: &str, fields: &str, cached: bool) -> String {
         confirm: None,
         rest: None,
         framed: RequestFraming::None,
+        codings: None,
     };
     let mut out = Vec::new();
     write(&mut out, &plan, proxy.http().expect("in HTTP"));
@@ -134,6 +135,7 @@ fn hosts_in_block(location: &str, fields: &str) -> Vec<(String, String)> {
         confirm: None,
         rest: None,
         framed: RequestFraming::None,
+        codings: None,
     };
     let (mut block, mut hosts) = (Vec::new(), Vec::new());
     write_block(&mut block, &plan, None, false);
