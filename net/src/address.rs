@@ -46,6 +46,15 @@ impl Address {
         }
     }
 
+    /// The same host at another port; one without ports as it is.
+    #[must_use]
+    pub fn at_port(&self, port: u16) -> Address {
+        match self {
+            Address::Tcp(address) => Address::Tcp(SocketAddr::new(address.ip(), port)),
+            Address::Unix(path) => Address::Unix(path.clone()),
+        }
+    }
+
     /// Its text without a port, as logs and `X-Forwarded-For` want it: `127.0.0.1`, `::1`, `unix:`.
     pub fn host_text(&self) -> Box<str> {
         match self {

@@ -2,15 +2,16 @@
 //!
 //! All asking happens on one thread of the process's own, for all workers; a worker that waits for an answer waits for a
 //! message. Requests for one name at the same time are one question. Failures are not kept, as in nginx. The protocol itself is
-//! hickory's. Before: `resolve`, names asked of the system; next: `look_ups`, what is counted.
+//! hickory's. Before: `resolve`, names asked of the system; next: `look_ups`, what is counted, and `service`, SRV records.
 
 mod look_ups;
+mod service;
 
 pub use look_ups::LookUps;
+pub use service::{FoundService, SrvRecord};
 
 use crate::clock;
 use crate::timer::{Deadline, with_deadline};
-use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{
     ConnectionConfig, NameServerConfig, ProtocolConfig, ResolveHosts, ResolverConfig, ResolverOpts,
     ServerOrderingStrategy,
@@ -19,6 +20,7 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use hickory_resolver::{NameServerPool, PoolContext, TlsConfig, TokioResolver};
 use millstream_conf::model::Resolver as Conf;
 use std::collections::HashMap;
 use std::fmt;
@@ -82,6 +84,8 @@ type Answer = Result<Arc<Found>, ResolveError>;
 /// The name servers of one `resolver`.
 pub struct Resolver {
     inner: TokioResolver,
+    /// The same name servers, for questions whose answers the library does not follow.
+    name_servers: NameServerPool<TokioRuntimeProvider>,
     valid: Option<Duration>,
     types: Vec<RecordType>,
     turn: AtomicUsize,
@@ -117,21 +121,29 @@ impl Resolver {
         options.use_hosts_file = ResolveHosts::Never;
         options.num_concurrent_reqs = 1;
         options.server_ordering_strategy = ServerOrderingStrategy::RoundRobin;
-        let servers = servers.iter().map(|server| {
-            let connection = |protocol| {
-                let mut connection = ConnectionConfig::new(protocol);
-                connection.port = server.port();
-                connection
-            };
-            let connections = vec![connection(ProtocolConfig::Udp), connection(ProtocolConfig::Tcp)];
-            NameServerConfig::new(server.ip(), true, connections)
-        });
-        let config = ResolverConfig::from_name_servers(servers.collect());
+        let servers: Vec<NameServerConfig> = servers
+            .iter()
+            .map(|server| {
+                let connection = |protocol| {
+                    let mut connection = ConnectionConfig::new(protocol);
+                    connection.port = server.port();
+                    connection
+                };
+                let connections = vec![connection(ProtocolConfig::Udp), connection(ProtocolConfig::Tcp)];
+                NameServerConfig::new(server.ip(), true, connections)
+            })
+            .collect();
+        let tls = TlsConfig::new().map_err(io::Error::other)?;
+        let context = Arc::new(PoolContext::new(options.clone(), tls));
+        let name_servers =
+            NameServerPool::from_config(servers.clone(), context, TokioRuntimeProvider::default());
+        let config = ResolverConfig::from_name_servers(servers);
         let building = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
         let inner = building.with_options(options).build().map_err(io::Error::other)?;
         let types = [(conf.ipv4, RecordType::A), (conf.ipv6, RecordType::AAAA)];
         Ok(Arc::new(Resolver {
             inner,
+            name_servers,
             valid: conf.valid,
             types: types.into_iter().filter(|(wanted, _)| *wanted).map(|(_, kind)| kind).collect(),
             turn: AtomicUsize::new(0),
@@ -208,7 +220,7 @@ impl Resolver {
             let answer = tokio::spawn(async move { asking.ask(&asked).await }).await;
             let failed = |error: tokio::task::JoinError| Err(ResolveError::Refused(error.to_string()));
             let answer = answer.unwrap_or_else(failed);
-            resolver.look_ups.settle(&answer);
+            resolver.look_ups.settle(answer.as_ref().map(|found| !found.addresses.is_empty()));
             resolver.settle(host, &answer.map(Arc::new));
         });
         Err(receiver)
@@ -239,15 +251,7 @@ impl Resolver {
             let (kind, name) = (self.types.get(index).copied(), name.clone());
             async move {
                 let kind = kind?;
-                for _ in 1..ATTEMPTS {
-                    let answer = self.inner.lookup(name.clone(), kind).await;
-                    // A server that takes the question for none may stand beside one that knows the answer.
-                    let is_unasked = matches!(&answer, Err(error) if is_format_error(error));
-                    if !is_unasked && matches!(answer, Ok(_) | Err(NetError::Dns(_))) {
-                        return Some(answer);
-                    }
-                }
-                Some(self.inner.lookup(name, kind).await)
+                Some(until_answered(|| self.inner.lookup(name.clone(), kind)).await)
             }
         };
         let answers = tokio::join!(of_type(0), of_type(1));
@@ -286,7 +290,23 @@ impl Resolver {
     }
 }
 
-/// Whether a name server says that a name has no such address.
+/// Asks until there is an answer, each time of the next server.
+async fn until_answered<T, A>(ask: impl Fn() -> A) -> Result<T, NetError>
+where
+    A: Future<Output = Result<T, NetError>>,
+{
+    for _ in 1..ATTEMPTS {
+        let answer = ask().await;
+        // A server that takes the question for none may stand beside one that knows the answer.
+        let is_unasked = matches!(&answer, Err(error) if is_format_error(error));
+        if !is_unasked && matches!(answer, Ok(_) | Err(NetError::Dns(_))) {
+            return answer;
+        }
+    }
+    ask().await
+}
+
+/// Whether a name server says that a name has no such record.
 fn has_none(error: &NetError) -> bool {
     match error {
         NetError::Dns(DnsError::NoRecordsFound(none)) => {

@@ -7,7 +7,6 @@ use crate::standing::{Parameters, Standing};
 use millstream_net::address::Address;
 use millstream_telemetry::metrics::PeerCells;
 use millstream_telemetry::metrics::parts::Parts;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// One address of an upstream group.
@@ -26,11 +25,7 @@ impl Peer {
     /// The same host at another port; one without ports as it is.
     #[must_use]
     pub fn at_port(&self, port: u16) -> Peer {
-        let address = match &self.address {
-            Address::Tcp(address) => Address::Tcp(SocketAddr::new(address.ip(), port)),
-            Address::Unix(path) => Address::Unix(path.clone()),
-        };
-        Peer { address, ..self.clone() }
+        Peer { address: self.address.at_port(port), ..self.clone() }
     }
 }
 

@@ -1,8 +1,8 @@
-//! What is counted of the look-ups of one `resolver`: names asked for, and what came of each.
+//! What is counted of the look-ups of one `resolver`: names and services asked for, and what came of each.
 //!
 //! Written by the thread that asks, a few times a second at the most, and read by whoever looks. Before: `resolver`.
 
-use super::{Found, ResolveError};
+use super::ResolveError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What came of a look-up, in NGINX Plus's words.
@@ -13,6 +13,7 @@ const OUTCOMES: [&str; 8] =
 #[derive(Debug, Default)]
 pub struct LookUps {
     asked: AtomicU64,
+    asked_services: AtomicU64,
     outcomes: [AtomicU64; OUTCOMES.len()],
 }
 
@@ -22,11 +23,16 @@ impl LookUps {
         self.asked.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// This came of it.
-    pub(super) fn settle(&self, answer: &Result<Found, ResolveError>) {
-        let word = match answer {
-            Ok(found) if found.addresses.is_empty() => "nxdomain",
-            Ok(_) => "noerror",
+    /// The records of a service are asked for.
+    pub(super) fn ask_service(&self) {
+        self.asked_services.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// This came of it: whether anything was found, or why that is not known.
+    pub(super) fn settle(&self, found: Result<bool, &ResolveError>) {
+        let word = match found {
+            Ok(false) => "nxdomain",
+            Ok(true) => "noerror",
             Err(ResolveError::NotFound) => "nxdomain",
             Err(ResolveError::TimedOut) => "timedout",
             Err(ResolveError::Refused(why)) => match why.as_bytes() {
@@ -48,7 +54,12 @@ impl LookUps {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// What came of them, by word.
+    /// Services whose records were asked for.
+    pub fn asked_services(&self) -> u64 {
+        self.asked_services.load(Ordering::Relaxed)
+    }
+
+    /// What came of all of them, by word.
     pub fn outcomes(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let counts = self.outcomes.iter().map(|count| count.load(Ordering::Relaxed));
         OUTCOMES.into_iter().zip(counts)

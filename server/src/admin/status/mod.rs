@@ -140,7 +140,7 @@ fn resolvers(shared: &Shared) -> Value {
         let look_ups = resolver.look_ups();
         let responses: Map<String, Value> =
             look_ups.outcomes().map(|(word, count)| (word.to_owned(), count.into())).collect();
-        let requests = json!({ "name": look_ups.asked(), "srv": 0, "addr": 0 });
+        let requests = json!({ "name": look_ups.asked(), "srv": look_ups.asked_services(), "addr": 0 });
         Some((conf.zone.clone()?, json!({ "requests": requests, "responses": responses })))
     });
     Value::Object(told.collect())
