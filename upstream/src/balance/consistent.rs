@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 /// Points for each unit of weight.
 const POINTS: i64 = 160;
+/// The sum of weights from which on all are scaled down: SRV records and the API may bring any. A configuration has less.
+const MOST_WEIGHT: i64 = 100_000;
 
 /// The points of all servers, by their hashes.
 #[derive(Debug)]
@@ -40,10 +42,11 @@ impl Ring {
             places.push(place as u32);
             *weight = (*weight).max(member.parameters.weight);
         }
+        let total = servers.iter().map(|(_, weight)| *weight).sum();
         let mut points: Vec<Point> = Vec::new();
         for (number, (places, weight)) in servers.iter().enumerate() {
             let name = &members[places[0] as usize].server;
-            add_points(&mut points, name, *weight * POINTS, number as u32);
+            add_points(&mut points, name, count(*weight, total), number as u32);
         }
         points.sort_by_key(|point| point.hash);
         points.dedup_by_key(|point| point.hash);
@@ -61,6 +64,11 @@ impl Ring {
         let point = self.points[place as usize % self.points.len()];
         &self.servers[point.server as usize]
     }
+}
+
+/// The number of points of a server.
+fn count(weight: i64, total: i64) -> i64 {
+    POINTS * if total > MOST_WEIGHT { (weight * MOST_WEIGHT / total).max(1) } else { weight }
 }
 
 /// Each point is the CRC-32 of host, zero, port and the point before.
@@ -127,4 +135,21 @@ fn choose_of_server(set: Set<'_>, ask: &Ask<'_>, places: &[u32]) -> Option<usize
     let _turns = set.lock();
     let places = places.iter().map(|place| *place as usize);
     round_robin::choose_among(set, ask, places).map(|index| set.first + index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_WEIGHT, POINTS, count};
+
+    #[test]
+    fn weights_keep_their_proportion_and_a_bound() {
+        for (weight, total, expected) in [
+            (1, 3, 1),
+            (60_000, MOST_WEIGHT, 60_000),
+            (60_000, 4 * MOST_WEIGHT, 15_000),
+            (1, 4 * MOST_WEIGHT, 1),
+        ] {
+            assert_eq!(count(weight, total), expected * POINTS);
+        }
+    }
 }
