@@ -269,7 +269,8 @@ fn group(
 }
 
 /// The addresses of a server. A name that is not found stops nothing: its server is where it was before a reload, or else
-/// down, and is asked for again (`names`). One that is to `resolve` has those that it had before, if any.
+/// down, and is asked for again (`names`). One that is to `resolve` has those that it had before, if any; a service has records
+/// instead, which its group keeps.
 fn addresses(
     server: &UpstreamServer,
     known: &[Server],
@@ -279,6 +280,7 @@ fn addresses(
     match &server.address {
         PeerAddress::Tcp(address) => vec![Address::Tcp(*address)],
         PeerAddress::Unix(path) => vec![Address::Unix(Some(path.clone()))],
+        PeerAddress::Name(_) if server.service.is_some() => Vec::new(),
         PeerAddress::Name(name) if server.resolve => known_of(name, known),
         PeerAddress::Name(name) => match names.find(name) {
             Ok(found) => found.into_iter().map(Address::Tcp).collect(),
@@ -293,7 +295,8 @@ fn addresses(
 
 /// The addresses that a host had before, at whichever port, with the port that it has now.
 fn known_of(name: &HostPort, known: &[Server]) -> Vec<Address> {
-    let is_its = |server: &&Server| server.name.split(':').next() == Some(&*name.host);
+    let is_its =
+        |server: &&Server| server.service.is_none() && server.name.split(':').next() == Some(&*name.host);
     let at_port = |address: &Address| match address {
         Address::Tcp(address) => Some(Address::Tcp(SocketAddr::new(address.ip(), name.port))),
         Address::Unix(_) => None,

@@ -6,17 +6,17 @@
 
 use millstream_conf::model::{Configuration, HostPort, Http, Level, PeerAddress, RESOLVER_TIMEOUT};
 use millstream_net::address::Address;
-use millstream_net::resolver::{self, Resolver};
+use millstream_net::resolver::{self, ResolveError, Resolver, SrvRecord};
 use millstream_net::timer::Deadline;
 use millstream_net::{clock, resolve};
 use millstream_server::generation::Shared;
 use millstream_telemetry::error_log::ErrorLogs;
-use millstream_upstream::Group;
+use millstream_upstream::{Group, ServiceRecord};
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a start or a reload waits for the system to find names.
 const LOOK_UP: Duration = Duration::from_secs(5);
@@ -96,16 +96,17 @@ pub fn follow(shared: &Shared) {
                 group: Arc::downgrade(group),
                 server: server.name.as_str().into(),
                 name: name.clone(),
+                service: server.service.clone(),
                 log: shared.main_log.clone(),
             };
             match conf.resolver.filter(|_| server.resolve) {
                 Some(id) => {
-                    let asked = now.addresses.is_empty().then(|| asked.clone());
+                    let asked = now.is_nowhere().then(|| asked.clone());
                     let resolver = shared.resolvers[id.0 as usize].clone();
                     let timeout = conf.resolver_timeout.unwrap_or(RESOLVER_TIMEOUT);
                     resolver::spawn(followed.by(resolver, timeout, asked));
                 }
-                None if now.addresses.is_empty() => resolver::spawn(followed.until_found()),
+                None if now.is_nowhere() => resolver::spawn(followed.until_found()),
                 None => {}
             }
         }
@@ -122,40 +123,63 @@ struct Followed {
     group: Weak<Group>,
     server: Arc<str>,
     name: HostPort,
+    service: Option<String>,
     log: ErrorLogs,
 }
 
+/// What name servers said, once it is in force.
+struct Looked {
+    /// When they are asked again.
+    next: Instant,
+    /// What is not known.
+    failures: Vec<String>,
+}
+
 impl Followed {
-    /// By name servers, whenever what they said no longer holds. `asked` is let go of after the first time.
+    /// By name servers, whenever what they said no longer holds. `asked` is let go of after the first time. Of failures in a
+    /// row the first is logged.
     async fn by(self, resolver: Arc<Resolver>, timeout: Duration, mut asked: Option<Sender<()>>) {
         let mut pause = Deadline::new();
         let mut has_failed = false;
-        loop {
-            let answer = resolver.resolve(&self.name.host, timeout).await;
+        while self.group.strong_count() > 0 {
+            let Looked { next, failures } = self.look(&resolver, timeout).await;
             let now = clock::now();
-            let next = match answer {
-                Ok(found) => {
-                    has_failed = false;
-                    let addresses = found.addresses.iter().map(|ip| SocketAddr::new(*ip, self.name.port));
-                    if !self.publish(addresses.map(Address::Tcp).collect()) {
-                        return;
-                    }
-                    found.until
-                }
-                // What was known stays: a name server that fails says nothing about the servers.
-                Err(error) => {
-                    if !std::mem::replace(&mut has_failed, true) {
-                        self.complain(&error);
-                    }
-                    now + timeout
-                }
-            };
-            drop(asked.take());
-            pause.set(next.max(now + LEAST_PAUSE));
-            pause.passed().await;
-            if self.group.strong_count() == 0 {
-                return;
+            pause
+                .set(if failures.is_empty() { next } else { next.min(now + timeout) }.max(now + LEAST_PAUSE));
+            if !std::mem::replace(&mut has_failed, !failures.is_empty()) {
+                failures.iter().for_each(|failure| self.log.write(Level::Error, format_args!("{failure}")));
             }
+            drop(asked.take());
+            pause.passed().await;
+        }
+    }
+
+    /// Asks once. What was known stays if that fails: a name server that fails says nothing about the servers.
+    async fn look(&self, resolver: &Arc<Resolver>, timeout: Duration) -> Looked {
+        let host = &self.name.host;
+        let looked = match &self.service {
+            None => resolver.resolve(host, timeout).await.map(|found| {
+                let addresses = found.addresses.iter().map(|ip| SocketAddr::new(*ip, self.name.port));
+                self.publish(addresses.map(Address::Tcp).collect());
+                (found.until, found.addresses.is_empty(), Vec::new())
+            }),
+            Some(service) => resolver.resolve_service(service, host, timeout).await.map(|found| {
+                (found.until, found.records.is_empty(), self.publish_service(service, found.records))
+            }),
+        };
+        let (next, is_missing, mut failures) =
+            looked.unwrap_or_else(|error| (clock::now() + timeout, false, vec![self.failure(&error)]));
+        if is_missing {
+            failures.push(self.failure(&ResolveError::NotFound));
+        }
+        Looked { next, failures }
+    }
+
+    fn failure(&self, error: &ResolveError) -> String {
+        let host = &self.name.host;
+        match &self.service {
+            Some(service) => format!("service {service} of {host} could not be resolved ({error})"),
+            None => format!("{host} could not be resolved ({error}) for upstream server \"{}\"", self.server),
         }
     }
 
@@ -177,18 +201,36 @@ impl Followed {
         }
     }
 
-    /// `false` where the group is gone.
-    fn publish(&self, addresses: Vec<Address>) -> bool {
-        let Some(group) = self.group.upgrade() else { return false };
-        group.move_server(&self.server, addresses);
-        true
+    fn publish(&self, addresses: Vec<Address>) {
+        if let Some(group) = self.group.upgrade() {
+            group.move_server(&self.server, addresses);
+        }
     }
 
-    fn complain(&self, error: &resolver::ResolveError) {
-        let (host, server) = (&self.name.host, &self.server);
-        self.log.write(
-            Level::Error,
-            format_args!("{host} could not be resolved ({error}) for upstream server \"{server}\""),
-        );
+    /// Gives the targets that could not be resolved; they keep the addresses that they had.
+    fn publish_service(&self, service: &str, records: Vec<SrvRecord>) -> Vec<String> {
+        let Some(group) = self.group.upgrade() else { return Vec::new() };
+        let servers = group.servers();
+        let known = servers.iter().find(|server| server.is_of(&self.server, Some(service)));
+        let known = known.and_then(|server| server.service.as_ref()).map_or(&[][..], |known| &known.records);
+        let mut failures = Vec::new();
+        let mut moved = Vec::with_capacity(records.len());
+        for SrvRecord { priority, weight, port, target, addresses } in records {
+            let addresses = match addresses {
+                Ok(found) => found.into_iter().map(|ip| Address::Tcp(SocketAddr::new(ip, port))).collect(),
+                Err(error) => {
+                    let host = &self.name.host;
+                    failures.push(format!(
+                        "{target} could not be resolved ({error}) while resolving service {service} of {host}"
+                    ));
+                    let before = known.iter().find(|record| *record.target == *target);
+                    let before = before.into_iter().flat_map(|record| &record.addresses);
+                    before.map(|address| address.at_port(port)).collect()
+                }
+            };
+            moved.push(ServiceRecord { target: target.into(), priority, weight: weight.into(), addresses });
+        }
+        group.move_service(&self.server, service, &moved);
+        failures
     }
 }

@@ -409,10 +409,23 @@ fn upstreams_and_zones_are_checked() {
     one_error(&in_http("upstream a { }"), "no servers are inside upstream");
     one_error(&in_http("upstream a { server 127.0.0.1:1 backup; }"), "but backups");
     one_error(&in_http("upstream a { server 127.0.0.1:1 wieght=2; }"), "did you mean \"weight\"?");
+    for (server, message) in [
+        ("api.example service=http", "service upstream \"api.example\" requires \"resolve\" parameter"),
+        ("127.0.0.1 service=http", "service upstream \"127.0.0.1\" requires \"resolve\" parameter"),
+        ("api.example:81 service=http resolve", "service upstream \"api.example:81\" may not have port"),
+        ("127.0.0.1:81 resolve service=http", "service upstream \"127.0.0.1:81\" may not have port"),
+        ("127.0.0.1 resolve service=http", "service upstream \"127.0.0.1\" requires domain name"),
+        ("[::1] resolve service=http", "service upstream \"[::1]\" requires domain name"),
+        ("unix:/a service=http resolve", "service upstream \"unix:/a\" requires domain name"),
+        ("api.example service= resolve", "service is empty"),
+    ] {
+        one_error(&in_http(&format!("resolver 127.0.0.1; upstream a {{ server {server}; }}")), message);
+    }
     one_error(
-        &in_http("upstream a { server 127.0.0.1:1 service=http; }"),
-        "nginx knows the parameter \"service\"",
+        &in_http("upstream a { server api.example service=http resolve; }"),
+        "no resolver defined to resolve names at run time in upstream \"a\"",
     );
+    no_error(&in_http("resolver 127.0.0.1; upstream a { server api.example service=http resolve; }"));
     one_error(&in_http("upstream a { server http://127.0.0.1:1; }"), "the scheme stands in proxy_pass");
     one_error(
         &in_http("upstream a { server 127.0.0.1:1; } upstream a { server 127.0.0.1:2; }"),

@@ -13,12 +13,22 @@ use crate::ports;
 const SERVFAIL: u16 = 2;
 const NXDOMAIN: u16 = 3;
 const A: u16 = 1;
+const CNAME: u16 = 5;
 const AAAA: u16 = 28;
+const SRV: u16 = 33;
+/// Bytes of an answer over UDP (RFC 1035 §4.2.1); one that is longer is asked for over TCP.
+const LONGEST_PACKET: usize = 512;
+const TRUNCATED: u8 = 2;
 
 /// What is said of a name.
 #[derive(Debug, Clone)]
 enum Record {
     Addresses(Vec<IpAddr>, u32),
+    /// Priority, weight, port and target (RFC 2782).
+    Services(Vec<(u16, u16, u16, String)>, u32),
+    Alias(String),
+    /// As many records, encoded.
+    Encoded(u16, Vec<u8>),
     Failure,
     Silence,
 }
@@ -56,6 +66,24 @@ impl NameServer {
     pub fn say(&self, name: &str, addresses: &[&str], ttl: u32) {
         let addresses = addresses.iter().map(|text| text.parse().expect("an address")).collect();
         self.records().insert(name.to_owned(), Record::Addresses(addresses, ttl));
+    }
+
+    /// From now on a service is offered here, each place with its priority, weight, port and target, for so many seconds.
+    pub fn say_service(&self, name: &str, places: &[(u16, u16, u16, &str)], ttl: u32) {
+        let places = places
+            .iter()
+            .map(|(priority, weight, port, target)| (*priority, *weight, *port, (*target).to_owned()));
+        self.records().insert(name.to_owned(), Record::Services(places.collect(), ttl));
+    }
+
+    /// From now on a name is another one's alias. What is known of that one is not in the answer.
+    pub fn say_alias(&self, name: &str, other: &str) {
+        self.records().insert(name.to_owned(), Record::Alias(other.to_owned()));
+    }
+
+    /// From now on the answers about a name contain these bytes, said to be so many records.
+    pub fn say_bytes(&self, name: &str, count: u16, bytes: &[u8]) {
+        self.records().insert(name.to_owned(), Record::Encoded(count, bytes.to_vec()));
     }
 
     /// From now on asking for a name is a failure of the server.
@@ -106,7 +134,13 @@ fn serve(socket: &UdpSocket, state: &NameServerState) {
         if state.over.load(Ordering::SeqCst) {
             return;
         }
-        if let Some(answer) = answer(&packet[..length], state) {
+        if let Some(mut answer) = answer(&packet[..length], state) {
+            if answer.len() > LONGEST_PACKET {
+                // The head and the question, and no record.
+                answer.truncate(length);
+                answer[2] |= TRUNCATED;
+                answer[6..8].fill(0);
+            }
             let _ = socket.send_to(&answer, asker);
         }
     }
@@ -149,31 +183,53 @@ fn answer(packet: &[u8], state: &NameServerState) -> Option<Vec<u8>> {
     let name = labels.join(".");
     state.questions.lock().expect("nobody panics").push(name.clone());
     let record = state.records.lock().expect("nobody panics").get(&name).cloned();
-    let (code, addresses, ttl) = match record {
-        Some(Record::Addresses(addresses, ttl)) => (0, addresses, ttl),
-        Some(Record::Failure) => (SERVFAIL, Vec::new(), 0),
+    let (code, (count, records)) = match record {
+        Some(Record::Addresses(addresses, ttl)) => (0, encoded(kind, ttl, &addresses, address)),
+        Some(Record::Services(places, ttl)) => (0, encoded(kind, ttl, &places, place)),
+        Some(Record::Alias(other)) => (0, encoded(CNAME, 60, &[other], |other| (CNAME, encoded_name(other)))),
+        Some(Record::Encoded(count, bytes)) => (0, (count, bytes)),
+        Some(Record::Failure) => (SERVFAIL, (0, Vec::new())),
         Some(Record::Silence) => return None,
-        None => (NXDOMAIN, Vec::new(), 0),
+        None => (NXDOMAIN, (0, Vec::new())),
     };
-    let of_kind = |address: &&IpAddr| matches!((kind, address), (A, IpAddr::V4(_)) | (AAAA, IpAddr::V6(_)));
-    let addresses: Vec<&IpAddr> = addresses.iter().filter(of_kind).collect();
     let mut out = packet.get(..2)?.to_vec();
-    for word in [0x8180 | code, 1, addresses.len() as u16, 0, 0] {
+    for word in [0x8180 | code, 1, count, 0, 0] {
         out.extend_from_slice(&u16::to_be_bytes(word));
     }
     out.extend_from_slice(question);
-    for address in addresses {
-        let bytes = match address {
-            IpAddr::V4(address) => address.octets().to_vec(),
-            IpAddr::V6(address) => address.octets().to_vec(),
-        };
-        // The name is the question's, in class IN.
+    out.extend_from_slice(&records);
+    Some(out)
+}
+
+/// How many records of that type there are, and these: their name is the question's, in class IN.
+fn encoded<T>(kind: u16, ttl: u32, all: &[T], data: impl Fn(&T) -> (u16, Vec<u8>)) -> (u16, Vec<u8>) {
+    let (mut count, mut out) = (0, Vec::new());
+    for bytes in all.iter().map(data).filter(|(of, _)| *of == kind).map(|(_, bytes)| bytes) {
         out.extend_from_slice(&[0xc0, 12]);
         out.extend_from_slice(&kind.to_be_bytes());
         out.extend_from_slice(&[0, 1]);
         out.extend_from_slice(&ttl.to_be_bytes());
         out.extend_from_slice(&(bytes.len() as u16).to_be_bytes());
         out.extend_from_slice(&bytes);
+        count += 1;
     }
-    Some(out)
+    (count, out)
+}
+
+fn address(address: &IpAddr) -> (u16, Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => (A, address.octets().to_vec()),
+        IpAddr::V6(address) => (AAAA, address.octets().to_vec()),
+    }
+}
+
+fn place((priority, weight, port, target): &(u16, u16, u16, String)) -> (u16, Vec<u8>) {
+    let numbers = [*priority, *weight, *port].map(u16::to_be_bytes).concat();
+    (SRV, [numbers, encoded_name(target)].concat())
+}
+
+/// A name as a message has it, uncompressed.
+pub fn encoded_name(name: &str) -> Vec<u8> {
+    let labels = name.split('.').flat_map(|label| [&[label.len() as u8], label.as_bytes()].concat());
+    labels.chain([0]).collect()
 }

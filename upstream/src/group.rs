@@ -4,11 +4,14 @@
 //! member that stays keeps its number, its place among the addresses of its server, its load and its failures.
 //! Next: `peers`, one version; `local`, a worker's way in.
 
+mod places;
+mod service;
 mod state_file;
 mod editing;
 mod succession;
 
 pub use editing::{Edit, MOST_SERVERS, NotEdited, ServerChange};
+pub use service::{Service, ServiceRecord};
 
 use crate::health::{Ejection, Health};
 use crate::outlier::Outliers;
@@ -22,6 +25,7 @@ use millstream_conf::model::{
     BalanceMethod, HealthTerms, StickyWay, Upstream, UpstreamKeepalive, UpstreamServer,
 };
 use millstream_net::address::Address;
+use places::Place;
 use state_file::StateFile;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -80,6 +84,8 @@ pub struct Server {
     pub backup: bool,
     /// Where it is. A server without addresses has no peers, unless it is kept.
     pub addresses: Vec<Address>,
+    /// `service`: it is where the records of that are, and has no addresses of its own.
+    pub service: Option<Service>,
     /// Whether it has a place among the others, as one that is down, while it has no address: keys and clients that are
     /// others' stay theirs.
     pub kept: bool,
@@ -102,6 +108,7 @@ impl Server {
             route: conf.route.as_deref().map(Arc::from),
             backup: conf.backup,
             addresses,
+            service: conf.service.as_deref().map(|service| Service::open(service, &conf.name, &[])),
             kept: !conf.resolve,
         }
     }
@@ -111,8 +118,13 @@ impl Group {
     /// The group of an `upstream` block. `addresses` holds for each of its servers what it resolved to; the servers
     /// of a name with several addresses share its parameters. Peers that `before` has are as healthy as they were there, and their counts go on.
     pub fn open(conf: &Upstream, addresses: &[Vec<Address>], before: Option<&Group>) -> Arc<Group> {
-        let servers = conf.servers.iter().zip(addresses);
-        let servers = servers.map(|(server, addresses)| Server::of(server, addresses.clone())).collect();
+        let known = before.map(Group::servers).unwrap_or_default();
+        let server_of = |(server, addresses): (&UpstreamServer, &Vec<Address>)| {
+            let service =
+                server.service.as_deref().map(|service| Service::open(service, &server.name, &known));
+            Server { service, ..Server::of(server, addresses.clone()) }
+        };
+        let servers = conf.servers.iter().zip(addresses).map(server_of).collect();
         let sessions = match conf.sticky.as_ref().map(|sticky| &sticky.way) {
             Some(StickyWay::Learn(learn)) => {
                 Some(Sessions::open(learn, before.and_then(|before| before.sessions.as_ref())))
@@ -147,6 +159,7 @@ impl Group {
             route: None,
             backup: false,
             addresses,
+            service: None,
             kept: false,
         };
         Self::empty(name, keepalive, BalanceMethod::RoundRobin).with(vec![server], None)
@@ -282,12 +295,12 @@ impl Group {
         let is_same = |known: &[Address]| {
             known.len() == addresses.len() && addresses.iter().all(|address| known.contains(address))
         };
-        let moves = |server: &Server| *server.name == *name && !is_same(&server.addresses);
+        let moves = |server: &Server| server.is_of(name, None) && !is_same(&server.addresses);
         if !self.lock().servers.iter().any(moves) {
             return;
         }
         self.publish(|servers| {
-            for server in servers.iter_mut().filter(|server| *server.name == *name) {
+            for server in servers.iter_mut().filter(|server| server.is_of(name, None)) {
                 server.addresses.clone_from(&addresses);
             }
         });
@@ -314,15 +327,15 @@ impl State {
         let mut members = Vec::new();
         let mut proper = 0;
         for backup in [false, true] {
-            for server in self.servers.iter().filter(|server| server.backup == backup) {
-                let (addresses, parameters) = server.places(&self.in_force);
-                for address in addresses {
-                    let is_it = |known: &Member| known.server == server.name && known.peer.address == address;
+            for server in &self.servers {
+                for place in server.places(&self.in_force, backup) {
+                    let is_it =
+                        |known: &Member| known.server == place.server && known.peer.address == place.address;
                     let is_it_there = |known: &Member, is_backup| is_backup == backup && is_it(known);
                     members.push(match take(&mut stay, is_it_there) {
                         Some(known) => {
                             let session_name = server.session_name(&known.peer);
-                            let route = server.route.clone();
+                            let (route, parameters) = (server.route.clone(), place.parameters);
                             Member { parameters, route, session_name, ..known.clone() }
                         }
                         None => {
@@ -330,9 +343,9 @@ impl State {
                             let past = take(&mut past, is_it_there)
                                 .or_else(|| take(&mut past, |known, _| is_it(known)));
                             let health = Health::new(checks, past.map(|past| past.standing.health()));
-                            let standing = Standing::new(&parameters, health);
+                            let standing = Standing::new(&place.parameters, health);
                             self.next_id += 1;
-                            let new = new_member(self.next_id, server, address, parameters, standing);
+                            let new = new_member(self.next_id, server, place, standing);
                             let counts = past.map_or_else(Arc::default, |past| past.counts.clone());
                             Member { counts, ..new }
                         }
@@ -359,24 +372,6 @@ impl Server {
             }
         }
     }
-
-    /// Its addresses, each once: those that stay in the order that they had, so that a name server that turns its
-    /// answers round moves nobody. One that is kept without an address is down.
-    fn places(&self, before: &Peers) -> (Vec<Address>, Parameters) {
-        if self.addresses.is_empty() && self.kept {
-            return (vec![Address::Unix(None)], Parameters { down: true, ..self.parameters });
-        }
-        let mut addresses: Vec<Address> = Vec::with_capacity(self.addresses.len());
-        let known = before.members.iter().filter(|member| member.server == self.name);
-        let stay =
-            known.map(|member| &member.peer.address).filter(|address| self.addresses.contains(address));
-        for address in stay.chain(&self.addresses) {
-            if !addresses.contains(address) {
-                addresses.push(address.clone());
-            }
-        }
-        (addresses, self.parameters)
-    }
 }
 
 /// A member until it is taken, and whether it is a backup.
@@ -393,24 +388,19 @@ fn take<'m>(known: &mut [Untaken<'m>], fits: impl Fn(&Member, bool) -> bool) -> 
     found.and_then(Option::take).map(|(member, _)| member)
 }
 
-fn new_member(
-    id: u64,
-    server: &Server,
-    address: Address,
-    parameters: Parameters,
-    standing: Standing,
-) -> Member {
+fn new_member(id: u64, written: &Server, place: Place, standing: Standing) -> Member {
+    let Place { server, address, parameters } = place;
     let name = match &address {
-        Address::Unix(None) => server.name.clone(),
+        Address::Unix(None) => server.clone(),
         address => address.to_string().into(),
     };
     let peer = Peer { id, address, name };
-    let session_name = server.session_name(&peer);
+    let session_name = written.session_name(&peer);
     Member {
         peer,
-        server: server.name.clone(),
+        server,
         parameters,
-        route: server.route.clone(),
+        route: written.route.clone(),
         session_name,
         standing: Arc::new(standing),
         counts: Arc::default(),

@@ -37,7 +37,7 @@ pub use dial::Dial;
 pub use error::ExchangeError;
 pub use exchange::connection::{Connection, Part};
 pub use exchange::{Complaints, Speaker};
-pub use group::{Edit, Group, MOST_SERVERS, NotEdited, Server, ServerChange};
+pub use group::{Edit, Group, MOST_SERVERS, NotEdited, Server, ServerChange, Service, ServiceRecord};
 pub use health::Change;
 pub use held::Held;
 pub use local::LocalGroup;

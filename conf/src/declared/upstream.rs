@@ -77,6 +77,8 @@ pub struct UpstreamServer {
     pub slow_start: Duration,
     /// Its name is looked up again when what it resolved to no longer holds.
     pub resolve: bool,
+    /// `service`: which service its name is asked for (SRV, RFC 2782).
+    pub service: Option<String>,
     /// Connections at a time over all workers; 0 = no bound.
     pub max_conns: u32,
 }

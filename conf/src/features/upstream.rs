@@ -27,11 +27,13 @@ pub const ROWS: &[Row] = &[
         "A group of servers that `proxy_pass` can name.",
         Apply::Block(Context::Upstream)),
     often("server", UPSTREAM, (1, super::MANY),
-        "address [weight=n] [max_fails=n] [fail_timeout=time] [max_conns=n] [slow_start=time] [route=name] [backup] [down] [drain] [resolve]", "",
+        "address [weight=n] [max_fails=n] [fail_timeout=time] [max_conns=n] [slow_start=time] [route=name] [backup] [down] [drain] [resolve] [service=name]", "",
         "A server of the group: `host:port` (80 where there is no port) or `unix:/path`. Requests are shared out by weight, one by \
         one and evenly (weight 1 where none is written). After `max_fails` (1) failures within `fail_timeout` (10s) a server is left \
         alone for that time; 0 never leaves it alone. A name is looked up by the system at start, and until it is found its server is down; \
-        with `resolve` the `resolver` is asked, and asked again whenever its answer no longer holds. With `slow_start` a server that \
+        with `resolve` the `resolver` is asked, and asked again whenever its answer no longer holds. With `service` it is asked for \
+        SRV records: those of `_http._tcp.NAME` for `service=http`, those of `SERVICE.NAME` if the service contains a dot. Records of the lowest \
+        priority are servers, the others backups. The weight of a record counts unless `weight` is written. With `slow_start` a server that \
         comes back after failures or a health check begins with a small share, which grows to its weight in that time. `route` is what \
         `sticky` calls it, at most 32 characters; one that is to `drain` is asked by sessions of its own alone.",
         Apply::Upstream(server::read)),

@@ -190,7 +190,7 @@ impl ServerFields {
         };
         let route = self.route.filter(|route| !route.is_empty()).map(Arc::from);
         let backup = self.backup.unwrap_or_default();
-        Ok(Server { name: name.into(), parameters, route, backup, addresses, kept: true })
+        Ok(Server { name: name.into(), parameters, route, backup, addresses, service: None, kept: true })
     }
 
     /// The change that it asks for. Programs send back what they were told, so that a field that stays may be named.

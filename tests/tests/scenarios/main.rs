@@ -78,6 +78,7 @@ mod dialling;
 mod disk;
 mod failures;
 mod names;
+mod services;
 mod fastcgi;
 mod applications;
 mod memory;

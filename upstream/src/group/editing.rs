@@ -83,7 +83,7 @@ impl Group {
             Edit::Remove(_) => self.lock().ids_of(at),
             Edit::Add(_) | Edit::Change(..) => Vec::new(),
         };
-        // Nobody else adds, moves or takes away servers; resolving gives them other addresses only.
+        // Nobody else adds, moves or takes away servers; resolving gives them other addresses and records only.
         self.change(None, &gone, |servers| edit.apply(servers, at));
         self.changes.notify_waiters();
         *made += 1;
@@ -142,20 +142,17 @@ impl ServerChange {
 impl State {
     /// The numbers of a server's peers in the version in force, which lists the servers proper first.
     fn ids_of(&self, at: usize) -> Vec<u64> {
-        let mut first = 0;
+        let (mut first, mut ids) = (0, Vec::new());
         for backup in [false, true] {
             for (position, server) in self.servers.iter().enumerate() {
-                if server.backup != backup {
-                    continue;
-                }
-                let count = server.places(&self.in_force).0.len();
+                let next = first + server.places(&self.in_force, backup).len();
                 if position == at {
-                    return self.in_force.members[first..first + count].iter().map(|m| m.peer.id).collect();
+                    ids.extend(self.in_force.members[first..next].iter().map(|member| member.peer.id));
                 }
-                first += count;
+                first = next;
             }
         }
-        Vec::new()
+        ids
     }
 }
 

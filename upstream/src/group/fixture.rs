@@ -30,6 +30,7 @@ pub(crate) fn server(port: u16) -> UpstreamServer {
         backup: false,
         down: false,
         resolve: false,
+        service: None,
         max_conns: 0,
         drain: false,
         route: None,

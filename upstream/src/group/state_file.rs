@@ -50,7 +50,7 @@ fn replace(path: &Path, temporary: &Path, text: &str) -> io::Result<()> {
 fn text(servers: &[Server]) -> String {
     let mut text = String::new();
     for server in servers {
-        let Server { name, parameters, route, backup, .. } = server;
+        let Server { name, parameters, route, backup, service, kept, .. } = server;
         // Writing to a String cannot fail.
         let _ = write!(text, "server {name}");
         let mut put = |differs: bool, parameter: String| {
@@ -66,6 +66,9 @@ fn text(servers: &[Server]) -> String {
         put(parameters.fail_timeout != usual, format!("fail_timeout={}", time(parameters.fail_timeout)));
         put(!parameters.slow_start.is_zero(), format!("slow_start={}", time(parameters.slow_start)));
         put(route.is_some(), format!("route={}", route.as_deref().unwrap_or_default()));
+        put(!*kept, "resolve".to_owned());
+        let service = service.as_ref().map(|service| &*service.name);
+        put(service.is_some(), format!("service={}", service.unwrap_or_default()));
         put(*backup, "backup".to_owned());
         put(parameters.down, "down".to_owned());
         put(parameters.drain, "drain".to_owned());

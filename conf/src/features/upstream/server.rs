@@ -22,6 +22,7 @@ pub fn default_server(name: &str, span: Span, address: PeerAddress) -> UpstreamS
         backup: false,
         down: false,
         resolve: false,
+        service: None,
         max_conns: 0,
         drain: false,
         route: None,
@@ -56,12 +57,33 @@ pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut
         }
         server_parameter(&mut server, word, reading);
     }
+    if server.service.is_some() {
+        let resolves = directive.args[1..].iter().any(|word| word.text == "resolve");
+        check_service(&server, resolves, reading);
+    }
     upstream.servers.push(server);
+}
+
+/// Where a service is offered, and at which ports, is asked at run time.
+fn check_service(server: &UpstreamServer, resolves: bool, reading: &mut Reading<'_>) {
+    let is_number = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    let has_port = server.name.rsplit_once(':').is_some_and(|(_, port)| is_number(port));
+    let (problem, help) = match &server.address {
+        _ if !resolves => ("requires \"resolve\" parameter", "add resolve"),
+        PeerAddress::Tcp(_) | PeerAddress::Name(_) if has_port => {
+            ("may not have port", "remove the port: SRV records contain it")
+        }
+        PeerAddress::Tcp(_) | PeerAddress::Unix(_) => {
+            ("requires domain name", "write a domain name, or remove service=")
+        }
+        PeerAddress::Name(_) => return,
+    };
+    reading.error(server.span, format!("service upstream \"{}\" {problem}", server.name)).help(help);
 }
 
 fn server_parameter(server: &mut UpstreamServer, word: &Word, reading: &mut Reading<'_>) {
     const MAX: u64 = u32::MAX as u64;
-    const KNOWN: [&str; 10] = [
+    const KNOWN: [&str; 11] = [
         "weight",
         "max_fails",
         "fail_timeout",
@@ -72,8 +94,8 @@ fn server_parameter(server: &mut UpstreamServer, word: &Word, reading: &mut Read
         "down",
         "drain",
         "resolve",
+        "service",
     ];
-    const NGINX: [&str; 1] = ["service"];
     match parameter(word) {
         Some(("weight", value)) => {
             // The bound keeps the sums of smooth weighted round robin far inside 64 bits.
@@ -92,6 +114,12 @@ fn server_parameter(server: &mut UpstreamServer, word: &Word, reading: &mut Read
             server.slow_start = reading.duration(&value).unwrap_or(server.slow_start);
         }
         Some(("route", value)) => server.route = route(&value, reading),
+        Some(("service", value)) if value.text.is_empty() => {
+            reading
+                .error(word.span, "service is empty")
+                .help("write a name, as in service=http, or remove it");
+        }
+        Some(("service", value)) => server.service = Some(value.text),
         None if word.text == "backup" => server.backup = true,
         // The last of the two counts, as in nginx.
         None if word.text == "down" => (server.down, server.drain) = (true, false),
@@ -99,18 +127,9 @@ fn server_parameter(server: &mut UpstreamServer, word: &Word, reading: &mut Read
         None if word.text == "resolve" => server.resolve = matches!(server.address, PeerAddress::Name(_)),
         other => {
             let name = other.map_or(word.text.as_str(), |(name, _)| name);
-            if NGINX.contains(&name) {
-                reading
-                    .error(
-                        word.span,
-                        format!("nginx knows the parameter \"{name}\", Millstream does not (yet)"),
-                    )
-                    .help("remove it");
-                return;
-            }
             let help = suggest::did_you_mean(name, KNOWN).unwrap_or_else(|| {
-                "the parameters are weight=, max_fails=, fail_timeout=, max_conns=, slow_start=, route=, backup, down, drain and \
-                resolve"
+                "the parameters are weight=, max_fails=, fail_timeout=, max_conns=, slow_start=, route=, service=, backup, down, drain \
+                and resolve"
                     .into()
             });
             reading.error(word.span, format!("invalid parameter \"{}\"", word.text)).help(help);
