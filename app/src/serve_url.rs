@@ -33,18 +33,6 @@ const DASHBOARD_PORT: u16 = 8081;
 /// one, an API would take the connection's for the client's: that of this machine.
 const NO_ADDRESS: &str = "192.0.0.8";
 
-/// The fields of common CDNs and balancers that say a client's address beside the usual ones.
-const ADDRESS_FIELDS: [&str; 8] = [
-    "True-Client-IP",
-    "CF-Connecting-IP",
-    "CF-Connecting-IPv6",
-    "Client-IP",
-    "X-Client-IP",
-    "Fastly-Client-IP",
-    "X-Cluster-Client-IP",
-    "X-Original-Forwarded-For",
-];
-
 /// The configuration that the flags mean.
 pub fn configuration(serve: &ServeUrl, urls: &[String], socket: Option<&Path>) -> Result<Loaded, String> {
     let mut text = text(serve, urls)?;
@@ -364,17 +352,14 @@ fn forwarded(serve: &ServeUrl) -> String {
     let mut fields = vec![("X-Real-IP", address), ("X-Forwarded-For", chain)];
     match trusted.is_empty() {
         true => fields.push(("X-Forwarded-Proto", "$scheme")),
-        false => {
-            fields
-                .extend([("X-Forwarded-Proto", "$forwarded_proto"), ("X-Forwarded-Host", "$forwarded_host")]);
-            // What the proxy says of it beside the usual fields.
-            fields.extend(ADDRESS_FIELDS.iter().filter(|_| is_hidden).map(|name| (*name, "\"\"")));
-        }
+        false => fields
+            .extend([("X-Forwarded-Proto", "$forwarded_proto"), ("X-Forwarded-Host", "$forwarded_host")]),
     }
-    let list =
-        if trusted.is_empty() { String::new() } else { format!("            trusted_proxy {trusted};\n") };
-    let set = |(name, value): &(&str, &str)| format!("            proxy_set_header {name} {value};\n");
-    list + &fields.iter().map(set).collect::<String>()
+    let mut lines = Vec::new();
+    lines.extend((!trusted.is_empty()).then(|| format!("trusted_proxy {trusted}")));
+    lines.extend(is_hidden.then(|| "proxy_pass_client_address off".to_owned()));
+    lines.extend(fields.iter().map(|(name, value)| format!("proxy_set_header {name} {value}")));
+    lines.iter().map(|line| format!("            {line};\n")).collect()
 }
 
 /// Who may purge over HTTP, and by the dashboard. Without a word nobody may: a proxy on this machine makes strangers look local.

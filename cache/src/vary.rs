@@ -7,6 +7,7 @@
 
 use crate::footprint::{allocated, counted};
 use millstream_wire::accept_encoding::{self, AcceptEncoding};
+use millstream_wire::client_address::is_client_address;
 use millstream_wire::octets::trim;
 use millstream_wire::{FieldId, Fields, accept_language, list};
 
@@ -83,7 +84,11 @@ pub fn by_rule(answer: Fields<'_>, rule: VaryRule) -> Vary {
         _ if rule.ignored => Vary::Nothing,
         stated => stated,
     };
-    let added = added(answer, rule);
+    let mut added = added(answer, rule);
+    // What a client says of its address is not always what its upstream is told.
+    if matches!(&stated, Vary::Fields(fields) if fields.names().any(is_client_address)) {
+        added.push(ADDRESS);
+    }
     if added.is_empty() {
         return stated;
     }
@@ -174,7 +179,7 @@ impl VaryFields {
     pub(crate) fn told(&self, mut values: &[u8]) -> Vec<(String, Option<String>)> {
         let mut told = Vec::with_capacity(self.names.len());
         for (id, name) in &self.names {
-            let is_unlisted = **name == *unlisted::NAME;
+            let (is_unlisted, is_address) = (**name == *unlisted::NAME, **name == *ADDRESS);
             let name = match &**name {
                 unlisted::NAME => "fields that are on no list".to_owned(),
                 ADDRESS => "the client's address".to_owned(),
@@ -190,6 +195,10 @@ impl VaryFields {
                 }
             };
             values = rest;
+            // Beside the name of an address in Vary it stands even where requests do not carry it.
+            if is_address && value.is_none() {
+                continue;
+            }
             let spoken = |value| if is_unlisted { unlisted::spoken(value) } else { spoken(*id, value) };
             told.push((name, value.map(spoken)));
         }

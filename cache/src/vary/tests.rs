@@ -2,6 +2,7 @@
 
 use super::*;
 use millstream_wire::Headers;
+use millstream_wire::client_address::KNOWN;
 
 fn headers(lines: &[(&str, &str)]) -> Headers {
     let mut headers = Headers::new();
@@ -36,6 +37,27 @@ fn names_have_no_case_and_no_order() {
     assert_eq!(fields("Accept, X-Foo"), fields("x-foo,ACCEPT, accept"));
     let many: Vec<_> = (0..=FIELDS).map(|number| format!("x-{number}")).collect();
     assert_eq!(read(headers(&[("Vary", &many.join(","))]).view()), Vary::TooMany);
+}
+
+#[test]
+fn what_varies_by_a_field_with_an_address_varies_by_what_the_upstream_is_told_of_it() {
+    for name in KNOWN {
+        let answer = headers(&[("Vary", name)]);
+        let Vary::Fields(fields) = by_rule(answer.view(), VaryRule::default()) else { panic!("{name}") };
+        let of = |told: &str| {
+            let mut out = Vec::new();
+            let address = std::str::from_utf8(ADDRESS).expect("text");
+            fields.write(headers(&[(name, "192.0.2.1"), (address, told)]).view(), &mut out);
+            out
+        };
+        assert_ne!(of("192.0.2.1"), of("198.51.100.1"), "{name}");
+        assert_eq!(of("192.0.2.1"), of("192.0.2.1"), "{name}");
+        let mut out = Vec::new();
+        fields.write(headers(&[(name, "192.0.2.1")]).view(), &mut out);
+        assert_eq!(fields.told(&out), [(name.to_ascii_lowercase(), Some("192.0.2.1".to_owned()))]);
+        let ignored = VaryRule { ignored: true, ..VaryRule::default() };
+        assert_eq!(by_rule(answer.view(), ignored), Vary::Nothing, "{name}");
+    }
 }
 
 #[test]

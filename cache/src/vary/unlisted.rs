@@ -5,6 +5,7 @@
 //! left out too: they are the matter of `proxy_cache_credentials`, and an answer that says `public` would else be stored
 //! once for each. Accept, Accept-Language, Accept-Encoding and Origin are compared by their own rules. Next: `vary`.
 
+use millstream_wire::client_address::is_client_address;
 use millstream_wire::credential::is_credential;
 use millstream_wire::{FieldId, Fields};
 
@@ -70,7 +71,8 @@ fn known(id: FieldId) -> Option<Meaningless> {
     })
 }
 
-/// Other fields that make no variant, in lower case.
+/// Other fields that make no variant, in lower case. Those that say a client's address ([`is_client_address`]) make none either: by them
+/// answers vary with `proxy_cache_vary address`.
 const OTHERS: &[(&str, Meaningless)] = &[
     ("traceparent", Trace),
     ("tracestate", Trace),
@@ -102,18 +104,6 @@ const OTHERS: &[(&str, Meaningless)] = &[
     ("fly-request-id", Trace),
     ("cf-ray", Trace),
     ("cdn-loop", Trace),
-    ("client-ip", Whence),
-    ("x-client-ip", Whence),
-    ("x-cluster-client-ip", Whence),
-    ("true-client-ip", Whence),
-    ("cf-connecting-ip", Whence),
-    ("cf-connecting-ipv6", Whence),
-    ("fastly-client-ip", Whence),
-    ("fly-client-ip", Whence),
-    ("x-azure-clientip", Whence),
-    ("x-azure-socketip", Whence),
-    ("x-envoy-external-address", Whence),
-    ("x-original-forwarded-for", Whence),
     ("x-forwarded-port", StaysHere),
     // Where a request comes from and whether a user made it: what an API refuses by them it refuses, and does not cache.
     ("sec-fetch-site", Whence),
@@ -128,6 +118,7 @@ fn is_listed(id: FieldId, name: &[u8]) -> bool {
             OTHERS.iter().any(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()))
                 || name == super::ADDRESS
                 || is_credential(id, name)
+                || is_client_address(name)
         }
         id => known(id).is_some() || is_credential(id, name),
     }

@@ -71,8 +71,9 @@ pub fn note_address(request: &mut Request, cache: &ProxyCache) {
         variables::evaluate(value, request, &mut told);
         told.push(b'\n');
     }
-    if forwarded::is_trusted(request) {
-        let set = request.location().settings.pass().map_or(&[][..], |pass| pass.set_headers());
+    let pass = request.location().settings.pass().filter(|pass| pass.exchange.passes_address);
+    if let Some(pass) = pass.filter(|_| forwarded::is_trusted(request)) {
+        let set = pass.set_headers();
         let is_set = |name: &[u8]| set.iter().any(|set| name.eq_ignore_ascii_case(set.name.as_bytes()));
         let goes_on = |name: &[u8]| is_client_address(name) && !is_set(name);
         for (_, name, value) in request.fields().iter().filter(|(_, name, _)| goes_on(name)) {

@@ -311,8 +311,7 @@ pub(super) fn going_on<'a>(
     let named = NamedFields::of(fields);
     let keyed = plan.caching || plan.request.cache_status.is_some();
     let key = plan.proxy.cache.as_ref().filter(|_| keyed).map(|cache| &cache.key);
-    let addressed = plan.proxy.cache.as_ref().filter(|cache| cache.vary.address);
-    let is_trusted = addressed.is_some() && forwarded::is_trusted(plan.request);
+    let is_trusted = forwarded::is_trusted(plan.request);
     let settings = &plan.request.server().settings.client_header;
     let goes_on = |name: &[u8]| !settings.ignore_invalid || is_plain(name, settings.underscores);
     let passes = plan.proxy.exchange.passes_fields;
@@ -330,7 +329,7 @@ pub(super) fn going_on<'a>(
             || named.has(name)
             || key.is_some_and(|key| unkeyed::ends_here(*id, name, key))
             || *name == ADDRESS
-            || addressed.is_some_and(|cache| unkeyed::is_address_of_nobody(*id, name, cache, is_trusted));
+            || unkeyed::is_hidden_address(*id, name, plan.proxy, is_trusted);
         !stays
     });
     goes.filter_map(move |(id, name, value)| match asked {

@@ -7,7 +7,7 @@
 //! they say who asks, not what for, and logs live on them; they end here where answers vary by the client's address. The reasons are in the table. Next: `request_head`.
 
 use crate::caching::keyed::names_field;
-use millstream_conf::model::{ProxyCache, Template};
+use millstream_conf::model::{Pass, ProxyCache, Template};
 use millstream_wire::client_address::is_client_address;
 use millstream_wire::{FieldId, Fields};
 
@@ -131,14 +131,15 @@ pub(super) fn asks_for_unnamed_form(request: Fields<'_>, cache: &ProxyCache, ans
         })
 }
 
-/// Whether a client's field ends here because it says an address that nobody vouches for, and answers vary by what the upstream is
-/// told of it (`proxy_cache_vary address`).
-pub(super) fn is_address_of_nobody(id: FieldId, name: &[u8], cache: &ProxyCache, is_trusted: bool) -> bool {
-    cache.vary.address
-        && !is_trusted
+/// Whether a client's field ends here because it says its address: always (`proxy_pass_client_address off`), or where nobody vouches
+/// for it and answers vary by what the upstream is told of it (`proxy_cache_vary address`).
+pub(super) fn is_hidden_address(id: FieldId, name: &[u8], pass: &Pass, is_trusted: bool) -> bool {
+    let is_shown = pass.exchange.passes_address;
+    let cache = pass.cache.as_ref().filter(|cache| cache.vary.address && !is_trusted);
+    (!is_shown || cache.is_some())
         && matches!(id, FieldId::Other | FieldId::Forwarded | FieldId::XForwardedFor | FieldId::XRealIp)
         && is_client_address(name)
-        && !names_field(&cache.key, name)
+        && !(is_shown && cache.is_some_and(|cache| names_field(&cache.key, name)))
 }
 
 /// Whether a client's field ends here. `key` is the `proxy_cache_key` in force.

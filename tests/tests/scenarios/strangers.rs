@@ -5,29 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use millstream_tests::client::{Answer, Client};
+use millstream_tests::frames::Frames;
 use millstream_tests::origin::{Origin, Request, answer};
 use millstream_tests::ports;
 use millstream_tests::process::Running;
 use millstream_tests::server::{Server, is_nginx};
+use millstream_wire::FieldId;
+use millstream_wire::client_address::KNOWN;
+use millstream_wire::credential::is_credential;
 
 const ADMIN: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 7);
 
-/// Fields by which CDNs and balancers say a client's address.
-const FAMILY: [&str; 12] = [
-    "True-Client-IP",
-    "CF-Connecting-IP",
-    "CF-Connecting-IPv6",
-    "Client-IP",
-    "X-Client-IP",
-    "Fastly-Client-IP",
-    "Fly-Client-IP",
-    "X-Cluster-Client-IP",
-    "X-Original-Forwarded-For",
-    "X-Remote-Addr",
-    "X-Azure-ClientIP",
-    "Forwarded",
-];
+/// Those that also name another host to the API, and end at the cache with all that do.
+const ENDS_HERE: [&str; 2] = ["Forwarded", "X-Forwarded"];
 
 fn serve(origin: &Origin, options: &[&str]) -> (u16, Running) {
     let url = format!("http://{}", origin.address());
@@ -144,7 +135,7 @@ fn the_address_that_a_client_writes_itself_does_not_reach_the_api_and_chooses_no
             answer(200, &[("Cache-Control", "max-age=60")], request.head.to_ascii_lowercase().as_bytes())
         });
         let (port, _process) = serve(&origin, options);
-        for field in FAMILY {
+        for field in KNOWN {
             let path = format!("/{field}");
             let forged = ask(ADMIN, port, &path, &[(field, "for=198.51.100.66")]).text();
             assert!(!forged.contains("198.51.100.66"), "{field}: {forged}");
@@ -163,23 +154,117 @@ fn what_a_trusted_proxy_says_of_the_client_reaches_the_api_and_keeps_answers_apa
         return;
     }
     for options in [&[][..], &["--microcache", "60s"]] {
-        for field in FAMILY.iter().filter(|field| **field != "Forwarded").chain(&["X-Forwarded-For"]) {
-            let origin = Origin::start(move |request| {
-                answer(
-                    200,
-                    &[("Cache-Control", "max-age=60")],
-                    request.field(field).unwrap_or("-").as_bytes(),
-                )
-            });
-            let (port, _process) = serve(&origin, &[&["--trust-proxy", "127.0.0.1"], options].concat());
+        // The path names the field that it answers by.
+        let origin = Origin::start(|request| {
+            let told = request.field(&request.target()[1..]).unwrap_or("-");
+            answer(200, &[("Cache-Control", "max-age=60")], told.as_bytes())
+        });
+        let (port, _process) = serve(&origin, &[&["--trust-proxy", "127.0.0.1"], options].concat());
+        for field in KNOWN.iter().filter(|field| !ENDS_HERE.contains(field)) {
+            let path = format!("/{field}");
+            let of = |from, client| ask(from, port, &path, &[(field, client)]);
             for client in ["192.0.2.1", "192.0.2.2"] {
-                let told = ask(ADMIN, port, "/", &[(field, client)]).text();
-                assert!(told.starts_with(client), "{field}: {told}");
+                let told = of(ADMIN, client).text();
+                // What the configuration makes of X-Forwarded-For stands in X-Real-IP too.
+                let expected = if *field == "X-Real-IP" { "127.0.0.1" } else { client };
+                assert!(told.starts_with(expected), "{field}: {told}");
             }
-            assert_eq!(status(&ask(ADMIN, port, "/", &[(field, "192.0.2.2")])), "HIT", "{field}");
-            let stranger = ask(STRANGER, port, "/", &[(field, "192.0.2.1")]).text();
+            let bytes = field.as_bytes();
+            let expected = if is_credential(FieldId::of(bytes), bytes) { "BYPASS" } else { "HIT" };
+            assert_eq!(status(&of(ADMIN, "192.0.2.2")), expected, "{field}");
+            let stranger = of(STRANGER, "192.0.2.1").text();
             assert!(!stranger.contains("192.0.2.1"), "{field}: {stranger}");
         }
+    }
+}
+
+#[test]
+fn who_writes_the_field_of_a_trusted_proxy_itself_is_given_nothing_that_was_made_for_it() {
+    if is_nginx() {
+        return;
+    }
+    for caching in ["public, max-age=60", "s-maxage=60", "max-age=60"] {
+        let origin = Origin::start(move |request| {
+            let field = &request.target()[1..];
+            let told = request.field(field).unwrap_or("-");
+            answer(200, &[("Cache-Control", caching), ("Vary", field)], told.as_bytes())
+        });
+        let (port, _process) = serve(&origin, &["--trust-proxy", "127.0.0.1"]);
+        for field in KNOWN {
+            let path = format!("/{field}");
+            let told = |from| ask(from, port, &path, &[(field, "192.0.2.1")]).text();
+            told(ADMIN);
+            assert!(!told(STRANGER).contains("192.0.2.1"), "{field} {caching}");
+        }
+    }
+}
+
+#[test]
+fn with_hidden_addresses_no_field_of_a_trusted_proxy_names_one_to_the_api() {
+    if is_nginx() {
+        return;
+    }
+    let hide = ["--client-address", "hide", "--trust-proxy", "127.0.0.1"];
+    for options in [&[][..], &["--microcache", "60s"]] {
+        let origin = Origin::start(|request| {
+            answer(200, &[("Cache-Control", "max-age=60")], request.head.to_ascii_lowercase().as_bytes())
+        });
+        let (port, _process) = serve(&origin, &[&hide[..], options].concat());
+        for field in KNOWN {
+            let path = format!("/{field}");
+            for client in ["192.0.2.1", "192.0.2.2"] {
+                let sent = [(field, client), ("Content-Length", "0"), ("X-Forwarded-Proto", "https")];
+                for method in ["GET", "POST"] {
+                    let fields = if method == "GET" { &sent[..1] } else { &sent[..] };
+                    let mut proxy = Client::connect(port).expect("it listens");
+                    let told = proxy.request(method, &path, fields).expect("an answer").text();
+                    assert!(!told.contains("192.0.2."), "{field}: {told}");
+                    assert!(told.contains("x-real-ip: 192.0.0.8"), "{field}: {told}");
+                }
+            }
+        }
+        let reads = origin.requests().iter().filter(|request| request.head.starts_with("GET")).count();
+        let shared =
+            KNOWN.iter().filter(|field| !is_credential(FieldId::of(field.as_bytes()), field.as_bytes()));
+        let apart = KNOWN.len() - shared.count();
+        assert_eq!(reads, KNOWN.len() + apart, "all clients share what does not know them: {options:?}");
+    }
+}
+
+#[test]
+fn in_a_file_too_the_clients_address_can_be_kept_from_the_upstream() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::start(|request| answer(200, &[], request.head.to_ascii_lowercase().as_bytes()));
+    let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off; proxy_pass_client_address off;
+        server {
+            listen 127.0.0.1:@PORT@; listen 127.0.0.1:@PLAIN@ http2;
+            location / { proxy_pass http://@ORIGIN@; }
+            location /set { proxy_pass http://@ORIGIN@; proxy_set_header X-Real-IP $remote_addr; }
+            location /shown { proxy_pass http://@ORIGIN@; proxy_pass_client_address on; }
+        }
+    }";
+    let plain = ports::free();
+    let values = [("ORIGIN", origin.address()), ("PLAIN", plain.to_string())];
+    let values = values.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let server = Server::start(template, &values);
+    for field in KNOWN {
+        let fields = [(field, "192.0.2.1"), ("X-Forwarded-Host", "a.example")];
+        let told = server.get_with("/", &fields).text();
+        assert!(
+            !told.contains("192.0.2.1") && told.contains("x-forwarded-host: a.example"),
+            "{field}: {told}"
+        );
+        let mut frames = Frames::connect(plain);
+        let stream = frames.get_with("/", &[(&field.to_ascii_lowercase(), "192.0.2.1")]);
+        let told = frames.answer(stream).text();
+        assert!(!told.contains("192.0.2.1"), "{field} over HTTP/2: {told}");
+        assert!(server.get_with("/shown", &fields).text().contains("192.0.2.1"), "{field}");
+        let told = server.get_with("/set", &fields).text();
+        assert!(!told.contains("192.0.2.1") && told.contains("x-real-ip: 127.0.0.1"), "{field}: {told}");
     }
 }
 

@@ -26,6 +26,7 @@ fn exchange(next_upstream: NextUpstream, timeout: u64) -> Exchange {
         intercept_errors: false,
         ignore_client_abort: false,
         passes_fields: true,
+        passes_address: true,
         passes_body: true,
         limit_rate: RequestSize::Fixed(0),
         bind: None,

@@ -87,6 +87,8 @@ settings! {
         ignore_client_abort: bool = false,
         /// `proxy_pass_request_headers`, default on.
         passes_fields: bool = true,
+        /// `proxy_pass_client_address`, default on.
+        passes_address: bool = true,
         /// `proxy_pass_request_body`, default on.
         passes_body: bool = true,
         /// `proxy_limit_rate` in bytes a second; 0 = as fast as it comes.
@@ -232,6 +234,10 @@ macro_rules! held_rows {
             once(concat!($prefix, "_pass_request_headers"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
                 "Whether the client's fields go to the upstream; those that the location sets do in any case.",
                 Apply::Pass($family, |l, d, r| l.exchange.passes_fields = r.flag(&d.args[0]))),
+            once(concat!($prefix, "_pass_client_address"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
+                "Whether request fields that contain the client's address (X-Forwarded-For, CF-Connecting-IP …; the list is in `wire/src/client_address.rs`) go to the upstream. \
+                Fields that the location sets do in any case.",
+                Apply::Pass($family, |l, d, r| l.exchange.passes_address = r.flag(&d.args[0]))),
             once(concat!($prefix, "_pass_request_body"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
                 "Whether the client's body goes to the upstream; without it no length is announced.",
                 Apply::Pass($family, |l, d, r| l.exchange.passes_body = r.flag(&d.args[0]))),

@@ -5,6 +5,7 @@ use super::{RequestPlan, write_fastcgi};
 use crate::admission;
 use crate::fixture::{admitted, worker};
 use millstream_wire::Method;
+use millstream_wire::client_address::KNOWN;
 
 /// The parameters that go to an application from a location with these words, in order.
 fn sent(words: &str, request: &str, framed: RequestFraming) -> Vec<(String, String)> {
@@ -62,6 +63,16 @@ fn the_requests_fields_are_parameters_as_cgi_names_them() {
             ("HTTP_COOKIE", "a=1; b=2"),
         ],
     );
+}
+
+#[test]
+fn what_names_the_clients_address_is_no_parameter_where_that_is_hidden() {
+    for name in KNOWN {
+        let head = format!("GET / HTTP/1.1\r\nHost: a\r\n{name}: 192.0.2.1\r\n\r\n");
+        let words = "fastcgi_pass_client_address off; fastcgi_param REMOTE_ADDR $remote_addr;";
+        let expected = [("REMOTE_ADDR", "192.0.2.1"), ("HTTP_HOST", "a")];
+        check(words, &head, RequestFraming::None, &expected);
+    }
 }
 
 #[test]
