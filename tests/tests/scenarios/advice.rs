@@ -10,6 +10,7 @@ use millstream_tests::ports;
 use millstream_tests::prefix::{Prefix, fill};
 use millstream_tests::server::{Server, command, is_nginx};
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 
 const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
 http {
@@ -19,7 +20,7 @@ http {
     server {
         listen 127.0.0.1:@PORT@;
         server_name a.example b.example localhost;
-        location / { proxy_pass http://@ORIGIN@; proxy_cache z; @LINES@ }
+        location / { proxy_pass http://@ORIGIN@; proxy_set_header X-Real-IP $remote_addr; proxy_cache z; @LINES@ }
     }
 }";
 
@@ -57,16 +58,16 @@ const SHOWN: &[Followed] = &[
         clients: Clients::All,
     },
     Followed {
-        advice: "write proxy_cache_valid 200 1s, with proxy_cache_credentials public and proxy_cache_vary origin unlisted",
+        advice: "write proxy_cache_valid 200 1s, with proxy_cache_credentials public and proxy_cache_vary origin unlisted address",
         lines: [
             "",
-            "proxy_cache_valid 200 1s; proxy_cache_credentials public; proxy_cache_vary origin unlisted;",
+            "proxy_cache_valid 200 1s; proxy_cache_credentials public; proxy_cache_vary origin unlisted address;",
         ],
         api: ["", ""],
         clients: Clients::All,
     },
     Followed {
-        advice: "write proxy_cache_valid 200 1s, with proxy_cache_credentials public and proxy_cache_vary origin unlisted",
+        advice: "write proxy_cache_valid 200 1s, with proxy_cache_credentials public and proxy_cache_vary origin unlisted address",
         lines: ["", ""],
         api: ["", "shared"],
         clients: Clients::All,
@@ -150,6 +151,9 @@ const SHOWN: &[Followed] = &[
     },
 ];
 
+/// Addresses that clients ask from.
+const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(127, 0, 0, 7), Ipv4Addr::new(127, 0, 0, 8)];
+
 /// What the API adds to a page: `path` is the same for every client if it is `/all`.
 fn fields_of(kind: &str, request: &Request, page: &str) -> Vec<(&'static str, String)> {
     let is_for_all = request.target().starts_with("/all");
@@ -167,7 +171,7 @@ fn fields_of(kind: &str, request: &Request, page: &str) -> Vec<(&'static str, St
             }
             "vary-named" => {
                 add("Cache-Control", "max-age=60");
-                add("Vary", "Cookie, Authorization, Host");
+                add("Vary", "Cookie, Authorization, Host, X-Real-IP");
             }
             "vary-form" => add("Vary", "RSC"),
             _ => {}
@@ -176,7 +180,7 @@ fn fields_of(kind: &str, request: &Request, page: &str) -> Vec<(&'static str, St
     fields
 }
 
-/// An API with sessions: `/login` begins one, every other page but `/all` is made for whoever asks.
+/// An API with sessions: `/login` begins one, `/here` is made for the client's address, and every other page but `/all` for whoever asks.
 fn api(kind: &'static str) -> Origin {
     Origin::start(move |request| page(kind, request))
 }
@@ -193,9 +197,10 @@ fn page(kind: &str, request: &Request) -> Vec<Step> {
     let cookie = request.field("cookie").and_then(|cookie| cookie.strip_prefix("session="));
     let user = cookie.or(request.field("authorization")).unwrap_or("nobody");
     let (form, host) = (request.field("rsc").unwrap_or("html"), request.field("host").unwrap_or_default());
-    let mut text = match request.target().starts_with("/all") {
-        true => format!("{form} for all"),
-        false => format!("{form} of {user} at {host}"),
+    let mut text = match request.target() {
+        "/all" => format!("{form} for all"),
+        "/here" => format!("for {}", request.field("x-real-ip").unwrap_or_default()),
+        _ => format!("{form} of {user} at {host}"),
     };
     let fields = fields_of(kind, request, &text.replace(' ', "-"));
     if request.field("if-none-match").is_some_and(|tag| tag == format!("\"{}\"", text.replace(' ', "-"))) {
@@ -213,6 +218,8 @@ fn page(kind: &str, request: &Request) -> Vec<Step> {
 #[derive(Debug, Default)]
 struct Seen {
     harm: Vec<String>,
+    /// Pages that were made for another address.
+    of_others: Vec<String>,
     requests: usize,
     helps: BTreeSet<String>,
 }
@@ -239,6 +246,13 @@ fn drive(lines: &str, kind: &'static str, clients: Clients) -> Seen {
             make_stale(dashboard);
         }
         visit(&mut client, clients, &mut seen.harm);
+        for address in ADDRESSES {
+            let mut client = Client::connect_from(address, server.port()).expect("it listens");
+            let told = client.get("/here").expect("an answer").text();
+            if told.trim_end() != format!("for {address}") {
+                seen.of_others.push(format!("{address} gets the page {told:?}"));
+            }
+        }
     }
     seen.requests = origin.requests().len();
     let misses: serde_json::Value =
@@ -334,8 +348,11 @@ fn follow(row: &Followed) {
     assert!(is_given, "nobody is given {:?}, but {:#?}", row.advice, before.helps);
     let after = drive(row.lines[1], row.api[1], row.clients);
     assert_eq!(after.harm, Vec::<String>::new(), "{row:?}");
+    // By the address alone a file may have shared pages already.
+    assert!(after.of_others.is_empty() || !before.of_others.is_empty(), "{row:?}: {:?}", after.of_others);
     // What shared a page before asked the API less often than it may.
-    let is_more = before.harm.is_empty() && after.requests > before.requests;
+    let is_right = before.harm.is_empty() && before.of_others.is_empty();
+    let is_more = is_right && after.requests > before.requests;
     assert!(!is_more, "{} requests, then {}: {row:?}", before.requests, after.requests);
 }
 
@@ -487,8 +504,13 @@ fn whoever_follows_the_warnings_of_a_check_loses_no_session_and_shares_no_page()
         assert!(!after.contains(advice), "{rule} still says {advice:?}: {after}");
         // Users of passwords have a test of their own.
         if *rule != "passwords" {
-            let seen = drive(lines[1], "", Clients::All);
-            assert_eq!(seen.harm, Vec::<String>::new(), "{rule}");
+            let [before, after] = lines.map(|lines| drive(lines, "", Clients::All));
+            assert_eq!(after.harm, Vec::<String>::new(), "{rule}");
+            assert!(
+                after.of_others.is_empty() || !before.of_others.is_empty(),
+                "{rule}: {:?}",
+                after.of_others
+            );
         }
     }
 }

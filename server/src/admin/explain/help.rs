@@ -27,8 +27,8 @@ pub(in crate::admin) fn help(reason: Reason) -> &'static str {
             "the API says that it is stale already; compare the API's clock, and the Age that caches in front of it add"
         }
         Reason::NoLifetime => {
-            "write proxy_cache_valid 200 1s, with proxy_cache_credentials public and proxy_cache_vary origin unlisted, which keep clients \
-             apart; or have the API send Cache-Control: max-age=… with each response that is the same for every client"
+            "write proxy_cache_valid 200 1s, with proxy_cache_credentials public and proxy_cache_vary origin unlisted address, which keep \
+             clients apart; or have the API send Cache-Control: max-age=… with each response that is the same for every client"
         }
         Reason::ErrorStatus => "the API failed or refused the request; its own log says why",
         Reason::SetCookie => "a response that sets a cookie belongs to one client",
