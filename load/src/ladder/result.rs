@@ -122,7 +122,7 @@ pub struct Figures {
     /// Requests that reached the API in all rounds; `None`: unknown.
     pub reached: Option<u64>,
     /// CPU microseconds per answer, median of the rounds.
-    #[serde(rename = "cpu_us_per_answer")]
+    #[serde(rename = "cpu_per_answer_us")]
     pub cpu: Cpu,
     /// Sockets left in TIME_WAIT per round, median, on the generator's and the proxy's side; `None`: unknown.
     pub time_wait: Option<u64>,

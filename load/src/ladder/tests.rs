@@ -676,6 +676,8 @@ fn the_json_has_each_measure_by_the_names_of_step_and_party_and_no_rounds_twice(
         (&JSON.into(), &"lock".into(), &"millstream".into())
     );
     assert_eq!((&lock["figures"]["times"], &lock["rounds"]), (&2.0.into(), &serde_json::Value::Null));
+    // As `bench` names it.
+    assert!(lock["figures"]["cpu_per_answer_us"]["generator"].is_number(), "{}", lock["figures"]);
 }
 
 #[test]
