@@ -16,13 +16,13 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 /// What the command said and wrote.
-struct Told {
+pub(super) struct Told {
     output: Output,
     json: Value,
 }
 
 impl Told {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.output.stdout).into_owned()
             + &String::from_utf8_lossy(&self.output.stderr)
     }
@@ -49,7 +49,7 @@ fn ladder(origin: &Origin, more: &[&str]) -> Told {
     of_rounds("1", origin, more)
 }
 
-fn of_rounds(rounds: &str, origin: &Origin, more: &[&str]) -> Told {
+pub(super) fn of_rounds(rounds: &str, origin: &Origin, more: &[&str]) -> Told {
     let prefix = Prefix::new();
     let (url, file) = (format!("http://{}/page", origin.address()), prefix.join("ladder.json"));
     let output = command(&["ladder", &url, "--rounds", rounds, "-d", "450ms", "-c", "4"])
@@ -86,6 +86,8 @@ fn a_cacheable_api_climbs_and_its_cached_steps_hardly_reach_it() {
     }
     assert!(told.times("memory").is_some_and(|times| times > 1.5), "{}", told.text());
     assert_eq!(told.step("memory")["figures"]["reached"], 0, "{}", told.text());
+    let spent = &told.step("memory")["figures"]["cpu_per_answer_us"];
+    assert!(spent["generator"].as_f64().is_some_and(|spent| spent > 0.0), "{}", told.text());
     assert_eq!(told.json["compared"], "body");
     assert!(told.text().contains("in memory"), "{}", told.text());
 }

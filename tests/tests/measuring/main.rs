@@ -9,6 +9,7 @@ mod http2;
 mod inputs;
 mod capacity;
 mod ladder;
+mod following;
 mod reports;
 mod first_paint;
 
