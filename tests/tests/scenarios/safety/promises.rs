@@ -1,8 +1,9 @@
 //! The promises that a user relies on without reading about them, tried with random histories on the real binary: random APIs
-//! behind `serve`, `serve --microcache` and every file of `examples/`, random clients that meet, come back and leave.
+//! behind `serve`, `serve --microcache`, `serve --trust-proxy`, the same over TLS with clients' certificates, and every file of `examples/`,
+//! random clients that meet, come back and leave.
 //!
 //! 1. Nobody is given bytes that were made for another (`Against::Other`, `Mixed`, `Alone`).
-//! 2. Nothing is staler than promised (`Stale`).
+//! 2. Nothing is staler than promised (`Stale`). Who has changed a resource reads the change at once, others soon (`Unchanged`).
 //! 3. No upstream connection outlives its last reader by more than its bound (`Outlived`).
 //! 4. Nothing that was cut looks whole (`Cut`), and what the API answers arrives (`Hung`).
 //!
@@ -29,10 +30,10 @@ use front::Front;
 use history::History;
 use judge::{Against, Promise};
 use play::{Played, play};
-use resource::By;
+use resource::{By, Weights};
 
 /// Histories at once.
-const AT_ONCE: usize = 32;
+const AT_ONCE: usize = 64;
 /// How long a failure is made shorter.
 const SHRINKING: Duration = Duration::from_secs(20);
 
@@ -43,14 +44,35 @@ const ALL: &[Against] = &[
     Against::Hung,
     Against::Other,
     Against::Alone,
+    Against::Unchanged,
     Against::Stale,
     Against::Outlived,
 ];
 const SECOND: Duration = Duration::from_secs(1);
 
+/// What APIs answer by. Most of the weight is with what only one guard keeps apart.
+const ANYTHING: Weights = &[
+    (2, By::Cookie),
+    (2, By::Authorization),
+    (1, By::ApiKey),
+    (1, By::Session),
+    (1, By::Tenant),
+    (1, By::Origin),
+    (1, By::Language),
+    (1, By::Host),
+    (4, By::Address),
+    (1, By::Behind),
+    (1, By::User),
+];
+/// The same of an API behind a proxy that tells of its clients, and of one whose clients have certificates.
+const TOLD: Weights =
+    &[(3, By::Address), (6, By::Behind), (2, By::User), (2, By::Tenant), (1, By::Cookie), (1, By::Host)];
+const CERTIFIED: Weights = &[(5, By::Certificate), (1, By::Cookie), (1, By::Authorization), (2, By::Address)];
+
 /// What `serve` promises without any option but how stale things may be.
 const SERVE: Promise = Promise {
-    credentials: &[By::Cookie, By::Authorization, By::ApiKey, By::Session],
+    by: ANYTHING,
+    credentials: &[By::Cookie, By::Authorization, By::ApiKey, By::Session, By::User, By::Certificate],
     addresses: true,
     unlisted: false,
     origins: true,
@@ -58,20 +80,23 @@ const SERVE: Promise = Promise {
     silent: None,
     stale: Some(SECOND),
     stale_on_error: Some(Duration::from_secs(2)),
+    changed: SECOND,
 };
 /// Minutes, unless something else is said.
 const ON_ERROR: &[&str] = &["--stale-if-error", "2s"];
 
 /// A file keeps nginx's meaning but for what an example is made to keep apart.
 const EXAMPLE: Promise = Promise {
-    credentials: &[By::Cookie, By::Authorization, By::ApiKey],
+    by: ANYTHING,
+    credentials: &[By::Cookie, By::Authorization, By::ApiKey, By::Session, By::User],
     addresses: false,
-    unlisted: false,
-    origins: false,
+    unlisted: true,
+    origins: true,
     streams: false,
     silent: Some(Duration::from_secs(600)),
     stale: None,
     stale_on_error: None,
+    changed: Duration::ZERO,
 };
 
 #[test]
@@ -86,9 +111,22 @@ fn behind_a_microcache_nobody_is_given_what_is_anothers_or_too_old_or_cut() {
 }
 
 #[test]
+fn behind_a_proxy_nobody_is_given_what_that_says_of_another() {
+    let promise = Promise { by: TOLD, unlisted: true, ..SERVE };
+    keep(promise, ALL, 100, |api| Front::behind_proxy(api, ON_ERROR));
+}
+
+#[test]
+fn nobody_is_given_what_was_made_for_the_holder_of_a_certificate() {
+    let promise = Promise { by: CERTIFIED, ..SERVE };
+    keep(promise, ALL, 60, |api| Front::with_certificates(api, ON_ERROR));
+}
+
+#[test]
 fn behind_each_example_nobody_is_given_what_is_anothers_or_cut() {
     for file in front::examples() {
-        keep(EXAMPLE, &ALL[..5], 60, |api| Front::example(&file, api));
+        let promise = Promise { addresses: front::varies_by_address(&file), ..EXAMPLE };
+        keep(promise, &ALL[..6], 60, |api| Front::example(&file, api));
     }
 }
 
@@ -122,8 +160,8 @@ fn keep(promise: Promise, held: &[Against], histories: u64, front: impl FnOnce(u
         for (seed, played) in failed.iter().take(20) {
             eprintln!("seed {seed}: {:?}", played.found.iter().map(|(against, _)| against).collect::<Vec<_>>());
         }
-        if let Some((seed, played)) = failed.into_iter().min_by_key(|(seed, _)| History::of(*seed).size()) {
-            let (history, played) = shortened(&front, &api, &promise, History::of(seed), played).await;
+        if let Some((seed, played)) = failed.into_iter().min_by_key(|(seed, _)| History::of(*seed, promise.by).size()) {
+            let (history, played) = shortened(&front, &api, &promise, History::of(seed, promise.by), played).await;
             let found: String = played.found.iter().map(|(against, text)| format!("\n{against:?}: {text}")).collect();
             panic!("seed {seed}:{found}\nin {history:#?}");
         }
@@ -145,7 +183,7 @@ async fn all(
         let (places, front, api) = (places.clone(), front.clone(), api.clone());
         playing.spawn_local(async move {
             let _place = places.acquire().await.expect("it is never closed");
-            (seed, play(front.port, &api, &promise, seed as usize, &History::of(seed)).await)
+            (seed, play(front.way, &api, &promise, seed as usize, &History::of(seed, promise.by)).await)
         });
     }
     let (mut failed, mut sum) = (Vec::new(), Played::default());
@@ -176,7 +214,7 @@ async fn shortened(
                 return (history, played);
             }
             number += 1;
-            let again = play(front.port, api, promise, number, &shorter).await;
+            let again = play(front.way, api, promise, number, &shorter).await;
             if again.found.iter().any(|(found, _)| *found == against) {
                 (history, played) = (shorter, again);
                 continue 'shorter;

@@ -76,6 +76,12 @@ impl Request {
         })
     }
 
+    /// What it says of whom the answer is for. An address may stand in either of two fields.
+    fn taker(&self, by: By) -> Option<&str> {
+        let usual = (by == By::Address).then(|| self.field("x-forwarded-for")).flatten();
+        self.field(by.field()).or(usual)
+    }
+
     fn method(&self) -> &str {
         self.head.split(' ').next().unwrap_or_default()
     }
@@ -180,7 +186,7 @@ async fn answer(
     resource: &Resource,
     is_broken: bool,
 ) -> io::Result<bool> {
-    let taker = resource.by.and_then(|by| request.field(by.field())).map(str::to_owned);
+    let taker = resource.by.and_then(|by| request.taker(by)).map(str::to_owned);
     let fresh_head = fields(resource, taker.as_deref());
     if let Some(id) = confirmed(state, request, place, resource, &taker).filter(|_| !is_broken) {
         let head = format!("HTTP/1.1 304 Not Modified\r\nETag: \"{id}\"\r\n{fresh_head}\r\n");

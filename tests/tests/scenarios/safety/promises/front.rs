@@ -1,4 +1,5 @@
-//! What stands before the API: `serve` with its options, and each file of `examples/` on addresses of its own.
+//! What stands before the API, and how clients come to it: `serve` with its options, behind a proxy and with certificates, and each file
+//! of `examples/` on addresses of its own.
 
 use std::fs::File;
 use std::net::TcpStream;
@@ -10,9 +11,26 @@ use millstream_tests::process::Running;
 use millstream_tests::server::{binary, command};
 use millstream_tests::{ports, wait, workspace};
 
+use super::resource::By;
+
+/// Where the trusted proxy is, and where clients are that come past it.
+pub const PROXY: &str = "127.0.0.1";
+pub const PAST_PROXY: &str = "127.0.0.9";
+
+/// How clients come to it.
+#[derive(Debug, Clone, Copy)]
+pub enum Way {
+    /// From addresses of their own.
+    Direct(u16),
+    /// Through a trusted proxy that tells of them, or past it.
+    Proxied(u16),
+    /// Over TLS: without a certificate, or with that of either side.
+    Certified([u16; 3]),
+}
+
 /// A running one.
 pub struct Front {
-    pub port: u16,
+    pub way: Way,
     prefix: Prefix,
     _process: Running,
 }
@@ -21,10 +39,48 @@ impl Front {
     /// `serve` in front of a port.
     pub fn serve(api: u16, options: &[&str]) -> Front {
         let (port, prefix) = (ports::free(), Prefix::new());
-        let mut command = Command::new(binary());
-        command.args(["serve", &format!("http://127.0.0.1:{api}"), "--listen", &format!("127.0.0.1:{port}")]);
-        command.args(["--memory", "64m", "--dashboard", "off"]).args(options).stdin(Stdio::null());
-        Front::start(command, port, prefix)
+        let mut command = serve(api, port);
+        command.args(options);
+        Front::start(command, port, Way::Direct(port), prefix)
+    }
+
+    /// The same, which trusts a proxy on this machine.
+    pub fn behind_proxy(api: u16, options: &[&str]) -> Front {
+        let (port, prefix) = (ports::free(), Prefix::new());
+        let mut command = serve(api, port);
+        command.args(["--trust-proxy", PROXY]).args(options);
+        Front::start(command, port, Way::Proxied(port), prefix)
+    }
+
+    /// What `serve` runs, over TLS, for clients with certificates. They come through servers that show these.
+    pub fn with_certificates(api: u16, options: &[&str]) -> Front {
+        let (port, prefix) = (ports::free(), Prefix::with_certificate("api.example"));
+        let printed = serve(api, port).args(options).arg("--print-config").output().expect("the binary runs");
+        let text = String::from_utf8(printed.stdout).expect("text");
+        let tls = "ssl; ssl_certificate server.pem; ssl_certificate_key server.key; ssl_verify_client optional_no_ca;";
+        let listen = format!("listen 127.0.0.1:{port}");
+        let text = text.replace(&format!("{listen};"), &format!("{listen} {tls}"));
+        let told = format!("location / {{\n proxy_set_header {} $ssl_client_s_dn;", By::Certificate.field());
+        let text = text.replace("location / {", &told);
+        let ways = [ports::free(), ports::free(), ports::free()];
+        let show = |name: &str| {
+            let own = Prefix::with_certificate(&format!("{name}.example"));
+            for (to, from) in [("pem", "server.pem"), ("key", "server.key")] {
+                prefix.write(&format!("{name}.{to}"), &own.read(from));
+            }
+            format!("proxy_ssl_certificate {name}.pem; proxy_ssl_certificate_key {name}.key;")
+        };
+        let shown = [String::new(), show("alice"), show("bob")];
+        let servers = ways.iter().zip(shown).map(|(way, shown)| {
+            format!(
+                "server {{ listen 127.0.0.1:{way}; gzip off; proxy_buffering off; {shown} location / {{
+                    proxy_pass https://127.0.0.1:{port}; proxy_bind $remote_addr; proxy_set_header Host $http_host; }} }}\n"
+            )
+        });
+        let whole = text.trim_end().trim_end_matches('}').to_owned() + &servers.collect::<String>() + "}\n";
+        let file = prefix.write("millstream.conf", &whole);
+        let command = command(prefix.path(), &file);
+        Front::start(command, ways[2], Way::Certified(ways), prefix)
     }
 
     /// A file of `examples/`, whose addresses become free ones and whose upstreams become this port.
@@ -37,14 +93,14 @@ impl Front {
         let file = prefix.write("millstream.conf", &lines.join("\n"));
         let mut command = command(prefix.path(), &file);
         command.args(["-g", "daemon off;"]);
-        Front::start(command, port, prefix)
+        Front::start(command, port, Way::Direct(port), prefix)
     }
 
-    fn start(mut command: Command, port: u16, prefix: Prefix) -> Front {
+    fn start(mut command: Command, port: u16, way: Way, prefix: Prefix) -> Front {
         let output = File::create(prefix.join("output")).expect("own directory is writable");
         command.stdout(output.try_clone().expect("an open file")).stderr(output);
         let process = Running::start(&mut command).expect("the binary runs");
-        let mut front = Front { port, prefix, _process: process };
+        let mut front = Front { way, prefix, _process: process };
         wait::until("it accepts connections", || {
             let ended = front._process.ended();
             assert!(ended.is_none(), "{ended:?}: {}", front.log());
@@ -57,6 +113,14 @@ impl Front {
     pub fn log(&self) -> String {
         self.prefix.read("output") + &self.prefix.read("error.log")
     }
+}
+
+/// The command, and where it is asked.
+fn serve(api: u16, port: u16) -> Command {
+    let mut command = Command::new(binary());
+    command.args(["serve", &format!("http://127.0.0.1:{api}"), "--listen", &format!("127.0.0.1:{port}")]);
+    command.args(["--memory", "64m", "--dashboard", "off"]).stdin(Stdio::null());
+    command
 }
 
 /// The first `listen` is the one that is asked.
@@ -82,6 +146,12 @@ fn line_of_example(line: &str, api: u16, next: &mut Option<u16>) -> String {
         }
         _ => line.to_owned(),
     }
+}
+
+/// Whether a file keeps apart what is made for different addresses.
+pub fn varies_by_address(file: &Path) -> bool {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    text.lines().any(|line| line.contains("proxy_cache_vary") && line.contains(" address"))
 }
 
 /// Every configuration in `examples/`.

@@ -1,6 +1,6 @@
 //! A random history: who there is, what is asked, in which order, and when the API breaks.
 
-use super::resource::{By, Caching, Delivery, Resource, Trouble};
+use super::resource::{By, Caching, Delivery, Resource, Trouble, Weights};
 use crate::safety::random::Random;
 
 /// A client: its side in each of the fields that it sends.
@@ -32,7 +32,7 @@ pub struct Act {
 pub enum Moment {
     /// These, at once.
     Together(Vec<Act>),
-    /// Nobody asks until all that was promised to be given is too old.
+    /// Nobody asks until all that was promised to be given is too old, but for what is fresh for longer.
     Quiet,
     Breaks(usize),
     Mends(usize),
@@ -46,10 +46,11 @@ pub struct History {
 }
 
 impl History {
-    pub fn of(seed: u64) -> History {
+    pub fn of(seed: u64, by: Weights) -> History {
         let mut random = Random::new(seed);
-        let resources: Vec<Resource> = (0..1 + random.below(3)).map(|_| resource(&mut random)).collect();
-        let people = (0..2 + random.below(4)).map(|_| person(&resources, &mut random)).collect::<Vec<_>>();
+        let resources: Vec<Resource> = (0..1 + random.below(3)).map(|_| resource(by, &mut random)).collect();
+        let people =
+            (0..2 + random.below(4)).map(|_| person(by, &resources, &mut random)).collect::<Vec<_>>();
         let mut moments = Vec::new();
         let quiet = random.percent(20).then(|| random.below(5));
         for at in 0..3 + random.below(5) {
@@ -99,9 +100,9 @@ impl History {
     }
 }
 
-fn resource(random: &mut Random) -> Resource {
+fn resource(by: Weights, random: &mut Random) -> Resource {
     Resource {
-        by: random.percent(80).then(|| random.one(&By::ALL)),
+        by: random.percent(80).then(|| random.weighted(by)),
         varies: random.percent(35),
         caching: random.weighted(&Caching::ALL),
         delivery: random.weighted(&Delivery::ALL),
@@ -111,9 +112,9 @@ fn resource(random: &mut Random) -> Resource {
 }
 
 /// Mostly they send what the API looks at, now and then something beside it, and often nothing.
-fn person(resources: &[Resource], random: &mut Random) -> Person {
+fn person(by: Weights, resources: &[Resource], random: &mut Random) -> Person {
     let mut person = Person::new();
-    for by in By::ALL {
+    for &(_, by) in by {
         let looked_at = resources.iter().any(|resource| resource.by == Some(by));
         if random.percent(if looked_at { 75 } else { 6 }) {
             person.push((by, random.below(2)));
@@ -133,7 +134,7 @@ fn acts(resources: &[Resource], people: usize, random: &mut Random) -> Vec<Act> 
             let what = random.weighted(&[
                 (12, What::Get),
                 (1, What::Head),
-                (1, What::Post),
+                (2, What::Post),
                 (2, What::Range(first, last)),
                 (2, What::Again),
                 (2, What::Leave(enough)),

@@ -9,17 +9,20 @@ use std::time::{Duration, Instant};
 
 use super::api::Made;
 use super::history::{Act, What};
-use super::resource::{By, Caching, Delivery, Resource, Trouble, content, event};
+use super::resource::{By, Caching, Delivery, Resource, Trouble, Weights, content, event};
 
 /// What a clock of whole seconds and a starved machine may add to a promise.
 pub const SLACK: Duration = Duration::from_secs(3);
 
 /// How long what may be stored is fresh by the API's own word.
 const FRESH: Duration = Duration::from_secs(1);
+const LONG: Duration = Duration::from_secs(600);
 
 /// What a configuration promises.
 #[derive(Debug, Clone, Copy)]
 pub struct Promise {
+    /// What APIs answer by that are tried with it.
+    pub by: Weights,
     /// Fields that are known to be credentials: without the API's word, what was made for one is given to no other.
     pub credentials: &'static [By],
     /// The same for fields that nobody knows.
@@ -36,10 +39,12 @@ pub struct Promise {
     pub stale: Option<Duration>,
     /// The same while the API fails.
     pub stale_on_error: Option<Duration>,
+    /// How long after a change others may be given what was made before it; who made the change is not.
+    pub changed: Duration,
 }
 
 impl Promise {
-    /// After so long nothing that was made before may be given; `None` where nothing is said of that.
+    /// After so long nothing that was made before may be given, but what is fresh for longer; `None` where nothing is said of that.
     pub fn longest(&self) -> Option<Duration> {
         let fresh = self.silent.unwrap_or_default().max(FRESH);
         Some(fresh + self.stale?.max(self.stale_on_error.unwrap_or_default()) + SLACK)
@@ -51,6 +56,7 @@ impl Promise {
         match resource.caching {
             _ if alone => None,
             Caching::Silent => self.silent,
+            Caching::Long => Some(LONG),
             _ => Some(FRESH),
         }
     }
@@ -74,7 +80,11 @@ pub struct Given {
     pub act: Act,
     /// What its request said in the field that the resource is personal by.
     pub taker: Option<String>,
+    /// The client's address, as whom it is trusted to be, and the host it asked for.
+    pub client: (String, String),
     pub asked: Instant,
+    /// When it had read what it was given.
+    pub read: Instant,
     pub status: u16,
     /// The number in the head.
     pub id: Option<usize>,
@@ -99,12 +109,52 @@ pub enum Against {
     Alone,
     /// Older than was promised.
     Stale,
+    /// Older than the client's own change, or than another's that is too long ago.
+    Unchanged,
     /// It looks whole and is not.
     Cut,
     /// No answer came, though the API gave one.
     Hung,
     /// The API was still answering long after nobody read.
     Outlived,
+}
+
+/// A change of a resource that succeeded.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// Who made it, at which host.
+    pub client: (String, String),
+    /// When the API made it.
+    pub made: Instant,
+    /// When the client knew.
+    pub known: Instant,
+}
+
+impl Change {
+    /// What a client was given, if that is a change: nothing went wrong, then or before.
+    pub fn of(given: &Given, made: Option<&Made>) -> Option<Change> {
+        let made = made.filter(|made| made.method == "POST" && made.ended.is_some())?;
+        let succeeded = given.status == 200 && given.end == End::Whole && !given.was_broken;
+        succeeded.then(|| Change { client: given.client.clone(), made: made.began, known: given.read })
+    }
+}
+
+/// Judges whether what one client was given is as new as the changes of the resource ask for.
+pub fn judge_changes(
+    promise: &Promise,
+    given: &Given,
+    made: Option<&Made>,
+    changes: &[Change],
+) -> Result<(), Against> {
+    let Some(made) = made.filter(|_| !given.was_broken) else { return Ok(()) };
+    let is_missed = |change: &Change| {
+        let (client, host) = &change.client;
+        let late = if *client == given.client.0 { Duration::ZERO } else { promise.changed + SLACK };
+        *host == given.client.1
+            && given.asked >= change.known + late
+            && Some(made.began).max(made.confirmed) < Some(change.made)
+    };
+    if changes.iter().any(is_missed) { Err(Against::Unchanged) } else { Ok(()) }
 }
 
 /// Judges what one client was given. `takers` is how many were given this answer.
@@ -169,7 +219,7 @@ fn may_be_shared(promise: &Promise, resource: &Resource, made: &Made) -> bool {
         return true;
     }
     let is_kept = match by {
-        By::Address => promise.addresses,
+        By::Address | By::Behind => promise.addresses,
         by => promise.credentials.contains(&by) || promise.unlisted,
     };
     !is_kept

@@ -12,8 +12,9 @@ use millstream_tests::visitor::{Framing, Visitor};
 use tokio::task::JoinSet;
 
 use super::api::Api;
+use super::front::{PAST_PROXY, PROXY, Way};
 use super::history::{Act, History, Moment, What};
-use super::judge::{Against, End, Given, Promise, SLACK, judge};
+use super::judge::{Against, Change, End, Given, Promise, SLACK, judge, judge_changes};
 use super::resource::{By, Delivery, Resource};
 
 /// How long a client waits for an answer that has an end.
@@ -22,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(25);
 const VISIT: Duration = Duration::from_millis(400);
 /// How long the API may go on answering when nobody reads.
 const BOUND: Duration = Duration::from_secs(5);
+/// Between two looks at what the API still answers.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What came of a history.
 #[derive(Debug, Default)]
@@ -35,7 +38,7 @@ pub struct Played {
 /// The ETags that clients were given, by client and resource.
 type Tags = Rc<RefCell<HashMap<(usize, usize), String>>>;
 
-pub async fn play(port: u16, api: &Api, promise: &Promise, number: usize, history: &History) -> Played {
+pub async fn play(way: Way, api: &Api, promise: &Promise, number: usize, history: &History) -> Played {
     api.put(number, &history.resources);
     let (mut broken, tags) = (vec![false; history.resources.len()], Tags::default());
     let mut all = Vec::new();
@@ -58,9 +61,10 @@ pub async fn play(port: u16, api: &Api, promise: &Promise, number: usize, histor
                     let resource = history.resources[act.resource];
                     let person = history.people[act.person].clone();
                     let was_broken = broken[act.resource];
-                    let tags = tags.clone();
+                    let (tags, keeps) = (tags.clone(), promise.addresses);
                     clients.spawn_local(async move {
-                        ask(port, number, act, &person, &resource, was_broken, &tags).await
+                        let client = Client::of(way, &person, keeps);
+                        ask(client, number, act, &resource, was_broken, &tags).await
                     });
                 }
                 while let Some(given) = clients.join_next().await {
@@ -70,9 +74,13 @@ pub async fn play(port: u16, api: &Api, promise: &Promise, number: usize, histor
         }
     }
     let mut played = judged(api, promise, number, history, &all);
-    let end = Instant::now() + BOUND + SLACK;
-    while !api.open(number).is_empty() && Instant::now() < end {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+    // Counted in looks: the clock goes on while a machine stands still.
+    let looks = (BOUND + SLACK).as_millis() / LOOK.as_millis();
+    for _ in 0..looks {
+        if api.open(number).is_empty() {
+            break;
+        }
+        tokio::time::sleep(LOOK).await;
     }
     for id in api.open(number) {
         played.found.push((Against::Outlived, format!("{:?}", api.made(id))));
@@ -87,13 +95,21 @@ fn judged(api: &Api, promise: &Promise, number: usize, history: &History, all: &
         *takers.entry(id).or_default() += 1;
     }
     let mut played = Played { given: all.len(), ..Played::default() };
+    let changes = |resource: usize| {
+        let posts = all.iter().filter(move |given| given.act.resource == resource);
+        posts.filter_map(|given| Change::of(given, given.id.and_then(|id| api.made(id)).as_ref()))
+    };
+    let changes: Vec<Vec<Change>> = (0..history.resources.len()).map(|at| changes(at).collect()).collect();
     for given in all {
         let made = given.id.and_then(|id| api.made(id));
         let takers = given.id.and_then(|id| takers.get(&id).copied()).unwrap_or(0);
         let place = (number, given.act.resource);
         let resource = &history.resources[given.act.resource];
         played.shared += usize::from(made.as_ref().is_some_and(|made| made.began < given.asked));
-        if let Err(against) = judge(promise, place, resource, given, made.as_ref(), takers) {
+        let judged = judge(promise, place, resource, given, made.as_ref(), takers);
+        let changes = &changes[given.act.resource];
+        let judged = judged.and_then(|()| judge_changes(promise, given, made.as_ref(), changes));
+        if let Err(against) = judged {
             let age = made.as_ref().and_then(|made| {
                 Some(given.asked.saturating_duration_since(made.ended.max(made.confirmed)?))
             });
@@ -114,34 +130,90 @@ fn judged(api: &Api, promise: &Promise, number: usize, history: &History, all: &
     played
 }
 
-async fn ask(
+/// A client, as it comes.
+struct Client<'a> {
+    person: &'a [(By, usize)],
+    /// Where it comes in, and from where.
     port: u16,
+    from: &'static str,
+    /// Its address, as far as somebody tells it who is believed.
+    address: &'static str,
+    /// X-Forwarded-For, by the proxy or forged.
+    forwarded: Option<&'static str>,
+    /// Whether the API is told what its requests say of its address in other fields.
+    tells: bool,
+}
+
+impl Client<'_> {
+    /// One of a history. `keeps`: what a client says of its own address does not reach the API.
+    fn of(way: Way, person: &[(By, usize)], keeps: bool) -> Client<'_> {
+        let side = |by: By| person.iter().find(|(field, _)| *field == by).map(|(_, side)| *side);
+        let address = side(By::Address).map(|side| By::Address.value(side));
+        let plain = |port| {
+            let address = address.unwrap_or("127.0.0.1");
+            Client { person, port, from: address, address, forwarded: None, tells: !keeps }
+        };
+        match way {
+            Way::Direct(port) => plain(port),
+            Way::Certified(ports) => plain(ports[side(By::Certificate).map_or(0, |side| 1 + side % 2)]),
+            Way::Proxied(port) => match address {
+                Some(address) => {
+                    Client { person, port, from: PROXY, address, forwarded: Some(address), tells: true }
+                }
+                None => {
+                    let forged = Some(By::Address.value(0));
+                    Client {
+                        person,
+                        port,
+                        from: PAST_PROXY,
+                        address: PAST_PROXY,
+                        forwarded: forged,
+                        tells: false,
+                    }
+                }
+            },
+        }
+    }
+
+    fn side(&self, by: By) -> Option<&'static str> {
+        self.person.iter().find(|(field, _)| *field == by).map(|(_, side)| by.value(*side))
+    }
+
+    fn host(&self) -> &'static str {
+        self.side(By::Host).unwrap_or("api.example")
+    }
+
+    /// What the API is to be told of it.
+    fn taker(&self, by: By) -> Option<&'static str> {
+        match by {
+            By::Host => Some(self.host()),
+            By::Address => Some(self.address),
+            By::Behind => self.side(by).filter(|_| self.tells),
+            by => self.side(by),
+        }
+    }
+}
+
+async fn ask(
+    client: Client<'_>,
     number: usize,
     act: Act,
-    person: &[(By, usize)],
     resource: &Resource,
     was_broken: bool,
     tags: &Tags,
 ) -> Given {
-    let side = |by: By| person.iter().find(|(field, _)| *field == by).map(|(_, side)| by.value(*side));
-    let host = side(By::Host).unwrap_or("api.example");
-    let address = side(By::Address).unwrap_or("127.0.0.1");
-    let taker = match resource.by {
-        Some(By::Host) => Some(host.to_owned()),
-        Some(By::Address) => Some(address.to_owned()),
-        Some(by) => side(by).map(str::to_owned),
-        None => None,
-    };
+    let host = client.host();
     let method = match act.what {
         What::Head => "HEAD",
         What::Post => "POST",
         _ => "GET",
     };
     let mut request = format!("{method} /{number}/{} HTTP/1.1\r\nHost: {host}\r\n", act.resource);
-    for by in By::ALL.into_iter().filter(|by| !matches!(by, By::Host | By::Address)) {
-        if let Some(value) = side(by) {
-            request.push_str(&format!("{}: {value}\r\n", by.field()));
-        }
+    for (by, side) in client.person.iter().filter(|(by, _)| by.is_sent()) {
+        request.push_str(&format!("{}: {}\r\n", by.field(), by.value(*side)));
+    }
+    if let Some(address) = client.forwarded {
+        request.push_str(&format!("X-Forwarded-For: {address}\r\n"));
     }
     if act.zipped {
         request.push_str("Accept-Encoding: gzip\r\n");
@@ -159,8 +231,10 @@ async fn ask(
     request.push_str(if act.what == What::Post { "\r\npost" } else { "\r\n" });
     let mut given = Given {
         act,
-        taker,
+        taker: resource.by.and_then(|by| client.taker(by)).map(str::to_owned),
+        client: (client.address.to_owned(), host.to_owned()),
         asked: Instant::now(),
+        read: Instant::now(),
         status: 0,
         id: None,
         cookie: None,
@@ -177,10 +251,12 @@ async fn ask(
     };
     let patience = if resource.delivery.is_endless() { VISIT } else { PATIENCE };
     let mut zipped = false;
-    let visit = visit((address, port), method, &request, enough, &mut given, &mut zipped, (act, tags));
+    let visit =
+        visit((client.from, client.port), method, &request, enough, &mut given, &mut zipped, (act, tags));
     if tokio::time::timeout(patience, visit).await.is_err() {
         given.end = if resource.delivery.is_endless() { End::Left } else { End::Hung };
     }
+    given.read = Instant::now();
     if zipped {
         let mut plain = Vec::new();
         // What was cut is decoded as far as it goes.

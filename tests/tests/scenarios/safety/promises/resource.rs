@@ -16,21 +16,18 @@ pub enum By {
     Host,
     /// The client's address, as the API is told it.
     Address,
+    /// The same, as a CDN in front tells it in a field of its own.
+    Behind,
+    /// Who has logged in at a proxy in front, as that tells it.
+    User,
+    /// The client's certificate, which the API is told of in a field whose name does not show it.
+    Certificate,
 }
 
-impl By {
-    pub const ALL: [By; 9] = [
-        By::Cookie,
-        By::Authorization,
-        By::ApiKey,
-        By::Session,
-        By::Tenant,
-        By::Origin,
-        By::Language,
-        By::Host,
-        By::Address,
-    ];
+/// By which of these a random API answers, each as often as its weight says.
+pub type Weights = &'static [(usize, By)];
 
+impl By {
     pub fn field(self) -> &'static str {
         match self {
             By::Cookie => "Cookie",
@@ -42,7 +39,15 @@ impl By {
             By::Language => "Accept-Language",
             By::Host => "Host",
             By::Address => "X-Real-IP",
+            By::Behind => "Fly-Client-IP",
+            By::User => "X-Forwarded-User",
+            By::Certificate => "X-Level",
         }
+    }
+
+    /// Whether a client writes the field itself; the others are written for it.
+    pub fn is_sent(self) -> bool {
+        !matches!(self, By::Host | By::Address | By::Certificate)
     }
 
     /// Of each of the two sides that people are on.
@@ -50,21 +55,24 @@ impl By {
         let values = match self {
             By::Cookie => ["session=alice", "session=bob"],
             By::Authorization => ["Bearer alice", "Bearer bob"],
-            By::ApiKey | By::Session | By::Tenant => ["alice", "bob"],
+            By::ApiKey | By::Session | By::Tenant | By::User => ["alice", "bob"],
             By::Origin => ["https://alice.example", "https://bob.example"],
             By::Language => ["de", "fr"],
             By::Host => ["alice.example", "bob.example"],
             By::Address => ["127.0.0.7", "127.0.0.8"],
+            By::Behind => ["192.0.2.7", "192.0.2.8"],
+            By::Certificate => ["CN=alice.example", "CN=bob.example"],
         };
         values[side % 2]
     }
 }
 
-/// What the API says of caching. What may be stored is fresh for a second.
+/// What the API says of caching. What may be stored is fresh for a second, or for longer than any history takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caching {
     Silent,
     MaxAge,
+    Long,
     SharedMaxAge,
     Public,
     NoStore,
@@ -73,9 +81,10 @@ pub enum Caching {
 }
 
 impl Caching {
-    pub const ALL: [(usize, Caching); 7] = [
+    pub const ALL: [(usize, Caching); 8] = [
         (4, Caching::Silent),
-        (5, Caching::MaxAge),
+        (4, Caching::MaxAge),
+        (3, Caching::Long),
         (1, Caching::SharedMaxAge),
         (1, Caching::Public),
         (1, Caching::NoStore),
@@ -87,6 +96,7 @@ impl Caching {
         match self {
             Caching::Silent => None,
             Caching::MaxAge | Caching::SetsCookie => Some("max-age=1"),
+            Caching::Long => Some("max-age=600"),
             Caching::SharedMaxAge => Some("s-maxage=1"),
             Caching::Public => Some("public, max-age=1"),
             Caching::NoStore => Some("no-store"),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::super::api::Made;
 use super::super::history::{Act, What};
 use super::super::resource::{By, Caching, Delivery, Resource, Trouble, content};
-use super::{Against, End, Given, Promise, judge};
+use super::{Against, Change, End, Given, Promise, judge, judge_changes};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -24,6 +24,7 @@ impl Case {
         let act = Act { person: 0, resource: 0, what: What::Get, zipped: false };
         Case {
             promise: Promise {
+                by: &[],
                 credentials: &[By::Cookie, By::Authorization, By::ApiKey],
                 addresses: true,
                 unlisted: true,
@@ -32,6 +33,7 @@ impl Case {
                 silent: Some(SECOND),
                 stale: Some(SECOND),
                 stale_on_error: Some(SECOND * 10),
+                changed: SECOND,
             },
             resource: Resource {
                 by: Some(By::Cookie),
@@ -44,7 +46,9 @@ impl Case {
             given: Given {
                 act,
                 taker: None,
+                client: ("127.0.0.1".into(), "api.example".into()),
                 asked: now,
+                read: now,
                 status: 200,
                 id: Some(7),
                 cookie: None,
@@ -73,9 +77,9 @@ impl Case {
 }
 
 /// What is changed in a case that is allowed, and what the judge says of it then.
-type Change = (&'static str, fn(&mut Case), Result<(), Against>);
+type Changed = (&'static str, fn(&mut Case), Result<(), Against>);
 
-const CHANGES: &[Change] = &[
+const CHANGES: &[Changed] = &[
     ("nothing", |_| (), Ok(())),
     ("another's cookie", |case| case.made.taker = Some("session=alice".into()), Err(Against::Other)),
     (
@@ -172,5 +176,62 @@ fn the_judge_of_promises_notices_each_that_is_broken() {
         let mut case = Case::new();
         change(&mut case);
         assert_eq!(case.judged(), *expected, "{what}");
+    }
+}
+
+/// A client's change of what it is given afterwards: who made it, at which host, when the API made it and when that was known, counted
+/// from when the answer was begun; and when it asks.
+type AfterChange = (&'static str, &'static str, i32, i32, i32, Result<(), Against>);
+
+const AFTER_CHANGES: &[AfterChange] = &[
+    ("127.0.0.1", "api.example", 1, 2, 2, Err(Against::Unchanged)),
+    ("127.0.0.1", "api.example", 1, 2, 1, Ok(())),
+    ("127.0.0.1", "api.example", -1, 2, 2, Ok(())),
+    ("127.0.0.1", "other.example", 1, 2, 2, Ok(())),
+    ("127.0.0.7", "api.example", 1, 2, 2, Ok(())),
+    ("127.0.0.7", "api.example", 1, 2, 5, Ok(())),
+    ("127.0.0.7", "api.example", 1, 2, 6, Err(Against::Unchanged)),
+];
+
+#[test]
+fn a_client_is_given_nothing_older_than_its_own_change_and_others_nothing_much_older() {
+    for (client, host, made, known, asked, expected) in AFTER_CHANGES {
+        let mut case = Case::new();
+        let began = case.made.began;
+        let at = |seconds: i32| match u32::try_from(seconds) {
+            Ok(seconds) => began + SECOND * seconds,
+            Err(_) => began - SECOND,
+        };
+        let change =
+            Change { client: ((*client).into(), (*host).into()), made: at(*made), known: at(*known) };
+        case.given.asked = at(*asked);
+        let told = |case: &Case| {
+            judge_changes(&case.promise, &case.given, Some(&case.made), std::slice::from_ref(&change))
+        };
+        assert_eq!(told(&case), *expected, "{client} {host} {made} {known} {asked}");
+        case.made.confirmed = Some(change.made);
+        assert_eq!(told(&case), Ok(()), "the API has said since that it is right");
+    }
+}
+
+#[test]
+fn a_change_is_a_post_that_succeeded() {
+    let post = || {
+        let mut case = Case::new();
+        case.made.method = "POST".into();
+        case
+    };
+    let is_change = |case: &Case| Change::of(&case.given, Some(&case.made)).is_some();
+    assert!(is_change(&post()));
+    let others: [fn(&mut Case); 4] = [
+        |case| case.made.method = "GET".into(),
+        |case| case.given.status = 500,
+        |case| case.given.end = End::Broken,
+        |case| case.given.was_broken = true,
+    ];
+    for change in others {
+        let mut case = post();
+        change(&mut case);
+        assert!(!is_change(&case));
     }
 }
