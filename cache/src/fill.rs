@@ -20,6 +20,7 @@ use crate::store::{Store, Writing};
 use bytes::Bytes;
 use millstream_net::timer::Deadline;
 use millstream_net::{blocking, clock, temporary};
+use millstream_wire::Fields;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -57,8 +58,8 @@ pub struct FillBounds {
 /// An answer that is being received.
 #[derive(Debug)]
 pub struct Fill {
-    store: Arc<Store>,
-    grant: Option<Grant>,
+    /// Where it is stored and by what right; nothing for what is only passed on.
+    right: Option<(Arc<Store>, Grant)>,
     progress: Arc<Progress>,
     mode: Mode,
     held: u64,
@@ -114,16 +115,14 @@ impl Aside {
 
 impl Fill {
     pub(crate) fn new(
-        store: Arc<Store>,
-        grant: Option<Grant>,
+        right: Option<(Arc<Store>, Grant)>,
         progress: Arc<Progress>,
         is_kept: bool,
         expected: Option<u64>,
         began: Now,
     ) -> Fill {
         Fill {
-            store,
-            grant,
+            right,
             progress,
             mode: if is_kept { Mode::Memory } else { Mode::Passing },
             held: 0,
@@ -139,10 +138,16 @@ impl Fill {
         }
     }
 
+    /// An answer that is passed to whoever reads along and not stored.
+    pub fn along(status: u16, answer: Fields<'_>, length: Option<u64>, now: Now) -> Fill {
+        let head = Arc::new(StoredHead::passing(status, answer, length, now));
+        Fill::new(None, Progress::new(head, None), false, length, now)
+    }
+
     /// Holds it to these bounds; without them it is read to its end and nothing lies in files for slow readers.
     pub fn hold_to(&mut self, bounds: FillBounds) {
-        if bounds.in_file > 0 {
-            self.store.memory.loans.move_to(&bounds.folder);
+        if let Some((store, _)) = self.right.as_ref().filter(|_| bounds.in_file > 0) {
+            store.memory.loans.move_to(&bounds.folder);
         }
         match bounds.arriving.filter(|_| self.is_storing()) {
             Some(arriving) => self.late.set(self.began.after(arriving).instant),
@@ -167,10 +172,10 @@ impl Fill {
         self.held = self.progress.push(bytes);
         if matches!(self.mode, Mode::Memory)
             && self.held > self.counted
-            && let Some(grant) = &self.grant
+            && let Some((store, grant)) = &self.right
         {
             let more = (self.held - self.counted).next_multiple_of(ROOM_STEP);
-            match self.store.memory.room(more, grant.key.hash()) {
+            match store.memory.room(more, grant.key.hash()) {
                 Some(room) => {
                     self.counted += more;
                     self.progress.hold(room);
@@ -184,8 +189,7 @@ impl Fill {
     /// where there is none for one that is not stored, when its slowest reader has come close. Must not be dropped while it
     /// waits, unless the fill is given up.
     pub async fn ready(&mut self) {
-        let too_large = self.crowded || self.held > self.store.largest_in_memory();
-        if matches!(self.mode, Mode::Memory) && too_large {
+        if matches!(self.mode, Mode::Memory) && (self.crowded || self.is_too_large()) {
             self.leave_memory().await;
         }
         match self.mode {
@@ -239,7 +243,7 @@ impl Fill {
         if self.expected.is_some_and(|expected| expected != total) {
             return None;
         }
-        if matches!(self.mode, Mode::Memory) && self.held > self.store.largest_in_memory() {
+        if matches!(self.mode, Mode::Memory) && self.is_too_large() {
             self.leave_memory().await;
         }
         let entry = match self.mode {
@@ -247,8 +251,8 @@ impl Fill {
             Mode::File(_) => self.store_in_file().await,
             Mode::Passing => None,
         };
-        if let Some(grant) = self.grant.take().filter(|_| entry.is_none()) {
-            self.store.memory.end(&grant);
+        if let Some((store, grant)) = self.right.take().filter(|_| entry.is_none()) {
+            store.memory.end(&grant);
         }
         self.progress.end(entry.as_ref());
         entry
@@ -256,11 +260,11 @@ impl Fill {
 
     async fn store_in_memory(&mut self) -> Option<Arc<Entry>> {
         let whole = self.whole().await?;
-        let entry = self.entry(Body::Memory(self.store.memory.loans.hold(whole)));
-        let grant = self.grant.as_ref()?;
-        let stored = self.store.memory.store(grant, &entry, self.began);
+        let (store, grant) = self.right.as_ref()?;
+        let entry = self.entry(grant, Body::Memory(store.memory.loans.hold(whole)));
+        let stored = store.memory.store(grant, &entry, self.began);
         if stored {
-            self.store.save(&entry, grant.order, self.began);
+            store.save(&entry, grant.order, self.began);
         }
         stored.then_some(entry)
     }
@@ -277,45 +281,49 @@ impl Fill {
         if length <= JOIN_INLINE {
             return Some(join());
         }
-        let hash = self.grant.as_ref()?.key.hash();
-        if !self.store.memory.reserve(length, 0, hash) {
+        let (store, grant) = self.right.as_ref()?;
+        if !store.memory.reserve(length, 0, grant.key.hash()) {
             return None;
         }
         let whole = blocking::run(join).await;
-        self.store.memory.release(length, 0);
+        store.memory.release(length, 0);
         Some(whole)
     }
 
     async fn store_in_file(&mut self) -> Option<Arc<Entry>> {
         self.write().await;
         let Mode::File(writing) = std::mem::replace(&mut self.mode, Mode::Passing) else { return None };
-        let body = writing.finish(self.grant.as_ref()?, &self.progress, self.began).await?;
-        let entry = self.entry(Body::File(body));
-        self.store.memory.store(self.grant.as_ref()?, &entry, self.began).then_some(entry)
+        let (store, grant) = self.right.as_ref()?;
+        let body = writing.finish(grant, &self.progress, self.began).await?;
+        let entry = self.entry(grant, Body::File(body));
+        store.memory.store(grant, &entry, self.began).then_some(entry)
     }
 
-    fn entry(&self, body: Body) -> Arc<Entry> {
-        let grant = self.grant.as_ref().expect("held until finish takes it");
+    fn entry(&self, grant: &Grant, body: Body) -> Arc<Entry> {
         let variant = self.progress.variant.clone().map(Arc::new);
         let orders = (grant.order, grant.born);
         Arc::new(Entry::new(grant.key.bytes(), variant, orders, self.progress.head.view(), body))
     }
 
+    /// Whether it has become too large for memory.
+    fn is_too_large(&self) -> bool {
+        self.right.as_ref().is_some_and(|(store, _)| self.held > store.largest_in_memory())
+    }
+
     /// The body has become too large for memory: on to disk, or on to whoever reads along and no further.
     async fn leave_memory(&mut self) {
-        if let Some(grant) = &self.grant {
-            let expected = self.expected.unwrap_or(self.held);
-            if let Some(writing) = self.store.begin(grant, &self.progress, expected).await {
-                // What is in memory stays counted until it is written.
-                self.mode = Mode::File(writing);
-                return;
-            }
+        let Some((store, grant)) = &self.right else { return };
+        let expected = self.expected.unwrap_or(self.held);
+        if let Some(writing) = store.begin(grant, &self.progress, expected).await {
+            // What is in memory stays counted until it is written.
+            self.mode = Mode::File(writing);
+            return;
         }
-        self.stop_storing(if self.store.is_failing() {
+        self.stop_storing(if store.is_failing() {
             Some(Reason::DiskError)
         } else {
             // Where it is not too large there is no room now, of which the next answer may find more.
-            (self.held > self.store.largest_in_memory()).then_some(Reason::TooLarge)
+            self.is_too_large().then_some(Reason::TooLarge)
         });
     }
 
@@ -330,7 +338,7 @@ impl Fill {
         let spool = &writing.spool;
         self.progress.written(&spool.file, spool.body_offset(), (0, spool.length()));
         self.held = 0;
-        if spool.length() > self.store.largest_body() {
+        if self.right.as_ref().is_some_and(|(store, _)| spool.length() > store.largest_body()) {
             self.stop_storing(Some(Reason::TooLarge));
             return;
         }
@@ -368,8 +376,8 @@ impl Fill {
     /// From here on the answer is only passed on, and nobody new joins it.
     fn stop_storing(&mut self, reason: Option<Reason>) {
         self.mode = Mode::Passing;
-        if let Some(grant) = &mut self.grant {
-            self.store.memory.uncacheable(grant, reason, self.began);
+        if let Some((store, grant)) = &mut self.right {
+            store.memory.uncacheable(grant, reason, self.began);
             grant.right = None;
         }
     }
@@ -377,8 +385,8 @@ impl Fill {
 
 impl Drop for Fill {
     fn drop(&mut self) {
-        if let Some(grant) = self.grant.take() {
-            self.store.memory.end(&grant);
+        if let Some((store, grant)) = self.right.take() {
+            store.memory.end(&grant);
         }
         // Has no effect on one that has ended.
         self.progress.abort();

@@ -79,6 +79,19 @@ impl StoredHead {
         StoredHead::from_stored(status, headers, content_length, lifetime, now.unix_milliseconds)
     }
 
+    /// Takes the head of an answer that is not stored: only what ends at this hop is left out.
+    pub(crate) fn passing(
+        status: u16,
+        answer: Fields<'_>,
+        content_length: Option<u64>,
+        now: Now,
+    ) -> StoredHead {
+        let left_out = (NamedFields::of(answer), NamedFields::new(std::iter::empty()));
+        let headers =
+            Headers::copied_from(answer, |id, name, _| id == FieldId::Age || is_stored(&left_out, id, name));
+        StoredHead::from_stored(status, headers, content_length, Lifetime::over(now), now.unix_milliseconds)
+    }
+
     /// Puts a head together from fields that are already filtered.
     pub(crate) fn from_stored(
         status: u16,

@@ -63,23 +63,7 @@ impl FillPermit {
         }
         let is_kept = begun.is_some();
         let progress = begun.unwrap_or_else(|| Progress::new(head.clone(), None));
-        Fill::new(self.store.clone(), Some(grant), progress, is_kept, expected, now)
-    }
-
-    /// The answer is passed to whoever reads along and not stored, `reason` says why; who waits for the key is told as by
-    /// [`FillPermit::uncacheable`].
-    pub fn along(
-        mut self,
-        (status, answer): (u16, Fields<'_>),
-        length: Option<u64>,
-        reason: Option<Reason>,
-        now: Now,
-    ) -> Fill {
-        self.refuse(reason, now);
-        let lifetime = Lifetime::over(now);
-        let head = Arc::new(StoredHead::new(status, answer, length, lifetime, now));
-        let progress = Progress::new(head, None);
-        Fill::new(self.store.clone(), None, progress, false, length, now)
+        Fill::new(Some((self.store.clone(), grant)), progress, is_kept, expected, now)
     }
 
     /// The upstream has confirmed a stored entry with a 304. `headers` are [`crate::head::Head::updated`], `lifetime` what
@@ -117,10 +101,6 @@ impl FillPermit {
     /// and nobody waited for it, others are not told; where the request shows a credential and such requests get only
     /// what is for everybody, they are not either, whatever the reason, and those who waited look up again. After an error of the upstream it is [`FillPermit::failed`].
     pub fn uncacheable(mut self, reason: Option<Reason>, now: Now) {
-        self.refuse(reason, now);
-    }
-
-    fn refuse(&mut self, reason: Option<Reason>, now: Now) {
         let Some(grant) = self.grant.take() else { return };
         match reason {
             Some(reason) if reason.is_of_request() && grant.right.is_none() => {}

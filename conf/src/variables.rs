@@ -92,7 +92,7 @@ variables! {
     ServerPort "server_port" "The port that accepted the connection.",
     Http2 "http2" "`h2` where the request came by HTTP/2 over TLS, `h2c` where it came by HTTP/2 without, else nothing.",
     ServerProtocol "server_protocol" "The request's protocol, such as `HTTP/1.1`.",
-    SliceRange "slice_range" "With `slice`: the range of the piece that is asked for, such as `bytes=0-1048575`. Without a cache it is the client's `Range`; without `slice` it is empty.",
+    SliceRange "slice_range" "With `slice`: the range of the piece that is asked for, such as `bytes=0-1048575`. Empty without `slice`, and for a request that is not fetched in pieces, such as a POST.",
     SslCipher "ssl_cipher" "The cipher suite of the TLS connection.",
     SslCiphers "ssl_ciphers" "The cipher suites that the client offered, by OpenSSL's names where they are known, separated by colons.",
     SslClientCert "ssl_client_cert" "The client's certificate (PEM), each line but the first behind a tab; for old files.",

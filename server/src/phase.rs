@@ -301,7 +301,7 @@ fn chosen(request: &mut Request, settings: &Settings, now: Now) -> Content {
     if let Some(purging) = purge::in_cached_location(request, cache) {
         return Content::Purge(purging);
     }
-    if settings.slice > 0 && slices::applies(request) {
+    if slices::applies(request) {
         return Content::Slices;
     }
     let began = tracing::moment(request);
@@ -312,10 +312,15 @@ fn chosen(request: &mut Request, settings: &Settings, now: Now) -> Content {
     Content::Pass(found)
 }
 
+/// The upstream without a cache.
+fn past_cache(request: &Request) -> Content {
+    if slices::applies(request) { Content::Slices } else { Content::Pass(None) }
+}
+
 /// What answers in a location that has no cache of its own: the upstream, or the same location with the zone that the request chooses.
 fn uncached(request: &mut Request, proxy: &Pass, now: Now) -> Content {
     if proxy.chosen_zone.is_none() {
-        return Content::Pass(None);
+        return past_cache(request);
     }
     // A request that purges means what is stored in any of the zones.
     if let Some((face, cache)) = chosen_zone::any(request)
@@ -325,7 +330,7 @@ fn uncached(request: &mut Request, proxy: &Pass, now: Now) -> Content {
         return Content::Purge(purging);
     }
     match chosen_zone::chosen(request) {
-        Ok(None) => Content::Pass(None),
+        Ok(None) => past_cache(request),
         Ok(Some(face)) => {
             request.location = face;
             let generation = request.generation.clone();

@@ -168,6 +168,8 @@ pub struct Request {
     pub missed: Option<(u32, Cause)>,
     /// Where the piece of a sliced answer begins that is being asked for (`slice`).
     pub slice: Option<u64>,
+    /// Whether `$slice_range` was read, so that the upstream was asked for that piece.
+    pub names_slice: Cell<bool>,
     /// What the request asks of the cache, where clients are heard.
     pub wish: Wish,
     /// Who asks, as far as the cache minds.
@@ -241,6 +243,7 @@ impl Request {
             cache_status: None,
             missed: None,
             slice: None,
+            names_slice: Cell::new(false),
             wish: Wish::default(),
             asker: Asker::default(),
             report: None,
@@ -294,6 +297,7 @@ impl Request {
         self.cache_status = None;
         self.missed = None;
         self.slice = None;
+        self.names_slice.set(false);
         self.wish = Wish::default();
         self.asker = Asker::default();
         self.report = None;

@@ -126,7 +126,7 @@ pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal>
             ApiRefusal::new(400, "UrlInvalid", format!("such a request would be refused with {status}"))
         })?;
     let now = Now::read();
-    if slices::applies(&imagined) {
+    if imagined.location().settings.cache().is_some() && slices::applies(&imagined) {
         imagined.slice = Some(slices::first_start(&imagined));
     }
     keyed::part_with_named(&mut imagined);

@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! range → first piece → 206 ┬ its place, length and tag are the answer's ─▶ head ─▶ piece, piece, piece …
-//!                     │     └ else ─▶ 502
+//!                     │     └ else ─▶ cut, before anything was sent
 //!                     └ any other status ─▶ passed on as it is: the upstream knows no ranges, or nothing of this one
 //! ```
-//! Each piece is an entry of its own, for `$slice_range` is a part of the key, and the next one is fetched while the
+//! With a cache each piece is an entry of its own, for `$slice_range` is a part of the key. The next one is fetched while the
 //! present one is sent. A piece of another representation ends the answer: two are never mixed. Pieces that say neither tag
 //! nor date are not stored, as nothing would tell which version they are of. Next: `piece`.
 
@@ -28,7 +28,7 @@ use millstream_wire::{FieldId, Method};
 use piece::{Piece, Source, Whole};
 use std::ops::Range;
 use std::rc::Rc;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 /// Why an answer in pieces broke off.
 enum SliceFailure {
@@ -37,13 +37,12 @@ enum SliceFailure {
     Piece,
 }
 
-/// Whether a request is answered in pieces, if the cache has a part in it.
+/// Whether a request is answered in pieces.
 pub fn applies(request: &Request) -> bool {
     let settings = &request.location().settings;
     settings.slice > 0
         && matches!(request.method, Method::Get | Method::Head)
         && request.framing == Framing::None
-        && settings.cache().is_some()
         // Another protocol has no pieces.
         && !(request.fields().connection_lists("upgrade") && request.fields().has(FieldId::Upgrade))
 }
@@ -65,14 +64,22 @@ pub fn first_start(request: &Request) -> u64 {
 pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     let start = first_start(request);
     request.slice = Some(start);
-    let copy = piece::copy(request, start);
-    let first = match piece::open(copy).await {
-        Ok(Some(first)) => first,
-        Ok(None) => {
+    let opened = match client.unless_gone(piece::open(piece::copy(request, start))).await {
+        Ok(opened) => opened,
+        Err(failure) => return Outcome::Client(failure),
+    };
+    let is_cached = !matches!(opened, Ok(None));
+    let opened = match opened {
+        Ok(None) => piece::first(request, client).await,
+        Ok(Some(first)) => Ok(first),
+        Err(ending) => Err(ending),
+    };
+    let first = match opened {
+        Ok(first) => first,
+        Err(ending) => {
             request.slice = None;
-            return cached::answer(request, client, None).await;
+            return cached::settle(request, client, ending, None).await;
         }
-        Err(ending) => return cached::settle(request, client, ending, None).await,
     };
     request.cache_status = first.cache_status;
     // Of an answer in pieces it tells what became of the first.
@@ -85,11 +92,12 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
         return as_it_is(request, client, first).await;
     }
     let size = request.location().settings.slice;
-    match Whole::of(&first, start, size) {
+    match Whole::of(&first, start, size, is_cached) {
         Some(whole) => in_pieces(request, client, first, &whole).await,
         None => {
             log(request, "invalid range in slice response");
-            Outcome::Status(502)
+            request.sent.status = 502;
+            cut(request, client).await
         }
     }
 }
@@ -118,13 +126,18 @@ async fn in_pieces(request: &mut Request, client: &mut Client, first: Piece, who
     match send(request, client, first, whole, range).await {
         Ok(()) => stored::close(request, client).await,
         Err(SliceFailure::Client(failure)) => Outcome::Client(failure),
-        Err(SliceFailure::Piece) => {
-            client.abandon();
-            request.keep_alive = false;
-            _ = client.flush(request).await;
-            Outcome::Done
-        }
+        Err(SliceFailure::Piece) => cut(request, client).await,
     }
+}
+
+/// Ends an answer that cannot go on, or not begin. As in nginx no page stands in for it: the client sees the cut.
+async fn cut(request: &mut Request, client: &mut Client) -> Outcome {
+    client.abandon();
+    request.keep_alive = false;
+    if request.sent.bytes > 0 {
+        _ = client.flush(request).await;
+    }
+    Outcome::Done
 }
 
 /// Makes the head from that of the first piece; the bytes that follow, or `None` for an answer without a body. The error
@@ -160,9 +173,6 @@ fn begin(
     })
 }
 
-/// A piece on its way.
-type Coming = JoinHandle<Option<Piece>>;
-
 async fn send(
     request: &mut Request,
     client: &mut Client,
@@ -173,13 +183,22 @@ async fn send(
     let size = request.location().settings.slice;
     let mut position = range.start;
     let mut first = Some(first).filter(|_| whole.first == position / size * size);
-    let mut coming: Option<Coming> = None;
+    // The next piece on its way; of one that is not stored nobody waits for the rest once the client has left.
+    let mut coming = JoinSet::new();
     while position < range.end {
         let start = position / size * size;
-        let piece = match (first.take(), coming.take()) {
-            (Some(first), _) => first,
-            (None, Some(coming)) => coming.await.ok().flatten().ok_or(SliceFailure::Piece)?,
-            (None, None) => fetch(request, start).await.ok().flatten().ok_or(SliceFailure::Piece)?,
+        let piece = match first.take() {
+            Some(first) => first,
+            None => {
+                if coming.is_empty() {
+                    coming.spawn_local(fetch(request, whole, start));
+                }
+                if !piece::is_held_back(request, client) {
+                    client.flush(request).await.map_err(SliceFailure::Client)?;
+                }
+                let came = client.unless_gone(coming.join_next()).await.map_err(SliceFailure::Client)?;
+                came.and_then(Result::ok).flatten().ok_or(SliceFailure::Piece)?
+            }
         };
         if !whole.has(&piece, start, size) {
             log(request, "a piece of another answer in slice response");
@@ -188,7 +207,7 @@ async fn send(
         }
         let end = start.saturating_add(size).min(range.end);
         if end < range.end {
-            coming = Some(fetch(request, end));
+            coming.spawn_local(fetch(request, whole, end));
         }
         piece::send(request, client, piece.source, position - start..end - start).await?;
         position = end;
@@ -197,9 +216,14 @@ async fn send(
 }
 
 /// Fetches a piece on its own; what failed is logged where it failed.
-fn fetch(request: &Request, start: u64) -> Coming {
-    let copy = piece::copy(request, start);
-    tokio::task::spawn_local(async move { piece::open(copy).await.ok().flatten() })
+fn fetch(request: &Request, whole: &Whole, start: u64) -> impl Future<Output = Option<Piece>> + use<> {
+    let (copy, is_cached) = (piece::copy(request, start), whole.is_cached);
+    async move {
+        match is_cached {
+            true => piece::open(copy).await.ok().flatten(),
+            false => piece::fetch(copy).await.ok(),
+        }
+    }
 }
 
 /// Pieces that do not belong together are fetched anew by the next request.

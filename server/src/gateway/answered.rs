@@ -9,7 +9,7 @@ use crate::caching::invalidation;
 use crate::intercepted;
 use crate::limits;
 use millstream_cache::policy::{self, Reason};
-use millstream_cache::{FillPermit, Now, StoredHead};
+use millstream_cache::{Fill, FillPermit, Now, StoredHead};
 use millstream_conf::model::{RequestSize, Store};
 use millstream_upstream::{Condition, Connection, Turn};
 use millstream_wire::h1::head::ResponseHead;
@@ -115,7 +115,7 @@ impl Passing<'_> {
     ) -> Proxied {
         self.stale = None; // A slow client must not hold it.
         if let Filling::Along(permit) = filling {
-            return Box::pin(self.along(connection, turn, head, permit, None)).await;
+            return Box::pin(self.along(connection, turn, head, Some(permit), None)).await;
         }
         let fields = head.view(connection.head_bytes());
         let rewritten = match answer_head::rewritten(self.request, self.proxy, fields) {
@@ -153,7 +153,8 @@ impl Passing<'_> {
                 Err(reason) => {
                     self.report_not_stored(reason);
                     if self.tap.is_some() {
-                        return Box::pin(self.along(connection, turn, head, permit, Some(reason))).await;
+                        return Box::pin(self.along(connection, turn, head, Some(permit), Some(reason)))
+                            .await;
                     }
                     // Of a part nobody waits for another, and the next waiter may find a failing upstream well again;
                     // any other answer says that waiting is no use.
@@ -165,8 +166,16 @@ impl Passing<'_> {
                 }
             }
         }
+        if self.is_opened(head.status) {
+            return Box::pin(self.along(connection, turn, head, None, None)).await;
+        }
         self.watch();
         self.transfer(connection, turn, head).await
+    }
+
+    /// Whether an answer is read by way of a fill: of one that a client waits for, a piece that was asked for (`slice`).
+    fn is_opened(&self, status: u16) -> bool {
+        self.tap.is_some() && (self.client.is_none() || status == 206 && self.request.names_slice.get())
     }
 
     /// From here on only this client reads the answer: the upstream is not held for one that has left.
@@ -187,22 +196,28 @@ impl Passing<'_> {
         Proxied::Failed(status)
     }
 
-    /// Passes an answer that is not stored to who reads it by way of a fill.
+    /// Passes an answer that is not stored to who reads it by way of a fill; `reason` says why it is not.
     async fn along(
         &mut self,
         connection: Box<Connection>,
         turn: Turn,
         head: &ResponseHead,
-        permit: FillPermit,
+        permit: Option<FillPermit>,
         reason: Option<Reason>,
     ) -> Proxied {
         let fields = head.view(connection.head_bytes());
         let rewritten = match answer_head::rewritten(self.request, self.proxy, fields) {
             Ok(rewritten) => rewritten,
-            Err(status) => return self.withheld(Filling::Permit(permit), connection, turn, status),
+            Err(status) => {
+                let filling = permit.map_or(Filling::No, Filling::Permit);
+                return self.withheld(filling, connection, turn, status);
+            }
         };
-        let fields = rewritten.as_ref().map_or(fields, Headers::view);
-        let fill = permit.along((head.status, fields), connection.remaining(), reason, Now::read());
+        let (fields, now) = (rewritten.as_ref().map_or(fields, Headers::view), Now::read());
+        if let Some(permit) = permit {
+            permit.uncacheable(reason, now);
+        }
+        let fill = Fill::along(head.status, fields, connection.remaining(), now);
         self.fill(connection, turn, fill, None).await
     }
 }

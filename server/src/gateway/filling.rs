@@ -93,15 +93,9 @@ impl<'a> Passing<'a> {
             // It has been read, and nobody reads it any more.
             drop(fill.follow());
         }
-        if let Some(tap) = self.tap.and_then(Cell::take)
-            && let Some(follower) = fill.follow()
-        {
-            // Whoever waited for it may have left; the fill goes on where it is stored.
-            let (tries, report) = (Box::new(self.request.tries.clone()), self.request.report.take());
-            _ = tap.send(OpenedFill::Stream(follower, tries, report));
-        }
+        let is_tapped = self.give_to_tap(&fill);
         let shared = Rc::new(FillProgress::default());
-        let follower = self.client.is_some().then(|| fill.follow()).flatten();
+        let follower = (self.client.is_some() && !is_tapped).then(|| fill.follow()).flatten();
         let age = initial_age(&fill);
         // The turn counts as the server's load for as long as the upstream is read, and no longer.
         let mut reading: Reading = Box::pin(read_all(
@@ -117,6 +111,11 @@ impl<'a> Passing<'a> {
             self.note(filled);
             return Proxied::Done;
         };
+        if is_tapped {
+            // The client's answer is made by who reads it.
+            self.let_go(reading, &shared);
+            return Proxied::Done;
+        }
         // Nothing was pushed yet, so there is a beginning to follow from.
         let Some(follower) = follower else { return Proxied::Failed(502) };
         let (filled, served) = {
@@ -145,6 +144,16 @@ impl<'a> Passing<'a> {
             Followed::Unsatisfiable(length) => Proxied::Unsatisfiable(length),
             Followed::Client(failure) => Proxied::ClientFailed(failure),
         }
+    }
+
+    /// Gives a fill to whoever is to read it in place of a client; whether somebody is.
+    fn give_to_tap(&mut self, fill: &Fill) -> bool {
+        let Some(tap) = self.tap.and_then(Cell::take) else { return false };
+        let Some(follower) = fill.follow() else { return false };
+        // Whoever waited for it may have left; the fill goes on where it is stored.
+        let (tries, report) = (Box::new(self.request.tries.clone()), self.request.report.take());
+        _ = tap.send(OpenedFill::Stream(follower, tries, report));
+        true
     }
 
     /// Begins to store an answer: its status, its fields, how much of it is to come, and which part of the whole it is.

@@ -169,6 +169,17 @@ pub fn answer(
     pass_on(request, client, None, filling, stale)
 }
 
+/// Passes a client's request on, whose answer `tap` reads by way of a fill if it is the piece that was asked for (`slice`); any
+/// other goes to the client.
+pub fn open_piece(
+    request: &mut Request,
+    client: &mut Client,
+    tap: oneshot::Sender<OpenedFill>,
+) -> impl Future<Output = Proxied> {
+    let tap = Cell::new(Some(tap));
+    async move { pass_on(request, Some(client), Some(&tap), Filling::No, &mut None).await }
+}
+
 /// Passes a request on whose answer `tap` reads by way of its fill, whether it is stored or not.
 pub async fn open(
     mut request: Request,

@@ -76,17 +76,8 @@ pub(super) fn of_entry(variable: Builtin, request: &Request, out: &mut Vec<u8>) 
 
 /// `$slice_range`: the range of the piece of a sliced answer that is asked for.
 pub(super) fn slice_range(request: &Request, out: &mut Vec<u8>) -> Found {
-    let Some(start) = request.slice else {
-        // Without a cache nothing is asked for in pieces, and the client's range goes on as it is.
-        let settings = &request.location().settings;
-        let Some(range) =
-            request.field(FieldId::Range).filter(|_| settings.slice > 0 && settings.cache().is_none())
-        else {
-            return Found::Nothing;
-        };
-        out.extend_from_slice(range);
-        return Found::Value;
-    };
+    let Some(start) = request.slice else { return Found::Nothing };
+    request.names_slice.set(true);
     let last = start.saturating_add(request.location().settings.slice).saturating_sub(1);
     out.extend_from_slice(b"bytes=");
     number(start, out);

@@ -1,10 +1,13 @@
 //! `slice`: a large answer in pieces of one size, each an entry of its own.
 
+use millstream_tests::application::{self, Application};
 use millstream_tests::client::Answer;
+use millstream_tests::frames::{End, Frames};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -284,19 +287,230 @@ fn cache_status_tells_of_the_first_piece_of_an_answer() {
     assert!(state(&[]).starts_with("millstream; hit;"));
 }
 
+/// A location without a cache that asks for pieces.
+fn start_uncached(address: &str, directives: &str) -> Server {
+    let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        log_format range \"$request_uri $status $slice_range\";
+        access_log @DIR@/access.log range;
+        server {
+            listen 127.0.0.1:@PORT@; http2 on;
+            location / { slice 1000; proxy_set_header Range $slice_range; proxy_pass http://@ORIGIN@; @DIRECTIVES@ }
+            location /as-sent/ { slice 1000; proxy_pass http://@ORIGIN@; }
+            location /page/ {
+                slice 1000; proxy_set_header Range $slice_range; proxy_pass http://@ORIGIN@;
+                error_page 404 502 = /found; proxy_intercept_errors on;
+            }
+            location /named/ { error_page 418 = @pieces; return 418; }
+            location @pieces { slice 1000; proxy_set_header Range $slice_range; proxy_pass http://@ORIGIN@; }
+            location /found { return 200 found; }
+        }
+    }";
+    Server::start(template, &[("ORIGIN", address), ("DIRECTIVES", directives)])
+}
+
 #[test]
-fn without_a_cache_the_range_goes_on_as_the_client_sent_it() {
+fn without_a_cache_an_answer_is_put_together_of_pieces_too() {
     let whole = body(3_500);
     let origin = api(whole.clone());
+    let server = start_uncached(&origin.address(), "");
+    for path in ["/", "/named/"] {
+        let before = origin.count();
+        let answer = server.get(path);
+        assert_eq!((answer.status, answer.field("content-length")), (200, Some("3500")), "{path}");
+        assert_eq!((answer.field("accept-ranges"), answer.field("content-range")), (Some("bytes"), None));
+        assert!(answer.body == whole, "{path}");
+        assert_eq!(origin.count() - before, 4, "{path}");
+    }
+    for (range, expected, asked) in [
+        ("bytes=1500-2599", 1_500..2_600, vec![1_000, 2_000]),
+        ("bytes=-10", 3_490..3_500, vec![0, 3_000]),
+        ("bytes=0-0", 0..1, vec![0]),
+    ] {
+        let before = starts(&origin);
+        let part = server.get_with("/", &[("Range", range)]);
+        let said = format!("bytes {}-{}/3500", expected.start, expected.end - 1);
+        assert_eq!((part.status, part.field("content-range")), (206, Some(&*said)), "{range}");
+        assert!(part.body == whole[expected], "{range}");
+        assert_eq!(starts(&origin).len() - before.len(), asked.len(), "{range}");
+        assert!(asked.iter().all(|start| starts(&origin).contains(start)), "{range}");
+    }
+    let head = server.client().request("HEAD", "/", &[]).expect("an answer");
+    assert_eq!((head.status, head.field("content-length")), (200, Some("3500")));
+    assert_eq!(server.get_with("/", &[("Range", "bytes=9000-")]).status, 416);
+    assert_eq!(server.get_with("/", &[("If-None-Match", "\"v1\"")]).status, 304);
+}
+
+#[test]
+fn without_a_cache_a_piece_that_is_none_ends_the_answer_and_nothing_of_it_is_sent_where_it_is_short() {
+    let whole = body(100);
+    for (what, at, status, fields) in [
+        ("another place", 0, 206, vec![("Content-Range", "bytes 1-1000/5000")]),
+        ("no place", 0, 206, vec![("Content-Range", "bytes")]),
+        ("no length of the whole", 0, 206, vec![("Content-Range", "bytes 0-999/*")]),
+        ("another status", 1000, 200, vec![]),
+        ("another tag", 1000, 206, vec![("Content-Range", "bytes 1000-1999/5000"), ("ETag", "\"v2\"")]),
+        ("an error", 1000, 500, vec![]),
+    ] {
+        let whole = whole.repeat(50);
+        let origin = Origin::start(move |request: &Request| {
+            match request.field("range") == Some(&*format!("bytes={at}-{}", at + 999)) {
+                true => answer(status, &fields, &whole[..1000]),
+                false => piece(request, &whole, &[("ETag", "\"v1\"")]),
+            }
+        });
+        let server = start_uncached(&origin.address(), "error_page 502 = /found;");
+        let mut client = server.client();
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+        let rest = client.rest_of_connection().expect("its end");
+        assert!(rest.is_empty(), "{what}: {}", String::from_utf8_lossy(&rest));
+        server.says("slice response");
+    }
+}
+
+#[test]
+fn over_http_2_pieces_are_put_together_without_a_cache_and_what_does_not_fit_is_reset() {
+    let whole = body(3_500);
+    let origin = Origin::start({
+        let whole = whole.clone();
+        move |request: &Request| match request.target() {
+            "/torn" => answer(206, &[("Content-Range", "bytes 7-9/3500")], b"abc"),
+            _ => piece(request, &whole, &[("ETag", "\"v1\"")]),
+        }
+    });
+    let server = start_uncached(&origin.address(), "");
+    let mut frames = Frames::connect(server.port());
+    let answer = frames.whole("/");
+    assert_eq!((answer.status, answer.field("content-length")), (200, Some("3500")));
+    assert!(answer.body == whole);
+    let stream = frames.get("/torn");
+    let torn = frames.answer(stream);
+    assert!(torn.status == 0 && matches!(torn.end, End::Reset(_)), "{torn:?}");
+    let stream = frames.get_with("/", &[("range", "bytes=990-1009")]);
+    let part = frames.answer(stream);
+    assert_eq!((part.status, part.end), (206, End::Whole));
+    assert!(part.body == whole[990..1_010]);
+}
+
+#[test]
+fn without_a_cache_what_is_no_piece_is_passed_on_as_it_is() {
+    let fields = [
+        ("Age", "100"),
+        ("Cache-Control", "no-cache=\"Set-Cookie\""),
+        ("Set-Cookie", "a=b"),
+        ("Location", "/elsewhere"),
+    ];
+    for (status, text) in [(200, "whole"), (302, "there"), (404, "not here"), (503, "ill")] {
+        let origin = Origin::fixed(status, &fields, text.as_bytes());
+        let server = start_uncached(&origin.address(), "");
+        let answer = server.get_with("/", &[("Range", "bytes=1-2")]);
+        assert_eq!((answer.status, answer.text().as_str()), (status, text));
+        let passed = |name: &str| answer.field(name).map(str::to_owned);
+        assert_eq!([passed("age"), passed("set-cookie")], [Some("100".into()), Some("a=b".into())]);
+        assert_eq!(origin.requests()[0].field("range"), Some("bytes=0-999"));
+    }
+    let origin = Origin::fixed(404, &[], b"not here");
+    let server = start_uncached(&origin.address(), "");
+    assert_eq!(server.get("/page/").text(), "found");
+    assert_eq!(server.get("/").text(), "not here");
+    let log = || server.prefix().read("access.log");
+    wait::until("both are logged", || log().lines().count() == 2);
+    assert!(is_nginx() || log().contains("/ 404 -"), "{}", log());
+}
+
+#[test]
+fn without_a_cache_the_fields_of_the_first_piece_are_those_of_the_answer() {
+    let whole = body(1_500);
+    let origin = Origin::start(move |request: &Request| {
+        let control = ("Cache-Control", "private=\"Set-Cookie\"");
+        piece(request, &whole, &[("ETag", "\"v1\""), ("Age", "100"), control, ("Set-Cookie", "a=b")])
+    });
+    let server = start_uncached(&origin.address(), "");
+    let answer = server.get("/");
+    assert_eq!((answer.status, answer.body.len()), (200, 1_500));
+    assert_eq!((answer.field("age"), answer.field("set-cookie")), (Some("100"), Some("a=b")));
+}
+
+#[test]
+fn without_a_cache_a_range_that_is_not_asked_for_in_pieces_goes_on_as_the_client_sent_it() {
+    let whole = body(3_500);
+    let origin = api(whole.clone());
+    let server = start_uncached(&origin.address(), "");
+    let part = server.get_with("/as-sent/", &[("Range", "bytes=1500-2599")]);
+    assert_eq!((part.status, part.field("content-range")), (206, Some("bytes 1500-2599/3500")));
+    assert!(part.body == whole[1_500..2_600]);
+    assert_eq!(origin.requests()[0].field("range"), Some("bytes=1500-2599"));
+    assert!(server.get("/as-sent/").body == whole);
+    assert_eq!(origin.count(), 2);
+}
+
+#[test]
+fn without_a_cache_a_client_that_leaves_ends_the_fetching() {
+    // What is asked of the upstream: the first piece, or the second while the first is whole.
+    for at in [0, 1] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("it listens").to_string();
+        let server = start_uncached(&address, "");
+        let mut client = server.client();
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+        let (mut asked, _) = listener.accept().expect("it is asked");
+        if at == 1 {
+            read_head(&mut asked);
+            let head = "HTTP/1.1 206 Partial Content\r\nETag: \"v1\"\r\nContent-Length: 1000\r\n\
+                Content-Range: bytes 0-999/5000\r\nConnection: close\r\n\r\n";
+            asked.write_all(&[head.as_bytes(), &body(1_000)].concat()).expect("it reads");
+            (asked, _) = listener.accept().expect("it is asked for the next");
+        }
+        assert!(read_head(&mut asked).contains(&format!("bytes={at}")));
+        drop(client);
+        asked.set_read_timeout(Some(std::time::Duration::from_secs(30))).expect("it is a socket");
+        let ended = asked.read_to_end(&mut Vec::new());
+        // A reset is an end as well.
+        let is_silent = |error: &std::io::Error| error.kind() == std::io::ErrorKind::WouldBlock;
+        assert!(!ended.as_ref().is_err_and(is_silent), "the upstream is still asked: {ended:?}");
+    }
+}
+
+/// A request's head as it comes.
+fn read_head(stream: &mut std::net::TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).expect("a head");
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).expect("a head")
+}
+
+#[test]
+fn pieces_of_an_application_are_put_together_without_a_cache() {
+    let whole = String::from_utf8(body(2_500)).expect("letters");
+    let application = Application::start({
+        let whole = whole.clone();
+        move |asked| {
+            let range = asked.param("RANGE").strip_prefix("bytes=").and_then(|range| range.split_once('-'));
+            let Some((Ok(first), Ok(last))) =
+                range.map(|(first, last)| (first.parse::<usize>(), last.parse::<usize>()))
+            else {
+                return application::answer("Status: 400\r\n\r\n");
+            };
+            let last = last.min(whole.len() - 1);
+            application::answer(&format!(
+                "Status: 206\r\nContent-Range: bytes {first}-{last}/{}\r\n\r\n{}",
+                whole.len(),
+                &whole[first..=last]
+            ))
+        }
+    });
     let server = Server::start(
         "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
         http { access_log off; server { listen 127.0.0.1:@PORT@;
-            location / { slice 1000; proxy_set_header Range $slice_range; proxy_pass http://@ORIGIN@; } } }",
-        &[("ORIGIN", &origin.address())],
+            location / { slice 1000; fastcgi_param RANGE $slice_range; fastcgi_pass 127.0.0.1:@APP@; } } }",
+        &[("APP", &application.port().to_string())],
     );
-    let asked = server.get_with("/", &[("Range", "bytes=1500-2599")]);
-    assert_eq!((asked.status, asked.field("content-range")), (206, Some("bytes 1500-2599/3500")));
-    assert!(asked.body == whole[1_500..2_600]);
     let answer = server.get("/");
-    assert!(answer.status == 200 && answer.body == whole);
+    assert_eq!((answer.status, answer.text()), (200, whole.clone()));
+    let part = server.get_with("/", &[("Range", "bytes=990-1009")]);
+    assert_eq!((part.status, part.text().as_str()), (206, &whole[990..1010]));
+    assert_eq!(application.asked().len(), 5);
 }

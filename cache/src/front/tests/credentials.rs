@@ -83,14 +83,11 @@ fn strangers_wait(front: &mut Front, now: Now) -> bool {
 #[test]
 fn no_answer_to_a_credential_stops_strangers_from_waiting_for_each_other() {
     type End = fn(FillPermit, Now);
-    let ends: [(&str, End); 7] = [
+    let ends: [(&str, End); 6] = [
         ("a cookie is set", |permit, now| permit.uncacheable(Some(Reason::SetCookie), now)),
         ("it varies by anything", |permit, now| permit.uncacheable(Some(Reason::Vary), now)),
         ("it is private", |permit, now| permit.uncacheable(Some(Reason::Private), now)),
         ("no reason", |permit, now| permit.uncacheable(None, now)),
-        ("a reader by way of the fill", |permit, now| {
-            drop(permit.along((200, Fields::default()), None, Some(Reason::SetCookie), now));
-        }),
         ("to be asked for each time", |permit, now| drop(permit.aside(now))),
         ("a failure", |permit, now| permit.failed(500, None, now)),
     ];

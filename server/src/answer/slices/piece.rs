@@ -1,13 +1,14 @@
 //! One piece of a sliced answer: from the cache, or from a fetch that nobody but the cache waits for.
 //!
-//! A fetch is a task of its own, so it goes on while another piece is sent and when the client leaves; it is never longer
-//! than a piece. What reads it follows the fill. Next: `course`, which says how a piece is had, and `gateway::open`.
+//! A fetch is a task of its own, so it goes on while another piece is sent and, where the piece is stored, when the client leaves;
+//! it is never longer than a piece. What reads it follows the fill. Next: `course`, which says how a piece is had, and
+//! `gateway::open`.
 
 use super::SliceFailure;
 use crate::answer::course::{self, Course, LOOKUPS, Right};
 use crate::answer::stored;
 use crate::cache_report::CacheReport;
-use crate::client::{Client, Unsent};
+use crate::client::{Client, ClientFailure, Unsent};
 use crate::counting;
 use crate::gateway::{self, Filling, OpenedFill, Proxied};
 use crate::request::Request;
@@ -25,6 +26,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, ready};
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+/// Bytes that an answer may begin with before anything of it is sent, nginx's `postpone_output`.
+const HELD_BACK: usize = 1460;
 
 /// Where a piece's bytes come from.
 pub(super) enum Source {
@@ -43,6 +48,10 @@ pub(super) struct Piece {
 }
 
 impl Piece {
+    fn stream(follower: Follower, cache_status: Option<CacheStatus>) -> Piece {
+        Piece { source: Source::Stream(follower), cache_status, tries: None, report: None }
+    }
+
     pub(super) fn head(&self) -> Head<'_> {
         match &self.source {
             Source::Entry(entry) => entry.head(),
@@ -70,17 +79,19 @@ pub(super) struct Whole {
     pub(super) first: u64,
     /// Length of the whole.
     pub(super) complete: u64,
+    /// Whether the cache has a part in it.
+    pub(super) is_cached: bool,
     etag: Option<Vec<u8>>,
     last_modified: Option<i64>,
 }
 
 impl Whole {
     /// What a first piece says; `None` where it is not the piece that was asked for.
-    pub(super) fn of(piece: &Piece, start: u64, size: u64) -> Option<Whole> {
+    pub(super) fn of(piece: &Piece, start: u64, size: u64, is_cached: bool) -> Option<Whole> {
         let complete = piece.place()?.complete?;
         let head = piece.head();
         let etag = head.etag().map(<[u8]>::to_vec);
-        let whole = Whole { first: start, complete, etag, last_modified: head.last_modified };
+        let whole = Whole { first: start, complete, is_cached, etag, last_modified: head.last_modified };
         whole.has(piece, start, size).then_some(whole)
     }
 
@@ -103,6 +114,21 @@ pub(super) fn copy(request: &Request, start: u64) -> Request {
     copy.slice = Some(start);
     copy.in_error_page = request.in_error_page;
     copy
+}
+
+/// Asks for the first piece without the cache; the error is what became of the request where something else came.
+pub(super) async fn first(request: &mut Request, client: &mut Client) -> Result<Piece, Proxied> {
+    let (tap, mut opened) = oneshot::channel();
+    let ending = gateway::open_piece(request, client, tap).await;
+    match opened.try_recv() {
+        Ok(OpenedFill::Stream(follower, ..)) => Ok(Piece::stream(follower, request.cache_status)),
+        _ => Err(ending),
+    }
+}
+
+/// Fetches a piece without the cache.
+pub(super) async fn fetch(request: Request) -> Result<Piece, Proxied> {
+    ask(request, Filling::No, None).await
 }
 
 /// Looks for a piece, or fetches it. `None` where the cache has no part in the request.
@@ -134,9 +160,7 @@ async fn take(
     let (cache_status, report) = (request.cache_status, request.report.take());
     match course {
         Course::Entry(found) => Ok(of_entry(report, found.entry.clone(), cache_status)),
-        Course::Follow(follower) => {
-            Ok(Piece { source: Source::Stream(follower), cache_status, tries: None, report })
-        }
+        Course::Follow(follower) => Ok(Piece { report, ..Piece::stream(follower, cache_status) }),
         Course::Ask(right, fallback) => {
             request.report = report;
             let filling = match right {
@@ -166,10 +190,19 @@ async fn ask(request: Request, filling: Filling, fallback: Option<Rc<Hit>>) -> R
     let (tap, opened) = oneshot::channel();
     let stale = fallback.clone();
     let counted = (request.worker.clone(), counting::cache_zone(&request));
-    tokio::task::spawn_local(gateway::open(request, filling, stale, tap));
-    match opened.await {
+    let is_for_others = !matches!(filling, Filling::No)
+        || request.location().settings.pass().is_some_and(|proxy| proxy.exchange.ignore_client_abort);
+    let mut asking = JoinSet::new();
+    asking.spawn_local(gateway::open(request, filling, stale, tap));
+    if is_for_others {
+        asking.detach_all();
+    }
+    let opened = opened.await;
+    // From here on it goes on for as long as it is read.
+    asking.detach_all();
+    match opened {
         Ok(OpenedFill::Stream(follower, tries, report)) => {
-            Ok(Piece { source: Source::Stream(follower), cache_status, tries: Some(*tries), report })
+            Ok(Piece { tries: Some(*tries), report, ..Piece::stream(follower, cache_status) })
         }
         Ok(OpenedFill::Ended(ending, report)) => instead(ending, report, fallback, &counted),
         Err(_) => Err(Proxied::Failed(502)),
@@ -228,22 +261,37 @@ pub(super) async fn send(
             poll_fn(|context| match next.as_mut().poll(context) {
                 Poll::Ready(bytes) => Poll::Ready(Ok(bytes)),
                 Poll::Pending => {
-                    client.pause();
-                    ready!(client.poll_flush(context, request)).map_err(SliceFailure::Client)?;
-                    Poll::Pending
+                    if !is_held_back(request, client) {
+                        client.pause();
+                        ready!(client.poll_flush(context, request)).map_err(SliceFailure::Client)?;
+                    }
+                    client.poll_gone(context).map(|()| Err(SliceFailure::Client(ClientFailure::Gone)))
                 }
             })
             .await?
         };
-        let Some(Ok(bytes)) = bytes else { return Err(SliceFailure::Piece) };
+        let Some(Ok(bytes)) = bytes else {
+            super::log(request, "a slice response broke off");
+            return Err(SliceFailure::Piece);
+        };
         let end = position + bytes.len() as u64;
         let (from, to) = (range.start.max(position), range.end.min(end));
         if from < to {
             let wanted = bytes.slice((from - position) as usize..(to - position) as usize);
             drop(bytes);
-            client.send(request, wanted).await.map_err(SliceFailure::Client)?;
+            if request.sent.bytes > 0 || client.queued() + wanted.len() > HELD_BACK {
+                client.send(request, wanted).await.map_err(SliceFailure::Client)?;
+            } else {
+                client.push(request, &wanted);
+            }
         }
         position = end;
     }
     Ok(())
+}
+
+/// Whether the beginning of an answer waits for more of it: as long as nothing of it is out, a piece that turns out wrong takes
+/// nothing back.
+pub(super) fn is_held_back(request: &Request, client: &Client) -> bool {
+    request.sent.bytes == 0 && client.queued() <= HELD_BACK
 }
