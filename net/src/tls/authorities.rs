@@ -16,7 +16,7 @@ use std::path::Path;
 use std::time::Duration;
 use webpki::{
     CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, OwnedCertRevocationList,
-    RawPublicKeyEntity, RevocationOptionsBuilder, VerifiedPath,
+    RawPublicKeyEntity, RevocationOptionsBuilder, UnknownStatusPolicy, VerifiedPath,
 };
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -38,6 +38,8 @@ pub fn system_authorities() -> Option<&'static Path> {
 pub(super) struct Authorities {
     known: Known,
     revoked: Vec<CertRevocationList<'static>>,
+    /// Whether there are lists of version 1, which the library does not look at.
+    has_old_lists: bool,
     depth: usize,
 }
 
@@ -47,11 +49,12 @@ impl Authorities {
         let known = Known {
             certificates: Vec::new(),
             anchors: Vec::new(),
+            numbers: Vec::new(),
             terms: Vec::new(),
             lists: Vec::new(),
             algorithms,
         };
-        Authorities { known, revoked: Vec::new(), depth }
+        Authorities { known, revoked: Vec::new(), has_old_lists: false, depth }
     }
 
     /// Reads those of a file; gives what stands there.
@@ -63,12 +66,13 @@ impl Authorities {
             return Err(TlsError::NoCertificate(file.to_path_buf()));
         }
         // One that cannot be read, or may not sign, is no authority of anybody; it may still be shown byte for byte.
-        for one in found {
+        for (number, one) in found.iter().enumerate() {
             let Ok(anchor) = webpki::anchor_from_trusted_cert(one) else { continue };
             let Ok((_, parsed)) = X509Certificate::from_der(one) else { continue };
             if usage::signs_certificates(&parsed) {
                 let validity = parsed.validity();
                 self.known.anchors.push(anchor.to_owned());
+                self.known.numbers.push(before + number);
                 self.known.terms.push((validity.not_before.timestamp(), validity.not_after.timestamp()));
             }
         }
@@ -79,9 +83,13 @@ impl Authorities {
     pub(super) fn revoke(&mut self, file: &Path) -> Result<(), TlsError> {
         self.known.lists = pem::items(file)?;
         for list in &self.known.lists {
-            let list = OwnedCertRevocationList::from_der(list)
-                .map_err(|error| TlsError::BadRevocationList(file.to_path_buf(), error.to_string()))?;
-            self.revoked.push(list.into());
+            match OwnedCertRevocationList::from_der(list) {
+                Ok(list) => self.revoked.push(list.into()),
+                Err(_) if direct::is_old(list) => self.has_old_lists = true,
+                Err(error) => {
+                    return Err(TlsError::BadRevocationList(file.to_path_buf(), error.to_string()));
+                }
+            }
         }
         Ok(())
     }
@@ -93,51 +101,64 @@ impl Authorities {
     pub(super) fn judge(&self, chain: &[CertificateDer<'_>], purpose: Purpose) -> Result<(), Unverified> {
         let Some((leaf, others)) = chain.split_first() else { return Err(Unverified::Malformed) };
         let seconds = u64::try_from(clock::wall().seconds).unwrap_or(0);
-        match self.path(leaf, others, purpose, UnixTime::since_unix_epoch(Duration::from_secs(seconds))) {
-            Ok(between) if between > self.depth => Err(Unverified::ChainTooLong),
-            Ok(_) => match X509Certificate::from_der(leaf) {
-                Ok((_, parsed)) => usage::is_for(purpose, &parsed),
-                Err(_) => Err(Unverified::Malformed),
-            },
+        let path = self.path(leaf, others, purpose, UnixTime::since_unix_epoch(Duration::from_secs(seconds)));
+        let between = match path {
+            Ok((between, number)) => {
+                let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+                between + number.map_or(Ok(0), |number| self.known.above(number, seconds))?
+            }
             // OpenSSL takes certificates of version 1, and authorities' own; the library does not look at them.
             Err(webpki::Error::UnsupportedCertVersion | webpki::Error::CaUsedAsEndEntity) => {
-                direct::judge(&self.known, leaf, purpose, seconds).map_err(|why| named(why, leaf, others))
+                direct::judge(&self.known, leaf, seconds).map_err(|why| named(why, leaf, others))?
             }
-            Err(error) => Err(named(unverified(&error), leaf, others)),
+            Err(error) => return Err(named(unverified(&error), leaf, others)),
+        };
+        if between > self.depth {
+            return Err(Unverified::ChainTooLong);
+        }
+        match X509Certificate::from_der(leaf) {
+            Ok((_, parsed)) => usage::is_for(purpose, &parsed),
+            Err(_) => Err(Unverified::Malformed),
         }
     }
 
-    /// How many authorities stand between the leaf and a known one.
+    /// How many authorities stand between the leaf and a known one, and that one's number.
     fn path(
         &self,
         leaf: &CertificateDer<'_>,
         others: &[CertificateDer<'_>],
         purpose: Purpose,
         now: UnixTime,
-    ) -> Result<usize, webpki::Error> {
+    ) -> Result<(usize, Option<usize>), webpki::Error> {
         let leaf = EndEntityCert::try_from(leaf)?;
         let usage = match purpose {
             Purpose::Client => KeyUsage::client_auth(),
             Purpose::Server => KeyUsage::server_auth(),
         };
         let lists: Vec<&CertRevocationList<'_>> = self.revoked.iter().collect();
-        let revocation = RevocationOptionsBuilder::new(&lists)
-            .ok()
-            .map(|options| options.with_expiration_policy(ExpirationPolicy::Enforce).build());
+        let unknown = if self.has_old_lists { UnknownStatusPolicy::Allow } else { UnknownStatusPolicy::Deny };
+        let revocation = RevocationOptionsBuilder::new(&lists).ok().map(|options| {
+            options.with_expiration_policy(ExpirationPolicy::Enforce).with_status_policy(unknown).build()
+        });
         let (algorithms, anchors) = (self.known.algorithms.all, &self.known.anchors);
         // Another path may still be good.
-        let is_good = |path: &VerifiedPath<'_>| self.may_sign(path, now);
+        let is_good =
+            |path: &VerifiedPath<'_>| self.may_sign(path, now).and_then(|()| self.may_last(path, now));
         let path =
             leaf.verify_for_usage(algorithms, anchors, others, now, usage, revocation, Some(&is_good))?;
-        Ok(path.intermediate_certificates().count())
+        Ok((path.intermediate_certificates().count(), self.number(&path)))
+    }
+
+    /// Which known authority a path leads to.
+    fn number(&self, path: &VerifiedPath<'_>) -> Option<usize> {
+        self.known.anchors.iter().position(|anchor| std::ptr::eq(anchor, path.anchor()))
     }
 
     /// Whether the known authority of a path is good now, and the keys of those between may sign: the library looks at
     /// neither, OpenSSL at both (RFC 5280 §6.1.4 (n)).
     fn may_sign(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<(), webpki::Error> {
-        let number = self.known.anchors.iter().position(|anchor| std::ptr::eq(anchor, path.anchor()));
         let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-        match number.map_or(Ok(()), |number| self.known.is_in_force(number, seconds)) {
+        match self.number(path).map_or(Ok(()), |number| self.known.is_in_force(number, seconds)) {
             Ok(()) => {}
             Err(Unverified::NotYetValid) => {
                 return Err(webpki::Error::CertNotValidYet { time: now, not_before: now });
@@ -151,6 +172,28 @@ impl Authorities {
             true => Ok(()),
             false => Err(webpki::Error::EndEntityUsedAsCa),
         }
+    }
+
+    /// Whether nothing of a path is revoked, where there are lists that the library does not look at.
+    fn may_last(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<(), webpki::Error> {
+        if !self.has_old_lists {
+            return Ok(());
+        }
+        let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        let mut issuer = direct::key(path.anchor());
+        let between = path.intermediate_certificates().rev().map(|one| one.der());
+        for certificate in between.chain([path.end_entity().der()]) {
+            let (_, parsed) = X509Certificate::from_der(&certificate).map_err(|_| webpki::Error::BadDer)?;
+            direct::is_not_revoked(&self.known, &issuer, &parsed, seconds).map_err(|why| match why {
+                Unverified::Revoked => webpki::Error::CertRevoked,
+                Unverified::RevocationListExpired => {
+                    webpki::Error::CrlExpired { time: now, next_update: now }
+                }
+                _ => webpki::Error::UnknownRevocationStatus,
+            })?;
+            issuer = SubjectPublicKeyInfoDer::from(parsed.public_key().raw.to_vec());
+        }
+        Ok(())
     }
 
     /// Checks a signature of a handshake of TLS 1.2 by the key that is in the certificate, whatever its version. Its schemes do not say

@@ -4,12 +4,14 @@ use super::*;
 use crate::tls::pem;
 use crate::tls::tests::{Files, VERSION_1, VERSION_1_KEY, handshake, on_runtime, tls};
 use crate::tls::{ServerTls, TlsInfo, clients};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use millstream_conf::model::{Tls, TlsVersion};
 use millstream_conf::source::Span;
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, CertificateRevocationListParams, DnType,
     ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams,
-    SerialNumber, date_time_ymd,
+    SerialNumber, SigningKey, date_time_ymd,
 };
 use rustls::ClientConfig;
 use rustls::crypto::aws_lc_rs;
@@ -215,17 +217,106 @@ fn what_an_authority_has_revoked_is_refused_and_so_is_what_it_has_no_list_for() 
         key_identifier_method: KeyIdMethod::Sha256,
     };
     let of_other = of_other.signed_by(&by_other).and_then(|list| list.pem()).expect("a list");
+    let old = |until: i32, number: u8| old_list(&top, by_top.key(), until, number);
     for params in [leaf("me"), as_authority] {
         for (list, number, expected) in [
             (list(2100, 7), 7, Err(Unverified::Revoked)),
             (list(2100, 7), 8, Ok(())),
             (list(2021, 7), 8, Err(Unverified::RevocationListExpired)),
             (of_other.clone(), 8, Err(Unverified::NoRevocationList)),
+            (old(2100, 7), 7, Err(Unverified::Revoked)),
+            (old(2100, 7), 8, Ok(())),
+            (old(2060, 7) + &of_other, 7, Err(Unverified::Revoked)),
+            (old(2019, 7), 8, Err(Unverified::RevocationListExpired)),
+            (old(2019, 7) + &list(2100, 9), 8, Ok(())),
+            (old_list(&top, &key(), 2100, 7), 8, Err(Unverified::NoRevocationList)),
         ] {
             let clients = known(&top.pem(), Some(list));
             assert_eq!(clients.judge(&[numbered(params.clone(), number)]), expected);
         }
     }
+}
+
+#[test]
+fn each_certificate_of_a_chain_needs_a_list_of_its_issuer_of_whatever_version() {
+    let (top, by_top) = root("top");
+    let (mut params, between_key) = (authority("between"), key());
+    params.serial_number = Some(SerialNumber::from(5u64));
+    let between = params.signed_by(&between_key, &by_top).expect("a certificate");
+    let by_between = Issuer::new(params, between_key);
+    let mut me = leaf("me");
+    me.serial_number = Some(SerialNumber::from(8u64));
+    let chain = [issued(&me, &by_between), between.der().clone()];
+    let of_top = |number| old_list(&top, by_top.key(), 2100, number);
+    let of_between = |number| old_list(&between, by_between.key(), 2100, number);
+    for (lists, expected) in [
+        (of_top(1) + &of_between(1), Ok(())),
+        (of_top(5) + &of_between(1), Err(Unverified::Revoked)),
+        (of_top(1) + &of_between(8), Err(Unverified::Revoked)),
+        (of_top(1), Err(Unverified::NoRevocationList)),
+        (of_between(1), Err(Unverified::NoRevocationList)),
+    ] {
+        assert_eq!(known(&top.pem(), Some(lists)).judge(&chain), expected);
+    }
+}
+
+#[test]
+fn an_authority_that_is_known_with_its_own_is_judged_as_if_it_had_been_shown() {
+    let (top, by_top) = root("top");
+    let (mut params, between_key) = (authority("between"), key());
+    params.serial_number = Some(SerialNumber::from(5u64));
+    let between = params.signed_by(&between_key, &by_top).expect("a certificate");
+    let by_between = Issuer::new(params, between_key);
+    let mut old_top = authority("old");
+    old_top.not_after = date_time_ymd(2021, 1, 1);
+    let old_key = key();
+    let old = old_top.self_signed(&old_key).expect("a certificate");
+    let (by_old, second_key) = (Issuer::new(old_top, old_key), key());
+    let second_params = authority("second");
+    let second = second_params.signed_by(&second_key, &by_old).expect("a certificate");
+    let by_second = Issuer::new(second_params, second_key);
+    let numbered = |mut params: CertificateParams, by: &Issuer<'_, KeyPair>| {
+        params.serial_number = Some(SerialNumber::from(8u64));
+        issued(&params, by)
+    };
+    let mut as_authority = authority("authority");
+    as_authority.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    let of_top = |number| old_list(&top, by_top.key(), 2100, number);
+    let of_between = |number| old_list(&between, by_between.key(), 2100, number);
+    let (both, alone) = (top.pem() + &between.pem(), between.pem());
+    for params in [leaf("me"), as_authority] {
+        for (told, lists, depth, expected) in [
+            (&both, None, 1, Ok(())),
+            (&both, None, 0, Err(Unverified::ChainTooLong)),
+            (&alone, None, 0, Ok(())),
+            (&both, Some(of_top(1) + &of_between(1)), 1, Ok(())),
+            (&both, Some(of_top(5) + &of_between(1)), 1, Err(Unverified::Revoked)),
+            (&both, Some(of_between(1)), 1, Err(Unverified::NoRevocationList)),
+            (&both, Some(of_top(1)), 1, Err(Unverified::NoRevocationList)),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let settings = ClientCertificates { depth, ..settings(&folder, told, lists) };
+            let clients = clients(&settings).expect("whole").expect("they are asked for");
+            assert_eq!(clients.judge(&[numbered(params.clone(), &by_between)]), expected, "{depth}");
+        }
+        let expired = known(&(old.pem() + &second.pem()), None);
+        assert_eq!(expired.judge(&[numbered(params, &by_second)]), Err(Unverified::Expired));
+    }
+}
+
+/// A list of version 1 with one number in it, signed by this key.
+fn old_list(of: &Certificate, by: &KeyPair, until: i32, number: u8) -> String {
+    let (_, parsed) = X509Certificate::from_der(of.der()).expect("a certificate");
+    // ecdsa-with-SHA256.
+    let algorithm = der::sequence(&[0x06, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2]);
+    let time = |year: i32| [&[0x18, 15][..], format!("{year}0101000000Z").as_bytes()].concat();
+    let revoked = der::sequence(&der::sequence(&[&[0x02, 1, number][..], &time(2018)].concat()));
+    let subject = parsed.subject().as_raw();
+    let told = der::sequence(&[&algorithm[..], subject, &time(2018), &time(until), &revoked].concat());
+    let signature = by.sign(&told).expect("a signature");
+    let signed = [&[0x03, signature.len() as u8 + 1, 0][..], &signature].concat();
+    let list = der::sequence(&[told, algorithm, signed].concat());
+    format!("-----BEGIN X509 CRL-----\n{}\n-----END X509 CRL-----\n", STANDARD.encode(list))
 }
 
 /// A client that shows the certificate of a pair of files.
