@@ -87,6 +87,8 @@ impl RefusedLinks {
 
 fn walk(refused: Refused, trusted: &[u8], names: &[u8], last: OFlags) -> Result<OwnedFd, Errno> {
     let mut at = openat(CWD, trusted, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    // What ends in a slash is a directory.
+    let last = if names.ends_with(b"/") { last | OFlags::DIRECTORY } else { last };
     let mut names = names.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).peekable();
     while let Some(name) = names.next() {
         let flags = if names.peek().is_some() { OFlags::PATH } else { last } | OFlags::CLOEXEC;
@@ -143,6 +145,10 @@ mod tests {
             ("link/alias", false, false, true),
             ("real/deep", true, true, true),
             ("real/none", false, false, false),
+            ("real/deep/", true, true, true),
+            ("real/deep/file/", false, false, false),
+            ("real/alias/", false, false, false),
+            ("link/deep/file/", false, false, false),
         ] {
             let full = root.join(path);
             assert_eq!(none.metadata(&full).is_ok(), follows_none, "{path}");
