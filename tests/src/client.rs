@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
+use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
 /// How long any one read waits before the test is told.
@@ -66,6 +67,14 @@ impl Client {
     pub fn connect_from(address: Ipv4Addr, port: u16) -> io::Result<Self> {
         let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
         bind(&socket, &SocketAddrV4::new(address, 0))?;
+        connect(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
+        Self::of(TcpStream::from(socket), PATIENCE)
+    }
+
+    /// As [`Client::connect`], for a client whose kernel takes little that it has not read, and goes on to take no more.
+    pub fn connect_narrow(port: u16) -> io::Result<Self> {
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+        set_socket_recv_buffer_size(&socket, 16 * 1024)?;
         connect(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
         Self::of(TcpStream::from(socket), PATIENCE)
     }

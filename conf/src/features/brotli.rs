@@ -53,7 +53,8 @@ pub const ROWS: &[Row] = &[
             media_types((list, any), d, r);
         })),
     once("brotli_window", HTTP_SERVER_LOCATION, (1, 1), "size", "512k",
-        "The window of the compressor: a power of two from 1k to 16m. Clients need the same amount of memory.",
+        "The window of the compressor: a power of two from 1k to 16m. Clients need the same amount of memory. An encoder \
+        uses at most 64 MiB: if a high level would use more, the window is smaller.",
         Apply::Level(window)),
     idle("brotli_buffers", HTTP_SERVER_LOCATION, (2, 2), "number size",
         "Buffers for compressed output.",

@@ -15,7 +15,7 @@ use super::stored;
 use crate::caching::query;
 use crate::client::Client;
 use crate::counting;
-use crate::filter::compressor::{self, Effort};
+use crate::filter::encoder::{self, Effort};
 use crate::gateway::{self, Begun, Filling, Proxied};
 use crate::intercepted;
 use crate::representation::chosen::{self, Chosen};
@@ -232,11 +232,12 @@ async fn coded(request: &Request, hit: &Hit, coding: Coding) -> bool {
     else {
         return false;
     };
-    let effort = Effort::of(&request.location().settings, coding);
+    let length = u64::try_from(body.len()).ok();
+    let effort = Effort::of(&request.location().settings, coding, length);
     let squeezed = if effort.is_short(body.len()) {
-        compressor::whole(&body, effort)
+        encoder::whole(&body, effort)
     } else {
-        blocking::run(move || compressor::whole(&body, effort)).await
+        blocking::run(move || encoder::whole(&body, effort)).await
     };
     if let Some(squeezed) = squeezed {
         permit.set(Bytes::from(squeezed));

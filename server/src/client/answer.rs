@@ -48,7 +48,7 @@ pub(super) struct Answer {
     pub(super) chain: Option<Chain>,
     /// What else belongs to it.
     pub(super) assembly: Option<Box<Assembly>>,
-    pub(super) compressor: Option<Box<Compressor>>,
+    pub(super) compressor: Option<Compressor>,
     /// Whether what the compressor holds goes out when the source pauses.
     pub(super) streams: bool,
     /// Whether the source has paused since.

@@ -10,7 +10,8 @@ use super::tail::{Tail, WholeBody};
 use super::{Client, ClientFailure, End};
 use crate::filter::chain::{self, Chain, Changes};
 use crate::filter::coding::{self, Plain};
-use crate::filter::compressor::{Compressor, Effort, EncoderMemory};
+use crate::filter::compressor::{Compressor, EncoderMemory};
+use crate::filter::encoder::Effort;
 use crate::filter::{head, trailers};
 use crate::limits::limit_rate::Pace;
 use crate::request::Request;
@@ -90,7 +91,7 @@ impl Client {
             assembly,
             compressor: encoder
                 .filter(|_| framed != AnswerFraming::Empty)
-                .map(|(effort, memory)| Box::new(Compressor::new(effort, memory))),
+                .map(|(effort, memory)| Compressor::new(effort, memory)),
             skipped: 0,
             ended: false,
             cut: false,
@@ -349,7 +350,7 @@ fn is_all(request: &Request, framed: AnswerFraming, is_as_it_comes: bool, status
 
 /// How hard the encoder of a response works, with the memory that it has; nothing where that is short.
 fn encoder_of(request: &Request, coding: Coding, length: Option<u64>) -> Option<(Effort, EncoderMemory)> {
-    let effort = Effort::of(&request.location().settings, coding).for_length(length);
+    let effort = Effort::of(&request.location().settings, coding, length);
     let memory = EncoderMemory::take(effort);
     if memory.is_none() {
         request.worker.metrics.add(Counter::CompressionsRefused, 1);

@@ -1,75 +1,33 @@
-//! Making coded bodies: whole ones, and streams that are given out piece by piece.
+//! Coded bodies that are given out piece by piece.
 //!
-//! Each coding is a library behind `Encoder`; nothing else knows which. What the libraries hold for streams has a bound for the whole
-//! process (`EncoderMemory`). Next: `coding`, which says what is made.
+//! What the encoders of all streams hold has a bound for the whole process (`EncoderMemory`). A stream keeps its encoder until another
+//! needs the memory: then those give theirs up that have been given nothing for a second, because their client or their source stalls.
+//! Each goes on with a new one, or in stored blocks. Before: `encoder`; next: `coding`, which decides what is made.
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use millstream_conf::model::Settings;
+use super::encoder::{Effort, Encoder};
+use super::stored_blocks;
+use flate2::Crc;
+use millstream_net::clock;
 use millstream_wire::Coding;
-use std::io::{self, Write};
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
-/// How a coding is made in a location.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Effort {
-    coding: Coding,
-    level: u32,
-    /// Of Brotli, as a power of two.
-    window: u32,
-}
+#[cfg(test)]
+mod tests;
 
-impl Effort {
-    /// What a location says of a coding.
-    pub fn of(settings: &Settings, coding: Coding) -> Effort {
-        let level = match coding {
-            Coding::Gzip => settings.gzip.level,
-            Coding::Br => settings.brotli.level,
-            Coding::Zstd => settings.zstd.level,
-        };
-        Effort { coding, level, window: settings.brotli.window }
-    }
+/// A stream that was given nothing for so long stalls.
+const STALLED: Duration = Duration::from_secs(1);
+/// Streams that give their encoders up for one other at the most: each codes what it holds.
+const AT_ONCE: usize = 4;
 
-    /// The same for a body of this length, where that is known: a window is no larger than what goes through it.
-    pub fn for_length(self, length: Option<u64>) -> Effort {
-        let needed = length.map_or(BROTLI_WINDOWS.1, |length| u64::BITS - length.leading_zeros());
-        Effort { window: self.window.min(needed.max(BROTLI_WINDOWS.0)), ..self }
-    }
-
-    /// Bytes that the library holds for a stream, about. Brotli has a ring of twice its window, and trees of it at its two highest levels.
-    fn memory(self) -> usize {
-        match self.coding {
-            Coding::Gzip => 128 << 10,
-            Coding::Br if self.level >= 10 => (2 << 20) + (16 << self.window),
-            Coding::Br => (192 << 10) + (2 << self.window),
-            Coding::Zstd if self.level > 9 => 16 << 20,
-            Coding::Zstd => 1 << 20,
-        }
-    }
-
-    /// Whether a body of this length is made so soon, in about 0.1 ms, that it is done at once on the worker.
-    pub fn is_short(self, length: usize) -> bool {
-        // Brotli from its middle levels on and zstd at its high ones take ten times as long.
-        let is_slow = match self.coding {
-            Coding::Gzip => false,
-            Coding::Br => self.level > 3,
-            Coding::Zstd => self.level > 9,
-        };
-        length <= if is_slow { 1024 } else { 8 * 1024 }
-    }
-}
-
-/// The largest window that every client has memory for, as a power of two (RFC 9659 §3).
-const ZSTD_WINDOW: u32 = 23;
-/// The highest level whose own window is no larger.
-const ZSTD_WITHIN_WINDOW: u32 = 19;
-/// Windows of Brotli, as powers of two.
-const BROTLI_WINDOWS: (u32, u32) = (10, 24);
 /// What encoders may hold together, and what they hold.
-#[derive(Debug)]
 pub(super) struct EncoderAccount {
     most: usize,
     held: AtomicUsize,
+    /// The streams that have taken of it. Whoever holds this lock waits for no other.
+    streams: Mutex<Vec<Weak<Mutex<Coder>>>>,
 }
 
 /// That of the process.
@@ -77,30 +35,74 @@ static ACCOUNT: EncoderAccount = EncoderAccount::new(256 << 20);
 
 impl EncoderAccount {
     pub(super) const fn new(most: usize) -> EncoderAccount {
-        EncoderAccount { most, held: AtomicUsize::new(0) }
+        EncoderAccount { most, held: AtomicUsize::new(0), streams: Mutex::new(Vec::new()) }
     }
 
-    /// The memory of an encoder; `None` where there is no room for it.
-    pub(super) fn take(&'static self, effort: Effort) -> Option<EncoderMemory> {
-        let bytes = effort.memory();
+    /// The memory of an encoder, which others give up for it if they stall; `None` if there is no room for it.
+    pub(super) fn take(&'static self, bytes: usize, now: Instant) -> Option<EncoderMemory> {
+        self.take_free(bytes).or_else(|| {
+            self.reclaim(bytes, now);
+            self.take_free(bytes)
+        })
+    }
+
+    fn take_free(&'static self, bytes: usize) -> Option<EncoderMemory> {
         let before = self.held.fetch_add(bytes, Ordering::Relaxed);
         // Given back at once where it is too much.
         let taken = EncoderMemory { account: self, bytes };
         (before + bytes <= self.most).then_some(taken)
     }
+
+    /// Has streams give up what they hold, those that have stalled longest first, until there is room for so much.
+    fn reclaim(&self, bytes: usize, now: Instant) {
+        let mut stalled: Vec<(Instant, Arc<Mutex<Coder>>)> = {
+            let mut streams = locked(&self.streams);
+            streams.retain(|stream| stream.strong_count() > 0);
+            let since = |stream: &Mutex<Coder>| {
+                // Who works on it now does not stall.
+                let coder = stream.try_lock().ok()?;
+                let is_long = now.saturating_duration_since(coder.used) >= STALLED;
+                (coder.memory.is_some() && coder.left.is_empty() && is_long).then_some(coder.used)
+            };
+            streams.iter().filter_map(Weak::upgrade).filter_map(|it| Some((since(&it)?, it))).collect()
+        };
+        stalled.sort_unstable_by_key(|(since, _)| *since);
+        for (_, stream) in stalled.iter().take(AT_ONCE) {
+            if self.held.load(Ordering::Relaxed) + bytes <= self.most {
+                return;
+            }
+            if let Ok(mut coder) = stream.try_lock() {
+                coder.release();
+            }
+        }
+    }
+
+    fn enter(&self, stream: &Arc<Mutex<Coder>>) {
+        let mut streams = locked(&self.streams);
+        if streams.len() == streams.capacity() {
+            streams.retain(|stream| stream.strong_count() > 0);
+        }
+        streams.push(Arc::downgrade(stream));
+    }
 }
 
 /// The memory of a stream's encoder among that of all, given back by dropping it.
-#[derive(Debug)]
 pub struct EncoderMemory {
     account: &'static EncoderAccount,
     bytes: usize,
 }
 
 impl EncoderMemory {
-    /// That of an encoder; `None` where there is no room for it, and the body goes as it is.
+    /// That of an encoder; `None` if there is no room for it, and the body goes as it is.
     pub fn take(effort: Effort) -> Option<EncoderMemory> {
-        ACCOUNT.take(effort)
+        ACCOUNT.take(effort.memory(false), clock::now())
+    }
+
+    /// Gives back all but so much.
+    fn shrink(&mut self, bytes: usize) {
+        let less = self.bytes.saturating_sub(bytes);
+        self.bytes -= less;
+        self.account.held.fetch_sub(less, Ordering::Relaxed);
     }
 }
 
@@ -110,76 +112,9 @@ impl Drop for EncoderMemory {
     }
 }
 
-/// Output that the Brotli library holds at a time.
-const BROTLI_BUFFER: usize = 4 * 1024;
-
-/// A library at work, writing into memory.
-enum Encoder {
-    Gzip(GzEncoder<Vec<u8>>),
-    Br(Box<brotli::CompressorWriter<Vec<u8>>>),
-    Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
-}
-
-impl Encoder {
-    fn new(effort: Effort, ready: Vec<u8>) -> io::Result<Encoder> {
-        Ok(match effort.coding {
-            Coding::Gzip => Encoder::Gzip(GzEncoder::new(ready, gzip_level(effort.level))),
-            Coding::Br => {
-                let encoder =
-                    brotli::CompressorWriter::new(ready, BROTLI_BUFFER, effort.level, effort.window);
-                Encoder::Br(Box::new(encoder))
-            }
-            Coding::Zstd => {
-                let mut encoder = zstd::stream::write::Encoder::new(ready, effort.level as i32)?;
-                if effort.level > ZSTD_WITHIN_WINDOW {
-                    encoder.window_log(ZSTD_WINDOW)?;
-                }
-                Encoder::Zstd(encoder)
-            }
-        })
-    }
-
-    fn ready(&mut self) -> &mut Vec<u8> {
-        match self {
-            Encoder::Gzip(encoder) => encoder.get_mut(),
-            Encoder::Br(encoder) => encoder.get_mut(),
-            Encoder::Zstd(encoder) => encoder.get_mut(),
-        }
-    }
-
-    fn writer(&mut self) -> &mut dyn Write {
-        match self {
-            Encoder::Gzip(encoder) => encoder,
-            Encoder::Br(encoder) => encoder,
-            Encoder::Zstd(encoder) => encoder,
-        }
-    }
-
-    fn finish(self) -> io::Result<Vec<u8>> {
-        match self {
-            Encoder::Gzip(encoder) => encoder.finish(),
-            Encoder::Br(encoder) => Ok(encoder.into_inner()),
-            Encoder::Zstd(encoder) => encoder.finish(),
-        }
-    }
-}
-
-/// The level as this library has it: its first is faster than zlib's and leaves text half as large again, its second does
-/// what zlib's, and so nginx's, first does.
-fn gzip_level(level: u32) -> Compression {
-    Compression::new(level.max(2))
-}
-
 /// A coded stream being made.
 pub struct Compressor {
-    /// Nothing before the first piece, and once it has ended or failed.
-    encoder: Option<Encoder>,
-    /// How it is made, until the first piece has come.
-    effort: Option<Effort>,
-    /// Kept for as long as there may be an encoder.
-    _memory: EncoderMemory,
-    /// Whether it was given something since the last time all of it was given out.
-    holds: bool,
+    coder: Arc<Mutex<Coder>>,
     input: u64,
     output: u64,
 }
@@ -187,43 +122,40 @@ pub struct Compressor {
 impl Compressor {
     /// The beginning of a stream, which holds no encoder before there is something to code.
     pub fn new(effort: Effort, memory: EncoderMemory) -> Self {
-        let effort = Some(effort);
-        Compressor { encoder: None, effort, _memory: memory, holds: false, input: 0, output: 0 }
-    }
-
-    fn begin(&mut self) {
-        if let Some(effort) = self.effort.take() {
-            self.encoder = Encoder::new(effort, Vec::new()).ok();
-        }
+        let account = memory.account;
+        let coder = Arc::new(Mutex::new(Coder {
+            effort,
+            account,
+            memory: Some(memory),
+            encoder: None,
+            left: Vec::new(),
+            has_begun: false,
+            has_failed: false,
+            holds: false,
+            used: clock::now(),
+            content: Crc::new(),
+        }));
+        account.enter(&coder);
+        Compressor { coder, input: 0, output: 0 }
     }
 
     /// Compresses a piece; what is ready is appended to `out`.
     pub fn compress(&mut self, piece: &[u8], out: &mut Vec<u8>) {
-        self.begin();
-        let Some(encoder) = &mut self.encoder else { return };
-        self.input += piece.len() as u64;
-        self.holds |= !piece.is_empty();
-        let written = encoder.writer().write_all(piece);
-        self.drain(written, out);
+        if !piece.is_empty() {
+            self.input += piece.len() as u64;
+            self.step(out, |coder, out| coder.compress(piece, out));
+        }
     }
 
     /// Gives out all that was put in, so that the client can read it now. Each time costs some bytes, so it is for a
     /// source that pauses.
     pub fn flush(&mut self, out: &mut Vec<u8>) {
-        if let Some(encoder) = self.encoder.as_mut().filter(|_| std::mem::take(&mut self.holds)) {
-            let flushed = encoder.writer().flush();
-            self.drain(flushed, out);
-        }
+        self.step(out, Coder::flush);
     }
 
     /// Ends the stream. False where it is not whole: a library may be refused the memory that it needs.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> bool {
-        self.begin();
-        let rest = self.encoder.take().map(Encoder::finish);
-        let Some(Ok(mut rest)) = rest else { return false };
-        self.output += rest.len() as u64;
-        out.append(&mut rest);
-        true
+        self.step(out, Coder::finish)
     }
 
     /// Bytes in and out so far.
@@ -231,21 +163,129 @@ impl Compressor {
         (self.input, self.output)
     }
 
-    /// Writing into memory only fails where the library itself does: then the stream stays without an end.
-    fn drain(&mut self, outcome: io::Result<()>, out: &mut Vec<u8>) {
-        if outcome.is_err() {
-            self.encoder = None;
-        }
-        let Some(encoder) = &mut self.encoder else { return };
-        let ready = encoder.ready();
-        self.output += ready.len() as u64;
-        out.append(ready);
+    fn step<T>(&mut self, out: &mut Vec<u8>, step: impl FnOnce(&mut Coder, &mut Vec<u8>) -> T) -> T {
+        let before = out.len();
+        let mut coder = locked(&self.coder);
+        out.append(&mut std::mem::take(&mut coder.left));
+        let outcome = step(&mut coder, out);
+        self.output += (out.len() - before) as u64;
+        outcome
     }
 }
 
-/// A whole body at once; nothing where the library has no memory for it.
-pub fn whole(body: &[u8], effort: Effort) -> Option<Vec<u8>> {
-    let mut encoder = Encoder::new(effort, Vec::with_capacity(body.len() / 3)).ok()?;
-    encoder.writer().write_all(body).ok()?;
-    encoder.finish().ok()
+/// What makes a stream. Another thread may have it give its encoder up between two steps.
+struct Coder {
+    effort: Effort,
+    account: &'static EncoderAccount,
+    /// There as long as there may be an encoder, or something is left.
+    memory: Option<EncoderMemory>,
+    /// Nothing before the first piece, between two parts of the stream, and in one of stored blocks.
+    encoder: Option<Encoder>,
+    /// What an encoder that was given up had not given out yet.
+    left: Vec<u8>,
+    /// Whether a part of the stream has begun.
+    has_begun: bool,
+    has_failed: bool,
+    /// Whether it was given something since the last time all of it was given out.
+    holds: bool,
+    /// When it was given something last.
+    used: Instant,
+    /// The sum of what a stream of gzip was given.
+    content: Crc,
+}
+
+impl Coder {
+    fn compress(&mut self, piece: &[u8], out: &mut Vec<u8>) {
+        self.used = clock::now();
+        self.begin(out);
+        if self.effort.coding() == Coding::Gzip {
+            self.content.update(piece);
+        }
+        match &mut self.encoder {
+            Some(encoder) => {
+                self.holds = true;
+                let written = encoder.writer().write_all(piece);
+                self.drain(written, out);
+            }
+            None if self.has_failed => {}
+            None => stored_blocks::write(self.effort.coding(), piece, out),
+        }
+    }
+
+    /// Begins the stream, or a part of it with an encoder if there is memory for one.
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        if self.encoder.is_some() || self.has_failed {
+            return;
+        }
+        let needed = self.effort.memory(self.has_begun);
+        self.memory = self.memory.take().filter(|memory| memory.bytes >= needed);
+        if self.memory.is_none() {
+            self.memory = self.account.take(needed, self.used);
+        }
+        let room = self.memory.as_ref();
+        self.encoder = room.and_then(|_| Encoder::new(self.effort, self.has_begun, Vec::new()).ok());
+        if self.encoder.is_none() {
+            self.memory = None;
+        }
+        match self.effort.coding() {
+            _ if self.has_begun => {}
+            Coding::Gzip => stored_blocks::begin_gzip(out),
+            Coding::Br if self.encoder.is_none() => {
+                stored_blocks::begin_brotli(self.effort.brotli_window(), out);
+            }
+            Coding::Br | Coding::Zstd => {}
+        }
+        self.has_begun = true;
+    }
+
+    fn flush(&mut self, out: &mut Vec<u8>) {
+        if let Some(encoder) = self.encoder.as_mut().filter(|_| std::mem::take(&mut self.holds)) {
+            let flushed = encoder.flush();
+            self.drain(flushed, out);
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) -> bool {
+        if !self.has_begun {
+            self.begin(out);
+        }
+        match self.encoder.take().map(Encoder::finish) {
+            Some(Ok(mut rest)) => out.append(&mut rest),
+            Some(Err(_)) => self.has_failed = true,
+            None => stored_blocks::end(self.effort.coding(), out),
+        }
+        if self.effort.coding() == Coding::Gzip {
+            stored_blocks::end_gzip(&self.content, out);
+        }
+        self.memory = None;
+        !self.has_failed
+    }
+
+    /// Gives the encoder up. What it has not given out yet comes with the next step, and counts until then.
+    fn release(&mut self) {
+        let holds = std::mem::take(&mut self.holds);
+        match self.encoder.take().map(|encoder| encoder.leave(holds)) {
+            None => {}
+            Some(Ok(rest)) => self.left = rest,
+            Some(Err(_)) => self.has_failed = true,
+        }
+        self.left.shrink_to_fit();
+        match &mut self.memory {
+            Some(memory) if !self.left.is_empty() => memory.shrink(self.left.capacity()),
+            memory => *memory = None,
+        }
+    }
+
+    /// Writing into memory only fails where the library itself does: then the stream stays without an end.
+    fn drain(&mut self, outcome: io::Result<()>, out: &mut Vec<u8>) {
+        let Some(encoder) = &mut self.encoder else { return };
+        match outcome {
+            Ok(()) => out.append(encoder.ready()),
+            Err(_) => (self.encoder, self.has_failed) = (None, true),
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,6 +2,8 @@
 //!
 //! Filters decide from the request, the location and the answer's fields alone; they do no I/O. Next: `chain`, the filters of a body.
 
+mod stored_blocks;
+pub mod encoder;
 pub mod compressor;
 pub mod coding;
 pub mod backlog;

@@ -1,7 +1,8 @@
 //! The head of an answer, byte by byte where it matters, and nginx's conditions for compressing.
 
 use super::coding::{self, Plain};
-use super::compressor::{Compressor, Effort, EncoderAccount, EncoderMemory, whole};
+use super::compressor::{Compressor, EncoderAccount, EncoderMemory};
+use super::encoder::{Effort, whole};
 use super::head;
 use crate::fixture::{admitted, worker};
 use crate::request::Request;
@@ -208,7 +209,7 @@ fn of_the_codings_that_are_on_for_an_answer_the_client_chooses() {
 
 fn effort(coding: Coding, level: u32) -> Effort {
     let levels = format!("gzip_comp_level {level}; brotli_comp_level {level}; zstd_comp_level {level};");
-    Effort::of(&request(&levels, GET).location().settings, coding)
+    Effort::of(&request(&levels, GET).location().settings, coding, None)
 }
 
 /// What a client reads of a coded body that has come so far.
@@ -265,7 +266,7 @@ fn zstd_needs_no_larger_window_than_clients_have() {
 }
 
 fn effort_of_zstd(level: u32) -> Effort {
-    Effort::of(&request(&format!("zstd_comp_level {level};"), GET).location().settings, Coding::Zstd)
+    Effort::of(&request(&format!("zstd_comp_level {level};"), GET).location().settings, Coding::Zstd, None)
 }
 
 #[test]
@@ -273,7 +274,7 @@ fn a_body_compressed_in_pieces_is_one_gzip_stream() {
     use std::io::Read;
     let effort = |level: u32| {
         let request = request(&format!("gzip_comp_level {level};"), GET);
-        Effort::of(&request.location().settings, Coding::Gzip)
+        Effort::of(&request.location().settings, Coding::Gzip, None)
     };
     let mut compressor = compressor(effort(1));
     let mut out = Vec::new();
@@ -297,20 +298,25 @@ fn compressor(effort: Effort) -> Compressor {
 
 #[test]
 fn encoders_of_all_streams_have_a_bound_and_small_bodies_small_windows() {
-    static ACCOUNT: EncoderAccount = EncoderAccount::new(64 << 20);
-    let effort = |length| {
-        let request = request("brotli on; brotli_window 16m;", GET);
-        Effort::of(&request.location().settings, Coding::Br).for_length(length)
-    };
-    let count = |length| std::iter::from_fn(|| ACCOUNT.take(effort(length))).take(10_000).count();
-    let many = |length| {
-        let taken: Vec<EncoderMemory> =
-            std::iter::from_fn(|| ACCOUNT.take(effort(length))).take(10_000).collect();
-        assert_eq!(count(length), 0, "no room is left");
+    static ACCOUNT: EncoderAccount = EncoderAccount::new(128 << 20);
+    let now = millstream_net::clock::now();
+    let many = |directives: &str, coding, length| {
+        let request = request(directives, GET);
+        let effort = Effort::of(&request.location().settings, coding, length);
+        let take = || ACCOUNT.take(effort.memory(false), now);
+        let taken: Vec<EncoderMemory> = std::iter::from_fn(take).take(10_000).collect();
+        assert!(take().is_none(), "no room is left");
         taken.len()
     };
-    assert_eq!((many(None), many(Some(u64::MAX))), (1, 1));
-    assert!(many(Some(1000)) > 300, "a small body takes a small window");
-    assert_eq!(many(None), 1, "all was given back");
-    assert!(whole(b"", effort(Some(0))).is_some());
+    let large = "brotli_window 16m; brotli_comp_level 11; zstd_comp_level 22;";
+    for coding in [Coding::Br, Coding::Zstd] {
+        for length in [None, Some(u64::MAX)] {
+            assert_eq!(many(large, coding, length), 2, "the largest windows are reduced: {coding:?}");
+        }
+        assert!(many(large, coding, Some(1000)) > 2, "a small body takes a small window: {coding:?}");
+        assert_eq!(many(large, coding, None), 2, "all was given back");
+    }
+    assert!(many("", Coding::Gzip, None) > 300);
+    let empty = Effort::of(&request("", GET).location().settings, Coding::Br, Some(0));
+    assert!(whole(b"", empty).is_some());
 }

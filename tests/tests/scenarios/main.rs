@@ -115,4 +115,5 @@ mod limits;
 mod limit_rate;
 mod explain;
 mod safety;
+mod stalled_codings;
 mod stampede;
