@@ -1,14 +1,16 @@
 //! Servers that hang, refuse, break the rules or turn every call away: what their clients get, and how often they are asked again.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use super::{FRONT, answer, head_of, posted, scripted};
+use millstream_tests::frames::frame;
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
 use millstream_wire::h2::error_code::ErrorCode::{NoError, RefusedStream};
+use millstream_wire::h2::frame::{flag, kind};
 use millstream_wire::h2::hpack::encoder;
 use millstream_wire::h2::settings::MAX_CONCURRENT_STREAMS;
 use millstream_wire::h2::write;
@@ -161,6 +163,55 @@ fn a_server_that_breaks_the_rules_is_a_bad_gateway_with_its_cause_in_the_log() {
         let front = Server::start(FRONT, &[("BACK", &port.to_string())]);
         assert_eq!(front.get("/").status, 502, "{told}");
         front.says(told);
+    }
+}
+
+#[test]
+fn a_server_that_breaks_the_rules_behind_its_head_is_left_at_once_and_its_response_cut() {
+    if is_nginx() {
+        return;
+    }
+    let data = |length: usize| frame(kind::DATA, 0, 1, &vec![b'x'; length]);
+    let mut trailers = Vec::new();
+    encoder::field(&mut trailers, b"x-sum", b"1");
+    let cases = [
+        (data(16_384).repeat(256), "upstream sent more than a window has room for"),
+        (data(100_000), "upstream sent a frame larger than SETTINGS_MAX_FRAME_SIZE"),
+        (
+            [frame(kind::HEADERS, 0, 1, &trailers), frame(kind::CONTINUATION, 0, 1, b"").repeat(5_000)]
+                .concat(),
+            "upstream sent an endless header block",
+        ),
+        (
+            [
+                frame(kind::HEADERS, 0, 1, &trailers),
+                frame(kind::CONTINUATION, 0, 1, &trailers).repeat(50_000),
+            ]
+            .concat(),
+            "upstream sent an endless header block",
+        ),
+        (
+            frame(kind::HEADERS, flag::END_HEADERS, 1, &trailers),
+            "upstream sent trailers that do not end their stream",
+        ),
+    ];
+    for (behind, told) in cases {
+        let port = scripted(move |_, stream| {
+            head_of(stream);
+            let (mut out, mut block) = (Vec::new(), Vec::new());
+            write::settings(&mut out, &[]);
+            encoder::status(&mut block, 200);
+            write::headers(&mut out, 1, &block, false, 16_384);
+            out.extend_from_slice(&behind);
+            _ = stream.write_all(&out);
+            let mut rest = stream.try_clone().expect("a descriptor");
+            thread::spawn(move || std::io::copy(&mut rest, &mut std::io::sink()));
+        });
+        let front = Server::start(FRONT, &[("BACK", &port.to_string())]);
+        let mut client = front.client();
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+        front.says(told);
+        assert!(client.answer().is_err_and(|error| error.kind() != ErrorKind::WouldBlock), "{told}");
     }
 }
 
