@@ -117,15 +117,17 @@ pub fn gone(request: &mut Request, client: &mut Client) {
 /// A client failure: the status to answer, where something can still be said.
 fn failed(request: &mut Request, client: &mut Client, failure: ClientFailure) -> Option<u16> {
     request.keep_alive = false;
-    if client.begun() || failure == ClientFailure::Gone {
-        if !client.begun() {
+    let has_begun = client.begun();
+    // Once an answer has begun, it may be that which the client is too slow for.
+    if failure.is_of_body() && !(has_begun && failure == ClientFailure::Timeout) {
+        request.body = KeptBody::Lost(failure.status());
+    }
+    if has_begun || failure == ClientFailure::Gone {
+        if !has_begun {
             request.sent.status = failure.status();
         }
         client.abandon();
         return None;
-    }
-    if failure.is_of_body() {
-        request.body = KeptBody::Lost(failure.status());
     }
     if failure == ClientFailure::TooLarge {
         failure::log(request, Level::Error, format_args!("client intended to send too large body"));

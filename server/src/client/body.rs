@@ -10,7 +10,6 @@ use millstream_wire::h1::chunked::{Decoder, Event};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Fields, Version};
 use std::future::{Future, poll_fn};
-use std::io::ErrorKind;
 use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -177,7 +176,8 @@ impl Client {
                     return Poll::Pending;
                 }
                 Poll::Ready(Ok(0)) if may_end => break,
-                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(ClientFailure::Gone)),
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(ClientFailure::Gone)),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(ClientFailure::of_reading(&error))),
                 Poll::Ready(Ok(_)) => {}
             }
         }
@@ -223,10 +223,8 @@ impl Client {
         self.deadline.set(later(body.timeout));
         let outcome = poll_fn(|cx| match self.poll_read_more(cx) {
             Poll::Ready(Ok(0)) if may_end => Poll::Ready(Ok(0)),
-            Poll::Ready(Err(error)) if error.kind() == ErrorKind::InvalidData => {
-                Poll::Ready(Err(ClientFailure::Malformed))
-            }
-            Poll::Ready(Ok(0) | Err(_)) => Poll::Ready(Err(ClientFailure::Gone)),
+            Poll::Ready(Ok(0)) => Poll::Ready(Err(ClientFailure::Gone)),
+            Poll::Ready(Err(error)) => Poll::Ready(Err(ClientFailure::of_reading(&error))),
             Poll::Ready(Ok(count)) => Poll::Ready(Ok(count)),
             Poll::Pending => {
                 self.release_buffer();

@@ -33,6 +33,7 @@ use millstream_net::timer::{Deadline, is_elapsed};
 use millstream_net::{buffers, clock};
 use millstream_wire::h2::error_code::ErrorCode;
 use std::future::poll_fn;
+use std::io::ErrorKind;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
@@ -68,6 +69,11 @@ impl ClientFailure {
     /// Whether it is about the request's body, which is then lost.
     pub fn is_of_body(self) -> bool {
         matches!(self, ClientFailure::TooLarge | ClientFailure::Timeout | ClientFailure::Malformed)
+    }
+
+    /// Of a body that is not as long as it was said to be nothing more is read.
+    fn of_reading(error: &std::io::Error) -> ClientFailure {
+        if error.kind() == ErrorKind::InvalidData { ClientFailure::Malformed } else { ClientFailure::Gone }
     }
 
     fn of_writing(error: &std::io::Error) -> ClientFailure {

@@ -202,7 +202,6 @@ async fn pass_on(
     filling: Filling,
     stale: &mut Option<Rc<Hit>>,
 ) -> Proxied {
-    request.has_asked.set(true);
     let generation = request.generation.clone();
     // Borrowed from the configuration: counting references on it would bounce a cache line between workers.
     let settings = &generation.http().location(request.location).settings;
@@ -212,6 +211,7 @@ async fn pass_on(
         Ok(body) => body,
         Err(ending) => return ending,
     };
+    request.has_asked.set(true);
     let destination = match destination_of(request, &generation, proxy).await {
         Ok(destination) => destination,
         Err(status) => {

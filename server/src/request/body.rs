@@ -51,6 +51,11 @@ impl KeptBody {
         matches!(self, KeptBody::Lost(_) | KeptBody::Omitted(_))
     }
 
+    /// Whether its client sent one that cannot be taken: too large, too slowly, or framed wrong.
+    pub fn is_refused(&self) -> bool {
+        matches!(self, KeptBody::Lost(status) | KeptBody::Omitted(status) if *status != PASSED_ON)
+    }
+
     /// Octets of a body that is all here; else 0.
     pub fn held(&self) -> u64 {
         match self {

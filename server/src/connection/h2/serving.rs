@@ -173,18 +173,21 @@ impl Http2Connection {
     /// A request is over.
     ///
     /// # Errors
-    /// Its client has given up too many for which an upstream was asked.
+    /// Its client has given up too many for which an upstream was asked, or sent bodies for them that are none.
     pub(super) fn settle(&mut self, served: Served) -> Result<(), Fate> {
         let Served { request, stream, is_whole, refusal } = served;
         let has_asked = request.has_asked.get();
+        // A body that its client made wrong ends what an upstream was asked for as a reset does.
+        let is_flawed = stream.is_spoiled() || request.body.is_refused();
         // Being told that a request is none is nothing to be thanked for.
-        if is_whole && refusal.is_none() {
+        if is_whole && refusal.is_none() && !is_flawed {
             self.patience.earn();
             if has_asked {
                 self.patience.earn_upstream();
             }
         }
-        let charged = if stream.is_left() && has_asked { self.charge(Work::Abandoned) } else { Ok(()) };
+        let is_abandoned = has_asked && (stream.is_left() || is_flawed);
+        let charged = if is_abandoned { self.charge(Work::Abandoned) } else { Ok(()) };
         match refusal.and_then(|refusal| refusal.flaw) {
             Some(code) => stream.reset(code),
             None if stream.is_spoiled() => stream.reset(ErrorCode::ProtocolError),

@@ -21,6 +21,8 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
             location / { return 200 fine; }
             location /large { alias @DIR@/large; }
             location /pass { proxy_pass http://@ORIGIN@; proxy_request_buffering off; }
+            location /little { proxy_pass http://@ORIGIN@; proxy_request_buffering off; client_max_body_size 1k; }
+            location /grpc { grpc_pass grpc://@ORIGIN@; }
             location /regardless { proxy_pass http://@ORIGIN@; proxy_ignore_client_abort on; } }
     }";
 
@@ -114,6 +116,16 @@ const FLOODS: &[Flood] = &[
         name: "DATA behind the end (CVE-2025-8671)",
         begin: nothing,
         again: |next| ([headers(next, &get("/pass")), frame(kind::DATA, 0, next, b"x")].concat(), next + 2),
+        codes: CALM,
+    },
+    Flood {
+        name: "bodies that are longer than they are said to be",
+        begin: nothing,
+        again: |next| {
+            let block = request("POST", "/", &[("content-length", "1")]);
+            let open = frame(kind::HEADERS, flag::END_HEADERS, next, &block);
+            ([open, frame(kind::DATA, 0, next, b"xx")].concat(), next + 2)
+        },
         codes: CALM,
     },
     Flood {
@@ -411,15 +423,35 @@ fn honest_clients_near_the_bounds_are_not_cut() {
     assert_eq!(floods_counted(dashboard), 0, "{}", server.log());
 }
 
-/// How a request is given up for which an upstream was asked.
-type GivingUp = fn(&mut Frames, u32);
-const GIVEN_UP: &[(&str, GivingUp)] = &[
-    ("a reset", |frames, stream| frames.give_up(stream)),
-    ("a window of 0 (CVE-2025-8671)", |frames, stream| {
-        frames.send(&frame(kind::WINDOW_UPDATE, 0, stream, &[0; 4]));
+/// How a request is given up for which an upstream was asked: the path it has, the length of its body where one is announced, of which a
+/// part comes, and the frame that ends it.
+struct GivingUp(&'static str, &'static str, Option<&'static str>, fn(u32) -> Vec<u8>);
+
+const GIVEN_UP: &[GivingUp] = &[
+    GivingUp("a reset", "/pass", None, reset),
+    GivingUp("a window of 0 (CVE-2025-8671)", "/pass", None, |stream| {
+        frame(kind::WINDOW_UPDATE, 0, stream, &[0; 4])
     }),
-    ("a window past the largest (CVE-2025-8671)", |frames, stream| {
-        frames.send(&frame(kind::WINDOW_UPDATE, 0, stream, &[0x7f, 0xff, 0xff, 0xff]));
+    GivingUp("a window past the largest (CVE-2025-8671)", "/pass", None, |stream| {
+        frame(kind::WINDOW_UPDATE, 0, stream, &[0x7f, 0xff, 0xff, 0xff])
+    }),
+    GivingUp("more than Content-Length", "/pass", Some("100"), |stream| {
+        frame(kind::DATA, 0, stream, &[b'x'; 61])
+    }),
+    GivingUp("less than Content-Length", "/pass", Some("100"), |stream| {
+        frame(kind::DATA, flag::END_STREAM, stream, b"")
+    }),
+    GivingUp("trailers with a pseudo-header", "/pass", None, |stream| {
+        headers(stream, &block(&[(":path", "/")]))
+    }),
+    GivingUp("trailers that end nothing", "/pass", None, |stream| {
+        frame(kind::HEADERS, flag::END_HEADERS, stream, &block(&[("x-a", "1")]))
+    }),
+    GivingUp("more than client_max_body_size", "/little", None, |stream| {
+        frame(kind::DATA, 0, stream, &[b'x'; 1100])
+    }),
+    GivingUp("more than Content-Length, of gRPC", "/grpc", Some("100"), |stream| {
+        frame(kind::DATA, 0, stream, &[b'x'; 61])
     }),
 ];
 
@@ -431,26 +463,30 @@ fn hits_do_not_pay_for_what_upstreams_did_in_vain() {
     let origin = millstream_tests::endless::Endless::start(b"");
     let values = [("ORIGIN", origin.address()), ("DASHBOARD", ports::free().to_string())];
     let server = Server::start(SITE, &values.each_ref().map(|(name, value)| (*name, value.as_str())));
-    for (name, give_up) in GIVEN_UP {
+    for GivingUp(name, path, length, give_up) in GIVEN_UP {
         let mut frames = Frames::connect(server.port());
-        let mut given_up = 0;
+        let (mut given_up, asked) = (0, origin.asked());
         while frames.goaways().is_empty() && !frames.is_closed() {
             assert!(given_up < 1_000, "{name}: {given_up} were given up, and more may be");
-            let stream = frames.get("/pass");
-            if frames.try_send(&frame(kind::PING, 0, 0, &[0; 8])).is_err() {
+            let stream = frames.take_number();
+            let fields: Vec<_> = length.iter().map(|length| ("content-length", *length)).collect();
+            let open = frame(kind::HEADERS, flag::END_HEADERS, stream, &request("POST", path, &fields));
+            let (begin, ping) = (frame(kind::DATA, 0, stream, &[b'x'; 40]), frame(kind::PING, 0, 0, &[0; 8]));
+            if frames.try_send(&[open, begin, ping].concat()).is_err() {
                 break;
             }
             frames.read_for(Duration::from_millis(1));
-            give_up(&mut frames, stream);
+            let hits = [frames.take_number(), frames.take_number()].map(|hit| headers(hit, &get("/")));
             given_up += 1;
-            for _ in 0..2 {
-                frames.get("/");
+            if frames.try_send(&[give_up(stream), hits.concat()].concat()).is_err() {
+                break;
             }
             frames.read_for(Duration::from_millis(1));
         }
         let code = frames.closes_within(Duration::from_secs(5)).expect(name);
         assert!(code.is_none_or(|code| CALM.contains(&code)), "{name}: {code:?}");
         assert!(given_up >= 100, "{name}: {given_up} are few");
+        assert!(origin.asked() > asked, "{name}: no upstream was asked");
     }
 }
 
