@@ -56,9 +56,9 @@ impl Client {
         let limit = request.location().settings.client_body.max_size;
         let state = match request.framing {
             Framing::None => return Ok(()),
-            Framing::Length(0) => return Ok(()),
-            // A stream knows by itself whether it has brought as much, and ends by itself.
+            // A stream knows by itself whether it has brought as much, and ends by itself: also with nothing, until then anything may come.
             Framing::Length(_) if request.is_on_stream() => Remaining::UntilEnd,
+            Framing::Length(0) => return Ok(()),
             Framing::Length(length) => Remaining::Length(length),
             Framing::Chunked => Remaining::Chunked(Decoder::new(TRAILER_LIMIT)),
             Framing::Close => Remaining::UntilEnd,

@@ -128,6 +128,8 @@ pub(super) async fn read(
     if !proxy.exchange.request_buffering
         && proxy.exchange.passes_body
         && proxy.http().is_none_or(|http| http.body.is_none())
+        // Of one that is to be empty there is nothing to pass on, and all that may still come is wrong.
+        && length != Some(0)
         && (length.is_some() || proxy.takes_unknown_length())
     {
         return stream(request, client, bytes, length).await;

@@ -74,7 +74,7 @@ impl Http2Connection {
                 return self.refuse(place, request, 400, "a body shorter than \"Content-Length\" says", flaw);
             }
             // What follows is no body of it.
-            (Framing::None, false) if request.is_extended_connect() => Framing::None,
+            (Framing::None | Framing::Length(0), false) if request.is_extended_connect() => Framing::None,
             (Framing::None, false) => Framing::Close,
             (framing, false) => framing,
         };

@@ -1,7 +1,11 @@
 //! Requests that are none (RFC 9113 §8.1.1): each is told so, the log has it, and its neighbours go on.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use millstream_tests::frames::{End, Frames, block, frame};
 use millstream_tests::origin::Origin;
+use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
 use millstream_wire::h2::error_code::ErrorCode;
@@ -13,7 +17,9 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
         access_log @DIR@/access.log;
         server { listen 127.0.0.1:@PORT@; http2 on;
             location / { proxy_pass http://@ORIGIN@; }
-            location /unread { proxy_pass http://@ORIGIN@; proxy_request_buffering off; } }
+            location /unread { proxy_pass http://@ORIGIN@; proxy_request_buffering off; }
+            location /application { fastcgi_pass @ORIGIN@; fastcgi_request_buffering off; }
+            location /dav/ { root @DIR@; dav_methods PUT DELETE; } }
     }";
 
 /// What all have.
@@ -178,21 +184,74 @@ fn what_is_no_request_is_told_so_its_neighbours_go_on_and_the_log_has_it() {
     assert!(!server.log().contains("panicked"), "{}", server.log());
 }
 
+/// What follows the head of a request: octets of a frame, and whether they end the stream.
+type Follows = &'static [(&'static [u8], bool)];
+
 #[test]
-fn a_body_that_was_said_to_be_empty_ends_its_stream_with_an_error() {
+fn a_body_that_was_said_to_be_empty_is_waited_for_to_its_end_and_asks_no_upstream_where_it_is_not_empty() {
     if is_nginx() {
         return;
     }
     let origin = Origin::fixed(200, &[], b"fine");
-    let server = Server::start(SITE, &[("ORIGIN", &origin.address())]);
+    let prefix = Prefix::new();
+    fs::create_dir(prefix.join("dav")).expect("own directory");
+    fs::set_permissions(prefix.join("dav"), fs::Permissions::from_mode(0o777)).expect("own directory");
+    let server = Server::start_in(prefix, SITE, &[("ORIGIN", &origin.address())]);
     let mut frames = Frames::connect(server.port());
+    let ends: Follows = &[(b"", true)];
+    let comes: Follows = &[(b"four", true)];
+    for (method, path, length, follows, status) in [
+        ("POST", "/", "0", ends, 200),
+        ("POST", "/", "0", &[(b"", false), (b"", true)], 200),
+        ("GET", "/", "0", ends, 200),
+        ("HEAD", "/", "0", ends, 200),
+        ("POST", "/unread", "0", ends, 200),
+        ("PUT", "/dav/empty", "0", ends, 201),
+        ("DELETE", "/dav/empty", "0", ends, 204),
+        ("POST", "/", "0", comes, 400),
+        ("POST", "/", "0", &[(b"", false), (b"four", false)], 400),
+        ("GET", "/", "0", comes, 400),
+        ("HEAD", "/", "0", comes, 400),
+        ("POST", "/unread", "0", comes, 400),
+        ("POST", "/application", "0", comes, 400),
+        ("PUT", "/dav/other", "0", comes, 400),
+        ("GET", "/", "3", comes, 400),
+        ("GET", "/", "5", comes, 400),
+        ("HEAD", "/", "3", comes, 400),
+        ("HEAD", "/", "5", comes, 400),
+        ("PUT", "/dav/other", "3", comes, 400),
+        ("PUT", "/dav/other", "5", comes, 400),
+    ] {
+        for is_at_once in [true, false] {
+            let name = format!("{method} {path} of {length}, {follows:?}, at once: {is_at_once}");
+            let reached = || (origin.count(), origin.connections());
+            let before = reached();
+            let stream = frames.request(method, path, &[("content-length", length)], false);
+            if !is_at_once {
+                frames.round_trip();
+                assert!(method == "DELETE" || frames.so_far(stream).status == 0, "{name}");
+                assert_eq!(reached(), before, "{name}");
+            }
+            follows.iter().for_each(|(piece, is_last)| frames.data(stream, piece, *is_last));
+            frames.until(&name, |now| now.has_ended(stream));
+            // What is there already is put and deleted once more.
+            let wanted = match (status, is_at_once) {
+                (201, false) => 204,
+                (204, false) => 404,
+                _ => status,
+            };
+            assert_eq!(frames.so_far(stream).status, wanted, "{name}");
+            assert_eq!(reached() != before, status == 200, "{name}");
+        }
+    }
+    assert!(!server.prefix().join("dav/other").exists());
     let stream = frames.request("POST", "/", &[("content-length", "0")], false);
-    frames.data(stream, b"four", true);
-    frames.until("it is reset", |now| now.so_far(stream).end == End::Reset(ErrorCode::ProtocolError));
-    assert!(origin.requests().iter().all(|request| request.body.is_empty()));
+    let end = flag::END_STREAM | flag::END_HEADERS;
+    frames.send(&frame(kind::HEADERS, end, stream, &block(&[("x-checksum", "1")])));
+    assert_eq!(frames.answer(stream).status, 200);
     let stream = frames.request("POST", "/", &[("content-length", "0")], false);
-    frames.data(stream, b"", true);
-    assert_eq!((frames.answer(stream).status, frames.so_far(stream).end), (200, End::Whole));
+    frames.send(&frame(kind::HEADERS, end, stream, &block(&[(":path", "/")])));
+    assert_eq!(frames.answer(stream).status, 400);
 }
 
 #[test]
