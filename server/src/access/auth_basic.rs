@@ -1,7 +1,7 @@
 //! `auth_basic`: a name and a password (RFC 7617) that a file knows.
 //!
-//! The file is read and the password computed on a thread that may take its time, a few at a time over the whole process, so that
-//! wrong ones cannot take all cores. What was right is `remembered`. Next: `password_line`, who waits for whom; `users`, the files; `password`, which knows the formats.
+//! The file is read and the password computed on a thread that may take its time. What takes long there is done for a few at a time over the
+//! whole process, so that wrong ones cannot take all cores; nothing else waits for that. What was right is `remembered`. Next: `password_line`, who waits for whom; `users`, the files; `password`, which knows the formats.
 
 use super::password::{self, Unreadable};
 use super::password_line::{LINE, TooMany};
@@ -19,6 +19,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Whether a name and its password are right by a file.
 pub struct PasswordQuestion {
@@ -76,42 +77,44 @@ fn refused(request: &mut Request, realm: &[u8]) -> Opinion {
 impl PasswordQuestion {
     /// Asks the file, and remembers what is right.
     pub async fn answer(self, request: &mut Request) -> Opinion {
-        let PasswordQuestion { realm, file, sent, token, right_for } = self;
-        let place = match LINE.turn(request.client()).await {
-            Ok(place) => place,
-            Err(TooMany) => {
-                let what = format_args!("too many passwords from this address are waiting to be checked");
-                failure::log(request, Level::Error, what);
-                return Opinion::Refuses(503);
+        let question = Arc::new(self);
+        let mut turn = None;
+        let finding = loop {
+            let asked = question.clone();
+            // The work is done to its end also where the client has left, and so is its turn kept.
+            if let Some(finding) = blocking::run(move || asked.find(turn.is_some())).await {
+                break finding;
             }
+            turn = match LINE.turn(request.client()).await {
+                Ok(turn) => Some(turn),
+                Err(TooMany) => {
+                    let what = format_args!("too many passwords from this address are waiting to be checked");
+                    failure::log(request, Level::Error, what);
+                    return Opinion::Refuses(503);
+                }
+            };
         };
-        let (path, asked) = (file.clone(), sent.clone());
-        // The work is done to its end also where the client has left, and so is its place kept.
-        let finding = blocking::run(move || {
-            let _place = place;
-            find(&path, &asked, right_for)
-        })
-        .await;
+        let PasswordQuestion { realm, file, sent, token, .. } = &*question;
         let (user, file) = (String::from_utf8_lossy(&sent.user), file.display());
         let log = |level, what: std::fmt::Arguments<'_>| failure::log(request, level, what);
         match finding {
             Finding::Right(state, is_computed) => {
-                remembered::remember(token, state, is_computed, clock::now());
+                remembered::remember(*token, state, is_computed, clock::now());
                 Opinion::LetsIn
             }
             Finding::Wrong => {
                 log(Level::Error, format_args!("user \"{user}\": password mismatch"));
-                refused(request, &realm)
+                refused(request, realm)
             }
             Finding::NoUser => {
                 log(Level::Error, format_args!("user \"{user}\" was not found in \"{file}\""));
-                refused(request, &realm)
+                refused(request, realm)
             }
             Finding::Unreadable => {
                 let format = "has a format that is not read";
                 log(Level::Error, format_args!("the password of user \"{user}\" in \"{file}\" {format}"));
                 // As crypt(3) has it: such a line is nobody's password.
-                refused(request, &realm)
+                refused(request, realm)
             }
             Finding::NoFile(error) => {
                 let is_gone = error.kind() == io::ErrorKind::NotFound;
@@ -121,25 +124,32 @@ impl PasswordQuestion {
             }
         }
     }
-}
 
-/// Looks a name up and compares its password. Blocks.
-fn find(path: &Path, sent: &BasicCredential, right_for: Option<FileState>) -> Finding {
-    let users = match Users::open(path) {
-        Ok(users) => users,
-        Err(error) => return Finding::NoFile(error),
-    };
-    let state = users.state;
-    if right_for == Some(state) {
-        return Finding::Right(state, false);
-    }
-    match users.password_of(&sent.user) {
-        Err(error) => Finding::NoFile(error),
-        Ok(None) => Finding::NoUser,
-        Ok(Some(stored)) => match password::is_right(&sent.password, &stored) {
+    /// Looks a name up and compares its password. Nothing where that takes long and is `at_length` not wanted. Blocks.
+    fn find(&self, at_length: bool) -> Option<Finding> {
+        let users = match Users::open(&self.file) {
+            Ok(users) => users,
+            Err(error) => return Some(Finding::NoFile(error)),
+        };
+        let state = users.state;
+        if self.right_for == Some(state) {
+            return Some(Finding::Right(state, false));
+        }
+        if users.is_long() && !at_length {
+            return None;
+        }
+        let stored = match users.password_of(&self.sent.user) {
+            Ok(Some(stored)) => stored,
+            Ok(None) => return Some(Finding::NoUser),
+            Err(error) => return Some(Finding::NoFile(error)),
+        };
+        if password::is_slow(&self.sent.password, &stored) && !at_length {
+            return None;
+        }
+        Some(match password::is_right(&self.sent.password, &stored) {
             Ok(true) => Finding::Right(state, true),
             Ok(false) => Finding::Wrong,
             Err(Unreadable) => Finding::Unreadable,
-        },
+        })
     }
 }

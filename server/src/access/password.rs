@@ -1,6 +1,6 @@
 //! Whether a password is the one that a line of a user file stands for.
 //!
-//! Pure, and slow where the format means it to be: it is called where a thread may take its time. Next: `md5_crypt` and
+//! Pure, and slow where the format means it to be (`is_slow`): it is called where a thread may take its time. Next: `md5_crypt` and
 //! `des_crypt`; `users`, which reads the lines.
 
 mod des_crypt;
@@ -16,6 +16,19 @@ use yescrypt::Yescrypt;
 /// A format that is not read, or a line that is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unreadable;
+
+/// Octets of a password of which a thousand sums are made in less than a millisecond.
+const SHORT: usize = 64;
+
+/// Whether comparing takes long, as the format means it to: from milliseconds to seconds.
+pub(super) fn is_slow(password: &[u8], stored: &[u8]) -> bool {
+    let format = stored.strip_prefix(b"$").and_then(|rest| rest.split(|&byte| byte == b'$').next());
+    match format {
+        Some(b"2a" | b"2b" | b"2x" | b"2y" | b"5" | b"6" | b"y") => true,
+        Some(b"apr1" | b"1") => password.len() > SHORT,
+        _ => false,
+    }
+}
 
 /// Whether `password` is what `stored` stands for.
 pub(super) fn is_right(password: &[u8], stored: &[u8]) -> Result<bool, Unreadable> {

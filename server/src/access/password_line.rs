@@ -1,4 +1,4 @@
-//! The line of passwords that are to be computed: a few at a time over the whole process, and one at a time of each address.
+//! The line of passwords that take long to be computed: a few at a time over the whole process, and one at a time of each address.
 //!
 //! So however many wrong ones an address sends, a right one from elsewhere waits for a few at the most. Behind an address that has too many
 //! in line already nothing more is taken. Before: nothing; next: `auth_basic`, which asks for a turn.

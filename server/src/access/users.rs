@@ -89,6 +89,11 @@ impl Users {
         Ok(Users { state, content: UsersText::Kept(content) })
     }
 
+    /// Whether all of it is read for each name.
+    pub(super) fn is_long(&self) -> bool {
+        matches!(self.content, UsersText::Open(_))
+    }
+
     /// What stands behind a name. Blocks.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ const PROTECTED: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR
         access_log @DIR@/access.log combined;
         proxy_cache_path @DIR@/cache keys_zone=answers:1m;
         proxy_cache_valid 1h;
+        set_real_ip_from 127.0.0.1;
         server {
             listen 127.0.0.1:@PORT@;
             auth_basic \"closed to $arg_who\";
@@ -178,4 +179,53 @@ fn passwords_that_take_long_hold_nobody_else_up() {
     for client in &mut slow {
         assert_eq!(client.answer().expect("an answer").status, 401);
     }
+}
+
+#[test]
+fn what_is_remembered_or_quickly_compared_waits_for_no_slow_password_of_others() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"");
+    let server = start(&origin, "all");
+    let users = format!("{USERS}\ncostlier:$2y$13$abcdefghijklmnopqrstuuQKqSsdYvK1Zt7kHb5Euj4kKkyZ0Gg2q\n");
+    std::fs::write(server.prefix().join("users"), users).expect("own directory");
+    let mut known = server.client();
+    let head = |credential: &str, from: &str| {
+        let authorization = basic(credential);
+        format!("GET / HTTP/1.1\r\nHost: a\r\nX-Real-IP: {from}\r\nAuthorization: {authorization}\r\n\r\n")
+    };
+    let mut status = |credential: &str| {
+        known.send(head(credential, "192.0.2.100")).expect("sent");
+        known.answer().expect("an answer").status
+    };
+    for user in ["bcrypt", "sha512", "plain"] {
+        assert_eq!(status(&format!("{user}:secret")), 200, "{user}");
+    }
+    // For a second the file is not even looked at.
+    let remembered = std::time::Instant::now();
+    wait::until("a second is over", || remembered.elapsed() > std::time::Duration::from_secs(1));
+    let slow: Vec<_> = (0..8)
+        .map(|number| {
+            let mut client = server.client();
+            client.send(head("costlier:secret", &format!("192.0.2.{number}"))).expect("sent");
+            client
+        })
+        .collect();
+    let computed = || server.log().matches("user \"costlier\": password mismatch").count();
+    wait::until("some are computed, and others wait", || computed() > 0);
+    for (credential, expected) in [
+        ("bcrypt:secret", 200),
+        ("sha512:secret", 200),
+        ("plain:secret", 200),
+        ("sha:secret", 200),
+        ("apr1:secret", 200),
+        ("des:secret", 200),
+        ("plain:wrong", 401),
+        ("nobody:secret", 401),
+        ("odd:secret", 401),
+    ] {
+        assert_eq!(status(credential), expected, "{credential}");
+    }
+    assert!(computed() < slow.len(), "they are overtaken");
 }

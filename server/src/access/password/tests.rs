@@ -55,3 +55,18 @@ fn what_is_no_password_lets_nobody_in() {
         assert_ne!(is_right(b"", line.as_bytes()), Ok(true), "{line}");
     }
 }
+
+#[test]
+fn only_what_is_meant_to_be_slow_and_many_sums_of_a_long_password_are() {
+    for line in LINES {
+        let is_meant = ["$2", "$5", "$6", "$y"].iter().any(|mark| line.starts_with(mark));
+        assert_eq!(is_slow(b"secret", line.as_bytes()), is_meant, "{line}");
+        let is_repeated = ["$apr1$", "$1$"].iter().any(|mark| line.starts_with(mark));
+        assert_eq!(is_slow(&[b'x'; 100], line.as_bytes()), is_meant || is_repeated, "{line}");
+    }
+    for (line, slow) in
+        [("$2a$12$", true), ("{PLAIN}$2y$12$", false), ("x$6$", false), ("$", false), ("", false)]
+    {
+        assert_eq!(is_slow(b"", line.as_bytes()), slow, "{line}");
+    }
+}
