@@ -1,11 +1,14 @@
 //! The pid file: written after the listeners are open, renamed during an upgrade, removed at the end.
 //!
-//! It is locked for as long as its process lives: a number alone could be anybody's, nginx's for one.
+//! It is locked for as long as its process lives: a number alone could be anybody's, nginx's for one. Who has rights to give up reaches it by
+//! `net`'s `guarded_path`, as the opener does all files.
 
+use millstream_net::{guarded_path, privileges};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -30,10 +33,7 @@ impl PidFile {
         if path.as_os_str().is_empty() {
             return Ok(PidFile { path: PathBuf::new(), replaced: false, _open: None });
         }
-        if let Some(directory) = path.parent() {
-            fs::create_dir_all(directory)?;
-        }
-        let mut file = File::create(path)?;
+        let mut file = create(path)?;
         // Where the filesystem has no locks, the program's name has to do.
         _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
         writeln!(file, "{}", std::process::id())?;
@@ -57,7 +57,7 @@ impl PidFile {
         if read(&aside).is_ok_and(|pid| pid != own_id() && is_running(pid)) {
             return Err(io::Error::other("the process before this one has not quit yet"));
         }
-        fs::rename(&self.path, aside)?;
+        rename(&self.path, &aside)?;
         self.replaced = true;
         Ok(())
     }
@@ -74,7 +74,7 @@ impl PidFile {
     /// Those of renaming.
     pub fn step_back(&mut self) -> io::Result<()> {
         if self.replaced {
-            fs::rename(old(&self.path), &self.path)?;
+            rename(&old(&self.path), &self.path)?;
             self.replaced = false;
         }
         Ok(())
@@ -97,7 +97,7 @@ impl Drop for PidFile {
         let path = self.path();
         if read(&path).is_ok_and(|pid| pid == own_id()) {
             // Nothing can be done about a file that will not go.
-            _ = fs::remove_file(path);
+            _ = if is_guarded() { guarded_path::remove(&path) } else { fs::remove_file(path) };
         }
     }
 }
@@ -108,12 +108,32 @@ fn old(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Whether this process could do more by a link on the way than the user who made it.
+fn is_guarded() -> bool {
+    privileges::has_rights_to_give_up()
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    if is_guarded() {
+        return guarded_path::create(path, 0o666).map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::LOOP) => io::Error::other("a link that another user may have made is not followed"),
+            _ => error,
+        });
+    }
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    File::create(path)
+}
+
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    if is_guarded() { guarded_path::rename(from, to) } else { fs::rename(from, to) }
+}
+
 fn own_id() -> i32 {
     std::process::id().cast_signed()
 }
 
 fn is_running(pid: i32) -> bool {
-    Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+    Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
 /// Reads the id in a pid file.
@@ -121,7 +141,9 @@ fn is_running(pid: i32) -> bool {
 /// # Errors
 /// Those of reading, and where it does not hold one positive number.
 pub fn read(path: &Path) -> io::Result<i32> {
-    let text = fs::read_to_string(path)?;
+    let mut text = String::new();
+    let mut file = if is_guarded() { guarded_path::open(path, None)? } else { File::open(path)? };
+    file.read_to_string(&mut text)?;
     let pid = text.trim().parse().ok().filter(|&pid| pid > 0);
     pid.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it holds no process id"))
 }

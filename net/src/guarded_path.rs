@@ -5,8 +5,8 @@
 //! unless it belongs to `user` or to the folder's owner. Next: `millstream`'s `opener`.
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, PROC_SUPER_MAGIC, chownat, fchown, fstat, fstatfs, mkdirat,
-    openat, readlinkat, statat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, PROC_SUPER_MAGIC, chownat, fchown, fstat, fstatfs, ftruncate,
+    mkdirat, openat, readlinkat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
@@ -80,18 +80,43 @@ pub fn append(path: &Path, mode: u32, owner: Option<Owner>) -> io::Result<File> 
     Ok(file)
 }
 
+/// Opens a file to be written anew, which is made where it is missing, and so are folders of root's on the way.
+///
+/// # Errors
+/// Those of [`open`], but for what kind of file it is.
+pub fn create(path: &Path, mode: u32) -> io::Result<File> {
+    let file = walk(path, true)?.open(OFlags::WRONLY | OFlags::CREATE, Mode::from_raw_mode(mode), None)?;
+    // Only now is it known to be no file of somebody else's.
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) == FileType::RegularFile {
+        ftruncate(&file, 0)?;
+    }
+    Ok(file)
+}
+
+/// Gives a file another name, in folders that are reached as one is by [`names`]. A link that has either name is what is renamed or replaced.
+///
+/// # Errors
+/// Those of the system; a link on the way that another user may have made.
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    let ((from, old), (to, new)) = (parent(from)?, parent(to)?);
+    Ok(renameat(from, old, to, new)?)
+}
+
+/// Removes a name from a folder that is reached as by [`rename`].
+///
+/// # Errors
+/// Those of [`rename`].
+pub fn remove(path: &Path) -> io::Result<()> {
+    let (folder, name) = parent(path)?;
+    Ok(unlinkat(folder, name, AtFlags::empty())?)
+}
+
 /// The names in a folder, which is reached as a file is by [`open`]: all of them, or `one` if it is there.
 ///
 /// # Errors
 /// Those of the system; a link that another user may have made.
 pub fn names(folder: &Path, one: Option<&OsStr>) -> io::Result<Vec<OsString>> {
-    let access = if one.is_some() { OFlags::PATH } else { OFlags::RDONLY };
-    let flags = access | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = match walk(folder, false) {
-        Ok(place) => openat(&place.folder, &place.name, flags, Mode::empty())?,
-        Err(Errno::ISDIR) => openat(CWD, "/", flags, Mode::empty())?,
-        Err(error) => return Err(error.into()),
-    };
+    let folder = open_folder(folder, if one.is_some() { OFlags::PATH } else { OFlags::RDONLY })?;
     if let Some(name) = one {
         statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         return Ok(vec![name.to_os_string()]);
@@ -175,6 +200,22 @@ impl Place {
     }
 }
 
+/// The folder of a path's last name, and that name.
+fn parent(path: &Path) -> Result<(OwnedFd, OsString), Errno> {
+    let path = std::path::absolute(path).map_err(|_| Errno::NOENT)?;
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::ISDIR) };
+    Ok((open_folder(folder, OFlags::PATH)?, name.to_os_string()))
+}
+
+fn open_folder(path: &Path, access: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = access | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match walk(path, false) {
+        Ok(place) => openat(&place.folder, &place.name, flags, Mode::empty()),
+        Err(Errno::ISDIR) => openat(CWD, "/", flags, Mode::empty()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Walks to where a path ends. Missing folders of root's are made on the way with `make`.
 fn walk(path: &Path, make: bool) -> Result<Place, Errno> {
     let path = std::path::absolute(path).map_err(|_| Errno::NOENT)?;
@@ -234,6 +275,7 @@ pub(crate) fn names_of(path: &Path) -> impl Iterator<Item = OsString> {
 mod tests {
     use super::*;
     use std::fs;
+    use std::io::Write;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 
     const STRANGER: u32 = 65_432;
@@ -278,6 +320,46 @@ mod tests {
         fs::hard_link(at("secret"), at("theirs/name")).expect("a second name");
         assert!(open(&at("theirs/name"), None).is_err() && append(&at("theirs/name"), 0o644, None).is_err());
         assert!(open(Path::new("/proc/self/fd/0"), None).is_ok());
+    }
+
+    #[test]
+    fn a_file_is_made_emptied_renamed_and_removed_through_no_link_of_another_users() {
+        let Some(folder) = folders() else { return };
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("roots")).expect("made");
+        symlink("roots", at("link")).expect("a link");
+        symlink("../roots", at("theirs/link")).expect("a link");
+        symlink("../secret", at("theirs/file")).expect("a link");
+        symlink("../roots/made", at("theirs/missing")).expect("a link");
+        fs::hard_link(at("secret"), at("theirs/name")).expect("a second name");
+        for (name, wanted) in [
+            ("roots/a", true),
+            ("link/a", true),
+            ("new/folder/a", true),
+            ("theirs/a", true),
+            ("theirs/new/a", false),
+            ("theirs/link/a", false),
+            ("theirs/file", false),
+            ("theirs/missing", false),
+            ("theirs/name", false),
+        ] {
+            for text in ["a long text", "short"] {
+                let written = create(&at(name), 0o666).and_then(|mut file| file.write_all(text.as_bytes()));
+                assert_eq!(written.is_ok(), wanted, "{name}: {written:?}");
+                assert!(!wanted || fs::read_to_string(at(name)).is_ok_and(|found| found == text), "{name}");
+            }
+        }
+        assert_eq!(fs::read_to_string(at("secret")).expect("it is there"), "secret");
+        assert!(!at("roots/made").exists() && !at("theirs/new").exists());
+        assert!(rename(&at("theirs/link/a"), &at("theirs/b")).is_err());
+        assert!(rename(&at("theirs/a"), &at("theirs/link/b")).is_err());
+        assert!(remove(&at("theirs/link/a")).is_err() && at("roots/a").exists());
+        rename(&at("theirs/a"), &at("theirs/file")).expect("the link is replaced");
+        rename(&at("link/a"), &at("roots/b")).expect("renamed");
+        remove(&at("link/b")).expect("removed");
+        remove(&at("theirs/missing")).expect("removed");
+        assert_eq!(fs::read_to_string(at("secret")).expect("it is there"), "secret");
+        assert!(fs::read_dir(at("roots")).expect("it is there").next().is_none());
     }
 
     #[test]

@@ -462,6 +462,47 @@ fn a_link_in_a_log_folder_of_the_services_user_is_not_followed_with_roots_rights
 }
 
 #[test]
+fn a_pid_file_in_a_folder_of_the_services_user_is_written_through_no_link_and_over_no_second_name() {
+    if !is_possible() {
+        return;
+    }
+    let outside = prefix();
+    let roots = outside.write("file", "root's\n");
+    secret(&roots);
+    let theirs = || {
+        let prefix = prefix();
+        chown(prefix.path(), Some(USER), Some(USER)).expect("root may");
+        prefix
+    };
+    type Place = fn(&Path, &Path);
+    let refused: [(&str, Place); 3] = [
+        ("a link", |roots, pid| symlink(roots, pid).expect("a link")),
+        ("a link to nothing", |roots, pid| symlink(roots.with_extension("made"), pid).expect("a link")),
+        ("a second name", |roots, pid| fs::hard_link(roots, pid).expect("a second name")),
+    ];
+    let told = "a link that another user may have made is not followed";
+    for (name, place) in refused {
+        let prefix = theirs();
+        place(&roots, &prefix.join("nginx.pid"));
+        let refused = Server::try_start(prefix, SITE, &[("TEXT", "one")]).err().expect(name);
+        assert!(refused.output.contains(told), "{name}: {refused:?}");
+        assert!(refused.status.is_some_and(|status| !status.success()), "{name}: {refused:?}");
+        assert_eq!(outside.read("file"), "root's\n", "{name}");
+        assert!(!outside.join("made").exists(), "{name}");
+    }
+    let mut server = Server::start_in(theirs(), SITE, &[("TEXT", "one")]);
+    symlink(&roots, server.prefix().join("other.pid")).expect("a link");
+    server.rewrite(&SITE.replace("nginx.pid", "other.pid"), &[("TEXT", "two")]);
+    server.signal(Signal::HUP);
+    wait::until("it is told", || error_log(&server).contains(told));
+    assert_eq!(server.get("/").text(), "two");
+    assert_eq!(outside.read("file"), "root's\n");
+    assert_eq!(server.current_id(), server.id(), "the file before it stays");
+    assert!(server.stop(Signal::QUIT).is_some_and(|status| status.success()));
+    assert!(!server.prefix().join("nginx.pid").exists());
+}
+
+#[test]
 fn a_daemon_lets_go_of_the_terminal_and_a_start_that_fails_says_so_with_its_status() {
     if !is_possible() {
         return;
