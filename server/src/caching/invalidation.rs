@@ -58,6 +58,8 @@ async fn forget(request: &Request, mut own: Option<&mut FillPermit>, done: &mut 
         // What is stored of the answer is stored in the request's own zone, the first.
         let own = own.take().filter(|_| index == 0);
         forget_in(request, cache, own, done).await;
+        // Where the key names the method, HEAD has its own.
+        forget_in(&keyed::with_method(request, Method::Head), cache, None, done).await;
     }
 }
 

@@ -105,6 +105,24 @@ fn a_client_reads_its_own_change_at_once_and_others_keep_their_hits() {
 }
 
 #[test]
+fn a_change_is_seen_by_head_too_where_the_key_names_the_method() {
+    if is_nginx() {
+        return;
+    }
+    for key in ["", "proxy_cache_key $request_method$request_uri;"] {
+        let origin = versions();
+        let server = start(&origin, key);
+        let head = |from| status(&ask(from, server.port(), "HEAD", "/thing", &[])).to_owned();
+        assert_eq!([head(STRANGER), head(STRANGER)], ["MISS", "HIT"], "{key}");
+        use_turn(server.port(), "PUT", "/thing");
+        assert_eq!([head(STRANGER), head(STRANGER)], ["MISS", "HIT"], "{key}");
+        ask(WRITER, server.port(), "PUT", "/thing", &[("Content-Length", "0")]);
+        assert_eq!(head(STRANGER), "HIT", "it waits for its turn: {key}");
+        assert_ne!(head(WRITER), "HIT", "its own change: {key}");
+    }
+}
+
+#[test]
 fn a_change_that_others_have_not_seen_yet_is_seen_on_every_connection_and_over_http_2() {
     if is_nginx() {
         return;

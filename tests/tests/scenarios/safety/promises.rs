@@ -163,7 +163,7 @@ fn keep(promise: Promise, held: &[Against], histories: u64, front: impl FnOnce(u
         if let Some((seed, played)) = failed.into_iter().min_by_key(|(seed, _)| History::of(*seed, promise.by).size()) {
             let (history, played) = shortened(&front, &api, &promise, History::of(seed, promise.by), played).await;
             let found: String = played.found.iter().map(|(against, text)| format!("\n{against:?}: {text}")).collect();
-            panic!("seed {seed}:{found}\nin {history:#?}");
+            panic!("seed {seed}:{found}\nin {history:#?}\n{}", front.log());
         }
         let panics = front.log().lines().filter(|line| line.contains("panicked")).count();
         assert_eq!(panics, 0, "{}", front.log());
