@@ -20,7 +20,6 @@ use millstream_wire::client_address::is_client_address;
 use millstream_wire::connection::NamedFields;
 use millstream_wire::credential::is_credential;
 use millstream_wire::field::Field;
-use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Method, Span};
 
 #[cfg(test)]
@@ -231,5 +230,5 @@ fn may_be_of_the_page(key: &Template) -> bool {
 /// A body that came with a GET or HEAD means nothing to anybody (RFC 9110 §9.3.1), and yet there are applications that
 /// read it and would answer everybody by it. That of a POST is the operator's: `proxy_cache_methods` named the method.
 fn has_unkeyed_body(request: &Request) -> bool {
-    request.framing != Framing::None && matches!(request.method, Method::Get | Method::Head)
+    matches!(request.method, Method::Get | Method::Head) && query::has_body(request)
 }

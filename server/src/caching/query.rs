@@ -31,8 +31,8 @@ fn belongs_to_key(request: &Request) -> bool {
     request.method == Method::Query || has_body(request) && request.generation.shared.names_bodies
 }
 
-/// Whether there is a body, on its way or at hand: that of a copy (`mirror`) is not framed.
-fn has_body(request: &Request) -> bool {
+/// Whether there is a body, on its way or at hand: that of a copy (`mirror`, `post_action`) is not framed.
+pub fn has_body(request: &Request) -> bool {
     request.framing != Framing::None || !matches!(request.body, KeptBody::Unread)
 }
 

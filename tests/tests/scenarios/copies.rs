@@ -243,6 +243,37 @@ fn what_follows_a_request_is_asked_for_once_it_is_answered_and_before_the_next_o
 }
 
 #[test]
+fn what_copies_of_a_get_with_a_body_are_answered_reaches_no_other_client() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::start(|request| {
+        answer(200, &[("Cache-Control", "max-age=60")], &[b"by ", &*request.body].concat())
+    });
+    let server = served(
+        "location / { proxy_cache pages; proxy_cache_key $uri; proxy_pass http://@ORIGIN@;
+            location /followed { post_action @after; proxy_pass http://@ORIGIN@; }
+            location /copied { mirror /copy; proxy_pass http://@ORIGIN@; }
+            location = /copy { internal; proxy_cache_key $request_uri; proxy_pass http://@ORIGIN@$request_uri; } }
+        location @after { proxy_cache pages; proxy_cache_key $uri; proxy_pass http://@ORIGIN@; }
+        } proxy_cache_path memory keys_zone=pages:1m; server {",
+        &[("ORIGIN", &origin.address())],
+    );
+    for target in ["/followed", "/copied"] {
+        let mut client = server.client();
+        let sent = format!("GET {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nevil");
+        client.send(sent).expect("sent");
+        assert_eq!(client.answer().expect("an answer").text(), "by evil");
+        wait::until("the copy comes", || {
+            origin.requests().iter().filter(|request| request.target() == target).count() == 2
+        });
+        // What follows is done once the connection goes on; a copy, once another one has been answered.
+        assert_eq!(client.get(target).expect("an answer").text(), "by ", "{target}");
+        assert_eq!(server.get(target).text(), "by ", "{target}");
+    }
+}
+
+#[test]
 fn hints_are_passed_on_where_a_string_says_so() {
     let hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n";
     let origin =

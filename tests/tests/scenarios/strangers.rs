@@ -295,12 +295,19 @@ fn in_a_file_too_answers_vary_by_what_the_upstream_is_told_of_the_address() {
     let origin = Origin::start(|request| {
         let said =
             ["x-real-ip", "x-forwarded-for", "x-address"].map(|name| request.field(name).unwrap_or("-"));
-        answer(200, &[("Cache-Control", "max-age=60")], said.join(" ").as_bytes())
+        let said = [said.join(" ").as_str(), request.target().trim_start_matches('/')].concat();
+        answer(200, &[("Cache-Control", "max-age=60")], said.as_bytes())
     });
     for set in [
         "proxy_set_header X-Real-IP $remote_addr;",
         "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;",
         "proxy_set_header X-Address $mapped;",
+        "set $told $remote_addr; proxy_set_header X-Address $told;",
+        "if ($remote_addr = 127.0.0.7) { set $office yes; } proxy_set_header X-Address $office;",
+        "if ($remote_addr ~ ([0-9]+)$) { set $last $1; } proxy_set_header X-Address of$last;",
+        "if ($remote_addr ~ (?<part>[0-9]+)$) { } proxy_set_header X-Address $part;",
+        "auth_request /who; auth_request_set $who $sent_http_x_who; proxy_set_header X-Address $who;",
+        "set $told $remote_addr; proxy_cache_key $uri; proxy_pass http://@ORIGIN@/?$told;",
     ] {
         let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
         http {
@@ -310,12 +317,15 @@ fn in_a_file_too_answers_vary_by_what_the_upstream_is_told_of_the_address() {
             server {
                 listen 127.0.0.1:@PORT@;
                 location / {
-                    proxy_pass http://@ORIGIN@; proxy_cache answers; proxy_cache_vary address; @SET@
+                    @SET@ proxy_cache answers; proxy_cache_vary address;
                     add_header X-Cache-Status $upstream_cache_status;
                 }
+                location = /who { add_header X-Who $remote_addr; return 204; }
             }
         }";
-        let server = Server::start(template, &[("ORIGIN", &origin.address()), ("SET", set)]);
+        let passed = if set.contains("proxy_pass") { "" } else { "proxy_pass http://@ORIGIN@;" };
+        let set = [set, passed].concat().replace("@ORIGIN@", &origin.address());
+        let server = Server::start(template, &[("SET", &set)]);
         let (one, other) = (ask(STRANGER, server.port(), "/", &[]), ask(ADMIN, server.port(), "/", &[]));
         assert_ne!(one.text(), other.text(), "{set}");
         for (from, first) in [(STRANGER, &one), (ADMIN, &other)] {
@@ -332,7 +342,7 @@ fn in_a_file_too_answers_vary_by_what_the_upstream_is_told_of_the_address() {
     );
     let before = origin.count();
     for from in [STRANGER, ADMIN] {
-        assert_eq!(ask(from, server.port(), "/none", &[]).text(), "- - -");
+        assert_eq!(ask(from, server.port(), "/", &[]).text(), "- - -");
     }
     assert_eq!(origin.count(), before + 1);
 }

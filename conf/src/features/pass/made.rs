@@ -6,8 +6,10 @@
 use std::sync::Arc;
 
 use super::Family;
+use super::cache::usage::Of;
 use super::http::SetHeader;
 use super::sharing::Credentials;
+use super::target::PassTarget;
 use crate::reading::Reading;
 use crate::template::{Part, Template, Variable};
 use crate::variables::Builtin;
@@ -68,9 +70,9 @@ pub(super) fn public(set: &[SetHeader], key: &Template, reading: &Reading<'_>) -
     }
 }
 
-/// The values by which an upstream learns the client's address: the fields that are made of it. An application behind
-/// another protocol is told it in a parameter, whatever is written.
-pub(super) fn addresses(set: &[SetHeader], family: Family, reading: &Reading<'_>) -> Arc<[Template]> {
+/// The values by which an upstream may learn the client's address: fields, parameters and its own URL, where they are made of it. An
+/// application behind another protocol is told it in a parameter, whatever is written.
+pub(super) fn addresses(of: Of<'_>, reading: &Reading<'_>) -> Arc<[Template]> {
     use Builtin::{
         BinaryRemoteAddr, ForwardedAddr, ForwardedFor, ProxyAddXForwardedFor, ProxyProtocolAddr,
         RealipRemoteAddr, RemoteAddr,
@@ -87,14 +89,24 @@ pub(super) fn addresses(set: &[SetHeader], family: Family, reading: &Reading<'_>
                 | RealipRemoteAddr
                 | RemoteAddr
         ),
+        // Set, or captured, from anything.
+        Variable::Slot(number) => {
+            reading.slots.get(usize::from(*number)).is_none_or(|slot| !slot.is_routed)
+        }
+        Variable::Capture(_) => true,
         _ => false,
     };
-    let tells = |field: &&SetHeader| {
-        let mut variables = field.value.variables();
+    let tells = |value: &&Template| {
+        let mut variables = value.variables();
         variables.any(|variable| reading.declared.made_of(variable).into_iter().any(is_address))
     };
-    let told = set.iter().filter(tells).map(|field| field.value.clone());
-    let parameter = (!matches!(family, Family::Proxy | Family::Grpc)).then(|| Template {
+    let target = match of.target {
+        PassTarget::Variables(target) => Some(target),
+        PassTarget::Upstream(_) => None,
+    };
+    let fields = of.sent.iter().map(|field| &field.value);
+    let told = fields.chain(of.params.iter().map(|param| &param.value)).chain(target).filter(tells).cloned();
+    let parameter = (!matches!(of.family, Family::Proxy | Family::Grpc)).then(|| Template {
         parts: [Part::Variable(Variable::Builtin(RemoteAddr))].into(),
         source: "$remote_addr".into(),
     });

@@ -413,7 +413,8 @@ impl Feature for PassLevel {
         }
         let draft = self.draft.as_ref()?;
         let (family, common) = (draft.family, self.common(draft.family));
-        let of = Of { level: place.level, family, common, sent: self.sent(family) };
+        let (sent, params) = (self.sent(family), self.params(family));
+        let of = Of { level: place.level, family, common, target: &draft.target, sent, params };
         let mut exchange = common.exchange.resolve(place, reading);
         PassLevel::adjust(family, &mut exchange);
         Some(Arc::new(Pass {

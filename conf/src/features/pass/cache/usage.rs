@@ -12,7 +12,9 @@ use crate::declared::cache_zone::CacheZoneId;
 use crate::features::Level;
 use crate::features::pass::failures::UseStale;
 use crate::features::pass::http::SetHeader;
+use crate::features::pass::params::Param;
 use crate::features::pass::sharing::{CacheVary, Credentials, Invalidation, StaleWhile};
+use crate::features::pass::target::PassTarget;
 use crate::features::pass::{CommonLevel, Family, made};
 use crate::features::right::ManageRight;
 use crate::features::templates::record;
@@ -171,8 +173,12 @@ pub(in crate::features::pass) struct Of<'a> {
     pub family: Family,
     /// What is said of that.
     pub common: &'a CommonLevel,
+    /// Where its requests go.
+    pub target: &'a PassTarget,
     /// The request fields that the location makes for the upstream.
     pub sent: &'a [SetHeader],
+    /// The parameters that it makes for an application.
+    pub params: &'a [Param],
 }
 
 /// `proxy_cache` and its kind; `None` = off.
@@ -199,7 +205,7 @@ pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) 
             _ => Credentials::Any,
         },
         addresses: match sharing.vary {
-            Some((vary, _)) if vary.address => made::addresses(of.sent, of.family, reading),
+            Some((vary, _)) if vary.address => made::addresses(of, reading),
             _ => or.addresses,
         },
         vary: sharing.vary.map_or(or.vary, |(vary, _)| vary),
