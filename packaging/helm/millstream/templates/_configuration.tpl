@@ -74,7 +74,7 @@ server {
         proxy_cache_lock on;
         # Requests with a credential share only responses marked as public; other sites, languages or unknown fields have responses of their own.
         proxy_cache_credentials public;
-        proxy_cache_vary origin unlisted;
+        proxy_cache_vary origin unlisted address;
         {{- with .Values.api.microcache }}
         proxy_cache_valid 200 301 302 {{ . }};
         {{- end }}
