@@ -7,7 +7,6 @@ use crate::failure;
 use crate::request::{Arguments, Request};
 use crate::route::location;
 use millstream_conf::model::Level;
-use millstream_wire::target::Normal;
 use millstream_wire::{Method, target};
 
 /// Changes of the URI of one request at the most, as in nginx.
@@ -51,10 +50,11 @@ impl Restart {
         Restart::Uri { path: path.to_vec(), query: Some(query.to_vec()) }
     }
 
-    /// `X-Accel-Redirect`: the URI is the upstream's, so it is decoded and normalised as a client's is. As in nginx a URL of another server is none.
+    /// `X-Accel-Redirect`: as in nginx the URI is decoded and stays as it is otherwise, and neither a URL of another server nor
+    /// one with `..` leads anywhere.
     ///
     /// # Errors
-    /// The status to answer where it is no path.
+    /// The status to answer where it leads nowhere.
     pub fn accelerated(request: &mut Request, uri: &[u8]) -> Result<Self, u16> {
         if uri.starts_with(b"@") {
             return Ok(Restart::Named(uri.to_vec()));
@@ -64,16 +64,14 @@ impl Restart {
             log(request, format_args!("\"X-Accel-Redirect: {uri}\" is neither a path nor a named location"));
             return Err(404);
         }
-        let (path, query) = halves(uri);
-        let mut clean = Vec::with_capacity(path.len());
-        match target::normalise(path, request.server().settings.client_header.merge_slashes, &mut clean) {
-            Ok(Normal::Unchanged) => clean = path.to_vec(),
-            Ok(Normal::Written) => {}
-            Err(_) => return Err(404),
-        }
+        let Some((path, query)) = target::safe(uri) else {
+            let uri = String::from_utf8_lossy(uri);
+            log(request, format_args!("unsafe URI \"{uri}\" was detected"));
+            return Err(404);
+        };
         request.method = reading(request.method);
         request.body.lead_on();
-        Ok(Restart::Uri { path: clean, query: Some(query.to_vec()) })
+        Ok(Restart::Uri { path, query: Some(query.to_vec()) })
     }
 
     /// Puts the request where it is to go on.

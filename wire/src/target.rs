@@ -121,8 +121,8 @@ fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|value| value as u8)
 }
 
-/// Percent-decodes leniently, as nginx's `ngx_unescape_uri` does for `$arg_` and file names: what is no escape
-/// stays as it is.
+/// Percent-decodes leniently, as nginx's `ngx_unescape_uri` does for the URIs that an upstream, a page or `Destination` names:
+/// of what is no escape the percent sign is dropped, and the one digit behind it.
 pub fn decode(text: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     while at < text.len() {
@@ -131,12 +131,31 @@ pub fn decode(text: &[u8], out: &mut Vec<u8>) {
                 out.push(high << 4 | low);
                 at += 3;
             }
+            (b'%', Some(_), None) => at += 3,
+            (b'%', None, _) => {
+                out.extend(text.get(at + 1));
+                at += 2;
+            }
             (byte, _, _) => {
                 out.push(byte);
                 at += 1;
             }
         }
     }
+}
+
+/// The path, decoded, and the query of a URI that an upstream or a page names; nothing where the path is empty, has a NUL, or has
+/// a `..` segment before or after decoding. Nothing else is normalised: two slashes stay two.
+pub fn safe(uri: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let (path, query) = match memchr::memchr(b'?', uri) {
+        Some(at) => (&uri[..at], &uri[at + 1..]),
+        None => (uri, &b""[..]),
+    };
+    let mut decoded = Vec::with_capacity(path.len());
+    decode(path, &mut decoded);
+    let goes_up = |path: &[u8]| path.split(|&byte| byte == b'/').any(|segment| segment == b"..");
+    let is_safe = !path.is_empty() && !goes_up(path) && !goes_up(&decoded) && !decoded.contains(&0);
+    is_safe.then_some((decoded, query))
 }
 
 /// Appends a normalised path as it goes back into a request line: what is not plain in a path is percent-encoded,

@@ -306,7 +306,9 @@ impl Ssi {
             let folder = request.uri.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at + 1);
             uri.splice(0..0, request.uri[..folder].iter().copied());
         }
-        let (path, query) = text::safe(&uri)?;
+        let Some((path, query)) = target::safe(&uri) else {
+            return Err(format!("unsafe URI \"{}\" was detected", String::from_utf8_lossy(&uri)));
+        };
         let stub = match stub {
             None => None,
             Some(name) => Some(self.stub(&request.sheet().page, &name)?),
@@ -324,7 +326,7 @@ impl Ssi {
             // As in nginx it is empty until it is answered, and where it is not.
             request.sheet().page.set(name, Vec::new()).map_err(no_room)?;
         }
-        Ok(Ask { path, query, stub, variable, waits })
+        Ok(Ask { path, query: query.to_vec(), stub, variable, waits })
     }
 
     fn stub(&self, page: &Page, name: &[u8]) -> Result<Stub, CommandFailure> {
@@ -350,11 +352,4 @@ fn grow(page: &Page, text: &[u8]) -> Result<(), CommandFailure> {
 
 fn no_room(TooMuch: TooMuch) -> CommandFailure {
     "there is no room for more SSI variables and blocks".to_owned()
-}
-
-/// Decodes the path of a URI.
-fn decoded(path: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(path.len());
-    target::decode(path, &mut out);
-    out
 }

@@ -1,8 +1,7 @@
-//! What the values of parameters mean: texts with variables, conditions, URIs.
+//! What the values of parameters mean: texts with variables, conditions.
 //!
 //! Variables are looked up by name, those of the page first. Before: `command`; next: `ssi`.
 
-use super::decoded;
 use crate::request::Request;
 use crate::variables::{self, Found};
 use bytes::Bytes;
@@ -151,19 +150,4 @@ fn matches(request: &Request, expression: &[u8], text: &[u8]) -> Result<bool, St
     let groups = (0..captured.len().min(10)).map(|at| Bytes::copy_from_slice(group(at))).collect();
     page.capture(groups).map_err(super::no_room)?;
     Ok(true)
-}
-
-/// Path, decoded, and query of a URI that does not go up.
-pub(super) fn safe(uri: &[u8]) -> Result<(Vec<u8>, Vec<u8>), String> {
-    let unsafe_uri = || format!("unsafe URI \"{}\" was detected", String::from_utf8_lossy(uri));
-    let (path, query) = match uri.iter().position(|&byte| byte == b'?') {
-        Some(at) => (&uri[..at], &uri[at + 1..]),
-        None => (uri, &b""[..]),
-    };
-    let decoded = decoded(path);
-    let goes_up = |path: &[u8]| path.split(|&byte| byte == b'/').any(|segment| segment == b"..");
-    if path.is_empty() || goes_up(path) || goes_up(&decoded) || decoded.contains(&0) {
-        return Err(unsafe_uri());
-    }
-    Ok((decoded, query.to_vec()))
 }
