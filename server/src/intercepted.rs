@@ -4,7 +4,7 @@
 //! `gateway/judging` and `answer/cached`, which ask; `serve`, which answers the status.
 
 use crate::request::Request;
-use millstream_wire::{FieldId, Fields, Headers};
+use millstream_wire::{FieldId, Fields};
 
 /// Whether a page may stand in the place of an answer with this status in the location of the request.
 pub fn has_page(request: &Request, status: u16) -> bool {
@@ -19,10 +19,13 @@ pub fn gets_page(request: &Request, status: u16) -> bool {
     has_page(request, status) && !request.in_error_page
 }
 
-/// What an answer whose status gets a page says beside that page, as in nginx: how to be let in.
-pub fn kept_beside_page(status: u16, fields: Fields<'_>) -> Option<Headers> {
-    let is_asked_for = status == 401 && fields.has(FieldId::WwwAuthenticate);
-    is_asked_for.then(|| Headers::copied_from(fields, |id, _, _| id == FieldId::WwwAuthenticate))
+/// Keeps for the page what the response in whose place it stands says of how to be let in, as in nginx.
+pub fn keep_beside_page(request: &mut Request, status: u16, fields: Fields<'_>) {
+    if status == 401 {
+        for challenge in fields.all(FieldId::WwwAuthenticate) {
+            request.accel_fields.get_or_insert_default().push_id(FieldId::WwwAuthenticate, challenge);
+        }
+    }
 }
 
 /// The same of a stored answer: the status to answer in its place.
@@ -30,6 +33,6 @@ pub fn of_stored(request: &mut Request, status: u16, fields: Fields<'_>) -> Opti
     if !gets_page(request, status) {
         return None;
     }
-    request.accel_fields = kept_beside_page(status, fields).map(Box::new);
+    keep_beside_page(request, status, fields);
     Some(status)
 }

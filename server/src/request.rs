@@ -152,7 +152,7 @@ pub struct Request {
     pub in_error_page: bool,
     /// The status that an `error_page` puts in place of the page's own.
     pub error_status: Option<u16>,
-    /// Fields of an answer with `X-Accel-Redirect`, or in whose place an error page comes, that belong to the answer it led to.
+    /// Fields of responses with `X-Accel-Redirect`, or in whose place an error page comes, that belong to the response they led to.
     pub accel_fields: Option<Box<Headers>>,
     /// What `sticky cookie` tells the client of the server that was chosen last.
     pub session_cookie: Option<Box<[u8]>>,

@@ -1,9 +1,15 @@
-//! The Content-Type of what is made here: by the extension of the URI (`types`), else `default_type`.
+//! The Content-Type of what is made here: that of a response with `X-Accel-Redirect` that led to it, else by the extension of the URI
+//! (`types`), else `default_type`.
 
 use crate::request::Request;
+use millstream_wire::FieldId;
 
-/// The media type of a request's URI, as nginx finds it.
+/// The media type of a request's URI, as nginx finds it. An empty type before it counts for nothing.
 pub fn of(request: &Request) -> Vec<u8> {
+    let handed_on = request.accel_fields.as_ref().and_then(|fields| fields.view().get(FieldId::ContentType));
+    if let Some(media) = handed_on.filter(|media| !media.is_empty()) {
+        return media.to_vec();
+    }
     let settings = &request.location().settings;
     let known = extension(&request.uri)
         .and_then(|extension| std::str::from_utf8(extension).ok())

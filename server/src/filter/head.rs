@@ -15,7 +15,6 @@ use millstream_conf::variables::Builtin;
 use millstream_net::clock;
 use millstream_wire::h1::encode as line;
 use millstream_wire::{Coding, FieldId, Fields, Headers, date};
-use std::collections::HashSet;
 
 /// What a head says.
 pub struct HeadPlan<'a> {
@@ -64,7 +63,8 @@ fn is_ours(id: FieldId) -> bool {
 /// Writes a whole head.
 pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &HeadPlan<'_>) {
     let status = request.error_status.unwrap_or(plan.status);
-    let handed_on = request.accel_fields.take().map(|fields| with_handed_on(plan.fields, &fields));
+    let handed_on =
+        request.accel_fields.take().map(|first| with_handed_on(status, plan.fields, first.view()));
     let fields = handed_on.as_ref().map_or(plan.fields, Headers::view);
     let plan = &HeadPlan { status, fields, ..*plan };
     request.sent.status = status;
@@ -107,16 +107,17 @@ pub fn draft(request: &mut Request, fields: Fields<'_>) {
     }
 }
 
-/// The answer that an `X-Accel-Redirect` led to, with the fields that came with the redirect in place of its own.
-fn with_handed_on(fields: Fields<'_>, handed_on: &Headers) -> Headers {
-    let first = handed_on.view();
+/// The fields that responses before this one left to it, `X-Accel-Redirect`'s among them, and its own. A type that it has itself
+/// counts; what is made here has the one left to it already (`media_type`). Where it leads and which part it is, it says once.
+fn with_handed_on(status: u16, own: Fields<'_>, first: Fields<'_>) -> Headers {
+    let is_typed = matches!(status, 204 | 304) || own.has(FieldId::ContentType);
+    let once = [FieldId::Location, FieldId::ContentRange].map(|id| (id, first.has(id)));
     // Both heads are as long as their upstreams like: neither is gone through for each line of the other.
-    let replaced: HashSet<FieldId> = first.iter().map(|(id, _, _)| id).collect();
-    let mut headers = Headers::copied_from(fields, |id, _, _| {
-        matches!(id, FieldId::SetCookie | FieldId::Other) || !replaced.contains(&id)
-    });
-    for (_, name, value) in first.iter() {
-        headers.push(name, value);
+    let mut headers = Headers::copied_from(first, |id, _, _| id != FieldId::ContentType || !is_typed);
+    for (id, name, value) in own.iter() {
+        if !once.contains(&(id, true)) {
+            headers.push(name, value);
+        }
     }
     headers
 }

@@ -155,18 +155,21 @@ fn redirect(request: &mut Request, rules: &[Redirect], url: &[u8]) -> Result<Opt
     Ok(None)
 }
 
-/// What an answer with `X-Accel-Redirect` says about the answer it leads to, as in nginx.
-pub(super) fn handed_on(fields: Fields<'_>) -> Headers {
-    Headers::copied_from(fields, |id, _, _| {
-        matches!(
-            id,
-            FieldId::ContentType
-                | FieldId::SetCookie
-                | FieldId::ContentDisposition
-                | FieldId::CacheControl
-                | FieldId::Expires
-        )
-    })
+/// Leaves to the response that follows what one with `X-Accel-Redirect` has for it, as in nginx: of several such responses the
+/// last one's type, and the other fields of each.
+pub(super) fn hand_on(request: &mut Request, fields: Fields<'_>) {
+    let handed_on = request.accel_fields.get_or_insert_default();
+    if let Some(media) = fields.get(FieldId::ContentType) {
+        handed_on.set(b"Content-Type", media);
+    }
+    if let Some(expires) = fields.get(FieldId::Expires) {
+        handed_on.push(b"Expires", expires);
+    }
+    for (id, name, value) in fields.iter() {
+        if matches!(id, FieldId::SetCookie | FieldId::ContentDisposition | FieldId::CacheControl) {
+            handed_on.push(name, value);
+        }
+    }
 }
 
 /// The length that the head announces, for answers without a body on the wire (HEAD, 304).

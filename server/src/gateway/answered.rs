@@ -53,12 +53,11 @@ impl Passing<'_> {
             let rewritten = answer_head::rewritten(self.request, self.proxy, fields).ok().flatten();
             let fields = rewritten.as_ref().map_or(fields, Headers::view);
             Box::pin(invalidation::after(self.request, head.status, fields, None)).await;
-            let fields = head.view(connection.head_bytes());
-            self.request.accel_fields = match outcome {
-                Proxied::Redirect(_) => Some(Box::new(answer_head::handed_on(fields))),
-                Proxied::Intercepted(status) => intercepted::kept_beside_page(status, fields).map(Box::new),
-                _ => None,
-            };
+            match outcome {
+                Proxied::Redirect(_) => answer_head::hand_on(self.request, fields),
+                Proxied::Intercepted(status) => intercepted::keep_beside_page(self.request, status, fields),
+                _ => {}
+            }
             match outcome {
                 Proxied::Intercepted(_) if self.client.is_some() => {
                     self.keep_behind_page(connection, turn, head, filling);

@@ -114,6 +114,11 @@ pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Foun
         Variable::Builtin(builtin) => builtin::append(*builtin, request, out),
         Variable::SentTarget => upstream::sent_target(request, out),
         Variable::RequestHeader(name) => join(request.fields(), name, out),
+        // No head is made yet; what a response with `X-Accel-Redirect` left to it is there all the same, as in nginx.
+        Variable::SentHeader(name) if request.sent.head.is_empty() => match &request.accel_fields {
+            Some(fields) => join(fields.view(), name, out),
+            None => Found::Nothing,
+        },
         Variable::SentHeader(name) => {
             sent_field(request.sent.head.split(|&byte| byte == b'\n').skip(1), name, out)
         }

@@ -42,6 +42,7 @@ mod rewriting;
 mod made_variables;
 mod sent_fields;
 mod untyped;
+mod x_accel;
 mod site_files;
 mod directories;
 mod body_filters;

@@ -1,0 +1,208 @@
+//! `X-Accel-Redirect`: which URIs lead somewhere, and what the response that led there leaves to the one that it led to.
+
+use millstream_tests::application;
+use millstream_tests::client::Answer;
+use millstream_tests::frames::Frames;
+use millstream_tests::origin::{Origin, Request, Step, answer};
+use millstream_tests::server::Server;
+use millstream_tests::wait;
+
+const SERVER: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off; types { application/pdf pdf; }
+        proxy_cache_path @DIR@/cache keys_zone=z:1m; proxy_set_header X-Says $http_x_says;
+        proxy_cookie_path / /site;
+        server { listen 127.0.0.1:@PORT@; http2 on;
+            location / { proxy_pass http://@ORIGIN@; }
+            location /stored { proxy_pass http://@ORIGIN@; proxy_cache z; proxy_cache_valid any 1h; }
+            location /fastcgi { fastcgi_param LEADS on; fastcgi_pass 127.0.0.1:@APP@; }
+            location /pub/ { internal; root @DIR@; }
+            location /priv/ { internal; return 200 secret; }
+            location /untyped/ { internal; alias @DIR@/pub/; default_type ''; }
+            location /text { internal; default_type text/css; return 200 text; }
+            location /tell { internal; return 200 $sent_http_content_type; }
+            location /list/ { internal; alias @DIR@/pub/; autoindex on; }
+            location ~ ^/fetch/(https?)://([^/]+)/(.*)$ { internal; return 200 $1|$2|$3|$args; }
+            location /fetch/ { internal; return 200 merged; }
+            location /second { internal; proxy_pass http://@SECOND@; }
+            location /second/stored { internal; proxy_pass http://@SECOND@; proxy_cache z; proxy_cache_valid any 1h; proxy_ignore_headers Set-Cookie Cache-Control; }
+            location /application { internal; fastcgi_pass 127.0.0.1:@APP@; }
+            location /tried/ { internal; try_files $uri @second; }
+            location /paged/ { internal; error_page 404 = @second; return 404; }
+            location @second { proxy_pass http://@SECOND@; }
+            location /third { internal; proxy_pass http://@ORIGIN@; proxy_set_header X-Says 'X-Accel-Redirect: /second|Set-Cookie: third=3; Path=/|Content-Type: third/type'; }
+        }
+    }";
+
+/// The fields that the request asks for.
+fn says(request: &Request) -> Vec<Step> {
+    let fields: Vec<_> = request
+        .field("x-says")
+        .unwrap_or_default()
+        .split('|')
+        .filter_map(|line| line.split_once(':'))
+        .collect();
+    let trimmed: Vec<_> = fields.iter().map(|(name, value)| (*name, value.trim())).collect();
+    answer(200, &trimmed, b"not for the client")
+}
+
+/// The server, and what must live as long as it.
+fn start() -> (Server, impl Sized) {
+    let origin = Origin::start(says);
+    let second = Origin::start(|request| {
+        let fields = [
+            ("Content-Type", "image/png"),
+            ("Set-Cookie", "second=2; Path=/"),
+            ("Cache-Control", "max-age=9"),
+            ("Content-Disposition", "inline"),
+            ("Expires", "Fri, 01 Jan 2038 00:00:00 GMT"),
+        ];
+        let untyped = if request.target().ends_with("untyped") { 1 } else { 0 };
+        answer(200, &fields[untyped..], b"second")
+    });
+    let application = application::Application::start(|asked| {
+        application::answer(match asked.param("LEADS") {
+            "" => "Content-Type: image/gif\r\n\r\nGIF",
+            _ => "X-Accel-Redirect: /pub/../priv/a\r\n\r\n",
+        })
+    });
+    let server = Server::start(
+        SERVER,
+        &[
+            ("ORIGIN", &origin.address()),
+            ("SECOND", &second.address()),
+            ("APP", &application.port().to_string()),
+        ],
+    );
+    for folder in ["pub", "priv"] {
+        std::fs::create_dir(server.prefix().join(folder)).expect("own directory");
+    }
+    server.prefix().write("pub/a.pdf", "%PDF");
+    server.prefix().write("pub/none", "x");
+    server.prefix().write("pub/..x", "x");
+    (server, (origin, second, application))
+}
+
+/// The response to a request whose upstream has these fields.
+fn got(server: &Server, path: &str, said: &str) -> Answer {
+    server.get_with(path, &[("X-Says", said)])
+}
+
+fn all<'a>(answer: &'a Answer, name: &str) -> Vec<&'a str> {
+    let lines = answer.head.lines().filter_map(|line| line.split_once(':'));
+    lines.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim()).collect()
+}
+
+#[test]
+fn a_uri_with_dot_dot_leads_nowhere_however_it_is_written() {
+    let (server, _upstreams) = start();
+    for (uri, status) in [
+        ("/pub/a.pdf", 200),
+        ("/pub/./a.pdf", 200),
+        ("/pub/..x", 200),
+        ("/pub/a%2Epdf?../x", 200),
+        ("/pub/../priv/a", 404),
+        ("/pub/%2e%2e/priv/a", 404),
+        ("/pub/..%2fpriv/a", 404),
+        ("/pub/%2E./priv/a?x", 404),
+        ("/pub/a/../../priv/a", 404),
+        ("/pub/..", 404),
+        ("/pub/x/..", 404),
+        ("/..", 404),
+        ("/pub/a%00", 404),
+        ("?x", 404),
+        ("https://host/priv/a", 404),
+    ] {
+        for from in ["/x", "/stored"] {
+            let said = format!("X-Accel-Redirect: {uri}");
+            let got = got(&server, from, &said);
+            assert_eq!(got.status, status, "{uri} from {from}: {}", got.text());
+            assert!(!got.text().contains("secret"), "{uri}");
+        }
+    }
+    assert_eq!(got(&server, "/fastcgi", "x").status, 404);
+    let line = "unsafe URI \"/pub/../priv/a\" was detected";
+    wait::until("the error log names the URI", || server.log().contains(line));
+    assert_eq!(got(&server, "/x", "X-Accel-Redirect: /priv/a").text(), "secret");
+}
+
+#[test]
+fn the_slashes_of_a_uri_within_a_uri_stay() {
+    let (server, _upstreams) = start();
+    for (uri, expected) in [
+        ("/fetch/https://cdn.example/a/b?x=1", "https|cdn.example|a/b|x=1"),
+        ("/fetch/http://cdn.example/a//b", "http|cdn.example|a//b|"),
+        ("/fetch/https%3A%2F%2Fcdn.example/a%20b", "https|cdn.example|a b|"),
+        ("/fetch/https:/cdn.example/a", "merged"),
+    ] {
+        assert_eq!(got(&server, "/x", &format!("X-Accel-Redirect: {uri}")).text(), expected, "{uri}");
+    }
+}
+
+#[test]
+fn an_empty_type_leaves_the_type_to_the_location_that_it_leads_to() {
+    let (server, _upstreams) = start();
+    for (uri, said, expected) in [
+        ("/pub/a.pdf", "|Content-Type:", Some("application/pdf")),
+        ("/pub/a.pdf", "", Some("application/pdf")),
+        ("/pub/a.pdf", "|Content-Type: a/b; charset=utf-8", Some("a/b; charset=utf-8")),
+        ("/pub/none", "|Content-Type:", Some("text/plain")),
+        ("/untyped/none", "|Content-Type:", None),
+        ("/untyped/none", "|Content-Type: a/b", Some("a/b")),
+        ("/text", "|Content-Type:", Some("text/css")),
+        ("/text", "|Content-Type: a/b", Some("a/b")),
+        ("/list/", "|Content-Type: a/b", Some("text/html")),
+        ("/second/untyped", "|Content-Type:", None),
+        ("/second/untyped", "|Content-Type: a/b", Some("a/b")),
+    ] {
+        let said = format!("X-Accel-Redirect: {uri}{said}");
+        let answer = got(&server, "/x", &said);
+        assert_eq!((answer.status, answer.field("content-type")), (200, expected), "{said}");
+        let mut stream = Frames::connect(server.port());
+        let number = stream.get_with("/x", &[("x-says", &said)]);
+        let answer = stream.answer(number);
+        assert_eq!((answer.status, answer.field("content-type")), (200, expected), "{said} over HTTP/2");
+    }
+    for (media, expected) in [("|Content-Type: a/b", "a/b"), ("|Content-Type:", ""), ("", "")] {
+        assert_eq!(got(&server, "/x", &format!("X-Accel-Redirect: /tell{media}")).text(), expected);
+    }
+    let part = server.get_with(
+        "/x",
+        &[("X-Says", "X-Accel-Redirect: /pub/a.pdf|Content-Type: a/b"), ("Range", "bytes=0-0,2-2")],
+    );
+    assert!(part.field("content-type").is_some_and(|media| media.starts_with("multipart/byteranges")));
+    assert!(part.text().contains("Content-Type: a/b"), "{}", part.text());
+}
+
+#[test]
+fn a_second_upstream_names_its_own_type_and_adds_its_fields_to_those_of_the_first() {
+    let (server, _upstreams) = start();
+    let first = "|Content-Type: text/html|Set-Cookie: first=1; Path=/|Cache-Control: private|Content-Disposition: attachment|Expires: Thu, 01 Jan 2037 00:00:00 GMT";
+    for (uri, media) in [
+        ("/second", "image/png"),
+        ("/second/stored", "image/png"),
+        ("/second/stored", "image/png"),
+        ("/tried/none", "image/png"),
+        ("/paged/", "image/png"),
+        ("@second", "image/png"),
+        ("/application", "image/gif"),
+        ("/second/untyped", "text/html"),
+    ] {
+        let answer = got(&server, "/x", &format!("X-Accel-Redirect: {uri}{first}"));
+        assert_eq!(all(&answer, "content-type"), [media], "{uri}");
+        if uri == "/application" {
+            assert_eq!(all(&answer, "cache-control"), ["private"], "{uri}");
+            continue;
+        }
+        assert_eq!(all(&answer, "set-cookie"), ["first=1; Path=/site", "second=2; Path=/site"], "{uri}");
+        assert_eq!(all(&answer, "cache-control"), ["private", "max-age=9"], "{uri}");
+        assert_eq!(all(&answer, "content-disposition"), ["attachment", "inline"], "{uri}");
+        assert_eq!(all(&answer, "expires").len(), 2, "{uri}");
+    }
+    let answer = got(&server, "/x", &format!("X-Accel-Redirect: /third{first}"));
+    let cookies = ["first=1; Path=/site", "third=3; Path=/site", "second=2; Path=/site"];
+    assert_eq!(
+        (all(&answer, "set-cookie"), answer.field("content-type")),
+        (cookies.to_vec(), Some("image/png"))
+    );
+}
