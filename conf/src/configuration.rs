@@ -71,6 +71,7 @@ pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -
     whole.log_files = declared.log_files;
     whole.log_groups = declared.log_groups;
     whole.made = declared.made;
+    whole.charsets = declared.charsets;
     whole.conversions = declared.conversions;
     whole.request_zones = declared.request_zones;
     whole.connection_zones = declared.connection_zones;

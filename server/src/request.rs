@@ -160,6 +160,8 @@ pub struct Request {
     pub sent: Sent,
     /// `$limit_rate`: bytes a second, where something else than the location says so.
     pub limit_rate: Option<u64>,
+    /// `X-Accel-Charset`: the charset that stands in place of the location's, known or not.
+    pub accel_charset: Option<Box<[u8]>>,
     /// What the limits made of it.
     pub limited: Passed,
     /// `$upstream_cache_status`.
@@ -236,6 +238,7 @@ impl Request {
             in_error_page: false,
             error_status: None,
             accel_fields: None,
+            accel_charset: None,
             session_cookie: None,
             sent: Sent::default(),
             limit_rate: None,
@@ -293,6 +296,7 @@ impl Request {
         self.session_cookie = None;
         self.sent.clear();
         self.limit_rate = None;
+        self.accel_charset = None;
         self.limited = Passed::default();
         self.cache_status = None;
         self.missed = None;

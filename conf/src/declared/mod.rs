@@ -83,6 +83,8 @@ pub struct Declared {
     pub made_names: Vec<Box<str>>,
     /// The variables themselves.
     pub made: Vec<Made>,
+    /// Charsets that `charset` and `source_charset` name.
+    pub charsets: Vec<Box<str>>,
     /// Conversions between charsets, each way of a `charset_map` for itself.
     pub conversions: Vec<Conversion>,
     /// `match` blocks.

@@ -57,7 +57,7 @@ impl Feature for CharsetLevel {
             is_known(source, name, *span, reading);
         }
         Charset {
-            converts: name.is_some() && !reading.declared.conversions.is_empty(),
+            converts: !reading.declared.conversions.is_empty(),
             name,
             source: self.source.as_ref().map(|(source, _)| source.clone()),
             overrides: self.overrides.unwrap_or(false),
@@ -118,6 +118,10 @@ fn charset_types(level: &mut Level, directive: &Directive, _: &mut Reading<'_>) 
 fn name(word: &Word, reading: &mut Reading<'_>) -> Option<Template> {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:+".contains(&byte);
     let is_name = !word.text.is_empty() && word.text.bytes().all(token);
+    let charsets = &mut reading.declared.charsets;
+    if is_name && !charsets.iter().any(|known| known.eq_ignore_ascii_case(&word.text)) {
+        charsets.push(word.text.as_str().into());
+    }
     if is_name || !template::is_literal(&word.text) {
         return Some(reading.template(word));
     }

@@ -154,6 +154,8 @@ pub struct Http {
     pub slots: Vec<Slot>,
     /// Variables that the configuration makes out of others.
     pub made: Vec<Made>,
+    /// Charsets that `charset` and `source_charset` name.
+    pub charsets: Vec<Box<str>>,
     /// Conversions between charsets.
     pub conversions: Vec<Conversion>,
     /// Where spans are exported to.

@@ -9,7 +9,7 @@ use crate::failure;
 use crate::request::Request;
 use crate::variables::value;
 use millstream_conf::model::{Charset, Level};
-use millstream_wire::FieldId;
+use millstream_wire::{FieldId, Fields};
 
 /// What becomes of an answer.
 struct Decided {
@@ -27,10 +27,33 @@ enum Unconverted {
     NoMap(Vec<u8>, Vec<u8>),
 }
 
+/// Takes what an upstream says of the charset of the response that it sends or leads to (`X-Accel-Charset`).
+pub fn take(request: &mut Request, fields: Fields<'_>) {
+    let Some(name) = fields.get(FieldId::XAccelCharset) else { return };
+    let pass = request.location().settings.pass();
+    if pass.is_none_or(|pass| pass.exchange.ignore_headers.x_accel_charset) {
+        return;
+    }
+    if !name.is_empty() && !is_known(request, name) {
+        let what = String::from_utf8_lossy(name);
+        failure::log(request, Level::Error, format_args!("unknown charset \"{what}\" to override"));
+    }
+    request.accel_charset = (!name.is_empty()).then(|| name.into());
+}
+
+/// Whether the configuration names a charset anywhere.
+fn is_known(request: &Request, name: &[u8]) -> bool {
+    let http = request.generation.http();
+    let mapped = http.conversions.iter().map(|conversion| &conversion.from);
+    http.charsets.iter().chain(mapped).any(|known| known.as_bytes().eq_ignore_ascii_case(name))
+}
+
 /// The Content-Type with its charset; `None` where it stays as it is. `is_coded` is whether the body has a content coding.
 pub fn named(request: &Request, status: u16, media: &[u8], is_coded: bool) -> Option<Vec<u8>> {
     let settings = &request.location().settings.charset;
-    settings.name.as_ref()?;
+    if settings.name.is_none() && request.accel_charset.is_none() {
+        return None;
+    }
     if matches!(status, 301 | 302) {
         return None;
     }
@@ -77,9 +100,9 @@ fn decided(
     content_type: &[u8],
     is_coded: bool,
 ) -> Result<Decided, Unconverted> {
-    let Some(target) = settings.name.as_ref().filter(|_| !content_type.is_empty()) else {
+    if content_type.is_empty() {
         return Err(Unconverted::Unsaid);
-    };
+    }
     let mut parts = content_type.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
     let media = parts.next().unwrap_or_default();
     let others: Vec<&[u8]> = parts.clone().filter(|part| said(part).is_none()).collect();
@@ -88,13 +111,15 @@ fn decided(
         let types = settings.types.as_deref();
         types.is_none_or(|types| types.iter().any(|known| media.eq_ignore_ascii_case(known.as_bytes())))
     };
-    if !(if own.is_some() { settings.overrides } else { is_listed() }) {
-        return Err(Unconverted::Unsaid);
-    }
-    let target = value(target, request);
-    if !is_name(&target) {
-        return Err(Unconverted::Unsaid);
-    }
+    let target = match (&request.accel_charset, &settings.name) {
+        // As in nginx one that is not known is no charset, and the location's is none either.
+        (Some(target), _) => Some(target.to_vec()).filter(|target| is_known(request, target)),
+        (None, Some(target)) if own.map_or_else(is_listed, |_| settings.overrides) => {
+            Some(value(target, request)).filter(|target| is_name(target))
+        }
+        _ => None,
+    };
+    let Some(target) = target else { return Err(Unconverted::Unsaid) };
     let source = match own {
         Some(own) => Some(own.to_vec()),
         None => settings.source.as_ref().map(|source| value(source, request)),

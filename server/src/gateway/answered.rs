@@ -6,6 +6,7 @@
 use super::attempt::AcceptedAnswer;
 use super::{Filling, Passing, Proxied, alone, answer_head, combining, failed};
 use crate::caching::invalidation;
+use crate::filter::charset;
 use crate::intercepted;
 use crate::limits;
 use millstream_cache::policy::{self, Reason};
@@ -46,6 +47,7 @@ impl Passing<'_> {
             (filling, _) => filling,
         };
         self.take_limit_rate(head.view(connection.head_bytes()));
+        charset::take(self.request, head.view(connection.head_bytes()));
         self.limit_rate(&mut connection);
         if let Some(outcome) = self.set_aside(&connection, head) {
             // What the request has done is done, whatever the client is answered.

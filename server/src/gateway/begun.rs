@@ -20,6 +20,7 @@ use super::request_body::RequestBody;
 use super::transfer::{Follows, Moved, Transfer, flushed};
 use super::{Filling, HEAD, Passing, Proxied, answer_head, method, sticky};
 use crate::client::{Client, ClientFailure};
+use crate::filter::charset;
 use crate::generation::Generation;
 use crate::request::Request;
 use millstream_cache::policy;
@@ -296,6 +297,7 @@ impl<'a> Passing<'a> {
         self.note_head(&connection, head, now);
         self.accepted(&mut turn);
         self.take_limit_rate(head.view(connection.head_bytes()));
+        charset::take(self.request, head.view(connection.head_bytes()));
         self.limit_rate(&mut connection);
         let Some(client) = self.client.take() else { return ExchangeStage::Ended(Proxied::Done) };
         match self.begin(client, &connection, head) {

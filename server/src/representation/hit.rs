@@ -7,7 +7,7 @@
 use super::chosen::{self, Chosen, Offer, Shape};
 use crate::client::WholeBody;
 use crate::filter::chain;
-use crate::filter::{expires, head};
+use crate::filter::{charset, expires, head};
 use crate::intercepted;
 use crate::request::Request;
 use crate::tries::CachedFacts;
@@ -243,6 +243,7 @@ fn unprepared(
 
 /// The fields of a stored answer as this location passes them on.
 pub fn passed_on(request: &mut Request, head: Head<'_>) -> Headers {
+    charset::take(request, head.fields());
     head::draft(request, head.fields());
     let proxy = request.location().settings.pass();
     // The answer was made when its Date says. Another one beside its Age and Expires would shorten its life twice

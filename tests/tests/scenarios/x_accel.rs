@@ -1,4 +1,5 @@
-//! `X-Accel-Redirect`: which URIs lead somewhere, and what the response that led there leaves to the one that it led to.
+//! `X-Accel-Redirect`: which URIs lead somewhere, and what the response that led there leaves to the one that it led to;
+//! `X-Accel-Charset`, which may be that one's too.
 
 use millstream_tests::application;
 use millstream_tests::client::Answer;
@@ -205,4 +206,78 @@ fn a_second_upstream_names_its_own_type_and_adds_its_fields_to_those_of_the_firs
         (all(&answer, "set-cookie"), answer.field("content-type")),
         (cookies.to_vec(), Some("image/png"))
     );
+}
+
+const CHARSETS: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off; proxy_cache_path @DIR@/cache keys_zone=z:1m; proxy_cache_valid any 1h;
+        charset_map koi8-r latin1 { E1 C1; }
+        server { listen 127.0.0.1:@PORT@; http2 on; charset utf-8; proxy_set_header X-Says $http_x_says;
+            location / { proxy_pass http://@ORIGIN@; }
+            location /off { charset off; proxy_pass http://@ORIGIN@; }
+            location /stored { charset off; proxy_cache z; proxy_cache_key $http_x_says; proxy_pass http://@ORIGIN@; }
+            location /overrides { override_charset on; proxy_pass http://@ORIGIN@; }
+            location /ignored { proxy_ignore_headers X-Accel-Charset; proxy_pass http://@ORIGIN@; }
+            location /application { charset off; fastcgi_pass 127.0.0.1:@APP@; }
+            location /pub/ { internal; charset windows-1251; alias @DIR@/; }
+        }
+    }";
+
+#[test]
+fn an_upstream_names_the_charset_of_its_response_or_that_there_is_none() {
+    let origin = Origin::start(says);
+    let application = application::Application::start(|_| {
+        application::answer("X-Accel-Charset: KOI8-R\r\nContent-Type: text/html\r\n\r\nhello")
+    });
+    let port = application.port().to_string();
+    let server = Server::start(CHARSETS, &[("ORIGIN", &origin.address()), ("APP", &port)]);
+    server.prefix().write("page.html", "page");
+    let told = [
+        ("X-Accel-Charset: koi8-r|Content-Type: text/html", "text/html; charset=koi8-r"),
+        ("X-Accel-Charset: utf-8|Content-Type: image/png", "image/png; charset=utf-8"),
+        ("X-Accel-Charset: off|Content-Type: text/html", "text/html"),
+        ("X-Accel-Charset: unheard-of|Content-Type: text/html", "text/html"),
+        (
+            "X-Accel-Charset: koi8-r|X-Accel-Redirect: /pub/page.html|Content-Type: text/html",
+            "text/html; charset=koi8-r",
+        ),
+        ("X-Accel-Charset: off|X-Accel-Redirect: /pub/page.html|Content-Type: text/html", "text/html"),
+        ("X-Accel-Redirect: /pub/page.html|Content-Type: text/html", "text/html; charset=windows-1251"),
+    ];
+    for (said, expected) in told {
+        for path in ["/", "/off", "/stored", "/stored", "/overrides"] {
+            let answer = got(&server, path, said);
+            assert_eq!(
+                (answer.status, answer.field("content-type")),
+                (200, Some(expected)),
+                "{path}: {said}"
+            );
+            assert_eq!(answer.field("x-accel-charset"), None);
+            let mut stream = Frames::connect(server.port());
+            let number = stream.get_with(path, &[("x-says", said)]);
+            assert_eq!(
+                stream.answer(number).field("content-type"),
+                Some(expected),
+                "{path}: {said} over HTTP/2"
+            );
+        }
+    }
+    for (path, said, expected) in [
+        ("/ignored", "X-Accel-Charset: koi8-r|Content-Type: text/html", Some("text/html; charset=utf-8")),
+        ("/", "X-Accel-Charset: |Content-Type: text/html", Some("text/html; charset=utf-8")),
+        ("/off", "X-Accel-Charset: |Content-Type: text/html", Some("text/html")),
+        ("/", "X-Accel-Charset: koi8-r", None),
+        ("/application", "", Some("text/html; charset=KOI8-R")),
+        (
+            "/off",
+            "X-Accel-Charset: koi8-r|Content-Type: text/html; charset=utf-8",
+            Some("text/html; charset=utf-8"),
+        ),
+    ] {
+        assert_eq!(got(&server, path, said).field("content-type"), expected, "{path}: {said}");
+    }
+    let line = "unknown charset \"unheard-of\" to override";
+    wait::until("the error log names the charset", || server.log().contains(line));
+    let latin = got(&server, "/off", "X-Accel-Charset: latin1|Content-Type: text/html; charset=koi8-r");
+    assert_eq!(latin.field("content-type"), Some("text/html; charset=latin1"), "and it is converted");
 }
