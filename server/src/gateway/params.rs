@@ -1,7 +1,7 @@
 //! The parameters of a request to an application: `fastcgi_param`s and their kind, and the request's fields as CGI names them
 //! (RFC 3875 §4.1.18).
 //!
-//! The same fields go on as in HTTP, and Host with them; lines of one name become one value. A field named Proxy never does:
+//! The same fields go on as in HTTP, and the host with them; lines of one name become one value. A field named Proxy never does:
 //! libraries take HTTP_PROXY for the proxy that they are to use. Before: `request_head`, which says what goes on; next:
 //! `fastcgi`, `uwsgi` and `scgi`, which write them.
 
@@ -15,12 +15,17 @@ mod tests;
 use super::asked_codings;
 use super::request_head::{RequestFraming, RequestPlan, conditions, going_on};
 use crate::variables;
-use millstream_conf::model::{Param, Says};
+use millstream_conf::model::{Param, Says, Variable};
+use millstream_conf::variables::Builtin;
 use millstream_wire::{FieldId, Fields};
 
 pub(super) use fastcgi::write as write_fastcgi;
 pub(super) use scgi::write as write_scgi;
 pub(super) use uwsgi::write as write_uwsgi;
+
+/// HTTP_HOST where no parameter sets it, as in nginx: `$host$is_request_port$request_port`, which is the server's name where the
+/// request names no host.
+const HOST: [Builtin; 3] = [Builtin::Host, Builtin::IsRequestPort, Builtin::RequestPort];
 
 /// Gives all of them by name and value.
 fn each(plan: &RequestPlan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[u8])) {
@@ -38,11 +43,16 @@ fn each(plan: &RequestPlan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[
     for (field, value) in conditions(plan) {
         give(cgi_name(field, &mut name), &value);
     }
-    let fields = plan.request.fields();
-    let sets_host = plan.proxy.set_headers().iter().any(|set| set.name == "host");
-    if let Some(host) = fields.get(FieldId::Host).filter(|_| !sets_host) {
-        give(b"HTTP_HOST", host);
+    if !params.iter().any(|param| param.name.eq_ignore_ascii_case("HTTP_HOST")) {
+        value.clear();
+        for part in HOST {
+            variables::append(&Variable::Builtin(part), plan.request, &mut value);
+        }
+        if !value.is_empty() {
+            give(b"HTTP_HOST", &value);
+        }
     }
+    let fields = plan.request.fields();
     for (id, field, first) in going_on(plan) {
         if id == FieldId::AcceptEncoding && plan.codings.is_some() {
             // Not the client's own line.

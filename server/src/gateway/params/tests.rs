@@ -7,9 +7,10 @@ use crate::fixture::{admitted, worker};
 use millstream_wire::Method;
 use millstream_wire::client_address::KNOWN;
 
-/// The parameters that go to an application from a location with these words, in order.
+/// The parameters that go to an application from a location with these words, in order; what stands before a bar is the server's.
 fn sent(words: &str, request: &str, framed: RequestFraming) -> Vec<(String, String)> {
-    let http = format!("server {{ listen 80; location / {{ fastcgi_pass 127.0.0.1:1; {words} }} }}");
+    let (server, words) = words.split_once('|').unwrap_or(("", words));
+    let http = format!("server {{ listen 80; {server} location / {{ fastcgi_pass 127.0.0.1:1; {words} }} }}");
     let mut request = admitted(&worker(&http), request);
     admission::route(&mut request).expect("it is decided");
     let generation = request.generation.clone();
@@ -57,7 +58,7 @@ fn the_requests_fields_are_parameters_as_cgi_names_them() {
         head,
         RequestFraming::None,
         &[
-            ("HTTP_HOST", "Api.Example"),
+            ("HTTP_HOST", "api.example"),
             ("HTTP_ACCEPT_LANGUAGE", "en"),
             ("HTTP_X_A", "1, 2"),
             ("HTTP_COOKIE", "a=1; b=2"),
@@ -84,6 +85,31 @@ fn parameters_are_sent_as_set_and_stand_in_the_place_of_fields() {
         "GET /?x=1 HTTP/1.1\r\nHost: a\r\nX-A: theirs\r\n\r\n",
         RequestFraming::None,
         &[("A", "1"), ("EMPTY", ""), ("QUERY_STRING", "x=1"), ("HTTP_X_A", "mine"), ("HTTP_HOST", "")],
+    );
+}
+
+#[test]
+fn an_application_is_told_the_host_that_the_request_is_for_and_its_port() {
+    let words = "server_name named.example; |";
+    for (host, expected) in [
+        ("Host: AbC.org:80\r\n", "abc.org:80"),
+        ("Host: abc.org.\r\n", "abc.org"),
+        ("Host: [::1]:8080\r\n", "[::1]:8080"),
+    ] {
+        let head = format!("GET / HTTP/1.1\r\n{host}\r\n");
+        check(words, &head, RequestFraming::None, &[("HTTP_HOST", expected)]);
+    }
+    check(words, "GET / HTTP/1.0\r\n\r\n", RequestFraming::None, &[("HTTP_HOST", "named.example")]);
+    let absolute = "GET http://Abs.org:81/ HTTP/1.1\r\nHost: other\r\n\r\n";
+    check(words, absolute, RequestFraming::None, &[("HTTP_HOST", "abs.org:81")]);
+    let bare = "GET / HTTP/1.0\r\n\r\n";
+    check("fastcgi_param A 1;", bare, RequestFraming::None, &[("A", "1")]);
+    let off = "server_name a; | fastcgi_pass_request_headers off;";
+    check(
+        off,
+        "GET / HTTP/1.1\r\nHost: A:1\r\nX-A: 1\r\n\r\n",
+        RequestFraming::None,
+        &[("HTTP_HOST", "a:1")],
     );
 }
 
