@@ -215,7 +215,7 @@ async fn send(request: &mut Request, client: &mut Client, opened: ChosenFile) ->
     let mut headers = Headers::default();
     headers.push(b"Content-Type", &media);
     // The page of an error says nothing about when the error was made.
-    if request.error_status.is_none_or(|status| status == 200) {
+    if request.error_status.is_none_or(|status| matches!(status, 200 | 206 | 304)) {
         headers.push(b"Last-Modified", &date::format_http(opened.of.modified));
     }
     if let Some(tag) = tag {

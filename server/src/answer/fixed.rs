@@ -50,6 +50,11 @@ pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return)
     match &rule.body {
         // A success would say that the other protocol is spoken (RFC 8441 §5).
         _ if request.is_extended_connect() && (200..300).contains(&rule.status) => Outcome::Status(501),
+        // As in nginx, which takes these for a client that has left or was too slow.
+        ReturnBody::None if matches!(rule.status, 408 | 499) => {
+            (request.keep_alive, request.sent.status) = (false, rule.status);
+            Outcome::Done
+        }
         ReturnBody::None if (400..600).contains(&rule.status) => Outcome::Status(rule.status),
         ReturnBody::None if rule.status == failure::CLOSE_WITHOUT_ANSWER => Outcome::Status(rule.status),
         ReturnBody::None => page(request, client, rule.status).await,

@@ -195,7 +195,7 @@ fn fixed_part(sink: &mut Sink<'_>, request: &Request, plan: &HeadPlan<'_>, stamp
     for (id, name, value) in plan.fields.iter() {
         if is_ours(id) && !(plan.status == 101 && id == FieldId::Upgrade)
             || plan.age.is_some() && id == FieldId::Age
-            || id == FieldId::ContentType && value.is_empty()
+            || id == FieldId::ContentType && (value.is_empty() || plan.status == 204)
             || stamped && matches!(id, FieldId::Expires | FieldId::CacheControl)
             || plan.coding.is_some() && id == FieldId::AcceptRanges
             || matches!(id, FieldId::LastModified | FieldId::ETag) && is_set(settings, plan.status, name)

@@ -337,6 +337,7 @@ fn a_return_answers_in_its_place_of_the_script() {
     let server = served(
         "location / { return 200 \"$uri\"; return 204; }
         location /if { if ($arg_a = 1) { return 301 /one; } if ($arg_a = 2) { return 403 no; } if ($arg_a = 3) { return 444; } return 405; }
+        location /left { return 499; } location /slow { error_page 408 /x; return 408; } location /said { return 408 said; }
         location /cond { set $x 1; if ($x) { return 307 $scheme://other.example$request_uri; } }",
     );
     check(
@@ -346,10 +347,13 @@ fn a_return_answers_in_its_place_of_the_script() {
             ("/if?a=1", "301 @HERE@/one"),
             ("/if?a=2", "403"),
             ("/if", "405"),
+            ("/said", "408"),
             ("/cond?q", "307 http://other.example/cond?q"),
         ],
     );
-    assert!(server.client().request("GET", "/if?a=3", &[]).is_err(), "444 closes without an answer");
+    for path in ["/if?a=3", "/left", "/slow"] {
+        assert!(server.client().request("GET", path, &[]).is_err(), "{path} closes without a response");
+    }
 }
 
 #[test]

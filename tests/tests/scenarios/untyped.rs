@@ -84,6 +84,37 @@ fn an_empty_type_is_no_field() {
     assert!(!parts.text().contains("Content-Type"), "{}", parts.text());
 }
 
+#[test]
+fn a_page_sent_as_204_describes_no_body_and_one_sent_as_206_says_when_it_changed() {
+    let configuration = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http { access_log off; server { listen 127.0.0.1:@PORT@; http2 on; root @DIR@;
+            location /none { error_page 404 =204 /page; return 404; }
+            location /part { error_page 404 =206 /page; return 404; }
+            location /kept { error_page 404 =410 /page; return 404; }
+            location /page { }
+            location /passed { proxy_pass http://@ORIGIN@; }
+        } }";
+    let origin = Origin::fixed(204, &[("Content-Type", "text/html")], b"");
+    let server = Server::start(configuration, &[("ORIGIN", &origin.address())]);
+    server.prefix().write("page", "x");
+    for (path, status, is_typed, is_dated) in [
+        ("/none", 204, false, false),
+        ("/part", 206, true, true),
+        ("/kept", 410, true, false),
+        ("/passed", 204, false, false),
+    ] {
+        let got = server.get(path);
+        let said = (got.status, got.field("content-type").is_some(), got.field("last-modified").is_some());
+        assert_eq!(said, (status, is_typed, is_dated), "{path}");
+        let got = Frames::connect(server.port()).whole(path);
+        assert_eq!(
+            (got.status, got.field("content-type").is_some()),
+            (status, is_typed),
+            "{path} over HTTP/2"
+        );
+    }
+}
+
 const STAR: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
         access_log off; default_type '';
