@@ -190,7 +190,7 @@ impl Front {
     /// As [`Front::beside`], for a request that was sent after this moment: a purge since then goes for its answer.
     pub fn beside_since(&self, key: &[u8], asker: Asker, Moment { order, born }: Moment) -> FillPermit {
         let key = Arc::new(Key::new(key, self.store.memory.hash(key)));
-        let grant = Grant { key, values: None, right: None, order, born, asker };
+        let grant = Grant { key, values: None, right: None, order, born, since: None, asker };
         FillPermit::new(self.store.clone(), grant)
     }
 
@@ -327,8 +327,8 @@ fn answer(
         Found::Miss(grant) => Lookup::Miss(permit(grant)),
         Found::Apart(grant) => Lookup::Apart(permit(grant)),
         Found::Scarce => Lookup::Scarce,
-        Found::Busy(slot, grant, aged_at, entry) => {
-            let waiter = Waiter::new(store.clone(), (slot, grant), aged_at, asked.needs());
+        Found::Busy(slot, grant, patience, entry) => {
+            let waiter = Waiter::new(store.clone(), (slot, grant), patience, asked.needs());
             Lookup::Busy(waiter, entry.map(hit))
         }
         Found::Probe(grant) => Lookup::Disk(DiskProbe::new(permit(grant), asked.asker)),

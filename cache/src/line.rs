@@ -7,7 +7,8 @@
 //!                             └────┘ lock_age passed: one more gets it, the old one lost the right to the line
 //! ```
 //! A fill that fails wakes the next one; where that fails too, the line ends and nobody forms another for a while, so that a
-//! failing upstream is not asked by one after the other.
+//! failing upstream is not asked by one after the other. A few who wait for a key of which nothing was ever stored leave it
+//! soon, since what they wait for may be a long poll; a crowd stays together.
 //! A purge that goes for what is being filled takes the line away from its holder: who joined before still reads along,
 //! who comes after it begins a new line. A right is a number here: only who holds the line's present number may move it on. This file is plain data under
 //! the shard's lock; the values that give a right back when they are dropped are in `permit`. Next: `memory`.
@@ -29,6 +30,9 @@ pub(crate) enum Purpose {
     Fill,
 }
 
+/// Waiters that are no crowd, and the most that leave a line early: what an upstream has to bear that is merely slow.
+const FEW: usize = 8;
+
 /// The line of one key and variant.
 #[derive(Debug)]
 pub(crate) struct Line {
@@ -46,6 +50,8 @@ pub(crate) struct Line {
     asker: Asker,
     /// Whether the fill before the present one failed.
     has_failed: bool,
+    /// Waiters that left it early.
+    let_go: usize,
     waiters: VecDeque<Arc<WaiterSlot>>,
 }
 
@@ -97,6 +103,7 @@ impl Line {
             seen: 0,
             progress: None,
             has_failed: false,
+            let_go: 0,
             waiters: VecDeque::new(),
         }
     }
@@ -109,9 +116,20 @@ impl Line {
     /// Whether what the holder will be told may be for it alone, as far as somebody who shows no credential can know: that one
     /// does not wait for it. Once an answer arrives for others to read along, it is for all.
     pub(crate) fn is_of_another(&self, asker: Asker) -> bool {
-        (self.asker, asker) == (Asker::Known, Asker::Anybody)
-            && self.purpose == Purpose::Fill
-            && self.progress.is_none()
+        (self.asker, asker) == (Asker::Known, Asker::Anybody) && self.awaits_head()
+    }
+
+    /// Whether the upstream is asked and has not answered.
+    pub(crate) fn awaits_head(&self) -> bool {
+        self.purpose == Purpose::Fill && self.progress.is_none()
+    }
+
+    /// Lets a waiter go that has waited for long, to ask beside the line. False where it stays.
+    pub(crate) fn let_go(&mut self) -> bool {
+        let alive = self.waiters.iter().filter(|waiter| Arc::strong_count(waiter) > 1);
+        let goes = self.awaits_head() && self.let_go < FEW && alive.take(FEW + 1).count() <= FEW;
+        self.let_go += usize::from(goes);
+        goes
     }
 
     /// Whether an answer arrives that may be given to a request with these needs.
@@ -131,9 +149,9 @@ impl Line {
         now.saturating_duration_since(started) >= lock_age
     }
 
-    /// When the holder will have had its time, if nothing moves.
-    pub(crate) fn aged_at(&self, lock_age: Duration, now: Instant) -> Instant {
-        self.started.unwrap_or(now).checked_add(lock_age).unwrap_or(now)
+    /// When the holder will have held the right for so long, if nothing moves.
+    pub(crate) fn aged_at(&self, age: Duration, now: Instant) -> Instant {
+        self.started.unwrap_or(now).checked_add(age).unwrap_or(now)
     }
 
     /// Gives the right anew: whoever held it loses it.

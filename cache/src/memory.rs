@@ -19,7 +19,7 @@ mod tests;
 
 pub(crate) use cells::Cell;
 pub(crate) use change::{Gone, Put};
-pub(crate) use lookup::{Asked, Found, Grant};
+pub(crate) use lookup::{Asked, Found, Grant, Patience};
 pub(crate) use obey::as_ruled;
 pub(crate) use shard::Swept;
 pub(crate) use slot::Slot;

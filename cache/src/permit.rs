@@ -16,7 +16,7 @@ use crate::entry::{Entry, Variant};
 use crate::fill::Fill;
 use crate::head::StoredHead;
 use crate::line::{Failure, Outcome, WaiterSlot};
-use crate::memory::Grant;
+use crate::memory::{Grant, Patience};
 use crate::now::Now;
 use crate::policy::{Lifetime, Needs, Reason};
 use crate::progress::{Follower, Progress};
@@ -28,7 +28,6 @@ use millstream_net::timer::{Deadline, with_deadline};
 use millstream_wire::{Fields, Headers};
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// The right to ask the upstream for a key.
 #[derive(Debug)]
@@ -96,8 +95,8 @@ impl FillPermit {
         entry
     }
 
-    /// The upstream has answered with something that may not be stored: all waiters go on their own, and for 10 s
-    /// nobody waits for this key. The reason is remembered, see [`Store::sight`]. Where the reason is this request's own
+    /// The upstream has answered with something that may not be stored: all waiters go on their own, and for a while, the
+    /// longer the more time the answer took, nobody waits for this key. The reason is remembered, see [`Store::sight`]. Where the reason is this request's own
     /// and nobody waited for it, others are not told; where the request shows a credential and such requests get only
     /// what is for everybody, they are not either, whatever the reason, and those who waited look up again. After an error of the upstream it is [`FillPermit::failed`].
     pub fn uncacheable(mut self, reason: Option<Reason>, now: Now) {
@@ -177,14 +176,15 @@ pub struct Waiter {
     store: Arc<Store>,
     slot: Arc<WaiterSlot>,
     grant: Grant,
-    aged_at: Instant,
+    patience: Patience,
     needs: Needs,
 }
 
 /// What became of waiting.
 #[derive(Debug)]
 pub enum Woken {
-    /// Whoever filled has failed or had its time (`proxy_cache_lock_age`): it is your turn.
+    /// Whoever filled has failed or had its time (`proxy_cache_lock_age`): it is your turn. Or it takes long, few wait, and
+    /// nothing of the key was ever stored: ask beside it.
     Fill(FillPermit),
     /// Something was stored, or cannot be: look up again.
     Retry,
@@ -200,10 +200,10 @@ impl Waiter {
     pub(crate) fn new(
         store: Arc<Store>,
         (slot, grant): (Arc<WaiterSlot>, Grant),
-        aged_at: Instant,
+        patience: Patience,
         needs: Needs,
     ) -> Waiter {
-        Waiter { store, slot, grant, aged_at, needs }
+        Waiter { store, slot, grant, patience, needs }
     }
 
     /// Waits, at most `proxy_cache_lock_timeout` from `now`. Woken by the event itself, from whichever thread.
@@ -211,7 +211,8 @@ impl Waiter {
         let last = now.after(conf.lock_timeout).instant;
         let mut deadline = Deadline::new();
         loop {
-            let until = last.min(self.aged_at);
+            let Patience { aged_at, few_until } = self.patience;
+            let until = last.min(aged_at).min(few_until.unwrap_or(last));
             deadline.set(until);
             let told = with_deadline(&mut deadline, poll_fn(|context| self.slot.poll(context))).await;
             let outcome = match told {
@@ -221,9 +222,19 @@ impl Waiter {
                     Some(outcome) => Some(outcome),
                     None => return Woken::Timeout,
                 },
+                Err(_) if few_until == Some(until) => {
+                    self.patience.few_until = None;
+                    match self.store.memory.let_go(&self.grant, &self.slot) {
+                        true => match self.slot.leave() {
+                            Some(outcome) => Some(outcome),
+                            None => return Woken::Fill(self.beside()),
+                        },
+                        false => None,
+                    }
+                }
                 Err(_) => {
                     let right = self.store.memory.take_over(&self.grant, &self.slot, conf.lock_age, until);
-                    self.aged_at = until.checked_add(conf.lock_age).unwrap_or(last);
+                    self.patience.aged_at = until.checked_add(conf.lock_age).unwrap_or(last);
                     right.map(Outcome::Right)
                 }
             };
@@ -253,6 +264,13 @@ impl Waiter {
                 if fits { Woken::Streaming(follower) } else { Woken::Retry }
             }
         }
+    }
+
+    /// The right to ask beside whoever fills the key, which begins now.
+    fn beside(&self) -> FillPermit {
+        let memory = &self.store.memory;
+        let (order, born) = (memory.next_order(), memory.purges.generation());
+        FillPermit::new(self.store.clone(), Grant { right: None, order, born, ..self.grant.clone() })
     }
 
     fn permit(&self, right: u64, born: u64) -> FillPermit {

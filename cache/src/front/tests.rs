@@ -18,6 +18,7 @@ mod purges;
 mod credentials;
 mod simulation;
 mod own_writes;
+mod long_polls;
 
 fn front() -> Front {
     Front::new(store(&zone(None)))

@@ -21,6 +21,8 @@ pub(crate) struct Cell {
     pub(crate) charge: u64,
     /// Until then answers are taken to be uncacheable, in milliseconds since 1970.
     pub(crate) uncacheable_until: i64,
+    /// How long before that the last one came.
+    pub(super) paused_for: u32,
     /// Why the last answer could not be stored, where that is known.
     pub(crate) refused: Option<Reason>,
     /// Requests for it while it was not stored.

@@ -44,6 +44,8 @@ pub(crate) struct Grant {
     pub(crate) order: u64,
     /// Where it stands among the purges.
     pub(crate) born: u64,
+    /// When it was looked up; unknown of a request that did not look, which says little about those who do.
+    pub(crate) since: Option<Instant>,
     /// Who asks by it: what somebody with a credential is told says nothing about what others would be.
     pub(crate) asker: Asker,
 }
@@ -56,9 +58,17 @@ pub(crate) enum Found {
     Miss(Grant),
     Apart(Grant),
     Scarce,
-    /// The last is when the holder has had its time.
-    Busy(Arc<WaiterSlot>, Grant, Instant, Option<Arc<Entry>>),
+    Busy(Arc<WaiterSlot>, Grant, Patience, Option<Arc<Entry>>),
     Probe(Grant),
+}
+
+/// Until when somebody waits.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    /// When the holder has had its time, so that another may have the right.
+    pub(crate) aged_at: Instant,
+    /// When a few who wait for what may never be stored ask beside it.
+    pub(crate) few_until: Option<Instant>,
 }
 
 /// A cell had to be made and was not paid for yet.
@@ -166,7 +176,15 @@ impl Memory {
             }
         }
         let (key, order) = (slot.shared_key(), self.next_order());
-        let grant = Grant { key, values, right: None, order, born, asker: asked.asker };
+        let grant = Grant {
+            key,
+            values,
+            right: None,
+            order,
+            born,
+            since: Some(asked.now.instant),
+            asker: asked.asker,
+        };
         if is_for_others {
             return Ok(apart(grant, asked.asker));
         }
@@ -236,7 +254,8 @@ fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) ->
     match &mut cell.line {
         Some(_) if usable => Found::Stale(entry, None),
         Some(line) if asked.conf.lock => {
-            Found::Busy(line.join(grant.born), grant, line.aged_at(asked.conf.lock_age, now), Some(entry))
+            let patience = Patience { aged_at: line.aged_at(asked.conf.lock_age, now), few_until: None };
+            Found::Busy(line.join(grant.born), grant, patience, Some(entry))
         }
         // With `proxy_cache_lock off`, and for a while after an answer that could not be stored, everybody asks.
         Some(_) => Found::Stale(entry, Some(grant)),
@@ -267,7 +286,12 @@ fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: boo
             return Found::Miss(take_over(line, grant, now));
         }
         if asked.conf.lock || line.purpose == Purpose::Probe {
-            return Found::Busy(line.join(grant.born), grant, line.aged_at(asked.conf.lock_age, now), None);
+            let few = asked.conf.lock_patience.filter(|_| asked.asker == Asker::Anybody);
+            let patience = Patience {
+                aged_at: line.aged_at(asked.conf.lock_age, now),
+                few_until: few.map(|few| line.aged_at(few, now)),
+            };
+            return Found::Busy(line.join(grant.born), grant, patience, None);
         }
         return Found::Miss(grant);
     }

@@ -6,13 +6,12 @@
 use super::Memory;
 use super::cells::Cell;
 use super::change::empty;
-use super::right::UNCACHEABLE_FOR;
 use super::shard::After;
 use super::slot::Slot;
 use crate::entry::Entry;
 use crate::key::{self, Key};
 use crate::line::Purpose;
-use crate::now::{Now, milliseconds};
+use crate::now::Now;
 use crate::policy::Reason;
 use crate::purges::{Rules, Verdict};
 use millstream_wire::Fields;
@@ -115,7 +114,7 @@ impl Seen {
         self.absent_on_disk = cell.absent_on_disk;
         self.uses = cell.uses;
         self.uncacheable_until = cell.uncacheable_until;
-        let at = cell.uncacheable_until.saturating_sub(milliseconds(UNCACHEABLE_FOR));
+        let at = cell.uncacheable_until.saturating_sub(cell.paused_for.into());
         self.refused = cell.refused.map(|reason| (reason, at));
         self.line = cell.line.as_ref().map(|line| (line.purpose, line.progress.is_some(), line.waiting()));
     }

@@ -11,8 +11,16 @@ use crate::now::{Now, milliseconds};
 use crate::policy::{Asker, Reason};
 use std::time::{Duration, Instant};
 
-/// How long after an answer that could not be stored requests do not wait for each other.
-pub(super) const UNCACHEABLE_FOR: Duration = Duration::from_secs(10);
+/// How long after an answer that could not be stored requests do not wait for each other, if it came at once. Waiting for
+/// such a one costs nothing, and soon the key is guarded again.
+const UNCACHEABLE_FOR: Duration = Duration::from_secs(10);
+/// How many times as long as it took they do not wait beyond that: a client of a long poll must find the key still known
+/// after the next one. With one of 7 s that is about Varnish's 120 s for a hit-for-miss.
+const UNCACHEABLE_TIMES: u32 = 16;
+/// The same where it was the request's own doing, so that the next answer may well be stored.
+const OWN_DOING_TIMES: u32 = 2;
+/// The longest that they do not wait.
+const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 
 /// How long after two failures of the upstream in a row requests do not wait for each other.
 const FAILING_FOR: Duration = Duration::from_secs(1);
@@ -63,16 +71,25 @@ impl Memory {
         });
     }
 
-    /// The answer could not be stored: nobody waits for another such, for a while. After one to somebody with a
-    /// credential the line just ends: the others may be answered otherwise.
+    /// The answer could not be stored: nobody waits for another such, for a while, whoever holds the right. After one to
+    /// somebody with a credential the line just ends: the others may be answered otherwise.
     pub(crate) fn uncacheable(&self, grant: &Grant, reason: Option<Reason>, now: Now) {
         if grant.asker == Asker::Known {
             return self.end(grant);
         }
+        let pause = milliseconds(pause(grant, reason, now));
         self.cell(grant, |cell, after| {
+            let until = now.unix_milliseconds.saturating_add(pause).max(cell.uncacheable_until);
             cell.refused = reason;
-            cell.uncacheable_until = now.unix_milliseconds.saturating_add(milliseconds(UNCACHEABLE_FOR));
+            cell.uncacheable_until = until;
+            cell.paused_for = u32::try_from(until.saturating_sub(now.unix_milliseconds)).unwrap_or(u32::MAX);
             end_line(cell, grant, after);
+            // It was asked as they were, beside them.
+            if grant.since.is_some()
+                && let Some(mut line) = cell.line.take_if(|line| line.awaits_head())
+            {
+                line.release(&mut after.wake);
+            }
         });
     }
 
@@ -108,6 +125,17 @@ impl Memory {
         taken
     }
 
+    /// Whether a waiter whose turn has not come may ask beside the holder, who takes long, see [`Line::let_go`].
+    ///
+    /// [`Line::let_go`]: crate::line::Line::let_go
+    pub(crate) fn let_go(&self, grant: &Grant, waiter: &WaiterSlot) -> bool {
+        let mut goes = false;
+        self.cell(grant, |cell, _| {
+            goes = !waiter.is_told() && cell.line.as_mut().is_some_and(|line| line.let_go());
+        });
+        goes
+    }
+
     /// A right that was passed on is taken, by a fill that was born with this purge; false where a purge of the time
     /// between has ended the line.
     pub(crate) fn take_right(&self, grant: &Grant, right: u64, born: u64) -> bool {
@@ -120,4 +148,11 @@ impl Memory {
         });
         held
     }
+}
+
+/// How long after an answer to this request that could not be stored others do not wait for each other.
+fn pause(grant: &Grant, reason: Option<Reason>, now: Now) -> Duration {
+    let took = grant.since.map_or(Duration::ZERO, |since| now.instant.saturating_duration_since(since));
+    let times = if reason.is_some_and(Reason::is_of_request) { OWN_DOING_TIMES } else { UNCACHEABLE_TIMES };
+    UNCACHEABLE_FOR.saturating_add(took.saturating_mul(times)).min(LONGEST_PAUSE)
 }

@@ -118,3 +118,4 @@ mod explain;
 mod safety;
 mod stalled_codings;
 mod stampede;
+mod long_polls;

@@ -261,8 +261,14 @@ impl Simulation {
                 Client::Idle
             }
             1 if self.pick(3) == 0 => {
+                let since = permit.grant().since.expect("it was looked up");
+                let took = self.now.instant.duration_since(since).as_secs();
                 permit.uncacheable(None, self.now);
-                self.uncacheable_until.insert(key, later(self.now, 10));
+                let until = later(self.now, 10 + 16 * took);
+                let known = self.uncacheable_until.entry(key).or_insert(until);
+                if known.instant < until.instant {
+                    *known = until;
+                }
                 Client::Idle
             }
             1 | 2 => Client::Asking(permit), // stalls

@@ -62,6 +62,9 @@ record! {
         pub lock: bool,
         /// `proxy_cache_lock_timeout`, default 5 s: then a waiter asks the upstream itself and stores nothing.
         pub lock_timeout: Duration,
+        /// How long a few requests wait for the first response to a key that nothing is stored of; `None` = `lock_timeout`,
+        /// which holds as it is where it is written.
+        pub lock_patience: Option<Duration>,
         /// `proxy_cache_lock_age`, default 5 s: then one more request may fill.
         pub lock_age: Duration,
         /// `proxy_cache_unread_timeout`, default 3 s: how long a fill goes on that nobody reads any more.
@@ -137,6 +140,7 @@ impl Default for ProxyCache {
             // Waiting costs nothing here, since waiters stream from the fill.
             lock: true,
             lock_timeout: Duration::from_secs(5),
+            lock_patience: Some(Duration::from_secs(2)),
             lock_age: Duration::from_secs(5),
             unread_timeout: Some(Duration::from_secs(3)),
             fill_timeout: None,
@@ -219,6 +223,7 @@ pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) 
         cache_query: methods.query,
         lock: cache.lock.unwrap_or(or.lock),
         lock_timeout: cache.lock_timeout.unwrap_or(or.lock_timeout),
+        lock_patience: or.lock_patience.filter(|_| cache.lock_timeout.is_none()),
         lock_age: cache.lock_age.unwrap_or(or.lock_age),
         unread_timeout: cache.unread_timeout.unwrap_or(or.unread_timeout),
         fill_timeout: cache.fill_timeout.unwrap_or(or.fill_timeout),
