@@ -1,4 +1,4 @@
-//! What a proxy in front says of its client: X-Forwarded-For, -Proto and -Host, believed of a `trusted_proxy` alone.
+//! What a proxy in front says of its client: X-Forwarded-For, -Proto and -Host and X-Real-IP, believed of a `trusted_proxy` alone.
 //!
 //! The connection's own address decides whom to believe: everything else in a request is whatever somebody wrote. Of a list
 //! the last element counts, which is the one that the trusted proxy itself put there; of addresses, the last that is not a
@@ -61,9 +61,17 @@ pub fn append_for(request: &Request, out: &mut Vec<u8>) {
         out.extend_from_slice(request.client_text().as_bytes());
         return;
     }
-    for value in request.fields().all(FieldId::XForwardedFor) {
-        out.extend_from_slice(value);
-        out.extend_from_slice(b", ");
+    match real(request).and_then(|_| client(request)) {
+        Some(address) => {
+            out.extend_from_slice(address.ip().to_string().as_bytes());
+            out.extend_from_slice(b", ");
+        }
+        None => {
+            for value in request.fields().all(FieldId::XForwardedFor) {
+                out.extend_from_slice(value);
+                out.extend_from_slice(b", ");
+            }
+        }
     }
     out.extend_from_slice(request.connection.remote_text.as_bytes());
 }
@@ -78,8 +86,23 @@ pub fn append_addr(request: &Request, out: &mut Vec<u8>) {
 
 /// The client that trusted proxies say, all of whom are passed by.
 pub fn client(request: &Request) -> Option<SocketAddr> {
-    let lines: SmallVec<[&[u8]; 4]> = request.fields().all(FieldId::XForwardedFor).collect();
+    let lines: SmallVec<[&[u8]; 4]> = match real(request) {
+        Some(line) => [line].into_iter().collect(),
+        None => request.fields().all(FieldId::XForwardedFor).collect(),
+    };
     behind(&request.connection.remote, &lines, &request.location().settings.forwarded.trusted, true)
+}
+
+/// X-Real-IP, the latest line, where X-Forwarded-For says nothing. Where both come X-Forwarded-For counts, each of whose
+/// proxies adds to it: one that does so may pass on any X-Real-IP that a client wrote.
+fn real(request: &Request) -> Option<&[u8]> {
+    let says_nothing = |line: &[u8]| list::elements(line).all(<[u8]>::is_empty);
+    let fields = request.fields();
+    if fields.all(FieldId::XForwardedFor).all(says_nothing) {
+        fields.all(FieldId::XRealIp).last()
+    } else {
+        None
+    }
 }
 
 /// The scheme that a trusted proxy says, in lower case.

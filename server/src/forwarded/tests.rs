@@ -60,3 +60,42 @@ fn of_scheme_and_host_the_last_word_counts_and_only_one_that_is_a_scheme_or_a_ho
         assert_eq!((said[2].as_str(), said[3].as_str()), (proto, host), "{fields:?}");
     }
 }
+
+#[test]
+fn x_real_ip_says_who_asked_where_x_forwarded_for_says_nothing() {
+    let own = "192.0.2.1";
+    for (trusted, fields, chain, client) in [
+        ("192.0.2.1", "X-Real-IP: 203.0.113.9\r\n", "203.0.113.9, 192.0.2.1", "203.0.113.9"),
+        ("192.0.2.1", "x-real-ip: 2001:db8::1\r\n", "2001:db8::1, 192.0.2.1", "2001:db8::1"),
+        ("192.0.2.1", "X-Real-IP: 203.0.113.9:4000\r\n", "203.0.113.9, 192.0.2.1", "203.0.113.9"),
+        (
+            "192.0.2.1",
+            "X-Forwarded-For: \r\nX-Real-IP: 203.0.113.9\r\n",
+            "203.0.113.9, 192.0.2.1",
+            "203.0.113.9",
+        ),
+        // The client may have written the first.
+        (
+            "192.0.2.1",
+            "X-Real-IP: 127.0.0.1\r\nX-Real-IP: 203.0.113.9\r\n",
+            "203.0.113.9, 192.0.2.1",
+            "203.0.113.9",
+        ),
+        ("192.0.2.1", "X-Real-IP: 127.0.0.1, 203.0.113.9\r\n", "203.0.113.9, 192.0.2.1", "203.0.113.9"),
+        ("192.0.2.0/24", "X-Real-IP: 192.0.2.7\r\n", "192.0.2.7, 192.0.2.1", "192.0.2.7"),
+        (
+            "192.0.2.1",
+            "X-Forwarded-For: 203.0.113.9\r\nX-Real-IP: 127.0.0.1\r\n",
+            "203.0.113.9, 192.0.2.1",
+            "203.0.113.9",
+        ),
+        ("192.0.2.1", "X-Forwarded-For: nonsense\r\nX-Real-IP: 127.0.0.1\r\n", "nonsense, 192.0.2.1", own),
+        ("192.0.2.1", "X-Real-IP: nonsense\r\n", own, own),
+        ("192.0.2.1", "X-Real-IP: \r\n", own, own),
+        ("192.0.2.2", "X-Real-IP: 127.0.0.1\r\n", own, own),
+        ("unix:", "X-Real-IP: 127.0.0.1\r\n", own, own),
+    ] {
+        let said = said(&format!("trusted_proxy {trusted};"), fields);
+        assert_eq!((said[0].as_str(), said[1].as_str()), (chain, client), "{trusted} {fields:?}");
+    }
+}

@@ -210,6 +210,27 @@ fn a_trusted_proxy_in_front_says_who_asked_and_how_and_nobody_else_does() {
 }
 
 #[test]
+fn a_trusted_proxy_that_sets_x_real_ip_alone_says_who_asked_and_a_stranger_does_not() {
+    if is_nginx() {
+        return;
+    }
+    for (proxy, is_trusted) in [("127.0.0.1", true), ("192.0.2.1", false)] {
+        let origin = Origin::fixed(200, &[("Cache-Control", "max-age=60")], b"ok");
+        let serving = Serving::start(&origin, &["--trust-proxy", proxy]);
+        for client in ["203.0.113.9", "203.0.113.8"] {
+            let got = serving.client().get_with("/", &[("X-Real-IP", client)]).expect("an answer");
+            assert_eq!(got.status, 200);
+            let requests = origin.requests();
+            let [chain, real, ..] = told(requests.last().expect("it was asked"));
+            let through = format!("{client}, 127.0.0.1");
+            // One client's answer is not the other's.
+            let expected = if is_trusted { (through.as_str(), client) } else { ("127.0.0.1", "127.0.0.1") };
+            assert_eq!((chain, real), (Some(expected.0), Some(expected.1)), "{proxy}");
+        }
+    }
+}
+
+#[test]
 fn what_a_trusted_proxy_says_of_scheme_and_host_is_in_the_key() {
     if is_nginx() {
         return;
