@@ -15,7 +15,7 @@ use crate::field_id::FieldId;
 /// Client-Secret … A name is looked at from each of its letters on, so what a letter begins is all that it costs.
 const fn words_from(letter: u8) -> &'static [&'static [u8]] {
     match letter {
-        b'a' => &[b"account", b"auth"],
+        b'a' => &[b"account", b"act-as", b"auth"],
         b'b' => &[b"bearer"],
         b'c' => &[b"cert", b"consumer", b"credential", b"customer"],
         b'i' => &[b"identity", b"impersonat"],
@@ -24,7 +24,7 @@ const fn words_from(letter: u8) -> &'static [&'static [u8]] {
         b'l' => &[b"login"],
         b'm' => &[b"member"],
         b'o' => &[b"oidc", b"on-behalf"],
-        b'p' => &[b"passport", b"passw", b"principal"],
+        b'p' => &[b"passcode", b"passport", b"passw", b"principal"],
         b's' => &[b"secret", b"session", b"signature"],
         b't' => &[b"ticket", b"token"],
         b'u' => &[b"user"],
@@ -32,35 +32,39 @@ const fn words_from(letter: u8) -> &'static [&'static [u8]] {
     }
 }
 
-/// A name with one of these between its hyphens: what proxies that log users in say of them (X-Forwarded-Groups,
-/// X-SSL-Client-S-DN), and DPoP (RFC 9449).
-const SEGMENTS: [&[u8]; 18] = [
-    b"uid",
-    b"sid",
-    b"email",
-    b"dpop",
-    b"dn",
-    b"upn",
-    b"eppn",
-    b"role",
-    b"roles",
-    b"groups",
-    b"sudo",
-    b"otp",
-    b"pin",
-    b"from",
-    b"verify",
-    b"subject",
-    b"fingerprint",
-    b"spiffe",
-];
+/// A name with one of these between its hyphens, by the first letter: what proxies that log users in say of them
+/// (X-Forwarded-Groups, X-SSL-Client-S-DN), DPoP (RFC 9449), for which company or team somebody asks (X-Org), and what lets one in
+/// (X-WP-Nonce).
+const fn segments_from(letter: u8) -> &'static [&'static [u8]] {
+    match letter {
+        b'a' => &[b"admin"],
+        b'c' => &[b"company"],
+        b'd' => &[b"dn", b"dpop"],
+        b'e' => &[b"email", b"eppn"],
+        b'f' => &[b"fingerprint", b"from"],
+        b'g' => &[b"groups"],
+        b'h' => &[b"hmac"],
+        b'l' => &[b"licence", b"license"],
+        b'n' => &[b"nonce"],
+        b'o' => &[b"org", b"organisation", b"organization", b"otp"],
+        b'p' => &[b"pin"],
+        b'r' => &[b"role", b"roles"],
+        b's' => &[b"sid", b"spiffe", b"sub", b"subject", b"sudo"],
+        b't' => &[b"team"],
+        b'u' => &[b"uid", b"upn"],
+        b'v' => &[b"verify"],
+        b'w' => &[b"workspace"],
+        _ => &[],
+    }
+}
 
 /// What belongs to one person or is used by one: its number says who asks (X-Device-Id, Client-UUID, X-VisitorId).
-const OWNED: [&[u8]; 22] = [
+const OWNED: [&[u8]; 28] = [
     b"advertising",
     b"anonymous",
     b"browser",
     b"client",
+    b"company",
     b"contact",
     b"device",
     b"employee",
@@ -69,6 +73,9 @@ const OWNED: [&[u8]; 22] = [
     b"install",
     b"installation",
     b"machine",
+    b"org",
+    b"organisation",
+    b"organization",
     b"patient",
     b"person",
     b"player",
@@ -76,9 +83,11 @@ const OWNED: [&[u8]; 22] = [
     b"student",
     b"subscriber",
     b"subscription",
+    b"team",
     b"terminal",
     b"viewer",
     b"visitor",
+    b"workspace",
 ];
 
 /// What a number of one of them is called, right behind it.
@@ -173,7 +182,8 @@ fn has_telling_segment(name: &[u8]) -> bool {
     let mut before: &[u8] = b"";
     name.split(|byte| matches!(byte, b'-' | b'_')).any(|segment| {
         let owner = std::mem::replace(&mut before, segment);
-        is_one(segment, &SEGMENTS) || is_one(segment, &NUMBERS) && is_one(owner, &OWNED) || is_joined(segment)
+        let telling = segment.first().map_or(&[][..], |letter| segments_from(letter | 0x20));
+        is_one(segment, telling) || is_one(segment, &NUMBERS) && is_one(owner, &OWNED) || is_joined(segment)
     })
 }
 
@@ -247,6 +257,26 @@ mod tests {
             "X-MS-Anonymous-Id",
             "Passport",
             "X-Passport-Number",
+            "X-Passcode",
+            "X-Hmac",
+            "X-License",
+            "X-Licence",
+            "X-Admin",
+            "X-Sub",
+            "X-Company",
+            "X-Company-Id",
+            "X-CompanyId",
+            "X-WP-Nonce",
+            "X-Org",
+            "X-Org-Id",
+            "X-OrgId",
+            "X-Organization",
+            "X-Organisation-Id",
+            "X-Act-As",
+            "X-Team",
+            "X-TeamId",
+            "X-Workspace",
+            "x_workspace_id",
             "a-name-that-goes-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on",
         ] {
             assert!(is_credential(FieldId::of(name.as_bytes()), name.as_bytes()), "{name}");
@@ -317,6 +347,12 @@ mod tests {
                 assert!(word[0] == letter && word.len() >= 2 && !word.iter().any(u8::is_ascii_uppercase));
                 assert!(is_credential(FieldId::Other, &[b"x-a", *word, b"z"].concat()), "{letter}");
             }
+            let segments = segments_from(letter);
+            assert!(segments.len() <= 5, "{letter}");
+            for segment in segments {
+                assert!(segment[0] == letter && !segment.iter().any(u8::is_ascii_uppercase));
+                assert!(is_credential(FieldId::Other, &[b"x-", *segment].concat()), "{letter}");
+            }
         }
     }
 
@@ -349,6 +385,11 @@ mod tests {
             "X-Tenant-Id",
             "X-Client-IP",
             "X-Valid",
+            "X-Subtitle",
+            "X-Organic",
+            "X-Administrative-Area",
+            "X-Action",
+            "X-Steam",
         ] {
             assert!(!is_credential(FieldId::of(name.as_bytes()), name.as_bytes()), "{name}");
         }
