@@ -46,9 +46,10 @@ impl Plan {
         Plan { folder: folder.into(), entries: BTreeMap::new(), stay: Vec::new() }
     }
 
-    /// The number of files, links left out.
-    pub(super) fn files(&self) -> usize {
-        self.entries.values().filter(|entry| matches!(entry, Entry::File { .. })).count()
+    /// The number of files and that of links.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let files = self.entries.values().filter(|entry| matches!(entry, Entry::File { .. })).count();
+        (files, self.entries.len() - files)
     }
 
     /// Puts a file in whose place below the folder of nginx this is, with the links on its way.
@@ -165,6 +166,6 @@ mod tests {
                 "sites-enabled/b",
             ]
         );
-        assert_eq!(plan.files(), 2);
+        assert_eq!(plan.count(), (2, 2));
     }
 }

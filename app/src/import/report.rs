@@ -17,7 +17,8 @@ const MOST_LISTED: usize = 200;
 pub(super) struct ImportReport {
     from: String,
     to: PathBuf,
-    files: usize,
+    /// Files, and links.
+    count: (usize, usize),
     copied: Vec<String>,
     differences: Vec<String>,
     before: Vec<String>,
@@ -45,7 +46,7 @@ impl ImportReport {
         ImportReport {
             from: from.to_owned(),
             to: to.to_owned(),
-            files: plan.files(),
+            count: plan.count(),
             copied: plan.entries.iter().map(shown).collect(),
             differences: differences.iter().map(placed).collect(),
             before: Vec::new(),
@@ -84,7 +85,11 @@ impl ImportReport {
 
     /// All of it.
     pub(super) fn text(&self, places: &OwnPlaces) -> String {
-        let (files, to) = (counted(self.files, "file"), self.to.display());
+        let to = self.to.display();
+        let files = match self.count {
+            (files, 0) => counted(files, "file"),
+            (files, links) => format!("{} and {}", counted(files, "file"), counted(links, "link")),
+        };
         let copied = if self.is_dry { "would be copied" } else { "copied" };
         let differ = match self.differences.len() {
             0 => "nothing differs".to_owned(),

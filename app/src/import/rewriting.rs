@@ -293,8 +293,9 @@ impl Rewriting<'_> {
         spare.truncate(MOST_SNIPPETS);
         for place in STOCK.iter().map(|name| Path::new(name).to_path_buf()).chain(spare) {
             let path = self.origin.folder.join(&place);
-            let known =
-                self.copied.iter().any(|id| self.origin.below(self.file(*id)).as_ref() == Some(&place));
+            let is_it = |file: &Path| self.origin.below(file).as_ref() == Some(&place);
+            let known = self.copied.iter().any(|id| is_it(self.file(*id)))
+                || self.plan.stay.iter().any(|file| is_it(file));
             // One that cannot be read is missed by nothing that is there.
             if !known && let Ok(read) = original::read(&path) {
                 self.plan.add(self.origin, &place, read)?;

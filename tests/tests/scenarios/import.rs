@@ -11,6 +11,7 @@ use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::process::Running;
 use millstream_tests::server::{binary, is_nginx};
+use millstream_tests::signed::SigningAuthority;
 use millstream_tests::{client, wait};
 
 /// What Debian's package installs, without what is commented out there.
@@ -169,7 +170,7 @@ fn a_configuration_as_debian_lays_it_out_comes_over_and_runs() {
     let (status, said) = machine.import(&["nginx", "--to", "new"]);
     assert_eq!(status, Some(0), "{said}");
     let answer = first(&said);
-    assert!(answer.starts_with("nginx can run on Millstream: 6 files copied to "), "{said}");
+    assert!(answer.starts_with("nginx can run on Millstream: 6 files and 1 link copied to "), "{said}");
     assert!(answer.ends_with(" things differ."), "{said}");
     for told in [
         "nginx.conf:3:5: the pid file /run/nginx.pid is nginx.pid here, since nginx writes that one",
@@ -254,7 +255,10 @@ fn files_that_differ_stay_unless_force_is_asked_for_and_are_kept_then() {
         [&["nginx", "--to", "new", "--force", "--dry-run"][..], &["nginx", "--to", "other", "--dry-run"]]
     {
         let (status, said) = machine.import(arguments);
-        assert!(status == Some(0) && first(&said).contains("6 files would be copied to "), "{said}");
+        assert!(
+            status == Some(0) && first(&said).contains("6 files and 1 link would be copied to "),
+            "{said}"
+        );
         assert_eq!((machine.tree("new"), machine.leavings()), (before.clone(), vec!["new".to_owned()]));
     }
     let (status, said) = machine.import(&["nginx", "--to", "new", "--force"]);
@@ -342,4 +346,27 @@ fn a_loop_of_links_a_file_that_nobody_may_read_and_a_target_around_the_origin_ar
         assert!(status == Some(1) && said.contains(told), "{to}: {said}");
     }
     assert_eq!(machine.leavings(), [""; 0]);
+}
+
+#[test]
+fn a_key_that_stays_where_it_is_is_not_copied_and_the_list_is_as_long_as_its_number_says() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"of the API");
+    let machine = Machine::new(&origin.address());
+    SigningAuthority::new(&machine.at("nginx/snippets"));
+    machine.write("nginx/snippets/other.conf", "gzip on;\n");
+    machine.write(
+        "nginx/conf.d/tls.conf",
+        "server { listen 127.0.0.1:8443 ssl; ssl_certificate snippets/ca.pem; ssl_certificate_key @NGINX@/snippets/ca.key; }\n",
+    );
+    let (status, said) = machine.import(&["nginx", "--to", "new"]);
+    assert_eq!(status, Some(0), "{said}");
+    let (_, list) = said.split_once("\nCopied").expect("a list");
+    for file in ["snippets/ca.pem", "snippets/ca.key"] {
+        assert!(!list.contains(file) && said.contains(file), "{file}: {said}");
+        assert!(!machine.at("new").join(file).exists(), "{file}");
+    }
+    assert!(list.contains("snippets/other.conf"), "{said}");
 }
