@@ -321,13 +321,13 @@ pub struct ServeUrl {
     /// Timeout between two reads from or writes to a client
     #[arg(long, default_value = "60s", value_name = "TIME")]
     pub client_timeout: String,
-    /// Trust X-Forwarded-For, -Proto and -Host from this proxy: address, network or unix:
+    /// Trust X-Forwarded-For, -Proto, -Host and X-Real-IP from this proxy: address, network or unix:
     #[arg(long, value_name = "ADDRESS")]
     pub trust_proxy: Vec<String>,
     /// Send the client's address to the API, which keeps addresses from sharing responses, or hide it
     #[arg(long, default_value = "send", value_name = "send|hide")]
     pub client_address: ClientAddress,
-    /// Who may purge over HTTP: no one, programs on this machine, or clients with a token
+    /// Who may purge over HTTP: no one, programs on this machine (and all clients of a proxy on it), or clients with a token
     #[arg(long, default_value = "off", value_name = "off|local|token=FILE")]
     pub purge: PurgeBy,
     /// Serve as this user if root starts it (default: nobody)

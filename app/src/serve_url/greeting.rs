@@ -1,6 +1,6 @@
 //! What `serve` says once it listens: where, in front of what, and how to try it.
 
-use crate::cli::{ClientAddress, ServeUrl};
+use crate::cli::{ClientAddress, PurgeBy, ServeUrl};
 use millstream_conf::model::ListenAddress;
 use millstream_net::listener::Listening;
 use millstream_net::terminal;
@@ -29,6 +29,12 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
         ClientAddress::Send => "responses without public or s-maxage are kept apart by client address",
         ClientAddress::Hide => "the API does not receive client addresses, so clients share responses",
     };
+    let purge = match serve.purge {
+        PurgeBy::Local => {
+            "programs on this machine may purge, and so may all clients of a proxy on it that adds no X-Forwarded-For\n"
+        }
+        PurgeBy::Off | PurgeBy::Token(_) => "",
+    };
     if !domains.is_empty() {
         let named: Vec<String> = domains.iter().map(|name| format!("https://{name}")).collect();
         let told = format!(
@@ -36,7 +42,7 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
              the certificate is issued and renewed by itself; the authority has to reach this machine at port 80 of {}\n\
              caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n\
              {address}\n\
-             {}Ctrl-C ends",
+             {purge}{}Ctrl-C ends",
             env!("CARGO_PKG_VERSION"),
             named.join(", "),
             at.join(", "),
@@ -54,7 +60,7 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
         "millstream {} on {} in front of {front}\n\
          caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n\
              {address}\n\
-         {dashboard}try: curl -i {first}   (X-Cache-Status says HIT or MISS; Ctrl-C ends)",
+         {purge}{dashboard}try: curl -i {first}   (X-Cache-Status says HIT or MISS; Ctrl-C ends)",
         env!("CARGO_PKG_VERSION"),
         urls.join(", "),
         dashboard = dashboard.unwrap_or_default(),
