@@ -6,17 +6,13 @@
 use crate::request::Request;
 use millstream_wire::{FieldId, Fields};
 
-/// Whether a page may stand in the place of an answer with this status in the location of the request.
-pub fn has_page(request: &Request, status: u16) -> bool {
+/// Whether the client gets a page instead of a response with this status in the location of the request. It does not matter whether the
+/// request is being led to a page already: then it gets the built-in one, never the body and the fields of the upstream.
+pub fn gets_page(request: &Request, status: u16) -> bool {
     let settings = &request.location().settings;
     status >= 300
         && settings.pass().is_some_and(|pass| pass.exchange.intercept_errors)
         && settings.error_pages.iter().any(|page| page.status == status)
-}
-
-/// Whether it does for this request, which may be on its way to a page already.
-pub fn gets_page(request: &Request, status: u16) -> bool {
-    has_page(request, status) && !request.in_error_page
 }
 
 /// Keeps for the page what the response in whose place it stands says of how to be let in, as in nginx.

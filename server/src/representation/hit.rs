@@ -132,7 +132,7 @@ pub fn ready(
 ) -> Option<Ready> {
     let entry = &hit.entry;
     let stored = entry.head();
-    if stored.part.is_some() {
+    if stored.part.is_some() || intercepted::gets_page(request, stored.status) {
         return None;
     }
     remember(request, stored, now);
@@ -152,10 +152,6 @@ pub fn ready(
     }
     let prepared = match hit.prepared.find::<Prepared>(tag) {
         Some(prepared) => prepared,
-        // Not every request of the location gets it.
-        None if intercepted::has_page(request, stored.status) => {
-            return unprepared(request, entry, coding, now, out);
-        }
         None => {
             let made = Rc::new(prepare(request, entry, coding)?);
             hit.prepared.keep(tag, made.clone());
@@ -224,8 +220,7 @@ pub fn remember(request: &mut Request, head: Head<'_>, now: Now) {
     }
 }
 
-/// An entry answered as an error page has that error's status, so its head is made for the occasion; one that gets a page itself is
-/// not answered here.
+/// An entry answered as an error page has that error's status, so its head is made for the occasion.
 fn unprepared(
     request: &mut Request,
     entry: &Arc<Entry>,
@@ -233,9 +228,6 @@ fn unprepared(
     now: Now,
     out: &mut Vec<u8>,
 ) -> Option<Ready> {
-    if intercepted::gets_page(request, entry.head().status) {
-        return None;
-    }
     let prepared = prepare(request, entry, coding)?;
     shaped(request, entry, Chosen::Whole(coding), now, out)?;
     Some(if request.wants_body() { Ready::Body(Rc::new(prepared)) } else { Ready::HeadOnly })

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use millstream_tests::application::{self, Application};
 use millstream_tests::client::Answer;
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
@@ -129,4 +130,73 @@ fn clients_that_ask_at_once_for_an_error_that_gets_a_page_are_one_request_to_the
         }
     });
     assert_eq!(origin.count(), 1);
+}
+
+/// Error pages that fail themselves, each in the way that its name says.
+const FAILING_PAGES: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off;
+        proxy_cache_path @DIR@/cache keys_zone=answers:1m;
+        proxy_intercept_errors on;
+        fastcgi_intercept_errors on;
+        server {
+            listen 127.0.0.1:@PORT@;
+            error_page 404 500 502 503 /errors/500;
+            location / { proxy_pass http://@ORIGIN@; }
+            location /errors/ { proxy_pass http://@ORIGIN@; }
+            location /cached/ {
+                error_page 404 500 /cached/500;
+                proxy_cache answers; proxy_cache_valid any 1m; proxy_ignore_headers Set-Cookie; proxy_pass http://@ORIGIN@;
+            }
+            location /named/ { error_page 404 = @named; proxy_pass http://@ORIGIN@; }
+            location @named { error_page 404 = @other; proxy_pass http://@ORIGIN@; }
+            location @other { return 200 other; }
+            location /denied/ { deny all; error_page 403 = @named; }
+            location /sent-to-php/ { error_page 404 /php/500; proxy_pass http://@ORIGIN@; }
+            location /php/ { error_page 500 /other; fastcgi_pass 127.0.0.1:@APP@; }
+            location /nested/ { recursive_error_pages on; error_page 404 = @nested; proxy_pass http://@ORIGIN@; }
+            location @nested { error_page 404 = @other; proxy_pass http://@ORIGIN@; }
+            location /raw/ { error_page 404 = @raw; proxy_pass http://@ORIGIN@; }
+            location @raw { proxy_intercept_errors off; proxy_pass http://@ORIGIN@; }
+            location /unnamed/ { error_page 404 /php-without-page/500; proxy_pass http://@ORIGIN@; }
+            location /php-without-page/ { error_page 404 /other; fastcgi_pass 127.0.0.1:@APP@; }
+        }
+    }";
+
+#[test]
+fn an_error_of_an_error_page_is_the_built_in_page_and_nothing_that_the_upstream_said() {
+    let origin = Origin::start(|request| {
+        let status = if request.target().ends_with("/500") { 500 } else { 404 };
+        answer(status, &[("X-Stack", "trace"), ("Set-Cookie", "s=1")], b"stack trace")
+    });
+    let application = Application::start(|_| {
+        application::answer("Status: 500 Oops\r\nX-Stack: trace\r\nSet-Cookie: s=1\r\n\r\nstack trace")
+    });
+    let server = Server::start(
+        FAILING_PAGES,
+        &[("ORIGIN", &origin.address()), ("APP", &application.port().to_string())],
+    );
+    for (path, status, text) in [
+        ("/missing", 500, "<h1>500 Internal"),
+        // The page itself, which has itself as its page.
+        ("/errors/500", 500, "<h1>500 Internal"),
+        ("/cached/missing", 500, "<h1>500 Internal"),
+        ("/named/missing", 404, "<h1>404 Not Found"),
+        ("/denied/missing", 404, "<h1>404 Not Found"),
+        ("/sent-to-php/missing", 500, "<h1>500 Internal"),
+        ("/nested/missing", 200, "other"),
+        // What is not intercepted is the upstream's.
+        ("/raw/missing", 404, "stack trace"),
+        ("/unnamed/missing", 404, "stack trace"),
+    ] {
+        // The second one is a hit where there is a cache.
+        for _ in 0..2 {
+            let got = server.get(path);
+            assert_eq!(got.status, status, "{path}");
+            assert!(got.text().contains(text), "{path}: {}", got.text());
+            let is_upstreams = text == "stack trace";
+            assert_eq!(got.field("x-stack").is_some(), is_upstreams, "{path}");
+            assert_eq!(got.field("set-cookie").is_some(), is_upstreams, "{path}");
+        }
+    }
 }

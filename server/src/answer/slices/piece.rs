@@ -112,7 +112,6 @@ pub(super) fn copy(request: &Request, start: u64) -> Request {
     request.has_asked.set(true);
     let mut copy = request.for_refresh();
     copy.slice = Some(start);
-    copy.in_error_page = request.in_error_page;
     copy
 }
 
