@@ -20,6 +20,7 @@ mod tests;
 pub(crate) use journal::Journal;
 pub use rule::Scope;
 pub(crate) use rule::{LONGEST_PREFIX, Rule, number_of_key};
+use rules::MOST_ROWS;
 pub(crate) use rules::{Rules, Verdict};
 
 use crate::tags::Tags;
@@ -38,9 +39,10 @@ pub struct Purge {
 /// What is to be purged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
-    /// Everything under one key, all variants: the whole key, or its text alone, which means every key of that text.
+    /// Everything under one key, all variants: the whole key, or its text alone, which means every key of that text. It goes for keys whose
+    /// text is an equivalent spelling too (RFC 3986 §6.2.2).
     Key(Vec<u8>),
-    /// Every key whose text begins so.
+    /// Every key whose text begins so, in whatever spelling.
     Prefix(Vec<u8>),
     /// What carries a tag.
     Tag(Vec<u8>),
@@ -115,6 +117,11 @@ impl Purges {
         rules.admit(&rule);
         self.generation.0.store(rules.last(), Ordering::Release);
         rule
+    }
+
+    /// Whether a rule for one more key leaves all the others as they are.
+    pub(crate) fn has_room(&self) -> bool {
+        self.rules().len() < MOST_ROWS
     }
 
     /// Takes over rules from a journal.

@@ -33,6 +33,7 @@ pub mod accept_encoding;
 pub mod accept_language;
 pub mod host;
 pub mod target;
+pub mod spelling;
 pub mod masked;
 pub mod reference;
 pub mod h1;

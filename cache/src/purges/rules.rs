@@ -7,6 +7,7 @@
 use super::rule::{Rule, Scope, number_of_key};
 use super::{How, Ruling};
 use crate::tags::Tags;
+use millstream_wire::spelling::canonical;
 use std::collections::{HashMap, VecDeque};
 
 /// Tags and keys that have a rule of their own.
@@ -47,6 +48,8 @@ struct Marks {
 #[derive(Debug)]
 struct PrefixRule {
     prefix: Box<[u8]>,
+    /// The same in the spelling that is compared.
+    canonical: Box<[u8]>,
     marks: Marks,
 }
 
@@ -139,7 +142,11 @@ impl Rules {
         show(&self.all, &|| Scope::All);
         if self.newest_prefix > born {
             let later = self.prefixes.iter().rev().take_while(|rule| rule.marks.newest().number > born);
-            for rule in later.filter(|rule| text.starts_with(&rule.prefix)) {
+            let text_canonical = canonical(text);
+            let begins = |rule: &&PrefixRule| {
+                text_canonical.starts_with(&rule.canonical) || text.starts_with(&rule.prefix)
+            };
+            for rule in later.filter(begins) {
                 show(&rule.marks, &|| Scope::Prefix(rule.prefix.clone()));
             }
         }
@@ -151,9 +158,13 @@ impl Rules {
             }
         }
         if self.newest_key > born {
-            let number = number_of_key(text);
-            if let Some(marks) = self.rows.get(&Row::Key(number)) {
-                show(marks, &|| Scope::Key(number));
+            let spelled = canonical(text);
+            // A journal of an earlier version has the numbers of texts as they are.
+            let own = (*spelled != *text).then(|| number_of_key(text));
+            for number in [number_of_key(&spelled)].into_iter().chain(own) {
+                if let Some(marks) = self.rows.get(&Row::Key(number)) {
+                    show(marks, &|| Scope::Key(number));
+                }
             }
         }
     }
@@ -216,7 +227,8 @@ impl Rules {
             }
             !other.prefix.starts_with(prefix) || other.marks.says_more_than(&marks)
         });
-        self.prefixes.push_back(PrefixRule { prefix: prefix.into(), marks });
+        let canonical = canonical(prefix).into();
+        self.prefixes.push_back(PrefixRule { prefix: prefix.into(), canonical, marks });
         self.order_prefixes();
         if self.prefixes.len() > MOST_PREFIXES
             && let Some(oldest) = self.prefixes.pop_front()

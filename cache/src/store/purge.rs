@@ -1,7 +1,7 @@
 //! Purging: the door for whoever may, and for unsafe methods.
 //!
-//! A key that is named exactly is taken out of memory and its file removed, at once. Everything else, and everything that
-//! is only made stale, is a rule that costs the same however much it goes for. Nothing here decides who may purge. Next:
+//! A key that is named exactly is taken out of memory and its file removed, at once. Its other spellings, everything else, and everything
+//! that is only made stale, is a rule that costs the same however much it goes for. Nothing here decides who may purge. Next:
 //! `purges`, the rules.
 
 use super::Store;
@@ -14,6 +14,7 @@ use crate::now::Now;
 use crate::purges::{How, LONGEST_PREFIX, Purge, Purged, Rule, Scope, What, number_of_key};
 use crate::tags::Tag;
 use crate::variants;
+use millstream_wire::spelling::canonical;
 use std::future::Future;
 use std::io;
 use std::net::IpAddr;
@@ -51,7 +52,7 @@ impl Store {
             What::Tag(name) => Some(Scope::Tag(Tag::of(&name).0)),
             What::Key(key) => {
                 let text = key::text(&key);
-                let scope = Scope::Key(number_of_key(text));
+                let scope = Scope::Key(number_of_key(&canonical(text)));
                 let is_whole = text.len() < key.len();
                 match purge.how {
                     How::Soft => {
@@ -68,8 +69,10 @@ impl Store {
                         let gone = self.memory.purge(&key);
                         purged.in_memory = gone.stored;
                         removed = Some(Removed::of(&key, gone, sentence));
-                        // Where the text alone is given, other keys may have the same, and which ones is not known.
-                        (!is_whole).then_some(scope)
+                        // Where the text alone is given, other keys may have the same, and which ones is not known. A whole key may be
+                        // stored in another spelling; where that is unlikely, no other rule gives way to the one about it.
+                        let is_due = !is_whole || text.contains(&b'%') || purges.has_room();
+                        is_due.then_some(scope)
                     }
                 }
             }

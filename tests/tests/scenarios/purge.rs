@@ -792,3 +792,86 @@ fn a_url_is_purged_as_a_browser_shows_it() {
         assert_eq!(status(&ask()), "MISS", "{shown}");
     }
 }
+
+/// Equivalent spellings of paths (RFC 3986 §6.2.2), and one that is another path.
+const EQUIVALENT: [(&[&str], &str); 3] = [
+    (&["/caf%C3%A9/1", "/caf%c3%a9/1", "/caf%C3%a9/1", "/caf\u{e9}/1", "/%63af%c3%A9/1"], "/cafe/1"),
+    (&["/~user/1", "/%7Euser/1", "/%7euser/1", "/~%75ser/1"], "/%26user/1"),
+    (&["/a%2Fb/1", "/a%2fb/1", "/%61%2fb/1"], "/a/b/1"),
+];
+
+#[test]
+fn every_spelling_of_a_url_purges_every_other_by_itself_and_by_prefix() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let server = start(&origin, "", "");
+    let host = ("Host", "blog.example");
+    let ask = |path: &str| server.get_with(path, &[host]);
+    let command = |url: &str| {
+        let told = run(&server, &["purge", &format!("http://blog.example:{}{url}", server.port())]);
+        (told.status.code(), text(&told.stdout))
+    };
+    for (spellings, other) in EQUIVALENT {
+        for stored in spellings {
+            for purged in spellings {
+                let prefix = format!("{}*", purged.trim_end_matches('1'));
+                for (what, by_command) in
+                    [(*purged, false), (prefix.as_str(), false), (prefix.as_str(), true), (*purged, true)]
+                {
+                    for path in [*stored, other] {
+                        ask(path);
+                        assert_eq!(status(&ask(path)), "HIT", "{path}");
+                    }
+                    if by_command {
+                        command(what);
+                    } else {
+                        let mut client = server.client();
+                        client
+                            .send(format!("PURGE {what} HTTP/1.1\r\nHost: blog.example\r\n\r\n"))
+                            .expect("sent");
+                        client.answer().expect("an answer");
+                    }
+                    assert_eq!(status(&ask(stored)), "MISS", "{stored} by {what}, command: {by_command}");
+                    assert_eq!(status(&ask(other)), "HIT", "{other} by {what}, command: {by_command}");
+                }
+            }
+        }
+    }
+    // What is usual is found, as the response says.
+    for (stored, purged) in [
+        ("/%e4%bd%a0", "/%E4%BD%A0"),
+        ("/%E4%BD%A0", "/%e4%bd%a0"),
+        ("/%E4%BD%A0", "/\u{4f60}"),
+        ("/%7eu", "/%7Eu"),
+        ("/~u", "/%7Eu"),
+    ] {
+        ask(stored);
+        let (code, told) = command(purged);
+        assert_eq!(code, Some(0), "{stored} by {purged}: {told}");
+    }
+}
+
+#[test]
+fn a_purge_by_another_spelling_holds_over_a_restart() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let mut server = start(&origin, "", "");
+    let paths = ["/caf%c3%a9/1", "/%7Eu"];
+    let ask = |server: &Server, path| server.get_with(path, &[("Host", "blog.example")]);
+    for path in paths {
+        ask(&server, path);
+    }
+    wait::until("both are on the disk", || server.prefix().count_files("cache") == paths.len());
+    for purged in ["/caf%C3%A9/*", "/~u"] {
+        run(&server, &["purge", &format!("http://blog.example:{}{purged}", server.port())]);
+    }
+    assert!(server.stop(Signal::KILL).is_some());
+    server.run().expect("it starts again");
+    for path in paths {
+        assert_eq!(status(&ask(&server, path)), "MISS", "{path}");
+    }
+}

@@ -59,6 +59,10 @@ fn each_purge_goes_for_what_it_names_hard_and_soft_in_every_front() {
         (What::Key(a.clone()), true, false),
         (What::Key(b"http://a/1".to_vec()), true, false),
         (What::Key(b"http://a/".to_vec()), false, false),
+        // In other spellings.
+        (What::Prefix(b"http://%61/".to_vec()), true, false),
+        (What::Key(whole("http://%61/%31")), true, false),
+        (What::Key(b"http://a/%31".to_vec()), true, false),
     ];
     for (what, goes_for_a, goes_for_b) in cases {
         for (how, expected) in [(How::Hard, "miss"), (How::Soft, "stale")] {

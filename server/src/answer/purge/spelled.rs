@@ -9,18 +9,37 @@ use crate::variables;
 use millstream_cache::key;
 use millstream_conf::model::{LocationMatch, Regex, Template, Variable};
 use millstream_conf::variables::Builtin;
+use millstream_wire::spelling::canonical;
 use millstream_wire::target::{encode_raw, escape_uri};
 
-/// A target as it was written, and as a browser sends it.
+/// A target as it was written, as a browser sends it, as RFC 3986 §6.2.2 normalizes it, and the last two with percent-encodings in lower
+/// case, as WordPress writes them. What is stored under any other spelling is purged too, but not reported as found.
 pub(super) fn targets(target: &[u8]) -> Vec<Vec<u8>> {
     let mut sent = Vec::with_capacity(target.len());
     encode_raw(target, &mut sent);
-    for at in 0..sent.len().saturating_sub(2) {
-        if sent[at] == b'%' {
-            sent[at + 1..at + 3].make_ascii_uppercase();
+    recase(&mut sent, <[u8]>::make_ascii_uppercase);
+    let mut found = vec![target.to_vec(), sent, canonical(target).into_owned()];
+    for at in 1..3 {
+        let mut lower = found[at].clone();
+        recase(&mut lower, <[u8]>::make_ascii_lowercase);
+        found.push(lower);
+    }
+    let mut seen = Vec::with_capacity(found.len());
+    for target in found {
+        if !seen.contains(&target) {
+            seen.push(target);
         }
     }
-    if sent == target { vec![sent] } else { vec![target.to_vec(), sent] }
+    seen
+}
+
+/// Changes the case of percent-encodings.
+fn recase(target: &mut [u8], change: fn(&mut [u8])) {
+    for at in 0..target.len().saturating_sub(2) {
+        if target[at] == b'%' {
+            change(&mut target[at + 1..at + 3]);
+        }
+    }
 }
 
 /// What a location of its own purges.
