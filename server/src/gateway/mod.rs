@@ -285,7 +285,9 @@ async fn body_of(
     proxy: &Pass,
 ) -> Result<RequestBody, Proxied> {
     let body = match client {
-        Some(client) if client.body_pending() => Box::pin(request_body::read(request, client, proxy)).await?,
+        Some(client) if client.body_pending() || request_body::lacks_empty_file(request) => {
+            Box::pin(request_body::read(request, client, proxy)).await?
+        }
         _ => {
             if request_body::lacks_file(request, proxy) {
                 Box::pin(request_body::put_in_file(request)).await?;

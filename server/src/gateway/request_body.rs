@@ -11,8 +11,8 @@ use crate::request::{BodyFile, KeptBody, PASSED_ON, Request};
 use crate::variables;
 use millstream_conf::model::{DavMethod, InFileOnly, Level, Pass};
 use millstream_net::{blocking, temporary};
-use millstream_wire::Method;
 use millstream_wire::h1::framing::Framing;
+use millstream_wire::{FieldId, Method};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -118,23 +118,42 @@ pub(super) async fn read(
     client: &mut Client,
     proxy: &Pass,
 ) -> Result<RequestBody, Proxied> {
+    if !client.body_pending() && lacks_empty_file(request) && is_buffered(proxy) {
+        return whole(request, client, Vec::new()).await;
+    }
     if !client.body_pending() || request.body.is_lost() {
         return kept(request);
     }
     let bytes = begun(request);
     let length = announced(request);
     // HTTP/1.0 has no chunks, and an application wants to be told: a body of unknown length must be counted first.
-    // One that is not passed on is read all the same, as a file or a variable may be wanted of it.
-    if !proxy.exchange.request_buffering
-        && proxy.exchange.passes_body
-        && proxy.http().is_none_or(|http| http.body.is_none())
-        // Of one that is to be empty there is nothing to pass on, and all that may still come is wrong.
-        && length != Some(0)
-        && (length.is_some() || proxy.takes_unknown_length())
-    {
+    // Of one that is to be empty there is nothing to pass on, and all that may still come is wrong.
+    if !is_buffered(proxy) && length != Some(0) && (length.is_some() || proxy.takes_unknown_length()) {
         return stream(request, client, bytes, length).await;
     }
     whole(request, client, bytes).await
+}
+
+/// Whether bodies are read whole. One that is not passed on is read all the same, as a file or a variable may be wanted of it.
+fn is_buffered(proxy: &Pass) -> bool {
+    proxy.exchange.request_buffering
+        || !proxy.exchange.passes_body
+        || proxy.http().is_some_and(|http| http.body.is_some())
+}
+
+/// Whether a body of no bytes, which its client announced and which needs no reading, is to be in a file (`client_body_in_file_only`).
+pub(super) fn lacks_empty_file(request: &Request) -> bool {
+    let is_zero = |value: &[u8]| value.iter().all(|digit| *digit == b'0');
+    let is_announced = match request.framing {
+        Framing::Length(length) => length == 0,
+        // A stream that ends with its head has no framing, whatever length it announces.
+        Framing::None => request.is_on_stream() && request.field(FieldId::ContentLength).is_some_and(is_zero),
+        Framing::Chunked | Framing::Close => false,
+    };
+    is_announced
+        && request.wanted.is_none()
+        && matches!(request.body, KeptBody::Unread)
+        && request.location().settings.client_body.in_file_only != InFileOnly::Off
 }
 
 /// Reads the body of a request whole and keeps it, so that whatever runs next finds it.
@@ -145,7 +164,7 @@ pub async fn hold(request: &mut Request, client: &mut Client) -> Result<(), Prox
     if !client.body_known() {
         client.expect_body(request).map_err(Proxied::ClientFailed)?;
     }
-    if client.body_pending() && !request.body.is_lost() {
+    if client.body_pending() && !request.body.is_lost() || lacks_empty_file(request) {
         let bytes = begun(request);
         whole(request, client, bytes).await?;
     }
@@ -223,7 +242,7 @@ async fn fill(
 pub(super) fn lacks_file(request: &Request, proxy: &Pass) -> bool {
     matches!(request.body, KeptBody::Memory(_))
         && request.location().settings.client_body.in_file_only != InFileOnly::Off
-        && proxy.exchange.request_buffering
+        && is_buffered(proxy)
         && request.body_file.is_none()
 }
 

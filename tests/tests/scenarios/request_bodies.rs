@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
+use millstream_tests::application::{self, Application};
+use millstream_tests::frames::Frames;
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::server::Server;
 use millstream_tests::wait;
@@ -432,4 +434,61 @@ fn what_leads_to_no_path_is_not_found_and_the_response_stays_inside() {
         }
         assert_eq!(server.get(&format!("/ignored/{to}")).text(), "inside", "{to}");
     }
+}
+
+/// Locations by what they do with a body; each names its file and the length that is known of it.
+const OF_NO_BYTES: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off; client_body_temp_path @DIR@/bodies; client_body_in_file_only clean; proxy_http_version 1.1;
+        add_header X-File $request_body_file;
+        server {
+            listen 127.0.0.1:@PORT@; http2 on;
+            location / { proxy_pass http://@ORIGIN@; }
+            location /off { proxy_pass_request_body off; proxy_set_header Content-Length 0; proxy_pass http://@ORIGIN@; }
+            location /led { proxy_pass http://127.0.0.1:1; error_page 502 = @led; }
+            location @led { proxy_pass http://@ORIGIN@; }
+            location /app { fastcgi_param L $content_length; fastcgi_param REQUEST_METHOD $request_method; fastcgi_pass 127.0.0.1:@APP@; }
+            location /passed-on { proxy_request_buffering off; proxy_pass http://@ORIGIN@; }
+            location /in-memory { client_body_in_file_only off; proxy_pass http://@ORIGIN@; }
+        }
+    }";
+
+#[test]
+fn a_body_of_no_bytes_has_a_file_as_any_other_and_no_body_has_none() {
+    let origin = Origin::start(|request| answer(200, &[], &request.body));
+    let application = Application::start(|_| application::answer("\r\nok"));
+    let server = Server::start(
+        OF_NO_BYTES,
+        &[("ORIGIN", &origin.address()), ("APP", &application.port().to_string())],
+    );
+    for (path, has_file) in [
+        ("/", true),
+        ("/off", true),
+        ("/led", true),
+        ("/app", true),
+        ("/passed-on", false),
+        ("/in-memory", false),
+    ] {
+        for (fields, body, is_body) in [
+            ("Content-Length: 0\r\n", "", true),
+            ("Transfer-Encoding: chunked\r\n", "0\r\n\r\n", true),
+            ("", "", false),
+        ] {
+            let mut client = server.client();
+            client.send(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{fields}\r\n{body}")).expect("sent");
+            let got = client.answer().expect("an answer");
+            assert_eq!(got.status, 200, "{path} {fields}");
+            assert_eq!(got.field("x-file").is_some(), has_file && is_body, "{path} {fields}");
+        }
+        let mut frames = Frames::connect(server.port());
+        for (fields, is_all) in [(&[("content-length", "0")][..], true), (&[], false)] {
+            let stream = frames.request("POST", path, fields, is_all);
+            if !is_all {
+                frames.data(stream, b"", true);
+            }
+            let got = frames.answer(stream);
+            assert_eq!(got.field("x-file").is_some(), has_file, "{path} in HTTP/2 {fields:?}");
+        }
+    }
+    wait::until("no file stays", || server.prefix().count_files("bodies") == 0);
 }
