@@ -82,6 +82,10 @@ fn evaluate(param: &Param, plan: &RequestPlan<'_>, out: &mut Vec<u8>) {
         (Says::Length, RequestFraming::Length(length)) => {
             out.extend_from_slice(itoa::Buffer::new().format(length).as_bytes());
         }
+        // An application would wait for the body that this parameter announces; any other one only reports the client's.
+        (Says::Length, RequestFraming::None) if param.name != "CONTENT_LENGTH" => {
+            variables::evaluate(&param.value, plan.request, out);
+        }
         (Says::Length, RequestFraming::None | RequestFraming::Chunked) => {}
         _ => variables::evaluate(&param.value, plan.request, out),
     }

@@ -95,6 +95,7 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &RequestPlan<'_>, http: &HttpPass) 
         written.upgrade = true;
     }
     match plan.framed {
+        RequestFraming::None if sets_length_of_nothing(plan) => encode::field(out, b"Content-Length", b"0"),
         RequestFraming::None => {}
         // There is no body that would be misread without it.
         RequestFraming::Length(0) if leaves_out_length(plan, http) => {}
@@ -147,6 +148,9 @@ pub(super) fn write_block(
         // Of a call none is known that its client did not say, however fast its body came.
         RequestFraming::Length(length) if length > 0 && (plan.proxy.grpc().is_none() || says_length) => {
             block::number_field(out, b"content-length", length);
+        }
+        RequestFraming::None | RequestFraming::Length(0) if sets_length_of_nothing(plan) => {
+            block::field(out, b"content-length", b"0");
         }
         _ => {}
     }
@@ -213,7 +217,7 @@ fn append_method(out: &mut Vec<u8>, plan: &RequestPlan<'_>, method: Option<&Temp
     out.extend_from_slice(plan.request.method_text());
 }
 
-/// One `proxy_set_header`; nothing where its value is empty. Framing is never set by hand.
+/// One `proxy_set_header`; nothing where its value is empty. Framing is never set by hand, except for that of no body (`sets_length_of_nothing`).
 fn append_set(out: &mut Vec<u8>, plan: &RequestPlan<'_>, set: &SetHeader, written: &mut WrittenHead) {
     let name = set.name.as_bytes();
     if name.eq_ignore_ascii_case(b"content-length") || name.eq_ignore_ascii_case(b"transfer-encoding") {
@@ -283,6 +287,15 @@ fn leaves_out_length(plan: &RequestPlan<'_>, http: &HttpPass) -> bool {
     set.any(|set| {
         set.name.eq_ignore_ascii_case("content-length")
             && variables::value(&set.value, plan.request).is_empty()
+    })
+}
+
+/// Whether `proxy_set_header Content-Length 0` is in force. It is the only length that is true of no body, and some servers want one of
+/// every POST.
+fn sets_length_of_nothing(plan: &RequestPlan<'_>) -> bool {
+    let mut set = plan.proxy.set_headers().iter();
+    set.any(|set| {
+        set.name.eq_ignore_ascii_case("content-length") && variables::value(&set.value, plan.request) == b"0"
     })
 }
 

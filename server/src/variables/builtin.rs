@@ -88,7 +88,7 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
         B::Host if request.host.is_empty() => give(request.server().name.as_bytes(), out),
         B::Host => give(&request.host, out),
         B::ServerName => give(request.server().name.as_bytes(), out),
-        B::ContentLength => give_some(request.field(FieldId::ContentLength), out),
+        B::ContentLength => content_length(request, out),
         B::ContentType => super::join(request.fields(), "content-type", out),
         B::RemoteUser => remote_user(request, out),
         B::RemoteAddr => give(request.client_text().as_bytes(), out),
@@ -260,6 +260,14 @@ pub(super) fn request_line(request: &Request) -> &[u8] {
     let line = &request.bytes[start.min(request.bytes.len())..];
     let end = line.iter().position(|&byte| byte == b'\n').unwrap_or(line.len());
     line[..end].strip_suffix(b"\r").unwrap_or(&line[..end])
+}
+
+/// What the client announced; of a body without a length what was received, once it is all here, as in nginx.
+fn content_length(request: &Request, out: &mut Vec<u8>) -> Found {
+    match (request.field(FieldId::ContentLength), &request.body) {
+        (None, KeptBody::Memory(_) | KeptBody::File(..)) => decimal(request.body.held(), out),
+        (announced, _) => give_some(announced, out),
+    }
 }
 
 fn remote_user(request: &Request, out: &mut Vec<u8>) -> Found {

@@ -492,3 +492,51 @@ fn a_body_of_no_bytes_has_a_file_as_any_other_and_no_body_has_none() {
     }
     wait::until("no file stays", || server.prefix().count_files("bodies") == 0);
 }
+
+const LENGTHS: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off; fastcgi_param REQUEST_METHOD $request_method; proxy_pass_request_body off; fastcgi_pass_request_body off;
+        server {
+            listen 127.0.0.1:@PORT@;
+            location /zero { proxy_set_header Content-Length 0; proxy_pass http://@ORIGIN@; }
+            location /empty { proxy_set_header Content-Length \"\"; proxy_pass http://@ORIGIN@; }
+            location /unset { proxy_pass http://@ORIGIN@; }
+            location /wrong { proxy_set_header Content-Length 5; proxy_pass http://@ORIGIN@; }
+            location /shown { proxy_set_header X-L $content_length; proxy_set_header Content-Length \"\"; proxy_pass http://@ORIGIN@; }
+            location /passed { proxy_pass_request_body on; proxy_set_header Content-Length 0; proxy_pass http://@ORIGIN@; }
+            location /app { fastcgi_param CONTENT_LENGTH $content_length; fastcgi_param L $content_length; fastcgi_pass 127.0.0.1:@APP@; }
+        }
+    }";
+
+#[test]
+fn a_body_that_stays_behind_is_announced_as_none_where_that_is_set_and_reported_by_its_length() {
+    let origin = Origin::start(|request| {
+        let said = |name: &str| request.field(name).unwrap_or("-").to_owned();
+        answer(200, &[], format!("{} {}", said("content-length"), said("x-l")).as_bytes())
+    });
+    let application = Application::start(|asked| {
+        application::answer(&format!("\r\n{}|{}", asked.param("CONTENT_LENGTH"), asked.param("L")))
+    });
+    let server =
+        Server::start(LENGTHS, &[("ORIGIN", &origin.address()), ("APP", &application.port().to_string())]);
+    for (path, of_three, of_chunks, of_none) in [
+        ("/zero", "0 -", "0 -", "0 -"),
+        ("/empty", "- -", "- -", "- -"),
+        ("/unset", "- -", "- -", "- -"),
+        // No length but that of no body is true.
+        ("/wrong", "- -", "- -", "- -"),
+        ("/shown", "- 3", "- 3", "- -"),
+        ("/passed", "3 -", "3 -", "0 -"),
+        ("/app", "|3", "|3", "|"),
+    ] {
+        for (fields, body, expected) in [
+            ("Content-Length: 3\r\n", "abc", of_three),
+            ("Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n0\r\n\r\n", of_chunks),
+            ("", "", of_none),
+        ] {
+            let mut client = server.client();
+            client.send(format!("POST {path} HTTP/1.1\r\nHost: a\r\n{fields}\r\n{body}")).expect("sent");
+            assert_eq!(client.answer().expect("an answer").text(), expected, "{path} {fields}");
+        }
+    }
+}
