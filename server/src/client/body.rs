@@ -31,6 +31,7 @@ pub(super) struct Body {
     state: Remaining,
     wants_continue: bool,
     decoded: u64,
+    /// The bound of an announced length: that of the location in which it was expected.
     limit: u64,
     /// How long each read may wait.
     timeout: Duration,
@@ -279,7 +280,12 @@ impl Client {
         if ended {
             body.state = Remaining::Ended;
         }
-        if body.limit > 0 && body.decoded > body.limit {
+        let limit = match request.framing {
+            Framing::Length(_) => body.limit,
+            // It is known by what was read, so the location that reads it bounds it.
+            _ => request.location().settings.client_body.max_size,
+        };
+        if limit > 0 && body.decoded > limit {
             return Err(ClientFailure::TooLarge);
         }
         Ok(if ended { BodyProgress::End } else { BodyProgress::More })
