@@ -264,6 +264,12 @@ impl Simulation {
                 let since = permit.grant().since.expect("it was looked up");
                 let took = self.now.instant.duration_since(since).as_secs();
                 permit.uncacheable(None, self.now);
+                // Whoever still asks does so beside any line that comes.
+                for (other, (at, client, _)) in self.clients.iter().enumerate() {
+                    if *at == key && matches!(client, Client::Asking(_)) {
+                        self.moved.get_mut(&other).expect("it was granted once").1 = true;
+                    }
+                }
                 let until = later(self.now, 10 + 16 * took);
                 let known = self.uncacheable_until.entry(key).or_insert(until);
                 if known.instant < until.instant {
