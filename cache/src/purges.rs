@@ -20,7 +20,6 @@ mod tests;
 pub(crate) use journal::Journal;
 pub use rule::Scope;
 pub(crate) use rule::{LONGEST_PREFIX, Rule, number_of_key};
-use rules::MOST_ROWS;
 pub(crate) use rules::{Rules, Verdict};
 
 use crate::tags::Tags;
@@ -117,11 +116,6 @@ impl Purges {
         rules.admit(&rule);
         self.generation.0.store(rules.last(), Ordering::Release);
         rule
-    }
-
-    /// Whether a rule for one more key leaves all the others as they are.
-    pub(crate) fn has_room(&self) -> bool {
-        self.rules().len() < MOST_ROWS
     }
 
     /// Takes over rules from a journal.

@@ -69,9 +69,9 @@ impl Store {
                         let gone = self.memory.purge(&key);
                         purged.in_memory = gone.stored;
                         removed = Some(Removed::of(&key, gone, sentence));
-                        // Where the text alone is given, other keys may have the same, and which ones is not known. A whole key may be
-                        // stored in another spelling; where that is unlikely, no other rule gives way to the one about it.
-                        let is_due = !is_whole || text.contains(&b'%') || purges.has_room();
+                        // Where the text alone is given, other keys may have the same, and which ones is not known. A text that is in
+                        // part encoded may be stored in another spelling.
+                        let is_due = !is_whole || text.contains(&b'%') || !text.is_ascii();
                         is_due.then_some(scope)
                     }
                 }

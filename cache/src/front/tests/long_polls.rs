@@ -2,10 +2,17 @@
 
 use super::*;
 use crate::policy::Reason;
+use millstream_net::timer::{Deadline, with_deadline};
 
 /// Long before now, so that every timer has run out.
 fn long_ago() -> Now {
     Now { instant: millstream_net::clock::now() - Duration::from_secs(60), ..start() }
+}
+
+fn soon(milliseconds: u64) -> Deadline {
+    let deadline = Deadline::new();
+    deadline.set(millstream_net::clock::now() + Duration::from_millis(milliseconds));
+    deadline
 }
 
 fn busy(front: &mut Front, conf: &ProxyCache, now: Now) -> crate::permit::Waiter {
@@ -28,7 +35,7 @@ fn a_few_who_wait_for_what_was_never_stored_ask_beside_it_and_a_crowd_does_not()
             let others: Vec<_> = (1..waiting).map(|_| busy(&mut front, &conf, now)).collect();
             let waiter = busy(&mut front, &conf, now);
             let wait = waiter.wait(Fields::default(), &conf, now);
-            let woken = tokio::time::timeout(Duration::from_millis(50), wait).await;
+            let woken = with_deadline(&mut soon(50), wait).await;
             match woken {
                 Ok(Woken::Fill(permit)) if leaves => assert!(permit.grant().right.is_none(), "{waiting}"),
                 Err(_) if !leaves => {}
@@ -49,7 +56,7 @@ fn one_after_the_other_no_more_leave_a_line_than_are_few() {
         let mut left = Vec::new();
         for _ in 0..20 {
             let wait = busy(&mut front, &conf, now).wait(Fields::default(), &conf, now);
-            if let Ok(Woken::Fill(permit)) = tokio::time::timeout(Duration::from_millis(20), wait).await {
+            if let Ok(Woken::Fill(permit)) = with_deadline(&mut soon(20), wait).await {
                 left.push(permit);
             }
         }
@@ -77,7 +84,7 @@ fn nobody_leaves_early_whose_wait_is_configured_nor_where_something_is_stored() 
             assert!(matches!(first, Lookup::Miss(_) | Lookup::Stale(_, Some(_))), "{first:?}");
             let Lookup::Busy(waiter, _) = get(&mut front, &conf, now) else { panic!("must wait") };
             let wait = waiter.wait(Fields::default(), &conf, now);
-            let woken = tokio::time::timeout(Duration::from_millis(50), wait).await;
+            let woken = with_deadline(&mut soon(50), wait).await;
             assert!(woken.is_err(), "{is_stored}: {woken:?}");
         }
     });

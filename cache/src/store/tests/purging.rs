@@ -132,6 +132,7 @@ fn a_key_that_is_purged_is_told_to_have_been_there() {
         let purged = restarted.purge(key()).await.expect("written");
         told.push((purged.in_memory, purged.on_disk));
         assert_eq!(told, [(true, true), (false, false), (false, true)]);
+        assert!(fs::read(directory.path().join(".millstream-purges")).is_err(), "no rule was needed");
     });
 }
 

@@ -90,9 +90,7 @@ pub(super) fn addresses(of: Of<'_>, reading: &Reading<'_>) -> Arc<[Template]> {
                 | RemoteAddr
         ),
         // Set, or captured, from anything.
-        Variable::Slot(number) => {
-            reading.slots.get(usize::from(*number)).is_none_or(|slot| !slot.is_routed)
-        }
+        Variable::Slot(number) => reading.slots.get(usize::from(*number)).is_none_or(|slot| !slot.is_routed),
         Variable::Capture(_) => true,
         _ => false,
     };
