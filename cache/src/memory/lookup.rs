@@ -175,16 +175,7 @@ impl Memory {
                 return Ok(Found::Fresh(entry.clone()));
             }
         }
-        let (key, order) = (slot.shared_key(), self.next_order());
-        let grant = Grant {
-            key,
-            values,
-            right: None,
-            order,
-            born,
-            since: Some(asked.now.instant),
-            asker: asked.asker,
-        };
+        let grant = grant((slot.shared_key(), values), (self.next_order(), born), asked);
         if is_for_others {
             return Ok(apart(grant, asked.asker));
         }
@@ -195,6 +186,15 @@ impl Memory {
             None => missing(cell, grant, asked, may_be_on_disk && asked.since == 0),
         })
     }
+}
+
+/// What a request may fetch, without a right to be the only one.
+fn grant(
+    (key, values): (Arc<Key>, Option<Arc<[u8]>>),
+    (order, born): (u64, u64),
+    asked: &Asked<'_>,
+) -> Grant {
+    Grant { key, values, right: None, order, born, since: Some(asked.now.instant), asker: asked.asker }
 }
 
 /// Whether this request refreshes an entry that is in use and fresh (`proxy_cache_refresh_ahead`): one does, near its

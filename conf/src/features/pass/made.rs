@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::Family;
-use super::cache::usage::Of;
 use super::http::SetHeader;
+use super::params::Param;
 use super::sharing::Credentials;
 use super::target::PassTarget;
 use crate::reading::Reading;
@@ -72,7 +72,11 @@ pub(super) fn public(set: &[SetHeader], key: &Template, reading: &Reading<'_>) -
 
 /// The values by which an upstream may learn the client's address: fields, parameters and its own URL, where they are made of it. An
 /// application behind another protocol is told it in a parameter, whatever is written.
-pub(super) fn addresses(of: Of<'_>, reading: &Reading<'_>) -> Arc<[Template]> {
+pub(super) fn addresses(
+    (target, family): (&PassTarget, Family),
+    (set, params): (&[SetHeader], &[Param]),
+    reading: &Reading<'_>,
+) -> Arc<[Template]> {
     use Builtin::{
         BinaryRemoteAddr, ForwardedAddr, ForwardedFor, ProxyAddXForwardedFor, ProxyProtocolAddr,
         RealipRemoteAddr, RemoteAddr,
@@ -98,13 +102,13 @@ pub(super) fn addresses(of: Of<'_>, reading: &Reading<'_>) -> Arc<[Template]> {
         let mut variables = value.variables();
         variables.any(|variable| reading.declared.made_of(variable).into_iter().any(is_address))
     };
-    let target = match of.target {
+    let target = match target {
         PassTarget::Variables(target) => Some(target),
         PassTarget::Upstream(_) => None,
     };
-    let fields = of.sent.iter().map(|field| &field.value);
-    let told = fields.chain(of.params.iter().map(|param| &param.value)).chain(target).filter(tells).cloned();
-    let parameter = (!matches!(of.family, Family::Proxy | Family::Grpc)).then(|| Template {
+    let fields = set.iter().map(|field| &field.value);
+    let told = fields.chain(params.iter().map(|param| &param.value)).chain(target).filter(tells).cloned();
+    let parameter = (!matches!(family, Family::Proxy | Family::Grpc)).then(|| Template {
         parts: [Part::Variable(Variable::Builtin(RemoteAddr))].into(),
         source: "$remote_addr".into(),
     });

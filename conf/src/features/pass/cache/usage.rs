@@ -209,7 +209,9 @@ pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) 
             _ => Credentials::Any,
         },
         addresses: match sharing.vary {
-            Some((vary, _)) if vary.address => made::addresses(of, reading),
+            Some((vary, _)) if vary.address => {
+                made::addresses((of.target, of.family), (of.sent, of.params), reading)
+            }
             _ => or.addresses,
         },
         vary: sharing.vary.map_or(or.vary, |(vary, _)| vary),
