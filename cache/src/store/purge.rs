@@ -70,8 +70,10 @@ impl Store {
                         purged.in_memory = gone.stored;
                         removed = Some(Removed::of(&key, gone, sentence));
                         // Where the text alone is given, other keys may have the same, and which ones is not known. A text that is in
-                        // part encoded may be stored in another spelling.
-                        let is_due = !is_whole || text.contains(&b'%') || !text.is_ascii();
+                        // part encoded, or has what some encode, may be stored in another spelling.
+                        let is_due = !is_whole
+                            || !text.is_ascii()
+                            || text.iter().any(|&byte| matches!(byte, b'%' | b'~'));
                         is_due.then_some(scope)
                     }
                 }

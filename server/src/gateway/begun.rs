@@ -16,7 +16,7 @@
 
 use super::attempt::{Asking, At, Underway};
 use super::destination::{self, Destination};
-use super::request_body::RequestBody;
+use super::request_body::{self, RequestBody};
 use super::transfer::{Follows, Moved, Transfer, flushed};
 use super::{Filling, HEAD, Passing, Proxied, answer_head, method, sticky};
 use crate::client::{Client, ClientFailure};
@@ -69,7 +69,8 @@ pub fn begin(context: &mut Context<'_>, request: &mut Request, client: &mut Clie
     let is_common = request.framing == Framing::None
         && proxy.cache.is_none()
         && proxy.store.place == Store::Off
-        && proxy.http().is_some_and(|http| http.body.is_none());
+        && proxy.http().is_some_and(|http| http.body.is_none())
+        && !request_body::lacks_empty_file(request);
     if !is_common {
         return None;
     }

@@ -144,16 +144,16 @@ fn is_buffered(proxy: &Pass) -> bool {
 /// Whether a body of no bytes, which its client announced and which needs no reading, is to be in a file (`client_body_in_file_only`).
 pub(super) fn lacks_empty_file(request: &Request) -> bool {
     let is_zero = |value: &[u8]| value.iter().all(|digit| *digit == b'0');
-    let is_announced = match request.framing {
+    let is_announced = || match request.framing {
         Framing::Length(length) => length == 0,
         // A stream that ends with its head has no framing, whatever length it announces.
         Framing::None => request.is_on_stream() && request.field(FieldId::ContentLength).is_some_and(is_zero),
         Framing::Chunked | Framing::Close => false,
     };
-    is_announced
+    request.location().settings.client_body.in_file_only != InFileOnly::Off
         && request.wanted.is_none()
         && matches!(request.body, KeptBody::Unread)
-        && request.location().settings.client_body.in_file_only != InFileOnly::Off
+        && is_announced()
 }
 
 /// Reads the body of a request whole and keeps it, so that whatever runs next finds it.
