@@ -21,8 +21,8 @@ pub(crate) struct Cell {
     pub(crate) charge: u64,
     /// Until then answers are taken to be uncacheable, in milliseconds since 1970.
     pub(crate) uncacheable_until: i64,
-    /// How long before that the last one came.
-    pub(super) paused_for: u32,
+    /// How long before that the last one came, in seconds.
+    pub(super) paused_for: u16,
     /// Why the last answer could not be stored, where that is known.
     pub(crate) refused: Option<Reason>,
     /// Requests for it while it was not stored.
@@ -36,7 +36,7 @@ pub(crate) struct Cell {
     /// The same for the hand among the variants of its key.
     pub(super) visited: bool,
     /// A hash of its values, so that few of them have to be compared.
-    pub(super) mark: u32,
+    pub(super) mark: u16,
 }
 
 /// Cells in the order they came.
@@ -52,8 +52,8 @@ pub(crate) enum Cells {
 }
 
 /// A hash of a variant's values. Who makes two alike has them compared, no more.
-fn mark(values: Option<&[u8]>) -> u32 {
-    values.map_or(0, crc32fast::hash)
+fn mark(values: Option<&[u8]>) -> u16 {
+    values.map_or(0, |values| crc32fast::hash(values) as u16)
 }
 
 impl Cells {

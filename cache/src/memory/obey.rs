@@ -114,7 +114,7 @@ impl Seen {
         self.absent_on_disk = cell.absent_on_disk;
         self.uses = cell.uses;
         self.uncacheable_until = cell.uncacheable_until;
-        let at = cell.uncacheable_until.saturating_sub(cell.paused_for.into());
+        let at = cell.uncacheable_until.saturating_sub(i64::from(cell.paused_for) * 1000);
         self.refused = cell.refused.map(|reason| (reason, at));
         self.line = cell.line.as_ref().map(|line| (line.purpose, line.progress.is_some(), line.waiting()));
     }

@@ -82,7 +82,7 @@ impl Memory {
             let until = now.unix_milliseconds.saturating_add(pause).max(cell.uncacheable_until);
             cell.refused = reason;
             cell.uncacheable_until = until;
-            cell.paused_for = u32::try_from(until.saturating_sub(now.unix_milliseconds)).unwrap_or(u32::MAX);
+            cell.paused_for = u16::try_from((until - now.unix_milliseconds) / 1000).unwrap_or(u16::MAX);
             end_line(cell, grant, after);
             // It was asked as they were, beside them.
             if grant.since.is_some()
