@@ -96,9 +96,10 @@ impl FillPermit {
     }
 
     /// The upstream has answered with something that may not be stored: all waiters go on their own, and for a while, the
-    /// longer the more time the answer took, nobody waits for this key. The reason is remembered, see [`Store::sight`]. Where the reason is this request's own
-    /// and nobody waited for it, others are not told; where the request shows a credential and such requests get only
-    /// what is for everybody, they are not either, whatever the reason, and those who waited look up again. After an error of the upstream it is [`FillPermit::failed`].
+    /// longer the more time the answer took, nobody waits for this key. The reason is remembered, see [`Store::sight`]. Where
+    /// the reason is this request's own and nobody waited for it, others are not told; where the request shows a credential
+    /// and such requests get only what is for everybody, they are not either, whatever the reason, and those who waited look
+    /// up again. After an error of the upstream it is [`FillPermit::failed`].
     pub fn uncacheable(mut self, reason: Option<Reason>, now: Now) {
         let Some(grant) = self.grant.take() else { return };
         match reason {

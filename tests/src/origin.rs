@@ -52,6 +52,17 @@ pub enum Step {
     Close,
 }
 
+impl Step {
+    /// Does a step that only takes time; nothing where it does anything else.
+    pub fn wait(&self) {
+        match self {
+            Step::Pause(pause) => std::thread::sleep(*pause),
+            Step::Pass(gate) => gate.pass(),
+            Step::Send(_) | Step::Note(_) | Step::Close => {}
+        }
+    }
+}
+
 type Script = dyn Fn(&Request) -> Vec<Step> + Send + Sync;
 
 /// A listening origin.
@@ -172,8 +183,7 @@ fn converse(mut stream: TcpStream, connection: usize, state: &State) -> std::io:
         for step in (state.script)(&request) {
             match step {
                 Step::Send(bytes) => stream.write_all(&bytes)?,
-                Step::Pause(pause) => std::thread::sleep(pause),
-                Step::Pass(gate) => gate.pass(),
+                Step::Pause(_) | Step::Pass(_) => step.wait(),
                 Step::Note(moments) => moments.lock().expect("no script panics").push(Instant::now()),
                 Step::Close => return stream.shutdown(Shutdown::Both),
             }

@@ -92,8 +92,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server as written.
-    pub fn of(conf: &UpstreamServer, addresses: Vec<Address>) -> Server {
+    /// A server as written. A service has the records that it has among those before.
+    pub fn of(conf: &UpstreamServer, addresses: Vec<Address>, before: &[Server]) -> Server {
         Server {
             name: conf.name.as_str().into(),
             parameters: Parameters {
@@ -108,7 +108,7 @@ impl Server {
             route: conf.route.as_deref().map(Arc::from),
             backup: conf.backup,
             addresses,
-            service: conf.service.as_deref().map(|service| Service::open(service, &conf.name, &[])),
+            service: conf.service.as_deref().map(|service| Service::open(service, &conf.name, before)),
             kept: !conf.resolve,
         }
     }
@@ -119,12 +119,9 @@ impl Group {
     /// of a name with several addresses share its parameters. Peers that `before` has are as healthy as they were there, and their counts go on.
     pub fn open(conf: &Upstream, addresses: &[Vec<Address>], before: Option<&Group>) -> Arc<Group> {
         let known = before.map(Group::servers).unwrap_or_default();
-        let server_of = |(server, addresses): (&UpstreamServer, &Vec<Address>)| {
-            let service =
-                server.service.as_deref().map(|service| Service::open(service, &server.name, &known));
-            Server { service, ..Server::of(server, addresses.clone()) }
-        };
-        let servers = conf.servers.iter().zip(addresses).map(server_of).collect();
+        let servers = conf.servers.iter().zip(addresses);
+        let servers =
+            servers.map(|(server, addresses)| Server::of(server, addresses.clone(), &known)).collect();
         let sessions = match conf.sticky.as_ref().map(|sticky| &sticky.way) {
             Some(StickyWay::Learn(learn)) => {
                 Some(Sessions::open(learn, before.and_then(|before| before.sessions.as_ref())))

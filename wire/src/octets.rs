@@ -62,6 +62,12 @@ pub(crate) fn is_target_byte(byte: u8) -> bool {
     CLASS[byte as usize] & (NOT_TARGET | TARGET_RAW | FRAGMENT) == 0
 }
 
+/// Whether the byte means the same encoded or not (RFC 3986 §2.3).
+#[inline]
+pub(crate) fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
 const fn contains(set: &[u8], byte: u8) -> bool {
     let mut index = 0;
     while index < set.len() {

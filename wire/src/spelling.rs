@@ -3,7 +3,8 @@
 //! Keys are found by their bytes, as in nginx; only purges compare texts in this spelling. Pure. Before: `target`; next: `millstream-cache`'s
 //! `purges`.
 
-use crate::octets::is_target_byte;
+use crate::octets::{is_target_byte, is_unreserved};
+use crate::target::{encode_byte, hex};
 use std::borrow::Cow;
 
 /// A text with percent-encodings in upper case, unreserved characters as they are, and bytes that no URL contains encoded.
@@ -14,37 +15,19 @@ pub fn canonical(text: &[u8]) -> Cow<'_, [u8]> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let [first, after @ ..] = rest {
-        rest = after;
-        match (*first, after) {
-            (b'%', [high, low, behind @ ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
-                rest = behind;
-                match hex(*high) << 4 | hex(*low) {
-                    byte if is_unreserved(byte) => out.push(byte),
-                    byte => encode(byte, &mut out),
-                }
-            }
-            (byte, _) if is_target_byte(byte) => out.push(byte),
-            (byte, _) => encode(byte, &mut out),
+        let escaped = match rest {
+            [b'%', high, low, ..] => hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low),
+            _ => None,
+        };
+        rest = if escaped.is_some() { &after[2..] } else { after };
+        match escaped {
+            Some(byte) if is_unreserved(byte) => out.push(byte),
+            Some(byte) => encode_byte(byte, &mut out),
+            None if is_target_byte(*first) => out.push(*first),
+            None => encode_byte(*first, &mut out),
         }
     }
     Cow::Owned(out)
-}
-
-fn encode(byte: u8, out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    out.extend([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
-}
-
-fn hex(digit: u8) -> u8 {
-    match digit {
-        b'0'..=b'9' => digit - b'0',
-        _ => (digit | 0x20) - b'a' + 10,
-    }
-}
-
-/// RFC 3986 §2.3.
-fn is_unreserved(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
 #[cfg(test)]

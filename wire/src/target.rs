@@ -3,7 +3,7 @@
 //! Bytes come in as they stood in the request and go out into a buffer the caller owns. Nothing here knows what a
 //! location or a file is. A path that cannot be normalised is a client error (400).
 
-use crate::octets::{is_target_byte, trim};
+use crate::octets::{is_target_byte, is_unreserved, trim};
 
 /// Why a path has no normal form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,7 +117,7 @@ fn decoded(path: &[u8], at: usize) -> Result<(u8, usize), TargetError> {
     }
 }
 
-fn hex(digit: u8) -> Option<u8> {
+pub(crate) fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|value| value as u8)
 }
 
@@ -173,7 +173,7 @@ pub fn encode_raw(text: &[u8], out: &mut Vec<u8>) {
 
 /// Appends text as one argument of a query: everything but unreserved bytes is encoded (nginx's `escape_uri_component`).
 pub fn escape_component(text: &[u8], out: &mut Vec<u8>) {
-    encode(text, out, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~'));
+    encode(text, out, is_unreserved);
 }
 
 /// Appends a piece of a path as part of a query, so that it cannot end an argument (nginx's set for what a `rewrite` captures).
@@ -224,10 +224,15 @@ fn encode(text: &[u8], out: &mut Vec<u8>, is_plain: impl Fn(u8) -> bool) {
         if is_plain(byte) {
             out.push(byte);
         } else {
-            const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-            out.extend_from_slice(&[b'%', DIGITS[byte as usize >> 4], DIGITS[byte as usize & 15]]);
+            encode_byte(byte, out);
         }
     }
+}
+
+/// Appends a byte percent-encoded.
+pub(crate) fn encode_byte(byte: u8, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    out.extend_from_slice(&[b'%', DIGITS[byte as usize >> 4], DIGITS[byte as usize & 15]]);
 }
 
 /// The value of the first argument of this name, as it stands in the query, not decoded: nginx's `$arg_name`. Names

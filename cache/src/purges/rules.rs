@@ -8,6 +8,7 @@ use super::rule::{Rule, Scope, number_of_key};
 use super::{How, Ruling};
 use crate::tags::Tags;
 use millstream_wire::spelling::canonical;
+use std::cell::LazyCell;
 use std::collections::{HashMap, VecDeque};
 
 /// Tags and keys that have a rule of their own.
@@ -140,12 +141,11 @@ impl Rules {
     /// Shows the marks of every scope that has a rule later than `born` and may go for such a thing.
     fn each(&self, born: u64, tags: &Tags, text: &[u8], mut show: impl FnMut(&Marks, &dyn Fn() -> Scope)) {
         show(&self.all, &|| Scope::All);
+        let spelled = LazyCell::new(|| canonical(text));
         if self.newest_prefix > born {
             let later = self.prefixes.iter().rev().take_while(|rule| rule.marks.newest().number > born);
-            let text_canonical = canonical(text);
-            let begins = |rule: &&PrefixRule| {
-                text_canonical.starts_with(&rule.canonical) || text.starts_with(&rule.prefix)
-            };
+            let begins =
+                |rule: &&PrefixRule| spelled.starts_with(&rule.canonical) || text.starts_with(&rule.prefix);
             for rule in later.filter(begins) {
                 show(&rule.marks, &|| Scope::Prefix(rule.prefix.clone()));
             }
@@ -158,9 +158,8 @@ impl Rules {
             }
         }
         if self.newest_key > born {
-            let spelled = canonical(text);
             // A journal of an earlier version has the numbers of texts as they are.
-            let own = (*spelled != *text).then(|| number_of_key(text));
+            let own = (**spelled != *text).then(|| number_of_key(text));
             for number in [number_of_key(&spelled)].into_iter().chain(own) {
                 if let Some(marks) = self.rows.get(&Row::Key(number)) {
                     show(marks, &|| Scope::Key(number));

@@ -1,7 +1,8 @@
 //! `auth_basic`: a name and a password (RFC 7617) that a file knows.
 //!
-//! The file is read and the password computed on a thread that may take its time. What takes long there is done for a few at a time over the
-//! whole process, so that wrong ones cannot take all cores; nothing else waits for that. What was right is `remembered`. Next: `password_line`, who waits for whom; `users`, the files; `password`, which knows the formats.
+//! The file is read and the password computed on a thread that may take its time. What takes long there is done for a few at a
+//! time over the whole process, so that wrong ones cannot take all cores; nothing else waits for that. What was right is
+//! `remembered`. Next: `password_line`, who waits for whom; `users`, the files; `password`, which knows the formats.
 
 use super::password::{self, Unreadable};
 use super::password_line::{LINE, TooMany};

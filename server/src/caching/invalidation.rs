@@ -33,10 +33,10 @@ pub async fn after(request: &Request, status: u16, fields: Fields<'_>, mut own: 
         return;
     }
     let mut done = Vec::new();
-    forget(&keyed::with_method(request, Method::Get), own.as_deref_mut(), &mut done).await;
+    forget(keyed::with_method(request, Method::Get), own.as_deref_mut(), &mut done).await;
     for id in [FieldId::Location, FieldId::ContentLocation] {
         if let Some(other) = fields.get(id).and_then(|reference| of_reference(request, reference)) {
-            forget(&other, own.as_deref_mut(), &mut done).await;
+            forget(other, own.as_deref_mut(), &mut done).await;
         }
     }
 }
@@ -52,14 +52,14 @@ pub fn is_target(request: &Request, reference: &[u8]) -> bool {
 /// one turn.
 type Forgotten = Vec<(usize, Vec<u8>)>;
 
-/// Drops what is stored for a request, in every zone that such requests may choose.
-async fn forget(request: &Request, mut own: Option<&mut FillPermit>, done: &mut Forgotten) {
-    for (index, cache) in chosen_zone::caches(request).enumerate() {
-        // What is stored of the answer is stored in the request's own zone, the first.
-        let own = own.take().filter(|_| index == 0);
-        forget_in(request, cache, own, done).await;
-        // Where the key names the method, HEAD has its own.
-        forget_in(&keyed::with_method(request, Method::Head), cache, None, done).await;
+/// Drops what is stored for a request, in every zone that such requests may choose. Where the key names the method, HEAD has its own.
+async fn forget(mut request: Request, mut own: Option<&mut FillPermit>, done: &mut Forgotten) {
+    for method in [Method::Get, Method::Head] {
+        request.method = method;
+        for cache in chosen_zone::caches(&request) {
+            // What is stored of the answer is stored in the request's own zone, the first.
+            forget_in(&request, cache, own.take(), done).await;
+        }
     }
 }
 

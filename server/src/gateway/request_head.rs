@@ -6,8 +6,8 @@
 //! and `-` to the same name would take them for fields that a proxy vouches for. Next: `unkeyed`, what else is held back
 //! where an answer is to be shared.
 
-use super::{Rest, asked_codings, unkeyed};
-use crate::forwarded;
+use super::unkeyed::{self, HiddenAddresses};
+use super::{Rest, asked_codings};
 use crate::request::Request;
 use crate::sent_target;
 use crate::variables;
@@ -95,10 +95,10 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &RequestPlan<'_>, http: &HttpPass) 
         written.upgrade = true;
     }
     match plan.framed {
-        RequestFraming::None if sets_length_of_nothing(plan) => encode::field(out, b"Content-Length", b"0"),
+        RequestFraming::None if sets_length(plan, b"0") => encode::field(out, b"Content-Length", b"0"),
         RequestFraming::None => {}
         // There is no body that would be misread without it.
-        RequestFraming::Length(0) if leaves_out_length(plan, http) => {}
+        RequestFraming::Length(0) if sets_length(plan, b"") => {}
         RequestFraming::Length(length) => encode::number_field(out, b"Content-Length", length),
         RequestFraming::Chunked => encode::field(out, b"Transfer-Encoding", b"chunked"),
     }
@@ -149,7 +149,7 @@ pub(super) fn write_block(
         RequestFraming::Length(length) if length > 0 && (plan.proxy.grpc().is_none() || says_length) => {
             block::number_field(out, b"content-length", length);
         }
-        RequestFraming::None | RequestFraming::Length(0) if sets_length_of_nothing(plan) => {
+        RequestFraming::None | RequestFraming::Length(0) if sets_length(plan, b"0") => {
             block::field(out, b"content-length", b"0");
         }
         _ => {}
@@ -217,7 +217,7 @@ fn append_method(out: &mut Vec<u8>, plan: &RequestPlan<'_>, method: Option<&Temp
     out.extend_from_slice(plan.request.method_text());
 }
 
-/// One `proxy_set_header`; nothing where its value is empty. Framing is never set by hand, except for that of no body (`sets_length_of_nothing`).
+/// One `proxy_set_header`; nothing where its value is empty. Framing is never set by hand, except for that of no body (`sets_length`).
 fn append_set(out: &mut Vec<u8>, plan: &RequestPlan<'_>, set: &SetHeader, written: &mut WrittenHead) {
     let name = set.name.as_bytes();
     if name.eq_ignore_ascii_case(b"content-length") || name.eq_ignore_ascii_case(b"transfer-encoding") {
@@ -281,21 +281,13 @@ pub(super) fn has_credential(request: &Request, proxy: &Pass) -> bool {
     })
 }
 
-/// Whether `proxy_set_header Content-Length ""` is in force.
-fn leaves_out_length(plan: &RequestPlan<'_>, http: &HttpPass) -> bool {
-    let mut set = http.set_headers.iter();
-    set.any(|set| {
-        set.name.eq_ignore_ascii_case("content-length")
-            && variables::value(&set.value, plan.request).is_empty()
-    })
-}
-
-/// Whether `proxy_set_header Content-Length 0` is in force. It is the only length that is true of no body, and some servers want one of
-/// every POST.
-fn sets_length_of_nothing(plan: &RequestPlan<'_>) -> bool {
+/// Whether `proxy_set_header Content-Length` is in force with this value. Of those that it may have, nothing leaves the length of no body
+/// out, and 0 is the only one that is true of none, which some servers want of every POST.
+fn sets_length(plan: &RequestPlan<'_>, length: &[u8]) -> bool {
     let mut set = plan.proxy.set_headers().iter();
     set.any(|set| {
-        set.name.eq_ignore_ascii_case("content-length") && variables::value(&set.value, plan.request) == b"0"
+        set.name.eq_ignore_ascii_case("content-length")
+            && variables::value(&set.value, plan.request) == length
     })
 }
 
@@ -324,7 +316,7 @@ pub(super) fn going_on<'a>(
     let named = NamedFields::of(fields);
     let keyed = plan.caching || plan.request.cache_status.is_some();
     let key = plan.proxy.cache.as_ref().filter(|_| keyed).map(|cache| &cache.key);
-    let is_trusted = forwarded::is_trusted(plan.request);
+    let hidden = HiddenAddresses::of(plan.request, plan.proxy);
     let settings = &plan.request.server().settings.client_header;
     let goes_on = |name: &[u8]| !settings.ignore_invalid || is_plain(name, settings.underscores);
     let passes = plan.proxy.exchange.passes_fields;
@@ -342,7 +334,7 @@ pub(super) fn going_on<'a>(
             || named.has(name)
             || key.is_some_and(|key| unkeyed::ends_here(*id, name, key))
             || *name == ADDRESS
-            || unkeyed::is_hidden_address(*id, name, plan.proxy, is_trusted);
+            || hidden.has(*id, name);
         !stays
     });
     goes.filter_map(move |(id, name, value)| match asked {

@@ -7,6 +7,8 @@
 //! they say who asks, not what for, and logs live on them; they end here where answers vary by the client's address. The reasons are in the table. Next: `request_head`.
 
 use crate::caching::keyed::names_field;
+use crate::forwarded;
+use crate::request::Request;
 use millstream_conf::model::{Pass, ProxyCache, Template};
 use millstream_wire::client_address::is_client_address;
 use millstream_wire::{FieldId, Fields};
@@ -131,15 +133,37 @@ pub(super) fn asks_for_unnamed_form(request: Fields<'_>, cache: &ProxyCache, ans
         })
 }
 
-/// Whether a client's field ends here because it says its address: always (`proxy_pass_client_address off`), or where nobody vouches
-/// for it and answers vary by what the upstream is told of it (`proxy_cache_vary address`).
-pub(super) fn is_hidden_address(id: FieldId, name: &[u8], pass: &Pass, is_trusted: bool) -> bool {
-    let is_shown = pass.exchange.passes_address;
-    let cache = pass.cache.as_ref().filter(|cache| cache.vary.address && !is_trusted);
-    (!is_shown || cache.is_some())
-        && matches!(id, FieldId::Other | FieldId::Forwarded | FieldId::XForwardedFor | FieldId::XRealIp)
-        && is_client_address(name)
-        && !(is_shown && cache.is_some_and(|cache| names_field(&cache.key, name)))
+/// Which of the client's fields that say its address end here.
+pub(super) enum HiddenAddresses<'a> {
+    None,
+    /// `proxy_pass_client_address off`.
+    All,
+    /// Nobody vouches for them, and answers vary by what the upstream is told (`proxy_cache_vary address`): those that this key does not name.
+    Unkeyed(&'a Template),
+}
+
+impl<'a> HiddenAddresses<'a> {
+    pub(super) fn of(request: &Request, pass: &'a Pass) -> Self {
+        match &pass.cache {
+            _ if !pass.exchange.passes_address => HiddenAddresses::All,
+            Some(cache) if cache.vary.address && !forwarded::is_trusted(request) => {
+                HiddenAddresses::Unkeyed(&cache.key)
+            }
+            _ => HiddenAddresses::None,
+        }
+    }
+
+    pub(super) fn has(&self, id: FieldId, name: &[u8]) -> bool {
+        let is_address = || {
+            matches!(id, FieldId::Other | FieldId::Forwarded | FieldId::XForwardedFor | FieldId::XRealIp)
+                && is_client_address(name)
+        };
+        match self {
+            HiddenAddresses::None => false,
+            HiddenAddresses::All => is_address(),
+            HiddenAddresses::Unkeyed(key) => is_address() && !names_field(key, name),
+        }
+    }
 }
 
 /// Whether a client's field ends here. `key` is the `proxy_cache_key` in force.

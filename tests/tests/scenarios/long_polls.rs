@@ -99,13 +99,7 @@ impl Api {
             steps
         });
         let application = Application::start(move |asked| {
-            for step in of_application(asked.param("URI")) {
-                match step {
-                    Step::Pause(pause) => std::thread::sleep(pause),
-                    Step::Pass(gate) => gate.pass(),
-                    _ => {}
-                }
-            }
+            of_application(asked.param("URI")).iter().for_each(Step::wait);
             application::answer("Status: 200 OK\r\nCache-Control: no-store\r\n\r\nevent")
         });
         Api { origin, application }

@@ -16,7 +16,7 @@ use std::time::Duration;
 fn added(port: u16) -> Edit {
     let conf = server(port);
     let addresses = Address::of_peer(&conf.address).into_iter().collect();
-    Edit::Add(Server::of(&conf, addresses))
+    Edit::Add(Server::of(&conf, addresses, &[]))
 }
 
 /// The names of the peers with their numbers, servers proper first.
