@@ -302,8 +302,8 @@ impl<'a> Passing<'a> {
         self.limit_rate(&mut connection);
         let Some(client) = self.client.take() else { return ExchangeStage::Ended(Proxied::Done) };
         match self.begin(client, &connection, head) {
-            Ok(Follows::Body { buffered }) => {
-                ExchangeStage::Body(self.body_on_its_way(client, connection, turn, buffered))
+            Ok(Follows::Body { buffered, wanted }) => {
+                ExchangeStage::Body(self.body_on_its_way(client, (connection, turn), buffered, wanted))
             }
             Ok(Follows::Nothing) => {
                 client.end(self.request, None);

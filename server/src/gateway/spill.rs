@@ -6,6 +6,7 @@
 //! answer all the same: what the file took is read from it, and the rest comes at the client's pace.
 
 use super::request_body::{PIECE, open, read_at, write_at};
+use super::transfer::pass_over;
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use millstream_conf::model::Pass;
@@ -66,12 +67,13 @@ struct SpillProgress {
     room: Notify,
 }
 
-/// Moves the rest of an answer to the client by way of a file. Connection and turn are given back as soon as
-/// their part is over.
+/// Moves what the client wants of the rest of an answer to it by way of a file. Connection and turn are given back as soon
+/// as their part is over.
 pub(super) async fn through_file(
     client: &mut Client,
     request: &mut Request,
     exchange: Exchange,
+    wanted: u64,
     proxy: &Pass,
     pool: &Pool,
 ) -> Spilled {
@@ -89,7 +91,7 @@ pub(super) async fn through_file(
         Err(error) => SpillEnd::NoFile(error, exchange, Vec::new()),
         Ok(file) => {
             let file = Arc::new(file);
-            let mut filling = pin!(fill(&shared, &file, exchange, proxy, pool));
+            let mut filling = pin!(fill(&shared, &file, exchange, wanted, proxy, pool));
             let mut draining = pin!(drain(&shared, &file, client, request));
             let mut filled = false;
             poll_fn(|context| {
@@ -115,6 +117,7 @@ async fn fill(
     shared: &SpillProgress,
     file: &Arc<File>,
     (mut connection, turn): Exchange,
+    wanted: u64,
     proxy: &Pass,
     pool: &Pool,
 ) {
@@ -145,8 +148,9 @@ async fn fill(
             shared.length.set(shared.length.get() + piece.len() as u64);
             shared.more.notify_one();
         }
-        if ended {
+        if ended || shared.length.get() >= wanted {
             let now = clock::now();
+            pass_over(&mut connection);
             shared.traffic.set(connection.traffic());
             pool.put(connection, now);
             turn.succeeded(now);

@@ -7,8 +7,9 @@
 use super::answer_head::{announced, buffering, rewritten, visible, visible_behind};
 use super::request_body::RequestBody;
 use super::request_head::is_condition;
+use super::spill::{self, Exchange};
 use super::upward::{Stuck, Upward};
-use super::{Passing, Proxied, report, spill};
+use super::{Passing, Proxied, report};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::grpc_status;
 use crate::representation::chosen::{self, Chosen, Extent, Offer, forced};
@@ -28,6 +29,8 @@ use std::time::{Duration, Instant};
 pub(super) enum Moved {
     /// It ended cleanly; its last bytes may still be in the client's buffer.
     Whole,
+    /// The client's buffer has all that it wants, and the upstream has not ended.
+    Enough,
     /// The client's buffer is full and takes no more for now.
     Full,
     /// The upstream broke off.
@@ -42,6 +45,8 @@ pub(super) enum Follows {
     Body {
         /// Whether as much of it is taken from the upstream as there is room for.
         buffered: bool,
+        /// Where what the client wants of it ends.
+        wanted: u64,
     },
     /// Nothing: the client has the body, or does not want it.
     Nothing,
@@ -63,6 +68,8 @@ pub(super) struct Transfer {
     send_timeout: Duration,
     /// Bytes of the body so far.
     pub(super) length: u64,
+    /// Where what the client wants of it ends: who has its range waits for nothing more, however long the rest takes.
+    wanted: u64,
 }
 
 impl<'a> Passing<'a> {
@@ -92,12 +99,12 @@ impl<'a> Passing<'a> {
         if let Some(keeping) = keeping {
             return Box::pin(self.keep(client, connection, turn, keeping)).await;
         }
-        let Follows::Body { buffered } = follows else {
+        let Follows::Body { buffered, wanted } = follows else {
             client.end(self.request, None);
             self.discard(connection, turn);
             return flushed(client, self.request).await;
         };
-        let transfer = self.body_on_its_way(client, connection, turn, buffered);
+        let transfer = self.body_on_its_way(client, (connection, turn), buffered, wanted);
         self.pass_body(client, transfer).await
     }
 
@@ -105,9 +112,9 @@ impl<'a> Passing<'a> {
     pub(super) fn body_on_its_way(
         &self,
         client: &mut Client,
-        connection: Box<Connection>,
-        turn: Turn,
+        (connection, turn): Exchange,
         buffered: bool,
+        wanted: u64,
     ) -> Transfer {
         if !buffered {
             client.unbuffered();
@@ -126,6 +133,7 @@ impl<'a> Passing<'a> {
             upward,
             send_timeout: exchange.send_timeout,
             length: 0,
+            wanted,
         }
     }
 
@@ -141,6 +149,13 @@ impl<'a> Passing<'a> {
         match moved {
             Moved::Whole => {
                 self.ended(client, transfer, clock::now());
+                flushed(client, self.request).await
+            }
+            Moved::Enough => {
+                client.end(self.request, None);
+                let Transfer { mut connection, turn, .. } = transfer;
+                pass_over(&mut connection);
+                self.finished(connection, turn, length, clock::now());
                 flushed(client, self.request).await
             }
             Moved::Full => Box::pin(self.spill(client, transfer)).await,
@@ -210,12 +225,16 @@ impl<'a> Passing<'a> {
             };
             return Ok(match self.begin_chosen(client, chosen, &offer)? {
                 Extent::Nothing => Follows::Nothing,
-                _ => Follows::Body { buffered },
+                Extent::Part(part) => Follows::Body { buffered, wanted: part.end },
+                Extent::Whole | Extent::Parts(_) => Follows::Body { buffered, wanted: u64::MAX },
             });
         }
         let status = head.status;
         client.begin(self.request, AnswerHead { status, fields, length, age: None });
-        Ok(if self.request.wants_body() { Follows::Body { buffered } } else { Follows::Nothing })
+        Ok(match self.request.wants_body() {
+            true => Follows::Body { buffered, wanted: u64::MAX },
+            false => Follows::Nothing,
+        })
     }
 
     /// Whether the whole was asked for because it might have been stored, and the client asked for less.
@@ -241,15 +260,19 @@ impl<'a> Passing<'a> {
 
     /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.
     pub(super) fn discard(&mut self, mut connection: Box<Connection>, turn: Turn) {
-        while matches!(connection.next_part(), Ok(Part::Data(_))) {}
+        pass_over(&mut connection);
         self.finished(connection, turn, 0, clock::now());
     }
 
     /// Goes on through a file, once the client is too slow for the memory that one answer may take.
     async fn spill(&mut self, client: &mut Client, transfer: Transfer) -> Proxied {
-        let Transfer { connection, turn, length, bound, watching, timeout, send_timeout, .. } = transfer;
+        let Transfer { connection, turn, length, bound, watching, timeout, send_timeout, wanted, .. } =
+            transfer;
         let (pool, proxy) = (&self.destination.pool, self.proxy);
-        let moved = spill::through_file(client, self.request, (connection, turn), proxy, pool).await;
+        let exchange = (connection, turn);
+        let moved =
+            spill::through_file(client, self.request, exchange, wanted.saturating_sub(length), proxy, pool)
+                .await;
         let length = length + moved.length;
         match moved.ending {
             spill::SpillEnd::Whole => {
@@ -278,6 +301,7 @@ impl<'a> Passing<'a> {
                     upward: None,
                     send_timeout,
                     length,
+                    wanted,
                 };
                 self.pass_body(client, rest).await
             }
@@ -317,6 +341,9 @@ impl Transfer {
                     Ok(Part::Data(piece)) => {
                         self.length += piece.len() as u64;
                         client.push(request, piece);
+                        if self.length >= self.wanted {
+                            return Poll::Ready(Moved::Enough);
+                        }
                     }
                     Ok(Part::Empty) => break,
                     Ok(Part::End) => return Poll::Ready(Moved::Whole),
@@ -345,6 +372,11 @@ impl Transfer {
             }
         }
     }
+}
+
+/// Passes over what has come of a body, so that a connection whose answer is all there can be used again.
+pub(super) fn pass_over(connection: &mut Connection) {
+    while matches!(connection.next_part(), Ok(Part::Data(_))) {}
 }
 
 /// Writes what is framed; the request is done.

@@ -650,3 +650,39 @@ fn a_range_of_what_is_not_stored_is_answered_as_a_range_all_the_same() {
         "a condition that nobody else depends on goes on"
     );
 }
+
+#[test]
+fn who_has_its_range_waits_for_nothing_more_of_what_is_not_stored() {
+    if is_nginx() {
+        return; // It passes the whole on, or reads it to its end.
+    }
+    let gate = Arc::new(Gate::default());
+    let origin = Origin::start({
+        let gate = gate.clone();
+        move |request: &Request| {
+            if request.target().ends_with("/small") {
+                return answer(200, &[("Cache-Control", "private")], b"small");
+            }
+            let mut steps = answer(200, &[("Cache-Control", "private")], &body(600_000));
+            let Some(Step::Send(bytes)) = steps.pop() else { return steps };
+            let (first, rest) = bytes.split_at(500_000);
+            steps.extend([Step::Send(first.to_vec()), Step::Pass(gate.clone()), Step::Send(rest.to_vec())]);
+            steps
+        }
+    });
+    let server = start(&origin, "");
+    let mut client = server.client();
+    for path in ["/", "/plain/"] {
+        // The second way begins at once where there is an idle connection.
+        for range in [10..20, 0..400_000] {
+            let value = format!("bytes={}-{}", range.start, range.end - 1);
+            let ask = [("Host", "localhost"), ("Range", value.as_str())];
+            let part = client.request("GET", &format!("{path}large"), &ask).expect("an answer");
+            assert_eq!((part.status, part.body.len()), (206, range.len()), "{path} {value}");
+            assert!(part.body == body(600_000)[range], "{path} {value}");
+            let next = client.request("GET", &format!("{path}small"), &[("Host", "localhost")]);
+            assert_eq!(next.expect("an answer").text(), "small", "{path} {value}");
+        }
+    }
+    assert!(gate.open(), "nobody waited for the rest");
+}
