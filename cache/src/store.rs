@@ -35,6 +35,7 @@ mod sight;
 mod tests;
 
 pub use coding::CodingPermit;
+pub use purge::Purging;
 pub use rate::Turn;
 pub use sight::{LineSight, Refusal, Sight};
 use tier::Tier;

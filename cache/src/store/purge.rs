@@ -22,6 +22,15 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
+/// A purge half-way: its key is taken out, its rule is not in force.
+#[must_use]
+pub struct Purging {
+    purge: Purge,
+    now: Now,
+    purged: Purged,
+    removed: Option<Removed>,
+}
+
 impl Store {
     /// Purges. In memory it is done when this returns: no answer that is looked up from then on is an older one, and no
     /// fill that began before is stored. When the future resolves it holds after a restart too; that comes about also
@@ -39,10 +48,32 @@ impl Store {
         purge: Purge,
         now: Now,
     ) -> impl Future<Output = io::Result<Purged>> + Send + use<> {
-        let at = now.unix_milliseconds;
-        let purges = &self.memory.purges;
+        self.rule_out(self.take_out(purge, now))
+    }
+
+    /// The first half of a purge, of what has a file of its own: a key that is gone is taken out. Of several purges all come
+    /// before the second half of any, or the rule of the one would hide what the other finds.
+    pub fn take_out(&self, purge: Purge, now: Now) -> Purging {
         let mut purged = Purged::default();
         let mut removed = None;
+        if let (What::Key(key), How::Hard) = (&purge.what, purge.how) {
+            self.recent.note(number_of_key(key::text(key)), now.unix_milliseconds, 0);
+            let sentence = self.doom(key);
+            let gone = self.memory.purge(key);
+            purged.in_memory = gone.stored;
+            removed = Some(Removed::of(key, gone, sentence));
+        }
+        Purging { purge, now, purged, removed }
+    }
+
+    /// The second half: the rule, which goes for whatever cannot be taken out one by one.
+    pub fn rule_out(
+        self: &Arc<Self>,
+        purging: Purging,
+    ) -> impl Future<Output = io::Result<Purged>> + Send + use<> {
+        let Purging { purge, now, mut purged, removed } = purging;
+        let at = now.unix_milliseconds;
+        let purges = &self.memory.purges;
         let scope = match purge.what {
             What::All => Some(Scope::All),
             What::Prefix(prefix) if prefix.is_empty() => Some(Scope::All),
@@ -64,11 +95,6 @@ impl Store {
                         return self.promise(Some(rule), None, (purged, at));
                     }
                     How::Hard => {
-                        self.recent.note(number_of_key(text), at, 0);
-                        let sentence = self.doom(&key);
-                        let gone = self.memory.purge(&key);
-                        purged.in_memory = gone.stored;
-                        removed = Some(Removed::of(&key, gone, sentence));
                         // Where the text alone is given, other keys may have the same, and which ones is not known. A text that is in
                         // part encoded, or has what some encode, may be stored in another spelling.
                         let is_due = !is_whole

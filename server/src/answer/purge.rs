@@ -16,7 +16,7 @@ use crate::request::Request;
 use crate::right;
 use crate::variables::holds;
 use asked::{Hosts, PurgeMethod, PurgeScope};
-use millstream_cache::{How, Purge, What, key};
+use millstream_cache::{How, Now, Purge, Store, What, key};
 use millstream_conf::model::{Handler, Level, ProxyCache, PurgeAt};
 use millstream_telemetry::about::About;
 use millstream_telemetry::metrics::{Counter, WorkerMetrics};
@@ -238,7 +238,8 @@ pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io
     let how = if soft { How::Soft } else { How::Hard };
     let generation: &Generation = &request.generation;
     let metrics: &WorkerMetrics = &request.worker.metrics;
-    let mut under_way = Vec::with_capacity(orders.items.len());
+    let now = Now::read();
+    let mut taken_out = Vec::with_capacity(orders.items.len());
     for (zone, item) in orders.items {
         let store = &generation.shared.stores[zone as usize];
         let (counter, by, text) = described(&item);
@@ -247,9 +248,11 @@ pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io
         let by_key = by == BY_KEY;
         let done =
             Done { zone: store.name().to_owned(), by: by.to_owned(), text, in_memory: None, on_disk: None };
-        // In force from here on; all of them are written down side by side.
-        under_way.push((done, by_key, store.purge(Purge { what: what(item), how })));
+        taken_out.push((done, by_key, store, store.take_out(Purge { what: what(item), how }, now)));
     }
+    // In force from here on; all of them are written down side by side.
+    let ruled_out = |(done, by_key, store, purging)| (done, by_key, Store::rule_out(store, purging));
+    let under_way: Vec<_> = taken_out.into_iter().map(ruled_out).collect();
     let mut purged = Vec::with_capacity(under_way.len());
     let mut failed = None;
     for (mut done, by_key, lasting) in under_way {

@@ -311,3 +311,15 @@ fn a_look_tells_what_there_is_and_leaves_no_trace() {
     assert!(sight.entries.is_empty() && sight.purge.is_some_and(|purge| purge.scope == Scope::All));
     assert_eq!(store.stats().keys, 1, "a look lets go of nothing");
 }
+
+#[test]
+fn of_purges_of_one_url_in_several_spellings_each_finds_what_is_its_own() {
+    let (mut front, now) = (front(), start());
+    let (stored, other) = (whole("http://a/%e2"), whole("http://a/%E2"));
+    fill_tagged(&mut front, &stored, "one", now);
+    let purges = [other, stored].map(|key| Purge { what: What::Key(key), how: How::Hard });
+    let store = front.store();
+    let taken_out = purges.map(|purge| store.take_out(purge, now));
+    let purged = taken_out.map(|purging| ready(store.rule_out(purging)).expect("nothing is written"));
+    assert_eq!(purged.map(|purged| purged.in_memory), [false, true]);
+}
