@@ -48,13 +48,21 @@ pub struct History {
 impl History {
     pub fn of(seed: u64, by: Weights) -> History {
         let mut random = Random::new(seed);
-        let resources: Vec<Resource> = (0..1 + random.below(3)).map(|_| resource(by, &mut random)).collect();
-        let people =
-            (0..2 + random.below(4)).map(|_| person(by, &resources, &mut random)).collect::<Vec<_>>();
+        // Changes that come so soon one after the other that they wait for their turn, of what would be fresh for long.
+        let changes = random.percent(20);
+        let mut resources: Vec<Resource> =
+            (0..1 + random.below(3)).map(|_| resource(by, &mut random)).collect();
+        if changes {
+            let delivery = Delivery::Whole(900);
+            resources = vec![Resource { by: None, caching: Caching::Long, delivery, ..resources[0] }];
+        }
+        let people = (0..2 + random.below(4)).map(|_| person(by, &resources, changes, &mut random));
+        let people = people.collect::<Vec<_>>();
         let mut moments = Vec::new();
-        let quiet = random.percent(20).then(|| random.below(5));
+        let quiet = random.percent(if changes { 80 } else { 20 }).then(|| random.below(3));
+        let writes = if changes { 8 } else { 2 };
         for at in 0..3 + random.below(5) {
-            moments.push(Moment::Together(acts(&resources, people.len(), &mut random)));
+            moments.push(Moment::Together(acts(&resources, people.len(), writes, &mut random)));
             let resource = random.below(resources.len());
             match random.below(8) {
                 0 => moments.push(Moment::Breaks(resource)),
@@ -66,7 +74,7 @@ impl History {
             }
         }
         // So that what was quiet is asked for.
-        moments.push(Moment::Together(acts(&resources, people.len(), &mut random)));
+        moments.push(Moment::Together(acts(&resources, people.len(), writes, &mut random)));
         History { people, resources, moments }
     }
 
@@ -112,10 +120,12 @@ fn resource(by: Weights, random: &mut Random) -> Resource {
 }
 
 /// Mostly they send what the API looks at, now and then something beside it, and often nothing.
-fn person(by: Weights, resources: &[Resource], random: &mut Random) -> Person {
+fn person(by: Weights, resources: &[Resource], changes: bool, random: &mut Random) -> Person {
     let mut person = Person::new();
     for &(_, by) in by {
-        let looked_at = resources.iter().any(|resource| resource.by == Some(by));
+        // Whose change it is goes by the address.
+        let looked_at =
+            resources.iter().any(|resource| resource.by == Some(by)) || changes && by == By::Address;
         if random.percent(if looked_at { 75 } else { 6 }) {
             person.push((by, random.below(2)));
         }
@@ -123,7 +133,7 @@ fn person(by: Weights, resources: &[Resource], random: &mut Random) -> Person {
     person
 }
 
-fn acts(resources: &[Resource], people: usize, random: &mut Random) -> Vec<Act> {
+fn acts(resources: &[Resource], people: usize, writes: usize, random: &mut Random) -> Vec<Act> {
     // Mostly all ask for one thing, so that they meet.
     let one = random.below(resources.len());
     (0..1 + random.below(6))
@@ -134,7 +144,7 @@ fn acts(resources: &[Resource], people: usize, random: &mut Random) -> Vec<Act> 
             let what = random.weighted(&[
                 (12, What::Get),
                 (1, What::Head),
-                (2, What::Post),
+                (writes, What::Post),
                 (2, What::Range(first, last)),
                 (2, What::Again),
                 (2, What::Leave(enough)),
