@@ -595,6 +595,7 @@ fn serve_has_a_control_socket_that_its_port_finds() {
             .args(["serve", &format!("http://{}", origin.address()), "--listen", &port.to_string()])
             .args(["--dashboard", "off"])
             .env("XDG_RUNTIME_DIR", prefix.path())
+            .env("TMPDIR", prefix.path())
             .stdin(std::process::Stdio::null())
             .stdout(output.try_clone().expect("an open file"))
             .stderr(output),
@@ -611,6 +612,7 @@ fn serve_has_a_control_socket_that_its_port_finds() {
             .args(arguments)
             .args(["-p", prefix.path().to_str().expect("plain")])
             .env("XDG_RUNTIME_DIR", prefix.path())
+            .env("TMPDIR", prefix.path())
             .output()
             .expect("it runs")
     };

@@ -55,7 +55,11 @@ impl Serving {
 /// The program with its sockets and what it finds of others' in a folder.
 fn command(prefix: &Prefix, arguments: &[&str]) -> Command {
     let mut command = Command::new(binary());
-    command.args(arguments).env("XDG_RUNTIME_DIR", prefix.path()).stdin(Stdio::null());
+    command
+        .args(arguments)
+        .env("XDG_RUNTIME_DIR", prefix.path())
+        .env("TMPDIR", prefix.path())
+        .stdin(Stdio::null());
     command
 }
 

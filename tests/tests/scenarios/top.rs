@@ -326,6 +326,7 @@ fn it_finds_the_only_serve_that_runs() {
             .args(["serve", &format!("http://{}", origin.address()), "--listen", &port.to_string()])
             .args(["--dashboard", "off"])
             .env("XDG_RUNTIME_DIR", prefix.path())
+            .env("TMPDIR", prefix.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null()),
@@ -333,7 +334,8 @@ fn it_finds_the_only_serve_that_runs() {
     .expect("it starts");
     wait::until("it accepts", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
     let mut command = top(&["-p", prefix.path().to_str().expect("plain")]);
-    let mut terminal = Terminal::start(command.env("XDG_RUNTIME_DIR", prefix.path()), 80, 24);
+    let mut terminal =
+        Terminal::start(command.env("XDG_RUNTIME_DIR", prefix.path()).env("TMPDIR", prefix.path()), 80, 24);
     terminal.until("it follows", |text| text.contains("live") && text.contains("serve-"));
     terminal.press("q");
     assert!(terminal.ends().success());
