@@ -14,6 +14,7 @@ use crate::stream::{Stream, client_configuration};
 use crate::target::NO_ADDRESS;
 use millstream_net::clock;
 use millstream_wire::h2::error_code::ErrorCode;
+use millstream_wire::other_protocol;
 use rustix::event::PollFlags;
 use rustls::pki_types::ServerName;
 use rustls::{AlertDescription, CertificateError, InvalidMessage as NoMessage};
@@ -143,7 +144,9 @@ impl<'a> Question<'a> {
         let is_plain = self.target.tls.is_none();
         self.at_an_address(|question| match question.ask() {
             // Some TLS servers say so in plain, some hang up on what they do not understand.
-            Ok(answer) if is_plain && says_tls(&answer) => Err(Failed::TlsServer),
+            Ok(answer) if is_plain && other_protocol::asks_for_tls(answer.status, &answer.body) => {
+                Err(Failed::TlsServer)
+            }
             told => told,
         })
     }
@@ -226,8 +229,8 @@ impl<'a> Question<'a> {
             }
             let now = (clock::now() - sent).as_nanos().max(1) as u64;
             beginning.extend(buffer[..length].iter().take(BEGINNING - beginning.len()));
-            // A TLS record's type and major version: an alert is what a TLS server says to plain text.
-            if target.tls.is_none() && matches!(beginning.as_slice(), [0x15 | 0x16, 3, ..]) {
+            // An alert is what a TLS server says to plain text.
+            if target.tls.is_none() && other_protocol::is_tls(&beginning) {
                 return Err(Failed::TlsServer);
             }
             let mut at = 0;
@@ -293,14 +296,6 @@ impl<'a> Question<'a> {
             (_, None) => Failed::BadAnswer(1, format!("{what}; the answer begins with \"{beginning}\"")),
         }
     }
-}
-
-/// Whether this is what nginx and its likes, or Apache, answer to plain HTTP where TLS is spoken.
-fn says_tls(answer: &Reply) -> bool {
-    let says = |words: &[u8]| answer.body.windows(words.len()).any(|part| part == words);
-    answer.status == 400
-        && (says(b"plain HTTP request was sent to HTTPS port")
-            || says(b"plain HTTP to an SSL-enabled server port"))
 }
 
 /// Why there will be no answer, if that is what the event says.

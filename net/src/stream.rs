@@ -188,6 +188,18 @@ impl Stream {
         }
     }
 
+    /// The first of the bytes that have come and that nobody read, which stay unread; nothing under TLS. Asks the kernel.
+    pub(crate) fn peek(&self, into: &mut [u8]) -> usize {
+        let peek = |socket: BorrowedFd<'_>| {
+            recv(socket, into, RecvFlags::PEEK | RecvFlags::DONTWAIT).map_or(0, |(_, count)| count)
+        };
+        match self {
+            Stream::Tcp(socket, _) => peek(socket.as_fd()),
+            Stream::Unix(socket) => peek(socket.as_fd()),
+            Stream::Tls(_) => 0,
+        }
+    }
+
     /// Whether [`Stream::poll_write_with_file`] can be used: the kernel writes, not a cipher of ours.
     pub fn takes_files(&self) -> bool {
         matches!(self, Stream::Tcp(..))

@@ -42,7 +42,7 @@ pub use authorities::system_authorities;
 pub use certificate_issuer::CertificateIssuer;
 pub use challenges::{Challenges, OpenChallenge};
 pub use clients::Clients;
-pub use connector::TlsConnector;
+pub use connector::{PlainHttp, TlsConnector};
 pub use held::{Leaf, ReadAgain};
 pub use issued::Issued;
 pub use rustls_pki_types::CertificateDer;

@@ -10,6 +10,7 @@ use millstream_net::connect::{Local, connect};
 use millstream_net::outlet::Outlet;
 use millstream_net::stream::Stream;
 use millstream_net::timer::{Deadline, is_elapsed, with_deadline};
+use millstream_net::tls::PlainHttp;
 use std::io::IoSlice;
 use std::rc::Rc;
 use std::time::Duration;
@@ -31,8 +32,8 @@ impl Dial {
     /// Connects to an address, and shakes hands where it has TLS. The deadline is the caller's, for what follows.
     ///
     /// # Errors
-    /// [`ExchangeError::NoCertificate`], [`ExchangeError::Connect`], [`ExchangeError::Handshake`] and [`ExchangeError::ConnectTimeout`], which holds
-    /// for either of the last two.
+    /// [`ExchangeError::NoCertificate`], [`ExchangeError::Connect`], [`ExchangeError::Handshake`], [`ExchangeError::PlainHttp`] and
+    /// [`ExchangeError::ConnectTimeout`], which holds for connecting and for the handshake.
     pub async fn reach(
         &self,
         address: &Address,
@@ -63,6 +64,9 @@ impl Dial {
         let handshake = Box::pin(connector.connect(stream, name));
         match with_deadline(deadline, handshake).await {
             Ok(Ok(stream)) => Ok(stream),
+            Ok(Err(error)) if error.get_ref().is_some_and(|within| within.is::<PlainHttp>()) => {
+                Err(ExchangeError::PlainHttp(error))
+            }
             Ok(Err(error)) => Err(ExchangeError::Handshake(error)),
             Err(_) => Err(ExchangeError::ConnectTimeout),
         }

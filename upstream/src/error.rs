@@ -22,6 +22,8 @@ pub enum ExchangeError {
     Connect(io::Error),
     /// The TLS handshake failed.
     Handshake(io::Error),
+    /// It failed because the server speaks plain HTTP.
+    PlainHttp(io::Error),
     /// The certificate that a request says is ours cannot be read; why.
     NoCertificate(String),
     /// No connection within `proxy_connect_timeout`.
@@ -47,6 +49,8 @@ pub enum ExchangeError {
     },
     /// The head is no answer of the protocol.
     BadHead(ResponseHeadError),
+    /// In plain it was asked, and speaks TLS: what came instead of a response; it stands behind "upstream sent ".
+    Tls(&'static str),
     /// The framing of the answer cannot be relied on (RFC 9112 §6.3).
     BadFraming(FramingError),
     /// The head is larger than `proxy_buffer_size`.
@@ -83,6 +87,7 @@ impl ExchangeError {
             | Self::ReadTimeout
             | Self::CallTimeout => Condition::Timeout,
             Self::BadHead(_)
+            | Self::Tls(_)
             | Self::BadRecord(_)
             | Self::EndedEarly
             | Self::Caught
@@ -97,6 +102,7 @@ impl ExchangeError {
             Self::NoCertificate(_) => Condition::Status(500),
             Self::Connect(_)
             | Self::Handshake(_)
+            | Self::PlainHttp(_)
             | Self::Write(_)
             | Self::Read(_)
             | Self::ClosedEarly { .. }
@@ -132,6 +138,7 @@ impl ExchangeError {
         match self {
             Self::Connect(error) => Self::Connect(copied(error)),
             Self::Handshake(error) => Self::Handshake(copied(error)),
+            Self::PlainHttp(error) => Self::PlainHttp(copied(error)),
             Self::NoDescriptor => Self::NoDescriptor,
             Self::NoPlace => Self::NoPlace,
             Self::NoCertificate(why) => Self::NoCertificate(why.clone()),
@@ -174,7 +181,7 @@ impl fmt::Display for ExchangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Connect(error) => write!(f, "connect() failed {}", SystemError(error)),
-            Self::Handshake(error) => {
+            Self::Handshake(error) | Self::PlainHttp(error) => {
                 // What the library prints before errors that it hands on.
                 let text = error.to_string();
                 write!(
@@ -204,7 +211,7 @@ impl fmt::Display for ExchangeError {
             Self::BadHandshake(what) => write!(f, "upstream sent \"101 Switching Protocols\" {what}"),
             Self::Refused => f.write_str("upstream refused the request"),
             Self::Reset(code) => write!(f, "upstream rejected the request with {}", code.name()),
-            Self::BadFrame(what) => write!(f, "upstream sent {what}"),
+            Self::BadFrame(what) | Self::Tls(what) => write!(f, "upstream sent {what}"),
             Self::TooManyInterim => f.write_str("upstream sent too many interim responses"),
         }
     }

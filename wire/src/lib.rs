@@ -36,6 +36,7 @@ pub mod target;
 pub mod spelling;
 pub mod masked;
 pub mod reference;
+pub mod other_protocol;
 pub mod h1;
 pub mod h2;
 pub mod fastcgi;

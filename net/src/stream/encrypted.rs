@@ -113,6 +113,11 @@ impl Transport {
         Transport { stream, moved: Cell::new(false) }
     }
 
+    /// The stream itself.
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
     fn note(&self, wrote: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(Ok(1..)) = wrote {
             self.moved.set(true);

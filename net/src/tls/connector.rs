@@ -12,17 +12,35 @@ use crate::blocking;
 use crate::certificate::Certificate;
 use crate::stream::{Encrypted, Stream, Transport};
 use millstream_conf::model::{PemSource, TlsVersion, UpstreamTls};
+use millstream_wire::other_protocol::is_plain_http;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{ResolvesClientCert, Resumption, Tls12Resumption};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use std::fmt;
+use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::sync::Arc;
 use webpki::EndEntityCert;
+
+/// Bytes that tell what a server speaks.
+const BEGINNING: usize = 16;
+
+/// A handshake failed because the server speaks plain HTTP.
+#[derive(Debug)]
+pub struct PlainHttp(io::Error);
+
+impl fmt::Display for PlainHttp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for PlainHttp {}
 
 /// Speaks TLS to upstream servers, with one memory of sessions for all of them.
 #[derive(Debug, Clone)]
@@ -136,7 +154,7 @@ impl TlsConnector {
     /// Performs the handshake with the server of a name, in which a port may stand.
     ///
     /// # Errors
-    /// As the connection has it; `InvalidInput` for a name that no certificate can have, where it is verified.
+    /// As the connection has it; [`PlainHttp`] within where the server speaks that instead of TLS; `InvalidInput` for a name that no certificate can have, where it is verified.
     pub async fn connect(&self, stream: Stream, name: &str) -> io::Result<Stream> {
         let name = match server_name(name) {
             Some(name) => name,
@@ -148,7 +166,19 @@ impl TlsConnector {
             None => ServerName::IpAddress(IpAddr::V4(Ipv4Addr::UNSPECIFIED).into()),
         };
         let connector = tokio_rustls::TlsConnector::from(self.config.clone());
-        let session = Box::pin(connector.connect(name, Transport::new(stream))).await?;
+        let mut handshake = Box::pin(connector.connect(name, Transport::new(stream)));
+        // What is no TLS is lost in the session, which reads it.
+        let (mut beginning, mut came) = ([0; BEGINNING], 0);
+        let session = poll_fn(|context| {
+            if let (0, Some(transport)) = (came, handshake.get_ref()) {
+                came = transport.stream().peek(&mut beginning);
+            }
+            handshake.as_mut().poll(context)
+        });
+        let session = session.await.map_err(|error| match is_plain_http(&beginning[..came]) {
+            true => io::Error::new(error.kind(), PlainHttp(error)),
+            false => error,
+        })?;
         let info = acceptor::info(session.get_ref().1, None);
         Ok(Stream::Tls(Box::new(Encrypted::new(session.into(), info))))
     }

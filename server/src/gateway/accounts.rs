@@ -10,6 +10,7 @@ use millstream_upstream::retry::is_peer_failure;
 use millstream_upstream::{Condition, Connection, ExchangeError, Peer, Turn};
 use millstream_wire::Headers;
 use millstream_wire::h1::head::ResponseHead;
+use millstream_wire::other_protocol::asks_for_tls;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -60,7 +61,8 @@ impl Passing<'_> {
         );
         self.note_failure(condition);
         let url = report::url(self.request, self.proxy, &peer.name, self.destination.uri.as_deref());
-        let what = format_args!("{} {}", failure.error, failure.doing);
+        let hint = report::hint(self.proxy, &failure.error);
+        let what = format_args!("{} {}{hint}", failure.error, failure.doing);
         report::write(self.request, Level::Error, what, Some(&url));
     }
 
@@ -115,6 +117,18 @@ impl Passing<'_> {
                 format_args!("upstream sent more data than its response is long while reading upstream");
             report::write(self.request, Level::Warn, what, Some(&url));
         }
+    }
+
+    /// Says so where the upstream refuses plain HTTP because it speaks TLS.
+    pub(super) fn report_tls(&self, connection: &Connection, status: u16) {
+        if self.proxy.tls().is_some() || !asks_for_tls(status, connection.read_ahead()) {
+            return;
+        }
+        let url =
+            report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
+        let hint = report::asks_for_tls(self.proxy);
+        let what = format_args!("upstream answered 400 while reading response header from upstream{hint}");
+        report::write(self.request, Level::Error, what, Some(&url));
     }
 
     /// Says so where a WebSocket was asked for and the upstream merely answers.

@@ -35,6 +35,7 @@ impl Passing<'_> {
             self.client = None;
             self.left = true;
         }
+        self.report_tls(&connection, head.status);
         if head.status == 101 {
             // It lives as long as the client likes, and nobody else can have it.
             alone(filling, None);

@@ -243,7 +243,9 @@ impl Passing<'_> {
                 let failed = Try::of(Rc::from(&*peer.name), Some(turn.counts().clone()), self.asked_at);
                 self.request.tries.list.push(Try { status, response_time, ..failed });
                 let doing = match &error {
-                    ExchangeError::Handshake(_) => "while SSL handshaking to upstream",
+                    ExchangeError::Handshake(_) | ExchangeError::PlainHttp(_) => {
+                        "while SSL handshaking to upstream"
+                    }
                     _ => "while connecting to upstream",
                 };
                 Err(AttemptFailure::Exchange(ExchangeFailure { error, doing, stale: false, sent: false }))

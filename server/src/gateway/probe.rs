@@ -9,7 +9,7 @@ mod grpc;
 pub(crate) use grpc::probe_grpc;
 
 use super::request_head::{RequestFraming, RequestPlan};
-use super::{destination, saying};
+use super::{destination, report, saying};
 use crate::request::Request;
 use crate::tries::Try;
 use millstream_conf::model::Pass;
@@ -41,8 +41,8 @@ pub(crate) struct Probed {
 /// Why there is none.
 #[derive(Debug)]
 pub(crate) enum ProbeError {
-    /// The exchange failed: how, and at what.
-    Exchange(ExchangeError, &'static str),
+    /// The exchange failed: how, at what, and what may help.
+    Exchange(ExchangeError, &'static str, String),
     /// The call of gRPC failed.
     Grpc(GrpcError),
     /// The location's TLS is not to be had, or its protocol cannot say the request.
@@ -52,7 +52,7 @@ pub(crate) enum ProbeError {
 impl fmt::Display for ProbeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exchange(error, doing) => write!(f, "{error} {doing}"),
+            Self::Exchange(error, doing, hint) => write!(f, "{error} {doing}{hint}"),
             Self::Grpc(error) => write!(f, "{error} while calling upstream"),
             Self::Unspeakable => f.write_str("the request cannot be made"),
         }
@@ -78,7 +78,7 @@ pub(crate) async fn probe(
     if let Some(mut connection) = kept.take() {
         match converse(request, pass, peer, &mut connection, extent).await {
             // The server closed it while it idled, which says nothing about its health.
-            Err(ProbeError::Exchange(error, _)) if error.is_stale() => {}
+            Err(ProbeError::Exchange(error, ..)) if error.is_stale() => {}
             answered => {
                 *kept = connection.reusable().then_some(connection);
                 return answered;
@@ -87,10 +87,15 @@ pub(crate) async fn probe(
     }
     let known = destination::known(request, &generation, pass).ok_or(ProbeError::Unspeakable)?;
     let opening = known.pool.connect(peer, &known.dial, pass.exchange.connect_timeout);
-    let mut connection = opening.await.map_err(|error| ProbeError::Exchange(error, CONNECTING))?;
+    let mut connection = opening.await.map_err(|error| failed(pass, error, CONNECTING))?;
     let answered = converse(request, pass, peer, &mut connection, extent).await;
     *kept = connection.reusable().then_some(connection);
     answered
+}
+
+fn failed(pass: &Pass, error: ExchangeError, doing: &'static str) -> ProbeError {
+    let hint = report::hint(pass, &error);
+    ProbeError::Exchange(error, doing, hint)
 }
 
 async fn converse(
@@ -102,7 +107,7 @@ async fn converse(
 ) -> Result<Probed, ProbeError> {
     let began = clock::now();
     let exchange = &pass.exchange;
-    let failed = |doing| move |error| ProbeError::Exchange(error, doing);
+    let failed = |doing| move |error| failed(pass, error, doing);
     let mut out = buffers::take();
     let plan = RequestPlan {
         request,
@@ -127,7 +132,7 @@ async fn converse(
         let reading = connection.read_head(&mut head, exchange.buffer_size, exchange.read_timeout);
         reading.await.map_err(failed(READING_HEAD))?;
         if head.status == 101 {
-            return Err(ProbeError::Exchange(ExchangeError::UnexpectedUpgrade, READING_HEAD));
+            return Err(failed(READING_HEAD)(ExchangeError::UnexpectedUpgrade));
         }
         if !head.is_interim() {
             break;

@@ -4,7 +4,7 @@ use crate::failure;
 use crate::request::Request;
 use crate::sent_target;
 use millstream_conf::model::{FastCgiPass, Level, Pass};
-use millstream_upstream::Complaints;
+use millstream_upstream::{Complaints, ExchangeError};
 
 /// Bytes of one complaint that are written; nginx's lines end there too.
 const MOST_OF_COMPLAINT: usize = 2048;
@@ -31,20 +31,42 @@ pub(super) fn complaints(request: &Request, pass: &FastCgiPass, upstream: &str) 
     })
 }
 
+/// What to write instead of a URL's scheme, where its bytes prove that the upstream speaks the other one.
+pub(super) fn hint(proxy: &Pass, error: &ExchangeError) -> String {
+    match error {
+        ExchangeError::PlainHttp(_) if proxy.http().is_some() || proxy.grpc().is_some() => {
+            format!(" (the upstream speaks plain HTTP on this port; use {}://)", scheme(proxy, false))
+        }
+        ExchangeError::PlainHttp(_) => " (the upstream speaks plain HTTP on this port)".into(),
+        ExchangeError::Tls(_) => asks_for_tls(proxy),
+        _ => String::new(),
+    }
+}
+
+/// The same of an upstream that speaks TLS.
+pub(super) fn asks_for_tls(proxy: &Pass) -> String {
+    let (plain, secured) = (scheme(proxy, false), scheme(proxy, true));
+    let instead = if plain == secured { String::new() } else { format!("; use {secured}://") };
+    format!(" (the upstream speaks TLS on this port{instead})")
+}
+
+/// How a URL of the protocol begins; FastCGI and SCGI have no TLS.
+fn scheme(proxy: &Pass, secured: bool) -> &'static str {
+    match (proxy.protocol.prefix(), secured) {
+        ("proxy", false) => "http",
+        ("proxy", true) => "https",
+        ("grpc", true) => "grpcs",
+        ("uwsgi", true) => "suwsgi",
+        (prefix, _) => prefix,
+    }
+}
+
 /// The URL of a peer as nginx's log has it: `http://127.0.0.1:8000/path`, `http://unix:/run/api.sock:/path`.
 pub(super) fn url(request: &Request, proxy: &Pass, peer: &str, uri: Option<&[u8]>) -> String {
     let colon = if peer.starts_with("unix:") { ":" } else { "" };
-    if proxy.http().is_none() && proxy.grpc().is_none() {
-        let secured = if proxy.tls().is_some() { "s" } else { "" };
-        return format!("{secured}{}://{peer}{colon}", proxy.protocol.prefix());
-    }
     let mut path = Vec::new();
-    sent_target::append(&mut path, request, proxy, uri);
-    let scheme = match (proxy.grpc().is_some(), proxy.tls().is_some()) {
-        (false, false) => "http",
-        (false, true) => "https",
-        (true, false) => "grpc",
-        (true, true) => "grpcs",
-    };
-    format!("{scheme}://{peer}{colon}{}", String::from_utf8_lossy(&path))
+    if proxy.http().is_some() || proxy.grpc().is_some() {
+        sent_target::append(&mut path, request, proxy, uri);
+    }
+    format!("{}://{peer}{colon}{}", scheme(proxy, proxy.tls().is_some()), String::from_utf8_lossy(&path))
 }

@@ -1,9 +1,12 @@
 //! TLS to upstream servers: names, sessions, kept connections and certificates.
 
 use millstream_tests::application::{Application, Speaks};
+use millstream_tests::origin::{Origin, Step};
 use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
-use millstream_tests::server::Server;
+use millstream_tests::server::{Server, is_nginx};
+use std::io::Write as _;
+use std::thread;
 
 const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; worker_processes 1; events {}
     http {
@@ -96,5 +99,94 @@ fn an_application_server_is_spoken_to_in_tls_under_the_name_that_is_written() {
     ] {
         let answer = server.get(path);
         assert_eq!((answer.status, answer.field("X-Name")), (status, name), "{path}");
+    }
+}
+
+const MISTAKEN: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_processes 1; events {}
+    http {
+        access_log off;
+        ssl_certificate @DIR@/server.pem; ssl_certificate_key @DIR@/server.key;
+        server { listen 127.0.0.1:@TLSPORT@ ssl; return 204; }
+        server {
+            listen 127.0.0.1:@PORT@;
+            location /plain/http { proxy_pass https://127.0.0.1:@PORT@; }
+            location /plain/unix { proxy_pass https://unix:@DIR@/plain.sock:/; }
+            location /plain/page { proxy_pass https://127.0.0.1:@PAGE@; }
+            location /plain/http2 { proxy_pass https://127.0.0.1:@SETTINGS@; }
+            location /plain/grpc { grpc_pass grpcs://127.0.0.1:@SETTINGS@; }
+            location /plain/uwsgi { uwsgi_pass suwsgi://127.0.0.1:@PORT@; }
+            location /other { proxy_pass https://127.0.0.1:@SSH@; }
+            location /closed { proxy_pass https://127.0.0.1:@CLOSED@; }
+            location /tls/http { proxy_pass http://127.0.0.1:@TLSPORT@; }
+            location /tls/alert { proxy_pass http://127.0.0.1:@ALERT@; }
+            location /tls/http2 { proxy_pass http://127.0.0.1:@ALERT@; proxy_http_version 2; }
+            location /tls/grpc { grpc_pass grpc://127.0.0.1:@ALERT@; }
+            location /tls/uwsgi { uwsgi_pass uwsgi://127.0.0.1:@RECORD@; }
+            location /bad { proxy_pass http://127.0.0.1:@BAD@; }
+        }
+        server { listen unix:@DIR@/plain.sock; }
+    }";
+
+#[test]
+fn a_url_whose_scheme_is_the_wrong_one_is_named_in_the_log_where_the_upstreams_bytes_prove_it() {
+    if is_nginx() {
+        return;
+    }
+    let first = |bytes: &'static [u8]| {
+        let (listener, port) = ports::listener();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                _ = stream.write_all(bytes);
+                thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()));
+            }
+        });
+        port
+    };
+    let alert = Origin::start(|_| vec![Step::Send(b"\x15\x03\x01\0\x02\x02\x46".to_vec()), Step::Close]);
+    let bad = Origin::fixed(400, &[], b"no plain HTTP request can be without a \"q\"");
+    let (closed, tls) = (ports::free(), ports::free());
+    let values = [
+        ("PAGE", first(b"<!DOCTYPE HTML>\n<html>Error code: 400</html>")),
+        ("SETTINGS", first(b"\0\0\0\x04\0\0\0\0\0")),
+        ("SSH", first(b"SSH-2.0-OpenSSH_9.9\r\n")),
+        ("CLOSED", closed),
+        ("TLSPORT", tls),
+        ("ALERT", alert.port()),
+        ("RECORD", first(b"\x15\x03\x01\0\x02\x02\x46")),
+        ("BAD", bad.port()),
+    ];
+    let values = values.map(|(name, port)| (name, port.to_string()));
+    let values: Vec<(&str, &str)> = values.iter().map(|(name, port)| (*name, &**port)).collect();
+    let server = Server::start_in(Prefix::with_certificate("api.example"), MISTAKEN, &values);
+    for (path, status, hint) in [
+        ("/plain/http", 502, Some("plain HTTP on this port; use http://)")),
+        ("/plain/unix", 502, Some("plain HTTP on this port; use http://)")),
+        ("/plain/page", 502, Some("plain HTTP on this port; use http://)")),
+        ("/plain/http2", 502, Some("plain HTTP on this port; use http://)")),
+        ("/plain/grpc", 502, Some("plain HTTP on this port; use grpc://)")),
+        ("/plain/uwsgi", 502, Some("plain HTTP on this port)")),
+        ("/other", 502, None),
+        ("/closed", 502, None),
+        ("/tls/http", 400, Some("TLS on this port; use https://)")),
+        ("/tls/alert", 502, Some("TLS on this port; use https://)")),
+        ("/tls/http2", 502, Some("TLS on this port; use https://)")),
+        ("/tls/grpc", 502, Some("TLS on this port; use grpcs://)")),
+        ("/tls/uwsgi", 502, Some("TLS on this port; use suwsgi://)")),
+        ("/bad", 400, None),
+    ] {
+        assert_eq!(server.get(path).status, status, "{path}");
+        let request = format!("request: \"GET {path} HTTP/1.1\"");
+        let line = || server.log().lines().find(|line| line.contains(&request)).map(str::to_owned);
+        match hint {
+            Some(hint) => {
+                server.says(&request);
+                let line = line().unwrap_or_default();
+                assert!(line.contains(&format!(" (the upstream speaks {hint}, client: ")), "{path}: {line}");
+            }
+            None => {
+                let line = line().unwrap_or_default();
+                assert!(!line.contains("the upstream speaks"), "{path}: {line}");
+            }
+        }
     }
 }

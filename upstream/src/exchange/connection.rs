@@ -209,6 +209,11 @@ impl Connection {
         matches!(self.over, Over::Call(_)) && !self.sent
     }
 
+    /// What was read behind the head so far.
+    pub fn read_ahead(&self) -> &[u8] {
+        &self.buffer[self.start..]
+    }
+
     /// What was read behind the head, for a tunnel; the buffer is given up.
     pub fn take_read_ahead(&mut self) -> Vec<u8> {
         let mut buffer = std::mem::take(&mut self.buffer);

@@ -81,6 +81,7 @@ impl Driver {
         let (lost, code) = match outcome {
             Outcome::Over => (Lost::Closed, ErrorCode::NoError),
             Outcome::Lost(lost) => return self.link.close(lost),
+            Outcome::Broken(Broken(code @ ErrorCode::InadequateSecurity, what)) => (Lost::Tls(what), code),
             Outcome::Broken(Broken(code, what)) => (Lost::Broken(what), code),
         };
         self.link.close(lost);

@@ -18,6 +18,7 @@ use millstream_wire::h2::response::decode_response;
 use millstream_wire::h2::settings::{BadSetting, DEFAULT_MAX_FRAME_SIZE, SettingsPayload, Side};
 use millstream_wire::h2::window::BadWindow;
 use millstream_wire::h2::write;
+use millstream_wire::other_protocol;
 
 /// The most that a head may be, whatever a location takes of one (`proxy_buffer_size`, `grpc_buffer_size`).
 const LIMITS: HeadLimits = HeadLimits { line: 256 * 1024, total: 256 * 1024, fields: 1000 };
@@ -26,14 +27,14 @@ const LIMITS: HeadLimits = HeadLimits { line: 256 * 1024, total: 256 * 1024, fie
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Broken(pub(super) ErrorCode, pub(super) &'static str);
 
-/// Who speaks something else at first is told by that.
+/// Who speaks something else at first is told by that; INADEQUATE_SECURITY means TLS. The first octets of SETTINGS are a length, which a record's
+/// type never begins.
 fn check_protocol(input: &[u8]) -> Result<(), Broken> {
     match input {
+        _ if other_protocol::is_tls(input) => Err(Broken(ErrorCode::InadequateSecurity, "a TLS record")),
         [b'H', b'T', b'T', b'P', b'/', ..] => {
             Err(Broken(ErrorCode::Http11Required, "an answer in HTTP/1: it does not speak HTTP/2"))
         }
-        // An alert (RFC 8446 §5.1, §6): the first octets of SETTINGS are a length, which never has 0x15 in front.
-        [0x15, 0x03, ..] => Err(Broken(ErrorCode::ProtocolError, "a TLS alert: it speaks TLS")),
         _ => Ok(()),
     }
 }

@@ -19,6 +19,8 @@ pub(super) enum Lost {
     Failed(io::ErrorKind),
     /// The server broke the rules; what it sent stands behind "upstream sent ".
     Broken(&'static str),
+    /// It speaks TLS; what it sent, as in [`Lost::Broken`].
+    Tls(&'static str),
     /// Its head is larger than any may be.
     TooLarge,
 }
@@ -32,6 +34,7 @@ impl Lost {
             Lost::Closed => ExchangeError::ClosedEarly { any_bytes },
             Lost::Failed(kind) => ExchangeError::Read(kind.into()),
             Lost::Broken(what) => ExchangeError::BadFrame(what),
+            Lost::Tls(what) => ExchangeError::Tls(what),
             Lost::TooLarge => ExchangeError::HeadTooLarge,
         }
     }

@@ -3,7 +3,7 @@
 //! HTTP/2 is spoken at once, or where the location has TLS as ALPN agrees; nothing that requests are sent goes along but their host.
 //! Before: `probe`, the same in what requests are passed on by; `destination`, how a connection is made. Next: `health`, which asks.
 
-use super::{CONNECTING, ProbeError};
+use super::{CONNECTING, ProbeError, failed};
 use crate::gateway::destination;
 use crate::request::Request;
 use millstream_net::grpc::{GrpcCall, GrpcConnection, GrpcReply};
@@ -40,7 +40,7 @@ pub(crate) async fn probe_grpc(
     let mut deadline = Deadline::new();
     let dial = agreeing(known.dial);
     let reaching = dial.reach(&peer.address, pass.exchange.connect_timeout, &mut deadline);
-    let stream = reaching.await.map_err(|error| ProbeError::Exchange(error, CONNECTING))?;
+    let stream = reaching.await.map_err(|error| failed(pass, error, CONNECTING))?;
     let mut connection = GrpcConnection::open(stream).await.map_err(ProbeError::Grpc)?;
     let reply = connection.call(&call).await.map_err(ProbeError::Grpc)?;
     *kept = Some(connection);

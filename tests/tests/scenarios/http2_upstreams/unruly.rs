@@ -134,7 +134,7 @@ fn a_server_that_breaks_the_rules_is_a_bad_gateway_with_its_cause_in_the_log() {
         ),
         (
             |out| out.extend_from_slice(b"\x15\x03\x01\0\x02\x02\x46"),
-            "upstream sent a TLS alert: it speaks TLS",
+            "upstream sent a TLS record while reading response header from upstream (the upstream speaks TLS on this port; use https://)",
         ),
         (
             |out| {

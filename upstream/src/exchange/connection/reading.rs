@@ -7,7 +7,7 @@ use crate::error::{ExchangeError, MAX_INTERIM};
 use crate::exchange::body::{self, Body};
 use millstream_net::{buffers, clock};
 use millstream_wire::h1::head::{HeadLimits, Progress, ResponseHead, ResponseHeadError};
-use millstream_wire::{FieldId, Method};
+use millstream_wire::{FieldId, Method, other_protocol};
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -81,6 +81,9 @@ impl Connection {
                     }
                     Ok(Progress::Partial) => {}
                     Err(ResponseHeadError::TooLarge) => return Poll::Ready(Err(ExchangeError::HeadTooLarge)),
+                    Err(_) if other_protocol::is_tls(&self.buffer[self.start..]) => {
+                        return Poll::Ready(Err(ExchangeError::Tls("a TLS record")));
+                    }
                     Err(error) => return Poll::Ready(Err(ExchangeError::BadHead(error))),
                 }
             }
@@ -88,6 +91,9 @@ impl Connection {
                 return Poll::Ready(Err(ExchangeError::EndedEarly));
             }
             if ready!(self.poll_fill(context, Wait::Whole(timeout), usize::MAX))? == 0 {
+                if other_protocol::is_tls(&self.buffer[self.start..]) {
+                    return Poll::Ready(Err(ExchangeError::Tls("a TLS record")));
+                }
                 return Poll::Ready(Err(ExchangeError::ClosedEarly { any_bytes: self.received > 0 }));
             }
         }

@@ -133,6 +133,7 @@ fn answers_that_are_cut_or_broken_are_errors() {
     let bad = run(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello\r\n");
     assert!(matches!(bad, ExchangeError::BadBody(_)));
     assert!(matches!(run(b"SSH-2.0-OpenSSH\r\n\r\n"), ExchangeError::BadHead(_)));
+    assert!(matches!(run(b"\x15\x03\x01\0\x02\x02\x46"), ExchangeError::Tls(_)));
     let both = run(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nhello");
     assert!(matches!(both, ExchangeError::BadFraming(_)));
     let mut large = b"HTTP/1.1 200 OK\r\nX: ".to_vec();
