@@ -25,7 +25,7 @@ use millstream_conf::load::{Loaded, Options, load};
 use millstream_conf::model::{Configuration, Level};
 use millstream_net::listener::{Listening, OpenError};
 use millstream_net::systemd::Word;
-use millstream_net::{blocking, clock, privileges, systemd};
+use millstream_net::{Address, blocking, clock, privileges, systemd};
 use millstream_origin::DemoOptions;
 use millstream_server::generation::Shared;
 use millstream_telemetry::log_writer::LogWriter;
@@ -99,7 +99,9 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
         Ok(loaded) => with_default_user(loaded, changes),
         Err(_) => Loaded::default(),
     };
-    let hint = |errors: &[OpenError]| serve_url::domain::hint(&serve.domains, errors);
+    let dashboard =
+        loaded.configuration.as_ref().and_then(|found| found.http.dashboard.as_ref()).map(Address::from);
+    let hint = |errors: &[OpenError]| serve_url::given::hint(serve, dashboard.as_ref(), errors);
     let simulated = bound.is_some();
     let mut demo = None;
     let code = start(Box::new(again), loaded, hint, |shared, listenings| {

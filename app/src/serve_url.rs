@@ -2,9 +2,9 @@
 //!
 //! So `--print-config` cannot say anything else than what is done.
 
-mod given;
 mod upstream;
 pub mod domain;
+pub mod given;
 pub mod api;
 pub mod greeting;
 

@@ -23,6 +23,7 @@ use millstream_telemetry::local_time::{self, LocalTime};
 use signal_hook::iterator::Signals;
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::process::ExitCode;
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,7 +115,8 @@ fn listen_or_tell(
                     true => "there is no dashboard",
                     false => "millstream purge and explain cannot reach this process",
                 };
-                eprintln!("millstream: [warn] {error}; {what}");
+                let hint = hint(slice::from_ref(error)).map(|hint| format!(": {hint}"));
+                eprintln!("millstream: [warn] {error}; {what}{}", hint.unwrap_or_default());
             }
             Some(opened.listenings)
         }

@@ -88,10 +88,7 @@ fn state(domains: &Domains) -> Result<PathBuf, String> {
 }
 
 /// What is needed where ports cannot be had.
-pub fn hint(domains: &Domains, errors: &[OpenError]) -> Option<String> {
-    if !domains.is_given() {
-        return None;
-    }
+pub(super) fn hint(errors: &[&OpenError]) -> Option<String> {
     let is = |kind: ErrorKind| errors.iter().any(|error| error.error.kind() == kind);
     let elsewhere = "write --https 8443 --http 8080 and have the ports 443 and 80 of the world led there";
     if is(ErrorKind::PermissionDenied) {

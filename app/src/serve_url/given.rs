@@ -1,8 +1,12 @@
 //! The options of `serve` whose values stand in the text that it makes, and where: so that what is wrong with one is told
 //! by the name of the option, of which the user knows, and not by a line of a file that nobody wrote.
 
+use super::domain;
 use crate::cli::ServeUrl;
+use millstream_net::Address;
+use millstream_net::listener::OpenError;
 use std::fmt;
+use std::io::ErrorKind;
 
 /// An option as it was given, or as it is by default.
 pub(super) struct Given<'a> {
@@ -67,6 +71,24 @@ pub(super) fn options(serve: &ServeUrl) -> Vec<Given<'_>> {
     let given =
         always.chain(domain).chain(microcache).chain(dashboard).chain(user).chain(name).chain(proxies);
     given.map(|(name, value, directives)| Given { name, value, directives }).collect()
+}
+
+/// What is needed where an address cannot be listened on: by which option it becomes another one.
+pub fn hint(serve: &ServeUrl, dashboard: Option<&Address>, errors: &[OpenError]) -> Option<String> {
+    let (at_dashboard, others): (Vec<_>, Vec<_>) =
+        errors.iter().partition(|error| Some(&error.address) == dashboard);
+    let is_taken =
+        |errors: &[&OpenError]| errors.iter().any(|error| error.error.kind() == ErrorKind::AddrInUse);
+    let moved = "choose another address for the dashboard with --dashboard address:port, or leave it out with --dashboard off";
+    let elsewhere = match serve.domains.is_given() {
+        true => domain::hint(&others),
+        false => is_taken(&others).then(|| {
+            "end the process that listens there, or choose another address with --listen".to_owned()
+        }),
+    };
+    let hints: Vec<String> =
+        elsewhere.into_iter().chain(is_taken(&at_dashboard).then(|| moved.to_owned())).collect();
+    (!hints.is_empty()).then(|| hints.join("; "))
 }
 
 /// The option whose value stands in a line of the text.
