@@ -22,6 +22,8 @@ mod tests;
 
 /// How long connecting, and each read and write, may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Processes that one line names at the most.
+const MOST_NAMED: usize = 3;
 /// Bytes of an answer at the most.
 const LONGEST_ANSWER: u64 = 16 * 1024 * 1024;
 /// Bytes of a head at the most.
@@ -126,9 +128,15 @@ fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
         Some(port) => format!("no millstream serve runs on port {port}"),
         None => format!("{} of millstream serve run", running.len()),
     };
-    let each: Vec<String> = running.iter().map(|path| format!("unix:{}", path.display())).collect();
+    let meant = if on_port.is_empty() { running.iter().collect() } else { on_port };
+    let each: Vec<String> =
+        meant.iter().take(MOST_NAMED).map(|path| format!("unix:{}", path.display())).collect();
+    let more = match meant.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
     Err(format!(
-        "{which}: name a URL with the port of one, or with --api (for top, --control) one of {}",
+        "{which}: name a URL with the port of one, or with --api (for top, --control) one of {}{more}",
         each.join(", ")
     ))
 }

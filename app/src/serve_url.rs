@@ -15,9 +15,10 @@ use crate::check;
 use crate::cli::{ClientAddress, PurgeBy, ServeUrl};
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Loaded, load_text};
-use millstream_net::listener;
+use millstream_net::{clock, listener};
 use std::fmt::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,6 +26,9 @@ use upstream::Upstream;
 
 /// What the system takes as the path of a socket (108 bytes), with some to spare.
 const LONGEST_SOCKET_PATH: usize = 100;
+
+/// Seconds after which a socket that nobody listens on counts as left behind.
+const YOUNG: i64 = 60;
 
 /// Where the dashboard is where nobody says.
 const DASHBOARD_PORT: u16 = 8081;
@@ -107,6 +111,7 @@ pub fn is_socket_of(name: &str, port: u16) -> bool {
 /// Why there can be none; then `serve` runs without.
 pub fn own_socket(serve: &ServeUrl) -> Result<PathBuf, String> {
     let directory = socket_directory(true)?;
+    remove_dead(&directory);
     let port = address_of(serve).rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
     let id = std::process::id();
     let path = match port.filter(|&port| port != 0) {
@@ -126,6 +131,25 @@ pub fn own_socket(serve: &ServeUrl) -> Result<PathBuf, String> {
         return Err(format!("the path {} is too long for a socket", path.display()));
     }
     Ok(path)
+}
+
+/// Removes sockets that killed processes have left in a directory of this user's. One that is young may be bound and not listened on yet.
+fn remove_dead(directory: &Path) {
+    let now = clock::wall().seconds;
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let is_named_so =
+            name.to_str().is_some_and(|name| name.starts_with("serve-") && name.ends_with(".sock"));
+        let is_old = |found: std::fs::Metadata| {
+            found.file_type().is_socket() && found.mtime() < now.saturating_sub(YOUNG)
+        };
+        if is_named_so
+            && entry.metadata().is_ok_and(is_old)
+            && UnixStream::connect(&path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+        {
+            _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 /// The control socket of a port that the process before has handed over.

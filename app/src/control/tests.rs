@@ -35,6 +35,22 @@ fn of_several_that_run_the_port_of_the_url_says_which_and_else_all_are_named() {
 }
 
 #[test]
+fn of_many_that_run_three_are_named_and_the_others_counted() {
+    let many: Vec<PathBuf> = (1..=9).map(|port| PathBuf::from(format!("/run/serve-{port}.sock"))).collect();
+    for port in [None, Some(80)] {
+        let told = choose(&many, port).expect_err("it could be any");
+        let named =
+            "one of unix:/run/serve-1.sock, unix:/run/serve-2.sock, unix:/run/serve-3.sock and 6 more";
+        assert!(told.ends_with(named), "{told}");
+    }
+    // Those of the port are meant, however many others run.
+    let mut two: Vec<PathBuf> = ["serve-80-1.sock", "serve-80.sock"].map(PathBuf::from).into();
+    two.splice(0..0, many);
+    let told = choose(&two, Some(80)).expect_err("it could be either");
+    assert!(told.ends_with("one of unix:serve-80-1.sock, unix:serve-80.sock"), "{told}");
+}
+
+#[test]
 fn the_port_of_a_url_is_what_it_says() {
     assert_eq!(port_of("http://127.0.0.1:8080/a:9"), Some(8080));
     assert_eq!(port_of("localhost:81"), Some(81));

@@ -1,6 +1,7 @@
 //! `serve` in front of an API nobody described to it: how large, how slow, as whom, behind whom, and other protocols.
 
 use std::net::TcpStream;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -601,4 +602,95 @@ fn the_dashboard_is_opened_to_other_machines_by_their_addresses_or_a_token() {
     let at = |path: &str| Client::connect(dashboard).ok()?.get(path).ok().map(|answer| answer.status);
     wait::until("it is there", || at("/healthz") == Some(200));
     assert_eq!([at("/metrics"), at("/readyz")], [Some(200); 2]);
+}
+
+#[test]
+fn a_port_that_is_taken_is_reported_with_the_option_that_moves_it() {
+    if is_nginx() {
+        return;
+    }
+    let (origin, prefix) = (Origin::fixed(200, &[], b"ok"), Prefix::new());
+    let ((_one, taken), (_other, taken_too)) = (ports::listener(), ports::listener());
+    let (taken, taken_too, free) = (taken.to_string(), taken_too.to_string(), ports::free().to_string());
+    let (dashboard, listen) = ("--dashboard address:port", "choose another address with --listen");
+    for (at, at_dashboard, needed, other) in [
+        (&free, &taken, vec![dashboard, "--dashboard off"], Some("--listen")),
+        (&taken, &free, vec![listen], Some("--dashboard")),
+        (&taken, &taken_too, vec![listen, dashboard], None),
+    ] {
+        let arguments =
+            ["serve", &origin.address(), "--listen", at, "--dashboard", &format!("127.0.0.1:{at_dashboard}")];
+        let (is_good, text) = said(command(&prefix, &arguments));
+        assert!(!is_good && text.contains("another process listens there already"), "{text}");
+        assert!(needed.iter().all(|needed| text.contains(needed)), "{text}");
+        assert!(other.is_none_or(|other| !text.contains(other)), "{text}");
+    }
+}
+
+#[test]
+fn sockets_that_killed_processes_left_behind_are_removed_at_the_next_start() {
+    if is_nginx() {
+        return;
+    }
+    let (origin, prefix) = (Origin::fixed(200, &[], b"ok"), Prefix::new());
+    let folder = prefix.join("millstream");
+    std::fs::create_dir(&folder).expect("own directory");
+    let own = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&folder, own).expect("own directory");
+    let age = |path: &Path| {
+        let hour_ago = rustix::fs::Timespec { tv_sec: 1_000_000_000, tv_nsec: 0 };
+        let times = rustix::fs::Timestamps { last_access: hour_ago, last_modification: hour_ago };
+        rustix::fs::utimensat(rustix::fs::CWD, path, &times, rustix::fs::AtFlags::empty()).expect("own file");
+    };
+    let bind = |name: &str| {
+        let socket = UnixListener::bind(folder.join(name)).expect("own directory");
+        age(&folder.join(name));
+        socket
+    };
+    for name in ["serve-9.sock", "serve-9-4711.sock", "serve-pid-4711.sock", "other.sock"] {
+        drop(bind(name));
+    }
+    let _alive = bind("serve-10.sock");
+    drop(UnixListener::bind(folder.join("serve-11.sock")).expect("own directory"));
+    std::fs::write(folder.join("serve-12.sock"), "no socket").expect("own directory");
+    age(&folder.join("serve-12.sock"));
+    let serving = Serving::start_in(prefix, &origin, &[]);
+    let mut left: Vec<String> = std::fs::read_dir(&folder)
+        .expect("own directory")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    left.sort();
+    let own = format!("serve-{}.sock", serving.port);
+    // What listens, what is not a socket of `serve`, and what is so young that it may be about to listen, stays.
+    let mut expected = vec!["other.sock", "serve-10.sock", "serve-11.sock", "serve-12.sock", &own];
+    expected.sort_unstable();
+    assert_eq!(left, expected);
+}
+
+#[test]
+fn the_start_warns_of_purging_by_local_programs_where_it_is_allowed_and_names_no_token() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"ok");
+    let token = Prefix::new();
+    token.write("token", "0123456789abcdef\n");
+    let by_token = format!("token={}", token.join("token").display());
+    let warning = "programs on this machine may purge, and so may all clients of a proxy on it that adds no X-Forwarded-For";
+    for (arguments, warns, statuses) in [
+        (&[][..], false, [403, 403]),
+        (&["--purge", "off"], false, [403, 403]),
+        (&["--purge", "local"], true, [404, 404]),
+        (&["--purge", &by_token], false, [403, 404]),
+    ] {
+        let serving = Serving::start(&origin, arguments);
+        let said = serving.prefix.read("output");
+        assert_eq!(said.lines().any(|line| line == warning), warns, "{arguments:?}: {said}");
+        assert!(!said.contains("0123456789abcdef"), "{said}");
+        let purge = |fields: &[(&str, &str)]| {
+            serving.client().request("PURGE", "/a", fields).expect("an answer").status
+        };
+        let bearer = [("Authorization", "Bearer 0123456789abcdef")];
+        assert_eq!([purge(&[]), purge(&bearer)], statuses, "{arguments:?}");
+    }
 }
