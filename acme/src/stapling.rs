@@ -52,14 +52,18 @@ pub enum NotAsked {
     Malformed,
 }
 
-impl fmt::Display for NotAsked {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NotAsked::NoIssuer => f.write_str("issuer certificate not found"),
-            NotAsked::NoResponder => f.write_str("no OCSP responder URL in the certificate"),
-            NotAsked::BadResponder(url) => write!(f, "invalid URL of an OCSP responder \"{url}\""),
-            NotAsked::Malformed => f.write_str("the certificate cannot be read"),
-        }
+impl NotAsked {
+    /// Why, in nginx's words; `name` is the certificate's.
+    pub fn about(&self, name: &str) -> String {
+        let why = match self {
+            NotAsked::NoIssuer => format!("issuer certificate not found for certificate \"{name}\""),
+            NotAsked::NoResponder => format!("no OCSP responder URL in the certificate \"{name}\""),
+            NotAsked::BadResponder(url) => {
+                format!("invalid URL prefix in OCSP responder \"{url}\" in the certificate \"{name}\"")
+            }
+            NotAsked::Malformed => format!("the certificate \"{name}\" cannot be read"),
+        };
+        format!("\"ssl_stapling\" ignored, {why}")
     }
 }
 

@@ -3,8 +3,9 @@
 //! It reads files, at start and at a reload, and tells all that is wrong with them. Next: `assemble`, which puts it in force.
 
 use millstream_acme::Acme;
+use millstream_acme::stapling::Asked;
 use millstream_conf::diagnostics::Diagnostics;
-use millstream_conf::model::{Http, Listener, Location, Server, ServerId, Stapling, UpstreamTls};
+use millstream_conf::model::{Http, Listener, Location, Server, ServerId, Stapling, Tls, UpstreamTls};
 use millstream_conf::source::Span;
 use millstream_net::certificate::Certificate;
 use millstream_net::clock;
@@ -85,7 +86,10 @@ fn certificates(
         let issued = server.acme.map(|id| acme.issued[id.0 as usize].clone());
         ServerTls::read_with(conf, clients.clone(), issued, server.settings.http2.enabled)
             .map_err(|error| _ = findings.error(conf.span, error.to_string()))
-            .inspect(|read| tell_out_of_time(read, conf.span, findings))
+            .inspect(|read| {
+                tell_out_of_time(read, conf.span, findings);
+                tell_unstapled(read, conf, findings);
+            })
             .ok()
     };
     http.servers.iter().zip(clients).map(&mut read).collect()
@@ -109,6 +113,16 @@ fn tell_out_of_time(read: &ServerTls, span: Span, findings: &mut Diagnostics) {
         };
         let (name, moment) = (leaf.name.display(), String::from_utf8_lossy(&moment));
         findings.warning(span, format!("the certificate in \"{name}\" {what} {moment}: clients refuse it"));
+    }
+}
+
+/// Warns of certificates about which `ssl_stapling` can ask nobody.
+fn tell_unstapled(read: &ServerTls, conf: &Tls, findings: &mut Diagnostics) {
+    let Some(stapling) = conf.stapling.as_ref().filter(|stapling| stapling.file.is_none()) else { return };
+    for leaf in read.leaves() {
+        if let Err(why) = Asked::about(&leaf, stapling) {
+            findings.warning(conf.span, why.about(&leaf.name.display().to_string()));
+        }
     }
 }
 

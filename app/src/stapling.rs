@@ -59,10 +59,10 @@ impl Drop for Asking {
 
 async fn staple(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Shared>>, renewed: Arc<Notify>) {
     let mut asking: Vec<Asking> = Vec::new();
-    let mut told = HashSet::new();
+    let (mut told, mut is_first) = (HashSet::new(), true);
     loop {
         let mut before = std::mem::take(&mut asking);
-        for (asked, stapled) in wanted(&shared, &mut told) {
+        for (asked, stapled) in wanted(&shared, &mut told, is_first) {
             let is_same = |known: &Asking| known.asked.is_as(&asked) && !known.task.is_finished();
             match before.iter().position(is_same) {
                 Some(at) => {
@@ -80,11 +80,13 @@ async fn staple(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Share
             }
         }
         drop(before);
+        is_first = false;
         tokio::select! {
             next = orders.recv() => match next {
                 Some(next) => {
                     shared = next;
                     told.clear();
+                    is_first = true;
                 }
                 None => return,
             },
@@ -93,17 +95,17 @@ async fn staple(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Share
     }
 }
 
-/// The certificates that are asked about, each once, with all servers that have it. Why one is not is told once for each configuration.
-fn wanted(shared: &Shared, told: &mut HashSet<String>) -> Vec<(Asked, Stapled)> {
+/// The certificates that are asked about, each once, with all servers that have it. Why one is not is told once for each configuration: by its
+/// `handshakes` at first, and here of certificates that come later.
+fn wanted(shared: &Shared, told: &mut HashSet<String>, is_first: bool) -> Vec<(Asked, Stapled)> {
     let mut wanted: Vec<(Asked, Stapled)> = Vec::new();
     for (stapling, server) in wanting(shared) {
         for leaf in server.leaves() {
             let asked = match Asked::about(&leaf, stapling) {
                 Ok(asked) => asked,
                 Err(why) => {
-                    let name = leaf.name.display();
-                    let what = format!("\"ssl_stapling\" ignored, {why} for certificate \"{name}\"");
-                    if told.insert(what.clone()) {
+                    let what = why.about(&leaf.name.display().to_string());
+                    if told.insert(what.clone()) && !is_first {
                         shared.main_log.write(Level::Warn, format_args!("{what}"));
                     }
                     continue;

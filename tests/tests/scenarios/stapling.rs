@@ -2,9 +2,10 @@
 
 use std::process::{Command, Stdio};
 
-use millstream_tests::prefix::Prefix;
+use millstream_tests::ports;
+use millstream_tests::prefix::{Prefix, fill};
 use millstream_tests::responder::{WEEK, Word};
-use millstream_tests::server::Server;
+use millstream_tests::server::{Server, command};
 use millstream_tests::signed::SigningAuthority;
 use millstream_tests::wait;
 use rustix::process::Signal;
@@ -108,4 +109,61 @@ fn what_cannot_be_asked_about_is_told_once() {
     // It is its own authority, and names nobody who is to be asked.
     server.says("\"ssl_stapling\" ignored, ");
     assert_eq!(server.log().matches("ignored").count(), 1, "{}", server.log());
+    // A configuration that is read again has its own.
+    server.signal(Signal::HUP);
+    server.says("configuration 2 is in force");
+    assert_eq!(server.log().matches("ignored").count(), 2, "{}", server.log());
+}
+
+#[test]
+fn a_check_of_the_configuration_warns_of_certificates_about_which_nobody_can_be_asked_as_nginx_does() {
+    let (prefix, mut authority) = prepared();
+    authority.stand_alone("self");
+    authority.issue_with("silent", "ec", "");
+    authority.issue_with("secured", "ec", "authorityInfoAccess=OCSP;URI:https://127.0.0.1/ocsp\n");
+    for name in ["one", "silent"] {
+        let leaf = prefix.read(&format!("{name}.alone"));
+        prefix.write(&format!("lonely-{name}.pem"), &leaf);
+        let key = prefix.read(&format!("{name}.key"));
+        prefix.write(&format!("lonely-{name}.key"), &key);
+    }
+    let no_issuer = "issuer certificate not found for certificate";
+    for (name, more, warning) in [
+        ("one", "", None),
+        ("self", "", Some(no_issuer)),
+        ("self", "ssl_stapling_responder http://127.0.0.1/;", Some(no_issuer)),
+        ("lonely-one", "", Some(no_issuer)),
+        ("lonely-one", "ssl_trusted_certificate @DIR@/ca.pem;", None),
+        (
+            "lonely-silent",
+            "ssl_trusted_certificate @DIR@/ca.pem;",
+            Some("no OCSP responder URL in the certificate"),
+        ),
+        ("silent", "", Some("no OCSP responder URL in the certificate")),
+        ("silent", "ssl_stapling_responder http://127.0.0.1/;", None),
+        (
+            "secured",
+            "",
+            Some("invalid URL prefix in OCSP responder \"https://127.0.0.1/ocsp\" in the certificate"),
+        ),
+    ] {
+        let site = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {} http { access_log off; ssl_stapling on; @MORE@
+            server { listen 127.0.0.1:@PORT@ ssl; ssl_certificate @DIR@/@NAME@.pem; ssl_certificate_key @DIR@/@NAME@.key; } }";
+        let folder = prefix.path().display().to_string();
+        let port = ports::free().to_string();
+        let site = fill(site, &[("NAME", name), ("MORE", more), ("DIR", &folder), ("PORT", &port)]);
+        let file = prefix.write("nginx.conf", &site);
+        let output = command(prefix.path(), &file).arg("-t").output().expect("the binary runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let told: Vec<&str> = said.lines().filter(|line| line.contains("ignored")).collect();
+        match warning {
+            Some(warning) => {
+                let whole = format!(": \"ssl_stapling\" ignored, {warning} \"{folder}/{name}.pem\"");
+                let is_it = |line: &str| line.starts_with("millstream: [warn] ") && line.ends_with(&whole);
+                assert!(told.len() == 1 && is_it(told[0]), "{name} {more}: {said}");
+            }
+            None => assert!(told.is_empty(), "{name} {more}: {said}"),
+        }
+    }
 }
