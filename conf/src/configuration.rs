@@ -1,7 +1,8 @@
 //! Reads the tree from the top: the main level, events, http and its upstreams.
 //!
 //! Every block is read to its end whatever is wrong in it, so that one run finds all errors. In the http block what
-//! others name (upstreams, zones, formats) is declared in a pass of its own, so that order in the file does not matter.
+//! others name (upstreams, zones, formats) is declared in a pass of its own, so that order in the file does not matter
+//! (but for formats, where it does in nginx).
 //! Next: `locations`, which reads server and location blocks; `load`, which calls this.
 
 use std::path::{Path, PathBuf};
@@ -118,7 +119,8 @@ fn http(directive: &Directive, main: &Main, http: &mut Http, reading: &mut Readi
         }
     }
     made::refuse_cycles(reading);
-    for (row, directive) in &rows {
+    for (place, (row, directive)) in rows.iter().enumerate() {
+        reading.place = place;
         match row.apply {
             Apply::Declare(declare) | Apply::DeclareLines(declare) => declare(directive, reading),
             Apply::Block(Context::Upstream) => upstream(directive, reading),
@@ -127,7 +129,8 @@ fn http(directive: &Directive, main: &Main, http: &mut Http, reading: &mut Readi
         }
     }
     let mut level = Level::default();
-    for (row, directive) in &rows {
+    for (place, (row, directive)) in rows.iter().enumerate() {
+        reading.place = place;
         set(&mut level, row, directive, reading);
     }
     upstream::settle(&level, reading);
@@ -135,8 +138,11 @@ fn http(directive: &Directive, main: &Main, http: &mut Http, reading: &mut Readi
     purge_at::refuse_outside(&level, reading);
     level.logs.default_logs(&main.error_logs, reading);
     let mut drafts = Vec::new();
-    for (_, directive) in blocks(&rows, Context::Server) {
-        drafts.push(locations::server(directive, &level, http, reading));
+    for (place, (row, directive)) in rows.iter().enumerate() {
+        if matches!(row.apply, Apply::Block(Context::Server)) {
+            reading.place = place;
+            drafts.push(locations::server(directive, &level, http, reading));
+        }
     }
     http.listeners = listeners::collect(&drafts, reading);
     dashboard::refuse_open(&level, reading);

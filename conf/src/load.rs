@@ -117,6 +117,7 @@ fn understand(
         written: foreign::written(&tree),
         defined_elsewhere: slots::defined_elsewhere(&tree),
         declared: Declared::default(),
+        place: 0,
         parts: Parts::default(),
     };
     logs::declare_combined(&mut reading);

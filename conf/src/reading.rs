@@ -65,6 +65,8 @@ pub struct Reading<'a> {
     pub defined_elsewhere: Vec<Box<str>>,
     /// What was declared so far.
     pub declared: Declared,
+    /// Which of the directives of the http block is read, or has the one inside that is read: what stands behind it is not known in nginx.
+    pub place: usize,
     /// What it is made of.
     pub parts: Parts,
 }

@@ -479,9 +479,45 @@ fn logs_are_checked() {
     one_error(&in_location("error_log memory:1m;"), "memory:");
     no_error(&in_location("error_log syslog:server=unix:/dev/log,nohostname,tag=a_1,facility=cron debug;"));
     no_error(
-        &in_http("access_log x.log later if=$arg_a; log_format later escape=json '{' '\"a\":\"$uri\"}';")
+        &in_http("log_format own escape=json '{' '\"a\":\"$uri\"}'; access_log x.log own if=$arg_a;")
             .replace("access_log off; ", ""),
     );
+}
+
+#[test]
+fn a_log_format_is_known_behind_its_definition_alone_as_in_nginx() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    fs::write(path.join("format.conf"), "log_format f x;").expect("written");
+    fs::write(path.join("server.conf"), "server { listen 8080; access_log a.log f; }").expect("written");
+    let refused = "events { } http { access_log a.log f; log_format f x; }";
+    one_error(refused, "move log_format f before this line");
+    for (http, is_known) in [
+        ("log_format f x; access_log a.log f;", true),
+        ("access_log a.log f; log_format f x;", false),
+        ("log_format f x; server { listen 8080; access_log a.log f; }", true),
+        ("server { listen 8080; access_log a.log f; } log_format f x;", false),
+        ("server { listen 8080; location / { access_log a.log f; } } log_format f x;", false),
+        ("server { listen 8080; location / { if ($arg_a) { access_log a.log f; } } } log_format f x;", false),
+        ("server { listen 8080; access_log syslog:server=127.0.0.1 f; } log_format f x;", false),
+        ("server { listen 8080; access_log off; access_log a.log f; } log_format f x;", false),
+        ("include server.conf; log_format f x;", false),
+        ("include server.conf; include format.conf;", false),
+        ("include format.conf; include server.conf;", true),
+        ("log_format f x; include server.conf;", true),
+        // Those that are always there.
+        ("access_log a.log combined; access_log b.log json; log_format f x;", true),
+        // One's own `json` is nginx's to know, and there it is not known yet.
+        ("access_log a.log json; log_format json x;", false),
+        ("log_format json x; access_log a.log json;", true),
+    ] {
+        let main = path.join("nginx.conf");
+        fs::write(&main, format!("events {{ }} http {{ {http} }}")).expect("written");
+        let loaded = load(&Options { prefix: path.into(), main_file: main, ..Options::default() });
+        let errors = messages(&loaded, Severity::Error);
+        assert_eq!(errors.is_empty(), is_known, "{http}: {errors:#?}");
+        assert!(errors.iter().all(|error| error.starts_with("unknown log format")), "{http}: {errors:#?}");
+    }
 }
 
 #[test]

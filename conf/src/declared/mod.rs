@@ -71,6 +71,8 @@ pub struct Declared {
     pub cache_zones: Vec<CacheZone>,
     /// `log_format`s, `combined` first.
     pub log_formats: Vec<Arc<LogFormat>>,
+    /// Which directives of the http block the `log_format`s of the file are.
+    pub log_format_places: HashMap<Box<str>, usize>,
     /// Access-log files; every distinct path once with its buffering.
     pub log_files: Vec<LogFile>,
     /// Groups of access-log files whose names requests give; made by their first use, one for each `open_log_file_cache`.

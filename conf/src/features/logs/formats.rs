@@ -76,6 +76,7 @@ pub(super) fn log_format(directive: &Directive, reading: &mut Reading<'_>) {
         return;
     }
     let template = Template { parts: parts.into(), source: source.into() };
+    reading.declared.log_format_places.insert(name.text.as_str().into(), reading.place);
     // A `json` of the user's own goes before ours.
     reading.declared.log_formats.retain(|known| known.name != name.text);
     reading.declared.log_formats.push(Arc::new(LogFormat { name: name.text.clone(), escape, template }));
@@ -84,6 +85,13 @@ pub(super) fn log_format(directive: &Directive, reading: &mut Reading<'_>) {
 /// The format that an `access_log` names; `None` after its error was reported.
 pub(super) fn format(directive: &Directive, reading: &mut Reading<'_>) -> Option<Arc<LogFormat>> {
     let Some(word) = directive.args.get(1) else { return reading.declared.log_formats.first().cloned() };
+    // Where it stands behind its use, nginx does not know it yet.
+    if reading.declared.log_format_places.get(&*word.text).is_some_and(|place| *place > reading.place) {
+        reading
+            .error(word.span, format!("unknown log format \"{}\"", word.text))
+            .help(format!("its log_format is defined later: move log_format {} before this line", word.text));
+        return None;
+    }
     if let Some(format) = reading.declared.log_formats.iter().find(|format| format.name == word.text) {
         return Some(format.clone());
     }
