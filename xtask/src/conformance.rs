@@ -23,7 +23,7 @@ use std::time::Instant;
 const USAGE: &str = "cargo xtask conformance [OPTIONS]                      the HTTP cache tests
 cargo xtask conformance --nginx-tests DIR [FILE.t…]      nginx's own tests; DIR: a clone of github.com/nginx/nginx-tests
 cargo xtask conformance --configurations DIR [NAME…]     configurations of others; DIR: a folder for each
-cargo xtask conformance --contexts                       every directive may stand where it may in nginx
+cargo xtask conformance --contexts                       every directive may stand where it may in nginx, and nowhere else
 
   --repository DIR  a clone of github.com/http-tests/cache-tests with its dependencies (npm install);
                     without it the npm package http-cache-tests is installed into target/

@@ -2,7 +2,7 @@
 //!
 //! Next: `millstream-server`'s `answer/autoindex`, which lists it.
 
-use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
+use super::context::HTTP_SERVER_LOCATION;
 use super::level::settings;
 use super::templates::without_templates;
 use super::{Apply, Row, once};
@@ -36,7 +36,7 @@ settings! {
 /// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once("autoindex", UP_TO_IF, (1, 1), "on | off", "off",
+    once("autoindex", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Whether a directory in which none of the `index` files is there is answered with a list of its files. Names that begin with a \
         dot are left out; of a directory with more than 100,000 files only so many are listed, which the error log says.",
         Apply::Level(|l, d, r| l.autoindex.enabled = r.flag(&d.args[0]))),

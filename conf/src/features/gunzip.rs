@@ -2,7 +2,7 @@
 //!
 //! Next: `millstream-server`'s `filter/gunzip`, which decodes.
 
-use super::context::{HTTP_SERVER_LOCATION, UP_TO_IF};
+use super::context::HTTP_SERVER_LOCATION;
 use super::level::settings;
 use super::phases::Phases;
 use super::{Apply, Row, idle, once};
@@ -19,7 +19,7 @@ settings! {
 /// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once("gunzip", UP_TO_IF, (1, 1), "on | off", "off",
+    once("gunzip", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Whether answers that come coded with gzip are decoded for clients that do not accept it. Such an answer has no ranges and is sent \
         without a length.",
         Apply::Level(|l, d, r| l.gunzip.enabled = r.flag(&d.args[0]))),

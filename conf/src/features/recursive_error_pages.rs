@@ -2,7 +2,7 @@
 //!
 //! Before: `error_pages`; next: `millstream-server`'s `serve`.
 
-use super::context::UP_TO_IF;
+use super::context::HTTP_SERVER_LOCATION;
 use super::level::level;
 use super::{Apply, Feature, Place, Row, once};
 use crate::reading::Reading;
@@ -30,7 +30,7 @@ impl Feature for RecursiveErrorPagesLevel {
 /// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once("recursive_error_pages", UP_TO_IF, (1, 1), "on | off", "off",
+    once("recursive_error_pages", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Whether what `error_page` led to may itself be led elsewhere by an `error_page`; a request may change its URI 10 times.",
         Apply::Level(|l, d, r| l.recursive_error_pages.recursive = r.flag(&d.args[0]))),
 ];
