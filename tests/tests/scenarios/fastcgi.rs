@@ -2,8 +2,10 @@
 
 use millstream_tests::application::{Application, answer, record};
 use millstream_tests::client::Answer;
-use millstream_tests::server::Server;
-use millstream_tests::wait;
+use millstream_tests::server::{Server, is_nginx};
+use millstream_tests::{ports, wait};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::time::Duration;
 
 const APPLICATION: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
     http {
@@ -262,4 +264,55 @@ fn php_fpm_answers_through_the_parameters_of_debian() {
     wait::until("what PHP logs is told", || {
         server.log().contains("FastCGI sent in stderr: \"PHP message: from php")
     });
+}
+
+/// What nobody has of an application that is still to write.
+const QUIET: Duration = Duration::from_millis(200);
+
+#[test]
+fn an_application_has_its_connection_until_it_has_ended_the_request() {
+    if is_nginx() {
+        return;
+    }
+    let (listener, port) = ports::listener();
+    let server = Server::start(
+        "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {} http { access_log off; server { listen 127.0.0.1:@PORT@;
+            location / { fastcgi_pass 127.0.0.1:@APP@; fastcgi_read_timeout 20s; }
+            location /kept { fastcgi_pass 127.0.0.1:@APP@; fastcgi_keep_conn on; fastcgi_read_timeout 20s; } } }",
+        &[("APP", &port.to_string())],
+    );
+    for path in ["/", "/kept"] {
+        let mut client = server.client();
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")).expect("sent");
+        let (mut application, _) = listener.accept().expect("it asks");
+        // Parameters and an empty body, which end with a record of nothing.
+        let mut asked = Vec::new();
+        while !asked.ends_with(&record(5, b"")) {
+            let mut piece = [0; 4096];
+            let length = application.read(&mut piece).expect("the request");
+            assert!(length > 0, "it closed within the request");
+            asked.extend_from_slice(&piece[..length]);
+        }
+        application
+            .write_all(&[record(6, b"Status: 200 OK\r\n\r\ntext"), record(6, b"")].concat())
+            .expect("written");
+        application.set_read_timeout(Some(QUIET)).expect("a socket");
+        let early = application.read(&mut [0]);
+        assert!(
+            early.is_err_and(|error| error.kind() == ErrorKind::WouldBlock),
+            "{path}: it closed before END_REQUEST"
+        );
+        application.write_all(&record(3, &[0; 8])).expect("written");
+        let answer = client.answer().expect("an answer");
+        assert_eq!((answer.status, answer.text().as_str()), (200, "text"), "{path}");
+    }
+    // One that closes the text before the head, or before the body that it announced, has failed at once.
+    for (number, text) in ["Status: 200 OK\r\n", "Content-Length: 9\r\n\r\ntext"].iter().enumerate() {
+        let mut client = server.client();
+        client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("sent");
+        let (mut application, _) = listener.accept().expect("it asks");
+        application.write_all(&[record(6, text.as_bytes()), record(6, b"")].concat()).expect("written");
+        let told = "upstream prematurely closed FastCGI stdout";
+        wait::until("the error log says so", || server.log().matches(told).count() == number + 1);
+    }
 }

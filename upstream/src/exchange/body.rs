@@ -118,6 +118,11 @@ impl Body {
         matches!(self, Self::Close(_) | Self::Stream { ended: true, .. })
     }
 
+    /// Whether it ends where that is said, and not by what it says of itself.
+    pub(super) fn ends_with_stream(&self) -> bool {
+        matches!(self, Self::Close(_) | Self::Stream { .. })
+    }
+
     pub(super) fn is_ended(&self) -> bool {
         matches!(
             self,

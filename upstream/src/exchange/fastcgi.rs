@@ -50,13 +50,13 @@ impl FastCgi {
         Ok((framing, true))
     }
 
-    /// Where the connection is to be kept the last record is waited for, which follows the end of the text.
-    pub(super) fn is_ended(&self, keep: bool) -> Result<bool, ExchangeError> {
+    /// The last record is waited for, which follows the end of the text: whoever writes it to a connection that is closed already may be
+    /// killed by that (SIGPIPE).
+    pub(super) fn is_ended(&self) -> Result<bool, ExchangeError> {
         if self.caught {
             return Err(ExchangeError::Caught);
         }
-        let ended = self.records.is_ended().map_err(ExchangeError::BadRecord)?;
-        Ok(ended || !keep && self.is_closed())
+        self.records.is_ended().map_err(ExchangeError::BadRecord)
     }
 
     pub(super) fn is_closed(&self) -> bool {

@@ -90,15 +90,20 @@ impl Speaker {
         }
     }
 
-    /// Whether the upstream has said that no more text comes; `keep`: the connection is to be used again.
+    /// Whether the upstream has said that the exchange is over.
     ///
     /// # Errors
     /// What came in place of text.
-    pub(super) fn is_ended(&self, keep: bool) -> Result<bool, ExchangeError> {
+    pub(super) fn is_ended(&self) -> Result<bool, ExchangeError> {
         match self {
             Speaker::Http1(_) | Speaker::Cgi | Speaker::Http2 => Ok(false),
-            Speaker::FastCgi(spoken) => spoken.is_ended(keep),
+            Speaker::FastCgi(spoken) => spoken.is_ended(),
         }
+    }
+
+    /// Whether the upstream has said that no more text comes.
+    pub(super) fn is_closed(&self) -> bool {
+        matches!(self, Speaker::FastCgi(spoken) if spoken.is_closed())
     }
 
     /// Whether the end of the connection can be the end of a body.

@@ -87,7 +87,7 @@ impl Connection {
                     Err(error) => return Poll::Ready(Err(ExchangeError::BadHead(error))),
                 }
             }
-            if self.speaker.is_ended(self.keep)? {
+            if self.speaker.is_ended()? || self.speaker.is_closed() {
                 return Poll::Ready(Err(ExchangeError::EndedEarly));
             }
             if ready!(self.poll_fill(context, Wait::Whole(timeout), usize::MAX))? == 0 {
@@ -181,7 +181,10 @@ impl Connection {
             }
             body::Step::More { used } => {
                 self.start += used;
-                match self.speaker.is_ended(self.keep)? {
+                match self.speaker.is_ended()? {
+                    false if self.speaker.is_closed() && !self.body.ends_with_stream() => {
+                        Err(ExchangeError::EndedEarly)
+                    }
                     false => Ok(Found::Nothing),
                     true if self.body.ended_with_stream() => Ok(Found::End),
                     true => Err(ExchangeError::EndedEarly),
