@@ -87,6 +87,8 @@ impl Try {
 pub struct Tries {
     /// In order; empty where no upstream was asked.
     pub list: Vec<Try>,
+    /// Where in the list tries begin that another location made, after an answer that only said which it is.
+    breaks: Vec<usize>,
     /// Fields of the last answer's head (of the stored answer on a cache hit: `None` until a template reads it).
     pub headers: Option<Rc<Headers>>,
     /// Trailer fields of an answer that was passed on as it came.
@@ -105,9 +107,26 @@ pub struct CachedFacts {
 }
 
 impl Tries {
+    /// A location begins to ask.
+    pub fn begin(&mut self) {
+        if !self.list.is_empty() {
+            self.breaks.push(self.list.len());
+        }
+    }
+
+    /// What stands in front of a try in the values of variables: nothing, a comma, or a colon where another location began.
+    pub fn separator(&self, index: usize) -> &'static [u8] {
+        match index {
+            0 => b"",
+            _ if self.breaks.contains(&index) => b" : ",
+            _ => b", ",
+        }
+    }
+
     /// Forgets all tries; the list keeps its room.
     pub fn clear(&mut self) {
         self.list.clear();
+        self.breaks.clear();
         self.headers = None;
         self.trailers = None;
         self.cached = None;

@@ -77,7 +77,10 @@ impl Passing<'_> {
         let Destination { peers, key, session, .. } = self.destination;
         let (mut tried, started, mut first) = match begun {
             Some(Asking { tried, started, turn, underway }) => (tried, started, Some((turn, underway))),
-            None => (peers.tried(self.proxy.exchange.next_upstream_tries), clock::now(), None),
+            None => {
+                self.request.tries.begin();
+                (peers.tried(self.proxy.exchange.next_upstream_tries), clock::now(), None)
+            }
         };
         let mut now = started;
         loop {

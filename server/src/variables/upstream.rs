@@ -1,4 +1,4 @@
-//! The `$upstream_*` variables: one value per server asked, joined by commas as nginx does.
+//! The `$upstream_*` variables: one value per server asked, joined by commas, and by colons where another location asked.
 
 use super::{Found, give, give_some};
 use crate::request::Request;
@@ -10,12 +10,10 @@ use millstream_wire::{FieldId, date};
 use std::io::Write;
 use std::time::Duration;
 
-/// Appends one text per try, separated by `, `.
+/// Appends one text per try, separated as nginx does.
 pub(super) fn each(request: &Request, out: &mut Vec<u8>, write: impl Fn(&Try, &mut Vec<u8>)) -> Found {
     for (index, one) in request.tries.list.iter().enumerate() {
-        if index > 0 {
-            out.extend_from_slice(b", ");
-        }
+        out.extend_from_slice(request.tries.separator(index));
         write(one, out);
     }
     if request.tries.list.is_empty() { Found::Nothing } else { Found::Value }

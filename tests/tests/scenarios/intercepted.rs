@@ -8,7 +8,7 @@ use millstream_tests::client::Answer;
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::server::Server;
-use millstream_tests::wait;
+use millstream_tests::{ports, wait};
 
 /// A site that has pages for 404 and 503, and a location beside it with the same cache that has none.
 fn start(origin: &Origin, directives: &str) -> Server {
@@ -198,5 +198,52 @@ fn an_error_of_an_error_page_is_the_built_in_page_and_nothing_that_the_upstream_
             assert_eq!(got.field("x-stack").is_some(), is_upstreams, "{path}");
             assert_eq!(got.field("set-cookie").is_some(), is_upstreams, "{path}");
         }
+    }
+}
+
+const TRIED: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        log_format tried '$request_uri [$upstream_status] [$upstream_addr]';
+        access_log @DIR@/access.log tried;
+        proxy_cache_path @DIR@/cache keys_zone=z:1m;
+        upstream two { server 127.0.0.1:@CLOSED@ max_fails=0; server @LEADS@ backup; }
+        server { listen 127.0.0.1:@PORT@; proxy_intercept_errors on;
+            location /one { error_page 307 = @second; proxy_pass http://@LEADS@; }
+            location /two { error_page 307 = @second; proxy_pass http://two; }
+            location /path { error_page 307 =200 /second; proxy_pass http://@LEADS@; }
+            location /accel { proxy_pass http://@LEADS@/accel; }
+            location /text { error_page 307 = @text; proxy_pass http://@LEADS@; }
+            location /stored { error_page 307 = @stored; proxy_pass http://@LEADS@; }
+            location = /second { proxy_pass http://@SECOND@; }
+            location @second { proxy_pass http://@SECOND@; }
+            location @text { return 200 text; }
+            location @stored { proxy_pass http://@SECOND@; proxy_cache z; proxy_cache_key k; proxy_cache_valid any 1h; }
+        }
+    }";
+
+#[test]
+fn a_colon_parts_the_tries_of_one_location_from_those_of_the_one_that_it_led_to() {
+    let leads = Origin::start(|request| match request.target() {
+        "/accel" => answer(200, &[("X-Accel-Redirect", "/second")], b""),
+        _ => answer(307, &[("Location", "/x")], b""),
+    });
+    let second = Origin::fixed(200, &[], b"second");
+    let (one, two, closed) = (leads.address(), second.address(), ports::free());
+    let values = [("LEADS", one.as_str()), ("SECOND", two.as_str()), ("CLOSED", &closed.to_string())];
+    let server = Server::start(TRIED, &values);
+    let closed = format!("127.0.0.1:{closed}");
+    for (path, statuses, addresses) in [
+        ("/one", "307 : 200", format!("{one} : {two}")),
+        ("/two", "502, 307 : 200", format!("{closed}, {one} : {two}")),
+        ("/path", "307 : 200", format!("{one} : {two}")),
+        ("/accel", "200 : 200", format!("{one} : {two}")),
+        ("/text", "307", one.clone()),
+        // What is stored takes no try.
+        ("/stored?first", "307 : 200", format!("{one} : {two}")),
+        ("/stored?again", "307", one.clone()),
+    ] {
+        assert_eq!(server.get(path).status, 200, "{path}");
+        let line = format!("{path} [{statuses}] [{addresses}]\n");
+        wait::until(&format!("the log has {line}"), || server.prefix().read("access.log").contains(&line));
     }
 }
