@@ -108,12 +108,18 @@ pub fn draft(request: &mut Request, fields: Fields<'_>) {
 }
 
 /// The fields that responses before this one left to it, `X-Accel-Redirect`'s among them, and its own. A type that it has itself
-/// counts; what is made here has the one left to it already (`media_type`). Where it leads and which part it is, it says once.
+/// counts, and so does what it says of its ranges; what is made here has the one left to it already (`media_type`). Where it leads and which part it is, it says once.
 fn with_handed_on(status: u16, own: Fields<'_>, first: Fields<'_>) -> Headers {
     let is_typed = matches!(status, 204 | 304) || own.has(FieldId::ContentType);
+    // A part, and what was not changed, say nothing of ranges (`chosen`), and are not to say another's.
+    let is_ranged = matches!(status, 206 | 304 | 416) || own.has(FieldId::AcceptRanges);
     let once = [FieldId::Location, FieldId::ContentRange].map(|id| (id, first.has(id)));
     // Both heads are as long as their upstreams like: neither is gone through for each line of the other.
-    let mut headers = Headers::copied_from(first, |id, _, _| id != FieldId::ContentType || !is_typed);
+    let mut headers = Headers::copied_from(first, |id, _, _| match id {
+        FieldId::ContentType => !is_typed,
+        FieldId::AcceptRanges => !is_ranged,
+        _ => true,
+    });
     for (id, name, value) in own.iter() {
         if !once.contains(&(id, true)) {
             headers.push(name, value);

@@ -156,11 +156,14 @@ fn redirect(request: &mut Request, rules: &[Redirect], url: &[u8]) -> Result<Opt
 }
 
 /// Leaves to the response that follows what one with `X-Accel-Redirect` has for it, as in nginx: of several such responses the
-/// last one's type, and the other fields of each.
+/// last one's type and ranges, and the other fields of each.
 pub(super) fn hand_on(request: &mut Request, fields: Fields<'_>) {
     let handed_on = request.accel_fields.get_or_insert_default();
     if let Some(media) = fields.get(FieldId::ContentType) {
         handed_on.set(b"Content-Type", media);
+    }
+    if let Some(ranges) = fields.get(FieldId::AcceptRanges) {
+        handed_on.set(b"Accept-Ranges", ranges);
     }
     if let Some(expires) = fields.get(FieldId::Expires) {
         handed_on.push(b"Expires", expires);

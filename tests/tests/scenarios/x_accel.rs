@@ -281,3 +281,24 @@ fn an_upstream_names_the_charset_of_its_response_or_that_there_is_none() {
     let latin = got(&server, "/off", "X-Accel-Charset: latin1|Content-Type: text/html; charset=koi8-r");
     assert_eq!(latin.field("content-type"), Some("text/html; charset=latin1"), "and it is converted");
 }
+
+#[test]
+fn what_an_upstream_says_of_ranges_is_left_to_a_response_that_says_nothing_of_its_own() {
+    let (server, _upstreams) = start();
+    for (uri, range, expected) in [
+        ("/text", None, vec!["parrots"]),
+        ("/tell", None, vec!["parrots"]),
+        // A file has its own, and a part of it none.
+        ("/pub/a.pdf", None, vec!["bytes"]),
+        ("/pub/a.pdf", Some("bytes=0-0"), vec![]),
+        ("/pub/a.pdf", Some("bytes=9-"), vec![]),
+        // A second upstream that says nothing leaves that of the first.
+        ("/second", None, vec!["parrots"]),
+    ] {
+        let said = format!("X-Accel-Redirect: {uri}|Accept-Ranges: parrots");
+        let mut fields = vec![("X-Says", said.as_str())];
+        fields.extend(range.map(|range| ("Range", range)));
+        let answer = server.get_with("/x", &fields);
+        assert_eq!(all(&answer, "accept-ranges"), expected, "{uri} {range:?}: {}", answer.head);
+    }
+}
