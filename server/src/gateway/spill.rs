@@ -6,7 +6,6 @@
 //! answer all the same: what the file took is read from it, and the rest comes at the client's pace.
 
 use super::request_body::{PIECE, open, read_at, write_at};
-use super::transfer::pass_over;
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
 use millstream_conf::model::Pass;
@@ -150,7 +149,7 @@ async fn fill(
         }
         if ended || shared.length.get() >= wanted {
             let now = clock::now();
-            pass_over(&mut connection);
+            connection.pass_over();
             shared.traffic.set(connection.traffic());
             pool.put(connection, now);
             turn.succeeded(now);

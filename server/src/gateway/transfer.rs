@@ -154,7 +154,7 @@ impl<'a> Passing<'a> {
             Moved::Enough => {
                 client.end(self.request, None);
                 let Transfer { mut connection, turn, .. } = transfer;
-                pass_over(&mut connection);
+                connection.pass_over();
                 self.finished(connection, turn, length, clock::now());
                 flushed(client, self.request).await
             }
@@ -260,7 +260,7 @@ impl<'a> Passing<'a> {
 
     /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.
     pub(super) fn discard(&mut self, mut connection: Box<Connection>, turn: Turn) {
-        pass_over(&mut connection);
+        connection.pass_over();
         self.finished(connection, turn, 0, clock::now());
     }
 
@@ -372,11 +372,6 @@ impl Transfer {
             }
         }
     }
-}
-
-/// Passes over what has come of a body, so that a connection whose answer is all there can be used again.
-pub(super) fn pass_over(connection: &mut Connection) {
-    while matches!(connection.next_part(), Ok(Part::Data(_))) {}
 }
 
 /// Writes what is framed; the request is done.

@@ -171,6 +171,11 @@ impl Connection {
         })
     }
 
+    /// Passes over what has come of the body, so that a connection whose answer is all there can be used again.
+    pub fn pass_over(&mut self) {
+        while matches!(self.advance(), Ok(Found::Data { .. })) {}
+    }
+
     /// Takes the next piece from the buffer.
     fn advance(&mut self) -> Result<Found, ExchangeError> {
         match self.body.step(&self.buffer[self.start..])? {
