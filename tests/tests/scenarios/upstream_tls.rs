@@ -106,6 +106,7 @@ const MISTAKEN: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_p
     http {
         access_log off;
         ssl_certificate @DIR@/server.pem; ssl_certificate_key @DIR@/server.key;
+        upstream checked { zone checked 64k; server 127.0.0.1:@PORT@; }
         server { listen 127.0.0.1:@TLSPORT@ ssl; return 204; }
         server {
             listen 127.0.0.1:@PORT@;
@@ -123,6 +124,7 @@ const MISTAKEN: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_p
             location /tls/grpc { grpc_pass grpc://127.0.0.1:@ALERT@; }
             location /tls/uwsgi { uwsgi_pass uwsgi://127.0.0.1:@RECORD@; }
             location /bad { proxy_pass http://127.0.0.1:@BAD@; }
+            location /checked { proxy_pass https://checked; health_check interval=100ms; }
         }
         server { listen unix:@DIR@/plain.sock; }
     }";
@@ -189,4 +191,5 @@ fn a_url_whose_scheme_is_the_wrong_one_is_named_in_the_log_where_the_upstreams_b
             }
         }
     }
+    server.says("to upstream (the upstream speaks plain HTTP on this port; use http://), health check ");
 }
