@@ -202,7 +202,7 @@ fn by_condition(request: &Request) -> Result<Orders, Refusal> {
 /// What a request of a location with a key of its own touches (`proxy_cache_purge zone key`): the keys that requests for what it
 /// captured have, as far as its own key is one of them, else whatever has its key.
 fn by_location(request: &mut Request, at: &PurgeAt) -> Orders {
-    let own = SpelledKeys::of(request, &at.key);
+    let own = keys_of_each_method(request, at);
     let texts = own.keys.iter().map(|key| key::text(key));
     if texts.clone().any(|text| text.ends_with(b"*")) {
         let prefixes = texts.map(|text| PurgeItem::Prefix(text.strip_suffix(b"*").unwrap_or(text).to_vec()));
@@ -228,6 +228,31 @@ fn by_location(request: &mut Request, at: &PurgeAt) -> Orders {
     }
     let both = |key: &Vec<u8>| [PurgeItem::Key(key.clone()), PurgeItem::Text(key::text(key).to_vec())];
     Orders::of_zone(at.zone, own.keys.iter().flat_map(both))
+}
+
+/// The keys of such a location, and where they name the method as requests that are stored have it: a HEAD has one of its own there, and the
+/// request that purges may be neither.
+fn keys_of_each_method(request: &mut Request, at: &PurgeAt) -> SpelledKeys {
+    let own = request.method;
+    let mut found = SpelledKeys::of(request, &at.key);
+    for method in [Method::Get, Method::Head] {
+        request.method = method;
+        request.made.clear();
+        let SpelledKeys { keys, targets } = SpelledKeys::of(request, &at.key);
+        for key in keys {
+            if !found.keys.contains(&key) {
+                found.keys.push(key);
+            }
+        }
+        for target in targets {
+            if !found.targets.contains(&target) {
+                found.targets.push(target);
+            }
+        }
+    }
+    request.method = own;
+    request.made.clear();
+    found
 }
 
 /// Gives the orders to the zones; done once all of them hold, also after a restart.

@@ -877,3 +877,41 @@ fn a_purge_by_another_spelling_holds_over_a_restart() {
         assert_eq!(status(&ask(&server, path)), "MISS", "{path}");
     }
 }
+
+#[test]
+fn a_key_that_names_the_method_has_what_each_method_stored_purged() {
+    if is_nginx() {
+        return;
+    }
+    let origin = api();
+    let stored = "proxy_cache_key $request_method$host$request_uri; proxy_cache_methods POST; proxy_cache_purge $http_x_purge;";
+    let beside = "location ~ ^/purge(/.*)$ { proxy_cache_purge answers $request_method$host$1; }";
+    let forms: [Form<'_>; 6] = [
+        ("PURGE", "/blog/one", &[], 200),
+        ("PURGE", "/blog/*", &[], 200),
+        ("GET", "/blog/one", &[("X-Purge", "1")], 204),
+        ("GET", "/purge/blog/one", &[], 200),
+        ("PURGE", "/purge/blog/one", &[], 200),
+        ("GET", "/purge/blog/*", &[], 200),
+    ];
+    for (method, path, fields, expected) in forms {
+        let server = start(&origin, stored, beside);
+        let host = [("Host", "blog.example")];
+        let ask = |method: &str| {
+            let answer = server.client().request(method, "/blog/one", &host).expect("an answer");
+            answer.field("X-Cache-Status").unwrap_or_default().to_owned()
+        };
+        // A change makes what others stored untrue: it is first.
+        for method in ["POST", "GET", "HEAD"] {
+            ask(method);
+        }
+        assert_eq!(["POST", "GET", "HEAD"].map(ask), ["HIT"; 3], "{method} {path}");
+        let fields = [&host[..], fields].concat();
+        let purged = server.client().request(method, path, &fields).expect("an answer");
+        assert_eq!(purged.status, expected, "{method} {path}: {}", purged.text());
+        assert_eq!(["HEAD", "GET"].map(ask), ["MISS"; 2], "{method} {path}: {}", purged.text());
+        if !path.starts_with("/purge/") {
+            assert_eq!(ask("POST"), "MISS", "{method} {path}: {}", purged.text());
+        }
+    }
+}

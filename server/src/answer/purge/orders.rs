@@ -1,6 +1,6 @@
 //! From what is asked to what the cache is told: zones, keys and prefixes of keys.
 //!
-//! A key is found as a request would find it: a GET and a HEAD, plain and encrypted, are imagined for the target and the
+//! A key is found as a request would find it: a request of each method that is stored, plain and encrypted, is imagined for the target and the
 //! key of their location is evaluated. What a prefix of URLs means for keys is found the same way, from two URLs that
 //! differ right behind it: up to where their keys part, the key is the prefix. A key that cannot be told this way is
 //! refused by name, and nothing is purged. Nothing is done here. Next: `answer/purge`, which gives the orders.
@@ -12,12 +12,14 @@ use crate::caching::keyed;
 use crate::imagined::Entrance;
 use crate::request::Request;
 use crate::variables;
+use millstream_cache::policy;
 use millstream_conf::model::made::reads;
 use millstream_conf::model::{
     CacheZoneId, Http, Location, LocationId, LocationMatch, LocationTree, Making, ManageRight, Part,
     PassTarget, ProxyCache, ServerId, Template, Variable,
 };
 use millstream_conf::variables::Builtin;
+use millstream_wire::Method;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -158,7 +160,7 @@ fn of_target(
     any_host: bool,
     orders: &mut Orders,
 ) -> Result<(), Refusal> {
-    for way in ways() {
+    for way in ways(like.generation.http()) {
         let mut imagined = imagine(place, like, way, host, target)?;
         let found = imagined.location;
         // Which `if` held for others is not known.
@@ -179,7 +181,8 @@ fn of_location(
     any_host: bool,
     orders: &mut Orders,
 ) -> Result<(), Refusal> {
-    let Some(cache) = cache_of(imagined.location()) else { return Ok(()) };
+    let cache = cache_of(imagined.location()).filter(|cache| policy::looks_up(cache, imagined.method));
+    let Some(cache) = cache else { return Ok(()) };
     // A key that is too long has nothing stored under it.
     let Some(key) = keyed::key(imagined, cache) else { return Ok(()) };
     if any_host {
@@ -210,7 +213,7 @@ fn of_prefix(
     any_host: bool,
     orders: &mut Orders,
 ) -> Result<(), Refusal> {
-    for way in ways() {
+    for way in ways(like.generation.http()) {
         let mut probes = Vec::with_capacity(4);
         for ending in [&b"a"[..], b"b", if path.contains(&b'?') { b"a&a=a" } else { b"a?a=a" }] {
             probes.push(imagine(place, like, way, host, &[path, ending].concat())?);
@@ -232,7 +235,8 @@ fn of_prefix(
         }
         for id in cached_below(http, probes[0].server, &uri) {
             let location = http.location(id);
-            let Some(cache) = cache_of(location) else { continue };
+            let cache = cache_of(location).filter(|cache| policy::looks_up(cache, probes[0].method));
+            let Some(cache) = cache else { continue };
             match key_prefix(&mut probes, id, cache) {
                 Some(prefix) => orders.add(id, cache, PurgeItem::Prefix(prefix)),
                 None => return Err(no_prefix(like, location, cache)),
@@ -363,9 +367,16 @@ fn no_prefix(request: &Request, location: &Location, cache: &ProxyCache) -> Refu
     ))
 }
 
-/// The ways in which one URL may have been asked for; keys may tell them apart.
-fn ways() -> [(&'static str, bool); 4] {
-    [("GET", false), ("GET", true), ("HEAD", false), ("HEAD", true)]
+/// The ways in which one URL may have been asked for, by a method that some cache stores; keys may tell them apart.
+fn ways(http: &Http) -> Vec<(&'static str, bool)> {
+    let is_stored = |method: Method| {
+        let mut caches = http.locations.iter().filter_map(cache_of);
+        caches.any(|cache| policy::looks_up(cache, method))
+    };
+    let methods =
+        [(Method::Get, "GET"), (Method::Head, "HEAD"), (Method::Post, "POST"), (Method::Query, "QUERY")];
+    let stored = methods.into_iter().filter(|(method, _)| is_stored(*method));
+    stored.flat_map(|(_, name)| [(name, false), (name, true)]).collect()
 }
 
 fn imagine(
