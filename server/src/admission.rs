@@ -51,7 +51,7 @@ fn choose_host(request: &mut Request) -> Result<(), u16> {
     request.server = server;
     request.location = request.server().own;
     if let Some(captured) = captured {
-        request.take_captures(captured, &name);
+        request.take_captures(captured, &name, false);
     }
     if name.is_empty() {
         name.extend_from_slice(generation.http().server(server).name.as_bytes());
@@ -144,7 +144,7 @@ pub fn route(request: &mut Request) -> Result<(), u16> {
         PathMatch::Location(found, captured) => {
             request.enter(found);
             for captured in captured {
-                request.take_captures(captured, &request.uri);
+                request.take_captures(captured, &request.uri, request.has_personal_path);
             }
         }
     }

@@ -23,7 +23,7 @@ use crate::limit_zone::passed::Passed;
 use crate::page::Sheet;
 use crate::remembered::Remembered;
 use crate::route::Captured;
-use crate::slots::Slots;
+use crate::slots::{Captures, Slots};
 use crate::trace::Trace;
 use crate::tries::Tries;
 use crate::worker::Worker;
@@ -37,15 +37,6 @@ use millstream_wire::{FieldId, Fields, Headers, Method};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::time::Instant;
-
-/// Captures of the regular expression that matched last: text and byte ranges of its groups.
-#[derive(Debug, Default, Clone)]
-pub struct Captures {
-    /// What was matched against.
-    pub text: Vec<u8>,
-    /// Group 0 is the whole match; a group that took no part is empty.
-    pub groups: Vec<(u32, u32)>,
-}
 
 /// What has been answered so far, for variables and logs.
 #[derive(Debug, Default, Clone)]
@@ -64,13 +55,6 @@ pub struct Sent {
     pub complete: bool,
     /// Bytes into and out of compression, where the answer was compressed on its way.
     pub compressed: Option<(u64, u64)>,
-}
-
-impl Captures {
-    fn clear(&mut self) {
-        self.text.clear();
-        self.groups.clear();
-    }
 }
 
 impl Sent {
@@ -144,6 +128,10 @@ pub struct Request {
     pub is_internal: bool,
     /// Whether path or query in force are not those that came.
     pub is_rewritten: bool,
+    /// Whether what a `rewrite` or `set $args` made the path, or the query, of shows who asks.
+    pub has_personal_path: bool,
+    /// The same of the query.
+    pub has_personal_query: bool,
     /// Whether a `rewrite` with `break` took the path out of the location that still answers: it need not begin as that does.
     pub is_outside: bool,
     /// Whether `try_files` found the URI in force below an `alias` that is a whole path by itself.
@@ -233,6 +221,8 @@ impl Request {
             wanted: None,
             is_internal: false,
             is_rewritten: false,
+            has_personal_path: false,
+            has_personal_query: false,
             is_outside: false,
             extends_alias: false,
             in_error_page: false,
@@ -288,6 +278,8 @@ impl Request {
         self.wanted = None;
         self.is_internal = false;
         self.is_rewritten = false;
+        self.has_personal_path = false;
+        self.has_personal_query = false;
         self.is_outside = false;
         self.extends_alias = false;
         self.in_error_page = false;
@@ -315,16 +307,17 @@ impl Request {
         self.id.take();
     }
 
-    /// Takes over what an expression captured of a text.
-    pub fn take_captures(&self, captured: Captured, text: &[u8]) {
+    /// Takes over what an expression captured of a text, which may show who asks.
+    pub fn take_captures(&self, captured: Captured, text: &[u8], is_personal: bool) {
         for (slot, group) in captured.named {
             let (start, end) = captured.groups.get(usize::from(group)).copied().unwrap_or_default();
-            self.slots.set(slot, &text[start as usize..end as usize]);
+            self.slots.set(slot, &text[start as usize..end as usize], is_personal);
         }
         let mut captures = self.captures.borrow_mut();
         captures.text.clear();
         captures.text.extend_from_slice(text);
         captures.groups = captured.groups;
+        captures.is_personal = is_personal;
     }
 
     /// Comes into a location, or what stands in its `limit_except` for the method; the connection may be kept for as long as its

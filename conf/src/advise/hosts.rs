@@ -11,21 +11,33 @@ use crate::variables::Builtin;
 pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     let (key, key_name) = (&of.cache.key, of.family.directive("cache_key"));
     let is_raw = |variable: &Variable| matches!(variable, Variable::RequestHeader(name) if &**name == "host");
-    let is_host = |variable: &Variable| matches!(variable, Variable::Builtin(Builtin::Host));
+    let is_keyed = |builtin: Builtin| {
+        key.variables().any(|variable| matches!(variable, Variable::Builtin(named) if *named == builtin))
+    };
     let raw_is_keyed = key.variables().any(is_raw);
-    let host_is_keyed = raw_is_keyed || key.variables().any(is_host);
+    let host_is_keyed = raw_is_keyed || is_keyed(Builtin::Host);
+    // What a trusted proxy says of them is neither of the two.
+    let told_by = |variable: &&Variable| match variable {
+        variable if is_raw(variable) => (!raw_is_keyed).then_some("$http_host"),
+        Variable::Builtin(Builtin::Host) => (!host_is_keyed).then_some("$host"),
+        Variable::Builtin(Builtin::ForwardedHost) => {
+            (!is_keyed(Builtin::ForwardedHost)).then_some("$forwarded_host")
+        }
+        Variable::Builtin(Builtin::ForwardedProto) => {
+            (!is_keyed(Builtin::ForwardedProto)).then_some("$forwarded_proto")
+        }
+        _ => None,
+    };
     let told = of.sent.iter().find_map(|field| {
         // What the key names is told by it, whatever it is made of.
         let read =
             field.value.variables().filter(|variable| !key.variables().any(|named| named == *variable));
-        let read = read.flat_map(|variable| reading.declared.made_of(variable)).collect::<Vec<_>>();
-        let raw = read.iter().any(|variable| is_raw(variable)) && !raw_is_keyed;
-        let host = read.iter().any(|variable| is_host(variable)) && !host_is_keyed;
-        (raw || host).then_some((field, if raw { "$http_host" } else { "$host" }))
+        let read = read.flat_map(|variable| reading.declared.made_of(variable));
+        Some((field, read.collect::<Vec<_>>().iter().find_map(told_by)?))
     });
     let Some((field, told)) = told else { return };
     let message = format!(
-        "the upstream is sent {told} as {}, but \"{key_name}\" does not contain it: a response for one host is sent to \
+        "the upstream is sent {told} as {}, but \"{key_name}\" does not contain it: a response for one value is sent to \
          clients of another",
         field.name
     );

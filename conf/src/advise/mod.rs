@@ -60,7 +60,7 @@ fn cached<'a>(level: &'a Level, settings: &'a Settings) -> Option<Cached<'a>> {
     let family = level.pass.draft.as_ref()?.family;
     let written = level.pass.common(family);
     let span = written.cache.zone_at()?;
-    Some(Cached { family, written, sent: level.pass.sent(family), cache, span })
+    Some(Cached { family, written, sent: level.pass.sent(family).fields, cache, span })
 }
 
 /// Looks at the whole http block, in which nothing is wrong: what is missing may else be what is wrong.

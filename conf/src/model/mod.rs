@@ -78,7 +78,7 @@ pub use crate::features::pass::http::{HttpPass, HttpVersion, ProxyHeader, Redire
 pub use crate::features::pass::params::{Param, Says};
 pub use crate::features::pass::scgi::ScgiPass;
 pub use crate::features::pass::secure::{PassTls, UpstreamTls};
-pub use crate::features::pass::sharing::{CacheVary, Credentials, Invalidation, StaleWhile};
+pub use crate::features::pass::sharing::{AddressValue, CacheVary, Credentials, Invalidation, StaleWhile};
 pub use crate::features::pass::store::Store;
 pub use crate::features::pass::target::PassTarget;
 pub use crate::features::pass::uwsgi::UwsgiPass;

@@ -8,11 +8,13 @@ use super::{ignored_args, query};
 use crate::client_certificate;
 use crate::forwarded;
 use crate::request::Request;
+use crate::sent_target;
+use crate::variables::personal::{has_value, is_personal};
 use crate::variables::{self, holds};
 use millstream_cache::ADDRESS;
 use millstream_cache::key::{Parts, TooLong};
 use millstream_cache::policy::{self, Asker};
-use millstream_conf::model::{Credentials, ProxyCache, Template, Variable};
+use millstream_conf::model::{AddressValue, Credentials, ProxyCache, Template, Variable};
 use millstream_conf::variables::Builtin;
 use millstream_net::buffers;
 use millstream_telemetry::metrics::Counter;
@@ -66,8 +68,17 @@ pub fn note_address(request: &mut Request, cache: &ProxyCache) {
     let bytes = &request.bytes;
     request.head.fields.retain(|field| field.name(bytes) != ADDRESS);
     let mut told = buffers::take();
-    for value in cache.addresses.iter() {
-        variables::evaluate(value, request, &mut told);
+    for AddressValue { value, fields } in cache.addresses.iter() {
+        if fields.is_empty() || fields.iter().any(|name| is_client_address(name.as_bytes())) {
+            variables::evaluate(value, request, &mut told);
+            told.push(b'\n');
+        }
+    }
+    // What it was made of is not known.
+    if sent_target::is_replaced(request) {
+        told.extend_from_slice(&request.uri);
+        told.push(b'?');
+        told.extend_from_slice(request.query().unwrap_or_default());
         told.push(b'\n');
     }
     let pass = request.location().settings.pass().filter(|pass| pass.exchange.passes_address);
@@ -132,27 +143,28 @@ pub fn asker(request: &Request, cache: &ProxyCache) -> Asker {
     let hands_on = || {
         handed_on.iter().any(|(name, value)| {
             let name = name.as_bytes();
-            let is_one = is_credential(FieldId::of(name), name)
-                || value.variables().any(|variable| match variable {
-                    Variable::RequestHeader(field) => {
-                        is_credential(FieldId::of(field.as_bytes()), field.as_bytes())
-                    }
-                    // A made one is among them only where it is made of what the client sent.
-                    Variable::Cookie(_) | Variable::Builtin(_) | Variable::Made(_) => true,
-                    // It may have been set from any of them.
-                    Variable::Slot(number) => {
-                        let slots = &request.generation.http().slots;
-                        slots.get(usize::from(*number)).is_none_or(|slot| !slot.is_routed)
-                    }
-                    _ => false,
-                });
-            is_one && !variables::value(value, request).is_empty()
+            let mut fields =
+                value.variables().filter(|variable| matches!(variable, Variable::RequestHeader(_)));
+            is_personal(value, request)
+                || is_credential(FieldId::of(name), name) && fields.any(|field| has_value(field, request))
         })
+    };
+    let is_in_target = || {
+        let names = |any: &[Builtin]| {
+            let is_one = |variable: &Variable| match variable {
+                Variable::SentTarget => true,
+                Variable::Builtin(builtin) => any.contains(builtin),
+                _ => false,
+            };
+            cache.key.variables().any(is_one)
+        };
+        request.has_personal_path && !names(&[Builtin::Uri, Builtin::DocumentUri])
+            || request.has_personal_query && !names(&[Builtin::Args, Builtin::QueryString])
     };
     // A certificate is a credential that no field shows; what it opens may be decided here as well as behind us.
     let is_certified =
         || client_certificate::shown(request).is_some() && !client_certificate::is_named_in(&cache.key);
-    if shows || is_certified() || hands_on() { Asker::Known } else { Asker::Anybody }
+    if shows || is_certified() || hands_on() || is_in_target() { Asker::Known } else { Asker::Anybody }
 }
 
 /// Whether a key has a field's value in it.

@@ -16,7 +16,7 @@ pub(super) fn matched(
 ) -> Result<Option<Vec<u8>>, Undecided> {
     let Some(captured) = capture(from, text)? else { return Ok(None) };
     let before = request.captures.take();
-    request.take_captures(captured, text);
+    request.take_captures(captured, text, false);
     let replaced = value(to, request);
     request.captures.replace(before);
     Ok(Some(replaced))

@@ -127,8 +127,7 @@ pub(super) async fn read(
     let bytes = begun(request);
     let length = announced(request);
     // HTTP/1.0 has no chunks, and an application wants to be told: a body of unknown length must be counted first.
-    // Of one that is to be empty there is nothing to pass on, and all that may still come is wrong.
-    if !is_buffered(proxy) && length != Some(0) && (length.is_some() || proxy.takes_unknown_length()) {
+    if !is_buffered(proxy) && (length.is_some() || proxy.takes_unknown_length()) {
         return stream(request, client, bytes, length).await;
     }
     whole(request, client, bytes).await

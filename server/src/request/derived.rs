@@ -104,6 +104,7 @@ impl Request {
         copy.wanted = self.wanted;
         copy.is_internal = self.is_internal;
         copy.is_rewritten = self.is_rewritten;
+        (copy.has_personal_path, copy.has_personal_query) = (self.has_personal_path, self.has_personal_query);
         copy.is_outside = self.is_outside;
         copy.extends_alias = self.extends_alias;
         if let Some(trace) = self.trace.get() {

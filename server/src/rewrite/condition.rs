@@ -8,6 +8,7 @@ use crate::request::Request;
 use crate::route::capture;
 use crate::shown;
 use crate::variables;
+use crate::variables::personal::is_personal;
 use millstream_conf::model::{Condition, Level, Regex, Template};
 
 /// What is known of a condition.
@@ -56,7 +57,7 @@ fn matches(variable: &Template, regex: &Regex, request: &mut Request) -> Result<
     });
     let is_match = captured.is_some();
     match captured {
-        Some(captured) => request.take_captures(captured, &text),
+        Some(captured) => request.take_captures(captured, &text, is_personal(variable, request)),
         None => request.captures.get_mut().groups.clear(),
     }
     Ok(is_match)

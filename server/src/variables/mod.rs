@@ -12,6 +12,7 @@ pub mod userid;
 mod connections;
 mod client_certificate;
 mod builtin;
+pub mod personal;
 mod made;
 #[cfg(test)]
 mod tests;

@@ -25,6 +25,7 @@ mod http2_upstreams;
 mod slow_peers;
 mod idle_connections;
 mod grpc;
+mod handed_on;
 mod heads;
 mod refused_heads;
 mod trailers;

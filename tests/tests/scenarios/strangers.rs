@@ -293,7 +293,8 @@ fn in_a_file_too_answers_vary_by_what_the_upstream_is_told_of_the_address() {
     let origin = Origin::start(|request| {
         let said =
             ["x-real-ip", "x-forwarded-for", "x-address"].map(|name| request.field(name).unwrap_or("-"));
-        let said = [said.join(" ").as_str(), request.target().trim_start_matches('/')].concat();
+        let body = String::from_utf8_lossy(&request.body);
+        let said = [said.join(" ").as_str(), request.target().trim_start_matches('/'), &body].concat();
         answer(200, &[("Cache-Control", "max-age=60")], said.as_bytes())
     });
     for set in [
@@ -306,6 +307,8 @@ fn in_a_file_too_answers_vary_by_what_the_upstream_is_told_of_the_address() {
         "if ($remote_addr ~ (?<part>[0-9]+)$) { } proxy_set_header X-Address $part;",
         "auth_request /who; auth_request_set $who $sent_http_x_who; proxy_set_header X-Address $who;",
         "set $told $remote_addr; proxy_cache_key $uri; proxy_pass http://@ORIGIN@/?$told;",
+        "rewrite ^ /$remote_addr break; proxy_cache_key $request_uri;",
+        "proxy_set_body \"of $remote_addr\";",
     ] {
         let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
         http {

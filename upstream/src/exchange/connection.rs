@@ -308,8 +308,10 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // An exchange that is given up leaves no TIME_WAIT behind: a client that gives up thousands would use up the ports.
+        // An exchange that is given up leaves no TIME_WAIT behind: a client that gives up thousands would use up the ports. A
+        // request that is cut short ends where it is cut, which a server tells from a connection that failed.
         if let Over::Socket(stream) = &self.over
+            && self.sent
             && !self.body.is_ended()
         {
             stream.reset_on_close();

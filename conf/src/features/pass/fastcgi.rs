@@ -7,7 +7,7 @@ use super::exchange::Exchange;
 use super::http::SetHeader;
 use super::params::{self, Param, Params};
 use super::target::PassDraft;
-use super::{Family, Spoken};
+use super::{Family, Sent, Spoken};
 use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION_IF};
 use crate::features::level::level;
 use crate::features::location::LocationMatch;
@@ -58,12 +58,8 @@ impl Spoken for FastCgiLevel {
         self.inherit_open(above);
     }
 
-    fn sent(&self) -> &[SetHeader] {
-        params::fields(self.params.as_ref())
-    }
-
-    fn params(&self) -> &[Param] {
-        self.params.as_ref().map_or(&[], |params| &params.all)
+    fn sent(&self) -> Sent<'_> {
+        params::sent(self.params.as_ref())
     }
 
     fn adjust(exchange: &mut Exchange) {

@@ -3,11 +3,11 @@
 //! Bodies go both ways as they come and answers are stored nowhere, so the family has no rows for buffers and caches. Before: `target`, whom a
 //! location passes to; next: `millstream-server`'s `gateway/saying`.
 
-use super::Spoken;
 use super::exchange::Exchange;
 use super::http::{self, SetHeader};
 use super::secure::{self, PassTls, SecureLevel};
 use super::target::{self, PassDraft};
+use super::{Sent, Spoken};
 use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION_IF};
 use crate::features::level::level;
 use crate::features::location::LocationMatch;
@@ -49,8 +49,8 @@ impl Spoken for GrpcLevel {
         self.inherit_open(above);
     }
 
-    fn sent(&self) -> &[SetHeader] {
-        self.set_headers.as_deref().unwrap_or_default()
+    fn sent(&self) -> Sent<'_> {
+        Sent { fields: self.set_headers.as_deref().unwrap_or_default(), ..Sent::default() }
     }
 
     fn adjust(exchange: &mut Exchange) {

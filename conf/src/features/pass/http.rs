@@ -6,7 +6,7 @@
 use super::cookie::{self, CookieFlags, CookieRule, Cookies};
 use super::secure::{self, PassTls, SecureLevel};
 use super::target::{self, PassDraft};
-use super::{Family, Spoken};
+use super::{Family, Sent, Spoken};
 use crate::features::context::{Context, Contexts, HTTP_SERVER_LOCATION, LOCATION_IF};
 use crate::features::headers::field;
 use crate::features::level::level;
@@ -160,8 +160,13 @@ impl Spoken for HttpLevel {
         self.inherit_open(above);
     }
 
-    fn sent(&self) -> &[SetHeader] {
-        self.set_headers.as_deref().unwrap_or_default()
+    fn sent(&self) -> Sent<'_> {
+        Sent {
+            fields: self.set_headers.as_deref().unwrap_or_default(),
+            body: self.body.as_ref(),
+            announces: self.announces.flatten().is_some(),
+            ..Sent::default()
+        }
     }
 
     fn resolve(&self, draft: &PassDraft, matches: &LocationMatch, reading: &mut Reading<'_>) -> HttpPass {

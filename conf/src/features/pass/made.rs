@@ -5,14 +5,24 @@
 
 use std::sync::Arc;
 
-use super::Family;
 use super::http::SetHeader;
-use super::params::Param;
-use super::sharing::Credentials;
+use super::sharing::{AddressValue, Credentials};
 use super::target::PassTarget;
+use super::{Family, Sent};
 use crate::reading::Reading;
 use crate::template::{Part, Template, Variable};
 use crate::variables::Builtin;
+
+impl<'a> Sent<'a> {
+    /// What goes upstream beside request fields.
+    fn values(&self, target: &'a PassTarget) -> impl Iterator<Item = &'a Template> + use<'a> {
+        let target = match target {
+            PassTarget::Variables(target) => Some(target),
+            PassTarget::Upstream(_) => None,
+        };
+        self.params.iter().map(|param| &param.value).chain(target).chain(self.body)
+    }
+}
 
 /// Whether the key names the credential that goes upstream: the client's, or that which `proxy_set_header` makes.
 ///
@@ -51,38 +61,52 @@ pub(super) fn fields(set: &[SetHeader], key: &Template, reading: &Reading<'_>) -
 }
 
 /// `proxy_cache_credentials public`, with the fields that the upstream is sent in place of the client's.
-pub(super) fn public(set: &[SetHeader], key: &Template, reading: &Reading<'_>) -> Credentials {
+pub(super) fn public(
+    sent: &Sent<'_>,
+    target: &PassTarget,
+    key: &Template,
+    reading: &Reading<'_>,
+) -> Credentials {
     let name = |field: &SetHeader| Box::<str>::from(field.name.to_ascii_lowercase());
-    let is_clients = |variable: &Variable| match variable {
-        Variable::RequestHeader(_) | Variable::Cookie(_) => true,
-        Variable::Builtin(builtin) => *builtin == Builtin::RemoteUser,
+    // What was set or captured may be made of any of them; which it is a request knows.
+    let may_show = |variable: &Variable| match variable {
+        // Which host is asked for says nothing of who asks.
+        Variable::RequestHeader(name) => &**name != "host",
+        Variable::Cookie(_) | Variable::Capture(_) => true,
+        Variable::Slot(number) => is_set(*number, reading),
+        Variable::Builtin(builtin) => {
+            matches!(builtin, Builtin::RemoteUser | Builtin::UidGot | Builtin::UidSet)
+        }
         _ => false,
     };
-    let is_clients = |variable: &Variable| reading.declared.made_of(variable).into_iter().any(is_clients);
-    // Which host is asked for says nothing of who asks.
-    let hands_on = |field: &&SetHeader| {
-        !field.name.eq_ignore_ascii_case("host")
-            && field.value.variables().any(|variable| is_clients(variable) && !is_told(variable, key))
-    };
+    let may_show = |variable: &Variable| reading.declared.made_of(variable).into_iter().any(may_show);
+    let hands_on =
+        |value: &Template| value.variables().any(|variable| may_show(variable) && !is_told(variable, key));
+    let fields = sent.fields.iter().map(|field| (name(field), &field.value));
+    let others = sent.values(target).map(|value| (Box::default(), value));
     Credentials::Public {
-        replaced: set.iter().map(name).collect(),
-        handed_on: set.iter().filter(hands_on).map(|field| (name(field), field.value.clone())).collect(),
+        replaced: sent.fields.iter().map(name).collect(),
+        handed_on: fields
+            .chain(others)
+            .filter(|(_, value)| hands_on(value))
+            .map(|(name, value)| (name, value.clone()))
+            .collect(),
     }
 }
 
-/// The values by which an upstream may learn the client's address: fields, parameters and its own URL, where they are made of it. An
-/// application behind another protocol is told it in a parameter, whatever is written.
+/// The values by which an upstream may learn the client's address: fields, parameters, its own URL, a body, the address that connections
+/// come from and what they begin with, where they are made of it. An application behind another protocol is told it in a parameter,
+/// whatever is written.
 pub(super) fn addresses(
-    (target, family): (&PassTarget, Family),
-    (set, params): (&[SetHeader], &[Param]),
+    (target, family, bind): (&PassTarget, Family, Option<&Template>),
+    sent: &Sent<'_>,
     reading: &Reading<'_>,
-) -> Arc<[Template]> {
+) -> Arc<[AddressValue]> {
     use Builtin::{
         BinaryRemoteAddr, ForwardedAddr, ForwardedFor, ProxyAddXForwardedFor, ProxyProtocolAddr,
         RealipRemoteAddr, RemoteAddr,
     };
     let is_address = |variable: &Variable| match variable {
-        Variable::RequestHeader(name) => may_be_address(name),
         Variable::Builtin(builtin) => matches!(
             builtin,
             BinaryRemoteAddr
@@ -94,31 +118,37 @@ pub(super) fn addresses(
                 | RemoteAddr
         ),
         // Set, or captured, from anything.
-        Variable::Slot(number) => reading.slots.get(usize::from(*number)).is_none_or(|slot| !slot.is_routed),
+        Variable::Slot(number) => is_set(*number, reading),
         Variable::Capture(_) => true,
         _ => false,
     };
-    let tells = |value: &&Template| {
-        let mut variables = value.variables();
-        variables.any(|variable| reading.declared.made_of(variable).into_iter().any(is_address))
+    let field = |variable: &Variable| match variable {
+        Variable::RequestHeader(name) if &**name != "host" => Some(name.clone()),
+        _ => None,
     };
-    let target = match target {
-        PassTarget::Variables(target) => Some(target),
-        PassTarget::Upstream(_) => None,
+    let told = |value: &Template| {
+        let parts = value.variables().flat_map(|variable| reading.declared.made_of(variable));
+        let parts: Vec<&Variable> = parts.collect();
+        let is_certain = parts.iter().any(|variable| is_address(variable));
+        let fields: Arc<[Box<str>]> =
+            if is_certain { Arc::default() } else { parts.into_iter().filter_map(field).collect() };
+        (is_certain || !fields.is_empty()).then(|| AddressValue { value: value.clone(), fields })
     };
-    let fields = set.iter().map(|field| &field.value);
-    let told = fields.chain(params.iter().map(|param| &param.value)).chain(target).filter(tells).cloned();
-    let parameter = (!matches!(family, Family::Proxy | Family::Grpc)).then(|| Template {
-        parts: [Part::Variable(Variable::Builtin(RemoteAddr))].into(),
-        source: "$remote_addr".into(),
+    let is_application = !matches!(family, Family::Proxy | Family::Grpc);
+    let peer = (is_application || sent.announces).then(|| AddressValue {
+        value: Template {
+            parts: [Part::Variable(Variable::Builtin(RemoteAddr))].into(),
+            source: "$remote_addr".into(),
+        },
+        fields: Arc::default(),
     });
-    told.chain(parameter).collect()
+    let fields = sent.fields.iter().map(|field| &field.value);
+    fields.chain(sent.values(target)).chain(bind).filter_map(told).chain(peer).collect()
 }
 
-/// Whether a field of the client's may say its address; one too many costs an entry of its own.
-fn may_be_address(name: &str) -> bool {
-    let is_part = |part: &str| part.ends_with("ip") || part.starts_with("addr");
-    name.contains("forwarded") || name.split(['-', '_']).any(is_part)
+/// Whether a variable holds more than what the names of servers and the paths of locations capture.
+fn is_set(slot: u16, reading: &Reading<'_>) -> bool {
+    reading.slots.get(usize::from(slot)).is_none_or(|slot| !slot.is_routed)
 }
 
 /// Whether two requests with one key have the same value of a variable.

@@ -47,6 +47,19 @@ use sharing::SharingLevel;
 use store::{Store, StoreLevel, Storing};
 use target::{PassDraft, PassTarget};
 
+/// What a location makes of a request for its upstream.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sent<'a> {
+    /// Request fields.
+    pub fields: &'a [SetHeader],
+    /// Parameters for an application.
+    pub params: &'a [params::Param],
+    /// What is sent in place of the client's body.
+    pub body: Option<&'a Template>,
+    /// Whether connections begin with whose they are.
+    pub announces: bool,
+}
+
 /// What one level says of a protocol.
 trait Spoken: Clone + Default {
     /// What comes of it.
@@ -55,13 +68,8 @@ trait Spoken: Clone + Default {
     /// Takes from the level above what this one leaves open.
     fn inherit(&mut self, above: &Self);
 
-    /// The request fields that the level makes, without defaults.
-    fn sent(&self) -> &[SetHeader];
-
-    /// The parameters that the level makes for an application.
-    fn params(&self) -> &[params::Param] {
-        &[]
-    }
+    /// What the level makes of a request for the upstream, without defaults.
+    fn sent(&self) -> Sent<'_>;
 
     /// Changes what every family has to what this one has by default.
     fn adjust(_: &mut Exchange) {}
@@ -186,17 +194,10 @@ macro_rules! families {
                 }
             }
 
-            /// The request fields that it makes for an upstream, without defaults.
-            pub fn sent(&self, family: Family) -> &[SetHeader] {
+            /// What it makes of a request for the upstream.
+            pub fn sent(&self, family: Family) -> Sent<'_> {
                 match family {
                     $(Family::$family => self.$field.protocol.sent(),)*
-                }
-            }
-
-            /// The parameters that it makes for an application.
-            pub fn params(&self, family: Family) -> &[params::Param] {
-                match family {
-                    $(Family::$family => self.$field.protocol.params(),)*
                 }
             }
 
@@ -413,16 +414,23 @@ impl Feature for PassLevel {
         }
         let draft = self.draft.as_ref()?;
         let (family, common) = (draft.family, self.common(draft.family));
-        let (sent, params) = (self.sent(family), self.params(family));
-        let of = Of { level: place.level, family, common, target: &draft.target, sent, params };
         let mut exchange = common.exchange.resolve(place, reading);
         PassLevel::adjust(family, &mut exchange);
+        let of = Of {
+            level: place.level,
+            family,
+            common,
+            target: &draft.target,
+            sent: self.sent(family),
+            bind: exchange.bind.as_ref().map(|bind| &bind.address),
+        };
+        let cache = usage::resolve(of, reading);
         Some(Arc::new(Pass {
             target: draft.target.clone(),
             protocol: self.protocol(draft, place.matches, reading),
             exchange,
             store: common.store.resolve(place, reading),
-            cache: usage::resolve(of, reading),
+            cache,
             chosen_zone: match &common.cache.zone {
                 Some((ZoneChoice::Chosen(zone), _)) => Some(zone.clone()),
                 _ => None,

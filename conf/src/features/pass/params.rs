@@ -3,10 +3,10 @@
 //! Before: `target`, whom a location passes to; next: the protocols `fastcgi`, `uwsgi` and `scgi`; `millstream-server`'s
 //! `gateway/params`.
 
-use super::Family;
 use super::exchange::Exchange;
 use super::http::SetHeader;
 use super::target::{self, PassDraft, PassTarget};
+use super::{Family, Sent};
 use crate::features::Level;
 use crate::features::templates::{record, without_templates};
 use crate::reading::Reading;
@@ -50,9 +50,13 @@ pub struct Params {
     pub fields: Vec<SetHeader>,
 }
 
-/// The request fields among the parameters of a level.
-pub(super) fn fields(params: Option<&Params>) -> &[SetHeader] {
-    params.map_or(&[], |params| &params.fields)
+/// What the parameters of a level make of a request.
+pub(super) fn sent(params: Option<&Params>) -> Sent<'_> {
+    params.map_or_else(Sent::default, |params| Sent {
+        fields: &params.fields,
+        params: &params.all,
+        ..Sent::default()
+    })
 }
 
 /// An application has no date and no name of its own that ours would stand for; its status is a field.

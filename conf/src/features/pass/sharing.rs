@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::CommonLevel;
 use crate::features::level::level;
-use crate::features::templates::{Templates, without_templates};
+use crate::features::templates::{Templates, record, without_templates};
 use crate::reading::{Reading, parameter};
 use crate::source::Span;
 use crate::template::Template;
@@ -27,6 +27,16 @@ pub enum Credentials {
         /// Those of them that are made of what a client's fields say, with what is sent.
         handed_on: Arc<[(Box<str>, Template)]>,
     },
+}
+
+record! {
+    /// A value by which an upstream may learn the client's address.
+    pub struct AddressValue {
+        /// What is sent.
+        pub value: Template,
+        /// The client's fields that it is made of: it tells an address where one of them does. Empty of what does in any case.
+        pub fields: Arc<[Box<str>]>,
+    }
 }
 
 /// `proxy_cache_vary`: by what answers vary that their Vary does not name.
@@ -113,13 +123,13 @@ macro_rules! rows {
                 "How the cache handles requests with a credential: a client certificate, Cookie, Authorization, Proxy-Authorization, or a field whose name contains token, secret, session, \
                 key or auth (`wire/src/credential.rs` has the complete list). With `public`, the cache serves such requests and stores their responses only if \
                 the response has `public` or `s-maxage`. Otherwise they go to the upstream, with their conditions and ranges, and no other request \
-                waits for them. A field that the key names or that `proxy_set_header` clears is not a credential. With `any`, only Authorization is one (RFC 9111 §3.5).",
+                waits for them. A field that the key names or that `proxy_set_header` clears is not a credential. What the configuration makes of one is, if it goes upstream: by `set`, a capture, `auth_request_set`, a parameter, `proxy_set_body` or a rewritten URL. With `any`, only Authorization is one (RFC 9111 §3.5).",
                 Apply::Pass($family, sharing::credentials)).needing(Need::Cache),
             once(concat!($prefix, "_cache_vary"), HTTP_SERVER_LOCATION, (1, 3), "off | [origin] [unlisted] [address]", "off",
                 concat!("Request fields by which responses vary in addition to those in their Vary. `origin`: Origin, unless the response has `Access-Control-Allow-Origin: *`. \
                 `unlisted`: Accept, Accept-Language, whether the client is a phone, and every field that is not known to be harmless (the list is in \
                 `cache/src/vary/unlisted.rs`); for credentials, see `", $prefix, "_cache_credentials`. `address`: the client's address as the upstream receives it, in fields that the configuration \
-                sets (X-Real-IP, X-Forwarded-For …) or that a `trusted_proxy` sends, unless the response has `public` or `s-maxage`. Such fields (True-Client-IP, CF-Connecting-IP …) from \
+                sets (X-Real-IP, X-Forwarded-For …), in parameters, a body, the URL, by `proxy_bind` or `proxy_protocol`, or in what a `trusted_proxy` sends, unless the response has `public` or `s-maxage`. Such fields (True-Client-IP, CF-Connecting-IP …) from \
                 other clients are not passed on. With any of the three, a response with Content-Encoding varies by Accept-Encoding."),
                 Apply::Pass($family, sharing::vary)).needing(Need::Cache),
             once(concat!($prefix, "_cache_invalidation"), HTTP_SERVER_LOCATION, (1, 1), "on | off | rate=number r/s",

@@ -8,7 +8,7 @@ use super::http::SetHeader;
 use super::params::{self, Param, Params};
 use super::secure::{self, PassTls, SecureLevel};
 use super::target::PassDraft;
-use super::{Family, Spoken};
+use super::{Family, Sent, Spoken};
 use crate::features::context::{HTTP_SERVER_LOCATION, LOCATION_IF};
 use crate::features::level::level;
 use crate::features::location::LocationMatch;
@@ -60,12 +60,8 @@ impl Spoken for UwsgiLevel {
         self.inherit_open(above);
     }
 
-    fn sent(&self) -> &[SetHeader] {
-        params::fields(self.params.as_ref())
-    }
-
-    fn params(&self) -> &[Param] {
-        self.params.as_ref().map_or(&[], |params| &params.all)
+    fn sent(&self) -> Sent<'_> {
+        params::sent(self.params.as_ref())
     }
 
     fn adjust(exchange: &mut Exchange) {

@@ -100,7 +100,7 @@ impl SpelledKeys {
 fn take(request: &mut Request, regex: &Regex, path: &[u8]) -> bool {
     let Ok(Some(captured)) = capture(regex, path) else { return false };
     request.made.clear();
-    request.take_captures(captured, path);
+    request.take_captures(captured, path, false);
     true
 }
 

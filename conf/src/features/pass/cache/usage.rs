@@ -11,11 +11,9 @@ use super::{CacheMethods, Heuristic, Valid, ZoneChoice};
 use crate::declared::cache_zone::CacheZoneId;
 use crate::features::Level;
 use crate::features::pass::failures::UseStale;
-use crate::features::pass::http::SetHeader;
-use crate::features::pass::params::Param;
-use crate::features::pass::sharing::{CacheVary, Credentials, Invalidation, StaleWhile};
+use crate::features::pass::sharing::{AddressValue, CacheVary, Credentials, Invalidation, StaleWhile};
 use crate::features::pass::target::PassTarget;
-use crate::features::pass::{CommonLevel, Family, made};
+use crate::features::pass::{CommonLevel, Family, Sent, made};
 use crate::features::right::ManageRight;
 use crate::features::templates::record;
 use crate::reading::Reading;
@@ -44,7 +42,7 @@ record! {
         /// `proxy_cache_vary`.
         pub vary: CacheVary,
         /// What tells the upstream the client's address; nothing without `proxy_cache_vary address`.
-        pub addresses: Arc<[Template]>,
+        pub addresses: Arc<[AddressValue]>,
         /// `proxy_cache_invalidation`.
         pub invalidation: Invalidation,
         /// Request fields, in lower case, which `proxy_set_header` makes of what neither the key nor the client's field of
@@ -179,10 +177,10 @@ pub(in crate::features::pass) struct Of<'a> {
     pub common: &'a CommonLevel,
     /// Where its requests go.
     pub target: &'a PassTarget,
-    /// The request fields that the location makes for the upstream.
-    pub sent: &'a [SetHeader],
-    /// The parameters that it makes for an application.
-    pub params: &'a [Param],
+    /// What the location makes of them for the upstream.
+    pub sent: Sent<'a>,
+    /// The address that connections come from.
+    pub bind: Option<&'a Template>,
 }
 
 /// `proxy_cache` and its kind; `None` = off.
@@ -197,20 +195,20 @@ pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) 
     };
     let key = cache.key.as_ref().map_or_else(|| default_key(of.family), |(key, _)| key.clone());
     check_slice(&of, &key, reading);
-    let key_names_credential = made::names_credential(of.sent, &key);
+    let key_names_credential = made::names_credential(of.sent.fields, &key);
     note(of.family, key_names_credential, *span, reading);
     reading.obeyed.extend(of.level.deciding(of.family).map(|written| written.span));
     let methods = cache.methods.map_or_else(CacheMethods::default, |(methods, _)| methods);
     Some(ProxyCache {
         zone,
-        made_fields: made::fields(of.sent, &key, reading),
+        made_fields: made::fields(of.sent.fields, &key, reading),
         credentials: match sharing.credentials {
-            Some(true) => made::public(of.sent, &key, reading),
+            Some(true) => made::public(&of.sent, of.target, &key, reading),
             _ => Credentials::Any,
         },
         addresses: match sharing.vary {
             Some((vary, _)) if vary.address => {
-                made::addresses((of.target, of.family), (of.sent, of.params), reading)
+                made::addresses((of.target, of.family, of.bind), &of.sent, reading)
             }
             _ => or.addresses,
         },
@@ -303,10 +301,11 @@ fn check_slice(of: &Of<'_>, key: &Template, reading: &mut Reading<'_>) {
     };
     let is_asked_for = of
         .sent
+        .fields
         .iter()
         .any(|field| field.name.eq_ignore_ascii_case("range") && names_range(&field.value))
         // An application may look for it under any name.
-        || of.level.pass.params(of.family).iter().any(|param| names_range(&param.value));
+        || of.sent.params.iter().any(|param| names_range(&param.value));
     let name = of.family.directive("cache_key");
     let write_key = format!("{name} {}$slice_range;", key.source);
     match (names_range(key), is_asked_for) {
