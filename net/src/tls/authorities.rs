@@ -4,6 +4,7 @@
 //! what the library does not look at. Next: `clients` and `connector`.
 
 use super::direct::{self, Known};
+use super::revocation::RevocationList;
 use super::unverified::Unverified;
 use super::usage::{self, Purpose};
 use super::{TlsError, pem};
@@ -11,13 +12,11 @@ use crate::clock;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
-use rustls_pki_types::{CertificateDer, SubjectPublicKeyInfoDer, UnixTime};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, SubjectPublicKeyInfoDer, UnixTime};
+use std::cell::Cell;
 use std::path::Path;
 use std::time::Duration;
-use webpki::{
-    CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, OwnedCertRevocationList,
-    RawPublicKeyEntity, RevocationOptionsBuilder, UnknownStatusPolicy, VerifiedPath,
-};
+use webpki::{EndEntityCert, KeyUsage, RawPublicKeyEntity, VerifiedPath};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 /// Where systems keep the authorities that they trust.
@@ -37,9 +36,6 @@ pub fn system_authorities() -> Option<&'static Path> {
 #[derive(Debug)]
 pub(super) struct Authorities {
     known: Known,
-    revoked: Vec<CertRevocationList<'static>>,
-    /// Whether there are lists of version 1, which the library does not look at.
-    has_old_lists: bool,
     depth: usize,
 }
 
@@ -51,10 +47,10 @@ impl Authorities {
             anchors: Vec::new(),
             numbers: Vec::new(),
             terms: Vec::new(),
-            lists: Vec::new(),
+            lists: None,
             algorithms,
         };
-        Authorities { known, revoked: Vec::new(), has_old_lists: false, depth }
+        Authorities { known, depth }
     }
 
     /// Reads those of a file; gives what stands there.
@@ -81,16 +77,14 @@ impl Authorities {
 
     /// Reads what they have revoked.
     pub(super) fn revoke(&mut self, file: &Path) -> Result<(), TlsError> {
-        self.known.lists = pem::items(file)?;
-        for list in &self.known.lists {
-            match OwnedCertRevocationList::from_der(list) {
-                Ok(list) => self.revoked.push(list.into()),
-                Err(_) if direct::is_old(list) => self.has_old_lists = true,
-                Err(error) => {
-                    return Err(TlsError::BadRevocationList(file.to_path_buf(), error.to_string()));
-                }
-            }
+        let bad = |why: String| TlsError::BadRevocationList(file.to_path_buf(), why);
+        let found = pem::items::<CertificateRevocationListDer<'static>>(file)?;
+        if found.is_empty() {
+            return Err(bad("there is none".to_owned()));
         }
+        let lists: Result<Vec<_>, _> = found.iter().map(RevocationList::read).collect();
+        let lists = lists.map_err(|error| bad(error.to_string()))?;
+        self.known.lists = Some(lists.into_iter().flatten().collect());
         Ok(())
     }
 
@@ -101,8 +95,9 @@ impl Authorities {
     pub(super) fn judge(&self, chain: &[CertificateDer<'_>], purpose: Purpose) -> Result<(), Unverified> {
         let Some((leaf, others)) = chain.split_first() else { return Err(Unverified::Malformed) };
         let seconds = u64::try_from(clock::wall().seconds).unwrap_or(0);
-        let path = self.path(leaf, others, purpose, UnixTime::since_unix_epoch(Duration::from_secs(seconds)));
-        let between = match path {
+        let revoked = Cell::new(None);
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        let between = match self.path(leaf, others, purpose, now, &revoked) {
             Ok((between, number)) => {
                 let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
                 between + number.map_or(Ok(0), |number| self.known.above(number, seconds))?
@@ -111,7 +106,7 @@ impl Authorities {
             Err(webpki::Error::UnsupportedCertVersion | webpki::Error::CaUsedAsEndEntity) => {
                 direct::judge(&self.known, leaf, seconds).map_err(|why| named(why, leaf, others))?
             }
-            Err(error) => return Err(named(unverified(&error), leaf, others)),
+            Err(error) => return Err(named(unverified(&error, revoked.take()), leaf, others)),
         };
         if between > self.depth {
             return Err(Unverified::ChainTooLong);
@@ -122,30 +117,31 @@ impl Authorities {
         }
     }
 
-    /// How many authorities stand between the leaf and a known one, and that one's number.
+    /// How many authorities stand between the leaf and a known one, and that one's number. `revoked`: what the lists say of the last
+    /// path that they do not let pass.
     fn path(
         &self,
         leaf: &CertificateDer<'_>,
         others: &[CertificateDer<'_>],
         purpose: Purpose,
         now: UnixTime,
+        revoked: &Cell<Option<Unverified>>,
     ) -> Result<(usize, Option<usize>), webpki::Error> {
         let leaf = EndEntityCert::try_from(leaf)?;
         let usage = match purpose {
             Purpose::Client => KeyUsage::client_auth(),
             Purpose::Server => KeyUsage::server_auth(),
         };
-        let lists: Vec<&CertRevocationList<'_>> = self.revoked.iter().collect();
-        let unknown = if self.has_old_lists { UnknownStatusPolicy::Allow } else { UnknownStatusPolicy::Deny };
-        let revocation = RevocationOptionsBuilder::new(&lists).ok().map(|options| {
-            options.with_expiration_policy(ExpirationPolicy::Enforce).with_status_policy(unknown).build()
-        });
         let (algorithms, anchors) = (self.known.algorithms.all, &self.known.anchors);
         // Another path may still be good.
-        let is_good =
-            |path: &VerifiedPath<'_>| self.may_sign(path, now).and_then(|()| self.may_last(path, now));
-        let path =
-            leaf.verify_for_usage(algorithms, anchors, others, now, usage, revocation, Some(&is_good))?;
+        let is_good = |path: &VerifiedPath<'_>| {
+            self.may_sign(path, now)?;
+            self.may_last(path, now).map_err(|why| {
+                revoked.set(Some(why));
+                webpki::Error::UnknownRevocationStatus
+            })
+        };
+        let path = leaf.verify_for_usage(algorithms, anchors, others, now, usage, None, Some(&is_good))?;
         Ok((path.intermediate_certificates().count(), self.number(&path)))
     }
 
@@ -174,24 +170,20 @@ impl Authorities {
         }
     }
 
-    /// Whether nothing of a path is revoked, where there are lists that the library does not look at.
-    fn may_last(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<(), webpki::Error> {
-        if !self.has_old_lists {
-            return Ok(());
-        }
+    /// Whether the lists let all of a path pass.
+    fn may_last(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<(), Unverified> {
+        let Some(number) = self.number(path).filter(|_| self.known.lists.is_some()) else { return Ok(()) };
         let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-        let mut issuer = direct::key(path.anchor());
         let between = path.intermediate_certificates().rev().map(|one| one.der());
-        for certificate in between.chain([path.end_entity().der()]) {
-            let (_, parsed) = X509Certificate::from_der(&certificate).map_err(|_| webpki::Error::BadDer)?;
-            direct::is_not_revoked(&self.known, &issuer, &parsed, seconds).map_err(|why| match why {
-                Unverified::Revoked => webpki::Error::CertRevoked,
-                Unverified::RevocationListExpired => {
-                    webpki::Error::CrlExpired { time: now, next_update: now }
-                }
-                _ => webpki::Error::UnknownRevocationStatus,
-            })?;
-            issuer = SubjectPublicKeyInfoDer::from(parsed.public_key().raw.to_vec());
+        let all: Vec<_> = between.chain([path.end_entity().der()]).collect();
+        let mut issuer: Option<X509Certificate<'_>> = None;
+        for certificate in &all {
+            let (_, parsed) = X509Certificate::from_der(certificate).map_err(|_| Unverified::Malformed)?;
+            match &issuer {
+                None => self.known.has_not_revoked(number, &parsed, seconds)?,
+                Some(issuer) => self.known.is_not_revoked(issuer, &parsed, seconds)?,
+            }
+            issuer = Some(parsed);
         }
         Ok(())
     }
@@ -263,19 +255,17 @@ fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
         .is_ok_and(|(_, parsed)| parsed.subject().as_raw() == parsed.issuer().as_raw())
 }
 
-fn unverified(error: &webpki::Error) -> Unverified {
+fn unverified(error: &webpki::Error, revoked: Option<Unverified>) -> Unverified {
     use webpki::Error as E;
     match error {
         E::UnknownIssuer => Unverified::UnknownIssuer,
         E::CertExpired { .. } => Unverified::Expired,
         E::CertNotValidYet { .. } => Unverified::NotYetValid,
-        E::CertRevoked => Unverified::Revoked,
-        E::UnknownRevocationStatus => Unverified::NoRevocationList,
-        E::CrlExpired { .. } => Unverified::RevocationListExpired,
+        E::UnknownRevocationStatus => revoked.unwrap_or(Unverified::NoRevocationList),
         E::EndEntityUsedAsCa => Unverified::Authority,
         E::RequiredEkuNotFoundContext(_) => Unverified::Purpose,
         E::MaximumPathDepthExceeded | E::PathLenConstraintViolated => Unverified::ChainTooLong,
-        E::InvalidSignatureForPublicKey | E::InvalidCrlSignatureForPublicKey => Unverified::Signature,
+        E::InvalidSignatureForPublicKey => Unverified::Signature,
         _ => Unverified::Malformed,
     }
 }

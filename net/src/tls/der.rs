@@ -2,6 +2,14 @@
 
 /// What is in the one element that the bytes are.
 pub(super) fn content(bytes: &[u8]) -> Option<&[u8]> {
+    match first(bytes)? {
+        (content, []) => Some(content),
+        _ => None,
+    }
+}
+
+/// What is in the first element, and what follows it.
+fn first(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&length, rest) = bytes.get(1..)?.split_first()?;
     let (length, rest) = match length {
         0..=0x7f => (usize::from(length), rest),
@@ -11,7 +19,27 @@ pub(super) fn content(bytes: &[u8]) -> Option<&[u8]> {
         }
         0x80 | 0x85.. => return None,
     };
-    (rest.len() == length).then_some(rest)
+    rest.split_at_checked(length)
+}
+
+/// The elements that the bytes are one after another, each as a whole.
+pub(super) fn split(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut elements = Vec::new();
+    while !bytes.is_empty() {
+        let (_, rest) = first(bytes)?;
+        elements.push(&bytes[..bytes.len() - rest.len()]);
+        bytes = rest;
+    }
+    Some(elements)
+}
+
+/// The same, each as its tag, which is of one octet here, and what is in it.
+pub(super) fn elements(bytes: &[u8]) -> Option<Vec<(u8, &[u8])>> {
+    let short = |tag: &u8| tag & 0x1f != 0x1f;
+    split(bytes)?
+        .into_iter()
+        .map(|whole| Some((whole.first().copied().filter(short)?, content(whole)?)))
+        .collect()
 }
 
 /// A SEQUENCE of it.
@@ -33,6 +61,17 @@ pub(super) fn sequence(content: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn elements_are_taken_apart_whole_or_not_at_all() {
+        let bytes = [sequence(b"one"), sequence(b""), vec![0x81, 1, 0xff]].concat();
+        assert_eq!(elements(&bytes), Some(vec![(0x30, &b"one"[..]), (0x30, b""), (0x81, &[0xff])]));
+        assert_eq!(split(&bytes), Some(vec![&bytes[..5], &bytes[5..7], &bytes[7..]]));
+        assert_eq!(elements(b""), Some(Vec::new()));
+        for broken in [&bytes[..8], b"\x30\x00\x30", b"\x1f\x81\x00", b"\x30\x01"] {
+            assert_eq!(elements(broken), None);
+        }
+    }
 
     #[test]
     fn what_a_sequence_is_made_of_is_taken_out_of_it_again() {

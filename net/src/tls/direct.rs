@@ -5,14 +5,14 @@
 //! and the authorities above one that is known, for any chain. Next: `authorities`, which comes here.
 
 use super::der;
+use super::revocation::{self, RevocationList};
+use super::signed::{Signed, is_signed};
 use super::unverified::Unverified;
 use rustls::crypto::WebPkiSupportedAlgorithms;
-use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, SubjectPublicKeyInfoDer, TrustAnchor};
-use webpki::RawPublicKeyEntity;
+use rustls_pki_types::{CertificateDer, SubjectPublicKeyInfoDer, TrustAnchor};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::ParsedExtension;
 use x509_parser::prelude::FromDer;
-use x509_parser::revocation_list::CertificateRevocationList;
 
 /// What is known of authorities.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ pub(super) struct Known {
     pub(super) numbers: Vec<usize>,
     /// From when to when each of these is good, in seconds since the epoch.
     pub(super) terms: Vec<(i64, i64)>,
-    /// What they have revoked.
-    pub(super) lists: Vec<CertificateRevocationListDer<'static>>,
+    /// What they have revoked, where that is asked for.
+    pub(super) lists: Option<Vec<RevocationList>>,
     /// By what signatures are checked.
     pub(super) algorithms: WebPkiSupportedAlgorithms,
 }
@@ -41,13 +41,50 @@ impl Known {
         }
     }
 
+    /// The certificate of the known authority of that number.
+    fn certificate(&self, number: usize) -> Option<X509Certificate<'_>> {
+        let certificate = self.certificates.get(*self.numbers.get(number)?)?;
+        X509Certificate::from_der(certificate).ok().map(|(_, parsed)| parsed)
+    }
+
+    /// Whether the lists are of a certificate, and it is in none of them.
+    pub(super) fn is_not_revoked(
+        &self,
+        issuer: &X509Certificate<'_>,
+        certificate: &X509Certificate<'_>,
+        now: i64,
+    ) -> Result<(), Unverified> {
+        let judge = |lists: &Vec<_>| revocation::judge(lists, issuer, certificate, &self.algorithms, now);
+        self.lists.as_ref().map_or(Ok(()), judge)
+    }
+
+    /// The same of one that the known authority of that number issued.
+    pub(super) fn has_not_revoked(
+        &self,
+        number: usize,
+        certificate: &X509Certificate<'_>,
+        now: i64,
+    ) -> Result<(), Unverified> {
+        let issuer = self.certificate(number).ok_or(Unverified::Malformed)?;
+        self.is_not_revoked(&issuer, certificate, now)
+    }
+
+    /// Whether the known authority's key signed the certificate.
+    fn has_signed(&self, anchor: &TrustAnchor<'_>, certificate: &X509Certificate<'_>) -> bool {
+        let key = SubjectPublicKeyInfoDer::from(der::sequence(&anchor.subject_public_key_info));
+        let signed = Signed {
+            message: certificate.tbs_certificate.as_ref(),
+            algorithm: certificate.signature_algorithm.algorithm.as_bytes(),
+            signature: &certificate.signature_value.data,
+        };
+        is_signed(&self.algorithms, &key, &signed)
+    }
+
     /// The known authority that signed a certificate and is good at that time; none where nobody did.
     fn signer(&self, parsed: &X509Certificate<'_>, now: i64) -> Option<Result<usize, Unverified>> {
         let name = der::content(parsed.issuer().as_raw()).unwrap_or_default();
-        let (message, signature) = (parsed.tbs_certificate.as_ref(), &*parsed.signature_value.data);
-        let signs = |anchor: &TrustAnchor<'_>| {
-            anchor.subject.as_ref() == name && is_signed(self, &key(anchor), message, signature)
-        };
+        let signs =
+            |anchor: &TrustAnchor<'_>| anchor.subject.as_ref() == name && self.has_signed(anchor, parsed);
         let mut why = None;
         for (number, _) in self.anchors.iter().enumerate().filter(|(_, anchor)| signs(anchor)) {
             match self.is_in_force(number, now) {
@@ -64,17 +101,16 @@ impl Known {
         let (mut number, mut count, mut own) = (number, 0, Ok(()));
         // Authorities may have signed each other.
         while count < self.anchors.len() {
-            let certificate = self.numbers.get(number).and_then(|number| self.certificates.get(*number));
-            let Some(Ok((_, parsed))) = certificate.map(|one| X509Certificate::from_der(one)) else { break };
+            let Some(parsed) = self.certificate(number) else { break };
             if parsed.subject().as_raw() == parsed.issuer().as_raw() {
+                // OpenSSL asks the lists of those that issued themselves too.
+                own = self.is_not_revoked(&parsed, &parsed, now).and(own);
                 break;
             }
             let Some(signer) = self.signer(&parsed, now) else { break };
             number = signer?;
             count += 1;
-            if !self.lists.is_empty() {
-                own = is_not_revoked(self, &key(&self.anchors[number]), &parsed, now).and(own);
-            }
+            own = self.has_not_revoked(number, &parsed, now).and(own);
         }
         own.map(|()| count)
     }
@@ -88,7 +124,7 @@ pub(super) fn judge(known: &Known, leaf: &CertificateDer<'_>, now: u64) -> Resul
         return Err(Unverified::Malformed);
     }
     let now = i64::try_from(now).unwrap_or(i64::MAX);
-    let (issuer, number) = issuer(known, leaf, &parsed, now)?;
+    let number = issuer(known, leaf, &parsed, now)?;
     if now < parsed.validity().not_before.timestamp() {
         return Err(Unverified::NotYetValid);
     }
@@ -98,62 +134,44 @@ pub(super) fn judge(known: &Known, leaf: &CertificateDer<'_>, now: u64) -> Resul
     if !is_understood(&parsed) {
         return Err(Unverified::Purpose);
     }
-    let own = match known.lists.is_empty() {
-        true => Ok(()),
-        false => is_not_revoked(known, &issuer, &parsed, now),
+    let own = match number {
+        Some(number) => known.has_not_revoked(number, &parsed, now),
+        None => known.is_not_revoked(&parsed, &parsed, now),
     };
     // As OpenSSL reports it, what is wrong further up counts.
     let between = number.map_or(Ok(0), |number| known.above(number, now))?;
     own.map(|()| between)
 }
 
-/// The key of the known authority that signed the certificate, and its number. One that is known itself needs no signature: it was
+/// The number of the known authority that signed the certificate; none of one that is known itself. That needs no signature: it was
 /// written in the file byte for byte.
 fn issuer(
     known: &Known,
     leaf: &CertificateDer<'_>,
     parsed: &X509Certificate<'_>,
     now: i64,
-) -> Result<(SubjectPublicKeyInfoDer<'static>, Option<usize>), Unverified> {
+) -> Result<Option<usize>, Unverified> {
     let is_self_issued = parsed.subject().as_raw() == parsed.issuer().as_raw();
     if is_self_issued && known.certificates.iter().any(|one| one == leaf) {
-        return Ok((SubjectPublicKeyInfoDer::from(parsed.public_key().raw.to_vec()), None));
+        return Ok(None);
     }
     let name = der::content(parsed.issuer().as_raw()).unwrap_or_default();
     let named = |(_, anchor): &(usize, &TrustAnchor<'_>)| anchor.subject.as_ref() == name;
-    let (message, signature) = (parsed.tbs_certificate.as_ref(), &*parsed.signature_value.data);
     let mut why = Unverified::UnknownIssuer;
     for (number, anchor) in known.anchors.iter().enumerate().filter(named) {
         // What it may name is checked by the library alone.
         if anchor.name_constraints.is_some() {
             continue;
         }
-        let key = key(anchor);
-        why = match is_signed(known, &key, message, signature) {
+        why = match known.has_signed(anchor, parsed) {
             true => match known.is_in_force(number, now) {
-                Ok(()) => return Ok((key, Some(number))),
+                Ok(()) => return Ok(Some(number)),
                 Err(not) => not,
             },
             false => Unverified::Signature,
         };
     }
     Err(why)
-}
-
-/// The key of a known authority.
-pub(super) fn key(anchor: &TrustAnchor<'_>) -> SubjectPublicKeyInfoDer<'static> {
-    SubjectPublicKeyInfoDer::from(der::sequence(&anchor.subject_public_key_info))
-}
-
-/// Whether it is a list of version 1, as `openssl ca -gencrl` makes it without `crl_extensions`.
-pub(super) fn is_old(list: &CertificateRevocationListDer<'_>) -> bool {
-    CertificateRevocationList::from_der(list)
-        .is_ok_and(|(rest, parsed)| rest.is_empty() && parsed.version().is_none())
-}
-
-fn is_signed(known: &Known, key: &SubjectPublicKeyInfoDer<'_>, message: &[u8], signature: &[u8]) -> bool {
-    let Ok(key) = RawPublicKeyEntity::try_from(key) else { return false };
-    known.algorithms.all.iter().any(|algorithm| key.verify_signature(*algorithm, message, signature).is_ok())
 }
 
 /// What a certificate says and calls critical must be understood.
@@ -168,32 +186,4 @@ fn is_understood(parsed: &X509Certificate<'_>) -> bool {
                 | ParsedExtension::NSCertType(_)
         )
     })
-}
-
-/// Whether a list of its issuer is at hand, and the certificate is not in it. A list that calls anything critical, such as the part of
-/// an authority's certificates that it is of, is the library's to look at.
-pub(super) fn is_not_revoked(
-    known: &Known,
-    issuer: &SubjectPublicKeyInfoDer<'_>,
-    parsed: &X509Certificate<'_>,
-    now: i64,
-) -> Result<(), Unverified> {
-    let mut why = Unverified::NoRevocationList;
-    for list in &known.lists {
-        let Ok((_, list)) = CertificateRevocationList::from_der(list) else { continue };
-        let (message, signature) = (list.tbs_cert_list.as_ref(), &*list.signature_value.data);
-        let is_of_issuer = list.issuer().as_raw() == parsed.issuer().as_raw();
-        let is_of_all = !list.extensions().iter().any(|extension| extension.critical);
-        if !is_of_issuer || !is_of_all || !is_signed(known, issuer, message, signature) {
-            continue;
-        }
-        if list.iter_revoked_certificates().any(|revoked| revoked.raw_serial() == parsed.raw_serial()) {
-            return Err(Unverified::Revoked);
-        }
-        match list.next_update() {
-            Some(next) if now <= next.timestamp() => return Ok(()),
-            _ => why = Unverified::RevocationListExpired,
-        }
-    }
-    Err(why)
 }

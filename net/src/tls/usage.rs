@@ -21,6 +21,11 @@ pub(super) fn signs_certificates(authority: &X509Certificate<'_>) -> bool {
     !matches!(authority.key_usage(), Ok(Some(usage)) if !usage.value.key_cert_sign())
 }
 
+/// Whether it may sign lists of what is revoked.
+pub(super) fn signs_lists(authority: &X509Certificate<'_>) -> bool {
+    !matches!(authority.key_usage(), Ok(Some(usage)) if !usage.value.crl_sign())
+}
+
 /// Whether a certificate is for that purpose: where it says what it is for, this must be among it.
 ///
 /// # Errors

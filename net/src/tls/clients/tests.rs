@@ -229,7 +229,7 @@ fn what_an_authority_has_revoked_is_refused_and_so_is_what_it_has_no_list_for() 
             (old(2060, 7) + &of_other, 7, Err(Unverified::Revoked)),
             (old(2019, 7), 8, Err(Unverified::RevocationListExpired)),
             (old(2019, 7) + &list(2100, 9), 8, Ok(())),
-            (old_list(&top, &key(), 2100, 7), 8, Err(Unverified::NoRevocationList)),
+            (old_list(&top, &key(), 2100, 7), 8, Err(Unverified::RevocationListSignature)),
         ] {
             let clients = known(&top.pem(), Some(list));
             assert_eq!(clients.judge(&[numbered(params.clone(), number)]), expected);
@@ -249,10 +249,21 @@ fn each_certificate_of_a_chain_needs_a_list_of_its_issuer_of_whatever_version() 
     let chain = [issued(&me, &by_between), between.der().clone()];
     let of_top = |number| old_list(&top, by_top.key(), 2100, number);
     let of_between = |number| old_list(&between, by_between.key(), 2100, number);
+    let new = |number| Listed { from: 2020, ..V2 }.of(&[number]);
+    let newer = |number| new(number).signed(&top, by_top.key());
+    let newer_of_between = |number| new(number).signed(&between, by_between.key());
+    let of_authorities = |number| new(number).scope(&[0x82, 1, 0xff]).signed(&top, by_top.key());
     for (lists, expected) in [
         (of_top(1) + &of_between(1), Ok(())),
         (of_top(5) + &of_between(1), Err(Unverified::Revoked)),
         (of_top(1) + &of_between(8), Err(Unverified::Revoked)),
+        (of_top(1) + &newer(5) + &of_between(1), Err(Unverified::Revoked)),
+        (newer(5) + &of_top(1) + &of_between(1), Err(Unverified::Revoked)),
+        (of_top(5) + &newer(1) + &of_between(1), Ok(())),
+        (of_top(1) + &of_between(1) + &newer_of_between(8), Err(Unverified::Revoked)),
+        (newer_of_between(8) + &of_top(1) + &of_between(1), Err(Unverified::Revoked)),
+        (of_authorities(5) + &of_between(1), Err(Unverified::Revoked)),
+        (of_authorities(8) + &of_between(1), Ok(())),
         (of_top(1), Err(Unverified::NoRevocationList)),
         (of_between(1), Err(Unverified::NoRevocationList)),
     ] {
@@ -306,17 +317,272 @@ fn an_authority_that_is_known_with_its_own_is_judged_as_if_it_had_been_shown() {
 
 /// A list of version 1 with one number in it, signed by this key.
 fn old_list(of: &Certificate, by: &KeyPair, until: i32, number: u8) -> String {
-    let (_, parsed) = X509Certificate::from_der(of.der()).expect("a certificate");
-    // ecdsa-with-SHA256.
-    let algorithm = der::sequence(&[0x06, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2]);
-    let time = |year: i32| [&[0x18, 15][..], format!("{year}0101000000Z").as_bytes()].concat();
-    let revoked = der::sequence(&der::sequence(&[&[0x02, 1, number][..], &time(2018)].concat()));
-    let subject = parsed.subject().as_raw();
-    let told = der::sequence(&[&algorithm[..], subject, &time(2018), &time(until), &revoked].concat());
-    let signature = by.sign(&told).expect("a signature");
-    let signed = [&[0x03, signature.len() as u8 + 1, 0][..], &signature].concat();
-    let list = der::sequence(&[told, algorithm, signed].concat());
-    format!("-----BEGIN X509 CRL-----\n{}\n-----END X509 CRL-----\n", STANDARD.encode(list))
+    Listed { version: 1, until, ..V2 }.of(&[number]).signed(of, by)
+}
+
+/// A list to be made.
+#[derive(Clone)]
+struct Listed {
+    version: u8,
+    /// Years.
+    from: i32,
+    until: i32,
+    numbers: Vec<u8>,
+    /// Why each of them is in it, where it says so.
+    reason: Option<u8>,
+    extensions: Vec<(u8, bool, Vec<u8>)>,
+}
+
+const V2: Listed =
+    Listed { version: 2, from: 2018, until: 2100, numbers: Vec::new(), reason: None, extensions: Vec::new() };
+const V1: Listed =
+    Listed { version: 1, from: 2018, until: 2100, numbers: Vec::new(), reason: None, extensions: Vec::new() };
+
+impl Listed {
+    fn of(self, numbers: &[u8]) -> Self {
+        Listed { numbers: numbers.to_vec(), ..self }
+    }
+
+    fn with(mut self, extension: u8, is_critical: bool, value: &[u8]) -> Self {
+        self.extensions.push((extension, is_critical, value.to_vec()));
+        self
+    }
+
+    /// With an issuing distribution point.
+    fn scope(self, point: &[u8]) -> Self {
+        self.with(28, true, &der::sequence(point))
+    }
+
+    fn signed(&self, of: &Certificate, by: &KeyPair) -> String {
+        let (_, parsed) = X509Certificate::from_der(of.der()).expect("a certificate");
+        // ecdsa-with-SHA256.
+        let algorithm = der::sequence(&[0x06, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2]);
+        let time = |year: i32| [&[0x18, 15][..], format!("{year}0101000000Z").as_bytes()].concat();
+        let reason = self.reason.map(|reason| extension(21, false, &[0x0a, 1, reason]));
+        let reason = reason.map(|reason| der::sequence(&reason)).unwrap_or_default();
+        let entry = |number: &u8| der::sequence(&[&[0x02, 1, *number][..], &time(2018), &reason].concat());
+        let revoked = match self.numbers.is_empty() {
+            true => Vec::new(),
+            false => der::sequence(&self.numbers.iter().flat_map(entry).collect::<Vec<u8>>()),
+        };
+        let one =
+            |(number, is_critical, value): &(u8, bool, Vec<u8>)| extension(*number, *is_critical, value);
+        let (version, extensions) = match self.version {
+            1 => (&[][..], Vec::new()),
+            _ => {
+                let own =
+                    [extension(20, false, &[0x02, 1, 1])].into_iter().chain(self.extensions.iter().map(one));
+                (&[0x02, 1, 1][..], tagged(0xa0, &der::sequence(&own.flatten().collect::<Vec<u8>>())))
+            }
+        };
+        let subject = parsed.subject().as_raw();
+        let (from, until) = (time(self.from), if self.until == 0 { Vec::new() } else { time(self.until) });
+        let told = [version, &algorithm, subject, &from, &until, &revoked, &extensions].concat();
+        let told = der::sequence(&told);
+        let signature = by.sign(&told).expect("a signature");
+        let signed = tagged(0x03, &[&[0][..], &signature].concat());
+        let list = der::sequence(&[told, algorithm, signed].concat());
+        format!("-----BEGIN X509 CRL-----\n{}\n-----END X509 CRL-----\n", STANDARD.encode(list))
+    }
+}
+
+fn tagged(tag: u8, content: &[u8]) -> Vec<u8> {
+    let mut bytes = der::sequence(content);
+    bytes[0] = tag;
+    bytes
+}
+
+/// An extension 2.5.29.N.
+fn extension(number: u8, is_critical: bool, value: &[u8]) -> Vec<u8> {
+    let critical: &[u8] = if is_critical { &[0x01, 1, 0xff] } else { &[] };
+    der::sequence(&[&[0x06, 3, 0x55, 0x1d, number][..], critical, &tagged(0x04, value)].concat())
+}
+
+/// The name of a distribution point that is at this URL.
+fn point(url: &str) -> Vec<u8> {
+    tagged(0xa0, &tagged(0xa0, &tagged(0x86, url.as_bytes())))
+}
+
+const REVOKED: Result<(), Unverified> = Err(Unverified::Revoked);
+const NONE: Result<(), Unverified> = Err(Unverified::NoRevocationList);
+const EXPIRED: Result<(), Unverified> = Err(Unverified::RevocationListExpired);
+const NOT_YET: Result<(), Unverified> = Err(Unverified::RevocationListNotYetValid);
+
+/// What is to be found of a certificate of an authority that has lists, wherever each stands in the file: of the one with
+/// number 7, of the one with number 8, and of those with the same numbers that name a distribution point. Each is judged as a client and as
+/// a server, and the third as an authority between too.
+#[track_caller]
+fn assert_found(lists: &[Listed], expected: [Result<(), Unverified>; 4]) {
+    let (top, by_top) = root("top");
+    let mut listed: Vec<String> = lists.iter().map(|list| list.signed(&top, by_top.key())).collect();
+    for _ in 0..2 {
+        listed.reverse();
+        for (index, number) in [7, 8, 7, 8].into_iter().enumerate() {
+            let mut params = leaf("me");
+            params.serial_number = Some(SerialNumber::from(number));
+            if index > 1 {
+                let uris = vec!["http://a/1".to_owned()];
+                params.crl_distribution_points = vec![rcgen::CrlDistributionPoint { uris }];
+            }
+            let found = found(&top.pem(), &listed.concat(), &[issued(&params, &by_top)]);
+            assert_eq!(found, [expected[index]; 2], "{number} {index}");
+        }
+    }
+}
+
+/// What is found of a chain as a client's and as a server's.
+fn found(told: &str, lists: &str, chain: &[CertificateDer<'_>]) -> [Result<(), Unverified>; 2] {
+    let folder = tempfile::tempdir().expect("a folder");
+    let settings = settings(&folder, told, Some(lists.to_owned()));
+    let algorithms = aws_lc_rs::default_provider().signature_verification_algorithms;
+    let mut authorities = Authorities::new(1, algorithms);
+    authorities.know(&settings.authorities.expect("told")).expect("whole");
+    authorities.revoke(&settings.revoked.expect("told")).expect("whole");
+    [Purpose::Client, Purpose::Server].map(|purpose| authorities.judge(chain, purpose))
+}
+
+#[test]
+fn of_several_lists_of_an_authority_the_newest_that_is_in_force_counts_wherever_it_stands() {
+    let all = |result| [result; 4];
+    let is_revoked = [REVOKED, Ok(()), REVOKED, Ok(())];
+    for (old, new) in [(V1, V1), (V1, V2), (V2, V1), (V2, V2)] {
+        let new = Listed { from: 2020, ..new };
+        let (revokes, expired) = (new.clone().of(&[7]), Listed { until: 2021, ..new.clone() });
+        let future = Listed { from: 2099, ..new.clone() };
+        for (lists, expected) in [
+            (vec![old.clone(), revokes.clone()], is_revoked),
+            (vec![old.clone().of(&[7]), new.clone()], all(Ok(()))),
+            // Of the same time: nothing says which is newer.
+            (vec![Listed { from: 2020, ..old.clone() }, revokes.clone()], is_revoked),
+            (vec![Listed { until: 2019, ..old.clone() }, revokes.clone()], is_revoked),
+            (vec![Listed { until: 2019, ..old.clone() }.of(&[7]), new.clone()], all(Ok(()))),
+            (vec![old.clone(), expired.clone().of(&[7])], all(Ok(()))),
+            (vec![old.clone().of(&[7]), expired.clone()], is_revoked),
+            (vec![old.clone(), future.clone().of(&[7])], all(Ok(()))),
+            (vec![old.clone().of(&[7]), future.clone()], is_revoked),
+            (vec![Listed { until: 2019, ..old.clone() }, future.clone()], all(NOT_YET)),
+            (vec![future], all(NOT_YET)),
+            (vec![expired], all(EXPIRED)),
+            // It says nothing of when the next one comes.
+            (vec![Listed { until: 0, ..revokes.clone() }], is_revoked),
+            (vec![old.clone(), old.clone(), revokes.clone(), old], is_revoked),
+            (vec![Listed { reason: Some(6), ..revokes.clone() }], is_revoked),
+            // removeFromCRL.
+            (vec![Listed { reason: Some(8), ..revokes }], all(Ok(()))),
+        ] {
+            assert_found(&lists, expected);
+        }
+    }
+}
+
+#[test]
+fn a_list_of_a_part_of_the_certificates_counts_for_those_alone() {
+    const USERS: &[u8] = &[0x81, 1, 0xff];
+    const AUTHORITIES: &[u8] = &[0x82, 1, 0xff];
+    let (here, there) = (point("http://a/1"), point("http://a/2"));
+    let own = tagged(0xa0, &tagged(0xa1, b""));
+    let named = [&here[..], USERS].concat();
+    let two =
+        tagged(0xa0, &tagged(0xa0, &[tagged(0x86, b"http://a/2"), tagged(0x86, b"http://a/1")].concat()));
+    let is_revoked = [REVOKED, Ok(()), REVOKED, Ok(())];
+    let old = |list: Listed| Listed { from: 2017, ..list };
+    let full = || [V1, V2];
+    let here_only = |found| [Ok(()), Ok(()), found, Ok(())];
+    for full in full() {
+        for (part, of_new, of_clean, of_older) in [
+            // A part that revokes, then the whole; a part that does not, and the whole that revokes; an older part.
+            (USERS, is_revoked, [Ok(()); 4], is_revoked),
+            (&here, here_only(REVOKED), [REVOKED, Ok(()), Ok(()), Ok(())], is_revoked),
+            (&two, here_only(REVOKED), [REVOKED, Ok(()), Ok(()), Ok(())], is_revoked),
+            (&named, here_only(REVOKED), [REVOKED, Ok(()), Ok(()), Ok(())], is_revoked),
+            (&there, [Ok(()); 4], is_revoked, is_revoked),
+            (&own, [Ok(()); 4], is_revoked, is_revoked),
+            (AUTHORITIES, [Ok(()); 4], is_revoked, is_revoked),
+            // Indirect; of attributes; of users and of authorities, which is nobody; unknown.
+            (&[0x84, 1, 0xff], [Ok(()); 4], is_revoked, is_revoked),
+            (&[0x85, 1, 0xff], [Ok(()); 4], is_revoked, is_revoked),
+            (&[0x81, 1, 0xff, 0x82, 1, 0xff], [Ok(()); 4], is_revoked, is_revoked),
+            (&[0x86, 1, 0xff], [Ok(()); 4], is_revoked, is_revoked),
+            (&[0x81, 1, 1], [Ok(()); 4], is_revoked, is_revoked),
+            // For some reasons: it says that one is revoked, and of none that it is not.
+            (&[0x83, 2, 6, 0x40], is_revoked, is_revoked, is_revoked),
+        ] {
+            let part = V2.scope(part);
+            assert_found(&[part.clone().of(&[7]), old(full.clone())], of_new);
+            assert_found(&[part.clone(), old(full.clone()).of(&[7])], of_clean);
+            assert_found(&[old(part.clone()).of(&[7]), full.clone()], [Ok(()); 4]);
+            assert_found(&[old(part.clone()), full.clone().of(&[7])], of_older);
+        }
+        // What has changed since another list; and what is not known.
+        for (extension, revokes) in [(27, is_revoked), (99, [Ok(()); 4])] {
+            let part = V2.with(extension, true, &[0x02, 1, 1]);
+            assert_found(&[part.clone().of(&[7]), old(full.clone())], revokes);
+            assert_found(&[part.clone(), old(full.clone()).of(&[7])], is_revoked);
+            assert_found(&[part.clone().of(&[7])], [NONE; 4]);
+        }
+        assert_found(&[full.of(&[7]).with(99, false, b"")], is_revoked);
+    }
+    // OpenSSL asks for a list of the authority that issued itself too.
+    for part in [USERS, AUTHORITIES, &here, &there, &[0x83, 2, 6, 0x40]] {
+        assert_found(&[V2.scope(part).of(&[9])], [NONE; 4]);
+    }
+    assert_found(&[V2.scope(USERS).of(&[7]), V2.scope(AUTHORITIES)], is_revoked);
+    assert_found(&[V2.scope(USERS), V2.scope(AUTHORITIES).of(&[7])], [Ok(()); 4]);
+}
+
+#[test]
+fn a_list_that_another_key_signed_does_not_count_and_none_does_of_a_key_that_may_not_sign_them() {
+    let (top, by_top) = root("top");
+    let (other, by_other) = root("top");
+    let mut me = leaf("me");
+    me.serial_number = Some(SerialNumber::from(7u64));
+    let chain = [issued(&me, &by_top)];
+    let key_of = |of: &Certificate| {
+        let (_, parsed) = X509Certificate::from_der(of.der()).expect("a certificate");
+        parsed.extensions().iter().find_map(|extension| match extension.parsed_extension() {
+            x509_parser::extensions::ParsedExtension::SubjectKeyIdentifier(key) => Some(key.0.to_vec()),
+            _ => None,
+        })
+    };
+    let naming = |list: Listed, of: &Certificate| {
+        list.with(35, false, &der::sequence(&tagged(0x80, &key_of(of).expect("a key's identifier"))))
+    };
+    let new = Listed { from: 2020, ..V2 };
+    let forged = Err(Unverified::RevocationListSignature);
+    for (lists, expected) in [
+        (
+            [
+                naming(V2, &top).of(&[7]).signed(&top, by_top.key()),
+                naming(new.clone(), &other).signed(&other, by_other.key()),
+            ],
+            REVOKED,
+        ),
+        ([V2.of(&[7]).signed(&top, by_top.key()), new.clone().signed(&other, by_other.key())], forged),
+        ([V2.signed(&top, by_top.key()), naming(new.clone(), &top).signed(&top, by_other.key())], forged),
+        ([new.clone().signed(&top, by_top.key()), V2.of(&[7]).signed(&other, by_other.key())], Ok(())),
+    ] {
+        let [first, second] = &lists;
+        assert_eq!(found(&top.pem(), &(first.clone() + second), &chain), [expected; 2]);
+        assert_eq!(found(&top.pem(), &(second.clone() + first), &chain), [expected; 2]);
+    }
+    let (mut params, key) = (authority("top"), key());
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    let (top, by_top) = (params.self_signed(&key).expect("a certificate"), Issuer::new(params, key));
+    for list in [V1, V2] {
+        let list = list.signed(&top, by_top.key());
+        assert_eq!(found(&top.pem(), &list, &[issued(&me, &by_top)]), [NONE; 2]);
+    }
+}
+
+#[test]
+fn a_file_without_a_list_or_with_one_of_another_version_is_an_error() {
+    let (top, by_top) = root("top");
+    let folder = tempfile::tempdir().expect("a folder");
+    for lists in ["\n".to_owned(), top.pem()] {
+        let read = clients(&settings(&folder, &top.pem(), Some(lists)));
+        assert!(matches!(read, Err(crate::tls::TlsError::BadRevocationList(..))));
+    }
+    assert!(clients(&settings(&folder, &top.pem(), Some(V2.signed(&top, by_top.key())))).is_ok());
 }
 
 /// A client that shows the certificate of a pair of files.
