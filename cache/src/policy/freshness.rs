@@ -8,7 +8,7 @@ use super::arithmetic::Source;
 use super::control::Governing;
 use crate::now::{Now, milliseconds};
 use millstream_conf::model::{Heuristic, ProxyCache, Valid, ValidStatus};
-use millstream_wire::{FieldId, Fields, date, list};
+use millstream_wire::{FieldId, Fields, date, list, octets};
 use std::time::Duration;
 
 /// Longest lifetime and age that is calculated with: 68 years, the largest that RFC 9111 §1.2.2 asks for.
@@ -68,8 +68,9 @@ pub(super) fn explicit(
     Some((Source::Expires { expires, date }, seconds(lifetime)))
 }
 
-/// `X-Accel-Expires`: seconds from now, or `@` and seconds since 1970. `None` where it is neither.
+/// `X-Accel-Expires`: seconds from now, or `@` and seconds since 1970. `None` where it is neither, or a number that nginx does not hold.
 pub(super) fn x_accel_expires(value: &[u8], now: Now) -> Option<i64> {
+    let number = |text| octets::decimal(text).filter(|number| i64::try_from(*number).is_ok());
     match value.strip_prefix(b"@") {
         Some(moment) => Some(milliseconds(seconds(number(moment)?))),
         None => Some(now.after(seconds(number(value)?)).unix_milliseconds),
@@ -124,7 +125,5 @@ fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    let value =
-        text.iter().fold(0u64, |sum, digit| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0')));
-    Some(value.min(LONGEST))
+    Some(octets::decimal(text).unwrap_or(LONGEST).min(LONGEST))
 }

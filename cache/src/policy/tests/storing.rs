@@ -22,6 +22,13 @@ fn headers_decide_in_nginxs_order() {
     check("X-Accel-Expires: @1795255300", Ok(100));
     check("X-Accel-Expires: @1795255100", Err(Reason::XAccelExpires));
     check("X-Accel-Expires: soon\nCache-Control: max-age=60", Ok(60));
+    for value in
+        ["99999999999999999999", "@99999999999999999999", "9223372036854775808", "", "@", "+5", "5 5"]
+    {
+        check(&format!("X-Accel-Expires: {value}\nCache-Control: max-age=60"), Ok(60));
+        check(&format!("X-Accel-Expires: {value}\nCache-Control: no-store"), Err(Reason::NoStore));
+    }
+    check("X-Accel-Expires: 9223372036854775807\nCache-Control: no-store", Ok(LONGEST as i64));
     check("Cache-Control: no-store, max-age=60", Err(Reason::NoStore));
     check("Cache-Control: private, max-age=60", Err(Reason::Private));
     check("Cache-Control: no-cache, max-age=60", Err(Reason::NoCache));
