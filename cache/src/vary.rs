@@ -160,13 +160,13 @@ impl VaryFields {
                 FieldId::AcceptEncoding => write_accepted(request, out),
                 FieldId::AcceptLanguage => write_languages(request, out),
                 FieldId::Other if **name == *unlisted::NAME => unlisted::write(request, out),
-                FieldId::Other => write_lines(request.all_named(name), false, out),
+                FieldId::Other => write_lines(request.all_spelled(*id, name), false, out),
                 // Who says nothing accepts everything as well (RFC 9110 §12.5.1): browsers' fetch and curl say it, others do not.
                 FieldId::Accept if request.all(FieldId::Accept).all(|value| value == b"*/*") => false,
                 id if is_list(*id) => write_lines(request.all(*id), true, out),
                 // RFC 9113 §8.2.3 has cookies split into lines.
                 FieldId::Cookie => write_joined(request.all(*id), b"; ", out),
-                _ => write_joined(request.all(*id), b", ", out),
+                _ => write_joined(request.all_spelled(*id, name), b", ", out),
             };
             if present {
                 let length = u32::try_from(out.len() - start - 4).unwrap_or(u32::MAX - 1);

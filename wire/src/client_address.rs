@@ -5,6 +5,8 @@
 //! grows. One that is taken for an address does not reach the upstream where answers vary by address, so what names another host's is
 //! none of them. Next: `credential`, the other fields that say who asks.
 
+use crate::cgi_name::folded;
+
 /// The longest name that is looked at; no proxy sends a longer one.
 const LONGEST_NAME: usize = 64;
 
@@ -162,7 +164,7 @@ pub fn is_client_address(name: &[u8]) -> bool {
     let name = {
         let lower = &mut buffer[..name.len()];
         for (to, from) in lower.iter_mut().zip(name) {
-            *to = if *from == b'_' { b'-' } else { from.to_ascii_lowercase() };
+            *to = folded(*from);
         }
         &*lower
     };

@@ -9,6 +9,7 @@
 //! A secret is less than that: who reads a log wants to know whose request it was (`user=7`), and not what lets them in (`token=…`). Next:
 //! `masked`, which writes something else in its place.
 
+use crate::cgi_name;
 use crate::field_id::FieldId;
 
 /// A name with one of these anywhere in it, by the first letter: X-Api-Key, X-Auth-Token, Authentication, X-Session-Id,
@@ -192,8 +193,7 @@ fn begins_with_word(text: &[u8]) -> bool {
     let [first, second, ..] = text else { return false };
     words_from(first | 0x20).iter().any(|word| {
         // Nearly all that is left is told apart here.
-        word[1] == second | 0x20
-            && text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+        word[1] == second | 0x20 && text.get(..word.len()).is_some_and(|start| cgi_name::is_same(start, word))
     })
 }
 
@@ -273,6 +273,11 @@ mod tests {
             "X-Organization",
             "X-Organisation-Id",
             "X-Act-As",
+            "X_Act_As",
+            "X_On-Behalf_Of",
+            "X_Api_Key",
+            "Proxy_Authorization",
+            "WWW_Authenticate",
             "X-Team",
             "X-TeamId",
             "X-Workspace",

@@ -114,7 +114,7 @@ fields! {
 const SLOTS: usize = 1024;
 
 /// Longest name in the table, in bytes.
-const LONGEST: usize = {
+pub(crate) const LONGEST: usize = {
     let mut longest = 0;
     let mut index = 0;
     while index < NAMES.len() {

@@ -4,6 +4,7 @@
 //! they are packed ([`crate::packed`]). It never owns, copies or changes a byte; [`crate::headers`] is the owned
 //! counterpart.
 
+use crate::cgi_name;
 use crate::field::Field;
 use crate::field_id::FieldId;
 use crate::list;
@@ -118,6 +119,18 @@ impl<'a> Fields<'a> {
         self.lines()
             .filter(move |field| self.is(field, id, name))
             .map(move |field| field.value.of(self.bytes))
+    }
+
+    /// The values of all lines that an application takes for this field, in every spelling of its name ([`cgi_name`]), in order.
+    pub fn all_spelled<'n>(
+        self,
+        id: FieldId,
+        name: &'n [u8],
+    ) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
+        let is_one = move |(of, own): (FieldId, &[u8])| {
+            cgi_name::field_of(of, own) == id && (id != FieldId::Other || cgi_name::is_same(own, name))
+        };
+        self.iter().filter(move |(of, own, _)| is_one((*of, own))).map(|(_, _, value)| value)
     }
 
     /// Every line as (field, name as it came, value), in order.

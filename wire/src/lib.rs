@@ -14,6 +14,7 @@ pub mod method;
 pub mod octets;
 pub mod list;
 pub mod field_id;
+pub mod cgi_name;
 pub mod client_address;
 pub mod credential;
 pub mod field;

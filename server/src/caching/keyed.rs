@@ -14,10 +14,11 @@ use crate::variables::{self, holds};
 use millstream_cache::ADDRESS;
 use millstream_cache::key::{Parts, TooLong};
 use millstream_cache::policy::{self, Asker};
-use millstream_conf::model::{AddressValue, Credentials, ProxyCache, Template, Variable};
+use millstream_conf::model::{AddressValue, Credentials, Pass, ProxyCache, Template, Variable};
 use millstream_conf::variables::Builtin;
 use millstream_net::buffers;
 use millstream_telemetry::metrics::Counter;
+use millstream_wire::cgi_name;
 use millstream_wire::client_address::is_client_address;
 use millstream_wire::connection::NamedFields;
 use millstream_wire::credential::is_credential;
@@ -83,9 +84,7 @@ pub fn note_address(request: &mut Request, cache: &ProxyCache) {
     }
     let pass = request.location().settings.pass().filter(|pass| pass.exchange.passes_address);
     if let Some(pass) = pass.filter(|_| forwarded::is_trusted(request)) {
-        let set = pass.set_headers();
-        let is_set = |name: &[u8]| set.iter().any(|set| name.eq_ignore_ascii_case(set.name.as_bytes()));
-        let goes_on = |name: &[u8]| is_client_address(name) && !is_set(name);
+        let goes_on = |name: &[u8]| is_client_address(name) && !is_made(pass, name);
         for (_, name, value) in request.fields().iter().filter(|(_, name, _)| goes_on(name)) {
             told.extend(name.iter().map(u8::to_ascii_lowercase));
             told.push(b':');
@@ -167,10 +166,19 @@ pub fn asker(request: &Request, cache: &ProxyCache) -> Asker {
     if shows || is_certified() || hands_on() || is_in_target() { Asker::Known } else { Asker::Anybody }
 }
 
+/// Whether a request field of this name is made for the upstream, so that the client's stays here.
+pub fn is_made(pass: &Pass, name: &[u8]) -> bool {
+    let is_cgi = pass.is_cgi();
+    pass.set_headers().iter().any(|set| match is_cgi {
+        true => cgi_name::is_same(name, set.name.as_bytes()),
+        false => name.eq_ignore_ascii_case(set.name.as_bytes()),
+    })
+}
+
 /// Whether a key has a field's value in it.
 pub fn names_field(key: &Template, name: &[u8]) -> bool {
     key.variables().any(|variable| {
-        matches!(variable, Variable::RequestHeader(field) if name.eq_ignore_ascii_case(field.as_bytes()))
+        matches!(variable, Variable::RequestHeader(field) if cgi_name::is_same(name, field.as_bytes()))
     })
 }
 

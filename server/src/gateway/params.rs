@@ -1,7 +1,7 @@
 //! The parameters of a request to an application: `fastcgi_param`s and their kind, and the request's fields as CGI names them
 //! (RFC 3875 §4.1.18).
 //!
-//! The same fields go on as in HTTP, and the host with them; lines of one name become one value. A field named Proxy never does:
+//! The same fields go on as in HTTP, and the host with them; lines of one name, in whatever spelling, become one value. A field named Proxy never does:
 //! libraries take HTTP_PROXY for the proxy that they are to use. Before: `request_head`, which says what goes on; next:
 //! `fastcgi`, `uwsgi` and `scgi`, which write them.
 
@@ -17,7 +17,7 @@ use super::request_head::{RequestFraming, RequestPlan, conditions, going_on};
 use crate::variables;
 use millstream_conf::model::{Param, Says, Variable};
 use millstream_conf::variables::Builtin;
-use millstream_wire::{FieldId, Fields};
+use millstream_wire::cgi_name;
 
 pub(super) use fastcgi::write as write_fastcgi;
 pub(super) use scgi::write as write_scgi;
@@ -41,7 +41,7 @@ fn each(plan: &RequestPlan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[
         }
     }
     for (field, value) in conditions(plan) {
-        give(cgi_name(field, &mut name), &value);
+        give(parameter(field, &mut name), &value);
     }
     if !params.iter().any(|param| param.name.eq_ignore_ascii_case("HTTP_HOST")) {
         value.clear();
@@ -52,24 +52,20 @@ fn each(plan: &RequestPlan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[
             give(b"HTTP_HOST", &value);
         }
     }
-    let fields = plan.request.fields();
-    for (id, field, first) in going_on(plan) {
-        if id == FieldId::AcceptEncoding && plan.codings.is_some() {
-            // Not the client's own line.
-            give(cgi_name(field, &mut name), first);
-            continue;
-        }
-        if field.eq_ignore_ascii_case(b"proxy") || !is_first(fields, field, first) {
+    let fields: Vec<_> = going_on(plan).map(|(_, field, line)| (field, line)).collect();
+    for (at, (field, _)) in fields.iter().enumerate() {
+        let is_same = |(other, _): &&(&[u8], &[u8])| cgi_name::is_same(field, other);
+        if field.eq_ignore_ascii_case(b"proxy") || fields[..at].iter().any(|other| is_same(&other)) {
             continue;
         }
         value.clear();
-        for line in fields.all_named(field) {
+        for (_, line) in fields[at..].iter().filter(is_same) {
             if !value.is_empty() {
                 value.extend_from_slice(if field.eq_ignore_ascii_case(b"cookie") { b"; " } else { b", " });
             }
             value.extend_from_slice(line);
         }
-        give(cgi_name(field, &mut name), &value);
+        give(parameter(field, &mut name), &value);
     }
 }
 
@@ -91,13 +87,8 @@ fn evaluate(param: &Param, plan: &RequestPlan<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a value is that of the first line of its name; both are places in the same bytes.
-fn is_first(fields: Fields<'_>, name: &[u8], value: &[u8]) -> bool {
-    fields.named(name).is_some_and(|first| std::ptr::eq(first, value))
-}
-
 /// `Accept-Language` → `HTTP_ACCEPT_LANGUAGE`.
-fn cgi_name<'n>(field: &[u8], name: &'n mut Vec<u8>) -> &'n [u8] {
+fn parameter<'n>(field: &[u8], name: &'n mut Vec<u8>) -> &'n [u8] {
     name.clear();
     name.extend_from_slice(b"HTTP_");
     name.extend(field.iter().map(|byte| if *byte == b'-' { b'_' } else { byte.to_ascii_uppercase() }));

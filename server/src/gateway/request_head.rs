@@ -8,6 +8,7 @@
 
 use super::unkeyed::{self, HiddenAddresses};
 use super::{Rest, asked_codings};
+use crate::caching::keyed;
 use crate::request::Request;
 use crate::sent_target;
 use crate::variables;
@@ -16,6 +17,7 @@ use millstream_conf::model::{HttpPass, HttpVersion, Pass, SetHeader, Template, V
 use millstream_conf::variables::Builtin;
 use millstream_net::buffers;
 use millstream_wire::accept_encoding::AcceptEncoding;
+use millstream_wire::cgi_name;
 use millstream_wire::connection::NamedFields;
 use millstream_wire::h1::encode;
 use millstream_wire::h2::hpack::encoder as block;
@@ -320,24 +322,31 @@ pub(super) fn going_on<'a>(
     let settings = &plan.request.server().settings.client_header;
     let goes_on = |name: &[u8]| !settings.ignore_invalid || is_plain(name, settings.underscores);
     let passes = plan.proxy.exchange.passes_fields;
-    let set = plan.proxy.set_headers();
+    // Whoever reads such a field goes by its name in CGI.
+    let folds = keyed || plan.proxy.is_cgi();
     let (asked, mut is_asked) = (plan.codings.and_then(AcceptEncoding::class_field), false);
-    let goes = fields.iter().filter(move |(id, name, _)| {
+    let lines = fields.iter().map(move |(id, name, value)| {
+        let meant = if folds { cgi_name::field_of(id, name) } else { id };
+        (meant, name, value, id == FieldId::Other && !goes_on(name), meant != id)
+    });
+    let goes = lines.filter(move |(id, name, _, is_invalid, is_respelled)| {
         let stays = !passes
+            || *is_invalid
+            // Stored responses are told apart by these, and in no other spelling.
+            || (keyed && *is_respelled && matches!(id, FieldId::AcceptEncoding | FieldId::AcceptLanguage))
             || id.is_hop_by_hop()
             || matches!(id, FieldId::Host | FieldId::ContentLength | FieldId::Expect | FieldId::Trailer)
             || (plan.caching && is_condition(*id))
             // Ours stand in their place.
             || (plan.confirm.is_some() && is_precondition(*id))
-            || (*id == FieldId::Other && !goes_on(name))
-            || set.iter().any(|set| name.eq_ignore_ascii_case(set.name.as_bytes()))
+            || keyed::is_made(plan.proxy, name)
             || named.has(name)
             || key.is_some_and(|key| unkeyed::ends_here(*id, name, key))
             || *name == ADDRESS
             || hidden.has(*id, name);
         !stays
     });
-    goes.filter_map(move |(id, name, value)| match asked {
+    goes.filter_map(move |(id, name, value, ..)| match asked {
         // In one line, however many came.
         Some(asked) if id == FieldId::AcceptEncoding => {
             (!std::mem::replace(&mut is_asked, true)).then_some((id, name, asked))

@@ -10,6 +10,7 @@ use crate::caching::keyed::names_field;
 use crate::forwarded;
 use crate::request::Request;
 use millstream_conf::model::{Pass, ProxyCache, Template};
+use millstream_wire::cgi_name;
 use millstream_wire::client_address::is_client_address;
 use millstream_wire::{FieldId, Fields};
 
@@ -173,13 +174,9 @@ pub(super) fn ends_here(id: FieldId, name: &[u8], key: &Template) -> bool {
         id,
         FieldId::Other | FieldId::Forwarded | FieldId::XForwardedHost | FieldId::XForwardedProto
     );
-    known && TABLE.iter().any(|(field, _, _)| is_same(name, field.as_bytes())) && !names_field(key, name)
-}
-
-/// Whether two names are one to an application: behind CGI and its kin `_` and `-` are the same.
-fn is_same(name: &[u8], field: &[u8]) -> bool {
-    let plain = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
-    name.len() == field.len() && name.iter().zip(field).all(|(one, other)| plain(*one) == plain(*other))
+    known
+        && TABLE.iter().any(|(field, _, _)| cgi_name::is_same(name, field.as_bytes()))
+        && !names_field(key, name)
 }
 
 /// The names for the manual and for tests.

@@ -114,7 +114,7 @@ pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Foun
     match variable {
         Variable::Builtin(builtin) => builtin::append(*builtin, request, out),
         Variable::SentTarget => upstream::sent_target(request, out),
-        Variable::RequestHeader(name) => join(request.fields(), name, out),
+        Variable::RequestHeader(name) => request_field(request, name, out),
         // No head is made yet; what a response with `X-Accel-Redirect` left to it is there all the same, as in nginx.
         Variable::SentHeader(name) if request.sent.head.is_empty() => match &request.accel_fields {
             Some(fields) => join(fields.view(), name, out),
@@ -207,6 +207,22 @@ fn join(fields: Fields<'_>, name: &str, out: &mut Vec<u8>) -> Found {
     for value in fields.all_named(name.as_bytes()) {
         if found == Found::Value {
             out.extend_from_slice(if name == "cookie" { b"; " } else { b", " });
+        }
+        found = give(value, out);
+    }
+    found
+}
+
+/// A request field. As in nginx a name with underscores is another spelling of it, unless such fields are left out.
+fn request_field(request: &Request, name: &str, out: &mut Vec<u8>) -> Found {
+    let settings = &request.server().settings.client_header;
+    if settings.ignore_invalid && !settings.underscores || !name.contains('-') {
+        return join(request.fields(), name, out);
+    }
+    let mut found = Found::Nothing;
+    for value in request.fields().all_spelled(FieldId::of(name.as_bytes()), name.as_bytes()) {
+        if found == Found::Value {
+            out.extend_from_slice(b", ");
         }
         found = give(value, out);
     }

@@ -1,6 +1,6 @@
 //! Applications in uwsgi and SCGI: asked as nginx asks them, answering with a status line or as CGI does, and cached as any API.
 
-use millstream_tests::application::{Application, Asked, Speaks};
+use millstream_tests::application::{Application, Asked, Speaks, answer};
 use millstream_tests::server::Server;
 
 const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
@@ -129,4 +129,62 @@ fn an_address_may_come_from_the_request_and_what_cannot_be_said_is_refused() {
             assert_eq!(server.get("/").status, 200, "{speaks:?}: the application is not to blame");
         },
     );
+}
+
+#[test]
+fn another_spelling_of_a_field_overrides_no_parameter_and_decides_nothing_for_others() {
+    let site = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+    http {
+        access_log off; underscores_in_headers on;
+        @FAMILY@_cache_path @DIR@/cache keys_zone=pages:1m;
+        @FAMILY@_param CONTENT_LENGTH $content_length;
+        server {
+            listen 127.0.0.1:@PORT@;
+            add_header X-Cache $upstream_cache_status;
+            location /set/ { @FAMILY@_pass 127.0.0.1:@APP@; @FAMILY@_param HTTP_X_REAL_IP $remote_addr; }
+            location /hidden/ { @FAMILY@_pass 127.0.0.1:@APP@; @FAMILY@_pass_client_address off; }
+            location /cached/ { @FAMILY@_pass 127.0.0.1:@APP@; @FAMILY@_cache pages; @FAMILY@_cache_valid 200 1m; }
+            location /keyed/ {
+                @FAMILY@_pass 127.0.0.1:@APP@; @FAMILY@_cache pages; @FAMILY@_cache_valid 200 1m;
+                @FAMILY@_cache_key $uri$http_x_tenant; @FAMILY@_ignore_headers Vary;
+            }
+        }
+    }";
+    for (speaks, family) in [(Speaks::FastCgi, "fastcgi"), (Speaks::Uwsgi, "uwsgi"), (Speaks::Scgi, "scgi")] {
+        let application = Application::speaking(speaks, move |asked| {
+            let mut fields: Vec<_> = asked
+                .params
+                .iter()
+                .filter(|(name, _)| name.starts_with("HTTP_X_") || name.contains("LANG"))
+                .collect();
+            fields.extend(asked.params.iter().filter(|(name, _)| name.contains("IF_NONE")));
+            let text = format!("Vary: X-Tenant, Accept-Language\r\n\r\n{fields:?}");
+            if speaks == Speaks::FastCgi { answer(&text) } else { text.into_bytes() }
+        });
+        let port = application.port().to_string();
+        let server = Server::start(site, &[("FAMILY", family), ("APP", &port)]);
+        let get = |path: &str, fields: &[(&str, &str)]| server.get_with(path, fields);
+        for name in ["X-Real-IP", "X_Real_IP", "X_REAL-IP", "x-real_ip"] {
+            let both = [("X-Real-IP", "6.6.6.6"), (name, "7.7.7.7")];
+            let expected = "[(\"HTTP_X_REAL_IP\", \"127.0.0.1\")]";
+            assert_eq!(get("/set/", &both).text(), expected, "{family} {name}");
+            assert_eq!(get("/hidden/", &both).text(), "[]", "{family} {name}");
+        }
+        let joined = get("/set/", &[("X-A", "1"), ("X_A", "2")]).text();
+        assert!(joined.contains("(\"HTTP_X_A\", \"1, 2\")"), "{family}: {joined}");
+        for path in ["/cached/", "/keyed/"] {
+            for (name, value) in [
+                ("X_Tenant", "evil"),
+                ("If_None_Match", "*"),
+                ("Accept_Language", "de"),
+                ("X_Forwarded_Host", "evil"),
+            ] {
+                let path = format!("{path}{name}");
+                get(&path, &[(name, value)]);
+                let other = get(&path, &[]);
+                assert_eq!(other.text(), "[]", "{family} {path}");
+                assert_eq!(other.field("x-cache") == Some("MISS"), name == "X_Tenant", "{family} {path}");
+            }
+        }
+    }
 }

@@ -352,6 +352,11 @@ impl Pass {
         self.protocol.set_headers()
     }
 
+    /// Whether applications are told of the request's fields by the names that CGI gives them, so that `X-A` and `X_A` are one.
+    pub fn is_cgi(&self) -> bool {
+        matches!(self.protocol, Protocol::FastCgi(_) | Protocol::Uwsgi(_) | Protocol::Scgi(_))
+    }
+
     /// Whether a body can be sent on whose length is not known yet.
     pub fn takes_unknown_length(&self) -> bool {
         self.is_http2() || self.http().is_some_and(|http| http.http_version == HttpVersion::Http11)

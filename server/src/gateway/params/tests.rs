@@ -66,6 +66,43 @@ fn the_requests_fields_are_parameters_as_cgi_names_them() {
     );
 }
 
+const EVERY: &str = "underscores_in_headers on; |";
+
+#[test]
+fn no_spelling_of_a_field_comes_past_what_is_set_or_held_back() {
+    let head = |fields: &str| format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+    for (words, fields, expected) in [
+        (
+            "fastcgi_param HTTP_X_REAL_IP $remote_addr;",
+            "X-Real-IP: 6\r\nX_Real_IP: 7\r\nX_REAL-IP: 8\r\nx-real_ip: 9\r\n",
+            &[("HTTP_X_REAL_IP", "192.0.2.1"), ("HTTP_HOST", "a")][..],
+        ),
+        ("", "X-A_B: 1\r\nX-A-B: 2\r\nx_a_b: 3\r\n", &[("HTTP_HOST", "a"), ("HTTP_X_A_B", "1, 2, 3")]),
+        (
+            "",
+            "X_Forwarded_For: 6\r\nX-Forwarded-For: 7\r\n",
+            &[("HTTP_HOST", "a"), ("HTTP_X_FORWARDED_FOR", "6, 7")],
+        ),
+        (
+            "",
+            "Keep_Alive: 1\r\nContent_Length: 9\r\nTransfer_Encoding: chunked\r\nProxy_Connection: x\r\n",
+            &[("HTTP_HOST", "a")],
+        ),
+        (
+            "fastcgi_pass_client_address off;",
+            "X_Real_IP: 7\r\nX_Forwarded-For: 7\r\nTrue_Client_IP: 7\r\n",
+            &[("HTTP_HOST", "a")],
+        ),
+        (
+            "fastcgi_param HTTP_X_API_KEY mine;",
+            "X_Api_Key: theirs\r\n",
+            &[("HTTP_X_API_KEY", "mine"), ("HTTP_HOST", "a")],
+        ),
+    ] {
+        check(&format!("{EVERY}{words}"), &head(fields), RequestFraming::None, expected);
+    }
+}
+
 #[test]
 fn what_names_the_clients_address_is_no_parameter_where_that_is_hidden() {
     for name in KNOWN {
