@@ -106,11 +106,12 @@ impl Speaker {
         matches!(self, Speaker::FastCgi(spoken) if spoken.is_closed())
     }
 
-    /// Whether the end of the connection can be the end of a body.
-    pub(super) fn ends_by_close(&self) -> bool {
+    /// Whether the end of the connection can be the end of a body; `keep`: it was to be used again.
+    pub(super) fn ends_by_close(&self, keep: bool) -> bool {
         match self {
             Speaker::Http1(_) | Speaker::Cgi | Speaker::Http2 => true,
-            Speaker::FastCgi(spoken) => spoken.is_closed(),
+            // An application that was to keep the connection ends a request by its record.
+            Speaker::FastCgi(spoken) => !keep && spoken.is_closed(),
         }
     }
 

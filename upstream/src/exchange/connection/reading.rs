@@ -250,7 +250,7 @@ impl Connection {
             // kernel would hold back for 40 ms.
             stream.acknowledge_now();
         }
-        if ready!(filled)? == 0 && !(self.speaker.ends_by_close() && self.body.ended_with_stream()) {
+        if ready!(filled)? == 0 && !(self.speaker.ends_by_close(self.keep) && self.body.ended_with_stream()) {
             return Poll::Ready(Err(ExchangeError::ClosedEarly { any_bytes: true }));
         }
         Poll::Ready(Ok(()))

@@ -31,14 +31,14 @@ pub(crate) fn pair(id: u64) -> (Connection, UnixStream) {
 /// Runs one exchange against an answer that comes in the given pieces; the last one is followed by a close where asked.
 /// Gives status, body and whether the connection may be used again.
 async fn talk(
-    speaker: Speaker,
+    (speaker, keep): (Speaker, bool),
     head: &[u8],
     method: Method,
     pieces: &[&[u8]],
     close: bool,
 ) -> Result<(u16, Vec<u8>, bool), ExchangeError> {
     let (mut connection, mut peer) = pair(0);
-    connection.begin(speaker, method, true);
+    connection.begin(speaker, method, keep);
     connection.send(head, b"", true, LONG).await?;
     connection.sent_whole();
     let script = async {
@@ -76,7 +76,7 @@ async fn exchange(
     close: bool,
 ) -> Result<(u16, Vec<u8>, bool), ExchangeError> {
     let head = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-    talk(Speaker::http1(false), head, method, pieces, close).await
+    talk((Speaker::http1(false), true), head, method, pieces, close).await
 }
 
 #[test]
@@ -227,7 +227,7 @@ async fn applied(
     close: bool,
 ) -> Result<(u16, Vec<u8>, bool), ExchangeError> {
     let speaker = Speaker::fastcgi(Box::new(|text| text == b"fatal"));
-    talk(speaker, b"head", method, pieces, close).await
+    talk((speaker, true), b"head", method, pieces, close).await
 }
 
 #[test]
@@ -242,7 +242,9 @@ fn an_applications_answer_ends_where_it_says_and_not_where_the_connection_does()
     };
     let get = Method::Get;
     let closed = [record(6, b"\nx"), record(6, b"")].concat();
-    check("closed stream, and then the connection", closed, get, true, (200, "x", false));
+    let speaker = Speaker::fastcgi(Box::new(|_| false));
+    let whole = on_runtime(talk((speaker, false), b"head", get, &[&closed], true)).expect("a good answer");
+    assert_eq!(whole, (200, b"x".to_vec(), false), "closed stream, and then a connection that is not kept");
     let parts = [record(6, b"Status: 404 No\r"), record(7, b"oh"), record(6, b"\n\r\nhel"), record(6, b"lo")];
     check("stream", [&parts.concat()[..], &end].concat(), get, false, (404, "hello", true));
     let announced = record(6, b"Content-Length: 2\n\nhi");
@@ -262,6 +264,8 @@ fn an_applications_answer_that_is_cut_or_no_record_is_an_error() {
     assert!(matches!(run(&end), ExchangeError::EndedEarly));
     assert!(matches!(run(&[&head[..], &end].concat()), ExchangeError::EndedEarly));
     assert!(matches!(run(&record(6, b"X: y\n\nhel")), ExchangeError::ClosedEarly { .. }), "not by closing");
+    let closed = [record(6, b"X: y\n\nhel"), record(6, b"")].concat();
+    assert!(matches!(run(&closed), ExchangeError::ClosedEarly { .. }), "the end of the request is missing");
     assert!(matches!(run(b"HTTP/1.1 200 OK\r\n\r\n"), ExchangeError::BadRecord(_)));
     let caught = [record(7, b"fatal"), record(6, b"\n")].concat();
     assert!(matches!(run(&caught), ExchangeError::Caught));
