@@ -10,7 +10,7 @@ use crate::memory::{Asked, Found, Grant};
 use crate::now::Now;
 use crate::permit::{FillPermit, Waiter};
 use crate::policy::Asker;
-use crate::store::Store;
+use crate::store::{Changed, Store};
 use millstream_conf::model::ProxyCache;
 use millstream_wire::Fields;
 use std::any::Any;
@@ -150,21 +150,27 @@ impl Front {
     /// Looks up a key for a request with these fields. Memory only; returns at once.
     #[inline]
     pub fn lookup(&mut self, key: &[u8], request: Fields<'_>, conf: &ProxyCache, now: Now) -> Lookup {
-        self.lookup_for(key, (request, Asker::Anybody, || IpAddr::V6(Ipv6Addr::UNSPECIFIED)), conf, now)
+        self.lookup_for(
+            (key, None),
+            (request, Asker::Anybody, || IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
+            conf,
+            now,
+        )
     }
 
     /// As [`Front::lookup`], with who asks, and the client's address, which is wanted only where somebody's own change of the key waits
-    /// for its turn ([`Store::turn`]).
+    /// for its turn ([`Store::turn`]): that of the whole, where the key is that of a piece.
     #[inline]
     pub fn lookup_for(
         &mut self,
-        key: &[u8],
+        (key, whole): (&[u8], Option<&[u8]>),
         (request, asker, client): (Fields<'_>, Asker, impl FnOnce() -> IpAddr),
         conf: &ProxyCache,
         now: Now,
     ) -> Lookup {
         let hash = self.store.memory.hash(key);
-        let since = self.store.own_write(hash, client);
+        let changed = whole.map_or(hash, |whole| self.store.hash(whole));
+        let since = self.store.own_write(changed, client);
         let asked = Asked { key, hash, request, conf, now, asker, counts_use: true, since };
         if since == 0
             && let Some(hit) = self.find(&asked)
@@ -207,10 +213,10 @@ impl Front {
     /// waits.
     pub fn invalidate_after(
         &self,
-        key: &[u8],
+        changed: Changed<'_>,
         own: Option<&mut FillPermit>,
     ) -> Option<impl Future<Output = ()> + use<>> {
-        self.store.invalidate_after(key, own.and_then(|own| own.grant_in(&self.store)))
+        self.store.invalidate_after(changed, own.and_then(|own| own.grant_in(&self.store)))
     }
 
     /// What is stored in memory for a key and a request, fresh or not, without counting as a use and without a line.

@@ -45,6 +45,8 @@ pub use permit::{Awaited, FillPermit, Waiter, Woken};
 pub use policy::StaleCause;
 pub use progress::{Aborted, Follower};
 pub use purges::{How, Purge, Purged, Ruling, Scope, What};
-pub use store::{CacheOpenError, CodingPermit, LineSight, Purging, Refusal, Sight, Store, StoreStats, Turn};
+pub use store::{
+    CacheOpenError, Changed, CodingPermit, LineSight, Purging, Refusal, Sight, Store, StoreStats, Turn,
+};
 pub use tags::{Tag, Tags};
 pub use vary::ADDRESS;

@@ -36,7 +36,7 @@ mod tests;
 
 pub use coding::CodingPermit;
 pub use purge::Purging;
-pub use rate::Turn;
+pub use rate::{Changed, Turn};
 pub use sight::{LineSight, Refusal, Sight};
 use tier::Tier;
 pub(crate) use tier::Writing;

@@ -20,6 +20,11 @@ const FIELDS: [&[u8]; 3] = [b"surrogate-key", b"cache-tag", b"xkey"];
 pub struct Tag(pub(crate) u64);
 
 impl Tag {
+    /// That of all pieces of one response, by the key that it has as a whole. No field names one with a NUL.
+    pub fn of_pieces(key: &[u8]) -> Tag {
+        Tag::of(&[b"\0pieces\0", key].concat())
+    }
+
     /// The tag with this name; names differ in every byte, case included.
     pub fn of(name: &[u8]) -> Tag {
         let [a, b, c, d, e, f, g, h, ..] = key::md5(name);
@@ -47,6 +52,12 @@ impl Tags {
     /// Those of all sets, each once; the caller sees to it that they are not too many to be kept.
     pub(crate) fn of_all<'a>(sets: impl Iterator<Item = &'a Tags>) -> Tags {
         Tags::from(each_once(sets.flat_map(Tags::iter)).collect::<Vec<_>>())
+    }
+
+    /// These and one more; `None` where they are more than [`MOST`] then.
+    pub fn with(self, one: Tag) -> Option<Tags> {
+        let all: Vec<Tag> = each_once(self.iter().chain([one])).collect();
+        (all.len() <= MOST).then(|| Tags::from(all))
     }
 
     /// All of them.

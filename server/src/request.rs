@@ -158,6 +158,8 @@ pub struct Request {
     pub missed: Option<(u32, Cause)>,
     /// Where the piece of a sliced answer begins that is being asked for (`slice`).
     pub slice: Option<u64>,
+    /// The key that the answer has as a whole of which it asks for a piece.
+    pub whole: Option<Rc<[u8]>>,
     /// Whether `$slice_range` was read, so that the upstream was asked for that piece.
     pub names_slice: Cell<bool>,
     /// What the request asks of the cache, where clients are heard.
@@ -236,6 +238,7 @@ impl Request {
             cache_status: None,
             missed: None,
             slice: None,
+            whole: None,
             names_slice: Cell::new(false),
             wish: Wish::default(),
             asker: Asker::default(),
@@ -292,7 +295,7 @@ impl Request {
         self.limited = Passed::default();
         self.cache_status = None;
         self.missed = None;
-        self.slice = None;
+        (self.slice, self.whole) = (None, None);
         self.names_slice.set(false);
         self.wish = Wish::default();
         self.asker = Asker::default();

@@ -408,14 +408,14 @@ fn the_answer_of_the_request_that_invalidates_outlives_that_and_no_other_purge()
     fill(&mut front, b"key", b"one", now);
     let mut own = front.beside_since(b"key", Asker::Anybody, front.moment());
     // Its target, and its Content-Location.
-    assert!(front.invalidate_after(b"key", Some(&mut own)).is_none(), "there is no disk to wait for");
-    assert!(front.invalidate_after(b"key", Some(&mut own)).is_none());
+    assert!(front.invalidate_after(b"key".into(), Some(&mut own)).is_none(), "there is no disk to wait for");
+    assert!(front.invalidate_after(b"key".into(), Some(&mut own)).is_none());
     assert!(beside(own, b"two", now).is_some());
 
     let since = front.moment();
     front.store().clone().invalidate(b"key");
     let mut own = front.beside_since(b"key", Asker::Anybody, since);
-    _ = front.invalidate_after(b"key", Some(&mut own));
+    _ = front.invalidate_after(b"key".into(), Some(&mut own));
     assert!(beside(own, b"three", now).is_none(), "purged by somebody else meanwhile");
 }
 

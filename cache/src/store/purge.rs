@@ -5,7 +5,7 @@
 //! `purges`, the rules.
 
 use super::Store;
-use super::rate::{Rate, Turn, Writer};
+use super::rate::{Changed, Rate, Turn, Writer};
 use super::tier::Removed;
 use crate::disk::Sentence;
 use crate::key;
@@ -123,11 +123,18 @@ impl Store {
 
     /// What an unsafe request may do about a key of which at most one in `interval` may take out what is stored. Until its
     /// turn comes what was asked for before is not for `client`, who sent it.
-    pub fn turn(&self, key: &[u8], interval: Duration, client: IpAddr, now: Now) -> Turn {
-        let hash = self.hash(key);
+    pub fn turn<'k>(
+        &self,
+        changed: impl Into<Changed<'k>>,
+        interval: Duration,
+        client: IpAddr,
+        now: Now,
+    ) -> Turn {
+        let changed = changed.into();
+        let hash = self.hash(changed.key);
         let mut turns = self.turns();
         let writer = Writer { client, order: self.memory.next_order() };
-        let turn = turns.turn((hash, key), interval, now.unix_milliseconds, writer);
+        let turn = turns.turn((hash, changed), interval, now.unix_milliseconds, writer);
         self.waiting.note(hash, &turns);
         turn
     }
@@ -140,38 +147,41 @@ impl Store {
     }
 
     /// Keeps what was promised to the key with this hash for the moment `at`, unless somebody has done so before.
-    pub fn keep_promise(&self, hash: u64, at: i64) {
+    pub fn keep_promise(self: &Arc<Self>, hash: u64, at: i64) {
         let now = Now::read().unix_milliseconds;
-        let key = self.turns().take(hash, at, now.max(at));
-        if let Some(key) = key {
-            _ = self.invalidate_after(&key, None);
+        let promise = self.turns().take(hash, at, now.max(at));
+        if let Some(promise) = promise {
+            _ = self.invalidate_after(promise.changed(), None);
         }
     }
 
     /// Keeps the promises whose time has come: whoever they were given to may be gone with its worker.
-    pub(super) fn keep_promises(&self, now: Now) {
+    pub(super) fn keep_promises(self: &Arc<Self>, now: Now) {
         let now = now.unix_milliseconds;
-        let keys = self.turns().take_all(now, now);
-        for key in keys {
-            _ = self.invalidate_after(&key, None);
+        let promises = self.turns().take_all(now, now);
+        for promise in promises {
+            _ = self.invalidate_after(promise.changed(), None);
         }
     }
 
     /// The configuration has this zone no more: whoever keeps promises may never come again, and another zone of the same
     /// directory would find the files. So all are kept now, before their time; requests on their way are promised none.
-    pub fn leave(&self) {
-        let keys = self.turns().end(Now::read().unix_milliseconds);
-        for key in keys {
-            _ = self.invalidate_after(&key, None);
+    pub fn leave(self: &Arc<Self>) {
+        let promises = self.turns().end(Now::read().unix_milliseconds);
+        for promise in promises {
+            _ = self.invalidate_after(promise.changed(), None);
         }
     }
 
     /// Keeps all promises, before their time: there is no later. Files go in [`Store::flush`].
     pub(super) fn keep_promises_at_end(&self) {
-        let keys = self.turns().end(Now::read().unix_milliseconds);
-        for key in keys {
-            let removed = self.outdate(&key, None);
+        let promises = self.turns().end(Now::read().unix_milliseconds);
+        for promise in promises {
+            let (removed, rule) = self.outdate(promise.changed(), None);
             if let Some(tier) = &self.tier {
+                if let Some(rule) = rule {
+                    tier.note(&rule, &self.memory.purges);
+                }
                 tier.remove_at_end(removed);
             }
         }
@@ -184,20 +194,25 @@ impl Store {
 
     /// As `Front::invalidate_after`.
     pub(crate) fn invalidate_after(
-        &self,
-        key: &[u8],
+        self: &Arc<Self>,
+        changed: Changed<'_>,
         own: Option<&mut Grant>,
     ) -> Option<impl Future<Output = ()> + use<>> {
-        let removed = self.outdate(key, own);
-        self.tier.as_ref()?.remove_first(removed)
+        let (removed, rule) = self.outdate(changed, own);
+        self.tier.as_ref()?.remove_first(self, removed, rule)
     }
 
-    /// Memory forgets what an unsafe request has changed; gives the files that have to go.
-    fn outdate(&self, key: &[u8], own: Option<&mut Grant>) -> Removed {
+    /// Memory forgets what an unsafe request has changed; gives the files that have to go, and the rule that goes for pieces: which
+    /// there are is not known.
+    fn outdate(&self, changed: Changed<'_>, own: Option<&mut Grant>) -> (Removed, Option<Rule>) {
+        let Changed { key, has_pieces } = changed;
         let at = Now::read().unix_milliseconds;
         self.unsafe_requests.note(number_of_key(key::text(key)), at, 0);
         let sentence = self.doom(key);
         let gone = self.memory.purge(key);
+        // Later than the place in the order up to which changes count as carried out.
+        let pieces = Scope::Tag(Tag::of_pieces(key).0);
+        let rule = has_pieces.then(|| self.memory.purges.declare(pieces, How::Hard, at));
         let hash = self.memory.hash(key);
         if self.waiting.may_have(hash) {
             let mut turns = self.turns();
@@ -207,7 +222,7 @@ impl Store {
         if let Some(own) = own {
             own.outlive(hash, &gone);
         }
-        Removed::of(key, gone, sentence)
+        (Removed::of(key, gone, sentence), rule)
     }
 
     /// Before memory forgets: whoever misses there must not find the file, which goes later.

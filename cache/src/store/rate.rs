@@ -34,6 +34,21 @@ pub enum Turn {
     Promised,
 }
 
+/// What an unsafe request has changed.
+#[derive(Debug, Clone, Copy)]
+pub struct Changed<'k> {
+    /// The key of what it is stored under as a whole.
+    pub key: &'k [u8],
+    /// It may be stored in pieces too.
+    pub has_pieces: bool,
+}
+
+impl<'k, K: AsRef<[u8]> + ?Sized> From<&'k K> for Changed<'k> {
+    fn from(key: &'k K) -> Self {
+        Changed { key: key.as_ref(), has_pieces: false }
+    }
+}
+
 /// The turns of a zone's keys.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
@@ -87,22 +102,31 @@ impl WaitingSets {
     }
 }
 
-#[derive(Debug, Clone)]
-struct Promise {
+/// A turn that was promised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Promise {
     key: Box<[u8]>,
+    has_pieces: bool,
     /// In milliseconds.
     interval: i64,
+}
+
+impl Promise {
+    /// What is to be taken out.
+    pub(super) fn changed(&self) -> Changed<'_> {
+        Changed { key: &self.key, has_pieces: self.has_pieces }
+    }
 }
 
 impl KeyTurn {
     /// The promise whose time has come; the next turn is an interval later. A clock that was set back puts it off by no more
     /// than the rate does.
-    fn take_due(&mut self, at: i64, now: i64) -> Option<Box<[u8]>> {
+    fn take_due(&mut self, at: i64, now: i64) -> Option<Promise> {
         let next = self.next;
         let is_due = |promise: &mut Promise| at >= next || next > now.saturating_add(promise.interval);
-        let Promise { key, interval } = self.promise.take_if(is_due)?;
-        self.next = now.saturating_add(interval);
-        Some(key)
+        let promise = self.promise.take_if(is_due)?;
+        self.next = now.saturating_add(promise.interval);
+        Some(promise)
     }
 }
 
@@ -110,7 +134,7 @@ impl Rate {
     /// What a request of a writer may do about a key at this moment.
     pub(super) fn turn(
         &mut self,
-        (hash, key): (u64, &[u8]),
+        (hash, Changed { key, has_pieces }): (u64, Changed<'_>),
         interval: Duration,
         now: i64,
         writer: Writer,
@@ -145,7 +169,7 @@ impl Rate {
             if is_promised {
                 return Turn::Promised;
             }
-            place.promise = Some(Promise { key: key.into(), interval });
+            place.promise = Some(Promise { key: key.into(), has_pieces, interval });
             return Turn::At(place.next);
         }
         // Whoever has this turn does what was promised with it.
@@ -181,25 +205,25 @@ impl Rate {
     }
 
     /// The key with this hash, where it was promised a turn until the moment `at` and nobody took it; it is taken now.
-    pub(super) fn take(&mut self, hash: u64, at: i64, now: i64) -> Option<Box<[u8]>> {
+    pub(super) fn take(&mut self, hash: u64, at: i64, now: i64) -> Option<Promise> {
         let set = self.places.get_mut(places_of(hash))?;
-        let key =
+        let promise =
             set.iter_mut().filter(|place| place.hash == hash).find_map(|place| place.take_due(at, now))?;
-        self.promised -= key.len();
-        Some(key)
+        self.promised -= promise.key.len();
+        Some(promise)
     }
 
     /// As [`Rate::take_all`], for good: all promises are taken, and from here on every turn comes at once.
-    pub(super) fn end(&mut self, now: i64) -> Vec<Box<[u8]>> {
+    pub(super) fn end(&mut self, now: i64) -> Vec<Promise> {
         self.is_over = true;
         self.take_all(i64::MAX, now)
     }
 
     /// As [`Rate::take`], all keys.
-    pub(super) fn take_all(&mut self, at: i64, now: i64) -> Vec<Box<[u8]>> {
-        let keys: Vec<_> = self.places.iter_mut().filter_map(|place| place.take_due(at, now)).collect();
-        self.promised -= keys.iter().map(|key| key.len()).sum::<usize>();
-        keys
+    pub(super) fn take_all(&mut self, at: i64, now: i64) -> Vec<Promise> {
+        let promises: Vec<_> = self.places.iter_mut().filter_map(|place| place.take_due(at, now)).collect();
+        self.promised -= promises.iter().map(|promise| promise.key.len()).sum::<usize>();
+        promises
     }
 }
 
@@ -224,11 +248,15 @@ mod tests {
     }
 
     fn turn(rate: &mut Rate, key: (u64, &[u8]), now: i64) -> Turn {
-        rate.turn(key, SECOND, now, Writer { client: client(1), order: 1 })
+        rate.turn((key.0, key.1.into()), SECOND, now, Writer { client: client(1), order: 1 })
     }
 
     fn write(rate: &mut Rate, number: u32, order: u64, now: i64) -> Turn {
-        rate.turn(SEVEN, SECOND, now, Writer { client: client(number), order })
+        rate.turn((7, b"seven".into()), SECOND, now, Writer { client: client(number), order })
+    }
+
+    fn keys(promises: &[Promise]) -> Vec<&[u8]> {
+        promises.iter().map(|promise| &*promise.key).collect()
     }
 
     #[test]
@@ -279,10 +307,10 @@ mod tests {
         assert_eq!(turn(&mut rate, SEVEN, 10_001), Turn::At(11_000));
         assert_eq!(turn(&mut rate, SEVEN, 10_500), Turn::Promised);
         assert_eq!(turn(&mut rate, (8, b"eight"), 10_500), Turn::Now, "another key has its own");
-        assert_eq!(rate.take(7, 11_000, 11_003).as_deref(), Some(&b"seven"[..]));
+        assert_eq!(rate.take(7, 11_000, 11_003).as_ref().map(|promise| &*promise.key), Some(&b"seven"[..]));
         assert_eq!(turn(&mut rate, SEVEN, 11_500), Turn::At(12_003));
         assert_eq!(rate.take(7, 11_000, 11_600), None, "the new promise is for later");
-        assert_eq!(rate.take(7, 12_003, 12_003).as_deref(), Some(&b"seven"[..]));
+        assert_eq!(rate.take(7, 12_003, 12_003).as_ref().map(|promise| &*promise.key), Some(&b"seven"[..]));
         assert_eq!(turn(&mut rate, SEVEN, 13_003), Turn::Now);
     }
 
@@ -295,10 +323,10 @@ mod tests {
         }
         assert!(rate.take_all(10_999, 10_999).is_empty());
         assert_eq!(turn(&mut rate, SEVEN, 11_000), Turn::Now, "a request whose time has come");
-        assert_eq!(rate.take_all(11_900, 11_900), [b"eight"[..].into()], "then the round of a second");
+        assert_eq!(keys(&rate.take_all(11_900, 11_900)), [b"eight"], "then the round of a second");
         assert_eq!(rate.take(8, 11_000, 11_900), None);
         assert_eq!(turn(&mut rate, SEVEN, 11_950), Turn::At(12_000));
-        assert_eq!(rate.take_all(i64::MAX, 11_960), [b"seven"[..].into()], "at the end none is left");
+        assert_eq!(keys(&rate.take_all(i64::MAX, 11_960)), [b"seven"], "at the end none is left");
         [7, 8].into_iter().for_each(|hash| rate.carried_out(hash, 1));
         assert_eq!(rate.promised, 0);
     }
@@ -308,7 +336,7 @@ mod tests {
         let mut rate = Rate::default();
         assert_eq!(turn(&mut rate, SEVEN, 10_000), Turn::Now);
         assert_eq!(turn(&mut rate, SEVEN, 10_001), Turn::At(11_000));
-        assert_eq!(rate.end(10_002), [b"seven"[..].into()]);
+        assert_eq!(keys(&rate.end(10_002)), [b"seven"]);
         assert_eq!(turn(&mut rate, SEVEN, 10_003), Turn::Now);
         assert_eq!(turn(&mut rate, SEVEN, 10_004), Turn::Now);
     }
@@ -318,7 +346,7 @@ mod tests {
         let mut rate = Rate::default();
         turn(&mut rate, SEVEN, 1_000_000);
         assert_eq!(turn(&mut rate, SEVEN, 10_000), Turn::At(11_000));
-        assert_eq!(rate.take_all(9_000, 9_000), [b"seven"[..].into()]);
+        assert_eq!(keys(&rate.take_all(9_000, 9_000)), [b"seven"]);
     }
 
     #[test]

@@ -106,7 +106,7 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
 fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Lookup {
     let mut front = request.generation.fronts[cache.zone.0 as usize].borrow_mut();
     let who = (request.fields(), request.asker, || sender::client(request));
-    let lookup = front.lookup_for(key, who, cache, now);
+    let lookup = front.lookup_for((key, request.whole.as_deref()), who, cache, now);
     if request.wish.is_none() { lookup } else { wished(&front, request, key, lookup, now) }
 }
 
@@ -173,7 +173,9 @@ pub async fn step(
         Lookup::OwnWrite(permit) => {
             request.cache_status = Some(CacheStatus::Bypass);
             missed(request, Cause::OwnWrite, Some("own_write"));
-            Course::Ask(Right::Fill(permit), None)
+            // A new piece among old ones would cut what others are answered until the turn has come.
+            let right = if request.whole.is_some() { Right::None } else { Right::Fill(permit) };
+            Course::Ask(right, None)
         }
         // A request with a credential, for which there is nothing that is for everybody.
         Lookup::Apart(permit) => {

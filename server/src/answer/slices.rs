@@ -63,6 +63,7 @@ pub fn first_start(request: &Request) -> u64 {
 /// Answers in pieces.
 pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     let start = first_start(request);
+    request.whole = piece::whole_key(request);
     request.slice = Some(start);
     let opened = match client.unless_gone(piece::open(piece::copy(request, start))).await {
         Ok(opened) => opened,
@@ -77,7 +78,7 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     let first = match opened {
         Ok(first) => first,
         Err(ending) => {
-            request.slice = None;
+            (request.slice, request.whole) = (None, None);
             return cached::settle(request, client, ending, None).await;
         }
     };
@@ -88,7 +89,7 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
         request.tries = tries;
     }
     if first.status() != 206 {
-        request.slice = None;
+        (request.slice, request.whole) = (None, None);
         return as_it_is(request, client, first).await;
     }
     let size = request.location().settings.slice;

@@ -11,7 +11,7 @@ use crate::chosen_zone;
 use crate::imagined;
 use crate::request::{Arguments, Request};
 use crate::sender;
-use millstream_cache::{FillPermit, Now, Store, Turn, policy};
+use millstream_cache::{Changed, FillPermit, Now, Store, Turn, policy};
 use millstream_conf::model::{Invalidation, ProxyCache};
 use millstream_net::timer::Deadline;
 use millstream_wire::reference::Reference;
@@ -74,6 +74,7 @@ async fn forget_in(
         return;
     }
     let Some(key) = keyed::key(request, cache) else { return };
+    let changed = Changed { key: &key, has_pieces: request.location().settings.slice > 0 };
     let zone = cache.zone.0 as usize;
     if done.iter().any(|(of, known)| *of == zone && *known == key) {
         return;
@@ -81,7 +82,7 @@ async fn forget_in(
     if let Invalidation::Every(interval) = cache.invalidation {
         let now = Now::read();
         let store = &request.generation.shared.stores[zone];
-        match store.turn(&key, interval, sender::client(request), now) {
+        match store.turn(changed, interval, sender::client(request), now) {
             Turn::Now => {}
             Turn::Promised => return done.push((zone, key)),
             Turn::At(at) => {
@@ -90,7 +91,7 @@ async fn forget_in(
             }
         }
     }
-    let gone = request.generation.fronts[zone].borrow().invalidate_after(&key, own);
+    let gone = request.generation.fronts[zone].borrow().invalidate_after(changed, own);
     done.push((zone, key));
     if let Some(gone) = gone {
         gone.await;

@@ -1,8 +1,9 @@
 //! The tags that an answer is stored with: those in its own fields, and the values of `proxy_cache_tag`.
+//! A piece has one that all pieces of its answer have.
 
 use crate::request::Request;
 use crate::variables;
-use millstream_cache::Tags;
+use millstream_cache::{Tag, Tags};
 use millstream_conf::model::ProxyCache;
 use millstream_wire::Fields;
 
@@ -10,5 +11,9 @@ use millstream_wire::Fields;
 pub fn tags(request: &Request, cache: &ProxyCache, answer: Fields<'_>) -> Option<Tags> {
     let configured: Vec<Vec<u8>> =
         cache.tags.iter().map(|template| variables::value(template, request)).collect();
-    Tags::read(answer, configured.iter().map(Vec::as_slice))
+    let tags = Tags::read(answer, configured.iter().map(Vec::as_slice))?;
+    match request.whole.as_deref() {
+        Some(whole) => tags.with(Tag::of_pieces(whole)),
+        None => Some(tags),
+    }
 }

@@ -99,6 +99,7 @@ impl Request {
         copy.method = if self.method == Method::Head { Method::Get } else { self.method };
         copy.cache_status = self.cache_status;
         copy.slice = self.slice;
+        copy.whole = self.whole.clone();
         copy.visitor = self.visitor.clone();
         copy.asker = self.asker;
         copy.wanted = self.wanted;

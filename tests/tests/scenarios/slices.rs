@@ -1,12 +1,13 @@
 //! `slice`: a large answer in pieces of one size, each an entry of its own.
 
 use millstream_tests::application::{self, Application};
-use millstream_tests::client::Answer;
+use millstream_tests::client::{Answer, Client};
 use millstream_tests::frames::{End, Frames};
 use millstream_tests::gate::Gate;
 use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
+use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,14 +27,15 @@ fn start(origin: &Origin, directives: &str) -> Server {
                 proxy_set_header Connection \"\";
                 proxy_set_header Range $slice_range;
                 proxy_cache pieces;
-                proxy_cache_key $uri$slice_range;
                 proxy_cache_valid 200 206 1m;
                 add_header X-Cache-Status $upstream_cache_status;
+                @KEY@
                 @DIRECTIVES@
             }
         }
     }";
-    Server::start(template, &[("ORIGIN", &origin.address()), ("DIRECTIVES", directives)])
+    let key = if directives.contains("proxy_cache_key") { "" } else { "proxy_cache_key $uri$slice_range;" };
+    Server::start(template, &[("ORIGIN", &origin.address()), ("KEY", key), ("DIRECTIVES", directives)])
 }
 
 fn body(length: usize) -> Vec<u8> {
@@ -513,4 +515,122 @@ fn pieces_of_an_application_are_put_together_without_a_cache() {
     let part = server.get_with("/", &[("Range", "bytes=990-1009")]);
     assert_eq!((part.status, part.text().as_str()), (206, &whole[990..1010]));
     assert_eq!(application.asked().len(), 5);
+}
+
+/// An API of which each unsafe request makes the next version, with `/made` in `Location`.
+fn versions() -> Origin {
+    let version = AtomicUsize::new(0);
+    Origin::start(move |request: &Request| {
+        if !request.head.starts_with("GET ") && !request.head.starts_with("HEAD ") {
+            version.fetch_add(1, Ordering::SeqCst);
+            return answer(201, &[("Location", "/made")], b"");
+        }
+        let version = version.load(Ordering::SeqCst);
+        let tag = format!("\"{version}\"");
+        piece(request, &of_version(version), &[("ETag", &tag), ("Cache-Control", "max-age=60")])
+    })
+}
+
+fn of_version(version: usize) -> Vec<u8> {
+    format!("{version};").into_bytes().repeat(1250)
+}
+
+const CHANGES: [&str; 5] = ["PUT", "POST", "DELETE", "PATCH", "ODD"];
+
+fn change(server: &Server, method: &str, path: &str) {
+    let written = server.client().request(method, path, &[("Content-Length", "0")]).expect("an answer");
+    assert_eq!(written.status, 201);
+}
+
+#[test]
+fn a_change_takes_out_all_pieces_of_its_target() {
+    if is_nginx() {
+        return; // It takes nothing out.
+    }
+    for directives in [
+        "",
+        "proxy_cache_key $slice_range$uri;",
+        "proxy_cache_key $request_method$request_uri$slice_range;",
+        "proxy_cache_key $scheme$uri$slice_range$is_args$args; proxy_cache_ignore_args utm;",
+        "proxy_cache_lock on;",
+    ] {
+        let origin = versions();
+        let server = start(&origin, directives);
+        let read = |path: &str, range: &str| {
+            let fields = [("Range", range)];
+            server.get_with(path, if range.is_empty() { &[] } else { &fields })
+        };
+        // Pieces 1 and 2 alone, so that nothing tells which others there are.
+        let tail = read("/tail", "bytes=1100-");
+        assert!(tail.status == 206 && tail.body == of_version(0)[1100..]);
+        let mut version = 0;
+        for path in ["/thing?of=all", "/made"] {
+            for method in CHANGES {
+                assert!(read(path, "").body == of_version(version), "{method} {path} {directives}");
+                assert_eq!(status(&read(path, "")), "HIT", "{method} {path} {directives}");
+                assert_eq!(status(&server.client().request("HEAD", path, &[]).expect("an answer")), "HIT");
+                let target = if path == "/made" { "/new" } else { path };
+                change(&server, method, target);
+                version += 1;
+                let got = read(path, "");
+                assert_eq!((got.status, status(&got)), (200, "MISS"), "{method} {path} {directives}");
+                assert!(got.body == of_version(version), "{method} {path} {directives}");
+            }
+        }
+        // Others keep theirs.
+        assert_eq!(status(&read("/tail", "bytes=1100-")), "HIT", "{directives}");
+        change(&server, "PUT", "/tail");
+        let tail = read("/tail", "bytes=1100-");
+        assert_eq!((tail.status, status(&tail)), (206, "MISS"), "{directives}");
+        assert!(tail.body == of_version(version + 1)[1100..], "{directives}");
+    }
+}
+
+#[test]
+fn pieces_that_a_change_took_out_do_not_come_back_with_a_restart() {
+    if is_nginx() {
+        return;
+    }
+    let origin = versions();
+    let mut server = start(&origin, "");
+    assert!(server.get("/thing").body == of_version(0));
+    assert_eq!(status(&server.get("/thing")), "HIT");
+    let again = |server: &mut Server| {
+        server.stop(Signal::QUIT);
+        server.run().expect("it starts");
+    };
+    again(&mut server);
+    assert_eq!(status(&server.get("/thing")), "HIT", "from the disk");
+    change(&server, "PUT", "/thing");
+    again(&mut server);
+    assert!(server.get("/thing").body == of_version(1));
+}
+
+#[test]
+fn a_change_of_pieces_that_waits_for_its_turn_is_seen_by_its_client_and_by_nobody_in_part() {
+    if is_nginx() {
+        return;
+    }
+    let origin = versions();
+    let server = start(&origin, "proxy_cache_invalidation rate=1r/m;");
+    let stranger = || {
+        let mut client =
+            Client::connect_from(std::net::Ipv4Addr::new(127, 0, 0, 7), server.port()).expect("it listens");
+        client.get("/thing").expect("whole")
+    };
+    assert!(stranger().body == of_version(0));
+    change(&server, "PUT", "/thing");
+    assert!(stranger().body == of_version(1), "the first has the turn");
+    for version in 2..5 {
+        change(&server, "PUT", "/thing");
+        for _ in 0..2 {
+            let part = server.get_with("/thing", &[("Range", "bytes=0-9")]);
+            assert!(part.status == 206 && part.body == of_version(version)[..10]);
+            let own = server.get("/thing");
+            assert_eq!(status(&own), "BYPASS");
+            assert!(own.body == of_version(version));
+            let other = stranger();
+            assert!(status(&other) == "HIT" && other.body == of_version(1));
+        }
+    }
 }

@@ -10,7 +10,7 @@ use millstream_wire::Headers;
 const KNOWN: Asker = Asker::Known;
 
 fn ask(front: &mut Front, asker: Asker, conf: &ProxyCache, now: Now) -> Lookup {
-    front.lookup_for(b"key", (Fields::default(), asker, || unreachable!()), conf, now)
+    front.lookup_for((b"key", None), (Fields::default(), asker, || unreachable!()), conf, now)
 }
 
 /// Stores an answer with these fields as the policy has it.

@@ -8,7 +8,7 @@ const OWN: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
 
 fn ask(front: &mut Front, client: IpAddr, asker: Asker, now: Now) -> Lookup {
-    front.lookup_for(b"key", (Fields::default(), asker, || client), &conf(), now)
+    front.lookup_for((b"key", None), (Fields::default(), asker, || client), &conf(), now)
 }
 
 /// A change that has to wait, after one that took the turn.

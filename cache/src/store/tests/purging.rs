@@ -490,9 +490,9 @@ fn what_an_unsafe_request_outdates_is_off_the_disk_once_that_is_waited_for() {
         put(&store, "key", &Headers::new(), &[], b"old").await;
         let file = only_file(directory.path());
         let front = Front::new(store.clone());
-        front.invalidate_after(b"key", None).expect("there is a file").await;
+        front.invalidate_after(b"key".into(), None).expect("there is a file").await;
         assert!(!file.exists());
-        assert!(front.invalidate_after(b"never there", None).is_none());
+        assert!(front.invalidate_after(b"never there".into(), None).is_none());
     });
 }
 

@@ -8,7 +8,7 @@ use super::Tier;
 use crate::disk::Sentence;
 use crate::key;
 use crate::memory::Gone;
-use crate::purges::{How, Rule, Scope, number_of_key};
+use crate::purges::{How, Purges, Rule, Scope, number_of_key};
 use crate::variants;
 use millstream_net::clock;
 use millstream_net::timer::{Deadline, with_deadline};
@@ -56,26 +56,39 @@ impl Tier {
         self.behind.leave_first(move || tier.take_names(&removed));
     }
 
-    /// Removes files before all that waits. What is given waits for it, at most [`UNLINKING`]; nothing where there is no file.
+    /// Removes files before all that waits, and writes the rule down that goes for others. What is given waits for it, at most
+    /// [`UNLINKING`]; nothing where there is no file.
     pub(in crate::store) fn remove_first(
         self: &Arc<Self>,
+        store: &Arc<Store>,
         removed: Removed,
+        rule: Option<Rule>,
     ) -> Option<impl Future<Output = ()> + use<>> {
-        let may_be_there = self.disk.may_gain(&variants::own(&removed.key));
+        let is_due = rule.is_some() || self.disk.may_gain(&variants::own(&removed.key));
         let (done, waiting) = oneshot::channel();
-        let tier = self.clone();
+        let (tier, store) = (self.clone(), store.clone());
         self.behind.push_first(move || {
             tier.take_names(&removed);
+            if let Some(rule) = rule {
+                tier.note(&rule, &store.memory.purges);
+            }
             // Nobody may wait any more.
             _ = done.send(());
         });
-        may_be_there.then_some(async move {
+        is_due.then_some(async move {
             let mut deadline = Deadline::new();
             if let Some(at) = clock::now().checked_add(UNLINKING) {
                 deadline.set(at);
             }
             _ = with_deadline(&mut deadline, waiting).await;
         })
+    }
+
+    /// Writes a rule down whose success nobody was promised. Blocks.
+    pub(in crate::store) fn note(&self, rule: &Rule, purges: &Purges) {
+        // What fails here is in force until this process ends, and in the journal with the next rule that can be written.
+        _ = self.journal.append(rule, purges);
+        self.disk.wake();
     }
 
     /// Makes a purge of the moment `at` outlast a failure of power, off the loop; outside of a runtime there is none to hold

@@ -8,6 +8,7 @@ use super::SliceFailure;
 use crate::answer::course::{self, Course, LOOKUPS, Right};
 use crate::answer::stored;
 use crate::cache_report::CacheReport;
+use crate::caching::keyed;
 use crate::client::{Client, ClientFailure, Unsent};
 use crate::counting;
 use crate::gateway::{self, Filling, OpenedFill, Proxied};
@@ -105,6 +106,14 @@ impl Whole {
             && head.etag() == self.etag.as_deref()
             && (self.etag.is_some() || head.last_modified == self.last_modified)
     }
+}
+
+/// The key that the answer has as a whole: its pieces are known by it to belong together.
+pub(super) fn whole_key(request: &Request) -> Option<Rc<[u8]>> {
+    let cache = request.location().settings.cache()?;
+    let mut whole = request.for_refresh();
+    keyed::part_with_named(&mut whole);
+    keyed::key(&whole, cache).map(Rc::from)
 }
 
 /// A copy of a request that asks for one piece.
