@@ -58,7 +58,7 @@ pub fn of_head(status: u16) -> u16 {
 }
 
 /// Statuses with a built-in page, as in nginx.
-fn has_page(status: u16) -> bool {
+pub fn has_page(status: u16) -> bool {
     matches!(status, 301..=303 | 307 | 308 | 400..=416 | 421 | 429 | 431 | 493..=497 | 500..=505 | 507)
 }
 

@@ -435,9 +435,4 @@ impl Request {
         let end = self.head.query.map_or(self.head.path.end, |query| query.end);
         &self.bytes[self.head.path.start as usize..end as usize]
     }
-
-    /// Whether the answer has a body on the wire.
-    pub fn wants_body(&self) -> bool {
-        self.method != Method::Head && self.wanted != Some(SubrequestPart::Head)
-    }
 }

@@ -138,7 +138,7 @@ fn failed(request: &mut Request, client: &mut Client, failure: ClientFailure) ->
 /// Answers a status: by the `error_page` that names it, else by the built-in page. `Some` leads to the page.
 async fn answer_status(request: &mut Request, client: &mut Client, status: u16) -> Option<Restart> {
     if status == failure::CLOSE_WITHOUT_ANSWER {
-        request.keep_alive = false;
+        client.withhold(request);
         request.sent.status = status;
         return None;
     }

@@ -40,7 +40,8 @@ pub struct Frames {
     /// What the server takes: on the connection, and of each stream.
     window: i64,
     windows: BTreeMap<u32, i64>,
-    server: ServerSettings,
+    /// What the server said of itself in SETTINGS.
+    server: BTreeMap<u16, u32>,
     goaways: Vec<(u32, ErrorCode)>,
     pongs: usize,
     acknowledged: usize,
@@ -48,9 +49,6 @@ pub struct Frames {
     /// How the connection ended, once it has.
     closed: Option<ErrorKind>,
 }
-
-/// What the server said of itself in SETTINGS.
-type ServerSettings = BTreeMap<u16, u32>;
 
 /// How far an answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,6 +73,8 @@ pub struct Answer {
     pub fields: Lines,
     /// The body so far.
     pub body: Vec<u8>,
+    /// DATA frames so far, empty ones among them.
+    pub pieces: usize,
     /// The fields behind the body.
     pub trailers: Lines,
     /// How far it is.
@@ -357,6 +357,7 @@ impl Frames {
                 let answer = self.answers.entry(stream).or_default();
                 assert!(answer.status > 0 && answer.end == End::Open, "DATA where none may come: {answer:?}");
                 answer.body.extend_from_slice(data);
+                answer.pieces += 1;
                 if end {
                     self.end(stream, End::Whole);
                 }

@@ -101,6 +101,14 @@ fn answer_status(word: &Word, reading: &mut Reading<'_>) -> Option<ErrorPageStat
     if text.is_empty() {
         return Some(ErrorPageStatus::FromPage);
     }
-    let status = reading.number(&Reading::part(word, text), 100, 999)?;
-    Some(ErrorPageStatus::Is(status as u16))
+    match reading.number(&Reading::part(word, text), 0, 999)? {
+        0 => Some(ErrorPageStatus::FromPage),
+        1..=199 => {
+            reading
+                .error(word.span, format!("a response cannot end with the status \"{text}\""))
+                .help("a client takes 1xx for an interim response and waits for another one");
+            None
+        }
+        status => Some(ErrorPageStatus::Is(status as u16)),
+    }
 }

@@ -54,7 +54,7 @@ pub(super) async fn answer(
     // Nobody knows when it ends, and the connection is needed for nothing else.
     request.keep_alive = false;
     client.begin(request, AnswerHead { status: 200, fields: headers.view(), length: None, age: None });
-    if !request.wants_body() {
+    if !request.gets_body(200) {
         client.end(request, None);
         return Ok(client.flush(request).await.map_or_else(Outcome::Client, |()| Outcome::Done));
     }

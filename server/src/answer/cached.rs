@@ -165,7 +165,7 @@ pub async fn settle(
             }
         }
         Proxied::Again(_) => Outcome::Status(502),
-        Proxied::Unsatisfiable(length) => Outcome::Status(chosen::refuse(request, length)),
+        Proxied::Unmet(unmet) => Outcome::Status(chosen::refuse(request, unmet)),
         Proxied::Revalidated(entry) => {
             request.cache_status = Some(CacheStatus::Revalidated);
             let hit = Rc::new(Hit { entry, prepared: Prepared::default() });
@@ -263,6 +263,6 @@ pub fn followed(request: &mut Request, followed: Followed) -> Outcome {
     match followed {
         Followed::Done => Outcome::Done,
         Followed::Client(failure) => Outcome::Client(failure),
-        Followed::Unsatisfiable(length) => Outcome::Status(chosen::refuse(request, length)),
+        Followed::Unmet(unmet) => Outcome::Status(chosen::refuse(request, unmet)),
     }
 }

@@ -9,7 +9,7 @@ use super::{Outcome, autoindex, fixed, media_type, random_index, stored};
 use crate::client::{Client, ClientFailure};
 use crate::failure::log;
 use crate::open_files::{self, FileOrDirectory, OpenFile};
-use crate::representation::chosen::{self, Chosen, Extent, Offer};
+use crate::representation::chosen::{self, Extent, Offer};
 use crate::representation::multipart::Multipart;
 use crate::request::Request;
 use crate::restart::Restart;
@@ -228,13 +228,9 @@ async fn send(request: &mut Request, client: &mut Client, opened: ChosenFile) ->
         headers.push(b"Content-Encoding", coding.name().as_bytes());
     }
     let offer = Offer { status: 200, fields: headers.view(), validators, length, is_stream: false };
-    let chosen = chosen::choose(request, &offer);
-    if chosen == Chosen::PreconditionFailed {
-        return Outcome::Status(412);
-    }
-    let shape = match chosen.shape(request, headers, 200, length) {
+    let shape = match chosen::choose(request, &offer).shape(request, headers, 200, length) {
         Ok(shape) => shape,
-        Err(length) => return Outcome::Status(chosen::refuse(request, length)),
+        Err(unmet) => return Outcome::Status(chosen::refuse(request, unmet)),
     };
     shape.begin(request, client, None);
     send_body(request, client, &opened.of, shape.extent).await

@@ -29,7 +29,7 @@ pub fn rule(http: &Http, level: LocationId, at: usize) -> Option<&Return> {
 pub fn at_once(request: &mut Request, rule: &Return, out: &mut Vec<u8>) -> Option<Ready> {
     let ReturnBody::Text(template) = &rule.body else { return None };
     let is_plain = request.framing == Framing::None && !request.is_extended_connect();
-    if rule.status == 204 || !is_plain || chain::is_there(request) {
+    if rule.status < 200 || !is_plain || chain::is_there(request) {
         return None;
     }
     let (status, media) = (rule.status, media_type::of(request));
@@ -38,11 +38,13 @@ pub fn at_once(request: &mut Request, rule: &Return, out: &mut Vec<u8>) -> Optio
     request.sent.status = status;
     let body = value(template, request);
     let (fields, length) = (headers.view(), Some(body.len() as u64));
-    if coding::choose(request, &Plain { status, fields, length }).is_some() {
+    let plain = Plain { status: request.outgoing(status), fields, length };
+    if coding::choose(request, &plain).is_some() {
         return None;
     }
-    head::encode(out, request, &HeadPlan { status, fields, length, chunked: false, coding: None, age: None });
-    Some(if request.wants_body() { Ready::Text(body.into()) } else { Ready::HeadOnly })
+    let plan = HeadPlan { status, fields, length, chunked: false, coding: None, age: None };
+    let has_body = head::encode(out, request, &plan);
+    Some(if has_body { Ready::Text(body.into()) } else { Ready::HeadOnly })
 }
 
 /// Answers as a `return` says.
@@ -52,14 +54,15 @@ pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return)
         _ if request.is_extended_connect() && (200..300).contains(&rule.status) => Outcome::Status(501),
         // As in nginx, which takes these for a client that has left or was too slow.
         ReturnBody::None if matches!(rule.status, 408 | 499) => {
-            (request.keep_alive, request.sent.status) = (false, rule.status);
+            client.withhold(request);
+            request.sent.status = rule.status;
             Outcome::Done
         }
         ReturnBody::None if (400..600).contains(&rule.status) => Outcome::Status(rule.status),
-        ReturnBody::None if rule.status == failure::CLOSE_WITHOUT_ANSWER => Outcome::Status(rule.status),
-        ReturnBody::None => page(request, client, rule.status).await,
-        ReturnBody::Text(_) if rule.status == 204 => {
-            whole(request, client, rule.status, &Headers::default(), &[]).await
+        ReturnBody::None if failure::has_page(rule.status) => page(request, client, rule.status).await,
+        ReturnBody::None => {
+            request.sent.status = rule.status;
+            text(request, client, rule.status, b"").await
         }
         ReturnBody::Text(template) => {
             request.sent.status = rule.status;

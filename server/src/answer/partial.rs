@@ -125,7 +125,10 @@ async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry
     let chosen = chosen::choose_within(request, &part, validators)?;
     let now = Now::read();
     let headers = hit::passed_on(request, entry.head());
-    let shape = chosen.shape(request, headers, 206, part.complete).ok()?;
+    let shape = match chosen.shape(request, headers, 206, part.complete) {
+        Ok(shape) => shape,
+        Err(unmet) => return Some(Outcome::Status(chosen::refuse(request, unmet))),
+    };
     let wanted = match &shape.extent {
         Extent::Part(range) => range.start - part.first..range.end - part.first,
         _ => 0..0,

@@ -16,7 +16,7 @@ mod tests;
 use super::{Outcome, cached, stored};
 use crate::client::{Client, ClientFailure};
 use crate::failure;
-use crate::representation::chosen::{self, Extent, Offer};
+use crate::representation::chosen::{self, Extent, Offer, Unmet};
 use crate::representation::{follow, hit};
 use crate::request::Request;
 use millstream_cache::{Hit, Now, Prepared};
@@ -122,7 +122,7 @@ async fn in_pieces(request: &mut Request, client: &mut Client, first: Piece, who
     let range = match begin(request, client, &first, whole) {
         Ok(Some(range)) => range,
         Ok(None) => return stored::close(request, client).await,
-        Err(length) => return Outcome::Status(chosen::refuse(request, length)),
+        Err(unmet) => return Outcome::Status(chosen::refuse(request, unmet)),
     };
     match send(request, client, first, whole, range).await {
         Ok(()) => stored::close(request, client).await,
@@ -142,13 +142,13 @@ async fn cut(request: &mut Request, client: &mut Client) -> Outcome {
 }
 
 /// Makes the head from that of the first piece; the bytes that follow, or `None` for an answer without a body. The error
-/// is the length of an answer in which the range does not exist.
+/// is what the answer has not.
 fn begin(
     request: &mut Request,
     client: &mut Client,
     first: &Piece,
     whole: &Whole,
-) -> Result<Option<Range<u64>>, u64> {
+) -> Result<Option<Range<u64>>, Unmet> {
     let now = Now::read();
     let head = first.head();
     if let Source::Entry(_) = first.source {

@@ -26,7 +26,7 @@ pub async fn answer(
     let (headers, status) = (hit::passed_on(request, entry.head()), entry.head().status);
     let shape = match hit::choose(request, entry).shape(request, headers, status, Some(entry.length())) {
         Ok(shape) => shape,
-        Err(length) => return Ok(Outcome::Status(chosen::refuse(request, length))),
+        Err(unmet) => return Ok(Outcome::Status(chosen::refuse(request, unmet))),
     };
     let first = match &shape.extent {
         Extent::Nothing | Extent::Whole => 0..entry.length(),

@@ -381,6 +381,15 @@ impl Client {
         self.is_at_work
     }
 
+    /// There is no answer: a connection is to be closed, and a stream is given up, with the code that nginx has for it.
+    pub fn withhold(&mut self, request: &mut Request) {
+        request.keep_alive = false;
+        if let End::Stream(stream) = &self.end {
+            stream.reset(ErrorCode::ProtocolError);
+            self.cut = true;
+        }
+    }
+
     /// The answer cannot be ended as announced: the connection will be closed so that the client sees the cut.
     pub fn abandon(&mut self) {
         self.cut = true;

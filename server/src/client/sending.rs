@@ -47,6 +47,8 @@ impl Client {
             }
             None => answer_head,
         };
+        // Filters change what is there; all that follows goes by the status that goes out.
+        let answer_head = AnswerHead { status: request.outgoing(answer_head.status), ..answer_head };
         let AnswerHead { status, fields, length, .. } = answer_head;
         let coding = coding::choose(request, &Plain { status, fields, length });
         let encoder = coding.and_then(|coding| encoder_of(request, coding, length));

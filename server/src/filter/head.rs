@@ -60,9 +60,9 @@ fn is_ours(id: FieldId) -> bool {
     id.is_hop_by_hop() || matches!(id, FieldId::ContentLength | FieldId::Trailer)
 }
 
-/// Writes a whole head.
-pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &HeadPlan<'_>) {
-    let status = request.error_status.unwrap_or(plan.status);
+/// Writes a whole head. Says whether a body follows it.
+pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &HeadPlan<'_>) -> bool {
+    let status = request.outgoing(plan.status);
     let handed_on =
         request.accel_fields.take().map(|first| with_handed_on(status, plan.fields, first.view()));
     let fields = handed_on.as_ref().map_or(plan.fields, Headers::view);
@@ -81,6 +81,7 @@ pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &HeadPlan<'_>) {
         stamp.write(&mut sink);
     }
     finish(sink, request, age, true, status);
+    request.gets_body(status)
 }
 
 /// Writes the head of an interim answer (RFC 9110 §15.2).
@@ -162,8 +163,14 @@ pub fn fixed(request: &Request, plan: &HeadPlan<'_>) -> Fixed {
     Fixed { bytes, date_at, adds: if varies { Adds::Varying } else { Adds::None }, expires }
 }
 
-/// Writes a head from its unchanging part.
-pub fn from_fixed(out: &mut Vec<u8>, request: &mut Request, fixed: &Fixed, age: Option<u64>, status: u16) {
+/// Writes a head from its unchanging part. Says whether a body follows it.
+pub fn from_fixed(
+    out: &mut Vec<u8>,
+    request: &mut Request,
+    fixed: &Fixed,
+    age: Option<u64>,
+    status: u16,
+) -> bool {
     request.sent.status = status;
     request.sent.head.clear();
     let mut sink = Sink::new(out, Writing::of(request));
@@ -176,6 +183,7 @@ pub fn from_fixed(out: &mut Vec<u8>, request: &mut Request, fixed: &Fixed, age: 
         add_fields(&mut sink, request, status, |add| fixed.adds == Adds::All || !is_constant(&add.value));
     }
     finish(sink, request, age, false, status);
+    request.gets_body(status)
 }
 
 /// Writes what `expires` says now, if anything. Such a lifetime begins with this answer and its Date, so no Age goes with

@@ -311,9 +311,9 @@ impl<'a> Passing<'a> {
                 self.discard(connection, turn);
                 ExchangeStage::Flushing
             }
-            Err(length) => {
+            Err(unmet) => {
                 self.discard(connection, turn);
-                ExchangeStage::Ended(Proxied::Unsatisfiable(length))
+                ExchangeStage::Ended(Proxied::Unmet(unmet))
             }
         }
     }

@@ -141,7 +141,7 @@ impl<'a> Passing<'a> {
         }
         match served {
             Followed::Done => Proxied::Done,
-            Followed::Unsatisfiable(length) => Proxied::Unsatisfiable(length),
+            Followed::Unmet(unmet) => Proxied::Unmet(unmet),
             Followed::Client(failure) => Proxied::ClientFailed(failure),
         }
     }

@@ -54,6 +54,7 @@ mod tests;
 use crate::cache_report::CacheReport;
 use crate::client::{Client, ClientFailure};
 use crate::generation::Generation;
+use crate::representation::chosen::Unmet;
 use crate::request::Request;
 use crate::tries::Tries;
 use attempt::{Asking, Stop};
@@ -88,8 +89,8 @@ pub enum Proxied {
     Stale(u16),
     /// The client left, was too slow, or sent a bad body.
     ClientFailed(ClientFailure),
-    /// Nothing was sent: nothing of the range exists in an answer of this length.
-    Unsatisfiable(u64),
+    /// Nothing was sent: the answer is not what was asked for.
+    Unmet(Unmet),
     /// The upstream confirmed the stale entry by 304: this entry is the answer.
     Revalidated(Arc<Entry>),
     /// `X-Accel-Redirect`: nothing was sent, the request goes on under this URI or `@name`.

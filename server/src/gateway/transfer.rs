@@ -12,7 +12,7 @@ use super::upward::{Stuck, Upward};
 use super::{Passing, Proxied, report};
 use crate::client::{AnswerHead, Client, ClientFailure};
 use crate::grpc_status;
-use crate::representation::chosen::{self, Chosen, Extent, Offer, forced};
+use crate::representation::chosen::{self, Chosen, Extent, Offer, Unmet, forced};
 use crate::request::Request;
 use millstream_conf::model::{Level, Store};
 use millstream_net::clock;
@@ -91,9 +91,9 @@ impl<'a> Passing<'a> {
         };
         let follows = match self.begin(client, &connection, head) {
             Ok(follows) => follows,
-            Err(length) => {
+            Err(unmet) => {
                 self.discard(connection, turn);
-                return Proxied::Unsatisfiable(length);
+                return Proxied::Unmet(unmet);
             }
         };
         if let Some(keeping) = keeping {
@@ -194,24 +194,26 @@ impl<'a> Passing<'a> {
         self.finished(connection, turn, length, now);
     }
 
-    /// Makes the client's head. The error is the length of an answer in which the range does not exist.
+    /// Makes the client's head. The error is what the answer has not.
     pub(super) fn begin(
         &mut self,
         client: &mut Client,
         connection: &Connection,
         head: &ResponseHead,
-    ) -> Result<Follows, u64> {
+    ) -> Result<Follows, Unmet> {
         let fields = head.view(connection.head_bytes());
         let buffered = buffering(&self.proxy.exchange, fields);
         // Where it cannot be told, nobody comes here.
         let changed = rewritten(self.request, self.proxy, fields).ok().flatten();
         let fields = changed.as_ref().map_or(fields, Headers::view);
         let visible = visible(&self.proxy.exchange, fields);
-        let bodiless = !self.request.wants_body() || head.status == 304;
+        let has_body = self.request.gets_body(head.status);
         let length = match head.status {
-            // RFC 9110 §8.6: an answer that never has a body says nothing about its length.
+            // An upstream's answer without a body says nothing of the length that one has in its place (RFC 9110 §8.6).
             204 => None,
-            _ if bodiless => announced(fields),
+            304 if self.request.outgoing(304) != 304 => None,
+            304 => announced(fields),
+            _ if !self.request.wants_body() => announced(fields),
             _ => connection.remaining(),
         };
         let fields = Fields::new(fields.bytes(), &visible);
@@ -231,7 +233,7 @@ impl<'a> Passing<'a> {
         }
         let status = head.status;
         client.begin(self.request, AnswerHead { status, fields, length, age: None });
-        Ok(match self.request.wants_body() {
+        Ok(match has_body {
             true => Follows::Body { buffered, wanted: u64::MAX },
             false => Follows::Nothing,
         })
@@ -248,7 +250,7 @@ impl<'a> Passing<'a> {
         client: &mut Client,
         chosen: Chosen,
         offer: &Offer<'_>,
-    ) -> Result<Extent, u64> {
+    ) -> Result<Extent, Unmet> {
         let headers = Headers::copied_from(offer.fields, |_, _, _| true);
         let shape = chosen.shape(self.request, headers, 200, offer.length)?;
         shape.begin(self.request, client, None);

@@ -52,8 +52,17 @@ pub enum Chosen {
     NotModified,
     /// Only that it is not what the client expects: 412.
     PreconditionFailed,
-    /// Nothing of what was asked exists in an answer of this length: 416, see [`refuse`].
+    /// Nothing of what was asked exists in an answer of this length: 416.
     Unsatisfiable(u64),
+}
+
+/// What a request asks for that an answer has not: an error, see [`refuse`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unmet {
+    /// It is not what the client expects.
+    Condition,
+    /// Nothing of the range exists in an answer of this length.
+    Range(u64),
 }
 
 /// A head, and how much of the body goes with it.
@@ -98,7 +107,7 @@ pub fn choose(request: &Request, offer: &Offer<'_>) -> Chosen {
 /// Chooses by range alone: the upstream has judged the conditions.
 pub fn choose_range(request: &Request, offer: &Offer<'_>) -> Chosen {
     let Offer { status, fields, length, .. } = *offer;
-    let coding = coding::choose(request, &Plain { status, fields, length });
+    let coding = coding::choose(request, &Plain { status: request.outgoing(status), fields, length });
     if coding.is_none()
         && let Some(value) = request.field(FieldId::Range)
         && let (Method::Get, 200, Some(length)) = (request.method, status, length)
@@ -146,14 +155,18 @@ impl Chosen {
     /// The head, out of the fields as this location passes them on. `length` is that of the whole.
     ///
     /// # Errors
-    /// The length of an answer in which nothing of what was asked exists: see [`refuse`].
+    /// What the answer has not.
     pub fn shape(
         self,
-        request: &Request,
+        request: &mut Request,
         mut headers: Headers,
         status: u16,
         length: Option<u64>,
-    ) -> Result<Shape, u64> {
+    ) -> Result<Shape, Unmet> {
+        if !matches!(self, Chosen::Whole(_)) {
+            // What is made of a page has a status of its own, which nothing takes the place of.
+            request.error_status = None;
+        }
         if matches!(self, Chosen::NotModified | Chosen::Part(_) | Chosen::Parts(_)) {
             head::vary_as_whole(request, &mut headers, length);
         }
@@ -161,7 +174,7 @@ impl Chosen {
             Chosen::Whole(_) => {
                 announce(request, status, &mut headers);
                 // RFC 9110 §8.6: an answer that never has a body says nothing about its length.
-                (status, length.filter(|_| status != 204), Extent::Whole)
+                (status, length.filter(|_| request.outgoing(status) != 204), Extent::Whole)
             }
             Chosen::Part(part) => {
                 describe_part(&mut headers, &part, length);
@@ -171,14 +184,14 @@ impl Chosen {
                 let layout = Multipart::new(&mut headers, ranges, length.unwrap_or_default());
                 (206, Some(layout.length()), Extent::Parts(layout))
             }
-            Chosen::NotModified | Chosen::PreconditionFailed => {
+            Chosen::NotModified => {
                 describe_no_body(&mut headers);
-                let failed = self == Chosen::PreconditionFailed;
-                (if failed { 412 } else { 304 }, failed.then_some(0), Extent::Nothing)
+                (304, None, Extent::Nothing)
             }
-            Chosen::Unsatisfiable(length) => return Err(length),
+            Chosen::PreconditionFailed => return Err(Unmet::Condition),
+            Chosen::Unsatisfiable(length) => return Err(Unmet::Range(length)),
         };
-        let extent = if request.wants_body() { extent } else { Extent::Nothing };
+        let extent = if request.gets_body(status) { extent } else { Extent::Nothing };
         Ok(Shape { status, headers, length, extent })
     }
 }
@@ -289,8 +302,9 @@ fn describe_no_body(headers: &mut Headers) {
     }
 }
 
-/// Nothing of what was asked exists: the page of 416 says how long the whole is (RFC 9110 §15.5.17). Gives the status.
-pub fn refuse(request: &mut Request, length: u64) -> u16 {
+/// The status for what an answer has not. The page of 416 says how long the whole is (RFC 9110 §15.5.17).
+pub fn refuse(request: &mut Request, unmet: Unmet) -> u16 {
+    let Unmet::Range(length) = unmet else { return 412 };
     let value = format!("bytes */{length}");
     request.accel_fields.get_or_insert_default().set(b"Content-Range", value.as_bytes());
     416

@@ -4,7 +4,7 @@
 //! with once it has its part, however long the fill goes on. A fill that breaks off cuts the answer.
 //! Next: `gateway/filling`, the other side.
 
-use super::chosen::{self, Extent, Offer};
+use super::chosen::{self, Extent, Offer, Unmet};
 use super::hit;
 use crate::client::{Client, ClientFailure};
 use crate::request::Request;
@@ -22,8 +22,8 @@ const QUEUE: usize = 32 * 1024;
 pub enum Followed {
     /// The client has its answer, or as much of it as there was.
     Done,
-    /// Nothing was sent: nothing of the range exists in an answer of this length.
-    Unsatisfiable(u64),
+    /// Nothing was sent: the answer is not what was asked for.
+    Unmet(Unmet),
     /// The client failed.
     Client(ClientFailure),
 }
@@ -51,7 +51,7 @@ pub async fn serve(
     };
     let shape = match chosen.shape(request, headers, stored.status, stored.content_length) {
         Ok(shape) => shape,
-        Err(length) => return Followed::Unsatisfiable(length),
+        Err(unmet) => return Followed::Unmet(unmet),
     };
     shape.begin(request, client, age);
     let first = match shape.extent {

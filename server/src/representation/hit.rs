@@ -4,7 +4,7 @@
 //! A coded body is made once for all and kept with the entry; no hit compresses.
 //! Next: `stored`, for what takes more than one write; `cached`, which decides what is answered from an entry.
 
-use super::chosen::{self, Chosen, Offer, Shape};
+use super::chosen::{self, Chosen, Offer};
 use crate::client::WholeBody;
 use crate::filter::chain;
 use crate::filter::{charset, expires, head};
@@ -121,7 +121,7 @@ pub fn choose(request: &Request, entry: &Arc<Entry>) -> Chosen {
 }
 
 /// Writes the head of a hit into `out` and says what follows. `None` where it takes more than one write: the body is not
-/// in memory, several ranges of it are wanted or none that exists, or its compressed form is not yet made; and where the
+/// in memory, several ranges of it are wanted, it is an error, or its compressed form is not yet made; and where the
 /// entry is only a part of an answer.
 pub fn ready(
     request: &mut Request,
@@ -137,13 +137,13 @@ pub fn ready(
     }
     remember(request, stored, now);
     let coding = match chosen {
-        Chosen::NotModified | Chosen::PreconditionFailed => {
+        Chosen::NotModified => {
             shaped(request, entry, chosen.clone(), now, out)?;
             return Some(Ready::HeadOnly);
         }
         _ if chain::is_there(request) => return None,
         Chosen::Part(part) => return part_of(request, entry, part, now, out),
-        Chosen::Parts(_) | Chosen::Unsatisfiable(_) => return None,
+        Chosen::Parts(_) | Chosen::Unsatisfiable(_) | Chosen::PreconditionFailed => return None,
         Chosen::Whole(coding) => *coding,
     };
     let tag = tag(request, coding);
@@ -158,8 +158,8 @@ pub fn ready(
             made
         }
     };
-    head::from_fixed(out, request, &prepared.head, Some(entry.age(now)), prepared.status);
-    Some(if request.wants_body() { Ready::Body(prepared) } else { Ready::HeadOnly })
+    let has_body = head::from_fixed(out, request, &prepared.head, Some(entry.age(now)), prepared.status);
+    Some(if has_body { Ready::Body(prepared) } else { Ready::HeadOnly })
 }
 
 fn offer(entry: &Arc<Entry>) -> Offer<'_> {
@@ -173,14 +173,14 @@ fn offer(entry: &Arc<Entry>) -> Offer<'_> {
     }
 }
 
-/// Writes the head of what was chosen, for this one answer.
+/// Writes the head of what was chosen, for this one answer. Says whether a body follows it.
 fn shaped(
     request: &mut Request,
     entry: &Arc<Entry>,
     chosen: Chosen,
     now: Now,
     out: &mut Vec<u8>,
-) -> Option<Shape> {
+) -> Option<bool> {
     let headers = passed_on(request, entry.head());
     let coding = if let Chosen::Whole(coding) = chosen { coding } else { None };
     // A body that is coded is there whole by now.
@@ -194,8 +194,7 @@ fn shaped(
         coding,
         age: Some(entry.age(now)),
     };
-    head::encode(out, request, &plan);
-    Some(shape)
+    Some(head::encode(out, request, &plan))
 }
 
 /// One range of a body in memory.
@@ -208,8 +207,8 @@ fn part_of(
 ) -> Option<Ready> {
     let held = entry.body().memory()?.clone();
     let body = held.slice(part.start as usize..part.end as usize);
-    shaped(request, entry, Chosen::Part(part.clone()), now, out)?;
-    Some(Ready::Part(body, held, part.start))
+    let has_body = shaped(request, entry, Chosen::Part(part.clone()), now, out)?;
+    Some(if has_body { Ready::Part(body, held, part.start) } else { Ready::HeadOnly })
 }
 
 /// `$upstream_http_…` and `$upstream_cache_…` of an answer out of the cache are the stored ones.
@@ -229,8 +228,8 @@ fn unprepared(
     out: &mut Vec<u8>,
 ) -> Option<Ready> {
     let prepared = prepare(request, entry, coding)?;
-    shaped(request, entry, Chosen::Whole(coding), now, out)?;
-    Some(if request.wants_body() { Ready::Body(Rc::new(prepared)) } else { Ready::HeadOnly })
+    let has_body = shaped(request, entry, Chosen::Whole(coding), now, out)?;
+    Some(if has_body { Ready::Body(Rc::new(prepared)) } else { Ready::HeadOnly })
 }
 
 /// The fields of a stored answer as this location passes them on.
@@ -240,7 +239,7 @@ pub fn passed_on(request: &mut Request, head: Head<'_>) -> Headers {
     let proxy = request.location().settings.pass();
     // The answer was made when its Date says. Another one beside its Age and Expires would shorten its life twice
     // (RFC 9111 §4.2.1); only where `expires` gives it a new one it has a new Date too.
-    let keeps_date = expires::in_force(request, head.status).is_none();
+    let keeps_date = expires::in_force(request, request.outgoing(head.status)).is_none();
     let mut headers = Headers::default();
     for (id, name, value) in head.fields().iter() {
         let hidden = match id {

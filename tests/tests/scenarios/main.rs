@@ -86,6 +86,7 @@ mod applications;
 mod memory;
 mod manual;
 mod openapi;
+mod overridden_statuses;
 mod packaging;
 mod container;
 mod chart;
