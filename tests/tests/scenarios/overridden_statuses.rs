@@ -96,6 +96,7 @@ fn site(origin: &Origin, applications: &[(&str, &Application)]) -> Server {
         server {
             listen 127.0.0.1:@PORT@;
             http2 on;
+            keepalive_requests 10000;
             location = /after { return 200 after; }
             location = /part { return 200 body; }
             @LOCATIONS@
