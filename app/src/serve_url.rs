@@ -101,8 +101,12 @@ pub fn socket_name(port: u16) -> String {
 
 /// Whether a name is that of the control socket of a `serve` on a port.
 pub fn is_socket_of(name: &str, port: u16) -> bool {
-    let rest = name.strip_prefix("serve-").and_then(|rest| rest.strip_suffix(".sock"));
-    rest.is_some_and(|rest| rest.split('-').next() == Some(&*port.to_string()))
+    within_socket_name(name).is_some_and(|rest| rest.split('-').next() == Some(&*port.to_string()))
+}
+
+/// What tells the control sockets of `serve`s apart; none in other names.
+fn within_socket_name(name: &str) -> Option<&str> {
+    name.strip_prefix("serve-")?.strip_suffix(".sock")
 }
 
 /// The control socket of this process; its directory is made.
@@ -138,8 +142,7 @@ fn remove_dead(directory: &Path) {
     let now = clock::wall().seconds;
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
-        let is_named_so =
-            name.to_str().is_some_and(|name| name.starts_with("serve-") && name.ends_with(".sock"));
+        let is_named_so = name.to_str().and_then(within_socket_name).is_some();
         let is_old = |found: std::fs::Metadata| {
             found.file_type().is_socket() && found.mtime() < now.saturating_sub(YOUNG)
         };

@@ -65,6 +65,9 @@ impl Known {
         certificate: &X509Certificate<'_>,
         now: i64,
     ) -> Result<(), Unverified> {
+        if self.lists.is_none() {
+            return Ok(());
+        }
         let issuer = self.certificate(number).ok_or(Unverified::Malformed)?;
         self.is_not_revoked(&issuer, certificate, now)
     }

@@ -87,18 +87,13 @@ impl RevocationList {
         }))
     }
 
-    /// Whether it is of that issuer, and the certificate is part of what it is of.
-    fn is_of(&self, issuer: &X509Certificate<'_>, certificate: &X509Certificate<'_>) -> bool {
-        let key = issuer.extensions().iter().find_map(|extension| match extension.parsed_extension() {
-            ParsedExtension::SubjectKeyIdentifier(key) => Some(key.0),
-            _ => None,
-        });
+    /// Whether it is of the issuer with this key, and the certificate with these distribution points is part of what it is of.
+    fn is_of(&self, key: Option<&[u8]>, certificate: &X509Certificate<'_>, points: &[&[u8]]) -> bool {
         // Two authorities may have one name.
         let is_of_key = self.key.as_deref().zip(key).is_none_or(|(of, key)| of == key);
-        let points = find(certificate.extensions(), DISTRIBUTION_POINTS);
         is_of_key
             && self.issuer == certificate.issuer().as_raw()
-            && self.scope.has(certificate.is_ca(), &scope::points(points.map(|points| points.value)))
+            && self.scope.has(certificate.is_ca(), points)
     }
 
     /// Whether it says all that is to be said of the certificates that it is of.
@@ -127,7 +122,13 @@ pub(super) fn judge(
     if !usage::signs_lists(issuer) {
         return Err(Unverified::NoRevocationList);
     }
-    let of_it: Vec<&RevocationList> = lists.iter().filter(|list| list.is_of(issuer, certificate)).collect();
+    let key = issuer.extensions().iter().find_map(|extension| match extension.parsed_extension() {
+        ParsedExtension::SubjectKeyIdentifier(key) => Some(key.0),
+        _ => None,
+    });
+    let points = find(certificate.extensions(), DISTRIBUTION_POINTS);
+    let points = scope::points(points.map(|points| points.value));
+    let of_it: Vec<_> = lists.iter().filter(|list| list.is_of(key, certificate, &points)).collect();
     let in_force = |list: &&&RevocationList| list.is_in_force(now);
     let newest =
         of_it.iter().filter(in_force).filter(|list| list.is_whole()).map(|list| list.this_update).max();

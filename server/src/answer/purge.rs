@@ -238,17 +238,7 @@ fn keys_of_each_method(request: &mut Request, at: &PurgeAt) -> SpelledKeys {
     for method in [Method::Get, Method::Head] {
         request.method = method;
         request.made.clear();
-        let SpelledKeys { keys, targets } = SpelledKeys::of(request, &at.key);
-        for key in keys {
-            if !found.keys.contains(&key) {
-                found.keys.push(key);
-            }
-        }
-        for target in targets {
-            if !found.targets.contains(&target) {
-                found.targets.push(target);
-            }
-        }
+        found = found.and(SpelledKeys::of(request, &at.key));
     }
     request.method = own;
     request.made.clear();

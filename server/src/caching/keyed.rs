@@ -148,22 +148,27 @@ pub fn asker(request: &Request, cache: &ProxyCache) -> Asker {
                 || is_credential(FieldId::of(name), name) && fields.any(|field| has_value(field, request))
         })
     };
-    let is_in_target = || {
-        let names = |any: &[Builtin]| {
-            let is_one = |variable: &Variable| match variable {
-                Variable::SentTarget => true,
-                Variable::Builtin(builtin) => any.contains(builtin),
-                _ => false,
-            };
-            cache.key.variables().any(is_one)
-        };
-        request.has_personal_path && !names(&[Builtin::Uri, Builtin::DocumentUri])
-            || request.has_personal_query && !names(&[Builtin::Args, Builtin::QueryString])
-    };
     // A certificate is a credential that no field shows; what it opens may be decided here as well as behind us.
     let is_certified =
         || client_certificate::shown(request).is_some() && !client_certificate::is_named_in(&cache.key);
-    if shows || is_certified() || hands_on() || is_in_target() { Asker::Known } else { Asker::Anybody }
+    if shows || is_certified() || hands_on() || is_in_target(request, &cache.key) {
+        Asker::Known
+    } else {
+        Asker::Anybody
+    }
+}
+
+/// Whether the target in force shows who asks, and the key does not name that part of it.
+fn is_in_target(request: &Request, key: &Template) -> bool {
+    let names = |any: [Builtin; 2]| {
+        key.variables().any(|variable| match variable {
+            Variable::SentTarget => true,
+            Variable::Builtin(builtin) => any.contains(builtin),
+            _ => false,
+        })
+    };
+    request.has_personal_path && !names([Builtin::Uri, Builtin::DocumentUri])
+        || request.has_personal_query && !names([Builtin::Args, Builtin::QueryString])
 }
 
 /// Whether a request field of this name is made for the upstream, so that the client's stays here.

@@ -153,9 +153,7 @@ impl<'a> Passing<'a> {
             }
             Moved::Enough => {
                 client.end(self.request, None);
-                let Transfer { mut connection, turn, .. } = transfer;
-                connection.pass_over();
-                self.finished(connection, turn, length, clock::now());
+                self.part_with(transfer.connection, transfer.turn, length);
                 flushed(client, self.request).await
             }
             Moved::Full => Box::pin(self.spill(client, transfer)).await,
@@ -260,10 +258,15 @@ impl<'a> Passing<'a> {
         Ok(shape.extent)
     }
 
-    /// Lets go of an answer whose body nobody wants. The connection is kept where the rest is there already.
-    pub(super) fn discard(&mut self, mut connection: Box<Connection>, turn: Turn) {
+    /// Lets go of an answer whose body nobody wants.
+    pub(super) fn discard(&mut self, connection: Box<Connection>, turn: Turn) {
+        self.part_with(connection, turn, 0);
+    }
+
+    /// Lets go of an answer of whose body nobody wants more than this length. The connection is kept where the rest is there already.
+    fn part_with(&mut self, mut connection: Box<Connection>, turn: Turn, length: u64) {
         connection.pass_over();
-        self.finished(connection, turn, 0, clock::now());
+        self.finished(connection, turn, length, clock::now());
     }
 
     /// Goes on through a file, once the client is too slow for the memory that one answer may take.

@@ -203,10 +203,15 @@ fn give_some(value: Option<&[u8]>, out: &mut Vec<u8>) -> Found {
 
 /// All values of a field, joined as RFC 9110 §5.3 allows (cookies by `; `).
 fn join(fields: Fields<'_>, name: &str, out: &mut Vec<u8>) -> Found {
+    let separator: &[u8] = if name == "cookie" { b"; " } else { b", " };
+    join_values(fields.all_named(name.as_bytes()), separator, out)
+}
+
+fn join_values<'v>(values: impl Iterator<Item = &'v [u8]>, separator: &[u8], out: &mut Vec<u8>) -> Found {
     let mut found = Found::Nothing;
-    for value in fields.all_named(name.as_bytes()) {
+    for value in values {
         if found == Found::Value {
-            out.extend_from_slice(if name == "cookie" { b"; " } else { b", " });
+            out.extend_from_slice(separator);
         }
         found = give(value, out);
     }
@@ -219,14 +224,8 @@ fn request_field(request: &Request, name: &str, out: &mut Vec<u8>) -> Found {
     if settings.ignore_invalid && !settings.underscores || !name.contains('-') {
         return join(request.fields(), name, out);
     }
-    let mut found = Found::Nothing;
-    for value in request.fields().all_spelled(FieldId::of(name.as_bytes()), name.as_bytes()) {
-        if found == Found::Value {
-            out.extend_from_slice(b", ");
-        }
-        found = give(value, out);
-    }
-    found
+    let (id, name) = (FieldId::of(name.as_bytes()), name.as_bytes());
+    join_values(request.fields().all_spelled(id, name), b", ", out)
 }
 
 /// A field as sent: its lines are searched, for a head is kept only where the configuration asks.

@@ -24,10 +24,15 @@ pub(super) fn targets(target: &[u8]) -> Vec<Vec<u8>> {
         recase(&mut lower, <[u8]>::make_ascii_lowercase);
         found.push(lower);
     }
-    let mut seen = Vec::with_capacity(found.len());
-    for target in found {
-        if !seen.contains(&target) {
-            seen.push(target);
+    each_once(found)
+}
+
+/// The texts, each where it stands first.
+fn each_once(texts: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let mut seen = Vec::with_capacity(texts.len());
+    for text in texts {
+        if !seen.contains(&text) {
+            seen.push(text);
         }
     }
     seen
@@ -66,14 +71,14 @@ impl SpelledKeys {
             take(request, regex, &request.uri.clone());
         }
         found.keys.push(whole(template, request, true));
-        let mut seen = Vec::new();
-        found.keys.retain(|key| {
-            !seen.contains(key) && {
-                seen.push(key.clone());
-                true
-            }
-        });
+        found.keys = each_once(found.keys);
         found
+    }
+
+    /// These, and those of another evaluation.
+    pub(super) fn and(self, other: SpelledKeys) -> SpelledKeys {
+        let all = |one: Vec<_>, other| each_once([one, other].concat());
+        SpelledKeys { keys: all(self.keys, other.keys), targets: all(self.targets, other.targets) }
     }
 
     /// Whether one of them has this text.
