@@ -5,7 +5,7 @@
 
 use crate::check;
 use crate::cli::Reach;
-use crate::serve_url;
+use crate::serve_url::sockets;
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Options, load};
 use millstream_net::terminal;
@@ -66,7 +66,7 @@ pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, 
     }
     let main_file = options.prefix.join(&options.main_file);
     if !main_file.exists() {
-        return choose(&serve_url::running_sockets(), url.and_then(port_of)).map_err(|why| {
+        return choose(&sockets::running(), url.and_then(port_of)).map_err(|why| {
             format!(
                 "{} is not there, and {why}; a process of another configuration is found by -c and -p",
                 main_file.display()
@@ -104,7 +104,7 @@ pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, 
 fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
     let of_port = |path: &&PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        port.is_some_and(|port| serve_url::is_socket_of(&name, port))
+        port.is_some_and(|port| sockets::is_of(&name, port))
     };
     let on_port: Vec<&PathBuf> = running.iter().filter(of_port).collect();
     match (&on_port[..], running) {
@@ -112,7 +112,7 @@ fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
         ([], [only]) if port.is_none() => return Ok(Api::Socket(only.clone())),
         ([], []) => {
             // One that runs without a control socket is not seen from here.
-            let hidden = serve_url::why_no_sockets();
+            let hidden = sockets::why_none();
             let why = hidden.map(|why| format!(" ({why})")).unwrap_or_default();
             return Err(format!(
                 "no millstream serve of this user is running, or it has no control socket{why}: name the configuration with -c, or the API \

@@ -77,7 +77,7 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
             Err(error) => return complain(&format!("the demo API cannot be started: {error}")),
         }
     }
-    let socket = serve_url::own_socket(serve);
+    let socket = serve_url::sockets::own(&serve_url::address_of(serve));
     if let Err(why) = &socket {
         eprintln!(
             "millstream: [warn] there is no control socket: {why}; millstream purge, explain and top cannot find this process. \

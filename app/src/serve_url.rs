@@ -3,6 +3,7 @@
 //! So `--print-config` cannot say anything else than what is done.
 
 mod upstream;
+pub mod sockets;
 pub mod domain;
 pub mod given;
 pub mod api;
@@ -15,20 +16,10 @@ use crate::check;
 use crate::cli::{ClientAddress, PurgeBy, ServeUrl};
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::load::{Loaded, load_text};
-use millstream_net::{clock, listener};
 use std::fmt::Write;
-use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use upstream::Upstream;
-
-/// What the system takes as the path of a socket (108 bytes), with some to spare.
-const LONGEST_SOCKET_PATH: usize = 100;
-
-/// Seconds after which a socket that nobody listens on counts as left behind.
-const YOUNG: i64 = 60;
 
 /// Where the dashboard is where nobody says.
 const DASHBOARD_PORT: u16 = 8081;
@@ -50,158 +41,6 @@ pub fn configuration(serve: &ServeUrl, urls: &[String], socket: Option<&Path>) -
         configuration.main.pid = PathBuf::new();
     }
     Ok(loaded)
-}
-
-/// The control sockets of each `serve` of this user that runs, in the order of their names; for root, of every user's
-/// behind its own.
-pub fn running_sockets() -> Vec<PathBuf> {
-    let own = socket_directory(false).ok();
-    let others = if rustix::process::geteuid().is_root() { directories_of_others() } else { Vec::new() };
-    let mut running = Vec::new();
-    for directory in own.into_iter().chain(others) {
-        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-        // One that was killed leaves its socket behind, at which nobody listens.
-        let mut found: Vec<PathBuf> =
-            entries.map(|entry| entry.path()).filter(|path| UnixStream::connect(path).is_ok()).collect();
-        found.sort();
-        found.retain(|path| !running.contains(path));
-        running.append(&mut found);
-    }
-    running
-}
-
-/// Directories of control sockets that belong to other users than root: in the users' own runtime directories, and in that for
-/// temporary files. One that is not its user's alone is nobody's.
-fn directories_of_others() -> Vec<PathBuf> {
-    let inside = |directory: &Path| {
-        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).collect::<Vec<_>>()
-    };
-    let of_sessions = inside(Path::new("/run/user")).into_iter().map(|user| user.join("millstream"));
-    let is_named_so = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy());
-        name.is_some_and(|name| name.starts_with("millstream-"))
-    };
-    let temporary = inside(&std::env::temp_dir()).into_iter().filter(is_named_so);
-    let mut found: Vec<PathBuf> = of_sessions
-        .chain(temporary)
-        .filter(|path| {
-            std::fs::symlink_metadata(path)
-                .is_ok_and(|found| found.is_dir() && found.uid() != 0 && found.mode() & 0o077 == 0)
-        })
-        .collect();
-    found.sort();
-    found
-}
-
-/// The name of the control socket of a `serve` on a port.
-pub fn socket_name(port: u16) -> String {
-    format!("serve-{port}.sock")
-}
-
-/// Whether a name is that of the control socket of a `serve` on a port.
-pub fn is_socket_of(name: &str, port: u16) -> bool {
-    within_socket_name(name).is_some_and(|rest| rest.split('-').next() == Some(&*port.to_string()))
-}
-
-/// What tells the control sockets of `serve`s apart; none in other names.
-fn within_socket_name(name: &str) -> Option<&str> {
-    name.strip_prefix("serve-")?.strip_suffix(".sock")
-}
-
-/// The control socket of this process; its directory is made.
-///
-/// # Errors
-/// Why there can be none; then `serve` runs without.
-pub fn own_socket(serve: &ServeUrl) -> Result<PathBuf, String> {
-    let directory = socket_directory(true)?;
-    remove_dead(&directory);
-    let port = address_of(serve).rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-    let id = std::process::id();
-    let path = match port.filter(|&port| port != 0) {
-        Some(port) => match handed_over(&directory, port) {
-            Some(path) => path,
-            None => {
-                let plain = directory.join(socket_name(port));
-                // Another process may serve this port at another address.
-                let is_taken = UnixStream::connect(&plain).is_ok();
-                if is_taken { directory.join(format!("serve-{port}-{id}.sock")) } else { plain }
-            }
-        },
-        None => directory.join(format!("serve-pid-{id}.sock")),
-    };
-    let length = path.as_os_str().len();
-    if length > LONGEST_SOCKET_PATH {
-        return Err(format!("the path {} is too long for a socket", path.display()));
-    }
-    Ok(path)
-}
-
-/// Removes sockets that killed processes have left in a directory of this user's. One that is young may be bound and not listened on yet.
-fn remove_dead(directory: &Path) {
-    let now = clock::wall().seconds;
-    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-        let (path, name) = (entry.path(), entry.file_name());
-        let is_named_so = name.to_str().and_then(within_socket_name).is_some();
-        let is_old = |found: std::fs::Metadata| {
-            found.file_type().is_socket() && found.mtime() < now.saturating_sub(YOUNG)
-        };
-        if is_named_so
-            && entry.metadata().is_ok_and(is_old)
-            && UnixStream::connect(&path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
-        {
-            _ = std::fs::remove_file(path);
-        }
-    }
-}
-
-/// The control socket of a port that the process before has handed over.
-fn handed_over(directory: &Path, port: u16) -> Option<PathBuf> {
-    let sockets = std::env::var(listener::ENVIRONMENT).ok()?;
-    let paths = sockets.split(';').filter_map(|socket| socket.split_once(":unix:"));
-    let mut own = paths.map(|(_, path)| PathBuf::from(path)).filter(|path| {
-        let name = path.file_name().map(|name| name.to_string_lossy());
-        path.parent() == Some(directory) && name.is_some_and(|name| is_socket_of(&name, port))
-    });
-    own.next()
-}
-
-/// Why no `serve` of this user can have a control socket; nothing where one can.
-pub fn why_no_sockets() -> Option<String> {
-    std::fs::symlink_metadata(socket_directory_path()).ok().and_then(|_| socket_directory(false).err())
-}
-
-fn socket_directory_path() -> PathBuf {
-    match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(runtime) if Path::new(&runtime).is_absolute() => PathBuf::from(runtime).join("millstream"),
-        _ => std::env::temp_dir().join(format!("millstream-{}", rustix::process::geteuid().as_raw())),
-    }
-}
-
-/// Where the control sockets of `serve` are: a directory that nobody else can enter.
-///
-/// # Errors
-/// Why there is none.
-fn socket_directory(make: bool) -> Result<PathBuf, String> {
-    let (user, directory) = (rustix::process::geteuid(), socket_directory_path());
-    if make {
-        // Where it is there already, what follows says whether it may be used.
-        _ = std::fs::DirBuilder::new().mode(0o700).create(&directory);
-    }
-    // In a directory that everybody may write to, somebody else may have made it first.
-    let shown = directory.display();
-    let found = std::fs::symlink_metadata(&directory).map_err(|error| format!("{shown}: {error}"))?;
-    if !found.is_dir() {
-        return Err(format!("{shown} is not a directory"));
-    }
-    if found.uid() != user.as_raw() {
-        return Err(format!("{shown} belongs to another user"));
-    }
-    if found.mode() & 0o077 != 0 {
-        return Err(format!("{shown} is open to other users"));
-    }
-    plain(&directory.to_string_lossy()).map_err(|error| format!("{shown}: {error}"))?;
-    Ok(directory)
 }
 
 /// `--print-config`.
@@ -427,7 +266,7 @@ fn sharing(serve: &ServeUrl) -> String {
 }
 
 /// Where clients come in.
-fn address_of(serve: &ServeUrl) -> String {
+pub fn address_of(serve: &ServeUrl) -> String {
     if serve.domains.is_given() { domain::address(&serve.domains) } else { listen_of(&serve.listen) }
 }
 
