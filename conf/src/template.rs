@@ -10,7 +10,7 @@ use crate::slots::{self, Slot};
 use crate::source::Span;
 use crate::suggest;
 use crate::tree::Word;
-use crate::variables::{Builtin, FAMILIES, VARIABLES};
+use crate::variables::{Builtin, FAMILIES, Source, VARIABLES};
 
 #[cfg(test)]
 mod tests;
@@ -66,6 +66,29 @@ pub enum Variable {
     Made(MadeId),
 }
 
+impl Variable {
+    /// Where its value comes from. One that is made of others comes from all of them: see [`made_of`](crate::declared::made::made_of).
+    pub fn source(&self) -> Source {
+        match self {
+            Variable::Builtin(builtin) => builtin.source(),
+            // Which host is asked for says nothing of who asks.
+            Variable::RequestHeader(name) if &**name == "host" => Source::Common,
+            Variable::RequestHeader(_) => Source::Field,
+            Variable::Cookie(_)
+            | Variable::SentHeader(_)
+            | Variable::SentTrailer(_)
+            | Variable::UpstreamHeader(_)
+            | Variable::UpstreamTrailer(_)
+            | Variable::UpstreamCookie(_) => Source::Who,
+            Variable::ProxyProtocolTlv(tlv) => tlv.source(),
+            Variable::SentTarget => Source::Target,
+            Variable::Argument(_) => Source::Query,
+            Variable::Capture(_) | Variable::Slot(_) => Source::Kept,
+            Variable::Made(_) => Source::Common,
+        }
+    }
+}
+
 /// What a header of the PROXY protocol says beside the addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyProtocolTlv {
@@ -78,6 +101,16 @@ pub enum ProxyProtocolTlv {
 }
 
 impl ProxyProtocolTlv {
+    /// The protocol, the host and how TLS was spoken say nothing of who asks; anything else may.
+    fn source(self) -> Source {
+        match self {
+            ProxyProtocolTlv::Value(1 | 2 | 0x30)
+            | ProxyProtocolTlv::OfTls(0x21 | 0x23..=0x25)
+            | ProxyProtocolTlv::TlsVerify => Source::Common,
+            ProxyProtocolTlv::Value(_) | ProxyProtocolTlv::OfTls(_) => Source::Who,
+        }
+    }
+
     /// The one with a name of nginx's, or with the number of its kind in hexadecimal digits.
     fn named(name: &str) -> Option<Self> {
         const NAMES: [(&str, u8); 5] =

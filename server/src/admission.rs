@@ -9,6 +9,7 @@ use crate::failure;
 use crate::request::Request;
 use crate::route::location::{self, PathMatch};
 use crate::route::{Undecided, server_name::HostTable};
+use crate::shows::Shows;
 use millstream_conf::model::{Level, VerifyClient};
 use millstream_wire::h1::framing;
 use millstream_wire::target::Normal;
@@ -51,7 +52,7 @@ fn choose_host(request: &mut Request) -> Result<(), u16> {
     request.server = server;
     request.location = request.server().own;
     if let Some(captured) = captured {
-        request.take_captures(captured, &name, false);
+        request.take_captures(captured, &name, Shows::NOTHING);
     }
     if name.is_empty() {
         name.extend_from_slice(generation.http().server(server).name.as_bytes());
@@ -144,7 +145,7 @@ pub fn route(request: &mut Request) -> Result<(), u16> {
         PathMatch::Location(found, captured) => {
             request.enter(found);
             for captured in captured {
-                request.take_captures(captured, &request.uri, request.has_personal_path);
+                request.take_captures(captured, &request.uri, Shows::PATH | request.path_shows);
             }
         }
     }

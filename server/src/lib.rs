@@ -11,6 +11,7 @@ pub mod time_text;
 pub mod date_format;
 pub mod loop_lag;
 pub mod route;
+pub mod shows;
 pub mod slots;
 pub mod limit_zone;
 pub mod open_files;

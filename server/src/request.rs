@@ -23,6 +23,7 @@ use crate::limit_zone::passed::Passed;
 use crate::page::Sheet;
 use crate::remembered::Remembered;
 use crate::route::Captured;
+use crate::shows::Shows;
 use crate::slots::{Captures, Slots};
 use crate::trace::Trace;
 use crate::tries::Tries;
@@ -128,10 +129,10 @@ pub struct Request {
     pub is_internal: bool,
     /// Whether path or query in force are not those that came.
     pub is_rewritten: bool,
-    /// Whether what a `rewrite` or `set $args` made the path, or the query, of shows who asks.
-    pub has_personal_path: bool,
+    /// What the path in force shows of who asks, by what it was made of.
+    pub path_shows: Shows,
     /// The same of the query.
-    pub has_personal_query: bool,
+    pub query_shows: Shows,
     /// Whether a `rewrite` with `break` took the path out of the location that still answers: it need not begin as that does.
     pub is_outside: bool,
     /// Whether `try_files` found the URI in force below an `alias` that is a whole path by itself.
@@ -223,8 +224,8 @@ impl Request {
             wanted: None,
             is_internal: false,
             is_rewritten: false,
-            has_personal_path: false,
-            has_personal_query: false,
+            path_shows: Shows::NOTHING,
+            query_shows: Shows::NOTHING,
             is_outside: false,
             extends_alias: false,
             in_error_page: false,
@@ -281,8 +282,7 @@ impl Request {
         self.wanted = None;
         self.is_internal = false;
         self.is_rewritten = false;
-        self.has_personal_path = false;
-        self.has_personal_query = false;
+        (self.path_shows, self.query_shows) = (Shows::NOTHING, Shows::NOTHING);
         self.is_outside = false;
         self.extends_alias = false;
         self.in_error_page = false;
@@ -310,17 +310,18 @@ impl Request {
         self.id.take();
     }
 
-    /// Takes over what an expression captured of a text, which may show who asks.
-    pub fn take_captures(&self, captured: Captured, text: &[u8], is_personal: bool) {
+    /// Takes over what an expression captured of a text.
+    pub fn take_captures(&self, captured: Captured, text: &[u8], shows: Shows) {
         for (slot, group) in captured.named {
             let (start, end) = captured.groups.get(usize::from(group)).copied().unwrap_or_default();
-            self.slots.set(slot, &text[start as usize..end as usize], is_personal);
+            self.slots.set(slot, &text[start as usize..end as usize], shows);
         }
         let mut captures = self.captures.borrow_mut();
         captures.text.clear();
         captures.text.extend_from_slice(text);
         captures.groups = captured.groups;
-        captures.is_personal = is_personal;
+        captures.shows = shows;
+        captures.have_shown |= shows;
     }
 
     /// Comes into a location, or what stands in its `limit_except` for the method; the connection may be kept for as long as its

@@ -6,6 +6,8 @@
 use crate::failure;
 use crate::request::{Arguments, Request};
 use crate::route::location;
+use crate::shows::Shows;
+use crate::variables::personal;
 use millstream_conf::model::Level;
 use millstream_wire::{Method, target};
 
@@ -21,6 +23,8 @@ pub enum Restart {
         path: Vec<u8>,
         /// The query that comes with it, perhaps empty.
         query: Option<Vec<u8>>,
+        /// What they show of who asks.
+        shows: Shows,
     },
     /// In the named location, path and query unchanged; the name with its `@`.
     Named(Vec<u8>),
@@ -37,17 +41,17 @@ pub enum Resumed {
 
 impl Restart {
     /// Under a path, with the query in force.
-    pub fn path(path: Vec<u8>) -> Self {
-        Restart::Uri { path, query: None }
+    pub fn path(path: Vec<u8>, shows: Shows) -> Self {
+        Restart::Uri { path, query: None, shows }
     }
 
     /// What an evaluated text means: `@name`, or a path with the query that it brings, if only an empty one.
-    pub fn read(text: &[u8]) -> Self {
+    pub fn read(text: &[u8], shows: Shows) -> Self {
         if text.starts_with(b"@") {
             return Restart::Named(text.to_vec());
         }
         let (path, query) = halves(text);
-        Restart::Uri { path: path.to_vec(), query: Some(query.to_vec()) }
+        Restart::Uri { path: path.to_vec(), query: Some(query.to_vec()), shows }
     }
 
     /// `X-Accel-Redirect`: as in nginx the URI is decoded and stays as it is otherwise, and neither a URL of another server nor
@@ -69,9 +73,10 @@ impl Restart {
             log(request, format_args!("unsafe URI \"{uri}\" was detected"));
             return Err(404);
         };
+        let shows = personal::shown_by_answer(request);
         request.method = reading(request.method);
         request.body.lead_on();
-        Ok(Restart::Uri { path, query: Some(query.to_vec()) })
+        Ok(Restart::Uri { path, query: Some(query.to_vec()), shows })
     }
 
     /// Puts the request where it is to go on.
@@ -82,10 +87,12 @@ impl Restart {
         changed(request)?;
         request.is_internal = true;
         match self {
-            Restart::Uri { path, query } => {
+            Restart::Uri { path, query, shows } => {
                 request.uri = path;
+                request.path_shows |= shows;
                 if let Some(query) = query {
                     request.arguments = Arguments::Replaced(query);
+                    request.query_shows |= shows;
                 }
                 request.is_rewritten = true;
                 // The location that is found now is that of this path.

@@ -15,6 +15,7 @@ use crate::failure;
 use crate::phase::{self, Content, Step};
 use crate::request::{KeptBody, Request};
 use crate::restart::{self, Restart};
+use crate::variables::personal::shown_by;
 use crate::variables::value;
 use millstream_cache::Now;
 use millstream_conf::model::{ErrorPage, ErrorPageStatus, Level};
@@ -197,7 +198,7 @@ async fn to_page(
             request.method = restart::reading(request.method);
         }
         request.body.lead_to_page(is_by_get, request.error_status.is_some_and(|status| status >= 400));
-        return Some(Restart::read(&uri));
+        return Some(Restart::read(&uri, shown_by(&page.uri, request)));
     }
     // A URL sends the client there; its status must be a redirect's.
     let redirect = match page.answer {

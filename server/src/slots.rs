@@ -4,6 +4,7 @@
 //! The values of a request stand in one text one after the other, which is reused; setting one again appends it. A variable
 //! that was not set is told apart from an empty one. Before: `conf`, which numbers them; next: `variables`.
 
+use crate::shows::Shows;
 use std::cell::{Cell, Ref, RefCell};
 
 /// Captures of the regular expression that matched last: text and byte ranges of its groups.
@@ -13,8 +14,10 @@ pub struct Captures {
     pub text: Vec<u8>,
     /// Group 0 is the whole match; a group that took no part is empty.
     pub groups: Vec<(u32, u32)>,
-    /// Whether the text shows who asks.
-    pub is_personal: bool,
+    /// What the text shows of who asks.
+    pub shows: Shows,
+    /// What it and all before it have shown.
+    pub have_shown: Shows,
 }
 
 impl Captures {
@@ -22,7 +25,7 @@ impl Captures {
     pub fn clear(&mut self) {
         self.text.clear();
         self.groups.clear();
-        self.is_personal = false;
+        (self.shows, self.have_shown) = (Shows::NOTHING, Shows::NOTHING);
     }
 }
 
@@ -39,8 +42,8 @@ enum SlotValue {
     Unset,
     /// Read without a value.
     Missed,
-    /// From here to there in the text, and whether it shows who asks.
-    At(u32, u32, bool),
+    /// From here to there in the text, and what it and those before it show of who asks.
+    At(u32, u32, Shows),
 }
 
 impl Slots {
@@ -74,19 +77,23 @@ impl Slots {
         matches!(place.replace(SlotValue::Missed), SlotValue::Unset)
     }
 
-    /// Whether its value shows who asks.
-    pub fn is_personal(&self, number: u16) -> bool {
-        let place = self.places.get(usize::from(number));
-        place.is_some_and(|place| matches!(place.get(), SlotValue::At(_, _, true)))
+    /// What its value shows of who asks, where it has one.
+    pub fn shows(&self, number: u16) -> Option<Shows> {
+        match self.places.get(usize::from(number))?.get() {
+            SlotValue::At(_, _, shows) => Some(shows),
+            SlotValue::Unset | SlotValue::Missed => None,
+        }
     }
 
-    /// Gives a variable a value, which may show who asks; an expression of a `map` does so while a value is being evaluated.
-    pub fn set(&self, number: u16, value: &[u8], is_personal: bool) {
+    /// Gives a variable a value; an expression of a `map` does so while a value is being evaluated. What the value before it showed
+    /// of who asks counts on: others may have been made of it, and remembered.
+    pub fn set(&self, number: u16, value: &[u8], shows: Shows) {
         let Some(place) = self.places.get(usize::from(number)) else { return };
+        let shows = shows | self.shows(number).unwrap_or_default();
         let mut text = self.text.borrow_mut();
         let start = text.len() as u32;
         text.extend_from_slice(value);
-        place.set(SlotValue::At(start, text.len() as u32, is_personal));
+        place.set(SlotValue::At(start, text.len() as u32, shows));
     }
 }
 
@@ -100,16 +107,17 @@ mod tests {
         slots.reset(2);
         assert!(slots.value(0).is_none());
         assert!(slots.miss(0) && !slots.miss(0), "it is missed for the first time once");
-        slots.set(0, b"one", true);
-        slots.set(1, b"", false);
-        slots.set(0, b"other", false);
+        slots.set(0, b"one", Shows::WHO);
+        slots.set(1, b"", Shows::NOTHING);
+        slots.set(0, b"other", Shows::NOTHING);
         assert_eq!(
             (slots.value(0).as_deref(), slots.value(1).as_deref()),
             (Some(&b"other"[..]), Some(&b""[..]))
         );
+        assert_eq!((slots.shows(0), slots.shows(1)), (Some(Shows::WHO), Some(Shows::NOTHING)));
         slots.reset(1);
         assert!(slots.value(0).is_none() && slots.value(1).is_none());
-        slots.set(1, b"past the end", true);
+        slots.set(1, b"past the end", Shows::WHO);
         assert!(slots.value(1).is_none());
     }
 }

@@ -6,13 +6,15 @@
 use crate::request::Request;
 use crate::restart::Restart;
 use crate::rewrite::file_test::{self, FileTest};
+use crate::shows::Shows;
+use crate::variables::personal::shown_by;
 use crate::variables::{file_path, value};
 use millstream_conf::model::{FileKind, Otherwise, Replaces, Template};
 
 /// Files to look for, each with the URI that it makes.
 pub struct FileTries {
     tests: Vec<FileTest>,
-    uris: Vec<TriedUri>,
+    uris: Vec<(TriedUri, Shows)>,
 }
 
 /// What the URI becomes.
@@ -36,7 +38,7 @@ pub fn begin(request: &Request) -> Option<FileTries> {
         let Some(path) = path(request, &name) else { continue };
         let kind = if candidate.is_directory { FileKind::Directory } else { FileKind::File };
         tries.tests.push(FileTest { path, kind });
-        tries.uris.push(match request.location().settings.files.root.replaces {
+        let uri = match request.location().settings.files.root.replaces {
             Replaces::Nothing => TriedUri::Uri(name),
             Replaces::Name(length) => {
                 let kept = request.uri.get(..length).unwrap_or(&request.uri);
@@ -44,7 +46,8 @@ pub fn begin(request: &Request) -> Option<FileTries> {
             }
             Replaces::Whole if candidate.is_directory => TriedUri::Same,
             Replaces::Whole => TriedUri::Appended(name),
-        });
+        };
+        tries.uris.push((uri, shown_by(&candidate.name, request)));
     }
     Some(tries)
 }
@@ -70,12 +73,13 @@ impl FileTries {
 }
 
 /// Puts what was found in force; whether there was anything.
-fn take(request: &mut Request, found: Option<TriedUri>) -> bool {
+fn take(request: &mut Request, found: Option<(TriedUri, Shows)>) -> bool {
+    let Some((found, shows)) = found else { return false };
+    request.path_shows |= shows;
     match found {
-        None => return false,
-        Some(TriedUri::Same) => {}
-        Some(TriedUri::Uri(uri)) => request.uri = uri,
-        Some(TriedUri::Appended(uri)) => {
+        TriedUri::Same => {}
+        TriedUri::Uri(uri) => request.uri = uri,
+        TriedUri::Appended(uri) => {
             request.uri = uri;
             request.extends_alias = true;
         }
@@ -89,7 +93,7 @@ fn take(request: &mut Request, found: Option<TriedUri>) -> bool {
 /// A status is to be answered.
 pub fn otherwise(request: &Request) -> Result<Restart, u16> {
     match request.location().settings.try_files.as_ref().map(|written| &written.otherwise) {
-        Some(Otherwise::Uri(uri)) => Ok(Restart::read(&name(uri, request))),
+        Some(Otherwise::Uri(uri)) => Ok(Restart::read(&name(uri, request), shown_by(uri, request))),
         Some(Otherwise::Status(status)) => Err(*status),
         None => Err(404),
     }
@@ -129,14 +133,14 @@ mod tests {
         let tries = begin(&request).expect("it tries files");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let mut all: Vec<String> = (tries.tests.iter().zip(&tries.uris))
-            .map(|(test, uri)| match uri {
+            .map(|(test, (uri, _))| match uri {
                 TriedUri::Same => format!("{:?} {}", test.kind, text(&test.path)),
                 TriedUri::Uri(uri) => format!("{:?} {} as {}", test.kind, text(&test.path), text(uri)),
                 TriedUri::Appended(uri) => format!("{:?} {} with {}", test.kind, text(&test.path), text(uri)),
             })
             .collect();
         all.push(match otherwise(&request) {
-            Ok(Restart::Uri { path, query }) => {
+            Ok(Restart::Uri { path, query, .. }) => {
                 format!("{}?{}", text(&path), text(&query.unwrap_or_default()))
             }
             Ok(Restart::Named(name)) => text(&name),

@@ -6,7 +6,7 @@ use super::{Opinion, Question, challenge};
 use crate::failure;
 use crate::request::Request;
 use crate::rewrite;
-use crate::variables::personal::is_personal;
+use crate::variables::personal::shown_by;
 use crate::variables::value;
 use millstream_conf::model::{AuthRequest, Level, Settings};
 
@@ -19,7 +19,7 @@ pub(super) fn judge(_: &mut Request, settings: &Settings) -> Result<Opinion, Que
 pub fn heard(request: &mut Request, settings: &AuthRequest, subrequest: &Request, answer: &[u8]) -> Opinion {
     // Also of a refusal, for the page that tells it.
     for (target, template) in &settings.set {
-        rewrite::set(request, *target, &value(template, subrequest), is_personal(template, subrequest));
+        rewrite::set(request, *target, &value(template, subrequest), shown_by(template, subrequest));
     }
     match subrequest.sent.status {
         200..=299 => Opinion::LetsIn,

@@ -13,8 +13,10 @@ use crate::representation::chosen::{self, Extent, Offer};
 use crate::representation::multipart::Multipart;
 use crate::request::Request;
 use crate::restart::Restart;
+use crate::shows::Shows;
 use crate::symlinks::RefusedLinks;
 use crate::variables::file_path::{self, Unmapped};
+use crate::variables::personal::shown_by;
 use crate::variables::value;
 use millstream_conf::model::Level;
 use millstream_net::blocking;
@@ -96,7 +98,10 @@ async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> 
     if request.location().settings.random_index.enabled {
         match random_index::choose(directory).await {
             Ok(Some(name)) => {
-                return Outcome::Restart(Restart::path([request.uri.as_slice(), &name].concat()));
+                return Outcome::Restart(Restart::path(
+                    [request.uri.as_slice(), &name].concat(),
+                    Shows::NOTHING,
+                ));
             }
             Ok(None) => {}
             Err(error) => {
@@ -104,8 +109,9 @@ async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> 
             }
         }
     }
-    let names: Vec<Vec<u8>> =
-        request.location().settings.files.index.iter().map(|name| value(name, request)).collect();
+    let written = &request.location().settings.files.index;
+    let names: Vec<Vec<u8>> = written.iter().map(|name| value(name, request)).collect();
+    let shows = |at: usize| written.get(at).map(|name| shown_by(name, request)).unwrap_or_default();
     let shown = directory;
     let followed = RefusedLinks::of(request);
     let found = match look_for(&names, directory, |path| followed.metadata_at_once(path)) {
@@ -116,10 +122,14 @@ async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> 
             blocking::run(look).await.unwrap_or_default()
         }
     };
-    let (name, is_there) = (found.name.and_then(|at| names.get(at)), found.directory);
-    match (name, is_there) {
-        (Some(name), _) if name.starts_with(b"/") => Outcome::Restart(Restart::path(name.clone())),
-        (Some(name), _) => Outcome::Restart(Restart::path([request.uri.as_slice(), name].concat())),
+    let name = found.name.and_then(|at| Some((names.get(at)?, shows(at))));
+    match (name, found.directory) {
+        (Some((name, shows)), _) if name.starts_with(b"/") => {
+            Outcome::Restart(Restart::path(name.clone(), shows))
+        }
+        (Some((name, shows)), _) => {
+            Outcome::Restart(Restart::path([request.uri.as_slice(), name].concat(), shows))
+        }
         (None, true) if request.location().settings.autoindex.enabled && request.method != Method::Post => {
             autoindex::answer(request, client, shown.to_vec()).await
         }

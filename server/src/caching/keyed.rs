@@ -9,13 +9,14 @@ use crate::client_certificate;
 use crate::forwarded;
 use crate::request::Request;
 use crate::sent_target;
-use crate::variables::personal::{has_value, is_personal};
+use crate::shows::Shows;
+use crate::variables::personal::shown_by_all;
 use crate::variables::{self, holds};
 use millstream_cache::ADDRESS;
 use millstream_cache::key::{Parts, TooLong};
 use millstream_cache::policy::{self, Asker};
 use millstream_conf::model::{AddressValue, Credentials, Pass, ProxyCache, Template, Variable};
-use millstream_conf::variables::Builtin;
+use millstream_conf::variables::{Builtin, Source};
 use millstream_net::buffers;
 use millstream_telemetry::metrics::Counter;
 use millstream_wire::cgi_name;
@@ -140,35 +141,67 @@ pub fn asker(request: &Request, cache: &ProxyCache) -> Asker {
     });
     // What is put in the place of a field counts by what it is made of as well as by its name.
     let hands_on = || {
-        handed_on.iter().any(|(name, value)| {
+        let mut values = handed_on.iter().map(|value| (value, told(request, cache)));
+        values.any(|((name, value), told)| {
             let name = name.as_bytes();
-            let mut fields =
-                value.variables().filter(|variable| matches!(variable, Variable::RequestHeader(_)));
-            is_personal(value, request)
-                || is_credential(FieldId::of(name), name) && fields.any(|field| has_value(field, request))
+            let is_told = |variable: &&Variable| match variable.source() {
+                Source::Path => told.in_force.has(Shows::PATH),
+                Source::Query => told.in_force.has(Shows::QUERY),
+                _ => false,
+            };
+            let shows = shown_by_all(value.variables().filter(|variable| !is_told(variable)), request);
+            shows.has(Shows::WHO)
+                || is_credential(FieldId::of(name), name)
+                    && shows.without(told.as_came | told.in_force) != Shows::NOTHING
         })
     };
     // A certificate is a credential that no field shows; what it opens may be decided here as well as behind us.
     let is_certified =
         || client_certificate::shown(request).is_some() && !client_certificate::is_named_in(&cache.key);
-    if shows || is_certified() || hands_on() || is_in_target(request, &cache.key) {
+    if shows || is_certified() || hands_on() || is_in_target(request, cache) {
         Asker::Known
     } else {
         Asker::Anybody
     }
 }
 
-/// Whether the target in force shows who asks, and the key does not name that part of it.
-fn is_in_target(request: &Request, key: &Template) -> bool {
-    let names = |any: [Builtin; 2]| {
-        key.variables().any(|variable| match variable {
-            Variable::SentTarget => true,
-            Variable::Builtin(builtin) => any.contains(builtin),
-            _ => false,
-        })
-    };
-    request.has_personal_path && !names([Builtin::Uri, Builtin::DocumentUri])
-        || request.has_personal_query && !names([Builtin::Args, Builtin::QueryString])
+/// Which halves of a target a key names.
+struct ToldHalves {
+    /// Of the one in force.
+    in_force: Shows,
+    /// Of the one that came.
+    as_came: Shows,
+}
+
+fn told(request: &Request, cache: &ProxyCache) -> ToldHalves {
+    use Builtin::{Args, DocumentUri, QueryString, RequestUri, Uri};
+    let mut told = ToldHalves { in_force: Shows::NOTHING, as_came: Shows::NOTHING };
+    for variable in cache.key.variables() {
+        match variable {
+            Variable::Builtin(Uri | DocumentUri) => told.in_force |= Shows::PATH,
+            Variable::Builtin(Args | QueryString) => told.in_force |= Shows::QUERY,
+            Variable::SentTarget => told.in_force |= Shows::PATH | Shows::QUERY,
+            Variable::Builtin(RequestUri | Builtin::Request) => told.as_came |= Shows::PATH | Shows::QUERY,
+            _ => {}
+        }
+    }
+    // Arguments that the key leaves out may be those.
+    if !cache.ignored_args.is_empty() {
+        (told.in_force, told.as_came) =
+            (told.in_force.without(Shows::QUERY), told.as_came.without(Shows::QUERY));
+    }
+    if is_named_part(request, cache) {
+        told.in_force |= Shows::PATH | Shows::QUERY;
+    }
+    told
+}
+
+/// Whether the target in force shows who asks, and the key does not name that half of it.
+fn is_in_target(request: &Request, cache: &ProxyCache) -> bool {
+    let is_untold = |half: Shows| !told(request, cache).in_force.has(half);
+    let has_query = || request.query().is_some_and(|query| !query.is_empty());
+    request.path_shows.has(Shows::WHO) && is_untold(Shows::PATH)
+        || request.query_shows.has(Shows::WHO) && has_query() && is_untold(Shows::QUERY)
 }
 
 /// Whether a request field of this name is made for the upstream, so that the client's stays here.
@@ -216,7 +249,7 @@ fn evaluate(request: &Request, cache: &ProxyCache, key: &mut Vec<u8>) -> Result<
         if request.method == Method::Query {
             query::append_content(request, key, parts);
         }
-        if request.is_included() && may_be_of_the_page(&cache.key) {
+        if is_named_part(request, cache) {
             let start = key.len() + PART.len();
             key.extend_from_slice(PART);
             key.extend_from_slice(&request.uri);
@@ -236,6 +269,11 @@ fn evaluate(request: &Request, cache: &ProxyCache, key: &mut Vec<u8>) -> Result<
 
 /// What stands in a key before the URI of a part of a page.
 const PART: &[u8] = b"\nPART ";
+
+/// Whether it is a part of a page whose key says which.
+fn is_named_part(request: &Request, cache: &ProxyCache) -> bool {
+    request.is_included() && may_be_of_the_page(&cache.key)
+}
 
 /// Whether a key may be the same for all parts of a page, for it names what the client asked for (`$request_uri`) and not what each
 /// part is: with nginx's key alone one part would be answered with another, and a page with one of its parts.

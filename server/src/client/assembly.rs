@@ -15,6 +15,7 @@ use crate::filter::body::ENOUGH;
 use crate::filter::ssi::{Ask, Pause, Ssi};
 use crate::page::PartPlace;
 use crate::request::{Request, SubrequestPart};
+use crate::variables::personal;
 use millstream_conf::model::Level;
 use millstream_net::pipe::{End, Pipe};
 use std::cell::Cell;
@@ -84,6 +85,8 @@ impl Included {
         let wanted = if ask.variable.is_some() { SubrequestPart::Variable } else { SubrequestPart::Body };
         let mut sub = request.subrequest(&ask.path, wanted);
         sub.set_page(ask.query, request.sheet().below(ask.stub));
+        let shows = personal::shown_by_answer(request);
+        (sub.path_shows, sub.query_shows) = (shows, shows);
         let inside = Rc::new(Inside { pipe: Pipe::new(ROOM), wants_head: false, status: Cell::new(0) });
         answerer(sub, inside.clone());
         let variable = ask.variable.map(|name| (name, Vec::new()));

@@ -4,6 +4,7 @@
 
 use crate::request::Request;
 use crate::route::{Undecided, capture};
+use crate::shows::Shows;
 use crate::variables::value;
 use millstream_conf::model::{Regex, Template};
 
@@ -16,7 +17,7 @@ pub(super) fn matched(
 ) -> Result<Option<Vec<u8>>, Undecided> {
     let Some(captured) = capture(from, text)? else { return Ok(None) };
     let before = request.captures.take();
-    request.take_captures(captured, text, false);
+    request.take_captures(captured, text, Shows::NOTHING);
     let replaced = value(to, request);
     request.captures.replace(before);
     Ok(Some(replaced))

@@ -51,7 +51,6 @@ impl Request {
     /// it is wanted.
     pub fn mirrored(&self, path: &[u8], with_body: bool) -> Box<Request> {
         let mut copy = self.subrequest(path, SubrequestPart::Head);
-        copy.arguments = Arguments::Replaced(self.query().unwrap_or_default().to_vec());
         copy.resemble(self, with_body);
         copy
     }
@@ -59,8 +58,8 @@ impl Request {
     /// What follows this request once it is done (`post_action`): the same again, with what was answered, until it is sent elsewhere.
     pub fn follow_up(&self) -> Box<Request> {
         let mut next = self.subrequest(&self.uri, SubrequestPart::Head);
-        next.arguments = Arguments::Replaced(self.query().unwrap_or_default().to_vec());
         next.resemble(self, true);
+        next.path_shows = self.path_shows;
         next.location = self.location;
         next.captures = self.captures.clone();
         next.started = self.started;
@@ -72,6 +71,8 @@ impl Request {
 
     /// Takes over what is asked for, and not only by whom. A body is at hand and not on its way, whatever framed it.
     fn resemble(&mut self, of: &Request, with_body: bool) {
+        self.arguments = Arguments::Replaced(of.query().unwrap_or_default().to_vec());
+        self.query_shows = of.query_shows;
         self.head = of.head.clone();
         self.head.fields.retain(|field| field.id != FieldId::Upgrade);
         self.method = of.method;
@@ -105,7 +106,7 @@ impl Request {
         copy.wanted = self.wanted;
         copy.is_internal = self.is_internal;
         copy.is_rewritten = self.is_rewritten;
-        (copy.has_personal_path, copy.has_personal_query) = (self.has_personal_path, self.has_personal_query);
+        (copy.path_shows, copy.query_shows) = (self.path_shows, self.query_shows);
         copy.is_outside = self.is_outside;
         copy.extends_alias = self.extends_alias;
         if let Some(trace) = self.trace.get() {

@@ -8,7 +8,7 @@ use crate::request::Request;
 use crate::route::capture;
 use crate::shown;
 use crate::variables;
-use crate::variables::personal::is_personal;
+use crate::variables::personal::shown_by;
 use millstream_conf::model::{Condition, Level, Regex, Template};
 
 /// What is known of a condition.
@@ -57,7 +57,7 @@ fn matches(variable: &Template, regex: &Regex, request: &mut Request) -> Result<
     });
     let is_match = captured.is_some();
     match captured {
-        Some(captured) => request.take_captures(captured, &text, is_personal(variable, request)),
+        Some(captured) => request.take_captures(captured, &text, shown_by(variable, request)),
         None => request.captures.get_mut().groups.clear(),
     }
     Ok(is_match)

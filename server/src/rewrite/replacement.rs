@@ -6,7 +6,8 @@ use crate::admission::undecided_by;
 use crate::failure;
 use crate::request::{Arguments, Request};
 use crate::route::capture;
-use crate::variables::personal::is_personal;
+use crate::shows::Shows;
+use crate::variables::personal::shown_by;
 use millstream_conf::model::{Goal, Level, Rewrite, Template, Then};
 use millstream_wire::{masked, target};
 
@@ -26,7 +27,7 @@ pub(super) fn apply(rule: &Rewrite, request: &mut Request) -> Result<Replaced, u
     let captured = capture(&rule.regex, &uri);
     let is_match = matches!(captured, Ok(Some(_)));
     if let Ok(Some(captured)) = captured {
-        request.take_captures(captured, &uri, request.has_personal_path);
+        request.take_captures(captured, &uri, Shows::PATH | request.path_shows);
         request.uri = uri;
     } else {
         request.uri = uri;
@@ -74,9 +75,9 @@ fn replace(
     request: &mut Request,
 ) -> Result<(), u16> {
     let uri = value::of(path, request, false);
-    request.has_personal_path |= is_personal(path, request);
+    request.path_shows |= shown_by(path, request);
     if let Some(template) = arguments {
-        request.has_personal_query |= is_personal(template, request);
+        request.query_shows |= shown_by(template, request);
         let mut query = value::of(template, request, true);
         if rule.keeps_arguments
             && let Some(before) = request.query().filter(|before| !before.is_empty())

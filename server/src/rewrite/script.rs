@@ -9,7 +9,8 @@ use super::replacement::{self, Replaced};
 use super::value;
 use crate::failure;
 use crate::request::{Arguments, Request};
-use crate::variables::personal::is_personal;
+use crate::shows::Shows;
+use crate::variables::personal::shown_by;
 use millstream_conf::model::{Handler, Instruction, Level, LocationId, Settable, Then};
 use millstream_conf::size;
 
@@ -66,8 +67,8 @@ pub(super) fn run(request: &mut Request, from: Paused) -> Ran {
     while let Some(instruction) = script.get(now.at) {
         now.at = match instruction {
             Instruction::Set { target, value } => {
-                let is_personal = is_personal(value, request);
-                set(request, *target, &value::of(value, request, now.escapes), is_personal);
+                let shows = shown_by(value, request);
+                set(request, *target, &value::of(value, request, now.escapes), shows);
                 now.at + 1
             }
             Instruction::If { condition, otherwise, location } => {
@@ -118,13 +119,14 @@ fn serves_files(request: &Request) -> bool {
     matches!(request.location().settings.content, Handler::Files)
 }
 
-/// Gives a variable of the configuration a value, which may show who asks.
-pub fn set(request: &mut Request, target: Settable, value: &[u8], is_personal: bool) {
+/// Gives a variable of the configuration a value.
+pub fn set(request: &mut Request, target: Settable, value: &[u8], shows: Shows) {
     match target {
-        Settable::Slot(number) => request.slots.set(number, value, is_personal),
+        Settable::Slot(number) => request.slots.set(number, value, shows),
         Settable::Arguments => {
             request.arguments = Arguments::Replaced(value.to_vec());
-            (request.is_rewritten, request.has_personal_query) = (true, is_personal);
+            request.is_rewritten = true;
+            request.query_shows |= shows;
         }
         // As in nginx a text that is no size changes nothing.
         Settable::LimitRate => match std::str::from_utf8(value).ok().and_then(|text| size(text).ok()) {

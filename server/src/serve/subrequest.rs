@@ -13,6 +13,7 @@ use crate::phase;
 use crate::request::{Request, SubrequestPart};
 use crate::restart::Restart;
 use crate::rewrite::From;
+use crate::shows::Shows;
 use crate::tracing;
 use crate::worker::ConnectionSlot;
 use millstream_cache::Now;
@@ -106,7 +107,7 @@ pub fn is_followed(request: &Request) -> bool {
 pub async fn follow(request: &mut Request) {
     let uri = request.location().settings.post_action.uri.as_bytes();
     let restart = match uri {
-        [b'/', ..] => Restart::Uri { path: uri.to_vec(), query: Some(Vec::new()) },
+        [b'/', ..] => Restart::Uri { path: uri.to_vec(), query: Some(Vec::new()), shows: Shows::NOTHING },
         name => Restart::Named(name.to_vec()),
     };
     _ = apart(request.follow_up(), Some(restart), request.worker.try_admit(), ()).await;

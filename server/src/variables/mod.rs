@@ -167,16 +167,10 @@ pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Foun
 /// A variable of the configuration without a value: one that is captured is not there, one that is set elsewhere is empty, which
 /// is told once (`uninitialized_variable_warn`).
 fn not_set(request: &Request, number: u16, out: &mut Vec<u8>) -> Found {
-    let http = request.generation.http();
-    let Some(slot) = http.slots.get(usize::from(number)) else { return Found::Nothing };
-    // Until it is set, a variable that is also made of others has that value.
-    if let Some(at) = http.made.iter().position(|made| made.name.eq_ignore_ascii_case(&slot.name)) {
-        return made::append(MadeId(at as u16), request, out);
-    }
-    // As in nginx one that has a value of its own (`$http_…`, `$invalid_referer`) has that where it is not set.
-    if let Some(variable) = template::variable(&slot.name, &Scope::default()) {
+    if let Some(variable) = unset(number, request) {
         return append(&variable, request, out);
     }
+    let Some(slot) = request.generation.http().slots.get(usize::from(number)) else { return Found::Nothing };
     if !slot.is_set {
         return Found::Nothing;
     }
@@ -184,6 +178,17 @@ fn not_set(request: &Request, number: u16, out: &mut Vec<u8>) -> Found {
         tell(request, Level::Warn, format_args!("using uninitialized \"{}\" variable", slot.name));
     }
     Found::Value
+}
+
+/// The variable of the same name whose value one of the configuration has until it is set: one that is made of others, and as in nginx
+/// one that has a value of its own (`$http_…`, `$invalid_referer`).
+fn unset(number: u16, request: &Request) -> Option<Variable> {
+    let http = request.generation.http();
+    let name = &http.slots.get(usize::from(number))?.name;
+    match http.made.iter().position(|made| made.name.eq_ignore_ascii_case(name)) {
+        Some(at) => Some(Variable::Made(MadeId(at as u16))),
+        None => template::variable(name, &Scope::default()),
+    }
 }
 
 /// Writes to the error log of the request's location what was found wrong while a value was made.

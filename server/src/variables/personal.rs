@@ -1,46 +1,95 @@
-//! Whether a value shows who asks: a credential of the client's, or what an upstream said of the client, is in it.
+//! What a value shows of who asks: whether a credential of the client's, or what an upstream said of the client, is in it.
 //!
-//! Values that are set and captured remember it ([`Slots`](crate::slots::Slots), [`Captures`](crate::slots::Captures)), so that it
-//! is known of what is made of them as well. The address and the certificate are others' matter: `proxy_cache_vary address` and
+//! Where a variable's value comes from is a column of `conf`'s table. Values that are set and captured remember it
+//! ([`Slots`](crate::slots::Slots), [`Captures`](crate::slots::Captures)), and so do path and query in force, so that it is known of
+//! what is made of them as well. The address and the certificate are others' matter: `proxy_cache_vary address` and
 //! `client_certificate`. Next: `caching/keyed`, which asks.
 
-use super::append;
+use super::{append, unset};
+use crate::client_certificate;
 use crate::request::Request;
+use crate::shows::Shows;
 use millstream_conf::model::{Template, Variable, made};
-use millstream_conf::variables::Builtin;
+use millstream_conf::variables::Source;
 use millstream_wire::FieldId;
 use millstream_wire::credential::is_credential;
+use std::ops::BitOr;
 
-/// Whether what the template comes to shows who asks. What is empty shows nothing.
-pub fn is_personal(value: &Template, request: &Request) -> bool {
-    value.variables().any(|variable| shows(variable, request) && has_value(variable, request))
+/// What a template comes to shows.
+pub fn shown_by(value: &Template, request: &Request) -> Shows {
+    shown_by_all(value.variables(), request)
 }
 
-/// Whether a variable has a value that is not empty.
-pub fn has_value(variable: &Variable, request: &Request) -> bool {
+/// What these variables show. What is empty shows nothing.
+pub fn shown_by_all<'v>(variables: impl Iterator<Item = &'v Variable>, request: &Request) -> Shows {
+    variables.fold(Shows::NOTHING, |all, variable| {
+        let shows = of_variable(variable, request);
+        // What is known of a path or a query by itself costs nothing.
+        let may_be_empty = shows.has(Shows::FIELD | Shows::WHO);
+        if may_be_empty && is_empty(variable, request) { all } else { all | shows }
+    })
+}
+
+/// What a word of an upstream's may show that a request is led on by (`X-Accel-Redirect`, a command in a page): who asks, where
+/// the client says so at all.
+pub fn shown_by_answer(request: &Request) -> Shows {
+    let says = request.fields().iter().any(|(id, name, _)| is_credential(id, name));
+    if says || client_certificate::shown(request).is_some() { Shows::WHO } else { Shows::NOTHING }
+}
+
+fn is_empty(variable: &Variable, request: &Request) -> bool {
     let mut value = Vec::new();
     append(variable, request, &mut value);
-    !value.is_empty()
+    value.is_empty()
 }
 
-fn shows(variable: &Variable, request: &Request) -> bool {
-    match variable {
-        Variable::Made(_) => {
+fn of_variable(variable: &Variable, request: &Request) -> Shows {
+    let path = || Shows::PATH | request.path_shows;
+    let query = || Shows::QUERY | request.query_shows;
+    let folder = || shown_by(&request.location().settings.files.root.path, request);
+    match (variable, variable.source()) {
+        (Variable::Made(_), _) => {
             let parts = made::made_of(&request.generation.http().made, variable);
-            parts.into_iter().any(|part| !matches!(part, Variable::Made(_)) && shows(part, request))
+            let of_part = |part: &&Variable| match part {
+                Variable::Made(_) => Shows::NOTHING,
+                // It may have been read, and remembered, when that was another one.
+                Variable::Capture(_) => request.captures.borrow().have_shown,
+                part => of_variable(part, request),
+            };
+            parts.iter().map(of_part).fold(Shows::NOTHING, BitOr::bitor)
         }
-        Variable::RequestHeader(name) => is_credential(FieldId::of(name.as_bytes()), name.as_bytes()),
-        Variable::Cookie(_)
-        | Variable::SentHeader(_)
-        | Variable::SentTrailer(_)
-        | Variable::UpstreamHeader(_)
-        | Variable::UpstreamCookie(_)
-        | Variable::UpstreamTrailer(_) => true,
-        Variable::Builtin(builtin) => {
-            matches!(builtin, Builtin::RemoteUser | Builtin::UidGot | Builtin::UidSet)
+        (Variable::RequestHeader(name), Source::Field)
+            if is_credential(FieldId::of(name.as_bytes()), name.as_bytes()) =>
+        {
+            Shows::WHO
         }
-        Variable::Slot(number) => request.slots.is_personal(*number),
-        Variable::Capture(_) => request.captures.borrow().is_personal,
-        _ => false,
+        (Variable::Slot(number), _) => match request.slots.shows(*number) {
+            Some(shows) => shows,
+            None => {
+                unset(*number, request).map_or(Shows::NOTHING, |variable| of_variable(&variable, request))
+            }
+        },
+        (Variable::Capture(_), _) => request.captures.borrow().shows,
+        (_, Source::Common | Source::Address) => Shows::NOTHING,
+        (_, Source::Field) => Shows::FIELD,
+        (_, Source::Who) => Shows::WHO,
+        (_, Source::Path) => path(),
+        (_, Source::Query) => query(),
+        (_, Source::Target) => Shows::PATH | Shows::QUERY,
+        (_, Source::Folder) => folder(),
+        (_, Source::File) => folder() | path(),
+        (_, Source::Link) => {
+            let link = &request.location().settings.secure_link;
+            let texts = link.link.iter().chain(&link.md5).flat_map(Template::variables);
+            shown_by_all(texts, request) | Shows::PATH | Shows::QUERY
+        }
+        // `$limit_rate`, which `set` or a response has changed.
+        (_, Source::Kept) => {
+            if request.limit_rate.is_some() {
+                Shows::WHO
+            } else {
+                Shows::NOTHING
+            }
+        }
     }
 }

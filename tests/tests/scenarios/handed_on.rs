@@ -3,6 +3,8 @@
 use millstream_tests::application::{self, Application};
 use millstream_tests::client::Answer;
 use millstream_tests::origin::{Origin, answer};
+use millstream_tests::ports;
+use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{Server, is_nginx};
 
 const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
@@ -12,6 +14,10 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
         map $http_cookie $mapped { \"~s=(?<captured>[a-z]+)\" $captured; }
         map $mapped $twice { default \"$mapped again\"; \"\" \"\"; }
         map $http_accept_language $language { default $http_accept_language; }
+        map $args $mapped_query { default $args; }
+        map $http_x_zed $zed { default $http_x_zed; }
+        map $arg_token $of_argument { default user-$arg_token; }
+        map $host $of_host { default of-$host; }
         upstream api { server @UPSTREAM@; }
         server {
             listen 127.0.0.1:@PORT@;
@@ -21,25 +27,39 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
             proxy_cache_key $request_uri; fastcgi_cache_key $request_uri;
             location / { @LOCATION@ }
             location = /who { internal; add_header X-Who $cookie_s; return 204; }
+            location /store/ { internal; @CACHED@ }
+            location /one/ { internal; proxy_cache_key one; @CACHED@ }
+            location /led/ { proxy_pass http://api; }
+            location /page.html { ssi on; proxy_pass http://api; }
         }
     }";
+
+const CACHED: &str = "proxy_cache answers; proxy_set_header Cookie \"\"; proxy_pass http://api;";
 
 /// A response that is made of all that the upstream was told.
 fn echo() -> Origin {
     Origin::start(|request| {
-        let told = request.field("x-u").or(request.field("authorization")).unwrap_or("-");
+        let of_cookie =
+            || request.field("cookie").and_then(|cookie| cookie.strip_prefix("s=")).unwrap_or("-");
+        if request.target().starts_with("/led/") {
+            return answer(200, &[("X-Accel-Redirect", &format!("/store/{}", of_cookie()))], b"");
+        }
+        if request.target() == "/page.html" {
+            let part = format!("<!--#include virtual=\"/one/{}\" -->", of_cookie());
+            return answer(200, &[("Content-Type", "text/html")], part.as_bytes());
+        }
+        let line = request.head.lines().next().unwrap_or_default();
+        let fields = ["x-u", "x-api-key", "authorization"];
+        let told = fields.iter().find_map(|name| request.field(name)).unwrap_or("-");
         let body = String::from_utf8_lossy(&request.body).into_owned();
-        answer(200, &[], format!("{} {told} {body}", request.target()).as_bytes())
+        answer(200, &[], format!("{line} {told} {body}").as_bytes())
     })
 }
 
 fn start(location: &str, upstream: &str) -> Server {
-    let location = if location.contains("_pass") {
-        location.to_owned()
-    } else {
-        format!("{location} proxy_cache answers; proxy_set_header Cookie \"\"; proxy_pass http://api;")
-    };
-    Server::start(SITE, &[("LOCATION", &location), ("UPSTREAM", upstream)])
+    let location =
+        if location.contains("_pass") { location.to_owned() } else { format!("{location} {CACHED}") };
+    Server::start(SITE, &[("LOCATION", &location), ("UPSTREAM", upstream), ("CACHED", CACHED)])
 }
 
 fn ask(server: &Server, path: &str, fields: &[(&str, &str)]) -> (String, String) {
@@ -72,6 +92,25 @@ fn what_was_set_captured_or_rewritten_of_a_credential_is_shared_with_nobody() {
         "set $args s=$cookie_s;",
         "proxy_cache answers; proxy_set_header Cookie \"\"; proxy_pass http://api/?x=$cookie_s;",
         "userid on; userid_name s; proxy_set_header X-U $uid_got$cookie_s;",
+        "set $args \"u=$cookie_s\"; set $args \"$args&v=2\";",
+        "set $args \"u=$cookie_s\"; set $args \"$query_string&v=2\";",
+        "set $args \"u=$cookie_s\"; set $q $arg_u; set $args \"\"; proxy_set_header X-U $q;",
+        "set $args \"u=$cookie_s\"; if ($args ~ \"u=(.+)\") { set $q $1; } set $args \"\"; proxy_set_header X-U $q;",
+        "set $args \"u=$cookie_s\"; set $q $mapped_query; set $args \"\"; proxy_set_header X-U $mapped_query;",
+        "set $args \"u=$cookie_s\"; rewrite ^ /y/$arg_u? break;",
+        "rewrite ^ /y/$cookie_s break; set $q $uri; proxy_set_header X-U $q;",
+        "rewrite ^ /y/$cookie_s; rewrite ^/y/(.*)$ /z?q=$1 break;",
+        "root /srv/$cookie_s; proxy_set_header X-U $document_root;",
+        "root /srv/$cookie_s; proxy_set_header X-U $request_filename;",
+        "root /srv/$cookie_s; set $q $document_root; proxy_set_header X-U $q;",
+        "proxy_method $cookie_s;",
+        "try_files /nothing /store/$cookie_s;",
+        "try_files /nothing /store/?u=$cookie_s;",
+        "error_page 404 /store/$cookie_s; return 404;",
+        "error_page 418 = /store/?u=$cookie_s; return 418;",
+        "root /; rewrite ^ / break; index /store/$cookie_s; #_pass\n",
+        "rewrite ^ /led/ last;",
+        "rewrite ^ /page.html last;",
     ] {
         let server = start(location, &origin.address());
         let anybody = |who: &(String, String)| who.1.contains("ann") || who.1.contains("bob");
@@ -98,6 +137,7 @@ fn the_parameters_of_an_application_count_as_fields_do() {
         "set $q $cookie_s; fastcgi_param U $q;",
         "fastcgi_param HTTP_AUTHORIZATION \"\"; fastcgi_param U $remote_user;",
         "set $args s=$cookie_s; fastcgi_param QUERY_STRING $args;",
+        "root /srv/$cookie_s; fastcgi_param U $document_root$fastcgi_script_name;",
     ] {
         let location =
             format!("{told} fastcgi_param HTTP_COOKIE \"\"; fastcgi_cache answers; fastcgi_pass api;");
@@ -109,6 +149,69 @@ fn the_parameters_of_an_application_count_as_fields_do() {
             let got = ask(&server, "/page", fields);
             assert!(got.0 != "HIT" && got.1.contains(user), "{told}: {got:?}");
         }
+    }
+}
+
+#[test]
+fn a_credential_that_is_made_of_anything_of_the_client_s_is_shared_with_nobody() {
+    if is_nginx() {
+        return;
+    }
+    let origin = echo();
+    for made in [
+        "proxy_set_header X-Api-Key $http_x_zed;",
+        "set $q $http_x_zed; proxy_set_header X-Api-Key $q;",
+        "proxy_set_header X-Api-Key $zed;",
+        "if ($http_x_zed ~ \"(.+)\") { set $q $1; } proxy_set_header X-Api-Key $q;",
+        "proxy_set_header X-Api-Key $arg_token;",
+        "set $q $arg_token; proxy_set_header Authorization \"Bearer $q\";",
+        "proxy_set_header X-Api-Key $of_argument;",
+    ] {
+        let server = start(&format!("proxy_cache_key $uri; {made}"), &origin.address());
+        for user in ["ann", "bob", "ann"] {
+            let got = ask(&server, &format!("/page?token={user}"), &[("X-Zed", user)]);
+            assert!(got.0 != "HIT" && got.1.contains(user), "{made}: {got:?}");
+        }
+    }
+}
+
+#[test]
+fn the_certificate_by_which_an_upstream_knows_us_shows_who_asks() {
+    if is_nginx() {
+        return;
+    }
+    let prefix = Prefix::with_certificate("api.example");
+    for name in ["ann", "bob"] {
+        let own = Prefix::with_certificate(name);
+        for (kind, file) in [("pem", "server.pem"), ("key", "server.key")] {
+            prefix
+                .write(&format!("{name}.{kind}"), &std::fs::read_to_string(own.join(file)).expect("a file"));
+        }
+    }
+    let site = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http {
+            access_log off;
+            proxy_cache_path memory keys_zone=answers:1m;
+            map $cookie_s $who { default ann; bob bob; }
+            server {
+                listen 127.0.0.1:@TLSPORT@ ssl;
+                ssl_certificate @DIR@/server.pem; ssl_certificate_key @DIR@/server.key;
+                ssl_verify_client optional_no_ca;
+                return 200 \"for $ssl_client_s_dn\";
+            }
+            server {
+                listen 127.0.0.1:@PORT@;
+                add_header X-Cache-Status $upstream_cache_status;
+                proxy_cache answers; proxy_cache_valid 1m; proxy_cache_credentials public;
+                proxy_set_header Cookie \"\";
+                proxy_ssl_certificate @DIR@/$who.pem; proxy_ssl_certificate_key @DIR@/$who.key;
+                location / { proxy_pass https://127.0.0.1:@TLSPORT@; }
+            }
+        }";
+    let server = Server::start_in(prefix, site, &[("TLSPORT", &ports::free().to_string())]);
+    for (fields, own) in [(ANN, "ann"), (BOB, "bob"), (ANN, "ann")] {
+        let got = ask(&server, "/page", fields);
+        assert_eq!(got, ("BYPASS".to_owned(), format!("for CN={own}")));
     }
 }
 
@@ -130,6 +233,13 @@ fn what_shows_nobody_is_stored_however_it_was_made() {
         "if ($http_user_agent ~ (bot)) { set $q $1; } proxy_set_header X-U $q;",
         // Of the credentials that are asked for this client has none.
         "set $q $cookie_s; proxy_set_header X-U $q; proxy_set_header Authorization $http_authorization;",
+        "proxy_set_header X-Api-Key $of_host;",
+        "set $token \"for $host\"; proxy_set_header X-Api-Key $token;",
+        // The key names the URL.
+        "proxy_set_header X-Api-Key $arg_token; proxy_set_header X-Auth-Path $uri;",
+        "location ~ ^/(?<part>pa)ge$ { proxy_cache answers; proxy_set_header X-Auth-Path $part; proxy_pass http://api; }",
+        "try_files /nothing /store/$http_accept_language;",
+        "rewrite ^ /led/ last;",
     ] {
         let server = start(location, &origin.address());
         let fields = [("User-Agent", "bot"), ("Accept-Language", "de")];

@@ -50,7 +50,11 @@ impl Spoken for GrpcLevel {
     }
 
     fn sent(&self) -> Sent<'_> {
-        Sent { fields: self.set_headers.as_deref().unwrap_or_default(), ..Sent::default() }
+        Sent {
+            fields: self.set_headers.as_deref().unwrap_or_default(),
+            values: secure::sent(self.secure.as_ref()),
+            ..Sent::default()
+        }
     }
 
     fn adjust(exchange: &mut Exchange) {

@@ -161,9 +161,11 @@ impl Spoken for HttpLevel {
     }
 
     fn sent(&self) -> Sent<'_> {
+        let mut values = secure::sent(self.secure.as_ref());
+        values.extend(self.body.iter().chain(&self.method));
         Sent {
             fields: self.set_headers.as_deref().unwrap_or_default(),
-            body: self.body.as_ref(),
+            values,
             announces: self.announces.flatten().is_some(),
             ..Sent::default()
         }

@@ -7,20 +7,15 @@ use std::sync::Arc;
 
 use super::http::SetHeader;
 use super::sharing::{AddressValue, Credentials};
-use super::target::PassTarget;
 use super::{Family, Sent};
 use crate::reading::Reading;
 use crate::template::{Part, Template, Variable};
-use crate::variables::Builtin;
+use crate::variables::{Builtin, Source};
 
-impl<'a> Sent<'a> {
+impl Sent<'_> {
     /// What goes upstream beside request fields.
-    fn values(&self, target: &'a PassTarget) -> impl Iterator<Item = &'a Template> + use<'a> {
-        let target = match target {
-            PassTarget::Variables(target) => Some(target),
-            PassTarget::Upstream(_) => None,
-        };
-        self.params.iter().map(|param| &param.value).chain(target).chain(self.body)
+    fn others(&self) -> impl Iterator<Item = &Template> {
+        self.params.iter().map(|param| &param.value).chain(self.values.iter().copied())
     }
 }
 
@@ -61,34 +56,21 @@ pub(super) fn fields(set: &[SetHeader], key: &Template, reading: &Reading<'_>) -
 }
 
 /// `proxy_cache_credentials public`, with the fields that the upstream is sent in place of the client's.
-pub(super) fn public(
-    sent: &Sent<'_>,
-    target: &PassTarget,
-    key: &Template,
-    reading: &Reading<'_>,
-) -> Credentials {
+pub(super) fn public(sent: &Sent<'_>, key: &Template, reading: &Reading<'_>) -> Credentials {
     let name = |field: &SetHeader| Box::<str>::from(field.name.to_ascii_lowercase());
-    // What was set or captured may be made of any of them; which it is a request knows.
-    let may_show = |variable: &Variable| match variable {
-        // Which host is asked for says nothing of who asks.
-        Variable::RequestHeader(name) => &**name != "host",
-        Variable::Cookie(_) | Variable::Capture(_) => true,
-        Variable::Slot(number) => is_set(*number, reading),
-        Variable::Builtin(builtin) => {
-            matches!(builtin, Builtin::RemoteUser | Builtin::UidGot | Builtin::UidSet)
-        }
-        _ => false,
+    // Whether it does a request knows.
+    let may_show = |variable: &Variable| {
+        let mut parts = reading.declared.made_of(variable).into_iter();
+        !is_told(variable, key)
+            && parts.any(|part| !matches!(part.source(), Source::Common | Source::Address))
     };
-    let may_show = |variable: &Variable| reading.declared.made_of(variable).into_iter().any(may_show);
-    let hands_on =
-        |value: &Template| value.variables().any(|variable| may_show(variable) && !is_told(variable, key));
     let fields = sent.fields.iter().map(|field| (name(field), &field.value));
-    let others = sent.values(target).map(|value| (Box::default(), value));
+    let others = sent.others().map(|value| (Box::default(), value));
     Credentials::Public {
         replaced: sent.fields.iter().map(name).collect(),
         handed_on: fields
             .chain(others)
-            .filter(|(_, value)| hands_on(value))
+            .filter(|(_, value)| value.variables().any(may_show))
             .map(|(name, value)| (name, value.clone()))
             .collect(),
     }
@@ -97,33 +79,15 @@ pub(super) fn public(
 /// The values by which an upstream may learn the client's address: fields, parameters, its own URL, a body, the address that connections
 /// come from and what they begin with, where they are made of it. An application behind another protocol is told it in a parameter,
 /// whatever is written.
-pub(super) fn addresses(
-    (target, family, bind): (&PassTarget, Family, Option<&Template>),
-    sent: &Sent<'_>,
-    reading: &Reading<'_>,
-) -> Arc<[AddressValue]> {
-    use Builtin::{
-        BinaryRemoteAddr, ForwardedAddr, ForwardedFor, ProxyAddXForwardedFor, ProxyProtocolAddr,
-        RealipRemoteAddr, RemoteAddr,
+pub(super) fn addresses(family: Family, sent: &Sent<'_>, reading: &Reading<'_>) -> Arc<[AddressValue]> {
+    let is_address = |variable: &Variable| match (variable, variable.source()) {
+        // Set from anything.
+        (Variable::Slot(number), _) => is_set(*number, reading),
+        // A directory may be made of one.
+        (_, source) => matches!(source, Source::Address | Source::Folder | Source::File | Source::Kept),
     };
-    let is_address = |variable: &Variable| match variable {
-        Variable::Builtin(builtin) => matches!(
-            builtin,
-            BinaryRemoteAddr
-                | ForwardedAddr
-                | ForwardedFor
-                | ProxyAddXForwardedFor
-                | ProxyProtocolAddr
-                | RealipRemoteAddr
-                | RemoteAddr
-        ),
-        // Set, or captured, from anything.
-        Variable::Slot(number) => is_set(*number, reading),
-        Variable::Capture(_) => true,
-        _ => false,
-    };
-    let field = |variable: &Variable| match variable {
-        Variable::RequestHeader(name) if &**name != "host" => Some(name.clone()),
+    let field = |variable: &Variable| match (variable, variable.source()) {
+        (Variable::RequestHeader(name), Source::Field) => Some(name.clone()),
         _ => None,
     };
     let told = |value: &Template| {
@@ -137,13 +101,13 @@ pub(super) fn addresses(
     let is_application = !matches!(family, Family::Proxy | Family::Grpc);
     let peer = (is_application || sent.announces).then(|| AddressValue {
         value: Template {
-            parts: [Part::Variable(Variable::Builtin(RemoteAddr))].into(),
+            parts: [Part::Variable(Variable::Builtin(Builtin::RemoteAddr))].into(),
             source: "$remote_addr".into(),
         },
         fields: Arc::default(),
     });
     let fields = sent.fields.iter().map(|field| &field.value);
-    fields.chain(sent.values(target)).chain(bind).filter_map(told).chain(peer).collect()
+    fields.chain(sent.others()).filter_map(told).chain(peer).collect()
 }
 
 /// Whether a variable holds more than what the names of servers and the paths of locations capture.

@@ -48,14 +48,14 @@ use store::{Store, StoreLevel, Storing};
 use target::{PassDraft, PassTarget};
 
 /// What a location makes of a request for its upstream.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Sent<'a> {
     /// Request fields.
     pub fields: &'a [SetHeader],
     /// Parameters for an application.
     pub params: &'a [params::Param],
-    /// What is sent in place of the client's body.
-    pub body: Option<&'a Template>,
+    /// What else is sent, and how: whom to, the method, a body in place of the client's, the address and the certificate that we have.
+    pub values: Vec<&'a Template>,
     /// Whether connections begin with whose they are.
     pub announces: bool,
 }
@@ -421,14 +421,12 @@ impl Feature for PassLevel {
         let (family, common) = (draft.family, self.common(draft.family));
         let mut exchange = common.exchange.resolve(place, reading);
         PassLevel::adjust(family, &mut exchange);
-        let of = Of {
-            level: place.level,
-            family,
-            common,
-            target: &draft.target,
-            sent: self.sent(family),
-            bind: exchange.bind.as_ref().map(|bind| &bind.address),
-        };
+        let mut sent = self.sent(family);
+        sent.values.extend(exchange.bind.as_ref().map(|bind| &bind.address));
+        if let PassTarget::Variables(target) = &draft.target {
+            sent.values.push(target);
+        }
+        let of = Of { level: place.level, family, common, sent };
         let cache = usage::resolve(of, reading);
         Some(Arc::new(Pass {
             target: draft.target.clone(),

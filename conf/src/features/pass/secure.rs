@@ -173,6 +173,17 @@ pub(in crate::features) fn source(word: &Word, what: &str, reading: &mut Reading
     (!word.text.is_empty()).then(|| PemSource::read(word, what, None, reading))
 }
 
+/// By what the upstream server may tell one connection from another.
+pub(super) fn sent(level: Option<&SecureLevel>) -> Vec<&Template> {
+    let mut all = Vec::new();
+    if let Some(SecureLevel { name, certificate, certificate_key, .. }) = level {
+        name.templates(&mut all);
+        certificate.templates(&mut all);
+        certificate_key.templates(&mut all);
+    }
+    all
+}
+
 impl SecureLevel {
     /// What comes of it for a `proxy_pass` that stands there.
     pub(super) fn resolve(&self, draft: &PassDraft, reading: &mut Reading<'_>) -> PassTls {

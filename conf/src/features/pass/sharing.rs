@@ -123,7 +123,7 @@ macro_rules! rows {
                 "How the cache handles requests with a credential: a client certificate, Cookie, Authorization, Proxy-Authorization, or a field whose name contains token, secret, session, \
                 key or auth (`wire/src/credential.rs` has the complete list). With `public`, the cache serves such requests and stores their responses only if \
                 the response has `public` or `s-maxage`. Otherwise they go to the upstream, with their conditions and ranges, and no other request \
-                waits for them. A field that the key names or that `proxy_set_header` clears is not a credential. What the configuration makes of one is, if it goes upstream: by `set`, a capture, `auth_request_set`, a parameter, `proxy_set_body` or a rewritten URL. With `any`, only Authorization is one (RFC 9111 §3.5).",
+                waits for them. A field that the key names or that `proxy_set_header` clears is not a credential. What the configuration makes of one is, if it goes upstream: by `set`, `map`, a capture, `auth_request_set`, a parameter, `proxy_set_body`, `proxy_ssl_certificate`, `root`, or a URL that a rewrite or an internal redirect made, unless the key names that URL. So is anything of the client's in a field with such a name, unless the key names it. With `any`, only Authorization is one (RFC 9111 §3.5).",
                 Apply::Pass($family, sharing::credentials)).needing(Need::Cache),
             once(concat!($prefix, "_cache_vary"), HTTP_SERVER_LOCATION, (1, 3), "off | [origin] [unlisted] [address]", "off",
                 concat!("Request fields by which responses vary in addition to those in their Vary. `origin`: Origin, unless the response has `Access-Control-Allow-Origin: *`. \

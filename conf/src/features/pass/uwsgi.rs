@@ -61,7 +61,7 @@ impl Spoken for UwsgiLevel {
     }
 
     fn sent(&self) -> Sent<'_> {
-        params::sent(self.params.as_ref())
+        Sent { values: secure::sent(self.secure.as_ref()), ..params::sent(self.params.as_ref()) }
     }
 
     fn adjust(exchange: &mut Exchange) {

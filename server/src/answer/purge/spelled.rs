@@ -5,6 +5,7 @@
 
 use crate::request::Request;
 use crate::route::capture;
+use crate::shows::Shows;
 use crate::variables;
 use millstream_cache::key;
 use millstream_conf::model::{LocationMatch, Regex, Template, Variable};
@@ -105,7 +106,7 @@ impl SpelledKeys {
 fn take(request: &mut Request, regex: &Regex, path: &[u8]) -> bool {
     let Ok(Some(captured)) = capture(regex, path) else { return false };
     request.made.clear();
-    request.take_captures(captured, path, false);
+    request.take_captures(captured, path, Shows::NOTHING);
     true
 }
 

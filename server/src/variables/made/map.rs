@@ -5,7 +5,7 @@
 
 use crate::request::Request;
 use crate::route::capture;
-use crate::variables::personal::is_personal;
+use crate::variables::personal::shown_by;
 use crate::variables::{evaluate, tell};
 use millstream_conf::model::{Level, Map};
 
@@ -39,7 +39,7 @@ fn by_expression(map: &Map, request: &Request, text: &[u8]) -> Option<u32> {
         match capture(regex, text) {
             Ok(None) => {}
             Ok(Some(captured)) => {
-                request.take_captures(captured, text, is_personal(&map.source, request));
+                request.take_captures(captured, text, shown_by(&map.source, request));
                 return Some(*value);
             }
             Err(undecided) => {

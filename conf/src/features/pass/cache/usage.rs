@@ -12,7 +12,6 @@ use crate::declared::cache_zone::CacheZoneId;
 use crate::features::Level;
 use crate::features::pass::failures::UseStale;
 use crate::features::pass::sharing::{AddressValue, CacheVary, Credentials, Invalidation, StaleWhile};
-use crate::features::pass::target::PassTarget;
 use crate::features::pass::{CommonLevel, Family, Sent, made};
 use crate::features::right::ManageRight;
 use crate::features::templates::record;
@@ -167,7 +166,6 @@ impl Default for ProxyCache {
 }
 
 /// What the cache of a location is resolved from.
-#[derive(Clone, Copy)]
 pub(in crate::features::pass) struct Of<'a> {
     /// Everything said there.
     pub level: &'a Level,
@@ -175,12 +173,8 @@ pub(in crate::features::pass) struct Of<'a> {
     pub family: Family,
     /// What is said of that.
     pub common: &'a CommonLevel,
-    /// Where its requests go.
-    pub target: &'a PassTarget,
     /// What the location makes of them for the upstream.
     pub sent: Sent<'a>,
-    /// The address that connections come from.
-    pub bind: Option<&'a Template>,
 }
 
 /// `proxy_cache` and its kind; `None` = off.
@@ -203,13 +197,11 @@ pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) 
         zone,
         made_fields: made::fields(of.sent.fields, &key, reading),
         credentials: match sharing.credentials {
-            Some(true) => made::public(&of.sent, of.target, &key, reading),
+            Some(true) => made::public(&of.sent, &key, reading),
             _ => Credentials::Any,
         },
         addresses: match sharing.vary {
-            Some((vary, _)) if vary.address => {
-                made::addresses((of.target, of.family, of.bind), &of.sent, reading)
-            }
+            Some((vary, _)) if vary.address => made::addresses(of.family, &of.sent, reading),
             _ => or.addresses,
         },
         vary: sharing.vary.map_or(or.vary, |(vary, _)| vary),
