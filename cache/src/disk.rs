@@ -17,7 +17,9 @@ mod write;
 mod load;
 mod unlinked;
 mod tidy;
+mod walk;
 mod purger;
+mod survey;
 mod keeper;
 
 pub(crate) use doomed::Sentence;

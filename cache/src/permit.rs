@@ -53,6 +53,9 @@ impl FillPermit {
         let expected = head.content_length;
         let head = Arc::new(head);
         let fits = expected.is_none_or(|length| length <= self.store.largest_body());
+        if fits {
+            self.store.note_piece(&head.tags);
+        }
         let make = |variant: Option<Variant>| Progress::new(head.clone(), variant);
         let begun =
             fits.then(|| self.store.memory.begin(&mut grant, head.view().vary(), request, make)).flatten();

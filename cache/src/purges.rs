@@ -11,6 +11,7 @@
 //! `store/purge` (the door).
 
 mod rule;
+mod rows;
 mod rules;
 mod journal;
 
@@ -19,7 +20,7 @@ mod tests;
 
 pub(crate) use journal::Journal;
 pub use rule::Scope;
-pub(crate) use rule::{LONGEST_PREFIX, Rule, number_of_key};
+pub(crate) use rule::{Cause, LONGEST_PREFIX, Rule, number_of_key};
 pub(crate) use rules::{Rules, Verdict};
 
 use crate::tags::Tags;

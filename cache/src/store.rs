@@ -11,6 +11,7 @@ use crate::key::{self, Key, most_keys};
 use crate::memory::{Memory, Slot, Swept};
 use crate::now::Now;
 use crate::purges::Verdict;
+use crate::tags::Tags;
 use crate::variants;
 use millstream_conf::model::CacheZone;
 use millstream_net::blocking;
@@ -28,6 +29,7 @@ mod tier;
 mod coding;
 mod recent;
 mod rate;
+mod wholes;
 mod purge;
 mod sight;
 
@@ -40,6 +42,8 @@ pub use rate::{Changed, Turn};
 pub use sight::{LineSight, Refusal, Sight};
 use tier::Tier;
 pub(crate) use tier::Writing;
+pub use wholes::Sliced;
+use wholes::Wholes;
 
 /// Bodies above this stay on disk and are read from there piece by piece.
 const LARGEST_BESIDE_DISK: u64 = 1024 * 1024;
@@ -67,6 +71,8 @@ pub struct Store {
     turns: Mutex<Rate>,
     /// Which keys have clients whose own change is among these.
     waiting: WaitingSets,
+    /// Of which responses pieces may be stored.
+    wholes: Wholes,
     /// Failures of the upstream.
     pub(crate) failures: Recent,
     inactive: AtomicU64,
@@ -150,6 +156,7 @@ impl Store {
         let open =
             |path: &PathBuf| Tier::open(zone, path, temp, &memory, &log).map_err(|error| failed(path, error));
         let tier = zone.path.as_ref().map(open).transpose()?.map(Arc::new);
+        let has_files = tier.is_some();
         let store = Store {
             name: zone.name.clone(),
             memory,
@@ -158,6 +165,7 @@ impl Store {
             unsafe_requests: Recent::default(),
             turns: Mutex::default(),
             waiting: WaitingSets::default(),
+            wholes: if has_files { Wholes::default() } else { Wholes::surveyed() },
             failures: Recent::default(),
             inactive: AtomicU64::new(0),
             largest_in_memory: AtomicU64::new(0),
@@ -328,6 +336,20 @@ impl Store {
         }
     }
 
+    /// What has these tags may be stored from now on.
+    pub(crate) fn note_piece(&self, tags: &Tags) {
+        self.wholes.note(tags);
+    }
+
+    /// Has the files from before looked through for pieces, where nobody has yet.
+    fn seek_pieces(&self) {
+        if self.wholes.seek()
+            && let Some(tier) = &self.tier
+        {
+            tier.disk.wake();
+        }
+    }
+
     /// Whether a key's file may be there, as far as can be told without looking.
     pub(crate) fn may_be_on_disk(&self, slot: &Slot, values: Option<&[u8]>) -> bool {
         self.tier.as_ref().is_some_and(|tier| tier.may_have(&slot.file_name(values)))
@@ -360,6 +382,22 @@ impl disk::Zone for Above {
     fn is_purged(&self, file: &file_format::FileHead, born: u64) -> bool {
         let Some(store) = self.0.upgrade() else { return false };
         store.memory.purges.verdict(born, &file.head.tags, key::text(&file.key)) == Verdict::Hard
+    }
+
+    fn is_seeking(&self) -> bool {
+        self.0.upgrade().is_some_and(|store| store.wholes.is_sought())
+    }
+
+    fn meets(&self, file: &file_format::FileHead) {
+        if let Some(store) = self.0.upgrade() {
+            store.wholes.note(&file.head.tags);
+        }
+    }
+
+    fn has_met_all(&self) {
+        if let Some(store) = self.0.upgrade() {
+            store.wholes.know_all();
+        }
     }
 }
 

@@ -20,6 +20,10 @@ const FIELDS: [&[u8]; 3] = [b"surrogate-key", b"cache-tag", b"xkey"];
 pub struct Tag(pub(crate) u64);
 
 impl Tag {
+    /// What every piece has before its other tags, and behind it that of the response it is a piece of. A name has it by chance
+    /// alone.
+    const PIECE: Tag = Tag(u64::from_le_bytes(*b"\0pieces\0"));
+
     /// That of all pieces of one response, by the key that it has as a whole. No field names one with a NUL.
     pub fn of_pieces(key: &[u8]) -> Tag {
         Tag::of(&[b"\0pieces\0", key].concat())
@@ -54,10 +58,18 @@ impl Tags {
         Tags::from(each_once(sets.flat_map(Tags::iter)).collect::<Vec<_>>())
     }
 
-    /// These and one more; `None` where they are more than [`MOST`] then.
-    pub fn with(self, one: Tag) -> Option<Tags> {
-        let all: Vec<Tag> = each_once(self.iter().chain([one])).collect();
+    /// These, of a piece of the response with this tag; `None` where they are more than [`MOST`] then.
+    pub fn of_piece(self, whole: Tag) -> Option<Tags> {
+        let all: Vec<Tag> = each_once([Tag::PIECE, whole].into_iter().chain(self.iter())).collect();
         (all.len() <= MOST).then(|| Tags::from(all))
+    }
+
+    /// The tag of the response that this is a piece of.
+    pub(crate) fn whole(&self) -> Option<Tag> {
+        match self.0.as_deref() {
+            Some([Tag::PIECE, whole, ..]) => Some(*whole),
+            _ => None,
+        }
     }
 
     /// All of them.
@@ -68,6 +80,11 @@ impl Tags {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |tags| tags.len())
+    }
+
+    /// How many of them a purge can name.
+    pub fn named(&self) -> usize {
+        self.len() - if self.whole().is_some() { 2 } else { 0 }
     }
 
     /// Whether there are none.
@@ -115,6 +132,20 @@ mod tests {
         let expected: Vec<Tag> = (0..127 * 1000 + 1024).map(Tag).collect();
         assert_eq!(Tags::of_all(answers.iter()), Tags::from(expected));
         assert!(Tags::of_all(std::iter::empty()).is_empty());
+    }
+
+    #[test]
+    fn a_piece_is_known_by_its_tags_and_nothing_else_is() {
+        let whole = Tag::of_pieces(b"key");
+        let tags = Tags::read(headers(&[("xkey", "a b")]).view(), std::iter::empty()).expect("few");
+        let named = Tags::from(vec![Tag::of(b"c"), Tag::of(b"a")]);
+        assert_eq!((tags.whole(), Tags::NONE.whole()), (None, None));
+        for piece in [Tags::NONE.of_piece(whole), tags.of_piece(whole)].map(|piece| piece.expect("few")) {
+            assert_eq!(piece.whole(), Some(whole));
+            assert_eq!(Tags::of_all([&piece, &named].into_iter()).whole(), Some(whole), "refreshed");
+        }
+        let most = |count| Tags::from((1..=count as u64).map(Tag).collect::<Vec<_>>()).of_piece(whole);
+        assert_eq!((most(MOST - 2).map(|tags| tags.len()), most(MOST - 1)), (Some(MOST), None));
     }
 
     #[test]

@@ -28,6 +28,7 @@ use crate::slots::{Captures, Slots};
 use crate::trace::Trace;
 use crate::tries::Tries;
 use crate::worker::Worker;
+use millstream_cache::Sliced;
 use millstream_cache::policy::{Asker, Wish};
 use millstream_conf::model::{Location, LocationId, Server, ServerId};
 use millstream_net::{Address, buffers};
@@ -159,8 +160,8 @@ pub struct Request {
     pub missed: Option<(u32, Cause)>,
     /// Where the piece of a sliced answer begins that is being asked for (`slice`).
     pub slice: Option<u64>,
-    /// The key that the answer has as a whole of which it asks for a piece.
-    pub whole: Option<Rc<[u8]>>,
+    /// The answer as a whole of which it asks for a piece.
+    pub whole: Option<Rc<Sliced>>,
     /// Whether `$slice_range` was read, so that the upstream was asked for that piece.
     pub names_slice: Cell<bool>,
     /// What the request asks of the cache, where clients are heard.

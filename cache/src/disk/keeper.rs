@@ -2,21 +2,23 @@
 //! lets go of what is too much or unused, and takes away what was purged.
 //!
 //! ```text
-//!   events ─▶ unlinked ─┐                  listing · recheck · tidy · walk: a round each, then a pause
+//!   events ─▶ unlinked ─┐                  listing · survey · recheck · tidy · walk: a round each, then a pause
 //!   wake ───────────────┴─▶ turn ─▶ wait until the next is due, an event comes or the cache is closed
 //! ```
 //! It sleeps in one system call and is woken by events and its own times, never to look whether something changed.
-//! Next: `watch`, `load`, `unlinked`, `tidy` and `purger`, the work.
+//! Next: `watch`, `load`, `survey`, `unlinked`, `tidy` and `purger`, the work.
 
 use super::load::Listing;
 use super::pace::Round;
 use super::place::Name;
-use super::purger::Walk;
+use super::survey::Survey;
 use super::unlinked::Recheck;
+use super::walk::Walk;
 use super::watch::{self, Happening};
 use super::{Disk, lock};
 use crate::file_format::FileHead;
 use crate::now::Now;
+use millstream_conf::model::Pace;
 use millstream_net::clock;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -35,6 +37,12 @@ pub(crate) trait Zone: Send + 'static {
     fn purges(&self) -> u64;
     /// Whether a purge goes for a file.
     fn is_purged(&self, head: &FileHead, born: u64) -> bool;
+    /// Whether it has to know what the files from before say of themselves.
+    fn is_seeking(&self) -> bool;
+    /// A file from before says this.
+    fn meets(&self, head: &FileHead);
+    /// It was told of all of them.
+    fn has_met_all(&self);
 }
 
 /// Work that is done in rounds; what is under way, and when it goes on.
@@ -48,6 +56,9 @@ struct Keeper<Z> {
     wake: Arc<OwnedFd>,
     zone: Z,
     listing: Job<Listing>,
+    survey: Job<Survey>,
+    /// The survey has begun, which it does once.
+    is_surveyed: bool,
     recheck: Job<Recheck>,
     walk: Job<Walk>,
     tidy_at: Instant,
@@ -63,6 +74,8 @@ pub(super) fn start(disk: &Arc<Disk>, zone: impl Zone) -> io::Result<()> {
         wake: disk.wake.clone(),
         zone,
         listing: Job { work: Some(Listing::begin(disk)), due: now },
+        survey: Job { work: None, due: now },
+        is_surveyed: false,
         recheck: Job { work: None, due: now },
         walk: Job { work: None, due: now },
         tidy_at: now,
@@ -119,6 +132,7 @@ impl<Z: Zone> Keeper<Z> {
         let paces = *lock(&disk.paces);
         self.listing
             .turn(now, paces.loader.sleep, |listing| listing.step(disk, &mut Round::begin(paces.loader)));
+        self.survey(disk, now, paces.loader);
         self.look_again(disk, now, paces.loader.sleep);
         if now >= self.tidy_at {
             let more = disk.tidy(Now::read(), &mut Round::begin(paces.manager));
@@ -132,13 +146,33 @@ impl<Z: Zone> Keeper<Z> {
             }
             let zone = &self.zone;
             self.walk.turn(now, pace.sleep, |walk| {
-                walk.step(disk, &mut Round::begin(pace), |head, born| zone.is_purged(head, born))
+                walk.step(disk, &mut Round::begin(pace), |name| {
+                    disk.remove_where(name, |head, born| zone.is_purged(head, born));
+                })
             });
         }
-        [self.listing.next(), self.recheck.next(), self.walk.next()]
+        [self.listing.next(), self.survey.next(), self.recheck.next(), self.walk.next()]
             .into_iter()
             .flatten()
             .fold(self.tidy_at, Instant::min)
+    }
+
+    /// Looks through the files from before, where the zone seeks that or there are none.
+    fn survey(&mut self, disk: &Disk, now: Instant, pace: Pace) {
+        let is_due = !self.is_surveyed && disk.is_loaded();
+        if is_due && (self.zone.is_seeking() || disk.size().0 == 0) {
+            self.is_surveyed = true;
+            self.survey = Job { work: Some(Survey::begin()), due: now };
+        }
+        let zone = &self.zone;
+        self.survey.turn(now, pace.sleep, |survey| {
+            match survey.step(disk, &mut Round::begin(pace), |head| zone.meets(head)) {
+                Some(true) => zone.has_met_all(),
+                Some(false) => {}
+                None => return true,
+            }
+            false
+        });
     }
 
     /// Looks for every file where not everything is told: at once after a loss, now and then where we are blind.

@@ -1,29 +1,28 @@
-//! The rules of a zone on disk: one file in the cache directory, appended to, so that no restart forgets a purge.
+//! The rules of a zone on disk: a file for each cause in the cache directory, appended to, so that no restart forgets a purge.
 //!
 //! A purge is promised once its record is on the disk itself (`fdatasync`); purges that come at the same time share one
-//! such write. A record that was cut is ignored, for it was never promised; damage before the end purges the whole zone.
-//! The file is written anew (temporary name, then rename) when most of it is outdated, when it is gone, and after a
+//! such write. A rule that comes of a change outlasts this process once it is written, as files do that are removed. A record that was
+//! cut is ignored, for it was never promised; damage before the end purges the whole zone, or all pieces in it. The file is written anew (temporary name, then rename) when most of it is outdated, when it is gone, and after a
 //! write that failed. Everything here blocks. Next: `store/purge`, which calls it off the loop.
 
-use super::rule::{self, MAGIC, Rule};
-use super::{How, Purges, Scope};
+use super::rule::{self, Cause, MAGIC, Rule};
+use super::{How, Purges};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Its name in the cache directory.
-const NAME: &str = ".millstream-purges";
 /// A longer file was not written by us: ours are written anew long before.
 const LONGEST: u64 = 64 * 1024 * 1024;
 /// Outdated records that are borne before the file is written anew.
 const SLACK: usize = 1024;
 
-/// The journal of a zone.
+/// A journal of a zone.
 #[derive(Debug)]
 pub(crate) struct Journal {
     directory: PathBuf,
+    cause: Cause,
     queue: Mutex<Records>,
     state: Mutex<InFile>,
 }
@@ -46,12 +45,33 @@ struct InFile {
     written: u64,
 }
 
+impl Cause {
+    /// The name of its journal in the cache directory.
+    fn name(self) -> &'static str {
+        match self {
+            Cause::Purge => ".millstream-purges",
+            Cause::Change => ".millstream-pieces",
+        }
+    }
+
+    /// Makes what was written outlast a failure of power, where that was promised.
+    fn sync(self, sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        if self == Cause::Purge { sync() } else { Ok(()) }
+    }
+}
+
 impl Journal {
     /// Reads the journal of a directory into `purges`. `now` is in milliseconds since 1970. An error says that what
-    /// could not be read was replaced by a purge of everything.
-    pub(crate) fn open(directory: &Path, purges: &Purges, now: i64) -> (Journal, io::Result<()>) {
+    /// could not be read was replaced by a purge of everything that it may go for.
+    pub(crate) fn open(
+        directory: &Path,
+        cause: Cause,
+        purges: &Purges,
+        now: i64,
+    ) -> (Journal, io::Result<()>) {
         let mut state = InFile { file: None, records: 0, written: 0 };
-        let read = read(&directory.join(NAME)).and_then(|read| {
+        let path = directory.join(cause.name());
+        let read = read(&path).and_then(|read| {
             let Some(bytes) = read else { return Ok(false) };
             let decoded = rule::decode(&bytes);
             purges.restore(&decoded.rules);
@@ -65,23 +85,23 @@ impl Journal {
             // Without a file to go on with, the first purge writes all rules anew.
             Ok(whole) => {
                 if whole {
-                    state.file = OpenOptions::new().append(true).open(directory.join(NAME)).ok();
+                    state.file = OpenOptions::new().append(true).open(path).ok();
                 }
                 Ok(())
             }
             Err(error) => {
-                purges.declare(Scope::All, How::Hard, now);
+                purges.declare(cause.widest(), How::Hard, now);
                 // Where this fails too, the next start purges everything once more.
-                let kept = state.rewrite(directory, purges);
+                let kept = state.rewrite(directory, cause, purges);
                 Err(kept.err().unwrap_or(error))
             }
         };
-        let journal =
-            Journal { directory: directory.to_path_buf(), queue: Mutex::default(), state: Mutex::new(state) };
+        let (directory, queue) = (directory.to_path_buf(), Mutex::default());
+        let journal = Journal { directory, cause, queue, state: Mutex::new(state) };
         (journal, whole)
     }
 
-    /// Writes a rule that is in force already; when this returns, it holds after a restart too.
+    /// Writes a rule of its cause that is in force already; when this returns, it holds after a restart too.
     pub(crate) fn append(&self, rule: &Rule, purges: &Purges) -> io::Result<()> {
         let ticket = {
             let mut queue = lock(&self.queue);
@@ -100,12 +120,12 @@ impl Journal {
             let tickets = queue.tickets;
             std::mem::replace(&mut *queue, Records { tickets, ..Records::default() })
         };
-        let written = match state.file_in_place(&self.directory) {
-            Some(file) if state.records <= 2 * purges.rules().len() + SLACK => {
+        let written = match state.file_in_place(&self.directory, self.cause) {
+            Some(file) if state.records <= 2 * purges.rules().len(self.cause) + SLACK => {
                 let mut file = file;
-                file.write_all(&bytes).and_then(|()| file.sync_data())
+                file.write_all(&bytes).and_then(|()| self.cause.sync(|| file.sync_data()))
             }
-            _ => state.rewrite(&self.directory, purges),
+            _ => state.rewrite(&self.directory, self.cause, purges),
         };
         match written {
             Ok(()) => {
@@ -122,31 +142,33 @@ impl Journal {
 impl InFile {
     /// The file, where it still has its name: the directory may have been removed, or another process (the next one, at
     /// an upgrade) may have written a new journal.
-    fn file_in_place(&self, directory: &Path) -> Option<&File> {
+    fn file_in_place(&self, directory: &Path, cause: Cause) -> Option<&File> {
         let file = self.file.as_ref()?;
-        let (held, named) = (file.metadata().ok()?, fs::metadata(directory.join(NAME)).ok()?);
+        let (held, named) = (file.metadata().ok()?, fs::metadata(directory.join(cause.name())).ok()?);
         ((held.dev(), held.ino()) == (named.dev(), named.ino())).then_some(file)
     }
 
     /// Writes all rules, those of a file that somebody else has put there included.
-    fn rewrite(&mut self, directory: &Path, purges: &Purges) -> io::Result<()> {
+    fn rewrite(&mut self, directory: &Path, cause: Cause, purges: &Purges) -> io::Result<()> {
         self.file = None;
-        if let Ok(Some(bytes)) = read(&directory.join(NAME)) {
+        let path = directory.join(cause.name());
+        if let Ok(Some(bytes)) = read(&path) {
             purges.restore(&rule::decode(&bytes).rules);
         }
-        let rules = purges.rules().list();
+        let rules = purges.rules().list(cause);
         let mut bytes = MAGIC.to_vec();
         rules.iter().for_each(|rule| rule.encode(&mut bytes));
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         // With the process in it, as temporary files of the cache have it: left behind, it is removed like them.
-        let temporary = directory.join(format!(".millstream-{}-purges", std::process::id()));
+        let kind = cause.name().trim_start_matches(".millstream-");
+        let temporary = directory.join(format!(".millstream-{}-{kind}", std::process::id()));
         let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&temporary)?;
         file.set_len(0)?;
         file.write_all(&bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, directory.join(NAME))?;
+        cause.sync(|| file.sync_all())?;
+        fs::rename(&temporary, path)?;
         // The name has to be on the disk before the file is relied on.
-        File::open(directory)?.sync_all()?;
+        cause.sync(|| File::open(directory)?.sync_all())?;
         (self.file, self.records) = (Some(file), rules.len());
         Ok(())
     }

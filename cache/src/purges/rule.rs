@@ -1,7 +1,7 @@
 //! One rule, and its bytes in the journal.
 //!
 //! ```text
-//! | length u32 | CRC u32 of length and the rest | number u64 | moment i64 | how u8 | scope u8 | prefix, or 8 bytes |
+//! | length u32 | CRC u32 of length and the rest | number u64 | moment i64 | how u8 | scope u8 | prefix, 8 bytes or none |
 //! ```
 //! All numbers are little-endian. It does no I/O; no bytes make it panic. Next: `rules`.
 
@@ -28,6 +28,30 @@ pub enum Scope {
     Tag(u64),
     /// The key whose text has this number.
     Key(u64),
+    /// Everything that is a piece of a response (`slice`).
+    AllPieces,
+    /// The pieces of the response whose tag has this number.
+    Pieces(u64),
+}
+
+/// What rules come of. Each kind has bounds and a journal of its own: what clients cause takes no room from the other and costs it
+/// nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// A purge that somebody has asked for and is promised.
+    Purge,
+    /// An unsafe request that changed what is stored in pieces: as lasting as the removal of a file.
+    Change,
+}
+
+impl Cause {
+    /// The widest rule that comes of it.
+    pub(crate) fn widest(self) -> Scope {
+        match self {
+            Cause::Purge => Scope::All,
+            Cause::Change => Scope::AllPieces,
+        }
+    }
 }
 
 /// A purge that is in force.
@@ -54,6 +78,8 @@ impl Rule {
             Scope::Prefix(prefix) => (1, prefix),
             Scope::Tag(number) => (2, &number.to_le_bytes()),
             Scope::Key(number) => (3, &number.to_le_bytes()),
+            Scope::AllPieces => (4, &[]),
+            Scope::Pieces(number) => (5, &number.to_le_bytes()),
         };
         let start = out.len();
         out.extend_from_slice(&((FIXED + bytes.len()) as u32).to_le_bytes());
@@ -90,6 +116,8 @@ impl Rule {
             1 if !payload.is_empty() => Scope::Prefix(payload.into()),
             2 => Scope::Tag(eight()?),
             3 => Scope::Key(eight()?),
+            4 if payload.is_empty() => Scope::AllPieces,
+            5 => Scope::Pieces(eight()?),
             _ => return None,
         };
         let whole = &bytes[..FRAME + length];

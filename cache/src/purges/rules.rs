@@ -1,20 +1,24 @@
 //! Which rules there are, and what they say of one thing: pure data, bounded.
 //!
 //! A later rule of the same scope takes the place of the earlier one. Past a bound the oldest is folded into a rule for
-//! everything with the same number: that can only purge more, and spares what was born or checked since. Next:
-//! `journal`, which keeps them over a restart.
+//! everything with the same number: that can only purge more, and spares what was born or checked since. What changes of pieces
+//! declare is apart from what was asked for, and folded into a rule for pieces alone: clients may cause it. Next: `journal`, which
+//! keeps them over a restart.
 
-use super::rule::{Rule, Scope, number_of_key};
+use super::rows::{Marks, Rows};
+use super::rule::{Cause, Rule, Scope, number_of_key};
 use super::{How, Ruling};
 use crate::tags::Tags;
 use millstream_wire::spelling::canonical;
 use std::cell::LazyCell;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Tags and keys that have a rule of their own.
 pub(crate) const MOST_ROWS: usize = 65_536;
 /// Prefixes that have one.
 pub(crate) const MOST_PREFIXES: usize = 1_024;
+/// Responses in pieces that have one.
+pub(crate) const MOST_WHOLES: usize = 16_384;
 
 /// What the rules say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,20 +34,6 @@ pub(crate) enum Verdict {
     },
     /// It is gone.
     Hard,
-}
-
-/// A number and its moment; number 0 stands for no rule.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Mark {
-    number: u64,
-    at: i64,
-}
-
-/// The latest rules of one scope.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Marks {
-    hard: Mark,
-    soft: Mark,
 }
 
 #[derive(Debug)]
@@ -68,12 +58,13 @@ pub(crate) struct Rules {
     all: Marks,
     /// The latest last.
     prefixes: VecDeque<PrefixRule>,
-    rows: HashMap<Row, Marks>,
-    /// Rows in the order of their rules; one that has got a later rule stands there again.
-    queue: VecDeque<(u64, Row)>,
+    rows: Rows<Row, MOST_ROWS>,
+    all_pieces: Marks,
+    wholes: Rows<u64, MOST_WHOLES>,
     newest_prefix: u64,
     newest_tag: u64,
     newest_key: u64,
+    newest_whole: u64,
 }
 
 impl Rules {
@@ -83,14 +74,17 @@ impl Rules {
     }
 
     /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        2 + self.prefixes.len() + self.rows.len()
+    pub(crate) fn len(&self, cause: Cause) -> usize {
+        match cause {
+            Cause::Purge => 2 + self.prefixes.len() + self.rows.len(),
+            Cause::Change => 2 + self.wholes.len(),
+        }
     }
 
     /// Entries of the queue, outdated ones included.
     #[cfg(test)]
     pub(super) fn queue_len(&self) -> usize {
-        self.queue.len()
+        self.rows.queue_len()
     }
 
     /// The number for a rule that is given at this moment.
@@ -157,6 +151,14 @@ impl Rules {
                 }
             }
         }
+        if let Some(whole) = tags.whole() {
+            show(&self.all_pieces, &|| Scope::AllPieces);
+            if self.newest_whole > born
+                && let Some(marks) = self.wholes.get(&whole.0)
+            {
+                show(marks, &|| Scope::Pieces(whole.0));
+            }
+        }
         if self.newest_key > born {
             // A journal of an earlier version has the numbers of texts as they are.
             let own = (**spelled != *text).then(|| number_of_key(text));
@@ -176,23 +178,36 @@ impl Rules {
             Scope::Prefix(prefix) => self.admit_prefix(prefix, rule),
             Scope::Tag(number) => {
                 self.newest_tag = self.newest_tag.max(rule.number);
-                self.admit_row(Row::Tag(*number), rule);
+                self.all.join(&self.rows.admit(Row::Tag(*number), rule, &self.all));
             }
             Scope::Key(number) => {
                 self.newest_key = self.newest_key.max(rule.number);
-                self.admit_row(Row::Key(*number), rule);
+                self.all.join(&self.rows.admit(Row::Key(*number), rule, &self.all));
+            }
+            Scope::AllPieces => {
+                self.all_pieces.take(rule);
+                self.wholes.leave_to(&self.for_all_pieces());
+            }
+            Scope::Pieces(number) => {
+                self.newest_whole = self.newest_whole.max(rule.number);
+                self.all_pieces.join(&self.wholes.admit(*number, rule, &self.for_all_pieces()));
             }
         }
     }
 
-    /// All of them as they would have been given, for a new journal.
-    pub(crate) fn list(&self) -> Vec<Rule> {
-        let mut list = Vec::with_capacity(self.len());
+    /// All of them that have this cause, as they would have been given, for a new journal.
+    pub(crate) fn list(&self, cause: Cause) -> Vec<Rule> {
+        let mut list = Vec::with_capacity(self.len(cause));
+        if cause == Cause::Change {
+            add(&mut list, &self.all_pieces, &Scope::AllPieces);
+            self.wholes.iter().for_each(|(number, marks)| add(&mut list, marks, &Scope::Pieces(*number)));
+            return list;
+        }
         add(&mut list, &self.all, &Scope::All);
         for rule in &self.prefixes {
             add(&mut list, &rule.marks, &Scope::Prefix(rule.prefix.clone()));
         }
-        for (row, marks) in &self.rows {
+        for (row, marks) in self.rows.iter() {
             let scope = match *row {
                 Row::Tag(number) => Scope::Tag(number),
                 Row::Key(number) => Scope::Key(number),
@@ -207,9 +222,17 @@ impl Rules {
         // What the rule says too need not be said again.
         let all = self.all;
         self.prefixes.retain_mut(|rule| rule.marks.says_more_than(&all));
-        self.rows.retain(|_, marks| marks.says_more_than(&all));
+        self.rows.leave_to(&all);
+        self.all_pieces.says_more_than(&all);
+        self.wholes.leave_to(&self.for_all_pieces());
         self.order_prefixes();
-        self.order_rows();
+    }
+
+    /// What goes for every piece.
+    fn for_all_pieces(&self) -> Marks {
+        let mut marks = self.all;
+        marks.join(&self.all_pieces);
+        marks
     }
 
     fn admit_prefix(&mut self, prefix: &[u8], rule: &Rule) {
@@ -236,37 +259,10 @@ impl Rules {
         }
     }
 
-    fn admit_row(&mut self, row: Row, rule: &Rule) {
-        let marks = self.rows.entry(row).or_default();
-        marks.take(rule);
-        if !marks.says_more_than(&self.all) {
-            self.rows.remove(&row);
-            return;
-        }
-        self.queue.push_back((marks.newest().number, row));
-        while self.rows.len() > MOST_ROWS {
-            let Some((number, row)) = self.queue.pop_front() else { return };
-            if self.rows.get(&row).is_some_and(|marks| marks.newest().number == number)
-                && let Some(oldest) = self.rows.remove(&row)
-            {
-                self.all.join(&oldest);
-            }
-        }
-        if self.queue.len() > 2 * self.rows.len() + 1024 {
-            self.order_rows();
-        }
-    }
-
     /// A check goes by the order; one that has lost its newer mark to a wider rule, or that a journal brings late, does
     /// not stand where it belongs. Few are out of place, so this is little more than a pass over them.
     fn order_prefixes(&mut self) {
         self.prefixes.make_contiguous().sort_by_key(|rule| rule.marks.newest().number);
-    }
-
-    fn order_rows(&mut self) {
-        let mut rows: Vec<_> = self.rows.iter().map(|(row, marks)| (marks.newest().number, *row)).collect();
-        rows.sort_unstable_by_key(|(number, _)| *number);
-        self.queue = rows.into();
     }
 }
 
@@ -275,42 +271,5 @@ fn add(list: &mut Vec<Rule>, marks: &Marks, scope: &Scope) {
         if mark.number > 0 {
             list.push(Rule { number: mark.number, at: mark.at, how, scope: scope.clone() });
         }
-    }
-}
-
-impl Marks {
-    fn newest(&self) -> Mark {
-        if self.hard.number > self.soft.number { self.hard } else { self.soft }
-    }
-
-    fn take(&mut self, rule: &Rule) {
-        let mark = Mark { number: rule.number, at: rule.at };
-        let held = match rule.how {
-            How::Hard => &mut self.hard,
-            How::Soft => &mut self.soft,
-        };
-        if mark.number > held.number {
-            *held = mark;
-        }
-    }
-
-    fn join(&mut self, other: &Marks) {
-        if other.hard.number > self.hard.number {
-            self.hard = other.hard;
-        }
-        if other.soft.number > self.soft.number {
-            self.soft = other.soft;
-        }
-    }
-
-    /// Forgets what a wider rule says too; whether anything is left.
-    fn says_more_than(&mut self, wider: &Marks) -> bool {
-        if self.hard.number <= wider.hard.number {
-            self.hard = Mark::default();
-        }
-        if self.soft.number <= wider.soft.number.max(wider.hard.number) {
-            self.soft = Mark::default();
-        }
-        self.newest().number > 0
     }
 }

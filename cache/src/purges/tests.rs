@@ -1,6 +1,6 @@
 //! Rules and their journal: who is gone for, what is folded, and what a restart finds whatever happened to the file.
 
-use super::rules::{MOST_PREFIXES, MOST_ROWS};
+use super::rules::{MOST_PREFIXES, MOST_ROWS, MOST_WHOLES};
 use super::*;
 use crate::tags::Tag;
 use std::fs;
@@ -10,6 +10,11 @@ const SOME_TAG: u64 = 7;
 
 fn tags(numbers: &[u64]) -> Tags {
     Tags::from(numbers.iter().map(|&number| Tag(number)).collect::<Vec<_>>())
+}
+
+/// Those of a piece of the response with the tag of this number.
+fn piece_of(whole: u64) -> Tags {
+    tags(&[SOME_TAG]).of_piece(Tag(whole)).expect("few")
 }
 
 fn prefix(text: &str) -> Scope {
@@ -83,13 +88,13 @@ fn what_a_wider_rule_says_too_is_not_kept() {
         purges.declare(Scope::Tag(number), How::Hard, 0);
         purges.declare(prefix(&format!("http://a/{number}")), How::Soft, 0);
     }
-    assert_eq!(purges.rules().len(), 202);
+    assert_eq!(purges.rules().len(Cause::Purge), 202);
     purges.declare(prefix("http://a/1"), How::Soft, 0);
-    assert_eq!(purges.rules().len(), 202 - 10, "10 to 19 are in 1");
+    assert_eq!(purges.rules().len(Cause::Purge), 202 - 10, "10 to 19 are in 1");
     purges.declare(Scope::All, How::Soft, 0);
-    assert_eq!(purges.rules().len(), 102, "a hard rule says more than a soft one for all");
+    assert_eq!(purges.rules().len(Cause::Purge), 102, "a hard rule says more than a soft one for all");
     purges.declare(Scope::All, How::Hard, 0);
-    assert_eq!(purges.rules().len(), 2);
+    assert_eq!(purges.rules().len(Cause::Purge), 2);
     assert_eq!(purges.verdict(0, &tags(&[5]), b"x"), Verdict::Hard);
 }
 
@@ -102,7 +107,7 @@ fn past_the_bound_the_oldest_rows_are_folded_and_only_purge_more() {
         let scope = if number % 2 == 0 { Scope::Tag(number) } else { Scope::Key(number) };
         purges.declare(scope, How::Hard, 0);
     }
-    assert_eq!(purges.rules().len(), 2 + MOST_ROWS);
+    assert_eq!(purges.rules().len(Cause::Purge), 2 + MOST_ROWS);
     assert_eq!(purges.verdict(0, &tags(&[0]), b"x"), Verdict::Hard, "{first:?} still holds");
     assert_eq!(purges.verdict(0, &tags(&[]), b"x"), Verdict::Hard, "and has come to hold for all");
     let spared = purges.verdict(born_later + 8, &tags(&[]), b"x");
@@ -122,20 +127,81 @@ fn past_the_bound_the_oldest_prefix_is_folded() {
 }
 
 #[test]
+fn what_changes_of_pieces_declare_goes_for_pieces_alone() {
+    let cases = [
+        (Scope::Pieces(1), piece_of(1), true),
+        (Scope::Pieces(1), piece_of(2), false),
+        (Scope::Pieces(1), tags(&[1]), false),
+        (Scope::Pieces(SOME_TAG), piece_of(1), false),
+        (Scope::AllPieces, piece_of(1), true),
+        (Scope::AllPieces, tags(&[1]), false),
+        (Scope::AllPieces, tags(&[]), false),
+        (Scope::Tag(SOME_TAG), piece_of(1), true),
+        (Scope::All, piece_of(1), true),
+    ];
+    for (scope, tags, hits) in cases {
+        let purges = Purges::default();
+        let rule = purges.declare(scope.clone(), How::Hard, 1000);
+        let expected = if hits { Verdict::Hard } else { Verdict::Untouched(rule.number) };
+        assert_eq!(purges.verdict(rule.number - 1, &tags, b"x"), expected, "{scope:?} {tags:?}");
+        assert_eq!(purges.verdict(rule.number, &tags, b"x"), Verdict::Untouched(rule.number), "{scope:?}");
+        let ruling = purges.rules().ruling(&tags, b"x");
+        assert_eq!(ruling.map(|ruling| ruling.scope), hits.then_some(scope));
+    }
+}
+
+#[test]
+fn too_many_changes_of_pieces_are_folded_over_pieces_and_leave_purges_alone() {
+    let purges = Purges::default();
+    for number in 0..100 {
+        purges.declare(Scope::Tag(number), How::Hard, 1);
+        purges.declare(prefix(&format!("http://a/{number}")), How::Soft, 1);
+    }
+    let asked_for = purges.rules().len(Cause::Purge);
+    let before = purges.generation();
+    let rules: Vec<u64> = (0..MOST_WHOLES as u64 + 10)
+        .map(|whole| purges.declare(Scope::Pieces(1000 + whole), How::Hard, 1).number)
+        .collect();
+    let rules_of = |cause| purges.rules().len(cause);
+    assert_eq!((rules_of(Cause::Change), rules_of(Cause::Purge)), (2 + MOST_WHOLES, asked_for));
+    let verdict = |born, tags: &Tags| purges.verdict(born, tags, b"x");
+    let spared = Verdict::Untouched(purges.generation());
+    assert_eq!(verdict(before, &tags(&[])), spared, "whole responses");
+    assert_eq!(verdict(before, &tags(&[1000])), spared, "one that has such a tag");
+    assert_eq!(verdict(before, &piece_of(1)), Verdict::Hard, "pieces of others go with the oldest");
+    assert_eq!(verdict(rules[9], &piece_of(1)), spared, "but for those stored since");
+    assert_eq!(verdict(rules[9], &piece_of(1011)), Verdict::Hard, "by its own rule");
+    assert_eq!(verdict(rules[11], &piece_of(1011)), spared);
+
+    (0..MOST_ROWS as u64).for_each(|tag| _ = purges.declare(Scope::Tag(1_000_000 + tag), How::Hard, 1));
+    assert_eq!(rules_of(Cause::Purge), 2 + 100 + MOST_ROWS, "and purges fold no change");
+    purges.declare(Scope::AllPieces, How::Hard, 1);
+    assert_eq!((rules_of(Cause::Change), rules_of(Cause::Purge)), (2, 2 + 100 + MOST_ROWS));
+    purges.declare(Scope::All, How::Hard, 1);
+    assert_eq!((rules_of(Cause::Change), rules_of(Cause::Purge)), (2, 2));
+    assert_eq!(purges.rules().list(Cause::Change), [], "the purge of everything says it too");
+}
+
+#[test]
 fn a_tag_that_is_purged_again_and_again_takes_one_row() {
     let purges = Purges::default();
     for _ in 0..10_000 {
         purges.declare(Scope::Tag(1), How::Hard, 0);
     }
-    assert_eq!(purges.rules().len(), 3);
+    assert_eq!(purges.rules().len(Cause::Purge), 3);
     assert!(purges.rules().queue_len() < 3_000);
 }
 
 fn open(directory: &Path) -> (Purges, Journal) {
     let purges = Purges::default();
-    let (journal, read) = Journal::open(directory, &purges, 1_000_000);
-    read.expect("it can be read");
+    let journal = open_with(directory, Cause::Purge, &purges);
     (purges, journal)
+}
+
+fn open_with(directory: &Path, cause: Cause, purges: &Purges) -> Journal {
+    let (journal, read) = Journal::open(directory, cause, purges, 1_000_000);
+    read.expect("it can be read");
+    journal
 }
 
 fn purge(purges: &Purges, journal: &Journal, scope: Scope) -> u64 {
@@ -207,7 +273,7 @@ fn damage_before_the_end_purges_everything_once() {
         bytes[at] ^= 1 << (at % 8);
         fs::write(file(directory.path()), &bytes).expect("written");
         let damaged = Purges::default();
-        let (_, read) = Journal::open(directory.path(), &damaged, 1_000_000);
+        let (_, read) = Journal::open(directory.path(), Cause::Purge, &damaged, 1_000_000);
         assert!(read.is_err(), "{at}");
         assert!(is_purged(&damaged, 999), "{at}");
         let (again, _) = open(directory.path());
@@ -297,4 +363,33 @@ fn purges_of_many_threads_are_all_kept() {
     let restarted = open(directory.path()).0;
     assert!((0..400).all(|tag| is_purged(&restarted, tag)));
     assert_eq!(restarted.generation(), purges.generation());
+}
+
+#[test]
+fn changes_have_a_journal_of_their_own_whose_damage_costs_pieces_alone() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let changes = directory.path().join(".millstream-pieces");
+    let (purges, journal) = open(directory.path());
+    let of_changes = open_with(directory.path(), Cause::Change, &purges);
+    purge(&purges, &journal, Scope::Tag(1));
+    let asked_for = fs::read(file(directory.path())).expect("there");
+    // More than are borne before the file is written anew.
+    (0..2_500).for_each(|number| _ = purge(&purges, &of_changes, Scope::Pieces(number % 10)));
+    assert_eq!(fs::read(file(directory.path())).expect("there"), asked_for);
+    assert!(fs::metadata(&changes).expect("there").len() < 60_000);
+    let restarted = || {
+        let (purges, _) = open(directory.path());
+        let read = Journal::open(directory.path(), Cause::Change, &purges, 1_000_000).1;
+        let is_gone = |tags: Tags| purges.verdict(0, &tags, b"x") == Verdict::Hard;
+        (read.is_ok(), [tags(&[]), tags(&[1]), piece_of(9), piece_of(10)].map(is_gone))
+    };
+    assert_eq!(restarted(), (true, [false, true, true, false]));
+    let whole = fs::read(&changes).expect("there");
+    fs::write(&changes, &whole[..whole.len() - 3]).expect("written");
+    assert_eq!(restarted(), (true, [false, true, true, false]), "cut, and there before");
+    for damaged in [&whole[1..], &[], &[0; 500]] {
+        fs::write(&changes, damaged).expect("written");
+        assert_eq!(restarted(), (false, [false, true, true, true]), "{} bytes", damaged.len());
+        assert_eq!(restarted(), (true, [false, true, true, true]), "once");
+    }
 }

@@ -202,8 +202,8 @@ impl Store {
         self.tier.as_ref()?.remove_first(self, removed, rule)
     }
 
-    /// Memory forgets what an unsafe request has changed; gives the files that have to go, and the rule that goes for pieces: which
-    /// there are is not known.
+    /// Memory forgets what an unsafe request has changed; gives the files that have to go, and the rule that goes for pieces, where
+    /// there may be some: which ones is not known.
     fn outdate(&self, changed: Changed<'_>, own: Option<&mut Grant>) -> (Removed, Option<Rule>) {
         let Changed { key, has_pieces } = changed;
         let at = Now::read().unix_milliseconds;
@@ -211,8 +211,7 @@ impl Store {
         let sentence = self.doom(key);
         let gone = self.memory.purge(key);
         // Later than the place in the order up to which changes count as carried out.
-        let pieces = Scope::Tag(Tag::of_pieces(key).0);
-        let rule = has_pieces.then(|| self.memory.purges.declare(pieces, How::Hard, at));
+        let rule = has_pieces.then(|| self.outdate_pieces(key, at)).flatten();
         let hash = self.memory.hash(key);
         if self.waiting.may_have(hash) {
             let mut turns = self.turns();
@@ -223,6 +222,13 @@ impl Store {
             own.outlive(hash, &gone);
         }
         (Removed::of(key, gone, sentence), rule)
+    }
+
+    fn outdate_pieces(&self, key: &[u8], at: i64) -> Option<Rule> {
+        self.seek_pieces();
+        let whole = Tag::of_pieces(key);
+        let declare = || self.memory.purges.declare(Scope::Pieces(whole.0), How::Hard, at);
+        self.wholes.outdate(whole, declare)
     }
 
     /// Before memory forgets: whoever misses there must not find the file, which goes later.

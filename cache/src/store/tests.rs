@@ -12,6 +12,7 @@ use std::os::unix::fs::FileExt;
 mod background;
 mod coded;
 mod kept;
+mod pieces;
 mod purging;
 mod removed;
 mod rot;

@@ -8,7 +8,7 @@ use super::StoreStats;
 use crate::disk::{self, Disk};
 use crate::memory::Memory;
 use crate::now::Now;
-use crate::purges::Journal;
+use crate::purges::{Cause, Journal};
 use crate::variants::FileName;
 use behind::Behind;
 use millstream_conf::model::{CacheZone, Level};
@@ -35,7 +35,10 @@ pub(super) const PENDING: u64 = 64 * 1024 * 1024;
 #[derive(Debug)]
 pub(super) struct Tier {
     pub(super) disk: Arc<Disk>,
+    /// What was purged.
     journal: Journal,
+    /// What has changed of responses that are stored in pieces.
+    changes: Journal,
     behind: Arc<Behind>,
     /// Purges that somebody waits for until they hold after a failure of power too.
     pub(super) purging: Arc<Behind>,
@@ -56,7 +59,8 @@ impl Tier {
     ) -> io::Result<Tier> {
         Ok(Tier {
             disk: Arc::new(Disk::open(zone, path, temp, log.clone())?),
-            journal: open_journal(zone, path, memory, log),
+            journal: open_journal(zone, path, Cause::Purge, memory, log),
+            changes: open_journal(zone, path, Cause::Change, memory, log),
             behind: Arc::default(),
             purging: Arc::default(),
             pending: AtomicU64::new(0),
@@ -142,13 +146,17 @@ impl Tier {
     }
 }
 
-fn open_journal(zone: &CacheZone, path: &Path, memory: &Memory, log: &ErrorLogs) -> Journal {
-    let (journal, read) = Journal::open(path, &memory.purges, Now::read().unix_milliseconds);
+fn open_journal(zone: &CacheZone, path: &Path, cause: Cause, memory: &Memory, log: &ErrorLogs) -> Journal {
+    let (journal, read) = Journal::open(path, cause, &memory.purges, Now::read().unix_milliseconds);
     if let Err(error) = read {
+        let what = match cause {
+            Cause::Purge => "everything",
+            Cause::Change => "all slices",
+        };
         log.write(
             Level::Crit,
             format_args!(
-                "cache zone \"{}\": what was purged before the start is not known: {error}; everything in \"{}\" counts as \
+                "cache zone \"{}\": what was purged before the start is not known: {error}; {what} in \"{}\" counts as \
                  purged",
                 zone.name,
                 path.display()

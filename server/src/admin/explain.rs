@@ -95,7 +95,7 @@ pub struct LastRefusal {
 /// A purge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastPurge {
-    /// `key`, `prefix`, `tag` or `all`.
+    /// `key`, `prefix`, `tag`, `all`, or `change` for a request that changed a response stored in slices.
     pub by: String,
     /// The prefix, where it was one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -312,6 +312,7 @@ fn purged(ruling: &Ruling, entries: &[Arc<Entry>], now: Now) -> LastPurge {
         }
         Scope::Tag(_) => ("tag", None),
         Scope::Key(_) => ("key", None),
+        Scope::AllPieces | Scope::Pieces(_) => ("change", None),
     };
     LastPurge {
         by: by.to_owned(),

@@ -27,7 +27,7 @@ use crate::sender;
 use crate::tracing;
 use crate::variables;
 use millstream_cache::policy::{Usable, Why, Wish};
-use millstream_cache::{FillPermit, Follower, Front, Hit, Lookup, Now, StaleCause, Waiter, Woken};
+use millstream_cache::{FillPermit, Follower, Front, Hit, Lookup, Now, Sliced, StaleCause, Waiter, Woken};
 use millstream_conf::model::ProxyCache;
 use millstream_net::clock;
 use millstream_telemetry::metrics::{CacheStatus, Cause};
@@ -106,7 +106,7 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
 fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Lookup {
     let mut front = request.generation.fronts[cache.zone.0 as usize].borrow_mut();
     let who = (request.fields(), request.asker, || sender::client(request));
-    let lookup = front.lookup_for((key, request.whole.as_deref()), who, cache, now);
+    let lookup = front.lookup_for((key, request.whole.as_deref().map(Sliced::key)), who, cache, now);
     if request.wish.is_none() { lookup } else { wished(&front, request, key, lookup, now) }
 }
 

@@ -63,7 +63,7 @@ pub fn first_start(request: &Request) -> u64 {
 /// Answers in pieces.
 pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     let start = first_start(request);
-    request.whole = piece::whole_key(request);
+    request.whole = piece::whole(request);
     request.slice = Some(start);
     let opened = match client.unless_gone(piece::open(piece::copy(request, start))).await {
         Ok(opened) => opened,

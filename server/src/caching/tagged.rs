@@ -3,7 +3,7 @@
 
 use crate::request::Request;
 use crate::variables;
-use millstream_cache::{Tag, Tags};
+use millstream_cache::Tags;
 use millstream_conf::model::ProxyCache;
 use millstream_wire::Fields;
 
@@ -13,7 +13,7 @@ pub fn tags(request: &Request, cache: &ProxyCache, answer: Fields<'_>) -> Option
         cache.tags.iter().map(|template| variables::value(template, request)).collect();
     let tags = Tags::read(answer, configured.iter().map(Vec::as_slice))?;
     match request.whole.as_deref() {
-        Some(whole) => tags.with(Tag::of_pieces(whole)),
+        Some(whole) => tags.of_piece(whole.tag()),
         None => Some(tags),
     }
 }

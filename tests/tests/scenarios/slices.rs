@@ -8,6 +8,8 @@ use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
 use rustix::process::Signal;
+use std::ffi::OsString;
+use std::fs;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -633,4 +635,82 @@ fn a_change_of_pieces_that_waits_for_its_turn_is_seen_by_its_client_and_by_nobod
             assert!(status(&other) == "HIT" && other.body == of_version(1));
         }
     }
+}
+
+/// What a cache directory keeps beside its entries, and how long each file is.
+fn kept_beside(server: &Server) -> Vec<(OsString, u64)> {
+    let directory = server.prefix().path().join("cache");
+    let entries = fs::read_dir(directory).expect("a directory").flatten();
+    let hidden = entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"."));
+    let mut kept: Vec<_> = hidden
+        .filter(|entry| entry.path().is_file())
+        .map(|entry| (entry.file_name(), entry.metadata().map_or(0, |found| found.len())))
+        .collect();
+    kept.sort();
+    kept
+}
+
+#[test]
+fn a_change_of_what_no_piece_is_stored_of_is_not_written_down_and_takes_nothing_out() {
+    if is_nginx() {
+        return;
+    }
+    let version = of_version(0);
+    let origin =
+        Origin::start(move |request: &Request| match request.head.split(' ').collect::<Vec<_>>()[..] {
+            ["GET", path, ..] if path.starts_with("/pieces/none/") => {
+                answer(302, &[("Location", "/login")], b"")
+            }
+            ["GET", ..] => piece(request, &version, &[("ETag", "\"v\""), ("Cache-Control", "max-age=60")]),
+            _ => answer(302, &[("Location", "/pieces/none/too")], b""),
+        });
+    let mut server = Server::start(
+        "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
+        http {
+            access_log off;
+            proxy_cache_path @DIR@/cache levels=1:2 keys_zone=pieces:1m;
+            add_header X-Cache-Status $upstream_cache_status;
+            server {
+                listen 127.0.0.1:@PORT@;
+                proxy_cache pieces;
+                location /pieces/ {
+                    slice 1000;
+                    proxy_cache_key $uri$slice_range;
+                    proxy_set_header Range $slice_range;
+                    proxy_pass http://@ORIGIN@;
+                }
+                location / { proxy_cache_key $uri; proxy_pass http://@ORIGIN@; }
+            }
+        }",
+        &[("ORIGIN", &origin.address())],
+    );
+    let stored = ["/plain", "/pieces/stored"];
+    let are_hits =
+        |server: &Server| stored.map(|path| status(&server.get(path)).to_owned()) == ["HIT", "HIT"];
+    stored.iter().for_each(|path| _ = server.get(path));
+    assert!(are_hits(&server));
+    for number in 0..50 {
+        for kind in ["", "none/"] {
+            let path = format!("/pieces/{kind}{number}");
+            if !kind.is_empty() {
+                server.get(&path);
+            }
+            let changed =
+                server.client().request("POST", &path, &[("Content-Length", "0")]).expect("an answer");
+            assert_eq!(changed.status, 302);
+        }
+    }
+    assert_eq!(kept_beside(&server), []);
+    server.stop(Signal::QUIT);
+    server.run().expect("it starts");
+    assert!(are_hits(&server), "from the disk");
+    // The files that were there at the start have to be read first.
+    wait::until("a change writes nothing down", || {
+        let before = kept_beside(&server);
+        _ = server.client().request("POST", "/pieces/never", &[("Content-Length", "0")]).expect("an answer");
+        kept_beside(&server) == before
+    });
+    server.stop(Signal::QUIT);
+    server.run().expect("it starts");
+    assert!(are_hits(&server));
 }

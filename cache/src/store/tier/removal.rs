@@ -56,8 +56,8 @@ impl Tier {
         self.behind.leave_first(move || tier.take_names(&removed));
     }
 
-    /// Removes files before all that waits, and writes the rule down that goes for others. What is given waits for it, at most
-    /// [`UNLINKING`]; nothing where there is no file.
+    /// Removes files before all that waits, and writes the rule down that goes for pieces. What is given waits for it, at most
+    /// [`UNLINKING`], and not for the disk itself; nothing where there is no file.
     pub(in crate::store) fn remove_first(
         self: &Arc<Self>,
         store: &Arc<Store>,
@@ -84,10 +84,10 @@ impl Tier {
         })
     }
 
-    /// Writes a rule down whose success nobody was promised. Blocks.
+    /// Writes a rule for pieces down, whose success nobody was promised. Blocks.
     pub(in crate::store) fn note(&self, rule: &Rule, purges: &Purges) {
         // What fails here is in force until this process ends, and in the journal with the next rule that can be written.
-        _ = self.journal.append(rule, purges);
+        _ = self.changes.append(rule, purges);
         self.disk.wake();
     }
 

@@ -114,7 +114,7 @@ pub(super) fn told(of: &Of<'_>, entry: &Entry, chosen: bool, now: Now) -> Stored
         part: head.part.as_ref().map(part),
         tier: if entry.body_in_file().is_none() { "memory" } else { "disk" }.to_owned(),
         codings: entry.coded_bodies().map(coded).collect(),
-        tags: head.tags.len(),
+        tags: head.tags.named(),
         age: entry.age(now),
         fresh: entry.is_fresh(now),
         left,

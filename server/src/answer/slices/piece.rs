@@ -15,7 +15,7 @@ use crate::gateway::{self, Filling, OpenedFill, Proxied};
 use crate::request::Request;
 use crate::tries::Tries;
 use crate::worker::Worker;
-use millstream_cache::{Entry, Follower, Head, Hit, Now};
+use millstream_cache::{Entry, Follower, Head, Hit, Now, Sliced};
 use millstream_conf::model::ProxyCache;
 use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::FieldId;
@@ -108,12 +108,13 @@ impl Whole {
     }
 }
 
-/// The key that the answer has as a whole: its pieces are known by it to belong together.
-pub(super) fn whole_key(request: &Request) -> Option<Rc<[u8]>> {
+/// The answer as a whole, by the key that it has as one: its pieces are known by it to belong together.
+pub(super) fn whole(request: &Request) -> Option<Rc<Sliced>> {
     let cache = request.location().settings.cache()?;
     let mut whole = request.for_refresh();
     keyed::part_with_named(&mut whole);
-    keyed::key(&whole, cache).map(Rc::from)
+    let store = &request.generation.shared.stores[cache.zone.0 as usize];
+    keyed::key(&whole, cache).map(|key| Rc::new(store.sliced(key)))
 }
 
 /// A copy of a request that asks for one piece.

@@ -1,0 +1,43 @@
+//! A walk over every file of a zone, a round at a time: each that was there at its beginning is met.
+//!
+//! Next: `purger` and `survey`, which go for one.
+
+use super::Disk;
+use super::files::Cursor;
+use super::pace::Round;
+use super::place::Name;
+
+/// Names taken from the index at a time.
+const BATCH: usize = 64;
+
+/// Where a walk has come to.
+#[derive(Debug)]
+pub(super) struct Walk {
+    cursor: Cursor,
+    names: Vec<Name>,
+}
+
+impl Walk {
+    pub(super) fn begin() -> Walk {
+        Walk { cursor: Cursor::begin(), names: Vec::new() }
+    }
+
+    /// Walks on until the round is over; false once every file was met.
+    pub(super) fn step(&mut self, disk: &Disk, round: &mut Round, mut meet: impl FnMut(&Name)) -> bool {
+        loop {
+            if self.names.is_empty() {
+                if self.cursor.is_end() {
+                    return false;
+                }
+                self.names = disk.files.names(&mut self.cursor, BATCH);
+                // Taken from the end, so the highest has to be last.
+                self.names.reverse();
+            }
+            let Some(name) = self.names.pop() else { continue };
+            meet(&name);
+            if !round.takes() {
+                return true;
+            }
+        }
+    }
+}
