@@ -593,19 +593,27 @@ fn pieces_that_a_change_took_out_do_not_come_back_with_a_restart() {
     if is_nginx() {
         return;
     }
-    let origin = versions();
-    let mut server = start(&origin, "");
-    assert!(server.get("/thing").body == of_version(0));
-    assert_eq!(status(&server.get("/thing")), "HIT");
-    let again = |server: &mut Server| {
-        server.stop(Signal::QUIT);
-        server.run().expect("it starts");
-    };
-    again(&mut server);
-    assert_eq!(status(&server.get("/thing")), "HIT", "from the disk");
-    change(&server, "PUT", "/thing");
-    again(&mut server);
-    assert!(server.get("/thing").body == of_version(1));
+    // However the process ends.
+    for end in [Signal::QUIT, Signal::KILL] {
+        let origin = versions();
+        let mut server = start(&origin, "");
+        let again = |server: &mut Server, signal| {
+            server.stop(signal);
+            server.run().expect("it starts");
+        };
+        assert!(server.get("/thing").body == of_version(0));
+        assert_eq!(status(&server.get("/thing")), "HIT");
+        again(&mut server, Signal::QUIT);
+        assert_eq!(status(&server.get("/thing")), "HIT", "from the disk");
+        for version in 1..4 {
+            change(&server, "PUT", "/thing");
+            again(&mut server, end);
+            assert!(server.get("/thing").body == of_version(version), "{end:?} {version}");
+            // What is stored now has to be in its file by then.
+            again(&mut server, Signal::QUIT);
+            assert_eq!(status(&server.get("/thing")), "HIT", "{end:?} {version}");
+        }
+    }
 }
 
 #[test]
