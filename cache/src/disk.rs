@@ -34,6 +34,7 @@ use millstream_conf::model::{CacheZone, Level, Pace};
 use millstream_telemetry::error_log::ErrorLogs;
 use place::{Directory, Tree};
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::{FlockOperation, flock};
 use std::fmt;
 use std::fs;
 use std::io;
@@ -56,6 +57,8 @@ const QUIET: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Disk {
     tree: Tree,
+    /// The directory, locked with all others that use it.
+    held: Option<fs::File>,
     temporary: PathBuf,
     files: Files,
     doomed: doomed::Doomed,
@@ -149,7 +152,9 @@ impl Disk {
             .filter(|temp| private::directory(temp).is_ok())
             .filter(|temp| fs::metadata(temp).is_ok_and(|found| Some(found.dev()) == device))
             .map_or_else(|| tree.temporary(), Path::to_path_buf);
+        let shared = |held: &fs::File| flock(held, FlockOperation::NonBlockingLockShared).is_ok();
         let disk = Disk {
+            held: fs::File::open(&tree.root).ok().filter(shared),
             tree,
             temporary,
             files: Files::new(),
@@ -211,6 +216,14 @@ impl Disk {
     pub(crate) fn wake(&self) {
         // It only fails where it was told so often that it must be awake.
         _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+    }
+
+    /// Whether nobody else uses the directory at this moment, another process during an upgrade say.
+    fn is_alone(&self) -> bool {
+        let lock = |operation| self.held.as_ref().is_some_and(|held| flock(held, operation).is_ok());
+        let is_alone = lock(FlockOperation::NonBlockingLockExclusive);
+        // Where it was not to be had, the shared one is lost too.
+        lock(FlockOperation::NonBlockingLockShared) && is_alone
     }
 
     pub(crate) fn root(&self) -> &Path {

@@ -56,6 +56,8 @@ struct Keeper<Z> {
     wake: Arc<OwnedFd>,
     zone: Z,
     listing: Job<Listing>,
+    /// Others used the directory when its listing began: they may have put there what it has not met.
+    is_shared: bool,
     survey: Job<Survey>,
     /// The survey has begun, which it does once.
     is_surveyed: bool,
@@ -73,6 +75,7 @@ pub(super) fn start(disk: &Arc<Disk>, zone: impl Zone) -> io::Result<()> {
         disk: Arc::downgrade(disk),
         wake: disk.wake.clone(),
         zone,
+        is_shared: !disk.is_alone(),
         listing: Job { work: Some(Listing::begin(disk)), due: now },
         survey: Job { work: None, due: now },
         is_surveyed: false,
@@ -157,12 +160,18 @@ impl<Z: Zone> Keeper<Z> {
             .fold(self.tidy_at, Instant::min)
     }
 
-    /// Looks through the files from before, where the zone seeks that or there are none.
+    /// Looks through the files from before, where the zone seeks that or there are none. What others have put there meanwhile is
+    /// listed first, once they have gone.
     fn survey(&mut self, disk: &Disk, now: Instant, pace: Pace) {
-        let is_due = !self.is_surveyed && disk.is_loaded();
-        if is_due && (self.zone.is_seeking() || disk.size().0 == 0) {
-            self.is_surveyed = true;
-            self.survey = Job { work: Some(Survey::begin()), due: now };
+        let is_listed = disk.is_loaded() && self.listing.work.is_none();
+        if is_listed && !self.is_surveyed && (self.zone.is_seeking() || disk.size().0 == 0) {
+            if !self.is_shared {
+                self.is_surveyed = true;
+                self.survey = Job { work: Some(Survey::begin()), due: now };
+            } else if disk.is_alone() {
+                self.is_shared = false;
+                self.listing = Job { work: Some(Listing::begin(disk)), due: now };
+            }
         }
         let zone = &self.zone;
         self.survey.turn(now, pace.sleep, |survey| {
