@@ -2,9 +2,11 @@
 //!
 //! All asking happens on one thread of the process's own, for all workers; a worker that waits for an answer waits for a
 //! message. Requests for one name at the same time are one question. Failures are not kept, as in nginx. The protocol itself is
-//! hickory's. Before: `resolve`, names asked of the system; next: `look_ups`, what is counted, and `service`, SRV records.
+//! hickory's. Before: `resolve`, names asked of the system; next: `question`, what a name server answers about a name; `look_ups`, what is
+//! counted; and `service`, SRV records.
 
 mod look_ups;
+mod question;
 mod service;
 
 pub use look_ups::LookUps;
@@ -13,14 +15,13 @@ pub use service::{FoundService, SrvRecord};
 use crate::clock;
 use crate::timer::{Deadline, with_deadline};
 use hickory_resolver::config::{
-    ConnectionConfig, NameServerConfig, ProtocolConfig, ResolveHosts, ResolverConfig, ResolverOpts,
-    ServerOrderingStrategy,
+    ConnectionConfig, NameServerConfig, ProtocolConfig, ResolverOpts, ServerOrderingStrategy,
 };
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
-use hickory_resolver::proto::rr::{Name, RData, RecordType};
-use hickory_resolver::{NameServerPool, PoolContext, TlsConfig, TokioResolver};
+use hickory_resolver::proto::rr::RecordType;
+use hickory_resolver::{NameServerPool, PoolContext, TlsConfig};
 use millstream_conf::model::Resolver as Conf;
 use std::collections::HashMap;
 use std::fmt;
@@ -38,6 +39,8 @@ const RESEND: Duration = Duration::from_secs(5);
 const ATTEMPTS: usize = 6;
 /// Names kept or being asked for at a time: clients may choose them (`proxy_pass http://$host`).
 const MOST_NAMES: usize = 10_000;
+/// Aliases (CNAME) that are followed from a name to its addresses; nginx's.
+const MOST_ALIASES: usize = 50;
 /// How long it holds that a name has no address, where nobody says; nginx's.
 const NOTHING: Duration = Duration::from_secs(10);
 
@@ -81,10 +84,31 @@ impl std::error::Error for ResolveError {}
 
 type Answer = Result<Arc<Found>, ResolveError>;
 
+/// What name servers answer about a name.
+#[derive(Debug, Clone)]
+enum Told {
+    /// Its addresses, or that it has none.
+    Addresses(Arc<Found>),
+    /// Another name, and until when that holds.
+    Alias(Arc<str>, Instant),
+}
+
+impl Told {
+    fn until(&self) -> Instant {
+        match self {
+            Told::Addresses(found) => found.until,
+            Told::Alias(_, until) => *until,
+        }
+    }
+
+    /// Whether the name does not exist or has no address.
+    fn is_none(&self) -> bool {
+        matches!(self, Told::Addresses(found) if found.addresses.is_empty())
+    }
+}
+
 /// The name servers of one `resolver`.
 pub struct Resolver {
-    inner: TokioResolver,
-    /// The same name servers, for questions whose answers the library does not follow.
     name_servers: NameServerPool<TokioRuntimeProvider>,
     valid: Option<Duration>,
     types: Vec<RecordType>,
@@ -95,8 +119,8 @@ pub struct Resolver {
 
 enum Entry {
     /// Asked for now; these wait.
-    Asked(Vec<oneshot::Sender<Answer>>),
-    Known(Arc<Found>),
+    Asked(Vec<oneshot::Sender<Result<Told, ResolveError>>>),
+    Known(Told),
 }
 
 impl fmt::Debug for Resolver {
@@ -116,9 +140,6 @@ impl Resolver {
         // What is answered is answered: only silence is asked again, below.
         options.attempts = 0;
         options.edns0 = false;
-        // What holds for how long is decided here, by `valid=`.
-        options.cache_size = 0;
-        options.use_hosts_file = ResolveHosts::Never;
         options.num_concurrent_reqs = 1;
         options.server_ordering_strategy = ServerOrderingStrategy::RoundRobin;
         let servers: Vec<NameServerConfig> = servers
@@ -134,15 +155,10 @@ impl Resolver {
             })
             .collect();
         let tls = TlsConfig::new().map_err(io::Error::other)?;
-        let context = Arc::new(PoolContext::new(options.clone(), tls));
-        let name_servers =
-            NameServerPool::from_config(servers.clone(), context, TokioRuntimeProvider::default());
-        let config = ResolverConfig::from_name_servers(servers);
-        let building = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
-        let inner = building.with_options(options).build().map_err(io::Error::other)?;
+        let context = Arc::new(PoolContext::new(options, tls));
+        let name_servers = NameServerPool::from_config(servers, context, TokioRuntimeProvider::default());
         let types = [(conf.ipv4, RecordType::A), (conf.ipv6, RecordType::AAAA)];
         Ok(Arc::new(Resolver {
-            inner,
             name_servers,
             valid: conf.valid,
             types: types.into_iter().filter(|(wanted, _)| *wanted).map(|(_, kind)| kind).collect(),
@@ -164,13 +180,27 @@ impl Resolver {
     pub async fn resolve(self: &Arc<Self>, host: &str, timeout: Duration) -> Answer {
         let mut deadline = Deadline::new();
         deadline.set(clock::now() + timeout);
-        match self.known_or_asked(host) {
-            Ok(answer) => answer,
-            Err(waiting) => match with_deadline(&mut deadline, waiting).await {
-                Ok(answer) => answer.unwrap_or(Err(ResolveError::TimedOut)),
-                Err(_) => Err(ResolveError::TimedOut),
-            },
+        let (mut host, mut until) = (Arc::<str>::from(host.trim_end_matches('.').to_ascii_lowercase()), None);
+        for _ in 0..=MOST_ALIASES {
+            let told = match self.known_or_asked(&host) {
+                Ok(told) => told,
+                Err(waiting) => match with_deadline(&mut deadline, waiting).await {
+                    Ok(told) => told.unwrap_or(Err(ResolveError::TimedOut)),
+                    Err(_) => Err(ResolveError::TimedOut),
+                },
+            };
+            match (told?, until) {
+                (Told::Addresses(found), Some(until)) if until < found.until => {
+                    return Ok(Arc::new(Found { until, addresses: found.addresses.clone() }));
+                }
+                (Told::Addresses(found), _) => return Ok(found),
+                (Told::Alias(other, holds), before) => {
+                    until = Some(before.map_or(holds, |before| before.min(holds)));
+                    host = other;
+                }
+            }
         }
+        Err(ResolveError::NotFound)
     }
 
     /// As [`Resolver::resolve`], for one request: each begins with another address.
@@ -189,13 +219,15 @@ impl Resolver {
     }
 
     /// An answer, or the place in the line for it.
-    fn known_or_asked(self: &Arc<Self>, host: &str) -> Result<Answer, oneshot::Receiver<Answer>> {
-        let host = host.to_ascii_lowercase().into_boxed_str();
+    fn known_or_asked(
+        self: &Arc<Self>,
+        host: &str,
+    ) -> Result<Result<Told, ResolveError>, oneshot::Receiver<Result<Told, ResolveError>>> {
         let now = clock::now();
         let (sender, receiver) = oneshot::channel();
         let mut names = self.lock();
-        match names.get_mut(&host) {
-            Some(Entry::Known(found)) if found.until > now => return Ok(Ok(found.clone())),
+        match names.get_mut(host) {
+            Some(Entry::Known(told)) if told.until() > now => return Ok(Ok(told.clone())),
             Some(Entry::Asked(waiting)) => {
                 // Who has gone away need not be told.
                 waiting.retain(|waiting| !waiting.is_closed());
@@ -205,14 +237,15 @@ impl Resolver {
             Some(Entry::Known(_)) | None => {}
         }
         if names.len() >= MOST_NAMES {
-            names.retain(|_, entry| matches!(entry, Entry::Known(found) if found.until > now));
+            names.retain(|_, entry| matches!(entry, Entry::Known(told) if told.until() > now));
             if names.len() >= MOST_NAMES {
                 return Ok(Err(ResolveError::TooMany));
             }
         }
-        names.insert(host.clone(), Entry::Asked(vec![sender]));
+        names.insert(host.into(), Entry::Asked(vec![sender]));
         drop(names);
-        let (resolver, asked) = (self.clone(), host.clone());
+        let (resolver, host) = (self.clone(), Box::<str>::from(host));
+        let asked = host.clone();
         self.look_ups.ask();
         spawn(async move {
             let asking = resolver.clone();
@@ -220,17 +253,17 @@ impl Resolver {
             let answer = tokio::spawn(async move { asking.ask(&asked).await }).await;
             let failed = |error: tokio::task::JoinError| Err(ResolveError::Refused(error.to_string()));
             let answer = answer.unwrap_or_else(failed);
-            resolver.look_ups.settle(answer.as_ref().map(|found| !found.addresses.is_empty()));
-            resolver.settle(host, &answer.map(Arc::new));
+            resolver.look_ups.settle(answer.as_ref().map(|told| !told.is_none()));
+            resolver.settle(host, &answer);
         });
         Err(receiver)
     }
 
     /// Keeps an answer, and gives it to all who wait.
-    fn settle(&self, host: Box<str>, answer: &Answer) {
+    fn settle(&self, host: Box<str>, answer: &Result<Told, ResolveError>) {
         let mut names = self.lock();
         let before = match answer {
-            Ok(found) if !found.addresses.is_empty() => names.insert(host, Entry::Known(found.clone())),
+            Ok(told) if !told.is_none() => names.insert(host, Entry::Known(told.clone())),
             _ => names.remove(&host),
         };
         drop(names);
@@ -239,48 +272,6 @@ impl Resolver {
                 // It may have gone away.
                 _ = waiting.send(answer.clone());
             }
-        }
-    }
-
-    /// Asks for all kinds of addresses at once.
-    async fn ask(&self, host: &str) -> Result<Found, ResolveError> {
-        // The final dot keeps the library from trying names in other domains.
-        let name = Name::from_ascii(format!("{}.", host.trim_end_matches('.')));
-        let name = name.map_err(|_| ResolveError::NoName)?;
-        let of_type = |index: usize| {
-            let (kind, name) = (self.types.get(index).copied(), name.clone());
-            async move {
-                let kind = kind?;
-                Some(until_answered(|| self.inner.lookup(name.clone(), kind)).await)
-            }
-        };
-        let answers = tokio::join!(of_type(0), of_type(1));
-        let now = clock::now();
-        let (mut addresses, mut least, mut failure) = (Vec::new(), None::<Duration>, None);
-        for answer in [answers.0, answers.1].into_iter().flatten() {
-            match answer {
-                Ok(lookup) => {
-                    for record in lookup.answers() {
-                        let ttl = Duration::from_secs(u64::from(record.ttl));
-                        least = Some(least.map_or(ttl, |least| least.min(ttl)));
-                        let address = match &record.data {
-                            RData::A(address) => IpAddr::V4(address.0),
-                            RData::AAAA(address) => IpAddr::V6(address.0),
-                            _ => continue,
-                        };
-                        if !addresses.contains(&address) {
-                            addresses.push(address);
-                        }
-                    }
-                }
-                Err(error) if has_none(&error) => {}
-                Err(error) => failure = Some(reason(&error)),
-            }
-        }
-        // As in nginx, half an answer is none: it would take away addresses that are still good.
-        match failure {
-            Some(failure) => Err(failure),
-            None => Ok(Found { until: now + self.valid.or(least).unwrap_or(NOTHING), addresses }),
         }
     }
 

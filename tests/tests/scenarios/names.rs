@@ -126,6 +126,29 @@ fn a_host_from_a_variable_is_asked_of_the_resolver_once_for_as_long_as_the_answe
 }
 
 #[test]
+fn an_alias_is_followed_name_by_name_and_each_is_asked_for_once() {
+    let (names, origin) = (NameServer::start(), Origin::fixed(200, &[], b"here"));
+    names.say("api.test", &["127.0.0.1"], 60);
+    names.say("end.test", &["127.0.0.1"], 60);
+    for (name, other) in [
+        ("first.test", "second.test"),
+        ("second.test", "end.test"),
+        ("other.test", "second.test"),
+        ("round.test", "and-round.test"),
+        ("and-round.test", "round.test"),
+        ("nowhere.test", "nothing.test"),
+    ] {
+        names.say_alias(name, other);
+    }
+    let server = start(&names, &origin);
+    let ask = |host: &str| server.get(&format!("/by/?host={host}")).status;
+    assert_eq!(["first.test", "other.test", "FIRST.test.", "end.test"].map(ask), [200; 4]);
+    // Of each name its addresses of both kinds.
+    assert_eq!(["first.test", "second.test", "other.test", "end.test"].map(|name| names.count(name)), [2; 4]);
+    assert_eq!(["round.test", "nowhere.test"].map(ask), [502; 2]);
+}
+
+#[test]
 fn a_silent_name_server_is_asked_again_and_all_who_wait_are_answered() {
     let (names, origin) = (NameServer::start(), Origin::fixed(200, &[], b"here"));
     names.hush("slow.test");

@@ -1,0 +1,100 @@
+//! What name servers answer about a name: its addresses of all kinds that are wanted, or the other name that it has.
+//!
+//! All kinds are asked for at once. Before: `resolver`, which follows other names and keeps what was answered.
+
+use super::{Found, NOTHING, ResolveError, Resolver, Told, has_none, reason, until_answered};
+use crate::clock;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use hickory_resolver::net::xfer::FirstAnswer;
+use hickory_resolver::net::{DnsHandle, NetError};
+use hickory_resolver::proto::op::{DnsRequestOptions, DnsResponse, Query};
+use hickory_resolver::proto::rr::rdata::CNAME;
+use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What was answered so far.
+#[derive(Debug, Default)]
+struct Heard {
+    addresses: Vec<IpAddr>,
+    /// The other name in the answer that came last.
+    alias: Option<Arc<str>>,
+    /// How long the first record to expire holds.
+    least: Option<Duration>,
+}
+
+impl Resolver {
+    /// Asks about a name.
+    pub(super) async fn ask(&self, host: &str) -> Result<Told, ResolveError> {
+        if host == "localhost" || host.ends_with(".localhost") {
+            return Ok(Told::Addresses(Arc::new(self.this_machine())));
+        }
+        let name = Name::from_ascii(format!("{host}.")).map_err(|_| ResolveError::NoName)?;
+        let mut asked: FuturesUnordered<_> =
+            self.types.iter().map(|kind| self.ask_for(name.clone(), *kind)).collect();
+        let (mut heard, mut failure) = (Heard::default(), None);
+        while let Some((kind, answer)) = asked.next().await {
+            heard.alias = None;
+            match answer {
+                Ok(answer) => heard.take(kind, &answer),
+                Err(error) if has_none(&error) => {}
+                Err(error) => failure = Some(reason(&error)),
+            }
+        }
+        // As in nginx, half an answer is none: it would take away addresses that are still good.
+        failure.map_or_else(|| Ok(heard.told(self.valid)), Err)
+    }
+
+    async fn ask_for(&self, name: Name, kind: RecordType) -> (RecordType, Result<DnsResponse, NetError>) {
+        let mut options = DnsRequestOptions::default();
+        options.use_edns = false;
+        let question = Query::query(name, kind);
+        let ask = || self.name_servers.lookup(question.clone(), options).first_answer();
+        (kind, until_answered(ask).await)
+    }
+
+    /// The addresses of `localhost` and of all names below it (RFC 6761 §6.3).
+    fn this_machine(&self) -> Found {
+        let address = |kind: &RecordType| match kind {
+            RecordType::A => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            _ => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        };
+        Found { addresses: self.types.iter().map(address).collect(), until: clock::now() + NOTHING }
+    }
+}
+
+impl Heard {
+    fn take(&mut self, kind: RecordType, answer: &DnsResponse) {
+        for record in &answer.answers {
+            let ttl = Duration::from_secs(u64::from(record.ttl));
+            self.least = Some(self.least.map_or(ttl, |least| least.min(ttl)));
+            let address = match (&record.data, kind) {
+                (RData::A(address), RecordType::A) => IpAddr::V4(address.0),
+                (RData::AAAA(address), RecordType::AAAA) => IpAddr::V6(address.0),
+                (RData::CNAME(CNAME(name)), _) => {
+                    self.alias = Some(name.to_ascii().trim_end_matches('.').to_ascii_lowercase().into());
+                    continue;
+                }
+                _ => continue,
+            };
+            if !self.addresses.contains(&address) {
+                self.addresses.push(address);
+            }
+        }
+    }
+
+    /// What it comes to. As in nginx, a name whose last answer names no other has none.
+    fn told(mut self, valid: Option<Duration>) -> Told {
+        let until: Instant = clock::now() + valid.or(self.least).unwrap_or(NOTHING);
+        match self.alias {
+            Some(alias) if self.addresses.is_empty() && !alias.is_empty() => Told::Alias(alias, until),
+            _ => {
+                // IPv4 first, in whichever order the answers came.
+                self.addresses.sort_by_key(IpAddr::is_ipv6);
+                Told::Addresses(Arc::new(Found { addresses: self.addresses, until }))
+            }
+        }
+    }
+}
