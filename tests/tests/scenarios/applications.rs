@@ -71,6 +71,32 @@ fn an_application_is_told_of_a_request_and_its_answer_has_a_status_line_or_none(
 }
 
 #[test]
+fn another_status_line_or_status_of_an_application_says_nothing() {
+    let cases: &'static [(&str, u16, u16)] = &[
+        ("HTTP/1.1 201 Created\r\nHTTP/1.1 500 Oh\r\n", 201, 200),
+        ("Status: 404 Not Found\r\nHTTP/1.1 200 OK\r\n", 404, 404),
+        ("Status: 404 Not Found\r\nStatus: 200\r\nStatus: abc\r\n", 404, 404),
+        ("HTTP/1.1 404 Not Found\r\nStatus: 202\r\n", 404, 202),
+    ];
+    let script = move |asked: &Asked| {
+        let number: usize = asked.param("QUERY_STRING").parse().unwrap_or(0);
+        format!("{}X-Field: yes\r\nContent-Length: 4\r\n\r\nbody", cases[number].0).into_bytes()
+    };
+    let check = |server: &Server, is_fastcgi: bool| {
+        for (number, &(head, application, fastcgi)) in cases.iter().enumerate() {
+            let got = server.get(&format!("/?{number}"));
+            let expected = if is_fastcgi { fastcgi } else { application };
+            assert_eq!((got.status, got.text().as_str()), (expected, "body"), "{is_fastcgi} {head:?}");
+            assert_eq!((got.field("x-field"), got.field("status")), (Some("yes"), None), "{head:?}");
+        }
+    };
+    each(script, |server, _, _| check(server, false));
+    let application = Application::start(move |asked| answer(&String::from_utf8_lossy(&script(asked))));
+    let port = application.port().to_string();
+    check(&Server::start(SITE, &[("FAMILY", "fastcgi"), ("APP", &port), ("MORE", "")]), true);
+}
+
+#[test]
 fn bodies_go_to_an_application_as_they_are_and_their_length_with_them() {
     let script =
         |asked: &Asked| format!("\r\n{} {}", asked.param("CONTENT_LENGTH"), asked.body.len()).into_bytes();

@@ -54,6 +54,24 @@ fn head(options: usize, fields: usize) -> String {
 }
 
 #[test]
+fn another_status_line_in_a_response_of_an_upstream_says_nothing() {
+    let heads = [
+        "HTTP/1.1 201 Created\r\nHTTP/1.1 200 OK\r\nX-Field: yes\r\n",
+        "HTTP/1.1 201 Created\r\nX-Field: yes\r\nHTTP/1.1 500 Not: OK\nHTTP/1.0 200\r\n",
+    ];
+    for head in heads {
+        let bytes = format!("{head}Content-Length: 4\r\n\r\nbody").into_bytes();
+        let origin = Origin::start(move |_| vec![Step::Send(bytes.clone())]);
+        let server = start(&origin);
+        for path in ["/", "/cached"] {
+            let got = server.get(path);
+            let found = (got.status, got.text(), got.field("x-field"));
+            assert_eq!(found, (201, "body".to_owned(), Some("yes")), "{path} {head:?}");
+        }
+    }
+}
+
+#[test]
 fn a_connection_field_with_thousands_of_options_is_refused_at_once() {
     if is_nginx() {
         return; // It looks for two of them.

@@ -33,6 +33,8 @@ pub(crate) struct FieldScan {
     at: u32,
     /// The field, once its name is finished.
     id: FieldId,
+    /// Whether lines that begin with `HTTP/` are passed over.
+    passes_over_status_lines: bool,
 }
 
 /// What the start of a line turned out to be.
@@ -41,13 +43,20 @@ enum Name {
     Field(usize, FieldId),
     /// The empty line; the next one starts here.
     Blank(usize),
+    /// Another status line; the next line starts here.
+    StatusLine(usize),
     /// No end yet; so much has been looked at.
     Partial(usize),
 }
 
 impl FieldScan {
     pub(crate) fn starting_at(offset: usize) -> FieldScan {
-        FieldScan { line: offset as u32, colon: 0, at: offset as u32, id: FieldId::Other }
+        FieldScan { line: offset as u32, at: offset as u32, ..FieldScan::default() }
+    }
+
+    /// Of an upstream's head: IIS and CGI programs send another status line among the fields, which says nothing.
+    pub(crate) fn of_response(offset: usize) -> FieldScan {
+        FieldScan { passes_over_status_lines: true, ..FieldScan::starting_at(offset) }
     }
 
     /// Offset behind the last whole line.
@@ -73,14 +82,18 @@ impl FieldScan {
             let partial =
                 if window < received.len() { Err(FieldError::TooLarge) } else { Ok(Progress::Partial) };
             if colon == 0 {
-                match name(bytes, start, at)? {
+                match self.name(bytes, start, at)? {
                     Name::Field(found, found_id) => (colon, id) = (found, found_id),
                     Name::Blank(next) => {
                         *self = FieldScan::starting_at(next);
                         return Ok(Progress::Complete);
                     }
+                    Name::StatusLine(next) => {
+                        (start, at) = (next, next);
+                        continue;
+                    }
                     Name::Partial(seen) => {
-                        *self = FieldScan { line: start as u32, colon: 0, at: seen as u32, id };
+                        (self.line, self.colon, self.at, self.id) = (start as u32, 0, seen as u32, id);
                         return partial;
                     }
                 }
@@ -91,7 +104,7 @@ impl FieldScan {
                 Some(b'\n') => end + 1,
                 Some(_) if end + 1 < bytes.len() => end + 2,
                 _ => {
-                    *self = FieldScan { line: start as u32, colon: colon as u32, at: end as u32, id };
+                    (self.line, self.colon, self.at, self.id) = (start as u32, colon as u32, end as u32, id);
                     return partial;
                 }
             };
@@ -103,22 +116,28 @@ impl FieldScan {
             (start, colon, at) = (next, 0, next);
         }
     }
-}
 
-/// Reads the name of the line from `start`, of which all before `at` is known to be token bytes.
-#[inline(always)]
-fn name(bytes: &[u8], start: usize, at: usize) -> Result<Name, FieldError> {
-    let Some(&first) = bytes.get(start) else {
-        return Ok(Name::Partial(start));
-    };
-    if !octets::is_token_byte(first) {
-        return blank(bytes, start);
-    }
-    let colon = octets::next_colon(bytes, at);
-    match FieldId::of(&bytes[start..colon]) {
-        // A name of the table is a token, so only others have to be looked at byte by byte.
-        id if id != FieldId::Other && colon < bytes.len() => Ok(Name::Field(colon, id)),
-        _ => unknown_name(bytes, at, colon),
+    /// Reads the name of the line from `start`, of which all before `at` has been looked at.
+    #[inline(always)]
+    fn name(&self, bytes: &[u8], start: usize, at: usize) -> Result<Name, FieldError> {
+        let Some(&first) = bytes.get(start) else {
+            return Ok(Name::Partial(start));
+        };
+        if !octets::is_token_byte(first) {
+            return blank(bytes, start);
+        }
+        let colon = octets::next_colon(bytes, at);
+        match FieldId::of(&bytes[start..colon]) {
+            // A name of the table is a token, so only others have to be looked at byte by byte.
+            id if id != FieldId::Other && colon < bytes.len() => Ok(Name::Field(colon, id)),
+            _ if self.passes_over_status_lines && bytes[start..].starts_with(b"HTTP/") => {
+                Ok(match memchr::memchr(b'\n', &bytes[at..]) {
+                    Some(length) => Name::StatusLine(at + length + 1),
+                    None => Name::Partial(bytes.len()),
+                })
+            }
+            _ => unknown_name(bytes, at, colon),
+        }
     }
 }
 

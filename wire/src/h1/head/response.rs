@@ -69,7 +69,7 @@ impl ResponseHead {
             }
             let line = &bytes[..next - 1];
             self.status_line(line.strip_suffix(b"\r").unwrap_or(line))?;
-            self.state = ResponseState::Fields(FieldScan::starting_at(next));
+            self.state = ResponseState::Fields(FieldScan::of_response(next));
         }
         if let ResponseState::Fields(scan) = &mut self.state {
             if scan.read(bytes, &mut self.fields, limits)? == Progress::Partial {
@@ -100,7 +100,7 @@ impl ResponseHead {
     /// The first thing that is wrong.
     pub fn parse_cgi(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<Progress, ResponseHeadError> {
         if let ResponseState::Line(_) = self.state {
-            self.state = ResponseState::Fields(FieldScan::starting_at(0));
+            self.state = ResponseState::Fields(FieldScan::of_response(0));
         }
         if let ResponseState::Fields(scan) = &mut self.state {
             if scan.read(bytes, &mut self.fields, limits)? == Progress::Partial {
@@ -173,18 +173,14 @@ impl ResponseHead {
     }
 }
 
-/// What a CGI answer's fields say of its status. CGI has no interim answers.
+/// What a CGI answer's fields say of its status: the first that says it, as in nginx. CGI has no interim answers.
 fn cgi_status(fields: Fields<'_>) -> Result<u16, ResponseHeadError> {
-    let mut said = fields.all_named(b"status");
-    match (said.next(), said.next()) {
-        (None, _) if fields.has(FieldId::Location) => Ok(302),
-        (None, _) => Ok(200),
-        (
-            Some(
-                [a @ b'2'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9']
-                | [a @ b'2'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b' ', ..],
-            ),
-            None,
+    match fields.all_named(b"status").next() {
+        None if fields.has(FieldId::Location) => Ok(302),
+        None => Ok(200),
+        Some(
+            [a @ b'2'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9']
+            | [a @ b'2'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', b' ', ..],
         ) => Ok([a, b, c].into_iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'))),
         _ => Err(ResponseHeadError::BadStatus),
     }

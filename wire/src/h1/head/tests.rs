@@ -295,6 +295,32 @@ proptest! {
 }
 
 #[test]
+fn another_status_line_among_the_fields_of_an_answer_says_nothing_however_it_is_cut() {
+    let check = |lines: &str, expected: Result<usize, ResponseHeadError>| {
+        let bytes = format!("HTTP/1.1 201 Created\r\n{lines}\r\n");
+        for cut in 0..bytes.len() {
+            let mut head = ResponseHead::default();
+            let outcome = match head.parse(&bytes.as_bytes()[..cut], &HeadLimits::default()) {
+                Ok(Progress::Partial) => head.parse(bytes.as_bytes(), &HeadLimits::default()),
+                early => early,
+            };
+            assert_eq!(outcome.map(|_| head.fields.len()), expected, "{bytes:?} cut at {cut}");
+            assert!(outcome.is_err() || (head.status, head.length) == (201, bytes.len()));
+        }
+    };
+    check("HTTP/1.1 200 OK\r\nX: y\r\n", Ok(1));
+    check("X: y\r\nHTTP/1.1 404 Not: found\r\n", Ok(1));
+    check("HTTP/1.1 200 OK\nHTTP/1.0 500 a\0b\n", Ok(0));
+    check("HTTP/\r\n", Ok(0));
+    check("HTTP: a field\r\n", Ok(1));
+    for bad in ["http/1.1 200 OK\r\n", "HTTPS/1.1 200 OK\r\n", "HTTP /1.1 200\r\n", " HTTP/1.1 200 OK\r\n"] {
+        check(bad, Err(ResponseHeadError::BadField));
+    }
+    let request = b"GET / HTTP/1.1\r\nHost: h\r\nHTTP/1.1 200 OK\r\n\r\n";
+    assert!(RequestHead::default().parse(request, &HeadLimits::default()).is_err());
+}
+
+#[test]
 fn the_status_of_a_cgi_answer_is_its_field_or_what_its_location_means() {
     let check = |head: &str, expected: Result<u16, ResponseHeadError>| {
         for cut in 0..head.len() {
@@ -318,8 +344,11 @@ fn the_status_of_a_cgi_answer_is_its_field_or_what_its_location_means() {
     for bad in ["", "20", "2000", "abc", "100 Continue", "099", "200OK"] {
         check(&format!("Status: {bad}\r\n\r\n"), Err(ResponseHeadError::BadStatus));
     }
-    check("Status: 200\r\nStatus: 200\r\n\r\n", Err(ResponseHeadError::BadStatus));
-    check("HTTP/1.1 200 OK\r\n\r\n", Err(ResponseHeadError::BadField));
+    check("Status: 404\r\nStatus: 200\r\nstatus: abc\r\n\r\n", Ok(404));
+    check("Status: abc\r\nStatus: 200\r\n\r\n", Err(ResponseHeadError::BadStatus));
+    check("HTTP/1.1 404 Not Found\r\nX: y\r\n\r\n", Ok(200));
+    check("HTTP/1.1 200 OK\nStatus: 404\n\n", Ok(404));
+    check("http/1.1 200 OK\r\n\r\n", Err(ResponseHeadError::BadField));
 }
 
 #[test]
