@@ -100,7 +100,7 @@ impl Authorities {
         let between = match self.path(leaf, others, purpose, now, &revoked) {
             Ok((between, number)) => {
                 let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
-                between + number.map_or(Ok(0), |number| self.known.above(number, seconds))?
+                between + self.known.above(number, seconds)?
             }
             // OpenSSL takes certificates of version 1, and authorities' own; the library does not look at them.
             Err(webpki::Error::UnsupportedCertVersion | webpki::Error::CaUsedAsEndEntity) => {
@@ -126,7 +126,7 @@ impl Authorities {
         purpose: Purpose,
         now: UnixTime,
         revoked: &Cell<Option<Unverified>>,
-    ) -> Result<(usize, Option<usize>), webpki::Error> {
+    ) -> Result<(usize, usize), webpki::Error> {
         let leaf = EndEntityCert::try_from(leaf)?;
         let usage = match purpose {
             Purpose::Client => KeyUsage::client_auth(),
@@ -142,19 +142,20 @@ impl Authorities {
             })
         };
         let path = leaf.verify_for_usage(algorithms, anchors, others, now, usage, None, Some(&is_good))?;
-        Ok((path.intermediate_certificates().count(), self.number(&path)))
+        Ok((path.intermediate_certificates().count(), self.number(&path)?))
     }
 
-    /// Which known authority a path leads to.
-    fn number(&self, path: &VerifiedPath<'_>) -> Option<usize> {
-        self.known.anchors.iter().position(|anchor| std::ptr::eq(anchor, path.anchor()))
+    /// Which known authority a path leads to. One to another, of which no list and no term is known, is not let pass.
+    fn number(&self, path: &VerifiedPath<'_>) -> Result<usize, webpki::Error> {
+        let mut anchors = self.known.anchors.iter();
+        anchors.position(|anchor| std::ptr::eq(anchor, path.anchor())).ok_or(webpki::Error::UnknownIssuer)
     }
 
     /// Whether the known authority of a path is good now, and the keys of those between may sign: the library looks at
     /// neither, OpenSSL at both (RFC 5280 §6.1.4 (n)).
     fn may_sign(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<(), webpki::Error> {
         let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-        match self.number(path).map_or(Ok(()), |number| self.known.is_in_force(number, seconds)) {
+        match self.known.is_in_force(self.number(path)?, seconds) {
             Ok(()) => {}
             Err(Unverified::NotYetValid) => {
                 return Err(webpki::Error::CertNotValidYet { time: now, not_before: now });
@@ -172,7 +173,10 @@ impl Authorities {
 
     /// Whether the lists let all of a path pass.
     fn may_last(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<(), Unverified> {
-        let Some(number) = self.number(path).filter(|_| self.known.lists.is_some()) else { return Ok(()) };
+        if self.known.lists.is_none() {
+            return Ok(());
+        }
+        let number = self.number(path).map_err(|_| Unverified::UnknownIssuer)?;
         let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
         let between = path.intermediate_certificates().rev().map(|one| one.der());
         let all: Vec<_> = between.chain([path.end_entity().der()]).collect();
