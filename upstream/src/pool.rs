@@ -2,7 +2,8 @@
 //!
 //! The one that idled least is taken first, so that the others run out of time when fewer are needed. All idle
 //! connections report readability to one task ([`Pool::tend`]): an idle connection has nothing to say, so one that does
-//! was closed or sent what nobody asked for, and is dropped at once. The same task closes those whose time is
+//! was closed or sent what nobody asked for, and is dropped at once. One whose last record is still to come (FastCGI) waits among
+//! them for it, and is not taken before. The same task closes those whose time is
 //! over, with one timer. A worker spawns that task; without it the same happens when connections are taken and put.
 //! Next: `exchange/connection`, whose connections these are.
 
@@ -100,7 +101,7 @@ impl Pool {
         loop {
             let place = idle
                 .iter()
-                .rposition(|idle| idle.connection.peer() == peer.id && idle.connection.dial() == dial)?;
+                .rposition(|idle| is_of(&idle.connection, peer, dial) && idle.connection.reusable())?;
             let Idle { mut connection, since } = idle.remove(place)?;
             if self.idled_too_long(since, now) || !connection.is_quiet() {
                 continue;
@@ -139,14 +140,16 @@ impl Pool {
     /// Takes a connection back after an exchange; closes it where it cannot or may not be used again.
     pub fn put(&self, mut connection: Box<Connection>, now: Instant) {
         connection.lease = None;
-        if !connection.reusable() || self.is_worn(&connection, now) {
+        if !connection.reusable() && !connection.awaits_end() || self.is_worn(&connection, now) {
             return;
         }
         let size = self.size(now);
-        if size == 0 || !self.watch(&connection) {
+        if size == 0 || !self.watch(&mut connection) {
             return;
         }
-        connection.rest();
+        if connection.reusable() {
+            connection.rest();
+        }
         let mut idle = self.idle.borrow_mut();
         while idle.len() >= size {
             idle.pop_front();
@@ -221,8 +224,8 @@ impl Pool {
         loop {
             let now = clock::now();
             let mut idle = self.idle.borrow_mut();
-            idle.retain(|idle| {
-                !self.idled_too_long(idle.since, now) && idle.connection.poll_readable(context).is_pending()
+            idle.retain_mut(|idle| {
+                !self.idled_too_long(idle.since, now) && idle.connection.poll_useless(context).is_pending()
             });
             self.tell(&idle);
             // The next look is when the longest idle one runs out of idle time.
@@ -239,11 +242,11 @@ impl Pool {
         }
     }
 
-    /// Registers the watching task for a connection's readability; `false` where it is readable already.
-    fn watch(&self, connection: &Connection) -> bool {
+    /// Registers the watching task for a connection's readability; `false` where it is of no use already.
+    fn watch(&self, connection: &mut Connection) -> bool {
         match &*self.watcher.borrow() {
-            Some(watcher) => connection.poll_readable(&mut Context::from_waker(watcher)).is_pending(),
-            None => connection.is_quiet(),
+            Some(watcher) => connection.poll_useless(&mut Context::from_waker(watcher)).is_pending(),
+            None => connection.reusable() && connection.is_quiet(),
         }
     }
 
@@ -278,6 +281,10 @@ impl Pool {
             }
         }
     }
+}
+
+fn is_of(connection: &Connection, peer: &Peer, dial: &Dial) -> bool {
+    connection.peer() == peer.id && connection.dial() == dial
 }
 
 impl Drop for Pool {

@@ -285,14 +285,7 @@ fn an_application_has_its_connection_until_it_has_ended_the_request() {
         let mut client = server.client();
         client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")).expect("sent");
         let (mut application, _) = listener.accept().expect("it asks");
-        // Parameters and an empty body, which end with a record of nothing.
-        let mut asked = Vec::new();
-        while !asked.ends_with(&record(5, b"")) {
-            let mut piece = [0; 4096];
-            let length = application.read(&mut piece).expect("the request");
-            assert!(length > 0, "it closed within the request");
-            asked.extend_from_slice(&piece[..length]);
-        }
+        read_request(&mut application);
         application
             .write_all(&[record(6, b"Status: 200 OK\r\n\r\ntext"), record(6, b"")].concat())
             .expect("written");
@@ -315,4 +308,61 @@ fn an_application_has_its_connection_until_it_has_ended_the_request() {
         let told = "upstream prematurely closed FastCGI stdout";
         wait::until("the error log says so", || server.log().matches(told).count() == number + 1);
     }
+}
+
+/// Reads a request: parameters and an empty body, which end with a record of nothing.
+fn read_request(application: &mut impl std::io::Read) {
+    let mut asked = Vec::new();
+    while !asked.ends_with(&record(5, b"")) {
+        let mut piece = [0; 4096];
+        let length = application.read(&mut piece).expect("the request");
+        assert!(length > 0, "it closed within the request");
+        asked.extend_from_slice(&piece[..length]);
+    }
+}
+
+#[test]
+fn a_connection_whose_length_is_reached_is_kept_once_the_request_is_ended() {
+    let (listener, port) = ports::listener();
+    let server = Server::start(
+        "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_processes 1; events {} http { access_log off;
+            fastcgi_cache_path @DIR@/cache keys_zone=pages:1m; upstream php { server 127.0.0.1:@APP@; keepalive 4; }
+            server { listen 127.0.0.1:@PORT@; fastcgi_keep_conn on;
+            location / { fastcgi_pass php; }
+            location /cached { fastcgi_pass php; fastcgi_cache pages; fastcgi_cache_valid 1m; fastcgi_cache_key $uri; } } }",
+        &[("APP", &port.to_string())],
+    );
+    let text = record(6, b"Content-Length: 4\r\n\r\ntext");
+    let end = record(3, &[0; 8]);
+    let mut client = server.client();
+    let ask = |client: &mut millstream_tests::client::Client, path: &str| {
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")).expect("sent");
+    };
+    ask(&mut client, "/");
+    let (mut application, _) = listener.accept().expect("it asks");
+    application.set_read_timeout(Some(QUIET)).expect("a socket");
+    for next in ["/cached/1", "/2", "/cached/2", "/3"] {
+        read_request(&mut application);
+        application.write_all(&text).expect("written");
+        assert_eq!(client.answer().expect("an answer").text(), "text", "the client waits for no record");
+        let early = application.read(&mut [0]);
+        assert!(
+            early.is_err_and(|error| error.kind() == ErrorKind::WouldBlock),
+            "it closed before END_REQUEST"
+        );
+        // The last record may come in pieces.
+        let (first, last) = end.split_at(5);
+        application.write_all(&[&record(6, b""), first].concat()).expect("written");
+        application.write_all(last).expect("written");
+        ask(&mut client, next);
+    }
+    // Text behind the length belongs to nothing, and the connection is closed.
+    read_request(&mut application);
+    application.write_all(&text).expect("written");
+    assert_eq!(client.answer().expect("an answer").text(), "text");
+    application.write_all(&record(6, b"more")).expect("written");
+    wait::until(
+        "it is closed",
+        || !matches!(&application.read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock),
+    );
 }

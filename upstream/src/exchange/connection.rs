@@ -27,7 +27,7 @@ use millstream_net::stream::Stream;
 use millstream_net::timer::Deadline;
 use millstream_wire::{Fields, Method};
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 /// A piece of a body, found without reading from the network.
@@ -172,12 +172,20 @@ impl Connection {
     /// Whether another exchange may follow: both messages ended cleanly, nothing is left over (bytes behind an answer
     /// belong to nobody, RFC 9112 §6.3), and neither side asked to close.
     pub fn reusable(&self) -> bool {
+        self.is_over() && self.speaker.is_at_rest()
+    }
+
+    /// Whether only the last record of the exchange is to come, behind which another may follow.
+    pub(crate) fn awaits_end(&self) -> bool {
+        self.is_over() && matches!(self.speaker.is_ended(), Ok(false)) && !self.speaker.is_at_rest()
+    }
+
+    fn is_over(&self) -> bool {
         self.keep
             && matches!(self.over, Over::Socket(_))
             && self.sent
             && self.body.is_ended()
             && self.start == self.buffer.len()
-            && self.speaker.is_at_rest()
             && self.may_idle()
     }
 
@@ -283,8 +291,19 @@ impl Connection {
         matches!(&self.over, Over::Socket(stream) if stream.is_quiet())
     }
 
-    /// Ready once an idle connection was closed, or says something.
-    pub(crate) fn poll_readable(&self, context: &mut Context<'_>) -> Poll<()> {
+    /// Ready once an idle connection was closed, or says something other than the last record of its exchange.
+    pub(crate) fn poll_useless(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.awaits_end() {
+            while self.awaits_end() {
+                if !matches!(ready!(self.poll_read(context, usize::MAX)), Ok(1..)) {
+                    return Poll::Ready(());
+                }
+            }
+            if !self.reusable() {
+                return Poll::Ready(());
+            }
+            self.rest();
+        }
         match &self.over {
             Over::Socket(stream) => stream.poll_readable(context).map(drop),
             Over::Call(_) => Poll::Ready(()),

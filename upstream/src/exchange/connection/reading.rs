@@ -269,7 +269,11 @@ impl Connection {
     }
 
     /// Reads once. No buffer is held while nothing is in it: an upstream that is slow to answer costs none.
-    fn poll_read(&mut self, context: &mut Context<'_>, most: usize) -> Poll<Result<usize, ExchangeError>> {
+    pub(super) fn poll_read(
+        &mut self,
+        context: &mut Context<'_>,
+        most: usize,
+    ) -> Poll<Result<usize, ExchangeError>> {
         self.make_room();
         let from = self.buffer.len();
         let read = match &mut self.over {
