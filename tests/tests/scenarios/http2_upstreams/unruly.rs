@@ -71,8 +71,8 @@ fn a_server_that_turns_all_calls_away_is_not_connected_to_again_and_again() {
         assert_eq!(posted(&front, "/pay", b"once").status, 502, "{}", front.log());
         front.says("upstream refused the request");
         let connections = connections.load(Relaxed);
-        // Each of the calls that may be refused has one, and two are in vain.
-        assert!(connections <= 12, "{connections} connections: {}", front.log());
+        // A call is made nine times, and each time one connection may be in vain: whether a goodbye is heard before is chance.
+        assert!(connections <= 18, "{connections} connections: {}", front.log());
     }
 }
 
