@@ -111,8 +111,7 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     }
     let privilege = if api.is_dashboard { right::DASHBOARD } else { right::API };
     if !right::admits(&api.right, request, privilege, request.location) {
-        let text =
-            "the API is for this machine, or for whom api_allow or api_token admits; the error log says more";
+        let text = "api_allow and api_token control access to the API (a token of proxy_cache_purge_token is not for it); the error log says more";
         return refuse(request, client, ApiRefusal::new(403, "Forbidden", text)).await;
     }
     let Some(resource) = resource else {
