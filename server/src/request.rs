@@ -134,6 +134,8 @@ pub struct Request {
     pub path_shows: Shows,
     /// The same of the query.
     pub query_shows: Shows,
+    /// What has decided its way, by the conditions of `if` that were judged.
+    pub way_shows: Shows,
     /// Whether a `rewrite` with `break` took the path out of the location that still answers: it need not begin as that does.
     pub is_outside: bool,
     /// Whether `try_files` found the URI in force below an `alias` that is a whole path by itself.
@@ -227,6 +229,7 @@ impl Request {
             is_rewritten: false,
             path_shows: Shows::NOTHING,
             query_shows: Shows::NOTHING,
+            way_shows: Shows::NOTHING,
             is_outside: false,
             extends_alias: false,
             in_error_page: false,
@@ -284,6 +287,7 @@ impl Request {
         self.is_internal = false;
         self.is_rewritten = false;
         (self.path_shows, self.query_shows) = (Shows::NOTHING, Shows::NOTHING);
+        self.way_shows = Shows::NOTHING;
         self.is_outside = false;
         self.extends_alias = false;
         self.in_error_page = false;

@@ -34,6 +34,8 @@ impl Captures {
 pub struct Slots {
     text: RefCell<Vec<u8>>,
     places: Vec<Cell<SlotValue>>,
+    /// What the values so far, and what has decided which they are, show of who asks.
+    shows: Vec<Cell<Shows>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -42,8 +44,8 @@ enum SlotValue {
     Unset,
     /// Read without a value.
     Missed,
-    /// From here to there in the text, and what it and those before it show of who asks.
-    At(u32, u32, Shows),
+    /// From here to there in the text.
+    At(u32, u32),
 }
 
 impl Slots {
@@ -59,12 +61,14 @@ impl Slots {
         self.text.get_mut().clear();
         self.places.clear();
         self.places.resize(count, Cell::new(SlotValue::Unset));
+        self.shows.clear();
+        self.shows.resize(count, Cell::default());
     }
 
     /// A variable's value.
     pub fn value(&self, number: u16) -> Option<Ref<'_, [u8]>> {
         match self.places.get(usize::from(number))?.get() {
-            SlotValue::At(start, end, _) => {
+            SlotValue::At(start, end) => {
                 Some(Ref::map(self.text.borrow(), |text| &text[start as usize..end as usize]))
             }
             SlotValue::Unset | SlotValue::Missed => None,
@@ -77,11 +81,15 @@ impl Slots {
         matches!(place.replace(SlotValue::Missed), SlotValue::Unset)
     }
 
-    /// What its value shows of who asks, where it has one.
-    pub fn shows(&self, number: u16) -> Option<Shows> {
-        match self.places.get(usize::from(number))?.get() {
-            SlotValue::At(_, _, shows) => Some(shows),
-            SlotValue::Unset | SlotValue::Missed => None,
+    /// What its values show of who asks.
+    pub fn shows(&self, number: u16) -> Shows {
+        self.shows.get(usize::from(number)).map(Cell::get).unwrap_or_default()
+    }
+
+    /// Notes what decides which value a variable has, or that it has none.
+    pub fn decide(&self, number: u16, shows: Shows) {
+        if let Some(before) = self.shows.get(usize::from(number)) {
+            before.set(before.get() | shows);
         }
     }
 
@@ -89,11 +97,11 @@ impl Slots {
     /// of who asks counts on: others may have been made of it, and remembered.
     pub fn set(&self, number: u16, value: &[u8], shows: Shows) {
         let Some(place) = self.places.get(usize::from(number)) else { return };
-        let shows = shows | self.shows(number).unwrap_or_default();
+        self.decide(number, shows);
         let mut text = self.text.borrow_mut();
         let start = text.len() as u32;
         text.extend_from_slice(value);
-        place.set(SlotValue::At(start, text.len() as u32, shows));
+        place.set(SlotValue::At(start, text.len() as u32));
     }
 }
 
@@ -114,7 +122,7 @@ mod tests {
             (slots.value(0).as_deref(), slots.value(1).as_deref()),
             (Some(&b"other"[..]), Some(&b""[..]))
         );
-        assert_eq!((slots.shows(0), slots.shows(1)), (Some(Shows::WHO), Some(Shows::NOTHING)));
+        assert_eq!((slots.shows(0), slots.shows(1)), (Shows::WHO, Shows::NOTHING));
         slots.reset(1);
         assert!(slots.value(0).is_none() && slots.value(1).is_none());
         slots.set(1, b"past the end", Shows::WHO);

@@ -31,6 +31,11 @@ impl Telling {
         USERS.into_iter().any(|name| name.eq_ignore_ascii_case(&self.field))
     }
 
+    /// Whether the field says which program asks: `proxy_cache_vary unlisted` keeps only phones apart.
+    pub fn is_of_programs(&self) -> bool {
+        self.field.eq_ignore_ascii_case("User-Agent")
+    }
+
     /// What is to be known where responses are kept apart by the field although the API does not name it.
     pub fn kept_apart(&self) -> String {
         let field = &self.field;

@@ -200,7 +200,9 @@ fn told(request: &Request, cache: &ProxyCache) -> ToldHalves {
 fn is_in_target(request: &Request, cache: &ProxyCache) -> bool {
     let is_untold = |half: Shows| !told(request, cache).in_force.has(half);
     let has_query = || request.query().is_some_and(|query| !query.is_empty());
-    request.path_shows.has(Shows::WHO) && is_untold(Shows::PATH)
+    // Two ways may lead to one target.
+    request.way_shows.has(Shows::WHO)
+        || request.path_shows.has(Shows::WHO) && is_untold(Shows::PATH)
         || request.query_shows.has(Shows::WHO) && has_query() && is_untold(Shows::QUERY)
 }
 

@@ -59,7 +59,7 @@ impl Request {
     pub fn follow_up(&self) -> Box<Request> {
         let mut next = self.subrequest(&self.uri, SubrequestPart::Head);
         next.resemble(self, true);
-        next.path_shows = self.path_shows;
+        (next.path_shows, next.way_shows) = (self.path_shows, self.way_shows);
         next.location = self.location;
         next.captures = self.captures.clone();
         next.started = self.started;
@@ -106,7 +106,8 @@ impl Request {
         copy.wanted = self.wanted;
         copy.is_internal = self.is_internal;
         copy.is_rewritten = self.is_rewritten;
-        (copy.path_shows, copy.query_shows) = (self.path_shows, self.query_shows);
+        (copy.path_shows, copy.query_shows, copy.way_shows) =
+            (self.path_shows, self.query_shows, self.way_shows);
         copy.is_outside = self.is_outside;
         copy.extends_alias = self.extends_alias;
         if let Some(trace) = self.trace.get() {

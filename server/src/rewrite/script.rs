@@ -10,8 +10,10 @@ use super::value;
 use crate::failure;
 use crate::request::{Arguments, Request};
 use crate::shows::Shows;
-use crate::variables::personal::shown_by;
-use millstream_conf::model::{Handler, Instruction, Level, LocationId, Settable, Then};
+use crate::variables::personal::{shown_by, shown_by_all};
+use millstream_conf::model::{
+    Condition, Goal, Handler, Instruction, Level, LocationId, PassTarget, Settable, Settings, Template, Then,
+};
 use millstream_conf::size;
 
 /// A place in a script, and what is known there.
@@ -72,6 +74,8 @@ pub(super) fn run(request: &mut Request, from: Paused) -> Ran {
                 now.at + 1
             }
             Instruction::If { condition, otherwise, location } => {
+                let block = script.get(now.at + 1..*otherwise).unwrap_or_default();
+                note_decision(request, condition, block, *location);
                 match condition::judge(condition, request, now.escapes, now.answer.take()) {
                     Ok(Truth::Holds) => {
                         if let Some(id) = location {
@@ -107,6 +111,52 @@ pub(super) fn run(request: &mut Request, from: Paused) -> Ran {
         };
     }
     ended(request, now, now.changed)
+}
+
+/// Notes what decides what a block does: it shows of who asks whether the block is carried out or not. Variables that the block does not
+/// set stay as they are, and so does the way of the request where the block leads nowhere.
+fn note_decision(
+    request: &mut Request,
+    condition: &Condition,
+    block: &[Instruction],
+    location: Option<LocationId>,
+) {
+    let shows = shown_by_all(condition.reads().into_iter().flat_map(Template::variables), request);
+    if !shows.has(Shows::WHO) {
+        return;
+    }
+    for instruction in block {
+        match instruction {
+            Instruction::Set { target: Settable::Slot(number), .. } => request.slots.decide(*number, shows),
+            Instruction::Set { target: Settable::Arguments, .. } | Instruction::Break => {
+                request.way_shows |= shows;
+            }
+            Instruction::Rewrite(rule) if matches!(rule.goal, Goal::Uri { .. }) => request.way_shows |= shows,
+            // What is answered here is stored nowhere, unless an error page leads on.
+            Instruction::Return(answer) if has_page(request, answer.status) => request.way_shows |= shows,
+            Instruction::Set { target: Settable::LimitRate, .. }
+            | Instruction::If { .. }
+            | Instruction::Rewrite(_)
+            | Instruction::Return(_) => {}
+        }
+    }
+    let generation = request.generation.clone();
+    let settings = |id: LocationId| &generation.http().location(id).settings;
+    if location.is_some_and(|id| leads_elsewhere(settings(id), settings(request.location))) {
+        request.way_shows |= shows;
+    }
+}
+
+fn has_page(request: &Request, status: u16) -> bool {
+    request.location().settings.error_pages.iter().any(|page| page.status == status)
+}
+
+/// Whether one level's requests are passed on otherwise than another's, or with another `root`.
+fn leads_elsewhere(one: &Settings, other: &Settings) -> bool {
+    fn way(settings: &Settings) -> Option<(&PassTarget, Option<&str>)> {
+        settings.pass().map(|pass| (&pass.target, pass.http().and_then(|http| http.uri.as_deref())))
+    }
+    way(one) != way(other) || one.files.root.path != other.files.root.path
 }
 
 /// The end of a script. Where an `if` with an upstream held and after it one that answers nothing, the settings are those of the last:

@@ -24,9 +24,7 @@ pub fn shown_by(value: &Template, request: &Request) -> Shows {
 pub fn shown_by_all<'v>(variables: impl Iterator<Item = &'v Variable>, request: &Request) -> Shows {
     variables.fold(Shows::NOTHING, |all, variable| {
         let shows = of_variable(variable, request);
-        // What is known of a path or a query by itself costs nothing.
-        let may_be_empty = shows.has(Shows::FIELD | Shows::WHO);
-        if may_be_empty && is_empty(variable, request) { all } else { all | shows }
+        if is_absent(variable, shows, request) { all } else { all | shows }
     })
 }
 
@@ -37,7 +35,12 @@ pub fn shown_by_answer(request: &Request) -> Shows {
     if says || client_certificate::shown(request).is_some() { Shows::WHO } else { Shows::NOTHING }
 }
 
-fn is_empty(variable: &Variable, request: &Request) -> bool {
+/// Whether what a variable would show is not there. That one which was set is empty may tell who asks; a path or a query by itself is
+/// not looked at.
+fn is_absent(variable: &Variable, shows: Shows, request: &Request) -> bool {
+    if !shows.has(Shows::FIELD | Shows::WHO) || matches!(variable, Variable::Slot(_)) {
+        return false;
+    }
     let mut value = Vec::new();
     append(variable, request, &mut value);
     value.is_empty()
@@ -54,6 +57,10 @@ fn of_variable(variable: &Variable, request: &Request) -> Shows {
                 Variable::Made(_) => Shows::NOTHING,
                 // It may have been read, and remembered, when that was another one.
                 Variable::Capture(_) => request.captures.borrow().have_shown,
+                // What the client has sent stays as it is; what path and query were may be remembered.
+                part if matches!(part.source(), Source::Field | Source::Who) => {
+                    shown_by_all(std::iter::once(*part), request)
+                }
                 part => of_variable(part, request),
             };
             parts.iter().map(of_part).fold(Shows::NOTHING, BitOr::bitor)
@@ -63,12 +70,12 @@ fn of_variable(variable: &Variable, request: &Request) -> Shows {
         {
             Shows::WHO
         }
-        (Variable::Slot(number), _) => match request.slots.shows(*number) {
-            Some(shows) => shows,
-            None => {
-                unset(*number, request).map_or(Shows::NOTHING, |variable| of_variable(&variable, request))
-            }
-        },
+        (Variable::Slot(number), _) => {
+            let is_set = request.slots.value(*number).is_some();
+            let own = (!is_set).then(|| unset(*number, request)).flatten();
+            let own = own.map(|variable| shown_by_all(std::iter::once(&variable), request));
+            request.slots.shows(*number) | own.unwrap_or_default()
+        }
         (Variable::Capture(_), _) => request.captures.borrow().shows,
         (_, Source::Common | Source::Address) => Shows::NOTHING,
         (_, Source::Field) => Shows::FIELD,

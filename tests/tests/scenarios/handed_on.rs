@@ -18,7 +18,9 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
         map $http_x_zed $zed { default $http_x_zed; }
         map $arg_token $of_argument { default user-$arg_token; }
         map $host $of_host { default of-$host; }
+        map $cookie_lang $tongue { default en; de de; }
         upstream api { server @UPSTREAM@; }
+        upstream other { server @UPSTREAM@; }
         server {
             listen 127.0.0.1:@PORT@;
             add_header X-Cache-Status $upstream_cache_status;
@@ -29,6 +31,8 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
             location = /who { internal; add_header X-Who $cookie_s; return 204; }
             location /store/ { internal; @CACHED@ }
             location /one/ { internal; proxy_cache_key one; @CACHED@ }
+            location @gold { proxy_set_header X-U gold; @CACHED@ }
+            location /gold { @CACHED@ }
             location /led/ { proxy_pass http://api; }
             location /page.html { ssi on; proxy_pass http://api; }
         }
@@ -176,6 +180,50 @@ fn a_credential_that_is_made_of_anything_of_the_client_s_is_shared_with_nobody()
 }
 
 #[test]
+fn what_a_condition_on_a_credential_decides_is_shared_with_nobody() {
+    if is_nginx() {
+        return;
+    }
+    let origin = echo();
+    for location in [
+        "set $q free; if ($cookie_s = ann) { set $q gold; } proxy_set_header X-U $q;",
+        "if ($cookie_s = ann) { set $q gold; } proxy_set_header X-U $q;",
+        "set $q gold; if ($cookie_s != ann) { set $q free; } proxy_set_header X-U $q;",
+        "if ($cookie_s != ann) { set $q free; } proxy_set_header X-U $q;",
+        "if ($cookie_s ~ ann) { set $flag 1; } if ($flag) { set $q gold; } proxy_set_header X-U $q;",
+        "if ($cookie_s = ann) { set $args tier=gold; }",
+        "if ($cookie_s = ann) { rewrite ^ /gold break; }",
+        "if ($cookie_s = ann) { rewrite ^ /gold last; }",
+        "if ($cookie_s = ann) { break; } set $q free; proxy_set_header X-U $q;",
+        "error_page 418 = @gold; if ($cookie_s = ann) { return 418; }",
+        "if ($cookie_s = ann) { proxy_pass http://other; } proxy_set_header X-U $proxy_host;",
+    ] {
+        for first in [ANN, &[]] {
+            let server = start(location, &origin.address());
+            let got = [first, if first.is_empty() { ANN } else { &[] }].map(|who| ask(&server, "/page", who));
+            assert!(got[1].0 != "HIT" && got[0].1 != got[1].1, "{location}: {got:?}");
+        }
+    }
+}
+
+#[test]
+fn who_is_let_in_by_a_credential_shares_what_is_stored_for_all_who_are() {
+    if is_nginx() {
+        return;
+    }
+    let origin = echo();
+    for condition in
+        ["if ($http_x_api_key != known) { return 403; }", "if ($http_x_api_key) { set $skip 0; }"]
+    {
+        let location =
+            format!("set $skip \"\"; {condition} proxy_cache_bypass $skip; proxy_set_header X-Api-Key \"\";");
+        let server = start(&location, &origin.address());
+        let got = [(); 2].map(|()| ask(&server, "/page", &[("X-Api-Key", "known")]).0);
+        assert_eq!(got, ["MISS", "HIT"], "{condition}");
+    }
+}
+
+#[test]
 fn the_certificate_by_which_an_upstream_knows_us_shows_who_asks() {
     if is_nginx() {
         return;
@@ -234,6 +282,9 @@ fn what_shows_nobody_is_stored_however_it_was_made() {
         // Of the credentials that are asked for this client has none.
         "set $q $cookie_s; proxy_set_header X-U $q; proxy_set_header Authorization $http_authorization;",
         "proxy_set_header X-Api-Key $of_host;",
+        // Without the cookie all have the same.
+        "proxy_set_header X-U $tongue;",
+        "if ($cookie_s) { set $q member; } proxy_set_header X-U $q;",
         "set $token \"for $host\"; proxy_set_header X-Api-Key $token;",
         // The key names the URL.
         "proxy_set_header X-Api-Key $arg_token; proxy_set_header X-Auth-Path $uri;",

@@ -16,7 +16,7 @@ use crate::template::{self, Template};
 use crate::tree::{Directive, Word};
 
 /// Whom a location passes requests to.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PassTarget {
     /// A group known at load.
     Upstream(UpstreamId),

@@ -55,6 +55,15 @@ pub enum FileKind {
     Executable,
 }
 
+impl Condition {
+    /// What it goes by.
+    pub fn reads(&self) -> Vec<&Template> {
+        let mut all = Vec::new();
+        self.templates(&mut all);
+        all
+    }
+}
+
 impl Templates for Condition {
     fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
         match self {
