@@ -282,7 +282,7 @@ fn who_is_not_there_or_does_not_admit_is_told_in_a_sentence_and_an_exit_status()
     let shop = Shop::start("api_token 0123456789abcdef;");
     let refused = printed(&mut shop.top(&["--once"]));
     assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("api_token admits"), "{}", text(&refused.stderr));
+    assert!(text(&refused.stderr).contains("api_allow and api_token"), "{}", text(&refused.stderr));
     let admitted = printed(shop.top(&["--once"]).env("MILLSTREAM_TOKEN", "0123456789abcdef"));
     assert!(admitted.status.success(), "{}", text(&admitted.stderr));
     assert!(printed(&mut shop.top(&["--once", "--token", "0123456789abcdef"])).status.success());
