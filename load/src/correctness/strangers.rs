@@ -31,9 +31,10 @@ impl Telling {
         USERS.into_iter().any(|name| name.eq_ignore_ascii_case(&self.field))
     }
 
-    /// Whether the field says which program asks: `proxy_cache_vary unlisted` keeps only phones apart.
-    pub fn is_of_programs(&self) -> bool {
-        self.field.eq_ignore_ascii_case("User-Agent")
+    /// Whether `proxy_cache_vary unlisted` keeps the responses apart, as far as the API says nothing of caching. Of programs it keeps
+    /// only phones apart, and users are not its matter.
+    pub fn is_kept_apart(&self) -> bool {
+        !self.is_of_users() && !self.field.eq_ignore_ascii_case("User-Agent")
     }
 
     /// What is to be known where responses are kept apart by the field although the API does not name it.

@@ -278,6 +278,27 @@ fn answers_that_differ_and_do_not_say_so_are_not_to_be_cached_with_the_reason() 
 }
 
 #[test]
+fn only_fields_whose_values_have_responses_of_their_own_are_said_to_be_kept_apart() {
+    let (own, other) = (answer(200, &[], "one"), answer(200, &[], "other"));
+    for (field, is_kept) in [
+        ("Accept-Language", true),
+        ("Accept", true),
+        ("X-Tenant", true),
+        // A phone is told from the others, and no two other programs from each other.
+        ("User-Agent", false),
+        ("user-agent", false),
+        ("Cookie", false),
+        ("X-Api-Key", false),
+    ] {
+        let difference = Difference::between(&traits(&own, How::Body), &traits(&other, How::Body));
+        let telling = Telling { field: field.to_owned(), answer: other.clone(), difference };
+        assert_eq!(telling.is_kept_apart(), is_kept, "{field}");
+        let words = telling.unnamed(&own).expect("no Vary names it");
+        assert!(words.contains(&format!("Vary: {field}")), "{words}");
+    }
+}
+
+#[test]
 fn a_step_that_changes_a_field_that_the_api_does_not_change_is_told_by_it() {
     let own =
         answer(200, &[("Access-Control-Allow-Origin", "*"), ("Expires", "1"), ("Set-Cookie", "a=1")], "x");

@@ -67,10 +67,8 @@ pub fn climb(order: &Order, stop: &Stop, live: &mut Live) -> Result<Climbed, Unm
     }
     let unnamed =
         known.strangers.iter().filter_map(|(telling, _)| Some((telling, telling.unnamed(&known.own)?)));
-    // Of an API that says nothing of caching, more is told apart than it names; which program asks is not.
-    let is_apart = |telling: &Telling| {
-        climbed.caching.keeps == Keeps::Silent && !telling.is_of_users() && !telling.is_of_programs()
-    };
+    // Of an API that says nothing of caching, more is told apart than it names.
+    let is_apart = |telling: &Telling| climbed.caching.keeps == Keeps::Silent && telling.is_kept_apart();
     let (apart, personal): (Vec<_>, Vec<_>) = unnamed.partition(|(telling, _)| is_apart(telling));
     let apart: Vec<String> = apart.iter().map(|(telling, _)| telling.kept_apart()).collect();
     climbed.personal = personal.into_iter().map(|(_, words)| words).collect();
