@@ -29,8 +29,11 @@ impl Resolver {
     /// Asks about a name.
     pub(super) async fn ask(&self, host: &str) -> Result<Told, ResolveError> {
         let name = Name::from_ascii(format!("{host}.")).map_err(|_| ResolveError::NoName)?;
-        let mut asked: FuturesUnordered<_> =
-            self.types.iter().map(|kind| self.ask_for(name.clone(), *kind)).collect();
+        let ask = |kind: RecordType| {
+            let asked = self.ask_for(name.clone(), kind);
+            async move { (kind, asked.await) }
+        };
+        let mut asked: FuturesUnordered<_> = self.types.iter().copied().map(ask).collect();
         let (mut heard, mut failure) = (Heard::default(), None);
         while let Some((kind, answer)) = asked.next().await {
             heard.alias = None;
@@ -44,12 +47,13 @@ impl Resolver {
         failure.map_or_else(|| Ok(heard.told(self.valid)), Err)
     }
 
-    async fn ask_for(&self, name: Name, kind: RecordType) -> (RecordType, Result<DnsResponse, NetError>) {
+    /// Asks for the records of one kind that a name has; no alias is followed.
+    pub(super) async fn ask_for(&self, name: Name, kind: RecordType) -> Result<DnsResponse, NetError> {
         let mut options = DnsRequestOptions::default();
         options.use_edns = false;
         let question = Query::query(name, kind);
         let ask = || self.name_servers.lookup(question.clone(), options).first_answer();
-        (kind, until_answered(ask).await)
+        until_answered(ask).await
     }
 
     /// The addresses of `localhost` and of all names below it (RFC 6761 §6.3).

@@ -3,12 +3,9 @@
 //! Records are asked for each time; their targets are names like any other. The library's look-up loses records behind an
 //! alias, so its pool of name servers is asked, and aliases are followed here. Before: `resolver`.
 
-use super::{NOTHING, ResolveError, Resolver, has_none, reason, until_answered};
+use super::{NOTHING, ResolveError, Resolver, has_none, reason};
 use crate::clock;
 use crate::timer::{Deadline, with_deadline};
-use hickory_resolver::net::DnsHandle;
-use hickory_resolver::net::xfer::FirstAnswer;
-use hickory_resolver::proto::op::{DnsRequestOptions, Query};
 use hickory_resolver::proto::rr::rdata::{CNAME, SRV};
 use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
 use std::net::IpAddr;
@@ -98,11 +95,7 @@ impl Resolver {
         let mut name = Name::from_ascii(full_name(service, host)).map_err(|_| ResolveError::NoName)?;
         let mut least = None;
         for _ in 0..=MOST_ALIASES {
-            let mut options = DnsRequestOptions::default();
-            options.use_edns = false;
-            let question = Query::query(name, RecordType::SRV);
-            let ask = || self.name_servers.lookup(question.clone(), options).first_answer();
-            let answer = match until_answered(ask).await {
+            let answer = match self.ask_for(name, RecordType::SRV).await {
                 Ok(answer) => answer,
                 Err(error) if has_none(&error) => break,
                 Err(error) => return Err(reason(&error)),

@@ -141,8 +141,12 @@ pub fn asker(request: &Request, cache: &ProxyCache) -> Asker {
     });
     // What is put in the place of a field counts by what it is made of as well as by its name.
     let hands_on = || {
-        let mut values = handed_on.iter().map(|value| (value, told(request, cache)));
-        values.any(|((name, value), told)| {
+        // Most hand nothing on.
+        if handed_on.is_empty() {
+            return false;
+        }
+        let told = told(request, cache);
+        handed_on.iter().any(|(name, value)| {
             let name = name.as_bytes();
             let is_told = |variable: &&Variable| match variable.source() {
                 Source::Path => told.in_force.has(Shows::PATH),

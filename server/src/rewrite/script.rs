@@ -121,29 +121,32 @@ fn note_decision(
     block: &[Instruction],
     location: Option<LocationId>,
 ) {
-    let shows = shown_by_all(condition.reads().into_iter().flat_map(Template::variables), request);
+    let shows = shown_by_all(condition.reads().flat_map(Template::variables), request);
     if !shows.has(Shows::WHO) {
         return;
     }
     for instruction in block {
-        match instruction {
-            Instruction::Set { target: Settable::Slot(number), .. } => request.slots.decide(*number, shows),
-            Instruction::Set { target: Settable::Arguments, .. } | Instruction::Break => {
-                request.way_shows |= shows;
-            }
-            Instruction::Rewrite(rule) if matches!(rule.goal, Goal::Uri { .. }) => request.way_shows |= shows,
-            // What is answered here is stored nowhere, unless an error page leads on.
-            Instruction::Return(answer) if has_page(request, answer.status) => request.way_shows |= shows,
-            Instruction::Set { target: Settable::LimitRate, .. }
-            | Instruction::If { .. }
-            | Instruction::Rewrite(_)
-            | Instruction::Return(_) => {}
+        if let Instruction::Set { target: Settable::Slot(number), .. } = instruction {
+            request.slots.decide(*number, shows);
         }
     }
     let generation = request.generation.clone();
     let settings = |id: LocationId| &generation.http().location(id).settings;
-    if location.is_some_and(|id| leads_elsewhere(settings(id), settings(request.location))) {
+    if block.iter().any(|instruction| leads_on(instruction, request))
+        || location.is_some_and(|id| leads_elsewhere(settings(id), settings(request.location)))
+    {
         request.way_shows |= shows;
+    }
+}
+
+/// Whether an instruction has a request passed on otherwise than without it.
+fn leads_on(instruction: &Instruction, request: &Request) -> bool {
+    match instruction {
+        Instruction::Set { target: Settable::Arguments, .. } | Instruction::Break => true,
+        Instruction::Rewrite(rule) => matches!(rule.goal, Goal::Uri { .. }),
+        // What is answered here is stored nowhere, unless an error page leads on.
+        Instruction::Return(answer) => has_page(request, answer.status),
+        Instruction::Set { .. } | Instruction::If { .. } => false,
     }
 }
 

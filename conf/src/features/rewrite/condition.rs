@@ -57,20 +57,19 @@ pub enum FileKind {
 
 impl Condition {
     /// What it goes by.
-    pub fn reads(&self) -> Vec<&Template> {
-        let mut all = Vec::new();
-        self.templates(&mut all);
-        all
+    pub fn reads(&self) -> impl Iterator<Item = &Template> {
+        let (one, other) = match self {
+            Condition::Holds(variable) | Condition::Matches { variable, .. } => (variable, None),
+            Condition::Equals { variable, value, .. } => (variable, Some(value)),
+            Condition::File { path, .. } => (path, None),
+        };
+        std::iter::once(one).chain(other)
     }
 }
 
 impl Templates for Condition {
     fn templates<'t>(&'t self, all: &mut Vec<&'t Template>) {
-        match self {
-            Condition::Holds(variable) | Condition::Matches { variable, .. } => all.push(variable),
-            Condition::Equals { variable, value, .. } => all.extend([variable, value]),
-            Condition::File { path, .. } => all.push(path),
-        }
+        all.extend(self.reads());
     }
 }
 
