@@ -13,12 +13,12 @@ use crate::cgi_name;
 use crate::field_id::FieldId;
 
 /// A name with one of these anywhere in it, by the first letter: X-Api-Key, X-Auth-Token, Authentication, X-Session-Id,
-/// Client-Secret … A name is looked at from each of its letters on, so what a letter begins is all that it costs.
+/// Client-Secret, Cookie2 … A name is looked at from each of its letters on, so what a letter begins is all that it costs.
 const fn words_from(letter: u8) -> &'static [&'static [u8]] {
     match letter {
         b'a' => &[b"account", b"act-as", b"auth"],
         b'b' => &[b"bearer"],
-        b'c' => &[b"cert", b"consumer", b"credential", b"customer"],
+        b'c' => &[b"cert", b"consumer", b"cookie", b"credential", b"customer"],
         b'i' => &[b"identity", b"impersonat"],
         b'j' => &[b"jwt"],
         b'k' => &[b"key"],
@@ -33,28 +33,40 @@ const fn words_from(letter: u8) -> &'static [&'static [u8]] {
     }
 }
 
-/// A name with one of these between its hyphens, by the first letter: what proxies that log users in say of them
-/// (X-Forwarded-Groups, X-SSL-Client-S-DN), DPoP (RFC 9449), for which company or team somebody asks (X-Org), and what lets one in
-/// (X-WP-Nonce).
+/// A name with one of these between its hyphens, by the first letter: a person in whatever role (X-Actor, X-Guest, X-Whoami), what proxies
+/// that log users in say of them (X-Forwarded-Groups, X-SSL-Client-S-DN), for which company or team somebody asks (X-Org), and
+/// what lets one in: DPoP (RFC 9449), X-WP-Nonce, X-WSSE, API-Sign. Words of other lengths are told apart by that alone.
 const fn segments_from(letter: u8) -> &'static [&'static [u8]] {
     match letter {
-        b'a' => &[b"admin"],
-        b'c' => &[b"company"],
-        b'd' => &[b"dn", b"dpop"],
-        b'e' => &[b"email", b"eppn"],
+        b'a' => &[b"actor", b"admin"],
+        b'c' => &[b"caller", b"company"],
+        b'd' => &[b"delegate", b"dn", b"dpop"],
+        b'e' => &[b"email", b"employee", b"eppn"],
         b'f' => &[b"fingerprint", b"from"],
-        b'g' => &[b"groups"],
+        b'g' => &[b"groups", b"guest"],
         b'h' => &[b"hmac"],
         b'l' => &[b"licence", b"license"],
+        b'm' => &[b"mac"],
         b'n' => &[b"nonce"],
-        b'o' => &[b"org", b"organisation", b"organization", b"otp"],
-        b'p' => &[b"pin"],
-        b'r' => &[b"role", b"roles"],
-        b's' => &[b"sid", b"spiffe", b"sub", b"subject", b"sudo"],
-        b't' => &[b"team"],
+        b'o' => &[b"operator", b"org", b"organisation", b"organization", b"otp", b"owner"],
+        b'p' => &[b"patient", b"person", b"persona", b"pin", b"player", b"profile", b"psk"],
+        b'r' => &[b"requester", b"role", b"roles"],
+        b's' => &[
+            b"saml",
+            b"sid",
+            b"sign",
+            b"spiffe",
+            b"sso",
+            b"student",
+            b"sub",
+            b"subject",
+            b"subscriber",
+            b"sudo",
+        ],
+        b't' => &[b"team", b"totp"],
         b'u' => &[b"uid", b"upn"],
-        b'v' => &[b"verify"],
-        b'w' => &[b"workspace"],
+        b'v' => &[b"verify", b"viewer", b"visitor"],
+        b'w' => &[b"whoami", b"workspace", b"wsse"],
         _ => &[],
     }
 }
@@ -282,6 +294,32 @@ mod tests {
             "X-TeamId",
             "X-Workspace",
             "x_workspace_id",
+            "Cookie2",
+            "X-Cookie",
+            "X-Forwarded-Cookies",
+            "X-WSSE",
+            "X-PSK",
+            "API-Sign",
+            "X-SSO",
+            "X-SSO-Uid",
+            "X-SAML-Assertion",
+            "X-MAC",
+            "X-TOTP",
+            "X-Actor",
+            "X-Actor-Id",
+            "X-Person",
+            "X-Persona",
+            "X-Profile",
+            "X-Whoami",
+            "X-Caller",
+            "X-Delegate",
+            "X-Employee",
+            "X-Guest",
+            "X-Visitor",
+            "X-Owner",
+            "X-Operator",
+            "X-Requester",
+            "X_Subscriber",
             "a-name-that-goes-on-and-on-and-on-and-on-and-on-and-on-and-on-and-on",
         ] {
             assert!(is_credential(FieldId::of(name.as_bytes()), name.as_bytes()), "{name}");
@@ -347,13 +385,13 @@ mod tests {
     fn a_letter_of_a_name_costs_the_few_words_that_it_begins() {
         for letter in 0..=u8::MAX {
             let words = words_from(letter);
-            assert!(words.len() <= 4, "{letter}");
+            assert!(words.len() <= 5, "{letter}");
             for word in words {
                 assert!(word[0] == letter && word.len() >= 2 && !word.iter().any(u8::is_ascii_uppercase));
                 assert!(is_credential(FieldId::Other, &[b"x-a", *word, b"z"].concat()), "{letter}");
             }
             let segments = segments_from(letter);
-            assert!(segments.len() <= 5, "{letter}");
+            assert!(segments.len() <= 10, "{letter}");
             for segment in segments {
                 assert!(segment[0] == letter && !segment.iter().any(u8::is_ascii_uppercase));
                 assert!(is_credential(FieldId::Other, &[b"x-", *segment].concat()), "{letter}");
@@ -395,6 +433,11 @@ mod tests {
             "X-Administrative-Area",
             "X-Action",
             "X-Steam",
+            "X-Design",
+            "X-Assigned-Region",
+            "X-Personal",
+            "X-Factor",
+            "X-Machine-Type",
         ] {
             assert!(!is_credential(FieldId::of(name.as_bytes()), name.as_bytes()), "{name}");
         }
