@@ -12,7 +12,7 @@ use crate::features::api::{ApiLevel, OwnApi};
 use crate::features::gzip::{GzipLevel, GzipProxied};
 use crate::features::listen::ListenDraft;
 use crate::features::logs::LogsLevel;
-use crate::features::right::{Allowed, RightLevel};
+use crate::features::right::{Allowed, RightLevel, Write};
 use crate::features::status_zone::StatusZoneLevel;
 use crate::listeners::{self, shown};
 use crate::model::{
@@ -36,7 +36,7 @@ pub fn control_socket(
 ) {
     let address = ListenAddress::Unix(path.to_path_buf());
     let right = RightLevel { allow: Some(vec![(Allowed::Of(Network::Unix), span)]), token: None };
-    let own = OwnApi { write: true, is_dashboard: false, span };
+    let own = OwnApi { write: Write::On, is_dashboard: false, span };
     let level = level(error_logs, ApiLevel { own: Some(own), right, ..ApiLevel::default() });
     let listener = Listener { backlog: 16, owner_only: true, ..listener(address, span) };
     add("control_socket", level, listener, http, reading);
@@ -46,7 +46,7 @@ pub fn control_socket(
 pub fn dashboard(above: &Level, error_logs: &[ErrorLog], http: &mut Http, reading: &mut Reading<'_>) {
     let Some(dashboard) = &above.api.dashboard else { return };
     let (address, span) = (ListenAddress::Tcp(dashboard.address), dashboard.span);
-    let own = OwnApi { write: true, is_dashboard: true, span };
+    let own = OwnApi { write: dashboard.write, is_dashboard: true, span };
     let right = above.api.right.clone();
     let mut level = level(error_logs, ApiLevel { own: Some(own), right, ..ApiLevel::default() });
     level.gzip = GzipLevel {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::model::{
     Allowed, Configuration, Expires, Handler, Heuristic, IfModifiedSince, ListenAddress, ManageRight,
-    Network, Pace, ProxyCache, Settings, Store,
+    Network, Pace, ProxyCache, Settings, Store, Write,
 };
 use millstream_conf::{Loaded, Options, load, load_text};
 
@@ -464,10 +464,10 @@ fn the_api_is_a_location_of_its_own() {
     );
     let content = |path| settings(&configuration, path).content.clone();
     let Handler::Api(api) = content("/api") else { panic!("the API") };
-    assert!(api.write && api.right.token.is_some());
+    assert!(api.write == Write::On && api.right.token.is_some());
     assert_eq!(api.right.allow.as_deref(), Some(&[ip("10.0.0.0", 8)].map(Allowed::Of)[..]));
     let Handler::Api(see) = content("/see") else { panic!("the API") };
-    assert!(!see.write && see.right.allow.is_none());
+    assert!(see.write == Write::Off && see.right.allow.is_none());
     assert!(matches!(content("/"), Handler::Files));
     one_error(&in_location("api writes=on;"), "did you mean \"write\"?");
     one_error(&in_location("api on;"), "write api; or api write=on;");
@@ -493,7 +493,7 @@ fn the_control_socket_is_a_server_of_its_own_that_nobody_else_may_open() {
     let [(path, id)] = &server.locations.prefixes[..] else { panic!("one location") };
     let settings = &configuration.http.location(*id).settings;
     let Handler::Api(api) = &settings.content else { panic!("the API") };
-    assert!(path == "/" && api.write && api.right.token.is_none());
+    assert!(path == "/" && api.write == Write::On && api.right.token.is_none());
     assert_eq!(api.right.allow.as_deref(), Some(&[Network::Unix].map(Allowed::Of)[..]));
     assert!(settings.logs.access.is_empty() && !settings.logs.error.is_empty());
 }

@@ -188,7 +188,8 @@ fn own_page(request: &Request) -> Result<(), &'static str> {
     if of_another { Err("a web page of another origin made a browser send it") } else { Ok(()) }
 }
 
-fn shows_token(right: &ManageRight, request: &Request) -> bool {
+/// Whether a request has the token, where there is one.
+pub fn shows_token(right: &ManageRight, request: &Request) -> bool {
     let shown = right.token.as_ref().zip(bearer(request));
     shown.is_some_and(|(token, shown)| equal(shown, token.as_bytes()))
 }

@@ -23,7 +23,11 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
         if demo { format!("an embedded demo API (simulated, {})", urls.join(", ")) } else { urls.join(", ") };
     let also = microcache.map_or_else(
         || "add --microcache 1s to keep for a second what says nothing about caching".to_owned(),
-        |time| format!("and GET and HEAD without cookies or credentials for {time}"),
+        // A number alone counts seconds.
+        |time| {
+            let unit = if time.ends_with(|last: char| last.is_ascii_digit()) { " s" } else { "" };
+            format!("and GET and HEAD without cookies or credentials for {time}{unit}")
+        },
     );
     let address = match serve.client_address {
         ClientAddress::Send => "responses without public or s-maxage are kept apart by client address",

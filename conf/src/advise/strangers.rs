@@ -2,7 +2,7 @@
 
 use crate::features::Level;
 use crate::features::pass::FAMILIES;
-use crate::features::right::{Allowed, RightLevel};
+use crate::features::right::{Allowed, RightLevel, Write};
 use crate::model::{Handler, Settings};
 use crate::network::Network;
 use crate::reading::Reading;
@@ -17,7 +17,7 @@ pub(super) fn advise(level: &Level, settings: &Settings, reading: &mut Reading<'
             warn(&family.directive("cache_purge_allow"), &purge.right, "purge", reading);
         }
     }
-    if matches!(&settings.content, Handler::Api(api) if api.write) {
+    if matches!(&settings.content, Handler::Api(api) if api.write == Write::On) {
         warn("api_allow", &level.api.right, "change", reading);
     }
 }

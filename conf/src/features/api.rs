@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::context::{HTTP_SERVER_LOCATION, LOCATION, MAIN};
 use super::dashboard::Dashboard;
 use super::main::Main;
-use super::right::{ManageRight, RightLevel, token};
+use super::right::{ManageRight, RightLevel, Write, token, write_parameter};
 use super::templates::without_templates;
 use super::{Apply, Feature, Level, MANY, Need, Place, Row, often, once};
 use crate::reading::{Reading, parameter};
@@ -19,8 +19,8 @@ use crate::tree::Directive;
 /// `api`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Api {
-    /// `write=on`: purging and the like; default off as in NGINX Plus.
-    pub write: bool,
+    /// What it may change.
+    pub write: Write,
     /// `api_allow`, `api_token`.
     pub right: Arc<ManageRight>,
     /// Whether it is that of the `dashboard`, with its page.
@@ -32,8 +32,8 @@ without_templates!(Api);
 /// An `api` as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnApi {
-    /// `write=on`.
-    pub write: bool,
+    /// What it may change.
+    pub write: Write,
     /// Whether it is that of the `dashboard`.
     pub is_dashboard: bool,
     /// Where it stands.
@@ -67,9 +67,9 @@ impl Feature for ApiLevel {
 /// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once("api", LOCATION, (0, 1), "[write=on|off]", "",
-        "Makes the location the API, as in NGINX Plus; what changes something, such as purging, needs `write=on`. Strangers are refused: \
-        see `api_allow`.",
+    once("api", LOCATION, (0, 1), "[write=on|token|off]", "",
+        "Makes the location the API, as in NGINX Plus; what changes something, such as purging, needs `write=on`. With `write=token`, it also \
+        needs the token of `api_token`. Strangers are refused: see `api_allow`.",
         Apply::Level(api)),
     often("api_allow", HTTP_SERVER_LOCATION, (1, MANY), "local | address | CIDR | unix: | all …", "",
         "The clients that may use the API without a token. By default, `local` may read and no client may change anything. With a token and \
@@ -85,17 +85,14 @@ pub const ROWS: &[Row] = &[
 ];
 
 fn api(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
-    let mut write = false;
-    if let Some(word) = directive.args.first() {
-        match parameter(word) {
-            Some(("write", value)) => write = reading.flag(&value).unwrap_or(false),
-            other => {
-                let name = other.map_or(word.text.as_str(), |(name, _)| name);
-                let help = suggest::did_you_mean(name, ["write"]);
-                reading
-                    .error(word.span, format!("invalid parameter \"{}\"", word.text))
-                    .help(help.unwrap_or_else(|| "write api; or api write=on;".to_owned()));
-            }
+    let mut write = Write::Off;
+    for word in &directive.args {
+        if !write_parameter(word, &mut write, reading) {
+            let name = parameter(word).map_or(word.text.as_str(), |(name, _)| name);
+            let help = suggest::did_you_mean(name, ["write"]);
+            reading
+                .error(word.span, format!("invalid parameter \"{}\"", word.text))
+                .help(help.unwrap_or_else(|| "write api; or api write=on;".to_owned()));
         }
     }
     level.api.own = Some(OwnApi { write, is_dashboard: false, span: directive.span });

@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::context::HTTP;
 use super::listen::listen_address;
+use super::right::{Write, write_parameter};
 use super::{Apply, Level, Row, once};
 use crate::address::ListenAddress;
 use crate::reading::Reading;
@@ -18,6 +19,8 @@ use crate::tree::Directive;
 pub struct Dashboard {
     /// Where it listens.
     pub address: SocketAddr,
+    /// What its API may change.
+    pub write: Write,
     /// `optional`: an address that somebody else has is done without.
     pub optional: bool,
     /// Where it stands.
@@ -27,10 +30,10 @@ pub struct Dashboard {
 /// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
-    once("dashboard", HTTP, (1, 2), "[address:]port [optional] | off", "off",
-        "The live dashboard: a page at `/`, with the metrics at `/metrics`, the API (`write=on`) at `/api/9/`, `/healthz` and `/readyz`. A port alone is one \
+    once("dashboard", HTTP, (1, 3), "[address:]port [write=on|token|off] [optional] | off", "off",
+        "The live dashboard: a page at `/`, with the metrics at `/metrics`, the API at `/api/9/` (`write=on` by default), `/healthz` and `/readyz`. A port alone is one \
         on 127.0.0.1. This machine may read; `api_allow` and `api_token` in the http block allow more, and an address of another network needs \
-        one of them. With `optional`, the server starts without the dashboard if the address is in use.",
+        one of them. With `write=token`, only requests with the token may change anything. With `optional`, the server starts without the dashboard if the address is in use.",
         Apply::Level(dashboard)),
 ];
 
@@ -47,12 +50,15 @@ fn address(text: &str) -> Option<SocketAddr> {
 }
 
 fn dashboard(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
-    let word = &directive.args[0];
-    let optional = match directive.args.get(1) {
-        None => false,
-        Some(second) if second.text == "optional" => true,
-        Some(second) => return reading.not_one_of(second, &["optional"]),
-    };
+    let (word, parameters) = (&directive.args[0], &directive.args[1..]);
+    let (mut write, mut optional) = (Write::On, false);
+    for word in parameters {
+        if word.text == "optional" {
+            optional = true;
+        } else if !write_parameter(word, &mut write, reading) {
+            return reading.not_one_of(word, &["optional", "write=on", "write=token", "write=off"]);
+        }
+    }
     if word.text == "off" {
         return;
     }
@@ -62,7 +68,7 @@ fn dashboard(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>
         );
         return;
     };
-    level.api.dashboard = Some(Dashboard { address, optional, span: directive.span });
+    level.api.dashboard = Some(Dashboard { address, write, optional, span: directive.span });
 }
 
 /// An address that others reach wants a list or a token: by default only this machine may look, and so nobody could.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::level::level;
 use super::templates::without_templates;
 use crate::network::{self, Network};
-use crate::reading::Reading;
+use crate::reading::{Reading, parameter};
 use crate::source::Span;
 use crate::tree::Word;
 
@@ -31,6 +31,18 @@ pub struct ManageRight {
 }
 
 without_templates!(ManageRight);
+
+/// `write=`: whether the API changes anything, such as by purging, for those whom it admits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Write {
+    /// It only reads, as in NGINX Plus.
+    #[default]
+    Off,
+    /// It does for a request that has the token: an address alone reads.
+    Token,
+    /// It does.
+    On,
+}
 
 level! {
     /// What one level says of who may.
@@ -58,6 +70,18 @@ impl RightLevel {
         let others = others.into_iter().map(|(network, span)| (Allowed::Of(network), span));
         self.allow.get_or_insert_default().extend(locals.into_iter().chain(others));
     }
+}
+
+/// Reads `write=`, of `api` and of `dashboard`; false for a word that is another.
+pub(super) fn write_parameter(word: &Word, write: &mut Write, reading: &mut Reading<'_>) -> bool {
+    let Some(("write", value)) = parameter(word) else { return false };
+    match value.text.as_str() {
+        "on" => *write = Write::On,
+        "token" => *write = Write::Token,
+        "off" => *write = Write::Off,
+        _ => reading.not_one_of(&value, &["on", "token", "off"]),
+    }
+    true
 }
 
 /// Reads the words of a list of networks; wrong ones are reported, and let nobody in.

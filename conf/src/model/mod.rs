@@ -92,7 +92,7 @@ pub use crate::features::resolver::Resolving;
 pub use crate::features::rewrite::{
     Condition, FileKind, Goal, Instruction, Return, ReturnBody, Rewrite, Scripted, Settable, Then,
 };
-pub use crate::features::right::{Allowed, ManageRight};
+pub use crate::features::right::{Allowed, ManageRight, Write};
 pub use crate::features::satisfy::Satisfy;
 pub use crate::features::secure_link::SecureLink;
 pub use crate::features::status_zone::StatusZone;

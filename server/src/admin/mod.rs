@@ -35,7 +35,7 @@ use crate::answer::{Outcome, fixed};
 use crate::client::{BodyProgress, Client, ClientFailure};
 use crate::request::Request;
 use crate::right;
-use millstream_conf::model::Handler;
+use millstream_conf::model::{Api, Handler, Write};
 use millstream_wire::{FieldId, Headers, Method};
 use resource::Resource;
 use serde::{Deserialize, Serialize};
@@ -125,10 +125,11 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
             let text = "this path knows no such method";
             Err(ApiRefusal { allow: endpoint.allow(), ..ApiRefusal::new(405, "MethodNotSupported", text) })
         }
-        Some(operation) if operation.writes && !api.write => {
-            let text = "the API of this location only reads: write \"api write=on\"";
-            let allow = endpoint.allow_reading();
-            Err(ApiRefusal { allow, ..ApiRefusal::new(405, "MethodDisabled", text) })
+        Some(operation)
+            if operation.writes
+                && let Some(why) = changes_nothing(&api, request, endpoint) =>
+        {
+            Err(why)
         }
         Some(operation) if operation.writes => write(request, client, resource).await,
         Some(_) => read(request, client, resource).await,
@@ -136,6 +137,21 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     match outcome {
         Ok(outcome) => outcome,
         Err(refusal) => refuse(request, client, refusal).await,
+    }
+}
+
+/// Why a request that the API is for changes nothing here; `None` where it may.
+fn changes_nothing(api: &Api, request: &Request, endpoint: &endpoints::Endpoint) -> Option<ApiRefusal> {
+    match api.write {
+        Write::Off => {
+            let text = "the API of this location only reads: write \"write=on\" with its directive";
+            let allow = endpoint.allow_reading();
+            Some(ApiRefusal { allow, ..ApiRefusal::new(405, "MethodDisabled", text) })
+        }
+        Write::Token if !right::shows_token(&api.right, request) => {
+            Some(ApiRefusal::new(403, "Forbidden", "a change needs the token of api_token"))
+        }
+        Write::Token | Write::On => None,
     }
 }
 

@@ -589,19 +589,52 @@ fn the_dashboard_is_opened_to_other_machines_by_their_addresses_or_a_token() {
     ];
     let (is_good, text) = print(&open);
     assert!(is_good && text.contains("api_allow 127.0.0.1 ::1 unix: 172.16.0.0/12 10.0.0.9;"), "{text}");
+    assert!(text.contains("dashboard 0.0.0.0:8081 write=token;"), "{text}");
     let (is_good, text) = print(&["--dashboard", "0.0.0.0:8081", "--dashboard-allow", "not-an-address"]);
     assert!(!is_good && text.contains("--dashboard-allow not-an-address"), "{text}");
-    // In a container other machines come from elsewhere than this one's own addresses: a token lets them look.
-    let (origin, dashboard) = (Origin::fixed(200, &[], b"page"), ports::free());
-    let address = format!("0.0.0.0:{dashboard}");
-    let port = ports::free().to_string();
-    let mut serve =
-        command(&prefix, &["serve", &origin.address(), "--listen", &port, "--dashboard", &address]);
-    serve.env("MILLSTREAM_DASHBOARD_TOKEN", "0123456789abcdef");
-    let _serving = Running::start(&mut serve).expect("the binary runs");
-    let at = |path: &str| Client::connect(dashboard).ok()?.get(path).ok().map(|answer| answer.status);
-    wait::until("it is there", || at("/healthz") == Some(200));
-    assert_eq!([at("/metrics"), at("/readyz")], [Some(200); 2]);
+    let (is_good, text) = print(&["--dashboard-allow", "10.0.0.9", "--dashboard-token", "0123456789abcdef"]);
+    assert!(is_good && text.contains(" write=token optional;"), "{text}");
+    assert!(text.contains("api_token 0123456789abcdef;"), "{text}");
+}
+
+#[test]
+fn the_dashboards_token_is_asked_of_this_machine_too_and_who_is_allowed_only_reads() {
+    if is_nginx() {
+        return;
+    }
+    const TOKEN: &str = "0123456789abcdef";
+    let (allowed, token) = (["--dashboard-allow", "10.0.0.9"], ["--dashboard-token", TOKEN]);
+    // For reading and for purging: without the token, and with it.
+    let cases: [(Vec<&str>, [u16; 4]); 4] = [
+        (vec![], [200, 403, 200, 403]),
+        (token.to_vec(), [403, 403, 200, 200]),
+        (allowed.to_vec(), [200, 403, 200, 403]),
+        ([allowed, token].concat(), [200, 403, 200, 200]),
+    ];
+    for (options, expected) in cases {
+        let (prefix, origin, dashboard) = (Prefix::new(), Origin::fixed(200, &[], b"page"), ports::free());
+        let (port, address) = (ports::free().to_string(), format!("127.0.0.1:{dashboard}"));
+        let mut serve =
+            command(&prefix, &["serve", &origin.address(), "--listen", &port, "--dashboard", &address]);
+        serve.args(&options);
+        let _serving = Running::start(&mut serve).expect("the binary runs");
+        let ask = |method: &str, path: &str, fields: &str, body: &str| {
+            let mut client = Client::connect(dashboard).ok()?;
+            let length = body.len();
+            let head =
+                format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{fields}Content-Length: {length}");
+            client.send(format!("{head}\r\n\r\n{body}")).ok()?;
+            client.answer_to(method).ok().map(|answer| answer.status)
+        };
+        wait::until("it is there", || ask("GET", "/readyz", "", "") == Some(200));
+        let with = format!("Authorization: Bearer {TOKEN}\r\n");
+        let got = ["", &with].map(|token| {
+            let json = format!("{token}Content-Type: application/json\r\n");
+            let purge = ask("POST", "/api/9/http/caches/serve/purge", &json, "{\"all\": true}");
+            [ask("GET", "/metrics", token, ""), purge].map(|status| status.expect("an answer"))
+        });
+        assert_eq!(got.concat(), expected, "{options:?}");
+    }
 }
 
 #[test]

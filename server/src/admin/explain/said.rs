@@ -47,6 +47,9 @@ pub(super) fn said(name: &str, value: Option<&str>) -> String {
     if is_told(&name) {
         return format!("{name}: {}", readable(value.as_bytes()));
     }
+    if value.is_empty() {
+        return format!("{name}: (empty)");
+    }
     // Sixteen bits tell a hundred variants apart and say next to nothing about a password.
     let mark = MARKS.hash_one(value) as u16;
     format!("{name}: (set, {} bytes, #{mark:04x})", value.len())
