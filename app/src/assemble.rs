@@ -340,10 +340,7 @@ fn resolvers(
             Some(zone) => counted.entry(zone).or_default().clone(),
             None => Arc::default(),
         };
-        match Resolver::new(conf, &servers, look_ups) {
-            Ok(resolver) => made.push(resolver),
-            Err(error) => _ = findings.error(conf.span, format!("the resolver cannot be used: {error}")),
-        }
+        made.push(Resolver::new(conf, servers, look_ups));
     }
     made
 }

@@ -2,10 +2,11 @@
 //!
 //! All asking happens on one thread of the process's own, for all workers; a worker that waits for an answer waits for a
 //! message. Requests for one name at the same time are one question. Failures are not kept, as in nginx. The protocol itself is
-//! hickory's. Before: `resolve`, names asked of the system; next: `question`, what a name server answers about a name; `look_ups`, what is
-//! counted; and `service`, SRV records.
+//! as `hickory-proto` reads and writes it. Before: `resolve`, names asked of the system; next: `exchange`, one question to one name server;
+//! `question`, what name servers answer about a name; `look_ups`, what is counted; and `service`, SRV records.
 
 mod look_ups;
+mod exchange;
 mod question;
 mod service;
 
@@ -14,18 +15,11 @@ pub use service::{FoundService, SrvRecord};
 
 use crate::clock;
 use crate::timer::{Deadline, with_deadline};
-use hickory_resolver::config::{
-    ConnectionConfig, NameServerConfig, ProtocolConfig, ResolverOpts, ServerOrderingStrategy,
-};
-use hickory_resolver::net::runtime::TokioRuntimeProvider;
-use hickory_resolver::net::{DnsError, NetError};
-use hickory_resolver::proto::op::ResponseCode;
-use hickory_resolver::proto::rr::RecordType;
-use hickory_resolver::{NameServerPool, PoolContext, TlsConfig};
+use hickory_proto::op::ResponseCode;
+use hickory_proto::rr::RecordType;
 use millstream_conf::model::Resolver as Conf;
 use std::collections::HashMap;
 use std::fmt;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -109,7 +103,9 @@ impl Told {
 
 /// The name servers of one `resolver`.
 pub struct Resolver {
-    name_servers: NameServerPool<TokioRuntimeProvider>,
+    servers: Vec<SocketAddr>,
+    /// Whose turn it is among them.
+    server_turn: AtomicUsize,
     valid: Option<Duration>,
     types: Vec<RecordType>,
     turn: AtomicUsize,
@@ -131,41 +127,17 @@ impl fmt::Debug for Resolver {
 
 impl Resolver {
     /// Name servers at these addresses, with the parameters of a `resolver`, counted beside what was counted of it before a reload.
-    ///
-    /// # Errors
-    /// Where the library refuses to work with them.
-    pub fn new(conf: &Conf, servers: &[SocketAddr], look_ups: Arc<LookUps>) -> io::Result<Arc<Resolver>> {
-        let mut options = ResolverOpts::default();
-        options.timeout = RESEND;
-        // What is answered is answered: only silence is asked again, below.
-        options.attempts = 0;
-        options.edns0 = false;
-        options.num_concurrent_reqs = 1;
-        options.server_ordering_strategy = ServerOrderingStrategy::RoundRobin;
-        let servers: Vec<NameServerConfig> = servers
-            .iter()
-            .map(|server| {
-                let connection = |protocol| {
-                    let mut connection = ConnectionConfig::new(protocol);
-                    connection.port = server.port();
-                    connection
-                };
-                let connections = vec![connection(ProtocolConfig::Udp), connection(ProtocolConfig::Tcp)];
-                NameServerConfig::new(server.ip(), true, connections)
-            })
-            .collect();
-        let tls = TlsConfig::new().map_err(io::Error::other)?;
-        let context = Arc::new(PoolContext::new(options, tls));
-        let name_servers = NameServerPool::from_config(servers, context, TokioRuntimeProvider::default());
+    pub fn new(conf: &Conf, servers: Vec<SocketAddr>, look_ups: Arc<LookUps>) -> Arc<Resolver> {
         let types = [(conf.ipv4, RecordType::A), (conf.ipv6, RecordType::AAAA)];
-        Ok(Arc::new(Resolver {
-            name_servers,
+        Arc::new(Resolver {
+            servers,
+            server_turn: AtomicUsize::new(0),
             valid: conf.valid,
             types: types.into_iter().filter(|(wanted, _)| *wanted).map(|(_, kind)| kind).collect(),
             turn: AtomicUsize::new(0),
             names: Mutex::default(),
             look_ups,
-        }))
+        })
     }
 
     /// What is counted of it.
@@ -285,47 +257,15 @@ impl Resolver {
     }
 }
 
-/// Asks until there is an answer, each time of the next server.
-async fn until_answered<T, A>(ask: impl Fn() -> A) -> Result<T, NetError>
-where
-    A: Future<Output = Result<T, NetError>>,
-{
-    for _ in 1..ATTEMPTS {
-        let answer = ask().await;
-        // A server that takes the question for none may stand beside one that knows the answer.
-        let is_unasked = matches!(&answer, Err(error) if is_format_error(error));
-        if !is_unasked && matches!(answer, Ok(_) | Err(NetError::Dns(_))) {
-            return answer;
-        }
-    }
-    ask().await
-}
-
-/// Whether a name server says that a name has no such record.
-fn has_none(error: &NetError) -> bool {
-    match error {
-        NetError::Dns(DnsError::NoRecordsFound(none)) => {
-            matches!(none.response_code, ResponseCode::NoError | ResponseCode::NXDomain)
-        }
-        _ => false,
-    }
-}
-
-fn is_format_error(error: &NetError) -> bool {
-    matches!(error, NetError::Dns(DnsError::ResponseCode(ResponseCode::FormErr)))
-}
-
-/// In nginx's words.
-fn reason(error: &NetError) -> ResolveError {
-    let words = match error {
-        NetError::Timeout => return ResolveError::TimedOut,
-        error if is_format_error(error) => "1: Format error",
-        NetError::Dns(DnsError::ResponseCode(ResponseCode::ServFail)) => "2: Server failure",
-        NetError::Dns(DnsError::ResponseCode(ResponseCode::NotImp)) => "4: Unimplemented",
-        NetError::Dns(DnsError::ResponseCode(ResponseCode::Refused)) => "5: Operation refused",
-        other => return ResolveError::Refused(other.to_string()),
-    };
-    ResolveError::Refused(words.to_owned())
+/// Why a name server knows nothing, in nginx's words.
+fn refusal(code: ResponseCode) -> ResolveError {
+    ResolveError::Refused(match code {
+        ResponseCode::FormErr => "1: Format error".to_owned(),
+        ResponseCode::ServFail => "2: Server failure".to_owned(),
+        ResponseCode::NotImp => "4: Unimplemented".to_owned(),
+        ResponseCode::Refused => "5: Operation refused".to_owned(),
+        other => format!("{}: {other}", u16::from(other)),
+    })
 }
 
 /// Runs a task on the thread that asks, which is started when it is first needed: after privileges are dropped. Where the

@@ -2,17 +2,18 @@
 //!
 //! All kinds are asked for at once. Before: `resolver`, which follows other names and keeps what was answered.
 
-use super::{Found, NOTHING, ResolveError, Resolver, Told, has_none, reason, until_answered};
+use super::exchange::exchange;
+use super::{ATTEMPTS, Found, NOTHING, RESEND, ResolveError, Resolver, Told, refusal};
 use crate::clock;
+use crate::timer::{Deadline, with_deadline};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use hickory_resolver::net::xfer::FirstAnswer;
-use hickory_resolver::net::{DnsHandle, NetError};
-use hickory_resolver::proto::op::{DnsRequestOptions, DnsResponse, Query};
-use hickory_resolver::proto::rr::rdata::CNAME;
-use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use hickory_proto::op::{Message, Query, ResponseCode};
+use hickory_proto::rr::rdata::CNAME;
+use hickory_proto::rr::{Name, RData, RecordType};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// What was answered so far.
@@ -39,21 +40,38 @@ impl Resolver {
             heard.alias = None;
             match answer {
                 Ok(answer) => heard.take(kind, &answer),
-                Err(error) if has_none(&error) => {}
-                Err(error) => failure = Some(reason(&error)),
+                Err(error) => failure = Some(error),
             }
         }
         // As in nginx, half an answer is none: it would take away addresses that are still good.
         failure.map_or_else(|| Ok(heard.told(self.valid)), Err)
     }
 
-    /// Asks for the records of one kind that a name has; no alias is followed.
-    pub(super) async fn ask_for(&self, name: Name, kind: RecordType) -> Result<DnsResponse, NetError> {
-        let mut options = DnsRequestOptions::default();
-        options.use_edns = false;
+    /// Asks for the records of one kind that a name has, until there is an answer, each time of the next server; no alias is
+    /// followed. A name that does not exist has none.
+    pub(super) async fn ask_for(&self, name: Name, kind: RecordType) -> Result<Message, ResolveError> {
         let question = Query::query(name, kind);
-        let ask = || self.name_servers.lookup(question.clone(), options).first_answer();
-        until_answered(ask).await
+        let (mut failure, mut deadline) = (ResolveError::TimedOut, Deadline::new());
+        for _ in 0..ATTEMPTS {
+            let turn = self.server_turn.fetch_add(1, Ordering::Relaxed);
+            let Some(server) = self.servers.get(turn % self.servers.len().max(1)) else { break };
+            deadline.set(clock::now() + RESEND);
+            failure = match with_deadline(&mut deadline, exchange(*server, &question)).await {
+                Ok(Ok(mut answer)) => match answer.metadata.response_code {
+                    ResponseCode::NoError => return Ok(answer),
+                    ResponseCode::NXDomain => {
+                        answer.answers.clear();
+                        return Ok(answer);
+                    }
+                    // A server that takes the question for none may stand beside one that knows the answer.
+                    code @ ResponseCode::FormErr => refusal(code),
+                    code => return Err(refusal(code)),
+                },
+                Ok(Err(error)) => ResolveError::Refused(error.to_string()),
+                Err(_) => ResolveError::TimedOut,
+            };
+        }
+        Err(failure)
     }
 
     /// The addresses of `localhost` and of all names below it (RFC 6761 §6.3).
@@ -67,7 +85,7 @@ impl Resolver {
 }
 
 impl Heard {
-    fn take(&mut self, kind: RecordType, answer: &DnsResponse) {
+    fn take(&mut self, kind: RecordType, answer: &Message) {
         for record in &answer.answers {
             let ttl = Duration::from_secs(u64::from(record.ttl));
             self.least = Some(self.least.map_or(ttl, |least| least.min(ttl)));

@@ -1,13 +1,12 @@
 //! Where a service is offered, as name servers report it (SRV, RFC 2782), with the addresses of each target.
 //!
-//! Records are asked for each time; their targets are names like any other. The library's look-up loses records behind an
-//! alias, so its pool of name servers is asked, and aliases are followed here. Before: `resolver`.
+//! Records are asked for each time; their targets are names like any other, and aliases are followed. Before: `resolver`.
 
-use super::{NOTHING, ResolveError, Resolver, has_none, reason};
+use super::{NOTHING, ResolveError, Resolver};
 use crate::clock;
 use crate::timer::{Deadline, with_deadline};
-use hickory_resolver::proto::rr::rdata::{CNAME, SRV};
-use hickory_resolver::proto::rr::{Name, RData, Record, RecordType};
+use hickory_proto::rr::rdata::{CNAME, SRV};
+use hickory_proto::rr::{Name, RData, Record, RecordType};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -95,11 +94,7 @@ impl Resolver {
         let mut name = Name::from_ascii(full_name(service, host)).map_err(|_| ResolveError::NoName)?;
         let mut least = None;
         for _ in 0..=MOST_ALIASES {
-            let answer = match self.ask_for(name, RecordType::SRV).await {
-                Ok(answer) => answer,
-                Err(error) if has_none(&error) => break,
-                Err(error) => return Err(reason(&error)),
-            };
+            let answer = self.ask_for(name, RecordType::SRV).await?;
             let ttl = answer.answers.iter().map(|record| Duration::from_secs(record.ttl.into())).min();
             least = least.into_iter().chain(ttl).min();
             match records_or_alias(&answer.answers) {
@@ -140,8 +135,8 @@ fn records_or_alias(answers: &[Record]) -> Result<Vec<SRV>, Name> {
 #[cfg(test)]
 mod tests {
     use super::{MOST_RECORDS, full_name, records_or_alias};
-    use hickory_resolver::proto::rr::rdata::{CNAME, SRV};
-    use hickory_resolver::proto::rr::{Name, RData, Record};
+    use hickory_proto::rr::rdata::{CNAME, SRV};
+    use hickory_proto::rr::{Name, RData, Record};
 
     fn answer(data: RData) -> Record {
         Record::from_rdata(name("_http._tcp.example.net."), 60, data)
