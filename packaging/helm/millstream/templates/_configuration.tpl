@@ -72,7 +72,7 @@ server {
         proxy_cache api;
         proxy_cache_key "$forwarded_proto$forwarded_host$host$request_uri";
         proxy_cache_lock on;
-        # Requests with a credential share only responses marked as public; other sites, languages or unknown fields have responses of their own.
+        # Requests with a credential, and clients at different addresses, share only responses marked as public; other sites, languages or unknown fields have responses of their own.
         proxy_cache_credentials public;
         proxy_cache_vary origin unlisted address;
         {{- with .Values.api.microcache }}
