@@ -57,12 +57,12 @@ pub enum Chosen {
 }
 
 /// What a request asks for that an answer has not: an error, see [`refuse`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Unmet {
     /// It is not what the client expects.
     Condition,
-    /// Nothing of the range exists in an answer of this length.
-    Range(u64),
+    /// Nothing of the range exists in an answer of this length, whose fields these are.
+    Range(u64, Box<Headers>),
 }
 
 /// A head, and how much of the body goes with it.
@@ -189,7 +189,7 @@ impl Chosen {
                 (304, None, Extent::Nothing)
             }
             Chosen::PreconditionFailed => return Err(Unmet::Condition),
-            Chosen::Unsatisfiable(length) => return Err(Unmet::Range(length)),
+            Chosen::Unsatisfiable(length) => return Err(Unmet::Range(length, Box::new(headers))),
         };
         let extent = if request.gets_body(status) { extent } else { Extent::Nothing };
         Ok(Shape { status, headers, length, extent })
@@ -302,10 +302,27 @@ fn describe_no_body(headers: &mut Headers) {
     }
 }
 
-/// The status for what an answer has not. The page of 416 says how long the whole is (RFC 9110 §15.5.17).
+/// The status for what an answer has not. As in nginx the page of 416 has the answer's own fields but for what they say of its body. It
+/// says how long the whole is (RFC 9110 §15.5.17), and nothing of how long it is fresh: it is not for as long as the whole.
 pub fn refuse(request: &mut Request, unmet: Unmet) -> u16 {
-    let Unmet::Range(length) = unmet else { return 412 };
-    let value = format!("bytes */{length}");
-    request.accel_fields.get_or_insert_default().set(b"Content-Range", value.as_bytes());
+    let Unmet::Range(length, fields) = unmet else { return 412 };
+    let handed_on = request.accel_fields.get_or_insert_default();
+    for (_, name, value) in fields.view().iter().filter(|(id, name, _)| !is_of_whole(*id, name)) {
+        handed_on.push(name, value);
+    }
+    handed_on.set(b"Content-Range", format!("bytes */{length}").as_bytes());
     416
+}
+
+/// Whether a field describes the body of a whole answer, when it was made or how long it is fresh.
+fn is_of_whole(id: FieldId, name: &[u8]) -> bool {
+    use FieldId as F;
+    const OTHERS: [&str; 4] = ["content-md5", "content-digest", "digest", "repr-digest"];
+    match id {
+        F::ContentDisposition | F::ContentEncoding | F::ContentLanguage | F::ContentLocation => true,
+        F::ContentLength | F::ContentRange | F::ContentType | F::AcceptRanges | F::Trailer => true,
+        F::ETag | F::LastModified | F::Date => true,
+        F::Age | F::CacheControl | F::CdnCacheControl | F::Expires | F::Pragma | F::SurrogateControl => true,
+        _ => OTHERS.iter().any(|other| name.eq_ignore_ascii_case(other.as_bytes())),
+    }
 }

@@ -18,7 +18,7 @@ use std::task::{Poll, ready};
 const QUEUE: usize = 32 * 1024;
 
 /// How following went.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Followed {
     /// The client has its answer, or as much of it as there was.
     Done,

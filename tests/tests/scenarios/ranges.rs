@@ -508,6 +508,71 @@ fn ranges_can_be_forced_out_of_an_api_that_knows_none() {
 }
 
 #[test]
+fn a_range_that_does_not_exist_has_the_fields_of_the_response_but_for_what_describes_its_body() {
+    let origin = Origin::start(|request: &Request| {
+        let cached = if request.target().contains("private") { "private" } else { "max-age=60" };
+        answer(
+            200,
+            &[
+                ("Access-Control-Allow-Origin", "https://app.example"),
+                ("Vary", "Origin"),
+                ("X-Request-ID", "7"),
+                ("Content-Security-Policy", "default-src 'self'"),
+                ("Cache-Control", cached),
+                ("ETag", "\"a\""),
+                ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"),
+                ("Content-Type", "video/mp4"),
+                ("Content-Encoding", "br"),
+                ("Content-Language", "de"),
+                ("Content-Disposition", "attachment"),
+                ("Repr-Digest", "sha-256=:AAAA:"),
+            ],
+            &body(1000),
+        )
+    });
+    let directives = "add_header X-Every 1 always; add_header X-Good 1; location /paged { proxy_pass http://api;
+        proxy_cache answers; proxy_cache_key $uri; error_page 416 /page; }
+        location = /page { add_header X-Every 1 always; return 200 page; }
+        location /sliced { slice 100; proxy_set_header Range $slice_range; proxy_cache answers;
+            proxy_cache_key $uri$slice_range; proxy_pass http://api; add_header X-Every 1 always; }";
+    let server = start(&origin, directives);
+    let plain = "/plain/";
+    for (path, times) in [("/stored", 2), ("/private", 2), ("/paged", 2), ("/sliced", 2), (plain, 1)] {
+        for time in 0..times {
+            let got = range(&server, path, "bytes=5000-");
+            let about = format!("{path} {time}: {}", got.head);
+            assert_eq!((got.status, got.field("content-range")), (416, Some("bytes */1000")), "{about}");
+            for (name, value) in [
+                ("access-control-allow-origin", "https://app.example"),
+                ("x-request-id", "7"),
+                ("content-security-policy", "default-src 'self'"),
+            ] {
+                assert_eq!(got.field(name), Some(value), "{name} {about}");
+            }
+            assert!(got.head.contains("Vary: Origin"), "{about}");
+            if is_nginx() {
+                continue; // It leaves those of the whole there too, and has those that are always added twice.
+            }
+            for name in [
+                "cache-control",
+                "etag",
+                "last-modified",
+                "content-encoding",
+                "content-language",
+                "content-disposition",
+                "repr-digest",
+                "accept-ranges",
+                "x-good",
+            ] {
+                assert_eq!(got.field(name), None, "{name} {about}");
+            }
+            assert_eq!(got.head.matches("X-Every").count(), usize::from(path != plain), "{about}");
+            assert_ne!(got.field("content-type"), Some("video/mp4"), "{about}");
+        }
+    }
+}
+
+#[test]
 fn dates_are_compared_as_if_modified_since_says_and_etag_can_be_left_out() {
     let prefix = Prefix::new();
     std::fs::create_dir_all(prefix.join("html/files")).expect("own directory is writable");
