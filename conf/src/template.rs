@@ -150,7 +150,7 @@ impl Template {
     }
 
     /// The variables in it, in order.
-    pub fn variables(&self) -> impl Iterator<Item = &Variable> {
+    pub fn variables(&self) -> impl Iterator<Item = &Variable> + Clone {
         self.parts.iter().filter_map(|part| match part {
             Part::Variable(variable) => Some(variable),
             Part::Literal(_) => None,

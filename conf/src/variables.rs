@@ -213,6 +213,19 @@ impl Builtin {
         )
     }
 
+    /// Whether it keeps, for the rest of a request, the value that it had when it was first read, as in nginx. Only those are named whose
+    /// value depends on the location or its path; others never change, or are looked at anew.
+    pub fn stays(self) -> bool {
+        matches!(
+            self,
+            Builtin::AncientBrowser
+                | Builtin::InvalidReferer
+                | Builtin::ModernBrowser
+                | Builtin::SecureLink
+                | Builtin::SecureLinkExpires
+        )
+    }
+
     /// Whether it tells one client's certificate from all others.
     pub fn names_certificate(self) -> bool {
         matches!(

@@ -1,16 +1,28 @@
-//! The values of made variables (`map`, `geo` …) that one request has read so far.
+//! Values of variables that one request has read so far and that stay: of made ones (`map`, `geo` …), and of those that depend on the
+//! location which reads them first.
 //!
 //! They stand in one text, which the next request reuses; a request that reads none touches nothing here. One that comes back to
-//! itself has no value, and no chain of them is longer than `DEEPEST`. Next: `request`, which has one; `variables/made`, which
+//! itself has no value, and no chain of them is longer than `DEEPEST`. Next: `request`, which has one; `variables`, which
 //! makes the values.
 
-use millstream_conf::model::{Made, MadeId};
+use crate::shows::Shows;
+use millstream_conf::model::MadeId;
+use millstream_conf::variables::Builtin;
 use std::cell::RefCell;
 
 /// How many made variables may be made of each other in a row, as in nginx.
 const DEEPEST: usize = 100;
 
-/// The made variables of one request, as far as they were read.
+/// Whose value is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RememberedId {
+    /// One that the configuration makes out of others.
+    Made(MadeId),
+    /// One of our own.
+    Builtin(Builtin),
+}
+
+/// The variables of one request whose values stay, as far as they were read.
 #[derive(Debug, Clone, Default)]
 pub struct Remembered {
     known: RefCell<RememberedValues>,
@@ -21,9 +33,17 @@ struct RememberedValues {
     /// The values one after the other.
     text: Vec<u8>,
     /// Which variable's is where.
-    values: Vec<(MadeId, u32, u32)>,
+    values: Vec<RememberedValue>,
     /// Those that are being made, the outermost first.
-    open: Vec<MadeId>,
+    open: Vec<RememberedId>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct RememberedValue {
+    id: RememberedId,
+    /// Nothing where the variable has none.
+    place: Option<(u32, u32)>,
+    shows: Shows,
 }
 
 impl Remembered {
@@ -36,16 +56,23 @@ impl Remembered {
         }
     }
 
-    /// Appends a value that is known already.
-    pub fn append(&self, id: MadeId, out: &mut Vec<u8>) -> bool {
+    /// Appends a value that is known already; whether there is one. Nothing where that is not known.
+    pub fn append(&self, id: RememberedId, out: &mut Vec<u8>) -> Option<bool> {
         let known = self.known.borrow();
-        let Some(&(_, start, end)) = known.values.iter().find(|(own, ..)| *own == id) else { return false };
-        out.extend_from_slice(&known.text[start as usize..end as usize]);
-        true
+        let value = known.values.iter().find(|value| value.id == id)?;
+        if let Some((start, end)) = value.place {
+            out.extend_from_slice(&known.text[start as usize..end as usize]);
+        }
+        Some(value.place.is_some())
+    }
+
+    /// What a value that is known already shows of who asks.
+    pub fn shows(&self, id: RememberedId) -> Option<Shows> {
+        self.known.borrow().values.iter().find(|value| value.id == id).map(|value| value.shows)
     }
 
     /// Begins to make a variable; false where it is being made already, or too many are.
-    pub fn begin(&self, id: MadeId) -> bool {
+    pub fn begin(&self, id: RememberedId) -> bool {
         let open = &mut self.known.borrow_mut().open;
         if open.len() >= DEEPEST || open.contains(&id) {
             return false;
@@ -54,48 +81,55 @@ impl Remembered {
         true
     }
 
-    /// Ends what was begun last, and keeps its value unless it is to be made anew.
-    pub fn end(&self, made: &Made, value: &[u8]) {
+    /// Ends what was begun last: its value is to be made anew.
+    pub fn end(&self) {
+        self.known.borrow_mut().open.pop();
+    }
+
+    /// Ends what was begun last, and keeps its value, or that there is none.
+    pub fn end_with(&self, value: Option<&[u8]>, shows: Shows) {
         let mut known = self.known.borrow_mut();
-        let id = known.open.pop();
-        if let Some(id) = id.filter(|_| !made.volatile) {
+        let Some(id) = known.open.pop() else { return };
+        let place = value.map(|value| {
             let start = known.text.len() as u32;
             known.text.extend_from_slice(value);
-            let end = known.text.len() as u32;
-            known.values.push((id, start, end));
-        }
+            (start, known.text.len() as u32)
+        });
+        known.values.push(RememberedValue { id, place, shows });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millstream_conf::source::Span;
 
-    fn made(volatile: bool) -> Made {
-        Made { name: "x".into(), span: Span::default(), volatile, making: None }
+    fn made(id: u16) -> RememberedId {
+        RememberedId::Made(MadeId(id))
     }
 
     #[test]
-    fn a_value_is_kept_for_the_request_unless_it_is_volatile() {
+    fn a_value_stays_for_the_request_unless_it_is_to_be_made_anew() {
         let (mut remembered, mut out) = (Remembered::default(), Vec::new());
-        for (id, volatile) in [(MadeId(0), false), (MadeId(1), true)] {
-            assert!(remembered.begin(id));
-            remembered.end(&made(volatile), b"value");
-        }
-        assert!(remembered.append(MadeId(0), &mut out) && !remembered.append(MadeId(1), &mut out));
-        assert_eq!(out, b"value");
+        let link = RememberedId::Builtin(Builtin::SecureLink);
+        assert!(remembered.begin(made(0)) && remembered.begin(link));
+        remembered.end_with(None, Shows::WHO);
+        remembered.end_with(Some(b"value"), Shows::NOTHING);
+        assert!(remembered.begin(made(1)));
+        remembered.end();
+        let told = [made(0), link, made(1)].map(|id| remembered.append(id, &mut out));
+        assert_eq!((told, out.as_slice()), ([Some(true), Some(false), None], &b"value"[..]));
+        assert_eq!([link, made(1)].map(|id| remembered.shows(id)), [Some(Shows::WHO), None]);
         remembered.clear();
-        assert!(!remembered.append(MadeId(0), &mut out));
+        assert_eq!(remembered.append(made(0), &mut out), None);
     }
 
     #[test]
     fn what_comes_back_to_itself_is_not_begun_and_neither_is_one_too_many() {
         let remembered = Remembered::default();
-        assert!(remembered.begin(MadeId(0)) && !remembered.begin(MadeId(0)));
-        let begun = (1..1000).take_while(|&id| remembered.begin(MadeId(id))).count();
+        assert!(remembered.begin(made(0)) && !remembered.begin(made(0)));
+        let begun = (1..1000).take_while(|&id| remembered.begin(made(id))).count();
         assert_eq!(begun, DEEPEST - 1);
-        remembered.end(&made(true), b"");
-        assert!(remembered.begin(MadeId(1)) || remembered.begin(MadeId(500)));
+        remembered.end();
+        assert!(remembered.begin(made(1)) || remembered.begin(made(500)));
     }
 }

@@ -110,7 +110,7 @@ pub struct Request {
     pub captures: RefCell<Captures>,
     /// Variables that the configuration gives values to.
     pub slots: Rc<Slots>,
-    /// Variables that the configuration makes out of others, as far as they were read.
+    /// Variables whose values stay once they were read: those that the configuration makes out of others, and a few of our own.
     pub made: Remembered,
     /// The method in force (an error page is fetched with GET).
     pub method: Method,
@@ -182,8 +182,6 @@ pub struct Request {
     pub tries: Tries,
     /// Whether a connection to an upstream was looked for, or a subrequest made, whatever came of it.
     pub has_asked: Cell<bool>,
-    /// Whether `$secure_link` is being made, out of what may name it.
-    pub is_checking_link: Cell<bool>,
     /// Who visits (`userid`), read when it is first asked for.
     visitor: OnceCell<Rc<Visitor>>,
     /// The trace that it belongs to, made when it is first asked for.
@@ -253,7 +251,6 @@ impl Request {
             own_head: None,
             tries: Tries::default(),
             has_asked: Cell::new(false),
-            is_checking_link: Cell::new(false),
             visitor: OnceCell::new(),
             trace: OnceCell::new(),
             id: OnceCell::new(),

@@ -10,7 +10,7 @@ use super::value;
 use crate::failure;
 use crate::request::{Arguments, Request};
 use crate::shows::Shows;
-use crate::variables::personal::{shown_by, shown_by_all};
+use crate::variables::personal::{shown_by, who_is_shown_by_all};
 use millstream_conf::model::{
     Condition, Goal, Handler, Instruction, Level, LocationId, PassTarget, Settable, Settings, Template, Then,
 };
@@ -121,8 +121,8 @@ fn note_decision(
     block: &[Instruction],
     location: Option<LocationId>,
 ) {
-    let shows = shown_by_all(condition.reads().flat_map(Template::variables), request);
-    if !shows.has(Shows::WHO) {
+    let shows = who_is_shown_by_all(condition.reads().flat_map(Template::variables), request);
+    if shows == Shows::NOTHING {
         return;
     }
     for instruction in block {

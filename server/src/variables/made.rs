@@ -7,18 +7,21 @@ mod map;
 mod split_clients;
 
 use super::{Found, tell};
+use crate::remembered::RememberedId;
 use crate::request::Request;
+use crate::shows::Shows;
 use millstream_conf::model::{Level, MadeId, Making};
 
 /// Appends a made variable's value.
 pub(super) fn append(id: MadeId, request: &Request, out: &mut Vec<u8>) -> Found {
-    if request.made.append(id, out) {
+    let remembered = RememberedId::Made(id);
+    if request.made.append(remembered, out).is_some() {
         return Found::Value;
     }
     let generation = request.generation.clone();
     let Some(made) = generation.http().made.get(usize::from(id.0)) else { return Found::Nothing };
     let Some(making) = &made.making else { return Found::Nothing };
-    if !request.made.begin(id) {
+    if !request.made.begin(remembered) {
         tell(request, Level::Error, format_args!("cycle while evaluating variable \"{}\"", made.name));
         return Found::Nothing;
     }
@@ -28,6 +31,10 @@ pub(super) fn append(id: MadeId, request: &Request, out: &mut Vec<u8>) -> Found 
         Making::Geo(geo) => geo::append(geo, request, out),
         Making::SplitClients(split) => split_clients::append(split, request, out),
     }
-    request.made.end(made, &out[start..]);
+    match made.volatile {
+        true => request.made.end(),
+        // What it shows is found by what it is made of.
+        false => request.made.end_with(Some(&out[start..]), Shows::NOTHING),
+    }
     Found::Value
 }

@@ -20,11 +20,13 @@ mod tests;
 pub use builtin::NGINX_VERSION;
 pub use connections::Connections;
 
+use crate::remembered::RememberedId;
 use crate::request::Request;
 use millstream_cache::key::{Parts, TooLong};
 use millstream_conf::model::{Level, MadeId, Part, Template, Variable};
 use millstream_conf::slots;
 use millstream_conf::template::{self, Scope};
+use millstream_conf::variables::Builtin;
 use millstream_telemetry::about::About;
 use millstream_wire::{FieldId, Fields, target};
 use std::fmt;
@@ -112,6 +114,7 @@ pub fn any_holds(templates: &[Template], request: &Request) -> bool {
 /// Appends a variable's value.
 pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Found {
     match variable {
+        Variable::Builtin(builtin) if builtin.stays() => append_once(*builtin, request, out),
         Variable::Builtin(builtin) => builtin::append(*builtin, request, out),
         Variable::SentTarget => upstream::sent_target(request, out),
         Variable::RequestHeader(name) => request_field(request, name, out),
@@ -162,6 +165,22 @@ pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Foun
         },
         Variable::Made(id) => made::append(*id, request, out),
     }
+}
+
+/// Appends the value that a variable had when it was first read, whatever path and location are in force now.
+fn append_once(builtin: Builtin, request: &Request, out: &mut Vec<u8>) -> Found {
+    let id = RememberedId::Builtin(builtin);
+    if let Some(is_there) = request.made.append(id, out) {
+        return if is_there { Found::Value } else { Found::Nothing };
+    }
+    // What a link's hash is made of may name the result.
+    if !request.made.begin(id) {
+        return Found::Nothing;
+    }
+    let (start, shows) = (out.len(), personal::of_read(builtin, request));
+    let found = builtin::append(builtin, request, out);
+    request.made.end_with((found == Found::Value).then(|| &out[start..]), shows);
+    found
 }
 
 /// A variable of the configuration without a value: one that is captured is not there, one that is set elsewhere is empty, which

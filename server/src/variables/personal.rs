@@ -7,10 +7,11 @@
 
 use super::{append, unset};
 use crate::client_certificate;
+use crate::remembered::RememberedId;
 use crate::request::Request;
 use crate::shows::Shows;
 use millstream_conf::model::{Template, Variable, made};
-use millstream_conf::variables::Source;
+use millstream_conf::variables::{Builtin, Source};
 use millstream_wire::FieldId;
 use millstream_wire::credential::is_credential;
 use std::ops::BitOr;
@@ -26,6 +27,22 @@ pub fn shown_by_all<'v>(variables: impl Iterator<Item = &'v Variable>, request: 
         let shows = of_variable(variable, request);
         if is_absent(variable, shows, request) { all } else { all | shows }
     })
+}
+
+/// The same where only who asks is of interest: without them nothing is looked at, and nothing shown.
+pub fn who_is_shown_by_all<'v>(
+    variables: impl Iterator<Item = &'v Variable> + Clone,
+    request: &Request,
+) -> Shows {
+    // Of one that is made only a look tells.
+    let may_show = |variable: &Variable| {
+        matches!(variable, Variable::Made(_)) || of_variable(variable, request).has(Shows::WHO)
+    };
+    let shows = match variables.clone().any(may_show) {
+        true => shown_by_all(variables, request),
+        false => Shows::NOTHING,
+    };
+    if shows.has(Shows::WHO) { shows } else { Shows::NOTHING }
 }
 
 /// What a word of an upstream's may show that a request is led on by (`X-Accel-Redirect`, a command in a page): who asks, where
@@ -85,11 +102,7 @@ fn of_variable(variable: &Variable, request: &Request) -> Shows {
         (_, Source::Target) => Shows::PATH | Shows::QUERY,
         (_, Source::Folder) => folder(),
         (_, Source::File) => folder() | path(),
-        (_, Source::Link) => {
-            let link = &request.location().settings.secure_link;
-            let texts = link.link.iter().chain(&link.md5).flat_map(Template::variables);
-            shown_by_all(texts, request) | Shows::PATH | Shows::QUERY
-        }
+        (_, Source::Link) => of_link(variable, request),
         // `$limit_rate`, which `set` or a response has changed.
         (_, Source::Kept) => {
             if request.limit_rate.is_some() {
@@ -99,4 +112,25 @@ fn of_variable(variable: &Variable, request: &Request) -> Shows {
             }
         }
     }
+}
+
+/// What a variable of a link shows: what the link that was read first was made of.
+fn of_link(variable: &Variable, request: &Request) -> Shows {
+    let Variable::Builtin(builtin) = variable else { return Shows::NOTHING };
+    let known = || request.made.shows(RememberedId::Builtin(*builtin));
+    if known().is_none() {
+        append(variable, request, &mut Vec::new());
+    }
+    // While it is being made, it has no part in itself.
+    known().unwrap_or_default()
+}
+
+/// What a variable shows that is read now, and then stays.
+pub(super) fn of_read(builtin: Builtin, request: &Request) -> Shows {
+    if builtin.source() != Source::Link {
+        return Shows::NOTHING;
+    }
+    let link = &request.location().settings.secure_link;
+    let texts = link.link.iter().chain(&link.md5).flat_map(Template::variables);
+    shown_by_all(texts, request) | Shows::PATH | Shows::QUERY
 }

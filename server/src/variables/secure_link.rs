@@ -7,6 +7,8 @@ use crate::request::Request;
 use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use md5::{Digest, Md5};
+use millstream_conf::model::Variable;
+use millstream_conf::variables::Builtin;
 use millstream_net::clock;
 
 /// base64url, padded or not (RFC 4648 §5).
@@ -19,12 +21,10 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// Appends what became of the link.
 pub(super) fn append(request: &Request, out: &mut Vec<u8>) -> Found {
-    // What the hash is made of may name the result.
-    if request.is_checking_link.replace(true) {
-        return Found::Nothing;
-    }
+    // As in nginx, when it expires is read with it and stays as well.
+    super::append(&Variable::Builtin(Builtin::SecureLinkExpires), request, &mut Vec::new());
     let settings = &request.location().settings.secure_link;
-    let found = match &settings.secret {
+    match &settings.secret {
         Some(secret) => match by_secret(request.request_uri(), secret) {
             Some(link) => give(link, out),
             None => Found::Nothing,
@@ -33,9 +33,7 @@ pub(super) fn append(request: &Request, out: &mut Vec<u8>) -> Found {
             Some(is_valid) => give(if is_valid { b"1" } else { b"0" }, out),
             None => Found::Nothing,
         },
-    };
-    request.is_checking_link.set(false);
-    found
+    }
 }
 
 /// Appends when the link expires, as it says itself.

@@ -530,7 +530,8 @@ fn a_range_that_does_not_exist_has_the_fields_of_the_response_but_for_what_descr
             &body(1000),
         )
     });
-    let directives = "add_header X-Every 1 always; add_header X-Good 1; location /paged { proxy_pass http://api;
+    let directives =
+        "add_header X-Every 1 always; add_header X-Good 1; location /paged { proxy_pass http://api;
         proxy_cache answers; proxy_cache_key $uri; error_page 416 /page; }
         location = /page { add_header X-Every 1 always; return 200 page; }
         location /sliced { slice 100; proxy_set_header Range $slice_range; proxy_cache answers;

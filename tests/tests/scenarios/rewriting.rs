@@ -380,3 +380,44 @@ fn behind_an_if_with_an_upstream_one_that_answers_nothing_is_an_error_and_sends_
         assert!(answer.text().starts_with(expected.1) || expected.0 == 500, "{target}");
     }
 }
+
+#[test]
+fn what_depends_on_the_location_has_the_value_that_it_had_when_it_was_first_read() {
+    let server = served(
+        "location /got/ { return 200 \"$secure_link|$secure_link_expires\"; }
+        location /links/ { secure_link $arg_h,$arg_e; secure_link_md5 \"$uri$arg_e secret\";
+            location /links/last/ { if ($secure_link = \"\") { return 403; } rewrite ^ /got/a last; }
+            location /links/page/ { if ($secure_link = \"\") { return 403; } error_page 418 =200 @page; return 418; }
+            location /links/other/ { set $first $secure_link; rewrite ^ /others/a last; }
+            location /links/path/ { set $first $secure_link; set $args \"\"; rewrite ^ /x break; add_header X-Link $secure_link always; }
+            location /links/unread/ { rewrite ^ /got/a last; }
+            location /links/late/ { rewrite ^ /later/a last; } }
+        location @page { return 200 \"page $secure_link\"; }
+        location /others/ { secure_link $arg_h; secure_link_md5 \"$uri another\"; return 200 \"$first, $secure_link\"; }
+        location /later/ { secure_link $arg_h; secure_link_md5 \"$uri secret\"; return 200 $secure_link; }
+        location /own/ { secure_link $arg_h; secure_link_md5 \"$uri secret$secure_link\"; set $q $secure_link; return 200 $q; }
+        location /referred/ { valid_referers none host.example; set $first \"[$invalid_referer]\"; rewrite ^ /strict last; }
+        location /strict { valid_referers blocked host.example; return 200 \"$first[$invalid_referer]\"; }
+        location /unreferred/ { valid_referers none host.example; rewrite ^ /strict last; }
+        location /seen/ { modern_browser_value new; modern_browser unlisted; set $first $modern_browser; rewrite ^ /seen2 last; }
+        location /seen2 { modern_browser_value newer; modern_browser unlisted; return 200 \"$first $modern_browser\"; }",
+    );
+    check(
+        &server,
+        &[
+            ("/links/last/a?h=iDst5xhpAcxX8WO9hNaNFw&e=2147483647", "200 1|2147483647"),
+            ("/links/last/a?h=YLIrmbdilzjw2yLWhzqyrQ&e=1", "200 0|1"),
+            ("/links/last/a?h=wrong&e=1", "403"),
+            ("/links/page/a?h=mccvvJnM25Zkux5LyxDUig&e=2147483647", "200 page 1"),
+            // The one secret lets in where the other is asked for: what was found of the first link stays.
+            ("/links/other/a?h=jgCZhPwauGJls_RIx-FdIw&e=2147483647", "200 1, 1"),
+            ("/links/other/a?h=tIVM6r2IpmG2ILuJvpZhAw&e=2147483647", "200 , "),
+            ("/links/unread/a?h=4H0Ug4z43bpXxD6DwXBK5g&e=2147483647", "200 |"),
+            ("/links/late/a?h=q9762u-ETvn6s9rKDspb5Q", "200 1"),
+            ("/own/a?h=0q-D3Ge9Gm7PWLVa6kP45g", "200 1"),
+            ("/referred/a", "200 [][]"),
+            ("/unreferred/a", "200 [1]"),
+            ("/seen/a", "200 new new"),
+        ],
+    );
+}

@@ -57,7 +57,7 @@ pub enum FileKind {
 
 impl Condition {
     /// What it goes by.
-    pub fn reads(&self) -> impl Iterator<Item = &Template> {
+    pub fn reads(&self) -> impl Iterator<Item = &Template> + Clone {
         let (one, other) = match self {
             Condition::Holds(variable) | Condition::Matches { variable, .. } => (variable, None),
             Condition::Equals { variable, value, .. } => (variable, Some(value)),

@@ -128,12 +128,12 @@ fn a_head_says_what_goes_with_it() {
     assert_eq!(shape(Chosen::Whole(None), 204).1, None, "RFC 9110 §8.6");
     assert_eq!(shape(Chosen::NotModified, 200), (304, None, "ETag".to_owned()));
     assert_eq!(shape(Chosen::Part(2..5), 200).1, Some(3));
-    for (chosen, status, said) in [
-        (Chosen::Unsatisfiable(10), 416, Some(&b"bytes */10"[..])),
-        (Chosen::PreconditionFailed, 412, None),
-    ] {
+    for (chosen, status, said) in
+        [(Chosen::Unsatisfiable(10), 416, Some(&b"bytes */10"[..])), (Chosen::PreconditionFailed, 412, None)]
+    {
         let mut request = request("");
-        let unmet = chosen.shape(&mut request, Headers::default(), 200, Some(10)).expect_err("it is an error");
+        let unmet =
+            chosen.shape(&mut request, Headers::default(), 200, Some(10)).expect_err("it is an error");
         assert_eq!(refuse(&mut request, unmet), status);
         let fields = request.accel_fields.take().unwrap_or_default();
         assert_eq!(fields.view().get(FieldId::ContentRange), said, "{status}");
