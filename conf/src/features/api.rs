@@ -68,8 +68,8 @@ impl Feature for ApiLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("api", LOCATION, (0, 1), "[write=on|token|off]", "",
-        "Makes the location the API, as in NGINX Plus; what changes something, such as purging, needs `write=on`. With `write=token`, it also \
-        needs the token of `api_token`. Strangers are refused: see `api_allow`.",
+        "Makes the location the API, as in NGINX Plus; changes, such as purging, need `write=on`. With `write=token`, they also \
+        need the token of `api_token`. `api_allow` and `api_token` control access.",
         Apply::Level(api)),
     often("api_allow", HTTP_SERVER_LOCATION, (1, MANY), "local | address | CIDR | unix: | all …", "",
         "The clients that may use the API without a token. By default, `local` may read and no client may change anything. With a token and \

@@ -105,8 +105,8 @@ fn answer_status(word: &Word, reading: &mut Reading<'_>) -> Option<ErrorPageStat
         0 => Some(ErrorPageStatus::FromPage),
         1..=199 => {
             reading
-                .error(word.span, format!("a response cannot end with the status \"{text}\""))
-                .help("a client takes 1xx for an interim response and waits for another one");
+                .error(word.span, format!("a final response cannot have the status \"{text}\""))
+                .help("after a 1xx response, a client waits for the final one");
             None
         }
         status => Some(ErrorPageStatus::Is(status as u16)),

@@ -28,14 +28,14 @@ pub const ROWS: &[Row] = &[
         Apply::Block(Context::Upstream)),
     often("server", UPSTREAM, (1, super::MANY),
         "address [weight=n] [max_fails=n] [fail_timeout=time] [max_conns=n] [slow_start=time] [route=name] [backup] [down] [drain] [resolve] [service=name]", "",
-        "A server of the group: `host:port` (80 where there is no port) or `unix:/path`. Requests are shared out by weight, one by \
-        one and evenly (weight 1 where none is written). After `max_fails` (1) failures within `fail_timeout` (10s) a server is left \
-        alone for that time; 0 never leaves it alone. A name is looked up by the system at start, and until it is found its server is down; \
-        with `resolve` the `resolver` is asked, and asked again whenever its answer no longer holds. With `service` it is asked for \
+        "A server of the group: `host:port` (by default port 80) or `unix:/path`. Requests are distributed by weight (by default 1). \
+        After `max_fails` (1) failures within `fail_timeout` (10s), a server gets no requests for that time; with 0, failures do not count. \
+        The system resolves a name at start, and the server is down until the name is found. With `resolve`, the `resolver` resolves it, \
+        again whenever a record expires. With `service`, it looks up \
         SRV records: those of `_http._tcp.NAME` for `service=http`, those of `SERVICE.NAME` if the service contains a dot. Records of the lowest \
-        priority are servers, the others backups. The weight of a record counts unless `weight` is written. With `slow_start` a server that \
-        comes back after failures or a health check begins with a small share, which grows to its weight in that time. `route` is what \
-        `sticky` calls it, at most 32 characters; one that is to `drain` is asked by sessions of its own alone.",
+        priority are servers, the others backups. A record's weight counts unless `weight` is set. With `slow_start`, the share of a server \
+        that recovers from failures or a failed health check grows to its weight within that time. `route` is its name for `sticky`, at most \
+        32 characters. With `drain`, a server gets only requests of its own sessions.",
         Apply::Upstream(server::read)),
     often("least_conn", UPSTREAM, (0, 0), "", "",
         "Asks the server with the fewest requests for its weight, of all workers; equals take turns.",

@@ -162,7 +162,7 @@ macro_rules! rows {
                 "Whether of several requests for one missing entry only one goes upstream; the others get its answer as it arrives. In nginx it is off by default, and a waiter polls every 500 ms.",
                 Apply::Pass($family, |l, d, r| l.cache.lock = r.flag(&d.args[0]))),
             once(concat!($prefix, "_cache_lock_timeout"), HTTP_SERVER_LOCATION, (1, 1), "time", "5s",
-                "How long they wait before they go upstream themselves; what they get is not kept. If it is not set and nothing is stored for the key, up to eight requests go upstream after two seconds, and what they get is kept.",
+                "How long requests wait for another's response. Then they are sent to the upstream, and their responses are not stored. If this is not set and nothing is stored for the key, up to eight requests are sent after two seconds, and their responses are stored.",
                 Apply::Pass($family, |l, d, r| l.cache.lock_timeout = r.duration(&d.args[0]))),
             once(concat!($prefix, "_cache_lock_age"), HTTP_SERVER_LOCATION, (1, 1), "time", "5s",
                 "After how long one more request may go upstream to fill the entry.",

@@ -235,8 +235,8 @@ macro_rules! held_rows {
                 "Whether the client's fields go to the upstream; those that the location sets do in any case.",
                 Apply::Pass($family, |l, d, r| l.exchange.passes_fields = r.flag(&d.args[0]))),
             once(concat!($prefix, "_pass_client_address"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-                "Whether request fields that contain the client's address (X-Forwarded-For, X-Real-IP, CF-Connecting-IP and their kind) go to the upstream. \
-                Fields that the location sets do in any case.",
+                "Whether request fields that contain the client's address (X-Forwarded-For, X-Real-IP, CF-Connecting-IP and similar) are sent to the upstream. \
+                Fields that the location sets are always sent.",
                 Apply::Pass($family, |l, d, r| l.exchange.passes_address = r.flag(&d.args[0]))),
             once(concat!($prefix, "_pass_request_body"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
                 "Whether the client's body goes to the upstream; without it no length is announced.",
