@@ -136,7 +136,7 @@ fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
         more => format!(" and {more} more"),
     };
     Err(format!(
-        "{which}: name a URL with the port of one, or with --api (for top, --control) one of {}{more}",
+        "{which}: use a URL with the port of one, or --api (for top, --control) with one of {}{more}",
         each.join(", ")
     ))
 }

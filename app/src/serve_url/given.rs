@@ -79,11 +79,11 @@ pub fn hint(serve: &ServeUrl, dashboard: Option<&Address>, errors: &[OpenError])
         errors.iter().partition(|error| Some(&error.address) == dashboard);
     let is_taken =
         |errors: &[&OpenError]| errors.iter().any(|error| error.error.kind() == ErrorKind::AddrInUse);
-    let moved = "choose another address for the dashboard with --dashboard address:port, or leave it out with --dashboard off";
+    let moved = "choose another address for the dashboard with --dashboard address:port, or turn it off with --dashboard off";
     let elsewhere = match serve.domains.is_given() {
         true => domain::hint(&others),
         false => is_taken(&others).then(|| {
-            "end the process that listens there, or choose another address with --listen".to_owned()
+            "stop the process that listens there, or choose another address with --listen".to_owned()
         }),
     };
     let hints: Vec<String> =

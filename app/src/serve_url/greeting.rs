@@ -22,7 +22,7 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
     let front =
         if demo { format!("an embedded demo API (simulated, {})", urls.join(", ")) } else { urls.join(", ") };
     let also = microcache.map_or_else(
-        || "add --microcache 1s to keep for a second what says nothing about caching".to_owned(),
+        || "add --microcache 1s to store responses without caching headers for a second".to_owned(),
         // A number alone counts seconds.
         |time| {
             let unit = if time.ends_with(|last: char| last.is_ascii_digit()) { " s" } else { "" };
@@ -46,7 +46,7 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
              the certificate is issued and renewed by itself; the authority has to reach this machine at port 80 of {}\n\
              caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n\
              {address}\n\
-             {purge}{}Ctrl-C ends",
+             {purge}{}Ctrl-C quits",
             env!("CARGO_PKG_VERSION"),
             named.join(", "),
             at.join(", "),
@@ -64,7 +64,7 @@ pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, u
         "millstream {} on {} in front of {front}\n\
          caches in memory ({memory} MiB) what the API's Cache-Control and Expires allow; {also}\n\
              {address}\n\
-         {purge}{dashboard}try: curl -i {first}   (X-Cache-Status says HIT or MISS; Ctrl-C ends)",
+         {purge}{dashboard}try: curl -i {first}   (X-Cache-Status is HIT or MISS; Ctrl-C quits)",
         env!("CARGO_PKG_VERSION"),
         urls.join(", "),
         dashboard = dashboard.unwrap_or_default(),

@@ -156,7 +156,7 @@ fn open_journal(zone: &CacheZone, path: &Path, cause: Cause, memory: &Memory, lo
         log.write(
             Level::Crit,
             format_args!(
-                "cache zone \"{}\": what was purged before the start is not known: {error}; {what} in \"{}\" counts as \
+                "cache zone \"{}\": the purges before the start cannot be read: {error}; {what} in \"{}\" counts as \
                  purged",
                 zone.name,
                 path.display()

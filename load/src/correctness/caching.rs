@@ -42,8 +42,8 @@ pub enum Keeps {
 const STREAMS: [&str; 2] = ["text/event-stream", "multipart/x-mixed-replace"];
 
 /// What is added where requests carry credentials.
-const PER_USER: &str = " Its Authorization is part of the key in every step, so each user has answers of his own: a factor is \
-                        what one user gets who asks again and again.";
+const PER_USER: &str = " Its Authorization is part of the key in every step, so each user has separate responses: a factor is \
+                        the gain for one user who repeats a request.";
 
 /// What is added where requests carry any credential and the answer does not say that it is for everybody: the steps go by its lifetime
 /// alone, as nginx does.
@@ -85,7 +85,7 @@ pub fn caching(answer: &Reply, method: &[u8], fields: &[(String, String)], now: 
             let field = field(&judgement, answer);
             let (why, advice) = refused(reason, field.as_deref(), age, status, has_cookie);
             let words = format!(
-                "The API's answers cannot be cached: {why}. From any proxy an API like that gets about 1x. {advice}"
+                "The API's responses cannot be cached: {why}. Any proxy gains about 1x with such an API. {advice}"
             );
             Caching { keeps: Keeps::No, why: Some(why), advice: Some(advice.to_owned()), words }
         }
@@ -112,15 +112,15 @@ fn kept(left: i64, arithmetic: Option<Arithmetic>) -> Caching {
     let told = spelled(Duration::from_secs(left));
     let words = match age {
         _ if left == 0 => "are stale at once, and may still be used during a refresh".to_owned(),
-        None => format!("may be kept for {told}"),
+        None => format!("may be stored for {told}"),
         Some((lifetime, age)) => {
             let [lifetime, age] = [lifetime, age].map(spelled);
             format!(
-                "may be kept for {lifetime}, and that they are {age} old when they arrive (Age), which leaves {told}"
+                "may be stored for {lifetime}, and that they are {age} old when they arrive (Age), which leaves {told}"
             )
         }
     };
-    let words = format!("The API says that its answers {words}.");
+    let words = format!("The API says that its responses {words}.");
     Caching { keeps: Keeps::Seconds(left), words, ..Caching::default() }
 }
 
@@ -147,49 +147,51 @@ fn refused(
             "Streams are passed on as they arrive: turn the cache off for them.",
         ),
         (Reason::Method, _) => {
-            ("only answers to GET and HEAD are kept".to_owned(), "Responses to GET can be stored.")
+            ("only responses to GET and HEAD are stored".to_owned(), "Responses to GET can be stored.")
         }
         (Reason::Status, _) => (
-            format!("an answer with {status} is no whole one that could be kept"),
-            "Ask for the whole: without Range, If-None-Match and If-Modified-Since.",
+            format!("a response with {status} is not a complete one that can be stored"),
+            "Request the complete response, without Range, If-None-Match and If-Modified-Since.",
         ),
         (Reason::SetCookie, _) => (
             "it sets a cookie (Set-Cookie) for one client".to_owned(),
             "A response that sets a cookie belongs to one client.",
         ),
         (Reason::Vary, _) => (
-            format!("{said}, so every request may be answered differently"),
+            format!("{said}, so each request may get a different response"),
             "A Vary that names only what the response depends on would help.",
         ),
         (Reason::XAccelExpires, _) => (format!("{said}, which is over"), "The API forbids it."),
         (Reason::Expired, Some(all)) => (
             format!(
-                "{said}, and that its answer is {} old already when it comes (Age), of {} that it may be kept",
+                "{said}, and the response is already {} old when it arrives (Age), of {} for which it may be stored",
                 spelled(all.age_field),
                 spelled(all.lifetime)
             ),
-            "Another cache in front of the API has kept it so long: ask the API itself, or have that cache keep it for less.",
+            "Another cache in front of the API stored it that long: measure the API itself, or lower that cache's lifetime.",
         ),
         (Reason::Expired, None) => (
             format!("{said}, so it is stale at once"),
             "If it is the same for every client, a longer time would help.",
         ),
         (Reason::MustUnderstand, _) => (
-            format!("it says must-understand, and nothing is known here of {status}"),
-            "The API forbids it for a status that is not known.",
+            format!("it says must-understand, and status {status} is unknown"),
+            "The API forbids storing a response with an unknown status.",
         ),
         (Reason::ErrorStatus, _) => (
             format!("its status is {status}, and an error is stored only if the API sets a lifetime"),
-            "Measure a URL that the API answers with 200.",
+            "Measure a URL with status 200.",
         ),
         (Reason::NoLifetime, _) if !has_cookie => (
-            format!("it says nothing about caching, and then only answers with 200 are kept, not {status}"),
+            format!("it has no caching headers, and then only responses with 200 are stored, not {status}"),
             SAY_PUBLIC,
         ),
-        (Reason::NoStore | Reason::Private, _) => (said, "The API forbids it, and no proxy should share it."),
+        (Reason::NoStore | Reason::Private, _) => {
+            (said, "The API forbids it, and a shared cache must not store it.")
+        }
         _ => {
             let cookies =
-                "it says nothing about caching, and answers to requests with a Cookie are then nobody else's";
+                "it has no caching headers, and then responses to requests with a Cookie are not shared";
             let why = if reason == Reason::NoLifetime { cookies.to_owned() } else { said };
             (why, SAY_PUBLIC)
         }

@@ -95,7 +95,7 @@ fn who_asks_with_credentials_is_told_that_nobody_shares_the_answers() {
     let fields = [("Authorization".to_owned(), "Bearer x".to_owned())];
     let said = caching(&answer(200, &[("Cache-Control", "max-age=60")], ""), b"GET", &fields, now());
     assert_eq!(said.keeps, Keeps::Seconds(60));
-    assert!(said.words.contains("each user has answers of his own"), "{}", said.words);
+    assert!(said.words.contains("each user has separate responses"), "{}", said.words);
 }
 
 #[test]
@@ -108,17 +108,17 @@ fn what_would_help_fits_the_reason() {
         (
             200,
             &[("Cache-Control", "max-age=60"), ("Age", "100")],
-            "100 seconds old already",
-            "ask the API itself",
+            "already 100 seconds old",
+            "measure the API itself",
         ),
-        (206, &[("Cache-Control", "max-age=60")], "206 is no whole one", "without Range"),
+        (206, &[("Cache-Control", "max-age=60")], "206 is not a complete one", "without Range"),
         (200, &[("Cache-Control", "private")], "it says Cache-Control: private", "The API forbids it"),
         (200, &[("Set-Cookie", "a=b")], "sets a cookie", "belongs to one client"),
         (200, &[("Vary", "*")], "it says Vary: *", "names only what"),
-        (201, &[], "only answers with 200", "the same for every client"),
-        (404, &[], "an error is stored only if", "answers with 200"),
-        (401, &[], "its status is 401", "answers with 200"),
-        (500, &[], "its status is 500", "answers with 200"),
+        (201, &[], "only responses with 200", "the same for every client"),
+        (404, &[], "an error is stored only if", "with status 200"),
+        (401, &[], "its status is 401", "with status 200"),
+        (500, &[], "its status is 500", "with status 200"),
     ] {
         let said = caching(&answer(status, fields, ""), b"GET", &[], now());
         assert_eq!(said.keeps, Keeps::No, "{fields:?}");

@@ -111,7 +111,7 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     }
     let privilege = if api.is_dashboard { right::DASHBOARD } else { right::API };
     if !right::admits(&api.right, request, privilege, request.location) {
-        let text = "api_allow and api_token control access to the API (a token of proxy_cache_purge_token is not for it); the error log says more";
+        let text = "api_allow and api_token control access to the API (proxy_cache_purge_token does not); the error log has the reason";
         return refuse(request, client, ApiRefusal::new(403, "Forbidden", text)).await;
     }
     let Some(resource) = resource else {
@@ -122,7 +122,7 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     };
     let outcome = match endpoint.operation(request.method) {
         None => {
-            let text = "this path knows no such method";
+            let text = "this path does not support the method";
             Err(ApiRefusal { allow: endpoint.allow(), ..ApiRefusal::new(405, "MethodNotSupported", text) })
         }
         Some(operation)
@@ -144,12 +144,12 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
 fn changes_nothing(api: &Api, request: &Request, endpoint: &endpoints::Endpoint) -> Option<ApiRefusal> {
     match api.write {
         Write::Off => {
-            let text = "the API of this location only reads: write \"write=on\" with its directive";
+            let text = "this API is read-only: add \"write=on\" to its directive";
             let allow = endpoint.allow_reading();
             Some(ApiRefusal { allow, ..ApiRefusal::new(405, "MethodDisabled", text) })
         }
         Write::Token if !right::shows_token(&api.right, request) => {
-            Some(ApiRefusal::new(403, "Forbidden", "a change needs the token of api_token"))
+            Some(ApiRefusal::new(403, "Forbidden", "changes need the token of api_token"))
         }
         Write::Token | Write::On => None,
     }

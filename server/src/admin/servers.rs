@@ -110,7 +110,7 @@ async fn change(shared: &Shared, method: Method, path: &[String], body: &[u8]) -
             said(format_args!("server {id}"), "removed");
             Ok(Edited::Removed(configured(group.latest())))
         }
-        _ => Err(ApiRefusal::new(405, "MethodNotSupported", "this path knows no such method")),
+        _ => Err(ApiRefusal::new(405, "MethodNotSupported", "this path does not support the method")),
     }
 }
 

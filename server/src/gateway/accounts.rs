@@ -127,7 +127,8 @@ impl Passing<'_> {
         let url =
             report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
         let hint = report::asks_for_tls(self.proxy);
-        let what = format_args!("upstream answered 400 while reading response header from upstream{hint}");
+        let what =
+            format_args!("upstream responded with 400 while reading response header from upstream{hint}");
         report::write(self.request, Level::Error, what, Some(&url));
     }
 

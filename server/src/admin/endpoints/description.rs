@@ -115,7 +115,7 @@ fn meaning(status: u16) -> &'static str {
         400 => "The arguments or the body cannot be followed.",
         403 => "It is for this machine, or for whom api_allow or api_token admits.",
         404 => "There is nothing of that name.",
-        405 => "The API of this location only reads; Allow has the methods of the path.",
+        405 => "This API is read-only; Allow has the methods of the path.",
         413 => "The body is longer than 64 KiB.",
         415 => "The body is not application/json.",
         500 => "It could not be written to the disk.",

@@ -280,7 +280,7 @@ pub(super) async fn send(
             .await?
         };
         let Some(Ok(bytes)) = bytes else {
-            super::log(request, "a slice response broke off");
+            super::log(request, "the response for a slice ended early");
             return Err(SliceFailure::Piece);
         };
         let end = position + bytes.len() as u64;
