@@ -171,3 +171,59 @@ fn each_cause_is_told_once_with_the_number_of_further_places() {
     );
     assert!(shown.len() == 1 && !shown[0].contains("also:"), "{shown:#?}");
 }
+
+/// A server whose members get pages of one location, and all others those of another.
+fn with_members(members: &str, others: &str) -> String {
+    format!(
+        "events {{ }} http {{ access_log off; proxy_cache_path memory keys_zone=z:1m; proxy_cache_path memory keys_zone=y:1m; \
+         upstream api {{ server 127.0.0.1:8000; }} server {{ listen 8080; proxy_cache z; location = /auth {{ return 204; }}\n\
+         location /members {{ {members} }}\n{others} }} }}"
+    )
+}
+
+#[test]
+fn members_whose_stored_pages_the_others_are_led_to_are_warned_about() {
+    const MEMBERS: &str = "auth_request /auth; proxy_pass http://api; error_page 401 403 = @guest;";
+    const GUESTS: &str = "location @guest { proxy_pass http://api; proxy_set_header X-Guest 1; }";
+    const BY_PATH: &str = "auth_request /auth; proxy_pass http://api; error_page 401 /guest;";
+    for (members, others, is_shared) in [
+        (MEMBERS, GUESTS, true),
+        (
+            "auth_basic x; auth_basic_user_file u; proxy_pass http://api; error_page 401 = @guest;",
+            GUESTS,
+            true,
+        ),
+        ("allow 10.0.0.0/8; deny all; proxy_pass http://api; error_page 403 = @guest;", GUESTS, true),
+        (
+            "proxy_cache_key $request_uri; location /members/a { auth_request /auth; proxy_pass http://api; error_page 401 = @guest; }",
+            "location @guest { proxy_cache_key $request_uri; proxy_pass http://127.0.0.1:8001; }",
+            true,
+        ),
+        (
+            &BY_PATH.replace("proxy_pass", "proxy_cache_key $request_uri; proxy_pass"),
+            "location = /guest { proxy_cache_key $request_uri; proxy_pass http://api; }",
+            true,
+        ),
+        (BY_PATH, "location = /guest { proxy_pass http://api; }", false),
+        ("proxy_pass http://api; error_page 401 = @guest;", GUESTS, false),
+        (&MEMBERS.replace("401 403", "404"), GUESTS, false),
+        (MEMBERS, "location @guest { proxy_cache off; proxy_pass http://api; }", false),
+        (MEMBERS, "location @guest { proxy_cache y; proxy_pass http://api; }", false),
+        (MEMBERS, "location @guest { proxy_pass http://127.0.0.1:8001; }", false),
+        (MEMBERS, "location @guest { proxy_cache_key guest$request_uri; proxy_pass http://api; }", false),
+        (MEMBERS, "location @guest { return 200 guest; }", false),
+        (MEMBERS, "location @guest { auth_basic x; auth_basic_user_file u; proxy_pass http://api; }", false),
+        (
+            "proxy_cache_key $uri$cookie_session; auth_request /auth; proxy_pass http://api; error_page 401 = @guest;",
+            "location @guest { proxy_cache_key $uri$cookie_session; proxy_pass http://api; }",
+            false,
+        ),
+    ] {
+        let (_, shown) = warnings(&with_members(members, others));
+        let told: Vec<_> = shown.iter().filter(|shown| shown.contains("is led to the location at")).collect();
+        assert_eq!(told.len(), usize::from(is_shared), "{members} {others}\n{shown:#?}");
+        for told in told {
+            assert!(told.contains("test.conf:2:") && told.contains("test.conf:3:1"), "both places: {told}");
+        }
+    }
+}

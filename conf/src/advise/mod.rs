@@ -5,6 +5,7 @@
 
 mod users;
 mod certificates;
+mod members;
 mod unlisted;
 mod cookies;
 mod bodies;
@@ -68,4 +69,5 @@ pub fn whole(http: &Http, reading: &mut Reading<'_>) {
     unused_zones::advise(reading);
     unobeyed::advise(&http.locations, reading);
     grpc_over_http1::advise(http, reading);
+    members::advise(http, reading);
 }

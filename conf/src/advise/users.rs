@@ -71,7 +71,7 @@ pub(super) fn stored_without_a_word(written: &CommonLevel) -> Option<Span> {
 }
 
 /// Whether a value differs from user to user, be it by a `map` of what does.
-fn tells_users_apart(template: &Template, reading: &Reading<'_>) -> bool {
+pub(super) fn tells_users_apart(template: &Template, reading: &Reading<'_>) -> bool {
     const WORDS: [&str; 6] = ["cookie", "auth", "token", "secret", "session", "key"];
     reading.reads(template).into_iter().any(|variable| match variable {
         Variable::Cookie(_) | Variable::Builtin(Builtin::RemoteUser) => true,

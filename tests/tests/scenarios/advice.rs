@@ -470,10 +470,17 @@ const CHECKED: &[Checked] = &[
     },
 ];
 
-/// Rules whose help changes neither what is cached nor who gets it: rights, listeners, notes. `unused_zones` and `unobeyed` name a
-/// location "whose responses are the same for every client".
-const OTHERS: [&str; 6] =
-    ["strangers", "api_beside_pass", "other_family", "grpc_over_http1", "unused_zones", "unobeyed"];
+/// Rules whose help changes neither what is cached nor who gets it: rights, listeners, notes; and `members`, whose help keeps two locations
+/// apart (`conf/tests/sharing.rs`). `unused_zones` and `unobeyed` name a location "whose responses are the same for every client".
+const OTHERS: [&str; 7] = [
+    "strangers",
+    "api_beside_pass",
+    "other_family",
+    "grpc_over_http1",
+    "members",
+    "unused_zones",
+    "unobeyed",
+];
 
 /// What `-t` says of a location with these lines.
 fn check(lines: &str) -> String {
