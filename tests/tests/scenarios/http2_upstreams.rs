@@ -24,6 +24,8 @@ const BACK: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
                 return 200 \"$request_method $request_uri $http_host $http_x_sent\"; }
             location /files/ { alias @DIR@/; }
             location /early { return 413 \"enough\"; }
+            location /ranged/ { return 200 \"0123456789\"; }
+            location /slow/ { limit_rate 10k; max_ranges 0; alias @DIR@/; }
             location /up { proxy_pass http://@ORIGIN@; } } }";
 
 const FRONT: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events { }
@@ -34,7 +36,8 @@ const FRONT: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/er
             location / { proxy_pass http://back; proxy_set_header X-Sent \"of $remote_addr\"; }
             location /named/ { proxy_pass http://back/; proxy_set_header Host other.example; }
             location /cached/ { proxy_pass http://back; proxy_cache z; proxy_cache_valid 200 1h; }
-            location /passed/ { proxy_pass http://back/; proxy_request_buffering off; } } }";
+            location /passed/ { proxy_pass http://back/; proxy_request_buffering off; }
+            location /kept/ { proxy_pass http://back/; proxy_request_buffering off; proxy_force_ranges on; } } }";
 
 struct Pair {
     front: Server,
@@ -115,6 +118,39 @@ fn bodies_of_any_size_go_both_ways() {
     // A server that has heard enough is not waited for.
     let refused = posted(&pair.front, "/early", &large);
     assert_eq!((refused.status, refused.text()), (413, "enough".to_owned()));
+}
+
+#[test]
+fn a_range_is_whole_and_the_connection_goes_on_though_the_request_s_body_is_not() {
+    if is_nginx() {
+        return;
+    }
+    let pair = Pair::start();
+    pair.back.prefix().write("large", &"0123456789".repeat(20_000));
+    for path in ["/kept/ranged/x", "/kept/slow/large"] {
+        for (framing, rest) in
+            [("Content-Length: 8", "body"), ("Transfer-Encoding: chunked", "4\r\nbody\r\n0\r\n\r\n")]
+        {
+            let about = format!("{path} {framing}");
+            let first = if framing.starts_with("Content") { "some" } else { "4\r\nsome\r\n" };
+            let mut client = pair.front.client();
+            let head =
+                format!("GET {path} HTTP/1.1\r\nHost: a\r\nRange: bytes=2-4\r\n{framing}\r\n\r\n{first}");
+            client.send(head).expect("it takes the request");
+            let part = client.answer().expect("an answer");
+            assert_eq!((part.status, part.text()), (206, "234".to_owned()), "{about}");
+            client.send(rest).expect("it takes the rest");
+            let next = client.get("/next").expect("an answer");
+            assert_eq!(next.text(), "GET /next back of 127.0.0.1", "{about}");
+        }
+        let mut frames = Frames::connect(pair.front.port());
+        let stream = frames.request("GET", path, &[("range", "bytes=2-4")], false);
+        frames.data(stream, b"some", false);
+        let part = frames.answer(stream);
+        assert_eq!((part.status, part.text()), (206, "234".to_owned()), "{path}: {part:?}");
+        frames.data(stream, b"body", true);
+        assert_eq!(frames.whole("/next").text(), "GET /next back of 127.0.0.1", "{path}");
+    }
 }
 
 /// A server that is told what to say to each connection.
