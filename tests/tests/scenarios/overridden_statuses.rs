@@ -164,54 +164,59 @@ fn framing_is_sound(about: &str, method: &str, answer: &Answer) {
     }
 }
 
-/// Every way to be answered: the method, the path, its status and the body of what answers.
-fn ways() -> impl Iterator<Item = (&'static str, String, u16, Option<&'static str>)> {
-    let of = |status: u16| {
-        TARGETS.iter().flat_map(move |(name, _, own)| {
-            let by_return = ["GET", "HEAD", "POST", "OPTIONS", "GET"].map(|method| (method, ""));
-            let ways = by_return.into_iter().chain([("GET", "/intercepted")]);
-            ways.map(move |(method, before)| (method, format!("{before}/{status}/{name}"), status, *own))
-        })
-    };
-    STATUSES.into_iter().flat_map(of)
+/// Every way to be answered with a status: the method, the path and the body of what answers.
+fn ways(status: u16) -> impl Iterator<Item = (&'static str, String, Option<&'static str>)> {
+    TARGETS.iter().flat_map(move |(name, _, own)| {
+        let by_return = ["GET", "HEAD", "POST", "OPTIONS", "GET"].map(|method| (method, ""));
+        let ways = by_return.into_iter().chain([("GET", "/intercepted")]);
+        ways.map(move |(method, before)| (method, format!("{before}/{status}/{name}"), *own))
+    })
 }
 
-fn with_site(ask: impl Fn(&Server)) {
+/// Asks for each status at the same time.
+fn with_site(ask: impl Fn(&Server, u16) + Sync) {
     let cgi = |_: &application::Asked| b"Status: 200 OK\r\nContent-Type: text/plain\r\n\r\nbody".to_vec();
     let fastcgi =
         Application::start(|_| application::answer("Status: 200 OK\r\nContent-Type: text/plain\r\n\r\nbody"));
     let (uwsgi, scgi) = (Application::speaking(Speaks::Uwsgi, cgi), Application::speaking(Speaks::Scgi, cgi));
     let origin = origin();
     let server = site(&origin, &[("FASTCGI", &fastcgi), ("UWSGI", &uwsgi), ("SCGI", &scgi)]);
-    ask(&server);
-}
-
-#[test]
-fn the_response_behind_one_with_another_status_is_the_next_requests_own() {
-    with_site(|server| {
-        for (method, path, status, own) in ways() {
-            let about = format!("{method} {path}");
-            let mut client = Client::connect(server.port()).expect("a connection");
-            let length = if method == "POST" { "Content-Length: 0\r\n" } else { "" };
-            let request =
-                format!("{method} {path} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n{length}\r\n");
-            let next = "GET /after HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-            client.send(request + next).expect("sent");
-            let first = client.answer_to(method).unwrap_or_else(|error| panic!("{about}: {error}"));
-            framing_is_sound(&about, method, &first);
-            check(&about, method, status, own, first.status, &first.body);
-            let second = client.answer().unwrap_or_else(|error| panic!("behind {about}: {error}"));
-            assert_eq!((second.status, second.text()), (200, "after".to_owned()), "behind {about}");
-            assert_eq!(client.rest_of_connection().expect("the end"), b"", "behind {about}");
+    std::thread::scope(|scope| {
+        for status in STATUSES {
+            let (ask, server) = (&ask, &server);
+            scope.spawn(move || ask(server, status));
         }
     });
 }
 
 #[test]
+fn the_response_behind_one_with_another_status_is_the_next_requests_own() {
+    with_site(|server, status| {
+        // What is too much behind a response would be taken for the next one.
+        let mut client = Client::connect(server.port()).expect("a connection");
+        for (method, path, own) in ways(status) {
+            let about = format!("{method} {path}");
+            let length = if method == "POST" { "Content-Length: 0\r\n" } else { "" };
+            let request =
+                format!("{method} {path} HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n{length}\r\n");
+            client.send(request + "GET /after HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
+            let first = client.answer_to(method).unwrap_or_else(|error| panic!("{about}: {error}"));
+            framing_is_sound(&about, method, &first);
+            check(&about, method, status, own, first.status, &first.body);
+            let second = client.answer().unwrap_or_else(|error| panic!("behind {about}: {error}"));
+            assert_eq!((second.status, second.text()), (200, "after".to_owned()), "behind {about}");
+        }
+        client.send("GET /after HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("sent");
+        assert_eq!(client.answer().expect("an answer").text(), "after");
+        assert_eq!(client.rest_of_connection().expect("the end"), b"", "{status}");
+    });
+}
+
+#[test]
 fn a_stream_ends_with_the_head_of_a_status_that_has_no_body() {
-    with_site(|server| {
+    with_site(|server, status| {
         let mut frames = Frames::connect(server.port());
-        for (method, path, status, own) in ways() {
+        for (method, path, own) in ways(status) {
             let about = format!("{method} {path}");
             let stream = frames.request(method, &path, &[("accept-encoding", "gzip")], true);
             let told = frames.answer(stream);
