@@ -31,8 +31,8 @@ pub struct Dashboard {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("dashboard", HTTP, (1, 3), "[address:]port [write=on|token|off] [optional] | off", "off",
-        "The live dashboard: a page at `/`, with the metrics at `/metrics`, the API at `/api/9/` (`write=on` by default), `/healthz` and `/readyz`. A port alone is one \
-        on 127.0.0.1. This machine may read; `api_allow` and `api_token` in the http block allow more, and an address of another network needs \
+        "The live dashboard: a page at `/`, with the metrics at `/metrics`, the API at `/api/9/` (`write=on` by default), `/healthz` and `/readyz`. A port alone means \
+        127.0.0.1. By default, only this machine may read; `api_allow` and `api_token` in the http block allow more, and an address of another network needs \
         one of them. With `write=token`, changes need the token of `api_token`. With `optional`, the server starts without the dashboard if the address is in use.",
         Apply::Level(dashboard)),
 ];

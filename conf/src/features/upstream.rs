@@ -38,38 +38,38 @@ pub const ROWS: &[Row] = &[
         32 characters. With `drain`, a server gets only requests of its own sessions.",
         Apply::Upstream(server::read)),
     often("least_conn", UPSTREAM, (0, 0), "", "",
-        "Asks the server with the fewest requests for its weight, of all workers; equals take turns.",
+        "Selects the server with the fewest active requests for its weight, counted across all workers. Equal servers take turns.",
         Apply::Upstream(|u, d, r| balancing::choose(u, d, BalanceMethod::LeastConn, None, r))),
     often("least_time", UPSTREAM, (1, 2), "header | last_byte [inflight]", "",
-        "Asks the server that is expected to be done first: by how long its heads (`header`) or whole answers (`last_byte`) took of late, \
-        and by how many requests it has for its weight; equals take turns. Times count in steps of 20 ms, all over 5 s are alike, and \
-        a server that is left out because it was slow is given a chance from time to time (`fail_timeout`). With `inflight` \
-        requests that are not answered yet count too.",
+        "Selects the server that is expected to respond first: by its recent time to the head (`header`) or the end (`last_byte`) of a response, \
+        and by its active requests for its weight. Equal servers take turns. Times count in steps of 20 ms, and all over 5 s are equal. \
+        A server that was too slow to be selected is tried again from time to time (`fail_timeout`). With `inflight`, \
+        requests without a response yet count too.",
         Apply::Upstream(balancing::least_time)),
     often("ip_hash", UPSTREAM, (0, 0), "", "",
-        "Asks the same server for the same client, the one that nginx asks: by the first three octets of an IPv4 address or the \
-        whole of an IPv6 address.",
+        "Selects the same server for the same client, the one that nginx selects: by the first three octets of an IPv4 address or the \
+        whole IPv6 address.",
         Apply::Upstream(balancing::ip_hash)),
     often("hash", UPSTREAM, (1, 2), "key [consistent]", "",
-        "Asks the same server for the same key, the one that nginx asks. With `consistent` (ketama) a server that comes or goes moves \
-        only the keys that are its own.",
+        "Selects the same server for the same key, the one that nginx selects. With `consistent` (ketama), adding or removing a server moves \
+        only its own keys.",
         Apply::Upstream(balancing::hash)),
     often("random", UPSTREAM, (0, 2), "[two [least_conn | least_time=header | least_time=last_byte]]", "",
-        "Asks any server, by weight; with `two` the better of two: the less loaded one, or by `least_time=` the one that is expected to \
-        be done first.",
+        "Selects a random server, by weight. With `two`, it selects the better of two: the less loaded one, or with `least_time=` the one that is expected to \
+        respond first.",
         Apply::Upstream(balancing::random)),
     once("sticky", UPSTREAM, (2, super::MANY),
         "cookie name [expires=time | expires=max] [domain=domain] [path=path] [httponly] [secure] [samesite=value] | \
         route $variable … | learn create=$variable lookup=$variable zone=name:size [timeout=time] [header]", "",
-        "Sends requests of one session to one server, as long as that can be asked; else another is chosen. `cookie`: each answer says \
-        in a cookie of that name which server gave it. `route`: the first variable with a value names the server by its `route=`. \
-        `learn`: the variables of `create`, mostly a cookie of the servers' own, say at the end of an answer (`header`: at its head) \
-        that a session is its server's; those of `lookup` say which session a request belongs to. A session is forgotten `timeout` \
+        "Sends the requests of a session to one server as long as it is available, otherwise to another. `cookie`: each response \
+        names its server in a cookie of that name. `route`: the first variable with a value contains the server's `route=`. \
+        `learn`: at the end of a response (`header`: at its head), the variables of `create`, usually a cookie that the server sets, assign a session \
+        to the server; those of `lookup` identify the session of a request. A session expires `timeout` \
         (10m) after its last request; a megabyte holds 8,192.",
         Apply::Upstream(sticky::read)),
     once("queue", UPSTREAM, (1, 2), "number [timeout=time]", "",
-        "Lets up to so many requests wait where no server can be asked at once, because all are full (`max_conns`) or out. Whoever \
-        finds no place to wait, or has waited for `timeout` (60s), gets 502. It stands after the method.",
+        "The number of requests that may wait if no server is available, because all are full (`max_conns`) or have failed. A request \
+        that finds the queue full, or has waited for `timeout` (60s), gets 502. `queue` comes after the balancing method.",
         Apply::Upstream(queue::read)),
     once("outlier_ejection", UPSTREAM, (0, super::MANY),
         "[consecutive_errors=n] [interval=time] [time=time] [max=n%] [status=code,…] [requests=n]", "",
@@ -82,28 +82,28 @@ pub const ROWS: &[Row] = &[
         `status=502,503,504` excludes the application's own errors.",
         Apply::Upstream(outlier_ejection::read)),
     once("state", UPSTREAM, (1, 1), "file", "",
-        "Keeps the servers of the group in a file, in place of `server` lines here: the API changes both, and what it changed is there after \
-        a restart. The file may be missing, then the group is empty. Without it the API's changes last until the next reload.",
+        "Keeps the servers of the group in a file, in place of `server` lines. The API's changes are written to it and survive \
+        a restart. If the file is missing, the group is empty. Without `state`, the API's changes last until the next reload.",
         Apply::Upstream(state::read)),
     once("keepalive", UPSTREAM, (1, 2), "connections | auto", "32",
-        "How many idle connections each worker keeps to the group; 0 keeps none, `auto` as many as were busy at once of late.",
+        "The number of idle connections to the group that each worker keeps: 0 keeps none, `auto` as many as were recently in use at once.",
         Apply::Upstream(keepalive)),
     once("keepalive_requests", UPSTREAM, (1, 1), "number", "1000",
-        "How many requests go through one connection to a server of the group.",
+        "The maximum number of requests on one connection to a server of the group.",
         Apply::Upstream(|u, d, r| {
             if let Some(number) = r.number(&d.args[0], 0, u64::MAX) {
                 u.keepalive.requests = number;
             }
         })),
     once("keepalive_time", UPSTREAM, (1, 1), "time", "1h",
-        "How old a connection to a server of the group may become.",
+        "The maximum age of a connection to a server of the group.",
         Apply::Upstream(|u, d, r| {
             if let Some(time) = r.duration(&d.args[0]) {
                 u.keepalive.time = time;
             }
         })),
     once("keepalive_timeout", UPSTREAM, (1, 1), "time", "60s",
-        "How long a connection to a server of the group may idle.",
+        "The time that an idle connection to a server of the group stays open.",
         Apply::Upstream(|u, d, r| {
             if let Some(time) = r.duration(&d.args[0]) {
                 u.keepalive.timeout = time;

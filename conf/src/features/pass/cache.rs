@@ -136,13 +136,13 @@ macro_rules! rows {
     ($prefix:literal, $family:expr) => {
         [
             once(concat!($prefix, "_cache"), HTTP_SERVER_LOCATION, (1, 1), "zone | off", "off",
-                "The zone that answers are kept in. With variables a request chooses it, by its name: one for which the value is empty or \
-                `off` has no cache, and one for which it names no zone is answered with 500. Answers to requests with Authorization are shared only where RFC 9111 §3.5 allows it or \
-                the key names the credential.",
+                "The zone that stores responses. With variables, each request selects a zone by name: if the value is empty or \
+                `off`, the request has no cache; if there is no such zone, it gets 500. Responses to requests with Authorization are shared only if RFC 9111 §3.5 allows it or \
+                the key contains the credential.",
                 Apply::Pass($family, cache::zone)),
             once(concat!($prefix, "_cache_key"), HTTP_SERVER_LOCATION, (1, 1), "string",
                 "$scheme$proxy_host$request_uri",
-                "What an entry is found by. For FastCGI, uwsgi and SCGI the default is `$scheme$host$request_uri$uri`.",
+                "The key of a stored response. For FastCGI, uwsgi and SCGI the default is `$scheme$host$request_uri$uri`.",
                 Apply::Pass($family, cache::key)),
             often(concat!($prefix, "_cache_ignore_args"), HTTP_SERVER_LOCATION, (1, MANY), "off | name …", "off",
                 "Arguments of the query that are not part of the key, such as those of campaigns (`utm_* gclid fbclid`). In a name, `*` stands for any characters; \
@@ -151,21 +151,21 @@ macro_rules! rows {
                 `$is_args`, `$request_uri` and `$request` in the key, not to `$arg_name` or to variables that are made of these.",
                 Apply::Pass($family, cache::ignored_args::read)).needing(Need::Cache),
             often(concat!($prefix, "_cache_valid"), HTTP_SERVER_LOCATION, (1, MANY), "[code … | any] time", "",
-                "How long answers are fresh that say nothing themselves. Without codes it is for 200, 301 and 302.",
+                "The lifetime of responses that have none of their own. Without codes, it applies to 200, 301 and 302.",
                 Apply::Pass($family, cache::valid)),
             often(concat!($prefix, "_cache_methods"), HTTP_SERVER_LOCATION, (1, MANY), "GET | HEAD | POST | QUERY …",
                 "GET HEAD",
-                "The methods whose answers are kept; GET and HEAD always are. Of QUERY (RFC 10008; Millstream's own here) the body is \
-                a part of the key.",
+                "The methods whose responses are stored; those to GET and HEAD always are. For QUERY (RFC 10008; unknown to nginx), the body is \
+                part of the key.",
                 Apply::Pass($family, cache::methods)),
             once(concat!($prefix, "_cache_lock"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-                "Whether of several requests for one missing entry only one goes upstream; the others get its answer as it arrives. In nginx it is off by default, and a waiter polls every 500 ms.",
+                "Whether only one of several requests for a missing response goes to the upstream. The others receive its response as it arrives. In nginx, this is off by default, and waiting requests poll every 500 ms.",
                 Apply::Pass($family, |l, d, r| l.cache.lock = r.flag(&d.args[0]))),
             once(concat!($prefix, "_cache_lock_timeout"), HTTP_SERVER_LOCATION, (1, 1), "time", "5s",
                 "How long requests wait for another's response. Then they are sent to the upstream, and their responses are not stored. If this is not set and nothing is stored for the key, up to eight requests are sent after two seconds, and their responses are stored.",
                 Apply::Pass($family, |l, d, r| l.cache.lock_timeout = r.duration(&d.args[0]))),
             once(concat!($prefix, "_cache_lock_age"), HTTP_SERVER_LOCATION, (1, 1), "time", "5s",
-                "After how long one more request may go upstream to fill the entry.",
+                "The time after which one more request is sent to the upstream to fill the entry.",
                 Apply::Pass($family, |l, d, r| l.cache.lock_age = r.duration(&d.args[0]))),
             once(concat!($prefix, "_cache_unread_timeout"), HTTP_SERVER_LOCATION, (1, 1), "time | off", "3s",
                 "How long a response is still read for the cache after all its clients have left. If it has not ended by then, it is abandoned and not stored, so that clients cannot keep the upstream busy by disconnecting. With `off`, it is read to its end, as in nginx.",
@@ -185,23 +185,23 @@ macro_rules! rows {
                 "Whether an entry is refreshed with If-Modified-Since and If-None-Match.",
                 Apply::Pass($family, |l, d, r| l.cache.revalidate = r.flag(&d.args[0]))),
             often(concat!($prefix, "_cache_bypass"), HTTP_SERVER_LOCATION, (1, MANY), "string …", "",
-                "The cache is not asked where one of the strings is neither empty nor `0`.",
+                "The request bypasses the cache if one of the strings is neither empty nor `0`.",
                 Apply::Pass($family, |l, d, r| l.cache.bypass.get_or_insert_default().extend(cache::strings(d, r)))),
             often(concat!($prefix, "_no_cache"), HTTP_SERVER_LOCATION, (1, MANY), "string …", "",
-                "The answer is not kept where one of the strings is neither empty nor `0`.",
+                "The response is not stored if one of the strings is neither empty nor `0`.",
                 Apply::Pass($family, |l, d, r| l.cache.no_cache.get_or_insert_default().extend(cache::strings(d, r)))),
             once(concat!($prefix, "_cache_min_uses"), HTTP_SERVER_LOCATION, (1, 1), "number", "1",
-                "After how many requests an answer is kept.",
+                "The number of requests after which a response is stored.",
                 Apply::Pass($family, |l, d, r| {
                     l.cache.min_uses = r.number(&d.args[0], 0, u64::from(u32::MAX)).map(|uses| uses as u32);
                 })),
             once(concat!($prefix, "_cache_convert_head"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-                "Whether a HEAD is asked of the upstream as GET, so that its answer can be kept. With `off` the key should contain \
+                "Whether a HEAD is sent to the upstream as GET, so that its response can be stored. With `off`, the key should contain \
                 `$request_method`.",
                 Apply::Pass($family, |l, d, r| l.cache.convert_head = r.flag(&d.args[0]))),
             once(concat!($prefix, "_cache_max_range_offset"), HTTP_SERVER_LOCATION, (1, 1), "number", "",
-                "A range that begins beyond this many bytes is passed to the upstream as it is, and its answer kept as a part, the \
-                latest of each URL; without it the whole answer is always fetched. For seeking in large files see `slice`.",
+                "A range that begins beyond this many bytes is sent to the upstream unchanged, and the response is stored as a part, the \
+                latest one for each URL. Without this directive, the whole response is always fetched. For seeking in large files, see `slice`.",
                 Apply::Pass($family, |l, d, r| l.cache.max_range_offset = r.offset(&d.args[0]))),
             once(concat!($prefix, "_cache_client_control"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
                 "Whether the cache obeys Cache-Control and Pragma of a request (RFC 9111 §5.2.1). A client can then force a refresh, or request a \
