@@ -79,10 +79,11 @@ impl Pool {
         }
     }
 
-    /// An idle connection to a peer that was made the same way, the one that idled least; `None` where there is none. No system call.
-    pub fn take(&self, peer: &Peer, dial: &Dial, now: Instant) -> Option<Box<Connection>> {
+    /// An idle connection to a peer that was made the same way, the one that idled least, for a request with a body of so many octets
+    /// (`u64::MAX` if nobody knows); `None` where there is none. No system call.
+    pub fn take(&self, peer: &Peer, dial: &Dial, body: u64, now: Instant) -> Option<Box<Connection>> {
         if dial.http2 {
-            let call = self.links.take(peer, dial, now)?;
+            let call = self.links.take(peer, dial, body, now)?;
             return Some(self.leased(Connection::call(call, peer, dial, true), now));
         }
         let mut idle = self.idle.borrow_mut();
@@ -111,7 +112,7 @@ impl Pool {
         }
     }
 
-    /// A fresh connection to a peer.
+    /// A fresh connection to a peer, for a request with such a body.
     ///
     /// # Errors
     /// As [`Connection::open`].
@@ -119,10 +120,11 @@ impl Pool {
         &self,
         peer: &Peer,
         dial: &Dial,
+        body: u64,
         timeout: Duration,
     ) -> Result<Box<Connection>, ExchangeError> {
         if dial.http2 {
-            let call = self.links.join(peer, dial, timeout).await?;
+            let call = self.links.join(peer, dial, body, timeout).await?;
             return Ok(self.leased(Connection::call(call, peer, dial, false), clock::now()));
         }
         let lease = self.lease(clock::now());

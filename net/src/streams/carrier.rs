@@ -209,9 +209,14 @@ impl Carrier {
         self.released(unread);
     }
 
-    /// Whether the peer takes nothing more of any body for now.
+    /// Octets of bodies that the peer takes for now, whatever its windows of streams.
+    pub fn available(&self) -> u32 {
+        self.state.borrow().window.available()
+    }
+
+    /// Whether it takes none.
     pub fn is_spent(&self) -> bool {
-        self.state.borrow().window.available() == 0
+        self.available() == 0
     }
 
     /// What is framed and not yet written.

@@ -297,6 +297,12 @@ impl Http2Stream {
         self.state.borrow_mut().wake();
     }
 
+    /// Octets that may still be said before the peer gives more.
+    pub fn unsaid(&self) -> u32 {
+        let state = self.state.borrow();
+        if state.has_answered || state.is_over() { 0 } else { state.window.available() }
+    }
+
     /// Whether the end of what we say is framed.
     pub fn has_said_all(&self) -> bool {
         self.state.borrow().has_answered

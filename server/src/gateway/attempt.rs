@@ -186,7 +186,8 @@ impl Passing<'_> {
     ) -> Result<Box<Connection>, AttemptFailure> {
         self.asked_at = started;
         self.count(Counter::UpstreamRequests, 1);
-        let pooled = if fresh { None } else { self.destination.pooled(turn.peer(), started) };
+        let pooled =
+            if fresh { None } else { self.destination.pooled(turn.peer(), self.body.octets(), started) };
         let mut connection = match pooled {
             Some(connection) => {
                 self.count(Counter::UpstreamConnectionsReused, 1);
@@ -234,9 +235,9 @@ impl Passing<'_> {
     }
 
     async fn connect(&mut self, turn: &Turn) -> Result<Box<Connection>, AttemptFailure> {
-        let peer = turn.peer();
+        let (peer, timeout) = (turn.peer(), self.proxy.exchange.connect_timeout);
         self.count(Counter::UpstreamConnections, 1);
-        let opening = open(&self.request.worker, self.destination, peer, self.proxy.exchange.connect_timeout);
+        let opening = open(&self.request.worker, self.destination, peer, self.body.octets(), timeout);
         let watched = self.client.as_deref_mut().filter(|_| self.watching);
         match watch(watched, opening).await.map_err(AttemptFailure::Client)? {
             Ok(connection) => Ok(connection),

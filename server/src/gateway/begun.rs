@@ -85,7 +85,7 @@ pub fn begin(context: &mut Context<'_>, request: &mut Request, client: &mut Clie
     sticky::chosen(request, &destination, &turn);
     request.has_asked.set(true);
     request.tries.begin();
-    let underway = destination.pooled(turn.peer(), started).and_then(|mut connection| {
+    let underway = destination.pooled(turn.peer(), 0, started).and_then(|mut connection| {
         let mut passing = Passing::plain(request, client, proxy, &destination, started);
         passing.count(Counter::UpstreamRequests, 1);
         passing.count(Counter::UpstreamConnectionsReused, 1);

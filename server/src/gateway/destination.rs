@@ -38,18 +38,19 @@ pub(super) struct Destination {
 }
 
 impl Destination {
-    /// An idle connection to one of the servers.
-    pub(super) fn pooled(&self, peer: &Peer, now: Instant) -> Option<Box<Connection>> {
-        self.pool.take(peer, &self.dial, now)
+    /// An idle connection to one of the servers, for a request with a body of so many octets.
+    pub(super) fn pooled(&self, peer: &Peer, body: u64, now: Instant) -> Option<Box<Connection>> {
+        self.pool.take(peer, &self.dial, body, now)
     }
 
     /// A new one.
     pub(super) async fn connect(
         &self,
         peer: &Peer,
+        body: u64,
         timeout: Duration,
     ) -> Result<Box<Connection>, ExchangeError> {
-        self.pool.connect(peer, &self.dial, timeout).await
+        self.pool.connect(peer, &self.dial, body, timeout).await
     }
 }
 

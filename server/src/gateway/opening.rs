@@ -19,6 +19,7 @@ pub(super) async fn open(
     worker: &Rc<Worker>,
     destination: &Destination,
     peer: &Peer,
+    body: u64,
     timeout: Duration,
 ) -> Result<Box<Connection>, ExchangeError> {
     let (mut whole, mut pause) = (Deadline::new(), Deadline::new());
@@ -37,7 +38,7 @@ pub(super) async fn open(
                 }
             }
         };
-        match destination.connect(peer, timeout).await {
+        match destination.connect(peer, body, timeout).await {
             // Files took what was reserved for connections.
             Err(ExchangeError::Connect(error)) if is_out_of_descriptors(&error) => {
                 complain_of_shortage(worker);

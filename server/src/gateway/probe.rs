@@ -86,7 +86,7 @@ pub(crate) async fn probe(
         }
     }
     let known = destination::known(request, &generation, pass).ok_or(ProbeError::Unspeakable)?;
-    let opening = known.pool.connect(peer, &known.dial, pass.exchange.connect_timeout);
+    let opening = known.pool.connect(peer, &known.dial, 0, pass.exchange.connect_timeout);
     let mut connection = opening.await.map_err(|error| failed(pass, error, CONNECTING))?;
     let answered = converse(request, pass, peer, &mut connection, extent).await;
     *kept = connection.reusable().then_some(connection);

@@ -58,6 +58,15 @@ impl RequestBody {
         }
     }
 
+    /// How long it is, in octets; `u64::MAX` where nobody knows.
+    pub(super) fn octets(&self) -> u64 {
+        match self.framed() {
+            RequestFraming::None => 0,
+            RequestFraming::Length(length) => length,
+            RequestFraming::Chunked => u64::MAX,
+        }
+    }
+
     /// Whether it can be sent (once more) from its first byte.
     pub(super) fn is_replayable(&self) -> bool {
         !matches!(self, RequestBody::Stream { begun: true, .. })

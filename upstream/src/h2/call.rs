@@ -20,14 +20,16 @@ use std::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Call {
     link: Rc<Link>,
+    /// What it may send at first of its body, which the link keeps for it until its head is sent.
+    octets: u64,
     /// Nothing until its head is sent, which gives it its number.
     ongoing: Option<Rc<Ongoing>>,
 }
 
 impl Call {
-    /// On a link that has kept a place for it.
-    pub(super) fn new(link: Rc<Link>) -> Call {
-        Call { link, ongoing: None }
+    /// On a link that has kept a place for it and these octets.
+    pub(super) fn new(link: Rc<Link>, octets: u64) -> Call {
+        Call { link, octets, ongoing: None }
     }
 
     /// Sends its head, a header block; `is_last`: there is no body. `has_body`: the answer may have one.
@@ -35,7 +37,7 @@ impl Call {
     /// # Errors
     /// The link takes no more calls, or is no more.
     pub(crate) fn start(&mut self, block: &[u8], is_last: bool, has_body: bool) -> Result<(), ExchangeError> {
-        let ongoing = self.link.begin(has_body).map_err(|lost| lost.error(false))?;
+        let ongoing = self.link.begin(self.octets, has_body).map_err(|lost| lost.error(false))?;
         ongoing.stream.head(block, is_last, u32::MAX);
         self.ongoing = Some(ongoing);
         Ok(())
@@ -110,7 +112,7 @@ impl Call {
 impl Drop for Call {
     fn drop(&mut self) {
         match self.ongoing.take() {
-            None => self.link.release(),
+            None => self.link.release(self.octets),
             Some(ongoing) => {
                 if !(ongoing.stream.has_said_all() && ongoing.stream.has_all()) {
                     ongoing.stream.reset(ErrorCode::Cancel);

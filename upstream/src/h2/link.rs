@@ -44,8 +44,8 @@ pub(super) struct Link {
 struct LinkState {
     /// In the order of their numbers.
     calls: Vec<Rc<Ongoing>>,
-    /// Calls with a place and no number yet.
-    reserved: usize,
+    /// Calls with a place and no number yet, and the octets that they may send at first.
+    reserved: (usize, u64),
     /// The number of the next one.
     next: u32,
     begun: u64,
@@ -70,7 +70,7 @@ impl Link {
     pub(super) fn new(keeping: Keeping) -> Rc<Link> {
         let state = LinkState {
             calls: Vec::new(),
-            reserved: 0,
+            reserved: (0, 0),
             next: 1,
             begun: 0,
             is_known: false,
@@ -89,8 +89,9 @@ impl Link {
         Rc::new(link)
     }
 
-    /// Keeps a place for a call, which has to be begun or released; false where there is none.
-    pub(super) fn reserve(&self, now: Instant) -> bool {
+    /// Keeps a place for a call with a body of so many octets, which has to be begun or released with what this gives; [`None`] where
+    /// there is none. `is_apart`: only where no body on the link can stop another.
+    pub(super) fn reserve(&self, body: u64, is_apart: bool, now: Instant) -> Option<u64> {
         let state = &mut *self.state.borrow_mut();
         let keepalive = &self.keeping.keepalive;
         let is_worn =
@@ -98,19 +99,33 @@ impl Link {
         state.is_leaving |= is_worn || state.next > LARGEST;
         let theirs = if state.is_known { self.carrier.peer().max_concurrent_streams } else { FIRST_CALLS };
         let most = theirs.min(MOST_CALLS) as usize;
-        // One whose window somebody else's upload has used up would make this call wait for that.
-        if state.is_leaving || state.calls.len() + state.reserved >= most || self.carrier.is_spent() {
-            return false;
+        if state.is_leaving || state.calls.len() + state.reserved.0 >= most {
+            return None;
         }
+        let octets = self.octets_for(state, body, is_apart)?;
         if state.idle_since.take().is_some() {
             self.keeping.idle.set(self.keeping.idle.get().saturating_sub(1));
         }
-        state.reserved += 1;
-        true
+        state.reserved = (state.reserved.0 + 1, state.reserved.1 + octets);
+        Some(octets)
     }
 
-    /// Gives the next number to a call that has a place.
-    pub(super) fn begin(&self, has_body: bool) -> Result<Rc<Ongoing>, Lost> {
+    /// How much of such a body a call may send before the server has read any of it; [`None`] where the connection's window has no
+    /// room for that and for all that the calls there are may send. So no body that its server does not read stops another: a server
+    /// may give room on the connection for what it has read alone (RFC 9113 §6.9).
+    fn octets_for(&self, state: &LinkState, body: u64, is_apart: bool) -> Option<u64> {
+        let octets = body.min(self.carrier.peer().initial_window_size.into());
+        let room = u64::from(self.carrier.available());
+        // One that calls alone waits for nobody's body, unless the server still has some of those before.
+        let is_alone = state.calls.is_empty() && state.reserved.0 == 0;
+        let others: u64 = state.calls.iter().map(|call| u64::from(call.stream.unsaid())).sum();
+        let takes_any = (is_alone || !is_apart) && room > 0;
+        let has_room = octets == 0 || octets + others + state.reserved.1 <= room || takes_any;
+        has_room.then_some(octets)
+    }
+
+    /// Gives the next number to a call that has a place for these octets.
+    pub(super) fn begin(&self, octets: u64, has_body: bool) -> Result<Rc<Ongoing>, Lost> {
         let state = &mut *self.state.borrow_mut();
         if let Some(lost) = state.closed {
             // Nothing of it was sent.
@@ -126,15 +141,22 @@ impl Link {
         let ongoing = Ongoing::new(stream, has_body, state.heard);
         state.next += 2;
         state.begun += 1;
-        state.reserved -= 1;
+        state.reserved = (state.reserved.0 - 1, state.reserved.1 - octets);
         state.calls.push(ongoing.clone());
         Ok(ongoing)
     }
 
-    /// A call that had a place is not made.
-    pub(super) fn release(&self) {
-        self.state.borrow_mut().reserved -= 1;
+    /// A call that had a place for these octets is not made.
+    pub(super) fn release(&self, octets: u64) {
+        let (calls, all) = self.state.borrow().reserved;
+        self.state.borrow_mut().reserved = (calls - 1, all - octets);
         self.become_idle();
+    }
+
+    /// How many calls there are on it.
+    pub(super) fn calls(&self) -> usize {
+        let state = self.state.borrow();
+        state.calls.len() + state.reserved.0
     }
 
     /// A call has ended.
@@ -166,7 +188,7 @@ impl Link {
     /// Notes that nobody calls, where nobody does. One too many does not stay.
     fn become_idle(&self) {
         let state = &mut *self.state.borrow_mut();
-        let is_idle = state.calls.is_empty() && state.reserved == 0;
+        let is_idle = state.calls.is_empty() && state.reserved.0 == 0;
         if !is_idle || state.idle_since.is_some() || state.closed.is_some() {
             return;
         }

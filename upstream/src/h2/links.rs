@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 
 /// Links that may turn a call away before another is not opened for it: a server that is being restarted does so once.
 const MOST_IN_VAIN: u32 = 2;
+/// Links to one server over which bodies go apart, so that none stops another. Where more are under way, they share these: a server
+/// that is talked to in thousands of streams is not to hold thousands of connections.
+const MOST_APART: usize = 100;
 
 /// The links of a pool.
 #[derive(Debug)]
@@ -67,15 +70,20 @@ impl Links {
         self.known.borrow().links.is_empty()
     }
 
-    /// A place for a call on a link that is there.
-    pub(crate) fn take(&self, peer: &Peer, dial: &Dial, now: Instant) -> Option<Call> {
+    /// A place for a call with a body of so many octets on a link that is there.
+    pub(crate) fn take(&self, peer: &Peer, dial: &Dial, body: u64, now: Instant) -> Option<Call> {
         let known = &mut *self.known.borrow_mut();
         known.links.retain(|(_, link)| !link.is_leaving());
         // The newest first, so that the others run out of time where fewer are needed.
-        let mut fitting =
-            known.links.iter().rev().filter(|(route, _)| route.peer == peer.id && route.dial == *dial);
-        let (_, link) = fitting.find(|(_, link)| link.reserve(now))?;
-        Some(Call::new(link.clone()))
+        let all = known.links.iter().rev();
+        let fitting = || all.clone().filter(|(route, _)| route.peer == peer.id && route.dial == *dial);
+        let place =
+            |link: &Rc<Link>, is_apart| Some(Call::new(link.clone(), link.reserve(body, is_apart, now)?));
+        let apart = fitting().find_map(|(_, link)| place(link, true));
+        if apart.is_some() || fitting().count() < MOST_APART {
+            return apart;
+        }
+        fitting().min_by_key(|(_, link)| link.calls()).and_then(|(_, link)| place(link, false))
     }
 
     /// A place for a call on a new link. Who wants one to the same server while it is being opened waits for that.
@@ -86,6 +94,7 @@ impl Links {
         &self,
         peer: &Peer,
         dial: &Dial,
+        body: u64,
         timeout: Duration,
     ) -> Result<Call, ExchangeError> {
         let mut deadline = Deadline::new();
@@ -105,7 +114,7 @@ impl Links {
                     opened.map_err(|_| ExchangeError::ConnectTimeout)??
                 }
             };
-            if let Some(call) = self.take(peer, dial, clock::now()) {
+            if let Some(call) = self.take(peer, dial, body, clock::now()) {
                 return Ok(call);
             }
             if link.turns_away() {

@@ -35,7 +35,13 @@ fn context() -> Context<'static> {
 }
 
 fn reserved(link: &Rc<Link>) -> Option<Call> {
-    link.reserve(clock::now()).then(|| Call::new(link.clone()))
+    reserved_for(link, 0)
+}
+
+/// One with a body of so many octets.
+fn reserved_for(link: &Rc<Link>, body: u64) -> Option<Call> {
+    let octets = link.reserve(body, true, clock::now())?;
+    Some(Call::new(link.clone(), octets))
 }
 
 fn call(link: &Rc<Link>) -> Call {
@@ -228,6 +234,37 @@ fn no_more_calls_are_made_at_a_time_than_the_server_takes() {
 }
 
 #[test]
+fn a_link_takes_bodies_only_as_far_as_none_can_stop_another() {
+    const OPEN: u64 = u64::MAX;
+    let link = link();
+    link.known();
+    let begun = |body| {
+        let mut call = reserved_for(&link, body)?;
+        call.start(b"block", body == 0, true).expect("a number");
+        Some(call)
+    };
+    let may = |body| reserved_for(&link, body).is_some();
+    let upload = begun(OPEN).expect("one that calls alone");
+    assert!(may(0), "without a body there is nothing to stop");
+    assert!(!may(1) && !may(OPEN), "the first may fill the connection's window");
+    link.carrier.widen(100).expect("room");
+    assert!(may(100) && !may(101));
+    let place = reserved_for(&link, 60).expect("room for 60 of 100");
+    assert!(may(40) && !may(41), "one that is not yet begun counts too");
+    drop(place);
+    link.carrier.widen(65_535 - 100).expect("room");
+    let second = begun(OPEN).expect("windows of two streams fit in that of the connection");
+    assert!(!may(1));
+    link.hear();
+    drop(second);
+    assert!(link.reserve(OPEN, false, clock::now()).is_some_and(|octets| octets == 65_535));
+    link.release(65_535);
+    assert!(may(OPEN), "a body that is given up leaves its room");
+    let fits = upload.stream().expect("begun").unsaid();
+    assert_eq!(fits, 65_535, "nothing of it was sent");
+}
+
+#[test]
 fn calls_behind_a_goaway_may_be_made_elsewhere_and_those_before_go_on() {
     let link = link();
     let (first, second, mut third) = (known_call(&link), call(&link), reserved(&link).expect("a place"));
@@ -326,7 +363,7 @@ fn a_driver_says_its_preface_and_closes_when_nobody_wants_the_link() {
         let ((), rest) = tokio::join!(driver.run(), script);
         let goaway = rest.windows(9).any(|head| head[3] == 7 && head[..3] == [0, 0, 8]);
         assert!(goaway, "it says goodbye");
-        assert!(link.begin(true).is_err());
+        assert!(link.begin(0, true).is_err());
     });
 }
 

@@ -28,6 +28,6 @@ fn connections_of_peers_that_stay_outlive_a_version_and_the_others_are_closed() 
         let version = local.version();
         let [stays] = version.iter().collect::<Vec<_>>()[..] else { panic!("one stays") };
         assert_eq!((stays.id, local.pool().len()), (ids[1], 1));
-        assert!(local.pool().take(stays, &Dial::default(), clock::now()).is_some());
+        assert!(local.pool().take(stays, &Dial::default(), 0, clock::now()).is_some());
     });
 }

@@ -61,8 +61,8 @@ fn the_one_that_idled_least_is_taken_first_and_only_for_its_peer() {
             pool.put(connection, now);
         }
         assert_eq!(pool.len(), 3);
-        assert!(pool.take(&peer(7), &Dial::default(), now).is_none());
-        let taken = pool.take(&peer(0), &Dial::default(), now).expect("two idle");
+        assert!(pool.take(&peer(7), &Dial::default(), 0, now).is_none());
+        let taken = pool.take(&peer(0), &Dial::default(), 0, now).expect("two idle");
         assert!(taken.is_pooled() && taken.peer() == 0);
         assert_eq!((pool.len(), pool.busy()), (2, 1));
         drop(taken);
@@ -82,10 +82,10 @@ fn a_full_pool_closes_the_one_that_idled_longest() {
             pool.put(connection, now);
         }
         assert_eq!(pool.len(), 2);
-        assert!(pool.take(&peer(0), &Dial::default(), now).is_none());
+        assert!(pool.take(&peer(0), &Dial::default(), 0, now).is_none());
         assert!(
-            pool.take(&peer(1), &Dial::default(), now).is_some()
-                && pool.take(&peer(2), &Dial::default(), now).is_some()
+            pool.take(&peer(1), &Dial::default(), 0, now).is_some()
+                && pool.take(&peer(2), &Dial::default(), 0, now).is_some()
         );
         let none = Pool::new(&keepalive(KeepaliveSize::Fixed(0)));
         none.put(used(0).await.0, now);
@@ -101,7 +101,7 @@ fn connections_end_after_their_requests_their_time_and_their_idle_time() {
         let pool = Pool::new(&conf);
         let (connection, theirs) = used(0).await;
         pool.put(connection, now);
-        let connection = pool.take(&peer(0), &Dial::default(), now).expect("one of two requests");
+        let connection = pool.take(&peer(0), &Dial::default(), 0, now).expect("one of two requests");
         let (connection, _theirs) = again(connection, theirs).await.expect("an exchange");
         pool.put(connection, now);
         assert!(pool.is_empty(), "two of two requests");
@@ -110,7 +110,7 @@ fn connections_end_after_their_requests_their_time_and_their_idle_time() {
         let (connection, _theirs) = used(0).await;
         pool.put(connection, now);
         assert!(
-            pool.take(&peer(0), &Dial::default(), now + Duration::from_secs(61)).is_none(),
+            pool.take(&peer(0), &Dial::default(), 0, now + Duration::from_secs(61)).is_none(),
             "idle for too long"
         );
         let (connection, _theirs) = used(0).await;
@@ -124,7 +124,7 @@ fn connections_end_after_their_requests_their_time_and_their_idle_time() {
         pool.put(connection, now);
         let later = now + Duration::from_secs(40);
         let connection =
-            pool.take(&peer(0), &Dial::default(), later).expect("it idled for less than its idle time");
+            pool.take(&peer(0), &Dial::default(), 0, later).expect("it idled for less than its idle time");
         let (connection, _theirs) = again(connection, theirs).await.expect("an exchange");
         pool.put(connection, later);
         assert!(pool.is_empty(), "older than keepalive_time after one more request");
@@ -150,7 +150,7 @@ fn a_connection_that_the_upstream_closed_or_spoke_on_is_dropped_by_the_event() {
             while pool.len() > 1 {
                 tokio::task::yield_now().await;
             }
-            assert!(pool.take(&peer(2), &Dial::default(), clock::now()).is_some());
+            assert!(pool.take(&peer(2), &Dial::default(), 0, clock::now()).is_some());
             drop(pool);
         };
         // The watch ends by itself once the pool is gone.
@@ -167,7 +167,7 @@ fn without_a_watch_a_dead_connection_is_found_when_it_is_taken() {
         drop(theirs);
         // The runtime has to hear of the close once.
         while pool
-            .take(&peer(0), &Dial::default(), clock::now())
+            .take(&peer(0), &Dial::default(), 0, clock::now())
             .map(|connection| pool.put(connection, clock::now()))
             .is_some()
         {
