@@ -4,6 +4,7 @@ use millstream_conf::diagnostics::Severity;
 use millstream_conf::{Loaded, load_text};
 
 const USERS: &str = "are stored and sent to every client";
+const COOKIES: &str = "sent to clients with other cookies";
 const BYPASS: &str = "\"proxy_cache_bypass\" alone does not keep users apart";
 const HOSTS: &str = "sent to clients of another";
 
@@ -49,6 +50,9 @@ fn a_location_that_shares_what_nobody_said_may_be_shared_is_warned_about() {
         ("proxy_cache_valid 200 1s; proxy_cache_bypass $http_cookie;", BYPASS),
         ("proxy_cache_valid 200 1s; proxy_cache_bypass $cookie_session $http_authorization;", BYPASS),
         ("proxy_cache_valid 200 1s; proxy_cache_key $uri$http_accept;", USERS),
+        ("proxy_cache_valid 200 1s; proxy_no_cache $http_authorization;", COOKIES),
+        ("proxy_cache_valid 200 1s; proxy_no_cache $http_x_api_key;", COOKIES),
+        ("proxy_cache_valid 200 1s; proxy_cache_key $uri$http_authorization;", COOKIES),
         ("proxy_cache_valid 200 1s; proxy_set_header Cookie $http_cookie;", USERS),
     ] {
         check(directives, part);
@@ -63,9 +67,9 @@ fn a_location_that_knows_of_cookies_or_credentials_is_not() {
         "proxy_cache_valid 200 0;",
         "proxy_cache_valid 200 1s; proxy_no_cache $http_cookie;",
         "proxy_cache_valid 200 1s; proxy_no_cache $cookie_session; proxy_cache_bypass $cookie_session;",
-        "proxy_cache_valid 200 1s; proxy_no_cache $http_x_api_key;",
+        "proxy_cache_valid 200 1s; proxy_no_cache $http_x_api_key $http_cookie;",
         "proxy_cache_valid 200 1s; proxy_cache_key $uri$cookie_session;",
-        "proxy_cache_valid 200 1s; proxy_cache_key $uri$http_authorization;",
+        "proxy_cache_valid 200 1s; proxy_cache_key $uri$http_authorization$http_cookie;",
         "proxy_cache_valid 200 1s; proxy_set_header Cookie \"\";",
     ] {
         check(directives, "");

@@ -16,6 +16,8 @@ pub(super) struct Upstream {
     pub(super) servers: Vec<String>,
     /// What is sent as `Host` in place of the client's.
     host: Option<String>,
+    /// The addresses of the URLs as an API writes them that redirects to itself: `host:port`.
+    addresses: Vec<String>,
     /// What is sent where the client sends none (HTTP/1.0): the API's own, never the group's name.
     own: String,
     tls: Option<Tls>,
@@ -43,15 +45,17 @@ impl Upstream {
     pub(super) fn read(urls: &[String], flags: &UpstreamFlags) -> Result<Upstream, String> {
         let parts = urls.iter().map(|url| parts(url)).collect::<Result<Vec<_>, _>>()?;
         let servers = parts.iter().map(|part| part.server.clone()).collect();
+        let named = parts.iter().filter(|part| !part.authority.is_empty());
+        let addresses =
+            named.map(|part| if part.is_https { part.authority } else { &part.server }.to_owned());
+        let addresses: Vec<String> = addresses.collect();
         let mut host = flags.upstream_name.clone();
-        let own = parts.iter().find(|part| !part.authority.is_empty());
-        let own = own.map_or("localhost", |part| if part.is_https { part.authority } else { &part.server });
-        let own = own.to_owned();
+        let own = addresses.first().map_or("localhost", String::as_str).to_owned();
         let Some(first) = parts.iter().position(|part| part.is_https) else {
             return match (&flags.upstream_ca, flags.insecure_upstream) {
                 (Some(_), _) => Err("--upstream-ca is for an https API".to_owned()),
                 (_, true) => Err("--insecure-upstream is for an https API".to_owned()),
-                _ => Ok(Upstream { servers, host, own, tls: None }),
+                _ => Ok(Upstream { servers, host, addresses, own, tls: None }),
             };
         };
         if let Some(other) = parts.iter().position(|part| !part.is_https) {
@@ -77,7 +81,7 @@ impl Upstream {
             }
         };
         let trusted = if flags.insecure_upstream { None } else { Some(authorities(flags)?) };
-        Ok(Upstream { servers, host, own, tls: Some(Tls { name: name.to_owned(), trusted }) })
+        Ok(Upstream { servers, host, addresses, own, tls: Some(Tls { name: name.to_owned(), trusted }) })
     }
 
     /// The lines around the group that say what `$api_host` is, where `pass` sends it.
@@ -97,10 +101,12 @@ impl Upstream {
         let host = self.host.as_deref().unwrap_or("$api_host");
         let mut lines = vec![format!("proxy_pass {scheme}://api"), "proxy_upgrade on".to_owned()];
         lines.push(format!("proxy_set_header Host {host}"));
-        if self.host.is_some() {
-            // The API's links and redirects to itself lead back here.
-            lines.push(format!("proxy_redirect {scheme}://{host}/ /"));
-            lines.extend((!is_behind).then(|| "proxy_set_header X-Forwarded-Host $http_host".to_owned()));
+        // The API's redirects to itself lead back here.
+        let mut own: Vec<&str> = self.host.iter().chain(&self.addresses).map(String::as_str).collect();
+        own.dedup();
+        lines.extend(own.iter().map(|own| format!("proxy_redirect {scheme}://{own}/ /")));
+        if self.host.is_some() && !is_behind {
+            lines.push("proxy_set_header X-Forwarded-Host $http_host".to_owned());
         }
         if let Some(Tls { name, trusted }) = &self.tls {
             lines.push("proxy_ssl_server_name on".to_owned());

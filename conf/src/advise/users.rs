@@ -17,14 +17,30 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     let is_decided = of.written.sharing.credentials.is_some();
     let cache = of.cache;
     let names_users = |templates: &[Template]| templates.iter().any(|one| tells_users_apart(one, reading));
-    if is_decided
-        || tells_users_apart(&cache.key, reading)
-        || names_users(&cache.no_cache)
-        || clears_cookies(of.sent)
-    {
+    if is_decided || clears_cookies(of.sent) {
         return;
     }
     let name = |rest: &str| of.family.directive(rest);
+    let parting: Vec<&Template> = std::iter::once(&cache.key).chain(&cache.no_cache).collect();
+    if parting.iter().any(|one| tells_users_apart(one, reading)) {
+        // A browser sends its cookies unasked, whatever else a request is told apart by.
+        if !parting.iter().any(|one| tells_browsers_apart(one, reading)) {
+            reading
+                .diagnostics
+                .warning(
+                    span,
+                    "responses without caching headers are stored and sent to clients with other cookies",
+                )
+                .help(format!(
+                    "write $http_cookie in {} and {} too, or {} public",
+                    name("cache_bypass"),
+                    name("no_cache"),
+                    name("cache_credentials")
+                ))
+                .once();
+        }
+        return;
+    }
     if names_users(&cache.bypass) {
         reading
             .diagnostics
@@ -76,6 +92,15 @@ pub(super) fn tells_users_apart(template: &Template, reading: &Reading<'_>) -> b
     reading.reads(template).into_iter().any(|variable| match variable {
         Variable::Cookie(_) | Variable::Builtin(Builtin::RemoteUser) => true,
         Variable::RequestHeader(name) => WORDS.iter().any(|word| name.contains(word)),
+        _ => false,
+    })
+}
+
+/// Whether a value differs from browser to browser that is logged in.
+fn tells_browsers_apart(template: &Template, reading: &Reading<'_>) -> bool {
+    reading.reads(template).into_iter().any(|variable| match variable {
+        Variable::Cookie(_) | Variable::Builtin(Builtin::RemoteUser) | Variable::Slot(_) => true,
+        Variable::RequestHeader(name) => name.contains("cookie"),
         _ => false,
     })
 }

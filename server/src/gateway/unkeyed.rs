@@ -7,12 +7,16 @@
 //! they say who asks, not what for, and logs live on them; they end here where answers vary by the client's address. The reasons are in the table. Next: `request_head`.
 
 use crate::caching::keyed::names_field;
+use crate::failure;
 use crate::forwarded;
 use crate::request::Request;
-use millstream_conf::model::{Pass, ProxyCache, Template};
+use millstream_conf::model::{Level, Pass, ProxyCache, Template};
+use millstream_net::Address;
 use millstream_wire::cgi_name;
 use millstream_wire::client_address::is_client_address;
 use millstream_wire::{FieldId, Fields};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a field makes an application believe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,6 +152,7 @@ impl<'a> HiddenAddresses<'a> {
         match &pass.cache {
             _ if !pass.exchange.passes_address => HiddenAddresses::All,
             Some(cache) if cache.vary.address && !forwarded::is_trusted(request) => {
+                note_unbelieved(request);
                 HiddenAddresses::Unkeyed(&cache.key)
             }
             _ => HiddenAddresses::None,
@@ -164,6 +169,29 @@ impl<'a> HiddenAddresses<'a> {
             HiddenAddresses::All => is_address(),
             HiddenAddresses::Unkeyed(key) => is_address() && !names_field(key, name),
         }
+    }
+}
+
+/// Says once that a proxy in front is not believed, where there seems to be one: all its clients are one to the upstream. Strangers who
+/// write the field themselves come from elsewhere.
+fn note_unbelieved(request: &Request) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    let peer = &request.connection.remote;
+    let is_near = match peer {
+        Address::Tcp(peer) => match peer.ip().to_canonical() {
+            IpAddr::V4(ip) => ip.is_loopback() || ip.is_private(),
+            IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local(),
+        },
+        Address::Unix(_) => true,
+    };
+    let named = [(FieldId::XForwardedFor, "X-Forwarded-For"), (FieldId::XRealIp, "X-Real-IP")];
+    let Some((_, name)) = named.iter().find(|(id, _)| request.field(*id).is_some()) else { return };
+    if is_near && !SAID.swap(true, Ordering::Relaxed) {
+        let what = format_args!(
+            "{name} from {peer} is not passed on: if a proxy connects from there, name it with trusted_proxy, or with \
+             --trust-proxy of serve"
+        );
+        failure::log(request, Level::Warn, what);
     }
 }
 

@@ -4,8 +4,8 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use millstream_tests::client::{self, Client};
@@ -634,6 +634,42 @@ fn the_dashboards_token_is_asked_of_this_machine_too_and_who_is_allowed_only_rea
             [ask("GET", "/metrics", token, ""), purge].map(|status| status.expect("an answer"))
         });
         assert_eq!(got.concat(), expected, "{options:?}");
+    }
+}
+
+#[test]
+fn a_redirect_to_the_address_of_the_api_leads_back_to_serve() {
+    if is_nginx() {
+        return;
+    }
+    let itself: Arc<OnceLock<String>> = Arc::default();
+    let own = itself.clone();
+    let origin = Origin::start(move |_| {
+        let target = format!("http://{}/there?a=1", own.get().map_or("", String::as_str));
+        answer(302, &[("Location", &target)], b"")
+    });
+    itself.set(origin.address()).expect("it is set once");
+    let serving = Serving::start(&origin, &[]);
+    let answer = serving.client().get("/here").expect("an answer");
+    let own = format!("http://localhost:{}/there?a=1", serving.port);
+    assert_eq!(answer.field("Location"), Some(&*own));
+}
+
+#[test]
+fn a_proxy_that_is_not_named_is_noticed_once() {
+    if is_nginx() {
+        return;
+    }
+    let origin = Origin::fixed(200, &[], b"page");
+    for (options, times) in [(&[][..], 1), (&["--trust-proxy", "127.0.0.1"], 0)] {
+        let serving = Serving::start(&origin, options);
+        for path in ["/a", "/b", "/c"] {
+            let fields = [("X-Forwarded-For", "192.0.2.7")];
+            serving.client().get_with(path, &fields).expect("an answer");
+        }
+        serving.client().get("/d").expect("an answer");
+        let output = serving.prefix.read("output");
+        assert_eq!(output.matches("name it with trusted_proxy").count(), times, "{output}");
     }
 }
 
