@@ -184,10 +184,18 @@ fn parts(url: &str) -> Result<Parts<'_>, String> {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
         Some((scheme, _)) => {
-            let pass = if scheme.starts_with("grpc") { "grpc_pass" } else { "proxy_pass" };
+            let pass = match &*scheme.to_ascii_lowercase() {
+                "grpc" | "grpcs" => format!("grpc_pass {scheme}://…"),
+                scheme @ ("fastcgi" | "uwsgi" | "scgi") => format!("{scheme}_pass host:port"),
+                _ => {
+                    return Err(format!(
+                        "\"{url}\": serve speaks HTTP to the API: write http://host:port or https://host"
+                    ));
+                }
+            };
             return Err(format!(
                 "\"{url}\": serve speaks HTTP to the API. Write http://host:port or https://host; for {scheme}, start from the output of \
-                 --print-config and write {pass} {scheme}://… there"
+                 --print-config and write {pass} there"
             ));
         }
         None => (false, url),

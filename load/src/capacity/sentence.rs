@@ -14,6 +14,8 @@ const NOTHING: f64 = 0.05;
 const NEAR_CEILING: f64 = 1.15;
 /// From this share on a machine's cores are all busy.
 const FULL: f64 = 0.9;
+/// From this many times the sum on, what was measured together was not what was measured one by one.
+const FAR_ABOVE: f64 = 1.5;
 /// An answer that takes so many times as long as alone is slower.
 const SLOWER: f64 = 1.2;
 
@@ -142,6 +144,11 @@ fn next(row: &CapacityRow) -> String {
         }
         Limit::Api if is_near_ceiling(row) => {
             format!("No further server will help: the proxy passes on {passing} per second at most.")
+        }
+        // They were asked in another way alone, be it with less over each connection.
+        Limit::Api if row.together.run.rate > FAR_ABOVE * row.sum() => {
+            "Whether one more would help is not known: together they give far more than one by one."
+                .to_owned()
         }
         Limit::Api => format!(
             "The servers are still the limit, and the proxy could pass on {passing} per second: one more would help as much \

@@ -154,6 +154,13 @@ fn whatever_limits_what_is_said_of_one_more_server_agrees_with_it() {
 }
 
 #[test]
+fn servers_that_give_far_more_together_than_one_by_one_promise_nothing_of_a_third() {
+    let row = row(&[44.0, 45.0], 20_000.0, 7_464.0, Limit::Api);
+    assert!(row.sentence.contains("Whether one more would help is not known"), "{}", row.sentence);
+    assert!(!row.sentence.contains("as much again"), "{}", row.sentence);
+}
+
+#[test]
 fn servers_are_compared_by_the_rank_test_over_rounds() {
     let of = |alone: &[f64], together: &[f64]| {
         let (best, all) = (crate::rank::median(alone.to_vec()), crate::rank::median(together.to_vec()));

@@ -156,7 +156,7 @@ fn changes_nothing(api: &Api, request: &Request, endpoint: &endpoints::Endpoint)
 }
 
 fn no_path() -> ApiRefusal {
-    ApiRefusal::new(404, "PathNotFound", "there is no such path")
+    ApiRefusal::new(404, "PathNotFound", "there is no such path: the API is at /api/9/")
 }
 
 /// Changes what the resource names, as the body says.
