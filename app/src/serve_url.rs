@@ -175,17 +175,15 @@ fn dashboard(serve: &ServeUrl, urls: &[String]) -> String {
     // With a token, this machine needs it too: a proxy on it makes strangers look local.
     let mut rights: String =
         serve.dashboard_token.iter().map(|token| format!("    api_token {token};\n")).collect();
-    let mut write = "";
     if !serve.dashboard_allow.is_empty() {
         // Who is named may look beside this machine, whose rights would end with the first of these lines otherwise.
         let others = serve.dashboard_allow.join(" ");
         rights += &format!("    api_allow 127.0.0.1 ::1 unix: {others};\n");
-        write = " write=token";
     }
     match &serve.dashboard {
-        Some(address) => format!("    dashboard {address}{write};\n{rights}"),
+        Some(address) => format!("    dashboard {address};\n{rights}"),
         None if of_port(&address_of(serve)) || urls.iter().any(|url| of_port(url)) => String::new(),
-        None => format!("    dashboard 127.0.0.1:{DASHBOARD_PORT}{write} optional;\n{rights}"),
+        None => format!("    dashboard 127.0.0.1:{DASHBOARD_PORT} optional;\n{rights}"),
     }
 }
 

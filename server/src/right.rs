@@ -188,8 +188,15 @@ fn own_page(request: &Request) -> Result<(), &'static str> {
     if of_another { Err("a web page of another origin made a browser send it") } else { Ok(()) }
 }
 
+/// Whether a request that is admitted may change something where an address alone may not: it has the token, or is a program of this
+/// machine where these are named (`local`).
+pub fn may_change(right: &ManageRight, request: &Request) -> bool {
+    let names_local = right.allow.as_ref().is_some_and(|allowed| allowed.contains(&Allowed::Local));
+    shows_token(right, request) || names_local && sender::is_local(request).is_ok()
+}
+
 /// Whether a request has the token, where there is one.
-pub fn shows_token(right: &ManageRight, request: &Request) -> bool {
+fn shows_token(right: &ManageRight, request: &Request) -> bool {
     let shown = right.token.as_ref().zip(bearer(request));
     shown.is_some_and(|(token, shown)| equal(shown, token.as_bytes()))
 }

@@ -31,9 +31,9 @@ pub struct Dashboard {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("dashboard", HTTP, (1, 3), "[address:]port [write=on|token|off] [optional] | off", "off",
-        "The live dashboard: a page at `/`, with the metrics at `/metrics`, the API at `/api/9/` (`write=on` by default), `/healthz` and `/readyz`. A port alone means \
+        "The live dashboard: a page at `/`, with the metrics at `/metrics`, the API at `/api/9/` (`write=token` by default), `/healthz` and `/readyz`. A port alone means \
         127.0.0.1. By default, only this machine may read; `api_allow` and `api_token` in the http block allow more, and an address of another network needs \
-        one of them. With `write=token`, changes need the token of `api_token`. With `optional`, the server starts without the dashboard if the address is in use.",
+        one of them. With `write=token`, an address in `api_allow` may only read; changes need the token of `api_token`, or `api_allow local` for programs on this machine. With `write=on`, every address in `api_allow` may change something. With `optional`, the server starts without the dashboard if the address is in use.",
         Apply::Level(dashboard)),
 ];
 
@@ -51,7 +51,7 @@ fn address(text: &str) -> Option<SocketAddr> {
 
 fn dashboard(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     let (word, parameters) = (&directive.args[0], &directive.args[1..]);
-    let (mut write, mut optional) = (Write::On, false);
+    let (mut write, mut optional) = (Write::Token, false);
     for word in parameters {
         if word.text == "optional" {
             optional = true;

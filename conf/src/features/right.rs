@@ -38,7 +38,7 @@ pub enum Write {
     /// It only reads, as in NGINX Plus.
     #[default]
     Off,
-    /// It does for a request that has the token: an address alone reads.
+    /// It does for a request that has the token, and for this machine's programs where `local` names them: an address alone reads.
     Token,
     /// It does.
     On,

@@ -148,9 +148,11 @@ fn changes_nothing(api: &Api, request: &Request, endpoint: &endpoints::Endpoint)
             let allow = endpoint.allow_reading();
             Some(ApiRefusal { allow, ..ApiRefusal::new(405, "MethodDisabled", text) })
         }
-        Write::Token if !right::shows_token(&api.right, request) => {
-            Some(ApiRefusal::new(403, "Forbidden", "changes need the token of api_token"))
-        }
+        Write::Token if !right::may_change(&api.right, request) => Some(ApiRefusal::new(
+            403,
+            "Forbidden",
+            "changes need the token of api_token, or api_allow local on this machine",
+        )),
         Write::Token | Write::On => None,
     }
 }

@@ -239,6 +239,31 @@ fn on_an_address_that_others_reach_it_wants_a_list_or_a_token() {
 }
 
 #[test]
+fn an_address_that_is_allowed_reads_and_changes_need_more() {
+    if is_nginx() {
+        return;
+    }
+    const TOKEN: &str = "Host: localhost\r\nAuthorization: Bearer 0123456789abcdef";
+    const ADDRESS: &str = "api_allow 127.0.0.0/8;";
+    // The parameter of `dashboard`, who may, the fields of a purge, and its status.
+    for (write, rights, fields, expected) in [
+        ("", ADDRESS, "Host: localhost", 403),
+        (" write=token", ADDRESS, "Host: localhost", 403),
+        (" write=on", ADDRESS, "Host: localhost", 200),
+        (" write=off", "api_allow local;", "Host: localhost", 405),
+        ("", "api_allow local;", "Host: localhost", 200),
+        ("", "api_allow 127.0.0.0/8 local;", "Host: localhost", 200),
+        ("", "api_allow 127.0.0.0/8 local;", "Host: localhost\r\nX-Forwarded-For: 127.0.0.1", 403),
+        ("", "api_allow 127.0.0.0/8; api_token 0123456789abcdef;", "Host: localhost", 403),
+        ("", "api_allow 127.0.0.0/8; api_token 0123456789abcdef;", TOKEN, 200),
+    ] {
+        let looked = Looked::start_at(rights, |port| format!("127.0.0.1:{port}{write}"));
+        assert_eq!(looked.purge(fields), expected, "{write} {rights} {fields}");
+        assert_eq!(looked.status("/api/9/connections", &[]), 200, "{write} {rights}");
+    }
+}
+
+#[test]
 fn who_starts_and_stops_programs_is_told_whether_it_is_alive_and_ready() {
     if is_nginx() {
         return;
