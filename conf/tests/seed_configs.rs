@@ -84,6 +84,7 @@ fn every_seed_configuration_loads_without_an_error() {
 fn a_seed_is_warned_about_for_what_it_drops_and_for_what_it_lets_users_share() {
     const USERS: &str = "sent to every client";
     const HOSTS: &str = "$http_host as Host";
+    const COOKIES: &str = "sent to clients with other cookies";
     for name in SEEDS {
         let directory = tempfile::tempdir().expect("a directory");
         let loaded = seed(name, directory.path());
@@ -93,7 +94,7 @@ fn a_seed_is_warned_about_for_what_it_drops_and_for_what_it_lets_users_share() {
             .collect();
         let expected: &[&str] = match name {
             "https" => &["TLSv1, TLSv1.1", "RC4, EXPORT"],
-            "api-3-cache-disk" | "api-4-cache-ram" | "api-5-buffered-log" => &[HOSTS],
+            "api-3-cache-disk" | "api-4-cache-ram" | "api-5-buffered-log" => &[HOSTS, COOKIES],
             "blog-2-microcache" | "blog-3-microcache-lock" => &[HOSTS, USERS],
             _ => &[],
         };
