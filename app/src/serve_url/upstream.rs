@@ -18,8 +18,6 @@ pub(super) struct Upstream {
     host: Option<String>,
     /// The addresses of the URLs as an API writes them that redirects to itself: `host:port`.
     addresses: Vec<String>,
-    /// What is sent where the client sends none (HTTP/1.0): the API's own, never the group's name.
-    own: String,
     tls: Option<Tls>,
 }
 
@@ -50,12 +48,11 @@ impl Upstream {
             named.map(|part| if part.is_https { part.authority } else { &part.server }.to_owned());
         let addresses: Vec<String> = addresses.collect();
         let mut host = flags.upstream_name.clone();
-        let own = addresses.first().map_or("localhost", String::as_str).to_owned();
         let Some(first) = parts.iter().position(|part| part.is_https) else {
             return match (&flags.upstream_ca, flags.insecure_upstream) {
                 (Some(_), _) => Err("--upstream-ca is for an https API".to_owned()),
                 (_, true) => Err("--insecure-upstream is for an https API".to_owned()),
-                _ => Ok(Upstream { servers, host, addresses, own, tls: None }),
+                _ => Ok(Upstream { servers, host, addresses, tls: None }),
             };
         };
         if let Some(other) = parts.iter().position(|part| !part.is_https) {
@@ -81,18 +78,19 @@ impl Upstream {
             }
         };
         let trusted = if flags.insecure_upstream { None } else { Some(authorities(flags)?) };
-        Ok(Upstream { servers, host, addresses, own, tls: Some(Tls { name: name.to_owned(), trusted }) })
+        Ok(Upstream { servers, host, addresses, tls: Some(Tls { name: name.to_owned(), trusted }) })
     }
 
     /// The lines around the group that say what `$api_host` is, where `pass` sends it.
     pub(super) fn host_map(&self) -> String {
-        match self.host {
-            Some(_) => String::new(),
-            None => format!(
-                "    map $http_host $api_host {{\n        \"\" {};\n        default $http_host;\n    }}\n\n",
-                self.own
-            ),
+        if self.host.is_some() {
+            return String::new();
         }
+        // What is sent where the client sends none (HTTP/1.0): the API's own, never the group's name.
+        let own = self.addresses.first().map_or("localhost", String::as_str);
+        format!(
+            "    map $http_host $api_host {{\n        \"\" {own};\n        default $http_host;\n    }}\n\n"
+        )
     }
 
     /// What `proxy_pass` is given, and the lines that belong to it. `is_behind`: X-Forwarded-Host is written by a trusted proxy.

@@ -176,6 +176,11 @@ impl<'a> HiddenAddresses<'a> {
 /// write the field themselves come from elsewhere.
 fn note_unbelieved(request: &Request) {
     static SAID: AtomicBool = AtomicBool::new(false);
+    if SAID.load(Ordering::Relaxed) {
+        return;
+    }
+    let named = [(FieldId::XForwardedFor, "X-Forwarded-For"), (FieldId::XRealIp, "X-Real-IP")];
+    let Some((_, name)) = named.iter().find(|(id, _)| request.field(*id).is_some()) else { return };
     let peer = &request.connection.remote;
     let is_near = match peer {
         Address::Tcp(peer) => match peer.ip().to_canonical() {
@@ -184,8 +189,6 @@ fn note_unbelieved(request: &Request) {
         },
         Address::Unix(_) => true,
     };
-    let named = [(FieldId::XForwardedFor, "X-Forwarded-For"), (FieldId::XRealIp, "X-Real-IP")];
-    let Some((_, name)) = named.iter().find(|(id, _)| request.field(*id).is_some()) else { return };
     if is_near && !SAID.swap(true, Ordering::Relaxed) {
         let what = format_args!(
             "{name} from {peer} is not passed on: if a proxy connects from there, name it with trusted_proxy, or with \

@@ -115,13 +115,17 @@ impl Link {
     /// may give room on the connection for what it has read alone (RFC 9113 §6.9).
     fn octets_for(&self, state: &LinkState, body: u64, is_apart: bool) -> Option<u64> {
         let octets = body.min(self.carrier.peer().initial_window_size.into());
+        if octets == 0 {
+            return Some(0);
+        }
         let room = u64::from(self.carrier.available());
         // One that calls alone waits for nobody's body, unless the server still has some of those before.
         let is_alone = state.calls.is_empty() && state.reserved.0 == 0;
+        if is_alone || !is_apart {
+            return (room > 0).then_some(octets);
+        }
         let others: u64 = state.calls.iter().map(|call| u64::from(call.stream.unsaid())).sum();
-        let takes_any = (is_alone || !is_apart) && room > 0;
-        let has_room = octets == 0 || octets + others + state.reserved.1 <= room || takes_any;
-        has_room.then_some(octets)
+        (octets + others + state.reserved.1 <= room).then_some(octets)
     }
 
     /// Gives the next number to a call that has a place for these octets.
