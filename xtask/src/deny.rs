@@ -1,6 +1,6 @@
-//! `cargo xtask deny`: what is in `Cargo.lock` by its licences and sources, and what is known against it.
+//! `cargo xtask check licences`: what is in `Cargo.lock` by its licences and sources, and what is known against it.
 //!
-//! The rules stand in `deny.toml`. Licences, sources and bans are a check of `cargo xtask test` where cargo-deny is installed. Advisories come from the
+//! The rules stand in `deny.toml`. Licences, sources and bans are checked if cargo-deny is installed. Advisories come from the
 //! network (the RustSec database, which cargo-audit reads as well): where that cannot be reached, they are skipped out loud.
 
 use std::process::{Command, Stdio};

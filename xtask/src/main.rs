@@ -1,6 +1,6 @@
 //! `cargo xtask`: the project's own tasks, one file each.
 //!
-//! `test` is the one test command; everything else is a part of it or measures. Nothing here is in the product.
+//! `test` is what a stranger runs, `check` what has to pass beside it; everything else makes something or measures. Nothing here is in the product.
 
 mod source_text;
 mod tree;
@@ -11,27 +11,25 @@ mod instructions;
 mod dist;
 mod conformance;
 mod deny;
-mod checks;
-mod chart;
 mod bill;
 mod package;
 mod archive;
+mod chart;
+mod checks;
 
 use std::process::ExitCode;
 
 const USAGE: &str = "cargo xtask COMMAND
 
-  test                  everything that has to pass: fmt, clippy, tidy, docs, fuzz runs, HTTP cache tests, all tests
-  fuzz                  the fuzz runs of `test` alone
-  loom                  the loom tests of `test` alone
+  test                  all unit tests and scenarios
+  check [NAME…]         everything else that has to pass, or some of it: fmt, clippy, tidy, contexts, docs, licences, chart, static,
+                        fuzz, loom, cache-tests, measuring
   conformance [OPTIONS] the HTTP cache tests, an outside judge (conformance --help)
   tidy                  floors, names, sizes, and that the generated manuals are up to date
   docs                  writes the pages of docs/ that come from tables and types
   dist                  the binary that packages carry, optimised by a profile of its own work
   package [OPTIONS]     the Debian package, of that binary or with --profile of another (package --help)
   package --static      a program that needs no library, and an archive of it
-  chart [--install]     the Helm chart, checked with helm, kubeconform and the real binary
-  deny                  licences, sources and advisories of what is in Cargo.lock; a part of `test`
   bench [OPTIONS]       side by side with nginx, HAProxy and Varnish (bench --help)
   bench idle            memory of idle keep-alive connections
   bench memory          bytes per stored entry beyond its content, longest store and look-up
@@ -61,9 +59,8 @@ fn main() -> ExitCode {
         None => ("", &[][..]),
     };
     let result = match command {
-        "test" => checks::run(),
-        "fuzz" => checks::fuzz().map(checks::tell),
-        "loom" => checks::loom(),
+        "test" => checks::test(),
+        "check" => checks::check(rest),
         "conformance" => conformance::run(rest),
         "tidy" => tidy::run(),
         "docs" => manuals::write(),
@@ -72,8 +69,6 @@ fn main() -> ExitCode {
             Some((option, rest)) if option == "--static" => archive::run(rest),
             _ => package::run(rest),
         },
-        "chart" => chart::run(rest),
-        "deny" => deny::run().map(checks::tell),
         "bench" => millstream_bench::run(rest),
         "instructions" => instructions::run(rest),
         _ => Err(USAGE.to_owned()),

@@ -1,7 +1,9 @@
 //! Programs that tasks want and a machine seldom has: where they are looked for, and where they are installed.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
+
+use crate::tree;
 
 /// How a check ended that found nothing wrong.
 pub(crate) enum Ended {
@@ -27,4 +29,18 @@ pub(crate) fn with_tools(program: &str) -> Command {
 /// Whether a command can be run, as its exit status says.
 pub(crate) fn is_there(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
+}
+
+/// Runs cargo in the workspace.
+///
+/// # Errors
+/// It failed, or cannot be started.
+pub(crate) fn cargo(arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(arguments).envs(environment.iter().copied()).current_dir(tree::root()).stdin(Stdio::null());
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("cargo {}: {status}", arguments.join(" "))),
+        Err(error) => Err(format!("cargo: {error}")),
+    }
 }

@@ -13,8 +13,8 @@ pub struct Top {
     /// Use the control socket of the process instead
     #[arg(long, value_name = "SOCKET")]
     pub control: Option<PathBuf>,
-    /// The token for the dashboard (also: MILLSTREAM_API_TOKEN)
-    #[arg(long, value_name = "TOKEN", env = "MILLSTREAM_TOKEN", hide_env_values = true)]
+    /// The token for the dashboard
+    #[arg(long, value_name = "TOKEN", env = "MILLSTREAM_API_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
     /// Print the current figures as plain text and exit (the default without a terminal)
     #[arg(long)]

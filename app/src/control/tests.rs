@@ -30,7 +30,7 @@ fn of_several_that_run_the_port_of_the_url_says_which_and_else_all_are_named() {
             .is_err_and(|told| told.contains("no millstream serve runs on port 9000"))
     );
     assert!(
-        choose(&[], None).is_err_and(|told| told.contains("no millstream serve of this user is running"))
+        choose(&[], None).is_err_and(|told| told.contains("no millstream serve has a control socket in"))
     );
 }
 

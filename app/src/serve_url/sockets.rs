@@ -134,7 +134,8 @@ pub fn why_none() -> Option<String> {
     std::fs::symlink_metadata(directory_path()).ok().and_then(|_| directory_of_own(false).err())
 }
 
-fn directory_path() -> PathBuf {
+/// The directory in which this user's `serve` has its control socket, by the environment.
+pub fn directory_path() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(runtime) if Path::new(&runtime).is_absolute() => PathBuf::from(runtime).join("millstream"),
         _ => std::env::temp_dir().join(format!("millstream-{}", rustix::process::geteuid().as_raw())),

@@ -47,7 +47,7 @@ impl Source {
     /// # Errors
     /// One line that says what to do.
     pub fn find(options: &Options, top: &Top) -> Result<(Source, Stream), String> {
-        let token = top.token.clone().or_else(|| std::env::var("MILLSTREAM_API_TOKEN").ok());
+        let token = top.token.clone();
         let source = |api| Source { api, token: token.clone() };
         if let Some(url) = &top.url {
             return source(dashboard(url)?).begin();

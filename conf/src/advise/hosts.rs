@@ -28,20 +28,29 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
         }
         _ => None,
     };
-    let told = of.sent.iter().find_map(|field| {
+    let mut told: Vec<(&str, &str)> = Vec::new();
+    for field in of.sent {
         // What the key names is told by it, whatever it is made of.
         let read =
             field.value.variables().filter(|variable| !key.variables().any(|named| named == *variable));
-        let read = read.flat_map(|variable| reading.declared.made_of(variable));
-        Some((field, read.collect::<Vec<_>>().iter().find_map(told_by)?))
-    });
-    let Some((field, told)) = told else { return };
+        let read: Vec<_> = read.flat_map(|variable| reading.declared.made_of(variable)).collect();
+        for variable in read.iter().filter_map(told_by) {
+            if !told.iter().any(|(_, known)| *known == variable) {
+                told.push((&field.name, variable));
+            }
+        }
+    }
+    if told.is_empty() {
+        return;
+    }
+    let sent: Vec<_> = told.iter().map(|(field, variable)| format!("{variable} as {field}")).collect();
+    let (sent, them) = (sent.join(" and "), if told.len() == 1 { "it" } else { "them" });
     let message = format!(
-        "the upstream is sent {told} as {}, but \"{key_name}\" does not contain it: a response for one value is sent to \
-         clients of another",
-        field.name
+        "the upstream is sent {sent}, but \"{key_name}\" does not contain {them}: a response for one value is sent to \
+         clients of another"
     );
     // The host that is sent stays what it is: the upstream makes links and redirects of it, with the port.
+    let told: String = told.iter().map(|(_, variable)| *variable).collect();
     let help = format!("write {key_name} \"{told}{}\";", key.source);
     reading.diagnostics.warning(of.span, message).help(help).once();
 }

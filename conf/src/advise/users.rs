@@ -16,61 +16,38 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     let Some(span) = stored_without_a_word(of.written) else { return };
     let is_decided = of.written.sharing.credentials.is_some();
     let cache = of.cache;
-    let names_users = |templates: &[Template]| templates.iter().any(|one| tells_users_apart(one, reading));
     if is_decided || clears_cookies(of.sent) {
         return;
     }
-    let name = |rest: &str| of.family.directive(rest);
-    let parting: Vec<&Template> = std::iter::once(&cache.key).chain(&cache.no_cache).collect();
-    if parting.iter().any(|one| tells_users_apart(one, reading)) {
+    let parting = || std::iter::once(&cache.key).chain(&cache.no_cache);
+    let tells_users = parting().any(|one| tells_users_apart(one, reading));
+    let tells_browsers = parting().any(|one| tells_browsers_apart(one, reading));
+    let is_bypassed = cache.bypass.iter().any(|one| tells_users_apart(one, reading));
+    let mut warn = |what: String| {
+        let help = format!("write {} public;", of.family.directive("cache_credentials"));
+        reading.diagnostics.warning(span, what).help(help).once();
+    };
+    if tells_users {
         // A browser sends its cookies unasked, whatever else a request is told apart by.
-        if !parting.iter().any(|one| tells_browsers_apart(one, reading)) {
-            reading
-                .diagnostics
-                .warning(
-                    span,
-                    "responses without caching headers are stored and sent to clients with other cookies",
-                )
-                .help(format!(
-                    "write $http_cookie in {} and {} too, or {} public",
-                    name("cache_bypass"),
-                    name("no_cache"),
-                    name("cache_credentials")
-                ))
-                .once();
+        if !tells_browsers {
+            warn(
+                "responses without caching headers are stored and sent to clients with other cookies"
+                    .to_owned(),
+            );
         }
-        return;
+    } else if is_bypassed {
+        warn(format!(
+            "\"{}\" alone does not keep users apart: responses to requests that bypass the cache are still stored and \
+             sent to others",
+            of.family.directive("cache_bypass")
+        ));
+    } else {
+        warn(
+            "responses without caching headers are stored and sent to every client, including those made for one user's \
+             cookie or API key"
+                .to_owned(),
+        );
     }
-    if names_users(&cache.bypass) {
-        reading
-            .diagnostics
-            .warning(
-                span,
-                format!(
-                    "\"{}\" alone does not keep users apart: responses to requests that bypass the cache are still \
-                     stored and sent to others",
-                    name("cache_bypass")
-                ),
-            )
-            .help(format!("write {} with the same words as {}", name("no_cache"), name("cache_bypass")))
-            .once();
-        return;
-    }
-    reading
-        .diagnostics
-        .warning(
-            span,
-            "responses without caching headers are stored and sent to every client, including those made for one user's cookie \
-             or API key",
-        )
-        .help(format!(
-            "write {} public; or {} $http_cookie $http_authorization; and {} with \
-             the same, and with the field of an API key, such as $http_x_api_key",
-            name("cache_credentials"),
-            name("cache_bypass"),
-            name("no_cache")
-        ))
-        .once();
 }
 
 /// The directive by which answers without a lifetime of their own are stored; failures are nobody's own.

@@ -1,6 +1,6 @@
 //! Measuring, as its users see it: figures, verdicts and reports of the real binary.
 //!
-//! What is judged here is how fast something was, so that nothing else may run meanwhile: `cargo xtask test` runs these by
+//! What is judged here is how fast something was, so that nothing else may run meanwhile: `cargo xtask check measuring` runs these by
 //! themselves, one after the other, and `cargo test` runs them only when they are named (`--test measuring`).
 
 mod bench;

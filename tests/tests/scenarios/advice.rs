@@ -405,18 +405,19 @@ const CHECKED: &[Checked] = &[
     },
     Checked {
         rule: "users",
-        advice: "or proxy_cache_bypass $http_cookie $http_authorization; and proxy_no_cache with the same",
+        advice: "write proxy_cache_credentials public;",
         lines: [
-            "proxy_cache_valid 200 1m;",
-            "proxy_cache_valid 200 1m; proxy_cache_bypass $http_cookie $http_authorization; proxy_no_cache $http_cookie $http_authorization;",
+            "proxy_cache_valid 200 1m; proxy_cache_bypass $http_cookie $http_authorization;",
+            "proxy_cache_valid 200 1m; proxy_cache_bypass $http_cookie $http_authorization; proxy_cache_credentials public;",
         ],
     },
     Checked {
         rule: "users",
-        advice: "write proxy_no_cache with the same words as proxy_cache_bypass",
+        advice: "write proxy_cache_credentials public;",
         lines: [
-            "proxy_cache_valid 200 1m; proxy_cache_bypass $http_cookie $http_authorization;",
-            "proxy_cache_valid 200 1m; proxy_cache_bypass $http_cookie $http_authorization; proxy_no_cache $http_cookie $http_authorization;",
+            "proxy_cache_valid 200 1m; proxy_no_cache $http_x_api_key; proxy_cache_bypass $http_x_api_key;",
+            "proxy_cache_valid 200 1m; proxy_no_cache $http_x_api_key; proxy_cache_bypass $http_x_api_key; \
+             proxy_cache_credentials public;",
         ],
     },
     Checked {

@@ -1,7 +1,7 @@
 //! The Helm chart: what it renders is what Kubernetes knows, and the pod that comes of it is run here as far as one can without a cluster:
 //! its files, its variables, its read-only root, its user, its probes and its end.
 //!
-//! `cargo xtask chart` makes the programs and schemas that this wants; without them it is skipped out loud.
+//! `cargo xtask check chart` makes the programs and schemas that this wants; without them it is skipped out loud.
 
 use std::fs;
 use std::io::Write;
@@ -33,7 +33,7 @@ impl Helm {
         let is_there =
             ["bin/helm", "bin/kubeconform", "schemas"].iter().all(|name| tools.join(name).exists());
         if is_nginx() || !is_there {
-            eprintln!("skipped: helm, kubeconform and the schemas are not there: cargo xtask chart");
+            eprintln!("skipped: helm, kubeconform and the schemas are not there: cargo xtask check chart");
             return None;
         }
         Some(Helm { tools, home: Prefix::new() })

@@ -623,7 +623,7 @@ fn serve_has_a_control_socket_that_its_port_finds() {
     serving.signal(Signal::INT);
     assert!(serving.wait(std::time::Duration::from_secs(15)).is_some());
     assert_eq!(std::fs::read_dir(prefix.join("millstream")).expect("it was made").count(), 0);
-    assert!(text(&command(&["purge", &url]).stderr).contains("no millstream serve of this user is running"));
+    assert!(text(&command(&["purge", &url]).stderr).contains("no millstream serve has a control socket in"));
 }
 
 /// A request that waits at the API until it is told to go on, and a purge while it does.

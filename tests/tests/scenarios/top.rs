@@ -69,7 +69,7 @@ fn top(arguments: &[&str]) -> Command {
     let mut command = Command::new(server::binary());
     command.arg("top").args(arguments).stdin(Stdio::null());
     command.env("TERM", "xterm").env("LC_ALL", "C.UTF-8");
-    for name in ["NO_COLOR", "MILLSTREAM_TOKEN", "MILLSTREAM_API_TOKEN"] {
+    for name in ["NO_COLOR", "MILLSTREAM_API_TOKEN"] {
         command.env_remove(name);
     }
     command
@@ -283,7 +283,7 @@ fn who_is_not_there_or_does_not_admit_is_told_in_a_sentence_and_an_exit_status()
     let refused = printed(&mut shop.top(&["--once"]));
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused.stderr).contains("api_allow and api_token"), "{}", text(&refused.stderr));
-    let admitted = printed(shop.top(&["--once"]).env("MILLSTREAM_TOKEN", "0123456789abcdef"));
+    let admitted = printed(shop.top(&["--once"]).env("MILLSTREAM_API_TOKEN", "0123456789abcdef"));
     assert!(admitted.status.success(), "{}", text(&admitted.stderr));
     assert!(printed(&mut shop.top(&["--once", "--token", "0123456789abcdef"])).status.success());
     let nobody = format!("http://127.0.0.1:{}", ports::free());
