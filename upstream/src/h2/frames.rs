@@ -23,6 +23,9 @@ use millstream_wire::other_protocol;
 /// The most that a head may be, whatever a location takes of one (`proxy_buffer_size`, `grpc_buffer_size`).
 const LIMITS: HeadLimits = HeadLimits { line: 256 * 1024, total: 256 * 1024, fields: 1000 };
 
+/// Frames in a row of which none carries anything: past them the server does nothing but keep a core busy (RFC 9113 §10.5).
+const MOST_IDLE_FRAMES: u32 = 10_000;
+
 /// The server broke a rule that concerns all of the connection: the code for it, and what it sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Broken(pub(super) ErrorCode, pub(super) &'static str);
@@ -46,6 +49,8 @@ pub(super) struct Reader {
     blocks: Blocks,
     /// Whether its SETTINGS have come, which stand before all else (RFC 9113 §3.4).
     has_begun: bool,
+    /// Frames that carried nothing since the last one that did.
+    idle_frames: u32,
 }
 
 impl From<BadBlock> for Broken {
@@ -88,6 +93,10 @@ impl Reader {
             && !matches!(frame, Frame::Settings { ack: false, .. })
         {
             return Err(Broken(ErrorCode::ProtocolError, "no SETTINGS at first"));
+        }
+        self.idle_frames = if carries_something(&frame) { 0 } else { self.idle_frames + 1 };
+        if self.idle_frames > MOST_IDLE_FRAMES {
+            return Err(Broken(ErrorCode::EnhanceYourCalm, "10,000 frames in a row that carry nothing"));
         }
         let block = self.blocks.take(&frame, LIMITS.total)?;
         if !matches!(frame, Frame::Settings { .. }) && !self.blocks.has_begun() {
@@ -164,6 +173,24 @@ impl Reader {
         }
         call.trailers(trailers);
         ended(call)
+    }
+}
+
+/// Whether a call or a window gets anything by a frame.
+fn carries_something(frame: &Frame<'_>) -> bool {
+    match frame {
+        Frame::Data { data, end, .. } => !data.is_empty() || *end,
+        Frame::Headers { .. }
+        | Frame::WindowUpdate { .. }
+        | Frame::Reset { .. }
+        | Frame::GoAway { .. }
+        | Frame::PushPromise { .. } => true,
+        Frame::Continuation { .. }
+        | Frame::Settings { .. }
+        | Frame::Ping { .. }
+        | Frame::Priority { .. }
+        | Frame::PriorityUpdate { .. }
+        | Frame::Unknown { .. } => false,
     }
 }
 

@@ -150,6 +150,25 @@ fn each_call_gets_its_own_answer_whatever_comes_between() {
 }
 
 #[test]
+fn a_server_that_sends_frames_without_anything_in_them_loses_the_link() {
+    type Say = fn(Words) -> Words;
+    let said: [Say; 4] = [
+        |words| words.data(1, b"", false),
+        |words| words.say(|out| write::settings(out, &[])),
+        |words| words.say(|out| write::ping(out, false, [0; 8])),
+        |words| words.say(|out| out.extend_from_slice(b"\0\0\0\xbe\0\0\0\0\0")),
+    ];
+    for say in said {
+        let link = link();
+        let _call = known_call(&link);
+        let head = || Words::begin(&[]).head(1, &[(":status", "200")], false);
+        let many = |words| (0..9_000).fold(words, |words, _| say(words));
+        many(many(head()).data(1, b"x", false)).to(&link).expect("something came between");
+        assert!(many(many(head())).to(&link).is_err());
+    }
+}
+
+#[test]
 fn what_is_wrong_with_one_answer_ends_that_alone() {
     type Say = fn(Words) -> Words;
     let cases: [(&str, Say); 8] = [
