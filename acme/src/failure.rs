@@ -146,8 +146,8 @@ impl fmt::Display for AcmeFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AcmeFailure::Connection(error) => write!(f, "the server cannot be reached: {error}"),
-            AcmeFailure::Answer(what) => write!(f, "the answer of the server {what}"),
-            AcmeFailure::Status(status) => write!(f, "the server answered with {status}"),
+            AcmeFailure::Answer(what) => write!(f, "the server's response {what}"),
+            AcmeFailure::Status(status) => write!(f, "the server responded with {status}"),
             AcmeFailure::Refused(problem, _) => write!(f, "the server refused: {problem}"),
             AcmeFailure::Unproven(name, problem) => {
                 write!(f, "the server could not see that {name} is ours: {problem}")

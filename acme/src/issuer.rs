@@ -348,7 +348,7 @@ impl Issuer {
                 let names = names(&self.setup.wanted[at].certificate);
                 self.tell(
                     Level::Info,
-                    format_args!("the server does not say when to renew {names}: {failure}"),
+                    format_args!("the server does not specify when to renew {names}: {failure}"),
                 );
             }
         }

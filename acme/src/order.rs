@@ -233,7 +233,7 @@ async fn settled<T: serde::de::DeserializeOwned>(
 fn refused(order: OrderState) -> AcmeFailure {
     match order.error {
         Some(problem) => AcmeFailure::Refused(Box::new(problem), None),
-        None => AcmeFailure::Answer("says that the order is not valid"),
+        None => AcmeFailure::Answer("reports that the order is not valid"),
     }
 }
 

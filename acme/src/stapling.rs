@@ -187,8 +187,8 @@ impl fmt::Display for StaplingFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StaplingFailure::Unheard(failure) => failure.fmt(f),
-            StaplingFailure::Status(status) => write!(f, "the OCSP responder answers {status}"),
-            StaplingFailure::TooLong => write!(f, "the answer is longer than {MOST_RESPONSE} bytes"),
+            StaplingFailure::Status(status) => write!(f, "the OCSP responder responds with {status}"),
+            StaplingFailure::TooLong => write!(f, "the response is longer than {MOST_RESPONSE} bytes"),
             StaplingFailure::Judged(failure) => failure.fmt(f),
         }
     }

@@ -98,7 +98,7 @@ pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, 
     match &configuration.main.control_socket {
         Some(socket) => Ok(Api::Socket(socket.clone())),
         None => Err(format!(
-            "{} says control_socket off: write a path there, or name an API with --api",
+            "{} has control_socket off: write a path there, or name an API with --api",
             main_file.display()
         )),
     }
@@ -221,7 +221,7 @@ pub fn follow(
         // Why it was refused stands in the body.
         answer.take(LONGEST_HEAD).read_to_end(&mut head).map_err(failed)?;
         return match understood(api, &head) {
-            Ok(_) => Err("its answer is no stream of figures".to_owned()),
+            Ok(_) => Err("its response is not a stream of figures".to_owned()),
             Err(why) => Err(why),
         };
     }
@@ -287,20 +287,20 @@ fn unreachable(api: &Api, error: &io::Error) -> String {
     use io::ErrorKind::{ConnectionRefused, NotFound, PermissionDenied};
     match (api, error.kind()) {
         (Api::Socket(path), NotFound | ConnectionRefused) => {
-            format!("nobody listens at {}: start millstream with this configuration first", path.display())
+            format!("nothing listens at {}: start millstream with this configuration first", path.display())
         }
         (Api::Socket(path), PermissionDenied) => {
             format!("{} is another user's: run this as the user who started millstream", path.display())
         }
         (Api::Socket(path), _) => format!("{}: {error}", path.display()),
-        (Api::Remote(host, _), ConnectionRefused) => format!("nobody listens at {host}"),
+        (Api::Remote(host, _), ConnectionRefused) => format!("nothing listens at {host}"),
         (Api::Remote(host, _), _) => format!("{host}: {error}"),
     }
 }
 
 /// The body of a good answer, or what the other one says.
 fn understood(api: &Api, answer: &[u8]) -> Result<Vec<u8>, String> {
-    let no_http = || "what answers there is no HTTP server".to_owned();
+    let no_http = || "what listens there is not an HTTP server".to_owned();
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(no_http)?;
     let status = answer.get(9..12).and_then(|digits| std::str::from_utf8(digits).ok());
     let status: u16 = status.and_then(|digits| digits.parse().ok()).ok_or_else(no_http)?;
@@ -311,8 +311,8 @@ fn understood(api: &Api, answer: &[u8]) -> Result<Vec<u8>, String> {
     match (serde_json::from_slice::<ApiError>(body), api) {
         (Ok(told), _) => Err(told.error.text),
         (Err(_), Api::Remote(host, path)) => Err(format!(
-            "http://{host}{path} answers with {status}: is that the location with \"api write=on\"?"
+            "http://{host}{path} responds with {status}: is that the location with \"api write=on\"?"
         )),
-        (Err(_), Api::Socket(_)) => Err(format!("it answers with {status}")),
+        (Err(_), Api::Socket(_)) => Err(format!("it responds with {status}")),
     }
 }

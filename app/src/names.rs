@@ -52,7 +52,7 @@ impl LookedUp {
 
     /// The addresses of a name, or why there are none.
     pub fn find(&self, name: &HostPort) -> Result<Vec<SocketAddr>, String> {
-        self.0.get(name).cloned().unwrap_or_else(|| Err("no answer in time".to_owned()))
+        self.0.get(name).cloned().unwrap_or_else(|| Err("no response in time".to_owned()))
     }
 }
 

@@ -36,7 +36,7 @@ fn carry_out(options: &Options, purge: &Purge) -> Result<PurgeReport, String> {
     };
     let body = serde_json::to_string(&body).map_err(|error| error.to_string())?;
     let answer = control::ask(&api, purge.reach.token.as_deref(), &path, Some(&body))?;
-    serde_json::from_slice(&answer).map_err(|error| format!("its answer cannot be read: {error}"))
+    serde_json::from_slice(&answer).map_err(|error| format!("its response cannot be read: {error}"))
 }
 
 fn body(purge: &Purge) -> Result<PurgeBody, String> {

@@ -284,10 +284,7 @@ impl Process {
         self.registry.reloaded(reloaded.is_some());
         let Some(reloaded) = reloaded else {
             log.write(Level::Error, format_args!("the configuration before it stays in force"));
-            self.note(
-                false,
-                "a reload failed, the configuration before it stays in force: the error log says why",
-            );
+            self.note(false, "a reload failed, the previous configuration stays in force: see the error log");
             return;
         };
         self.shared = reloaded.shared;

@@ -75,7 +75,7 @@ fn once(source: &Source, mut stream: Stream) -> Result<String, String> {
     for _ in 0..=FRAMES {
         match stream.next()? {
             Some(event) => seen.take(event),
-            None => return Err(format!("{} ended what it told: ask again", source.place())),
+            None => return Err(format!("{} ended the stream of figures: try again", source.place())),
         }
     }
     Ok(plain::snapshot(&seen, &events::plain(&source.place())))

@@ -73,7 +73,7 @@ impl Program {
         self.child = None;
         self.take_back(listenings, pid_file);
         Some(format!(
-            "the new process exited with {status}; this one goes on. -t with the same configuration says what is wrong with it"
+            "the new process exited with {status}; this one continues. -t with the same configuration shows the error"
         ))
     }
 

@@ -348,7 +348,7 @@ impl Disk {
     /// Counts a failure and says so, at most once a minute.
     fn fail(&self, what: &str, error: &io::Error) {
         self.counters.errors.fetch_add(1, Ordering::Relaxed);
-        self.report(format_args!("{what}: {error}; answers go on, they are not stored on disk"));
+        self.report(format_args!("{what}: {error}; responses continue, they are not stored on disk"));
     }
 
     /// Says something that is no failure.

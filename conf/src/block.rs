@@ -160,7 +160,7 @@ fn only_nginx_knows(directive: &Directive, plus: bool, reading: &mut Reading<'_>
         reading.diagnostics.idle(span, format!("\"{name}\" has no effect here: {why}"));
     };
     match foreign::fate(name, &directive.args) {
-        Fate::Default => note("it says what holds without it".to_owned(), reading),
+        Fate::Default => note("it sets what is the default anyway".to_owned(), reading),
         Fate::LeftOut(change) if reading.lenient => {
             reading.diagnostics.warning(span, message).help(format!("it is left out: {change}")).once();
             reading.parts.left_out.push(directive.span);

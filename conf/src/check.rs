@@ -58,7 +58,7 @@ fn challenges(http: &Http, reading: &mut Reading<'_>) {
             }
         };
         let what = format!(
-            "nothing listens {how} TLS, where the challenge {} of this issuer is answered",
+            "nothing listens {how} TLS, which the challenge {} of this issuer needs",
             challenge.name()
         );
         reading.diagnostics.warning(span, what).help(help).once();

@@ -45,7 +45,7 @@ pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -
         reading
             .diagnostics
             .error_nowhere("no \"events\" section in configuration")
-            .help("write events { } beside the http block");
+            .help("write events { } outside the http block");
     }
     let socket =
         rows.iter().find(|(row, _)| row.name == "control_socket").map(|(_, directive)| directive.span);
@@ -96,7 +96,7 @@ fn default_socket(pid: &Path, reading: &mut Reading<'_>) -> Option<PathBuf> {
     reading
         .diagnostics
         .warning_nowhere(format!("{wrong}, so there is no control socket"))
-        .help("write control_socket /run/millstream.sock; or control_socket off; beside the http block");
+        .help("write control_socket /run/millstream.sock; or control_socket off; outside the http block");
     None
 }
 

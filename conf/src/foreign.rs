@@ -30,7 +30,7 @@ use Fate::{BelongsTo, Default, Kept, LeftOut};
 const LOGS: &str = "only what is logged changes";
 const TUNING: &str = "only speed and resources change";
 
-const CONTENT: &str = "it decides what is answered";
+const CONTENT: &str = "it decides what clients receive";
 const HANDLER: &str =
     "without it the location would show the files themselves, programs and passwords in them included";
 const ACCESS: &str = "it decides who is let in";
@@ -152,7 +152,7 @@ pub fn fate(name: &str, args: &[Word]) -> Fate {
 /// The parameter of a `listen` that only nginx knows, and the reason why it is never left out.
 pub fn listen_parameter(name: &str) -> Option<Fate> {
     Some(match name {
-        "spdy" => LeftOut("clients are answered with HTTP/1.1"),
+        "spdy" => LeftOut("clients use HTTP/1.1"),
         "setfib" | "accept_filter" => LeftOut(TUNING),
         _ => return None,
     })

@@ -151,7 +151,7 @@ fn warn_of_conflicting_names(listener: &Listener, drafts: &[ServerDraft], readin
                     reading
                         .diagnostics
                         .warning(*span, format!("conflicting server name \"{key}\" on {place}, ignored"))
-                        .help("another server of this address has the name; the first one answers to it");
+                        .help("another server of this address has the name; requests go to the first one");
                 }
                 Some(_) => {}
                 None => {

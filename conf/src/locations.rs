@@ -164,7 +164,7 @@ fn location(
     let nested = if depth < MOST_NESTING {
         tree(&rows, &level, Some(&Outer { matches: &matches, text, depth }), http, reading)
     } else {
-        reading.error(directive.span, "locations are nested too deep").help("put them beside each other");
+        reading.error(directive.span, "locations are nested too deep").help("put them next to each other");
         LocationTree::default()
     };
     let id = push(matches, directive.span, nested, &level, http, reading);
@@ -325,5 +325,5 @@ fn may_stand_in(
         }
         _ => return,
     };
-    reading.error(span, message).help("put it beside the other location, in the server block");
+    reading.error(span, message).help("put it next to the other location, in the server block");
 }

@@ -66,7 +66,7 @@ fn a_cache_of_certificates_has_a_bound_and_known_parameters_and_a_key_log_is_war
         one_error(&in_server(&format!("{name} off max=10;")), "parameter \"off\"");
     }
     for name in ["ssl_key_log", "proxy_ssl_key_log", "grpc_ssl_key_log"] {
-        one_warning(&in_server(&format!("{name} keys.log;")), "whoever reads this file");
+        one_warning(&in_server(&format!("{name} keys.log;")), "anyone who can read this file");
     }
 }
 

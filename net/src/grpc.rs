@@ -79,9 +79,9 @@ impl fmt::Display for GrpcError {
         match self {
             GrpcError::Http2(error) => error.fmt(f),
             GrpcError::Request(error) => error.fmt(f),
-            GrpcError::Status(status) => write!(f, "the answer's status is {status}"),
-            GrpcError::NoStatus => f.write_str("the answer has no grpc-status"),
-            GrpcError::TooLarge => f.write_str("the answer is too large"),
+            GrpcError::Status(status) => write!(f, "the response's status is {status}"),
+            GrpcError::NoStatus => f.write_str("the response has no grpc-status"),
+            GrpcError::TooLarge => f.write_str("the response is too large"),
         }
     }
 }

@@ -124,7 +124,7 @@ async fn attend(check: Rc<HealthWatch>, peer: Peer) {
         whole.set(began + longest(check.exchange()));
         let found = match with_deadline(&mut whole, check.ask(&asked, &mut kept)).await {
             Ok(found) => found,
-            Err(_) => Err("the answer takes too long".to_owned()),
+            Err(_) => Err("the response takes too long".to_owned()),
         };
         check.tell(&peer, found);
         due = (began + check.conf.interval).max(clock::now());
@@ -163,7 +163,7 @@ impl HealthWatch {
 
     fn exchange(&self) -> &Exchange {
         let location = self.generation.http().location(self.place.1);
-        &location.settings.pass().expect("a check stands beside what passes requests on").exchange
+        &location.settings.pass().expect("a check is in a location that passes requests on").exchange
     }
 
     /// The server at the port that is asked.

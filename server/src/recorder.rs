@@ -42,12 +42,12 @@ columns! {
     at: "When it ended, in seconds since 1970.";
     requests: "Requests of clients that ended.";
     cached: "Those in which a cache had a part.";
-    hits: "Those that a cache answered and the upstream never saw.";
+    hits: "Those served by the cache without a request to the upstream.";
     reached: "Requests that were sent to upstream servers, refreshes and retries included.";
     without: "Requests that would have been sent there if there were no cache.";
-    p50: "The time within which half of the requests were answered; 0 where there was none.";
+    p50: "The median response time; 0 if there was no request.";
     p99: "The time within which 99 of 100 were.";
-    errors: "Answers with 5xx, and requests that had no answer.";
+    errors: "Responses with 5xx, and requests without a response.";
     sent: "Bytes sent to clients.";
     active: "Connections of clients that were open at the end.";
 }

@@ -28,13 +28,13 @@ impl fmt::Display for ExportFailure {
         match self {
             ExportFailure::Connection(error) => error.fmt(f),
             ExportFailure::Grpc(GrpcError::Status(status)) => {
-                write!(f, "the collector answered with {status}")
+                write!(f, "the collector responded with {status}")
             }
             ExportFailure::Grpc(GrpcError::NoStatus | GrpcError::TooLarge) | ExportFailure::Answer => {
-                f.write_str("the answer is not one of OTLP")
+                f.write_str("the response is not one of OTLP")
             }
             ExportFailure::Grpc(error) => error.fmt(f),
-            ExportFailure::Status(status) => write!(f, "the collector answered with {status}"),
+            ExportFailure::Status(status) => write!(f, "the collector responded with {status}"),
             ExportFailure::Refused(code, message) => {
                 write!(f, "the collector refused with gRPC status {code}: {message}")
             }

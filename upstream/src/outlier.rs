@@ -89,7 +89,7 @@ impl fmt::Display for Conviction {
             Conviction::InARow(errors) => write!(f, "{errors} errors in a row"),
             Conviction::Rate(own, mean) => {
                 let (own, mean) = (own * 100.0, mean * 100.0);
-                write!(f, "{own:.1} % of its answers are good, of all servers {mean:.1} %")
+                write!(f, "{own:.1} % of its responses are good, of all servers {mean:.1} %")
             }
         }
     }

@@ -3,42 +3,62 @@
 
 /// The code of a source file: same length in lines, comments and literal contents as spaces.
 pub(crate) fn code_only(source: &str) -> String {
-    let bytes = source.as_bytes();
-    let mut out = bytes.to_vec();
-    let mut at = 0;
-    while at < bytes.len() {
-        let end = match bytes[at] {
-            b'/' if bytes.get(at + 1) == Some(&b'/') => line_end(bytes, at),
-            b'/' if bytes.get(at + 1) == Some(&b'*') => comment_end(bytes, at),
-            b'"' => string_end(bytes, at + 1),
-            b'r' | b'b' | b'c' if !follows_word(bytes, at) => match raw_start(bytes, at) {
-                Some((body, hashes)) => raw_end(bytes, body, hashes),
-                None => {
-                    at += 1;
-                    continue;
-                }
-            },
-            b'\'' => match character_end(bytes, at) {
-                Some(end) => end,
-                None => {
-                    at += 1;
-                    continue;
-                }
-            },
-            _ => {
-                at += 1;
-                continue;
-            }
-        };
-        let end = end.min(bytes.len());
-        for byte in &mut out[at..end] {
-            if *byte != b'\n' {
-                *byte = b' ';
-            }
+    let mut out = source.as_bytes().to_vec();
+    for (start, end, _) in blanks(source.as_bytes()) {
+        for byte in out[start..end].iter_mut().filter(|byte| **byte != b'\n') {
+            *byte = b' ';
         }
-        at = end;
     }
     String::from_utf8_lossy(&out).into_owned()
+}
+
+/// The texts in the product's code, each with the line that it begins in. Lines that a backslash continues are one.
+pub(crate) fn texts(source: &str) -> Vec<(usize, String)> {
+    let product = without_tests(&code_only(source)).len();
+    let mut texts = Vec::new();
+    for (start, end, blank) in blanks(source.as_bytes()) {
+        if blank == Blank::Text && start < product {
+            let number = source[..start].matches('\n').count() + 1;
+            let lines = source[start..end].split("\\\n").map(|line| line.trim_start_matches(' '));
+            texts.push((number, lines.collect::<String>()));
+        }
+    }
+    texts
+}
+
+/// What is not code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Blank {
+    Comment,
+    Character,
+    Text,
+}
+
+/// Where comments and literals are, from first to last.
+fn blanks(bytes: &[u8]) -> Vec<(usize, usize, Blank)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let blank = match bytes[at] {
+            b'/' if bytes.get(at + 1) == Some(&b'/') => Some((line_end(bytes, at), Blank::Comment)),
+            b'/' if bytes.get(at + 1) == Some(&b'*') => Some((comment_end(bytes, at), Blank::Comment)),
+            b'"' => Some((string_end(bytes, at + 1), Blank::Text)),
+            b'r' | b'b' | b'c' if !follows_word(bytes, at) => {
+                raw_start(bytes, at).map(|(body, hashes)| (raw_end(bytes, body, hashes), Blank::Text))
+            }
+            b'\'' => character_end(bytes, at).map(|end| (end, Blank::Character)),
+            _ => None,
+        };
+        match blank {
+            Some((end, kind)) => {
+                let end = end.min(bytes.len());
+                found.push((at, end, kind));
+                at = end;
+            }
+            None => at += 1,
+        }
+    }
+    found
 }
 
 fn follows_word(bytes: &[u8], at: usize) -> bool {

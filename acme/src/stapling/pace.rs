@@ -37,7 +37,7 @@ impl Pace {
     /// There was an answer, which holds for so long, or without an end.
     pub(super) fn answered(&mut self, holds: Option<i64>) -> Next {
         self.failures = 0;
-        let again = "the OCSP responder answers again".to_owned();
+        let again = "the OCSP responder responds again".to_owned();
         let told = self.told.take().map(|_| (Level::Notice, again));
         let rest = |holds: i64| (holds - LEAST_REST).clamp(LEAST_REST, LONGEST_REST);
         Next { rest: holds.map_or(LONGEST_REST, rest), told }

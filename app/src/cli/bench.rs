@@ -15,11 +15,10 @@ use std::time::Duration;
 #[derive(Debug, Clone, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "A closed loop (the default, as wrk and ab) sends the next request when the answer is there: the server sets \
-                  the pace.\nAn open loop (--rate, as wrk2's -R) sends when a request is due, and latency counts from then: \
-                  a server that stalls shows it.\n\nExit status: 0 measured, 1 wrong use or nothing could be measured, \
-                  2 every answer was an error, 6 a --fail came true or cannot be judged, 130 stopped; \
-                  of compare 3 better, 4 worse, 5 cannot be told."
+    after_help = "A closed loop (the default, as in wrk and ab) sends the next request when the response arrives: the server sets the pace.\nAn open \
+    loop (--rate, as wrk2's -R) sends each request when it is due, and latency counts from then: it shows stalls of the server.\n\nExit status: 0 \
+    measured, 1 wrong use or nothing could be measured, 2 all responses were errors, 6 a --fail condition is true or cannot be evaluated, 130 \
+    interrupted; of compare 3 better, 4 worse, 5 inconclusive."
 )]
 pub struct Bench {
     #[command(subcommand)]
@@ -40,8 +39,8 @@ pub enum BenchVerb {
 /// A comparison.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Run both sides in turns, four times each or more.\n\nExit status: 0 no difference was found, 3 the second side is \
-                  better, 4 it is worse, 5 that cannot be told (too few runs, a closed loop against an open one, a run on both sides, no answer), 1 wrong use."
+    after_help = "Run both sides in turns, at least four times each.\n\nExit status: 0 no difference was found, 3 the second side is better, 4 it is \
+    worse, 5 inconclusive (too few runs, a closed loop compared with an open one, a run on both sides, no responses), 1 wrong use."
 )]
 pub struct Compare {
     /// JSON files of the runs before the change (without --with: one before, one after)

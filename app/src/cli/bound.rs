@@ -29,7 +29,7 @@ pub(super) fn bound(text: &str) -> Result<Threshold, String> {
             (Metric::ErrorShare, value::share(limit).ok(), "a share is 0% to 100%: write one such as 1%")
         }
         "errors" => (Metric::Errors, value::number(limit).filter(|count| count.fract() == 0.0), SHARE),
-        "rate" => (Metric::Rate, value::scaled(limit), "write answers a second such as 500 or 2k"),
+        "rate" => (Metric::Rate, value::scaled(limit), "write responses per second, such as 500 or 2k"),
         name => {
             let metric = latency(name)
                 .ok_or_else(|| at(text, "what is judged is p50, p99, p99.9 …, mean, max, errors or rate"))?;

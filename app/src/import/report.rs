@@ -120,7 +120,8 @@ pub(super) fn refused(from: &str, to: &Path, differing: &[PathBuf]) -> String {
     );
     let shown: Vec<String> = differing.iter().map(|at| at.display().to_string()).collect();
     list(&mut text, "Not the same", &shown);
-    text += "\n--force replaces them, and keeps them beside the folder; --to FOLDER copies to another one.\n";
+    text +=
+        "\n--force replaces them, and keeps them next to the folder; --to FOLDER copies to another one.\n";
     text
 }
 

@@ -154,7 +154,7 @@ impl Rewriting<'_> {
             }
             PathUse::Stored => {
                 let told = format!(
-                    "answers are stored in {written} by nginx too, and the service has to be allowed to"
+                    "nginx stores responses in {written} too, and the service must be allowed to write there"
                 );
                 self.settle(path, &whole, None);
                 self.differs(Some(path.span), told);
@@ -226,7 +226,7 @@ impl Rewriting<'_> {
                     self.take_out(directive.span, Some(told));
                 }
                 ("daemon", _) => {
-                    self.take_out(directive.span, Some("daemon is left out: systemd says it".to_owned()))
+                    self.take_out(directive.span, Some("daemon is omitted: systemd decides it".to_owned()))
                 }
                 _ => {}
             }
@@ -272,7 +272,7 @@ impl Rewriting<'_> {
             }
         }
         for line in added {
-            self.differs(None, format!("{line} is added, which no file says"));
+            self.differs(None, format!("{line} is added, which no file contains"));
         }
     }
 

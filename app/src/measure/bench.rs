@@ -113,12 +113,11 @@ fn ended(outcome: &Outcome, is_stopped: bool) -> Result<ExitCode, End> {
     }
     if outcome.counts.errors.total() == 0 {
         let so_long = seconds(outcome.seconds);
-        return Err(format!(
-            "no answer came within {so_long}: measure for longer, or with fewer connections"
-        )
-        .into());
+        return Err(
+            format!("no response within {so_long}: measure for longer, or with fewer connections").into()
+        );
     }
-    end::tell(&format!("every answer was an error: {}", told(outcome)));
+    end::tell(&format!("all responses were errors: {}", told(outcome)));
     Ok(ExitCode::from(ALL_ERRORS))
 }
 

@@ -56,7 +56,7 @@ fn climbed(demo: &Demo) -> Result<ExitCode, End> {
     let api = millstream_origin::start(&options)
         .map_err(|error| format!("the simulated API cannot be started: {error}"))?;
     end::tell(&format!(
-        "a simulated API (not a real one) answers on http://{}/list: {} workers, {} ms for each request.",
+        "a simulated API (not a real one) listens on http://{}/list: {} workers, {} ms for each request.",
         api.address,
         demo.workers,
         demo.service_time.as_secs_f64() * 1000.0

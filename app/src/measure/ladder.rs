@@ -98,9 +98,8 @@ fn running(ladder: &Ladder) -> Result<Option<Running>, String> {
     // As a check of the same file would: what it lacks here is said by `-t`, and what nginx alone knows does not matter.
     let loaded =
         load::load(&Options { main_file, prefix: prefix.to_owned(), lenient: true, ..Options::default() });
-    let configuration = loaded
-        .configuration
-        .ok_or_else(|| format!("{name} is not read without errors: millstream -t -c {name} says which"))?;
+    let configuration =
+        loaded.configuration.ok_or_else(|| format!("{name} has errors: see millstream -t -c {name}"))?;
     let url = Url::parse(url)?;
     running::running(&name, &configuration, &url).map(Some)
 }

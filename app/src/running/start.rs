@@ -204,8 +204,8 @@ fn pid_hint(main: &Main, error: &OpenError) -> Option<String> {
     let is_taken = error.address == control && error.error.kind() == io::ErrorKind::AddrInUse;
     is_taken.then(|| {
         format!(
-            ". That is its control socket, beside its pid file {}: it runs this configuration already, or both need a pid \
-             file of their own. Write \"pid /another/file.pid;\" at the top of this one, or start it with another -p",
+            ". That is its control socket, next to its pid file {}: it runs this configuration already, or both need a pid file of their own. Write \
+            \"pid /another/file.pid;\" at the top of this one, or start it with another -p",
             main.pid.display()
         )
     })

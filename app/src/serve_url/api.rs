@@ -84,7 +84,7 @@ fn tell(address: &PeerAddress, url: &str, user: Option<&str>, log: &ErrorLogs) {
         ),
         (ErrorKind::ConnectionRefused | ErrorKind::NotFound, _) => log.write(
             Level::Warn,
-            format_args!("nothing listens at {url} yet: requests are answered with 502 until the API is started there"),
+            format_args!("nothing listens at {url} yet: requests get 502 until the API is started there"),
         ),
         (ErrorKind::TimedOut, _) => {
             log.write(Level::Warn, format_args!("{url} accepts no connection: is that the API's address?"));

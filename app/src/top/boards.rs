@@ -59,7 +59,7 @@ const fn right(name: &'static str, of: fn(&Row<'_>) -> Cell) -> Column {
 pub const BOARDS: &[Board] = &[
     Board {
         name: "Misses",
-        nothing: "every answer that could come from the cache did, or nothing was asked for yet",
+        nothing: "every response that could come from the cache did, or there were no requests yet",
         columns: MISS,
         sorted: 1,
         rows: rows::misses,
@@ -162,11 +162,11 @@ const PEER: &[Column] = &[
 
 const CACHE: &[Column] = &[
     left("zone", |row| text(row.name)),
-    right("answers/s", |row| Cell::of(row.rate, short)),
+    right("responses/s", |row| Cell::of(row.rate, short)),
     right("from cache", |row| share(&row.told_answers())),
     right("hits", |row| Cell::of(Some(hits(&row.told_answers())), short)),
     right("misses", |row| count(row.told, "/miss/responses")),
-    right("past it", |row| count(row.told, "/bypass/responses")),
+    right("bypassed", |row| count(row.told, "/bypass/responses")),
     right("entries", |row| count(row.told, "/memory/entries")),
     right("memory", |row| size(number(row.told, "/memory/bytes"), number(row.told, "/memory/max_bytes"))),
     right("evicted", |row| count(row.told, "/memory/evictions")),
@@ -186,7 +186,7 @@ const CLASS_2: Column = right("2xx", |row| count(row.told, "/responses/2xx"));
 const CLASS_3: Column = right("3xx", |row| count(row.told, "/responses/3xx"));
 const CLASS_4: Column = right("4xx", |row| count(row.told, "/responses/4xx"));
 const CLASS_5: Column = right("5xx", |row| failing(row.told, "/responses/5xx"));
-const UNANSWERED: Column = right("no answer", |row| count(row.told, "/discarded"));
+const UNANSWERED: Column = right("no response", |row| count(row.told, "/discarded"));
 const SENT: Column = right("sent", |row| Cell::of(number(row.told, "/sent"), bytes));
 
 const SERVER: &[Column] =

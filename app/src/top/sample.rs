@@ -36,8 +36,9 @@ pub fn shop() -> Seen {
             "misses": [{
                 "location": { "name": "location /items", "at": "/etc/nginx.conf:12:9" }, "origin_time": 80.0,
                 "requests": {
-                    "absent": { "count": 30, "text": "nothing was stored that fits", "help": "a first request has to miss; keep answers for longer" },
-                    "client": { "count": 10, "text": "the client asked for a new answer", "help": "write proxy_cache_client_control off" },
+                    "absent": { "count": 30, "text": "nothing was stored that fits", "help": "the first request must miss; store responses for \
+                    longer" },
+                    "client": { "count": 10, "text": "the client requested a new response", "help": "write proxy_cache_client_control off" },
                 },
                 "urls": [{ "url": "shop.example.com/items/7", "count": 4, "time": 600.0, "text": "nothing was stored that fits" },
                     { "url": "shop.example.com/items", "count": 9, "time": 900.0, "text": "it sets a cookie" }],

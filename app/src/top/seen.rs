@@ -35,10 +35,10 @@ figures! {
     at: "When it ended, in seconds since 1970.";
     requests: "Requests of clients.";
     cached: "Those in which a cache had a part.";
-    hits: "Those that a cache answered alone.";
+    hits: "Those served from the cache alone.";
     reached: "Requests that were sent to upstream servers.";
     without: "Those that would have been, without a cache.";
-    p50: "The time within which half of the requests were answered.";
+    p50: "The median response time.";
     p99: "The time within which 99 of 100 were.";
     errors: "Requests that failed.";
     active: "Connections of clients.";

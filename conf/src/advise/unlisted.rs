@@ -17,7 +17,7 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
                 span,
                 format!("\"{vary} unlisted\" does not keep clients apart by cookies and credentials"),
             )
-            .help(format!("write {credentials} public; beside it"))
+            .help(format!("write {credentials} public; in the same location"))
             .once();
     }
 }

@@ -31,14 +31,15 @@ pub const ROWS: &[Row] = &[
         "The key of the account: the kind that is made where there is none yet, or a PEM file with one.",
         Apply::Issuer(issuer::account_key)),
     once("challenge", ISSUER, (1, 1), "http-01 | tls-alpn-01", "http-01",
-        "How the authority is shown that a name is ours. With `http-01` (or `http`) it asks on port 80, and every listener without TLS answers for as long \
-        as a challenge is open, before any location, redirect or rule of access. With `tls-alpn-01` (or `tls-alpn`, RFC 8737) it shakes hands on port 443.",
+        "How control of a name is proved to the authority. With `http-01` (or `http`), it connects to port 80: every listener without TLS responds \
+        while a challenge is open, before any location, redirect or access rule. With `tls-alpn-01` (or `tls-alpn`, RFC 8737), it connects to port \
+        443.",
         Apply::Issuer(issuer::challenge)),
     once("common_name_in_csr", ISSUER, (1, 1), "on | off", "off",
         "Whether the request for a certificate has its first name, else its first address, as common name too. Some authorities refuse such requests.",
         Apply::Issuer(|i, d, r| i.common_name_in_csr = r.flag(&d.args[0]))),
     often("contact", ISSUER, (1, 1), "URL", "",
-        "Where the authority can reach whoever runs this, about the account. Without a scheme it is an address of mail.",
+        "How the authority can contact the owner of the account. Without a scheme, this is an email address.",
         Apply::Issuer(issuer::contact)),
     once("external_account_key", ISSUER, (2, 2), "id file", "",
         "The id and the key (base64url) of an account that the authority knows already (RFC 8555 §7.3.4). `data:` and the key itself may stand in place of the file.",
@@ -56,19 +57,22 @@ pub const ROWS: &[Row] = &[
         "Whether the certificate of the authority's server is verified.",
         Apply::Issuer(|i, d, r| i.verifies = r.flag(&d.args[0]))),
     once("state_path", ISSUER, (1, 1), "directory | off", "acme_name",
-        "Where account and certificates are kept, so that a restart asks for nothing. Relative names hang on the prefix (`-p`); the default is in the directory that a service manager has for state (`$STATE_DIRECTORY`), where there is one. The directory is made where it is not \
-        there, and has keys in it: nobody else may read it. With `off` they are kept in memory alone, which authorities with limits on orders will punish.",
+        "The directory for the account and the certificates, which survive a restart there. A relative path is relative to the prefix (`-p`). The \
+        default is below the state directory that a service manager sets (`$STATE_DIRECTORY`), if any. The directory is created if it is missing. It \
+        contains keys: no other user may read it. With `off`, they are kept in memory only, and the rate limits of authorities are soon reached.",
         Apply::Issuer(issuer::state_path)),
     once("accept_terms_of_service", ISSUER, (0, 0), "", "",
-        "Agrees to the authority's terms. Where it wants that and this is not written, the error log says where they can be read.",
+        "Agrees to the authority's terms of service. If the authority requires it and this directive is missing, the error log contains the link to \
+        the terms.",
         Apply::Issuer(|i, _, _| i.accepts_terms = true)),
     once("acme_shared_zone", HTTP, (1, 1), "zone=name:size", "zone=ngx_acme_shared:256k",
         "nginx's memory for certificates and challenges. All workers share them with or without it, so only its form is looked at.",
         Apply::Declare(shared_zone)),
     once("acme_certificate", SERVER, (1, MANY), "issuer [identifier …] [key=ecdsa:256|ecdsa:384|ecdsa:521|rsa:2048|rsa:3072|rsa:4096]", "",
-        "A certificate of an `acme_issuer` for the names (or addresses) that follow, or for the `server_name`s of the server; `.example.com` is \
-        www.example.com and example.com, and other asterisks and expressions have none. It is renewed when a third of its life is left, or when the authority says. \
-        `ssl_certificate $acme_certificate;` with `ssl_certificate_key $acme_certificate_key;` uses it; the two are known in these directives alone.",
+        "A certificate of an `acme_issuer` for the names (or addresses) that follow, or for the `server_name`s of the server; `.example.com` stands \
+        for www.example.com and example.com; other wildcards and regular expressions get no certificate. It is renewed when a third of its lifetime \
+        is left, or when the authority asks for it. `ssl_certificate $acme_certificate;` with `ssl_certificate_key $acme_certificate_key;` uses it; \
+        the two variables exist in these directives only.",
         Apply::Server(order::read)),
 ];
 

@@ -34,14 +34,14 @@ impl Addition {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("add_before_body", HTTP_SERVER_LOCATION, (1, 1), "uri", "",
-        "Puts what a subrequest for this path of the same server answers before the body of an answer of 200. Such an answer has no ranges, is sent \
-        without a length, and its ETag is a weak one; what is cached stays without the addition. Empty: nothing.",
+        "Adds the response of a subrequest to this path of the same server before the body of a 200 response. Such a response has no ranges and no \
+        length, and its ETag is weak; a cached response does not contain the addition. An empty path disables it.",
         Apply::Level(|l, d, _| l.addition.before = Some(d.args[0].text.as_str().into()))),
     once("add_after_body", HTTP_SERVER_LOCATION, (1, 1), "uri", "",
         "As `add_before_body`, behind the body.",
         Apply::Level(|l, d, _| l.addition.after = Some(d.args[0].text.as_str().into()))),
     often("addition_types", HTTP_SERVER_LOCATION, (1, MANY), "type …", "text/html",
-        "The media types of answers that something is added to, beside `text/html`; `*` is any.",
+        "The media types of responses to add to, in addition to `text/html`; `*` is any.",
         Apply::Level(|l, d, r| {
             let (list, any) = (l.addition.types.get_or_insert_default(), l.addition.any_type.get_or_insert_default());
             media_types((list, any), d, r);

@@ -33,6 +33,6 @@ impl Feature for AuthDelayLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("auth_delay", HTTP_SERVER_LOCATION, (1, 1), "time", "0s",
-        "Answers 401 only after this time, so that passwords cannot be tried quickly, nor be told by the time that refusing takes.",
+        "Delays each 401 by this time, so that passwords cannot be guessed quickly or from the response time.",
         Apply::Level(|l, d, r| l.auth_delay.delay = r.duration(&d.args[0]))),
 ];

@@ -52,16 +52,16 @@ impl Feature for AuthRequestLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("auth_request", HTTP_SERVER_LOCATION, (1, 1), "uri | off", "off",
-        "Asks by a subrequest for this path of the same server, a GET without a body, before anything is answered, from the cache as well. \
-        With 2xx the request is let in, with 401 and 403 it is refused (401 with the `WWW-Authenticate` of the answer), any other answer \
-        is an error. In the location of the path `$request_uri`, `$request_method` and the client's fields are those of the request.",
+        "Makes a subrequest to this path of the same server, a GET without a body, before any response, including one from the cache. 2xx allows the \
+        request, 401 and 403 deny it (401 with the subrequest's `WWW-Authenticate`), any other status is an error. In the location of the path, \
+        `$request_uri`, `$request_method` and the client's fields are those of the main request.",
         Apply::Level(|l, d, _| {
             let word = &d.args[0];
             l.auth_request.uri = Some((word.text != "off").then(|| word.text.as_str().into()));
         })),
     often("auth_request_set", HTTP_SERVER_LOCATION, (2, 2), "$variable value", "",
-        "Gives a variable a value once the subrequest of `auth_request` is answered, whatever the answer; the value may have the \
-        variables of that answer, such as `$upstream_http_x_user`. A level that writes one has none of the level above.",
+        "Sets a variable after the subrequest of `auth_request`, whatever its status; the value may contain variables of its response, such as \
+        `$upstream_http_x_user`. If a level has one of these directives, it inherits none.",
         Apply::Level(set)),
 ];
 

@@ -37,8 +37,8 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("autoindex", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Whether a directory in which none of the `index` files is there is answered with a list of its files. Names that begin with a \
-        dot are left out; of a directory with more than 100,000 files only so many are listed, which the error log says.",
+        "Lists the files of a directory that has none of the `index` files. Names that begin with a dot are omitted. At most 100,000 files are \
+        listed; if there are more, this is logged.",
         Apply::Level(|l, d, r| l.autoindex.enabled = r.flag(&d.args[0]))),
     once("autoindex_format", HTTP_SERVER_LOCATION, (1, 1), "html | xml | json | jsonp", "html",
         "What such a list is written in; with `jsonp` the argument `callback` of the query names the function.",

@@ -86,8 +86,8 @@ const DEFAULT_TYPES: [&str; 6] = [
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("charset", UP_TO_IF, (1, 1), "charset | off", "off",
-        "Adds `; charset=` to the Content-Type of answers, except redirects by 301 and 302. Where it is known which charset an answer is in \
-        (`source_charset`, or what the answer says itself) and there is a `charset_map`, the text is converted. May be a variable.",
+        "Adds `; charset=` to the Content-Type of responses, except 301 and 302. If the charset of a response is known (from `source_charset` or its \
+        Content-Type) and there is a `charset_map`, the text is converted. May be a variable.",
         Apply::Level(|l, d, r| {
             if d.args[0].text == "off" {
                 l.charset.name = Some(None);
@@ -96,15 +96,15 @@ pub const ROWS: &[Row] = &[
             }
         })),
     once("source_charset", UP_TO_IF, (1, 1), "charset", "",
-        "The charset that answers are in which do not say it themselves. Where it is another one than that of `charset`, they are \
-        converted by a `charset_map`. May be a variable.",
+        "The charset of responses that do not specify one. If it differs from that of `charset`, they are converted by a `charset_map`. May be a \
+        variable.",
         Apply::Level(|l, d, r| l.charset.source = name(&d.args[0], r).map(|name| (name, d.args[0].span)))),
     once("override_charset", UP_TO_IF, (1, 1), "on | off", "off",
-        "Whether answers that name a charset themselves are converted from it.",
+        "Converts responses from the charset that they specify.",
         Apply::Level(|l, d, r| l.charset.overrides = r.flag(&d.args[0]))),
     once("charset_types", HTTP_SERVER_LOCATION, (1, MANY), "type … | *",
         "text/html text/xml text/plain text/vnd.wap.wml application/javascript application/rss+xml",
-        "The media types beside text/html that it holds for.",
+        "The media types to which `charset` applies, in addition to text/html.",
         Apply::Level(charset_types)),
 ];
 

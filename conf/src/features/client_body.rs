@@ -60,8 +60,8 @@ pub const ROWS: &[Row] = &[
         if that is there already, else $TMPDIR, `/var/tmp`, `/tmp`, `/dev/shm`, the first that can be used.",
         Apply::Level(|l, d, r| l.client_body.temp_path = r.temp_path(&d.args))),
     once("client_body_in_file_only", HTTP_SERVER_LOCATION, (1, 1), "on | clean | off", "off",
-        "Whether every body that is held whole goes to a file with a name, which `$request_body_file` tells: with `clean` it is removed when the \
-        request is done, with `on` it stays.",
+        "Saves every buffered request body in a file, whose name is in `$request_body_file`. With `clean`, the file is removed after the request; \
+        with `on`, it is kept.",
         Apply::Level(|l, d, r| {
             use InFileOnly::{Clean, Off, On};
             l.client_body.in_file_only = r.choice(&d.args[0], &[("on", On), ("clean", Clean), ("off", Off)]);

@@ -99,10 +99,10 @@ impl Feature for ClientCertificateLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("ssl_verify_client", HTTP_SERVER, (1, 1), "on | off | optional | optional_no_ca", "off",
-        "Whether clients are asked for a certificate. With `on` a request without one is answered 496, one whose certificate is not good 495 \
-        (both are 400 to the client, unless an `error_page` says otherwise); with `optional` only the latter; with `optional_no_ca` a certificate of an \
-        unknown authority passes too, and `$ssl_client_verify` says so. A request for another server than the one whose name was negotiated is answered \
-        421 where that server verifies.",
+        "Requests a certificate from clients. With `on`, a request without one gets 496 and one with an invalid certificate gets 495 (the client \
+        sees 400, unless there is an `error_page`); with `optional`, only the latter; with `optional_no_ca`, certificates of unknown authorities are \
+        accepted too, and the result is in `$ssl_client_verify`. A request for another server than the one whose name was negotiated gets 421 if \
+        that server verifies.",
         Apply::Level(|l, d, r| {
             let word = &d.args[0];
             let words = [
@@ -112,10 +112,10 @@ pub const ROWS: &[Row] = &[
             l.client_certificate.verify = r.choice(word, &words).map(|verify| (verify, word.span));
         })),
     once("ssl_client_certificate", HTTP_SERVER, (1, 1), "file", "",
-        "A PEM file with the authorities whose certificates clients may have. Clients are told their names.",
+        "A PEM file with the authorities that verify client certificates. Their names are sent to clients.",
         Apply::Level(|l, d, r| l.client_certificate.authorities = Some(pem_file(&d.args[0], "certificate", r)))),
     once("ssl_trusted_certificate", HTTP_SERVER, (1, 1), "file", "",
-        "A PEM file with more such authorities, whose names clients are not told.",
+        "A PEM file with further such authorities, whose names are not sent to clients.",
         Apply::Level(|l, d, r| l.client_certificate.trusted = Some(pem_file(&d.args[0], "certificate", r).0))),
     once("ssl_crl", HTTP_SERVER, (1, 1), "file", "",
         "A PEM file with the lists of what these authorities have revoked. Where it is written, each authority in a chain below the one that is known needs a list.",

@@ -45,7 +45,7 @@ pub const ROWS: &[Row] = &[
         "The first buffer for a request's head.",
         "every connection reads into a buffer from one pool, and large_client_header_buffers is the bound"),
     once("max_headers", HTTP_SERVER, (1, 1), "number", "1000",
-        "How many fields a request may have; more are answered with 400.",
+        "The maximum number of fields in a request; more get 400.",
         Apply::Level(|l, d, r| {
             let number = r.number(&d.args[0], 0, MOST_FIELDS);
             l.client_header.max_fields = number.map(|number| number as usize);

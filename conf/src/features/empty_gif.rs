@@ -31,6 +31,6 @@ impl Feature for EmptyGifLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("empty_gif", LOCATION, (0, 0), "", "",
-        "Answers with a transparent picture of one pixel, for pages that count who looks at them.",
+        "Responds with a transparent image of one pixel.",
         Apply::Level(|l, _, _| l.empty_gif.0 = true)),
 ];

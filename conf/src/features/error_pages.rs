@@ -61,8 +61,8 @@ impl Feature for ErrorPageLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("error_page", UP_TO_IF, (2, MANY), "code … [=[status]] uri", "",
-        "What is answered for a status from 300 on: a path, an `@name` or a URL. `=200` changes the status, `=` alone takes the \
-        page's own. A level that writes one has none of the level above.",
+        "The URI, named location or URL shown for a status from 300 on. `=200` changes the status, `=` alone takes the page's own. If a level has \
+        one of these directives, it inherits none.",
         Apply::Level(error_page)),
 ];
 

@@ -9,9 +9,9 @@ use super::{Apply, Row, idle, once};
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("worker_connections", EVENTS, (1, 1), "number", "512",
-        "How many connections one worker holds at a time, those to upstreams included. It is a real bound: connections beyond \
-        it wait to be accepted, and those go first that idle longest or whose requests are the slowest to come. Where the \
-        limit of open files does not allow so many, a warning at start says how many it allows.",
+        "The maximum number of connections of one worker, including those to upstreams. Further connections wait to be accepted; if the limit is \
+        reached, connections that have been idle longest or send their requests slowest are closed first. If the limit of open files is too low for \
+        this number, a warning at start contains the possible number.",
         Apply::Main(|main, d, r| {
             if let Some(number) = r.number(&d.args[0], 1, 100_000_000) {
                 main.worker_connections = number as u32;

@@ -86,7 +86,7 @@ pub const ROWS: &[Row] = &[
         "The files that stand for a directory; the first that is there is taken.",
         Apply::Level(index)),
     once("log_not_found", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-        "Whether a file that is not there is told in the error log.",
+        "Logs missing files in the error log.",
         Apply::Level(|l, d, r| l.files.log_not_found = r.flag(&d.args[0]))),
     idle("aio", HTTP_SERVER_LOCATION, (1, 1), "on | off | threads[=pool]",
         "Asynchronous reading of files.",
@@ -104,7 +104,7 @@ pub const ROWS: &[Row] = &[
         "How far the kernel reads files ahead.",
         "the kernel's own choice stays"),
     idle("output_buffers", HTTP_SERVER_LOCATION, (2, 2), "number size",
-        "Buffers for reading an answer from disk.",
+        "Buffers for reading a response from disk.",
         "files are read in pieces of a fixed size"),
 ];
 

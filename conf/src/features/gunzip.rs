@@ -20,8 +20,7 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("gunzip", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Whether answers that come coded with gzip are decoded for clients that do not accept it. Such an answer has no ranges and is sent \
-        without a length.",
+        "Decompresses gzip responses for clients that do not accept gzip. Such a response has no ranges and no length.",
         Apply::Level(|l, d, r| l.gunzip.enabled = r.flag(&d.args[0]))),
     idle("gunzip_buffers", HTTP_SERVER_LOCATION, (2, 2), "number size",
         "Buffers for decoded output.",

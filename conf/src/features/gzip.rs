@@ -97,10 +97,10 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| l.gzip.vary = r.flag(&d.args[0]))),
     often("gzip_proxied", HTTP_SERVER_LOCATION, (1, MANY),
         "off | expired | no-cache | no-store | private | no_last_modified | no_etag | auth | any …", "off",
-        "Which answers are compressed for requests that came through another proxy (those with a Via field).",
+        "Which responses are compressed for requests that came through another proxy (those with Via).",
         Apply::Level(gzip_proxied)),
     once("gzip_http_version", HTTP_SERVER_LOCATION, (1, 1), "1.0 | 1.1", "1.1",
-        "The lowest HTTP version of a request whose answer is compressed.",
+        "The minimum HTTP version of a request for compression.",
         Apply::Level(|l, d, r| {
             use GzipHttpVersion::{Http10, Http11};
             l.gzip.http_version = r.choice(&d.args[0], &[("1.0", Http10), ("1.1", Http11)]);

@@ -66,7 +66,7 @@ impl Feature for HealthCheckLevel {
                         *span,
                         "\"health_check\" has no upstream to check: the location passes no requests on",
                     )
-                    .help("write it beside a proxy_pass or fastcgi_pass");
+                    .help("write it in a location with proxy_pass or fastcgi_pass");
                 return None;
             }
         };
@@ -82,14 +82,14 @@ impl Feature for HealthCheckLevel {
 pub const ROWS: &[Row] = &[
     once("health_check", LOCATION, (0, MANY),
         "[interval=time] [jitter=time] [fails=n] [passes=n] [uri=uri] [port=n] [match=name] [mandatory [persistent]] [keepalive_time=time] [type=grpc [grpc_service=name] [grpc_status=code]]", "",
-        "Asks every server of the upstream that the location passes requests to, each `interval` (5s) and up to `jitter` (0) later, for \
-        `uri` (`/`), as the location asks: with its `proxy_set_header`, its TLS and its timeouts. A server that gives no answer, or \
-        another than `match` asks for (without one: a status of 2xx or 3xx), `fails` (1) times in a row is not used by any request until \
-        it has passed `passes` (1) times in a row. With `mandatory` a server is not used before its first pass, with `persistent` that \
-        is not asked again over a reload. `port` asks another port than the server's. With `keepalive_time` one connection serves for checks for \
-        that long. Of several checks of an upstream a server must pass each. With `type=grpc` what is asked is gRPC's health protocol, over HTTP/2: without TLS \
-        at once, with the location's TLS as ALPN agrees. A server is well that answers SERVING for `grpc_service` (without one: for the server as a whole), \
-        or, with a `grpc_status` other than 0, whose call ends with that code: 12 (UNIMPLEMENTED) for servers without that protocol. It goes with neither `uri` nor `match`.",
+        "Checks every server of the location's upstream: each `interval` (5s) plus up to `jitter` (0), it requests `uri` (`/`) with the location's \
+        `proxy_set_header`, TLS and timeouts. A server whose responses fail `match` (without one: have another status than 2xx or 3xx) `fails` (1) \
+        times in a row receives no requests until it passes `passes` (1) times in a row. With `mandatory`, a server is not used before it first \
+        passes; with `persistent`, its state survives a reload. `port` is the port to check. With `keepalive_time`, checks reuse a connection for \
+        that long. If an upstream has several checks, a server must pass all. `type=grpc` uses gRPC's health protocol over HTTP/2, without TLS or \
+        with the location's TLS. A server passes if it responds SERVING for `grpc_service` (without one: for the server as a whole) or, with a \
+        `grpc_status` other than 0, if the call ends with that code: 12 (UNIMPLEMENTED) for servers without that protocol. It cannot be combined \
+        with `uri` or `match`.",
         Apply::Level(|l, d, _| l.health_check.own = Some((d.args.clone(), d.span)))),
 ];
 

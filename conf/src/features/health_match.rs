@@ -19,10 +19,10 @@ use crate::tree::{Directive, Word};
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("match", HTTP, (1, 1), "name { … }", "",
-        "What an answer to a `health_check` must be, as a list of which all must be true. `status 200-399 404;` and `status ! 500;` \
-        say what the status is or is not. `header Content-Type = text/html;`, `!=`, `~` and `!~` compare a field with a value or an \
-        expression, `header X;` and `header ! X;` ask whether it is there. `body ~ \"expression\";` and `!~` look at the first 256 KiB of the \
-        body. `require $variable …;` asks that variables are neither empty nor `0`.",
+        "The conditions that a response to a `health_check` must meet, all of them. `status 200-399 404;` and `status ! 500;` test the status. \
+        `header Content-Type = text/html;`, `!=`, `~` and `!~` compare a field with a value or a regular expression; `header X;` and `header ! X;` \
+        test whether it is present. `body ~ \"expression\";` and `!~` test the first 256 KiB of the body. `require $variable …;` requires that \
+        variables are neither empty nor `0`.",
         Apply::DeclareLines(read)),
 ];
 

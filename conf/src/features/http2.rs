@@ -41,8 +41,8 @@ const fn obsolete(name: &'static str, contexts: Contexts) -> Row {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("http2", HTTP_SERVER, (1, 1), "on | off", "off",
-        "Whether clients may speak HTTP/2: over TLS where they choose it in the handshake (ALPN), without TLS where they begin with its preface \
-        (prior knowledge). A client that does neither is answered with HTTP/1.1 as before.",
+        "Enables HTTP/2: over TLS for clients that negotiate it (ALPN), without TLS for those that begin with its preface (prior knowledge). All \
+        others use HTTP/1.1.",
         Apply::Level(|l, d, r| l.http2.enabled = r.flag(&d.args[0]))),
     once("http3", HTTP_SERVER, (1, 1), "on | off", "on",
         "Accepted: without a `listen` with `quic`, which is not opened, it means nothing.",
@@ -52,8 +52,7 @@ pub const ROWS: &[Row] = &[
         the setting wait.",
         Apply::Level(|l, d, r| l.http2.max_concurrent_streams = r.number(&d.args[0], 1, MOST_STREAMS).map(|number| number as u32))),
     once("http2_body_preread_size", HTTP_SERVER, (1, 1), "size", "64k",
-        "How much of a request's body over HTTP/2 a client may send before anybody asks for it, and how much of it is held ahead of whoever \
-        reads it.",
+        "The size of the buffer for a request body over HTTP/2 before it is read.",
         Apply::Level(http2_body_preread_size)),
     idle("http2_pool_size", HTTP_SERVER, (1, 1), "size", "The memory pool of a request.", "requests have no memory pools"),
     idle("http2_recv_buffer_size", HTTP, (1, 1), "size", "The buffer that a worker reads into.",

@@ -28,7 +28,6 @@ impl Feature for InternalLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("internal", LOCATION, (0, 0), "", "",
-        "The location is reached from inside only: by `error_page`, `index`, `try_files`, `rewrite` or `X-Accel-Redirect`. What a client \
-        asks of it by itself is answered with 404.",
+        "Allows only internal requests to the location: from `error_page`, `index`, `try_files`, `rewrite` or `X-Accel-Redirect`. Others get 404.",
         Apply::Level(|level, _, _| level.internal.is_internal = true)),
 ];

@@ -43,17 +43,16 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("keepalive_timeout", HTTP_SERVER_LOCATION, (1, 2), "timeout [header_timeout]", "75s",
-        "How long an idle connection of a client stays open; 0 closes it after each answer. The second time is sent as \
-        `Keep-Alive: timeout=`.",
+        "How long an idle client connection stays open; 0 closes it after each response. The second time is sent as `Keep-Alive: timeout=`.",
         Apply::Level(keepalive_timeout)),
     once("keepalive_requests", HTTP_SERVER_LOCATION, (1, 1), "number", "1000",
         "How many requests one connection of a client may bring.",
         Apply::Level(|l, d, r| l.keepalive.requests = r.number(&d.args[0], 0, u64::MAX))),
     once("keepalive_time", HTTP_SERVER_LOCATION, (1, 1), "time", "1h",
-        "How old a connection of a client may become before it is closed after an answer.",
+        "The maximum age of a client connection; then it is closed after a response.",
         Apply::Level(|l, d, r| l.keepalive.time = r.duration(&d.args[0]))),
     often("keepalive_disable", HTTP_SERVER_LOCATION, (1, MANY), "none | msie6 | safari …", "msie6",
-        "Browsers whose connections are closed after an answer: `msie6`, after a POST, and `safari` on a Mac.",
+        "Browsers whose connections are closed after a response: `msie6`, after a POST, and `safari` on a Mac.",
         Apply::Level(keepalive_disable)),
     idle("keepalive_min_timeout", HTTP_SERVER_LOCATION, (1, 1), "time",
         "How long an idle connection is kept at the least when nginx stops or is short of connections.",

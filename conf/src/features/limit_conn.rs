@@ -84,7 +84,7 @@ pub const ROWS: &[Row] = &[
         "The level at which refused requests are logged.",
         Apply::Level(|l, d, r| l.limit_conn.too_much.log_level(d, r))),
     once("limit_conn_dry_run", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Whether requests are only counted and logged, and let in all the same. `$limit_conn_status` says what would have been.",
+        "Counts and logs requests without limiting them. The result is in `$limit_conn_status`.",
         Apply::Level(|l, d, r| l.limit_conn.too_much.dry_run(d, r))),
 ];
 

@@ -42,11 +42,11 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("limit_rate", UP_TO_IF, (1, 1), "rate", "0",
-        "How many bytes a second of one answer are sent to its client; 0 is no limit. The limit is one request's: a client with two \
-        connections gets twice as much. The rate may hold variables; `X-Accel-Limit-Rate` of an upstream's answer comes before it.",
+        "The rate at which a response is sent, in bytes per second; 0 is no limit. The limit is per request: a client with two connections gets \
+        twice as much. The rate may contain variables; `X-Accel-Limit-Rate` of the upstream's response takes precedence.",
         Apply::Level(|l, d, r| l.limit_rate.rate = size(&d.args[0], r))),
     once("limit_rate_after", UP_TO_IF, (1, 1), "size", "0",
-        "How many bytes of an answer are sent before `limit_rate` holds.",
+        "The number of bytes that are sent before `limit_rate` applies.",
         Apply::Level(|l, d, r| l.limit_rate.after = size(&d.args[0], r))),
 ];
 

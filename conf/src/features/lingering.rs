@@ -36,7 +36,7 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("lingering_close", HTTP_SERVER_LOCATION, (1, 1), "off | on | always", "on",
-        "Whether what a client still sends is read and thrown away before a connection is closed, so that it can read its answer.",
+        "Reads and discards what a client still sends before its connection is closed, so that it can read the response.",
         Apply::Level(|l, d, r| {
             use LingeringClose::{Always, Off, On};
             l.lingering.close = r.choice(&d.args[0], &[("off", Off), ("on", On), ("always", Always)]);

@@ -26,11 +26,11 @@ pub const ROWS: &[Row] = &[
     often("listen", SERVER, (1, MANY),
         "address[:port[-port]] | port[-port] | unix:path [default_server] [ssl] [http2] [quic] [proxy_protocol] [backlog=n] [rcvbuf=size] [sndbuf=size] [deferred] [reuseport] \
         [ipv6only=on|off] [so_keepalive=on|off|[idle]:[interval]:[count]] [bind] [fastopen=n] [multipath]", "*:80",
-        "Where the server listens: port 80 where only an address is written, every IPv4 address where only a port is. Without \
-        superuser rights the default is `*:8000`. The `default_server` of an address, else its first server, answers to names \
-        that no other has. With `proxy_protocol` each connection begins with a header of the PROXY protocol, version 1 or 2, in which a proxy says \
-        whom it speaks for; one without it is closed. With `http2` clients may speak HTTP/2 at this address, as where its server has `http2 on`. \
-        `fastopen` and `multipath` are accepted without effect; an address with `quic` is not opened, with a warning.",
+        "The address, port or both that the server listens on: an address alone means port 80, a port alone all IPv4 addresses. Without superuser \
+        rights the default is `*:8000`. The `default_server` of an address, or else its first server, handles requests with an unknown name. With \
+        `proxy_protocol`, each connection must begin with a PROXY protocol header, version 1 or 2; others are closed. With `http2`, HTTP/2 is \
+        enabled at this address, as with `http2 on`. `fastopen` and `multipath` have no effect; an address with `quic` is not opened, with a \
+        warning.",
         Apply::Server(listen)),
     often("server_name", SERVER, (1, MANY), "name …", "\"\"",
         "The names of the server: exact ones, `*.example.com`, `www.example.*`, `.example.com` for a name and all below it, or \

@@ -44,9 +44,9 @@ pub const ROWS: &[Row] = &[
         by `error_page`, `try_files` and `X-Accel-Redirect` only.",
         Apply::Block(Context::Location)),
     once("limit_except", LOCATION, (1, MANY), "method … { … }", "",
-        "What stands in the braces holds for all methods but these; GET stands for HEAD too. They may hold what says who is let in \
-        (`allow`, `deny`, `auth_basic`), where requests are logged and where they are passed on; all else is that of the location, but \
-        for its script (`return`, `rewrite`, `set`, `if`), which is not for these methods, as in nginx.",
+        "Limits the methods: the block applies to all methods except these; GET includes HEAD. It may contain access rules (`allow`, `deny`, \
+        `auth_basic`), logs and the directive that passes the request on; everything else comes from the location, except its script (`return`, \
+        `rewrite`, `set`, `if`), which does not run for these methods, as in nginx.",
         Apply::Block(Context::LimitExcept)),
 ];
 

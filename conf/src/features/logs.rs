@@ -179,9 +179,9 @@ pub const ROWS: &[Row] = &[
         of the level above; where one of them is `off`, nothing is logged.",
         Apply::Level(access_log)),
     often("error_log", HTTP_SERVER_LOCATION, (1, 3), "file | stderr | syslog:server=address[,parameter=value] [level] [json]", "logs/error.log error",
-        "Where errors go and from which level on: debug, info, notice, warn, error, crit, alert or emerg. `syslog:` is told as for `access_log`; the \
-        severity of a line is its level. With `json` a line is an object: time, level, pid, tid, connection and message, and of a request client, server, \
-        request, subrequest, upstream, host and referrer, as far as they are known. Secrets in URLs are masked (`token=***`).",
+        "The error log and its level: debug, info, notice, warn, error, crit, alert or emerg. `syslog:` has the parameters of `access_log`; a line's \
+        severity is its level. With `json`, each line is an object: time, level, pid, tid, connection, message and, for a request, client, server, \
+        request, subrequest, upstream, host and referrer, as far as known. Secrets in URLs are masked (`token=***`).",
         Apply::Level(|l, d, r| {
             if let Some(log) = error_log(d, r) {
                 l.logs.error.get_or_insert_default().push(log);
@@ -194,7 +194,7 @@ pub const ROWS: &[Row] = &[
         all of them.",
         Apply::Level(kept)),
     once("log_subrequest", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Whether subrequests (`auth_request`, `add_after_body`) have lines of their own in the access log, as their location says.",
+        "Logs subrequests (`auth_request`, `add_after_body`) in the access log of their location.",
         Apply::Level(|l, d, r| l.logs.subrequests = r.flag(&d.args[0]))),
 ];
 

@@ -123,10 +123,10 @@ pub const ROWS: &[Row] = &[
         Apply::Block(Context::Http)),
     often("load_module", MAIN, (1, 1), "file", "",
         "Loads a module of nginx.",
-        Apply::Idle("modules of nginx are not loaded; a directive that only a module knows is told where it stands")),
+        Apply::Idle("modules of nginx are not loaded; a directive of a module is an error at its own place")),
     idle("master_process", MAIN, (1, 1), "on | off",
         "Whether nginx starts workers apart from its master.",
-        "there is one process whose workers are threads, with no master beside it"),
+        "there is a single process, whose workers are threads; there is no master"),
     idle("worker_cpu_affinity", MAIN, (1, MANY), "mask … | auto [mask]",
         "Which cores nginx ties its workers to.",
         "the system's scheduler places the threads; start the program under taskset to restrict its cores"),
@@ -140,9 +140,8 @@ pub const ROWS: &[Row] = &[
         "Whether a reload takes certificates, keys and authorities over whose files have not changed.",
         "a reload reads each file once and anew; sessions and tickets outlive it all the same"),
     often("thread_pool", MAIN, (2, 3), "name threads=number [max_queue=number]", "default threads=6",
-        "How many threads the pool named `default` has: files are read and written there, and large answers compressed. It \
-        takes effect at a start. Pools of other names are not used; `max_queue` has no meaning, since work that finds the \
-        queue full waits.",
+        "The number of threads in the pool named `default`, which reads and writes files and compresses large responses. A change takes effect at a \
+        restart. Other pools are not used; `max_queue` has no effect, because work waits if the queue is full.",
         Apply::Main(thread_pool)),
     idle("pcre_jit", MAIN, (1, 1), "on | off",
         "Whether nginx compiles its expressions to machine code.",

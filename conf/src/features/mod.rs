@@ -239,12 +239,12 @@ features! {
         main "Process",
         events "Events",
         listen "Listening and choosing a server",
-        location "Locations and fixed answers",
+        location "Locations and fixed responses",
         upstream "Upstream groups",
         map "Variables made of others",
         geo "Variables made of others",
         split_clients "Variables made of others",
-        charset_map "Fields of the answer",
+        charset_map "Fields of the response",
         health_match "Upstream groups",
         dashboard "API",
         acme "Certificates by ACME",
@@ -265,9 +265,9 @@ features! {
         /// `api`: this location is the API.
         api "API" ApiLevel Api(Api),
         /// `stub_status`: the counts of connections.
-        stub_status "Locations and fixed answers" StubStatusLevel StubStatus(StubStatus),
+        stub_status "Locations and fixed responses" StubStatusLevel StubStatus(StubStatus),
         /// `empty_gif`: a picture of one pixel.
-        empty_gif "Locations and fixed answers" EmptyGifLevel EmptyGif(EmptyGif),
+        empty_gif "Locations and fixed responses" EmptyGifLevel EmptyGif(EmptyGif),
         /// `proxy_cache_purge ZONE KEY`: every request here purges.
         purge_at "Purging" PurgeAtLevel Purge(Arc<PurgeAt>),
     }
@@ -275,37 +275,37 @@ features! {
         /// `set`, `if`, `rewrite`, `break`, `return`.
         rewrite "Rewriting" RewriteLevel,
         /// `error_page`s in force.
-        error_pages "Locations and fixed answers" ErrorPageLevel,
+        error_pages "Locations and fixed responses" ErrorPageLevel,
         /// `recursive_error_pages`.
-        recursive_error_pages "Locations and fixed answers" RecursiveErrorPagesLevel,
+        recursive_error_pages "Locations and fixed responses" RecursiveErrorPagesLevel,
         /// `absolute_redirect`, `port_in_redirect`, `server_name_in_redirect`.
-        redirects "Locations and fixed answers" RedirectsLevel,
+        redirects "Locations and fixed responses" RedirectsLevel,
         /// `root`, `alias`, `index`.
-        files "Locations and fixed answers" FilesLevel,
+        files "Locations and fixed responses" FilesLevel,
         /// `disable_symlinks`; nothing where every link is followed.
-        symlinks "Locations and fixed answers" SymlinksLevel,
+        symlinks "Locations and fixed responses" SymlinksLevel,
         /// `autoindex*`.
-        autoindex "Locations and fixed answers" AutoindexLevel,
+        autoindex "Locations and fixed responses" AutoindexLevel,
         /// `random_index`.
-        random_index "Locations and fixed answers" RandomIndexLevel,
+        random_index "Locations and fixed responses" RandomIndexLevel,
         /// `dav_*`, `create_full_put_path`, `min_delete_depth`.
-        dav "Locations and fixed answers" DavLevel,
+        dav "Locations and fixed responses" DavLevel,
         /// `open_file_cache*`.
-        open_file_cache "Locations and fixed answers" OpenFileCacheLevel,
+        open_file_cache "Locations and fixed responses" OpenFileCacheLevel,
         /// `internal`.
-        internal "Locations and fixed answers" InternalLevel,
+        internal "Locations and fixed responses" InternalLevel,
         /// `mirror*`.
-        mirror "Locations and fixed answers" MirrorLevel,
+        mirror "Locations and fixed responses" MirrorLevel,
         /// `post_action`.
-        post_action "Locations and fixed answers" PostActionLevel,
+        post_action "Locations and fixed responses" PostActionLevel,
         /// `try_files`.
-        try_files "Locations and fixed answers" TryFilesLevel,
+        try_files "Locations and fixed responses" TryFilesLevel,
         /// `types`, `default_type`.
-        types "Locations and fixed answers" TypesLevel,
+        types "Locations and fixed responses" TypesLevel,
         /// `modern_browser`, `ancient_browser`, `*_browser_value`.
         browser "Client side" BrowserLevel,
         /// `status_zone`.
-        status_zone "Locations and fixed answers" StatusZoneLevel,
+        status_zone "Locations and fixed responses" StatusZoneLevel,
         /// `keepalive_*`.
         keepalive "Client side" KeepaliveLevel,
         /// `client_body_*`, `client_max_body_size`.
@@ -315,15 +315,15 @@ features! {
         /// `lingering_*`.
         lingering "Client side" LingeringLevel,
         /// `add_header`, `expires`, `server_tokens`.
-        headers "Fields of the answer" HeadersLevel,
+        headers "Fields of the response" HeadersLevel,
         /// `resolver`, `resolver_timeout`.
         resolver "Names" ResolverLevel,
         /// `charset*`.
-        charset "Fields of the answer" CharsetLevel,
+        charset "Fields of the response" CharsetLevel,
         /// `add_trailer`s in force.
-        trailers "Fields of the answer" TrailersLevel,
+        trailers "Fields of the response" TrailersLevel,
         /// `early_hints`.
-        early_hints "Fields of the answer" EarlyHintsLevel,
+        early_hints "Fields of the response" EarlyHintsLevel,
         /// `limit_req*`.
         limit_req "Limits" LimitReqLevel,
         /// `limit_conn*`.

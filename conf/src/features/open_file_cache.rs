@@ -44,14 +44,14 @@ without_templates!(KeptFiles);
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("open_file_cache", HTTP_SERVER_LOCATION, (1, 2), "max=number [inactive=time] | off", "off",
-        "Keeps static files open between requests, each worker its own: `max` of them, and none that was not asked for for `inactive` \
-        (60s). All of them together get an eighth of the limit of open files at the most. Stored answers need none.",
+        "Keeps up to `max` static files open between requests, for each worker, and closes those not used for `inactive` (60s). Together they take \
+        at most an eighth of the limit of open files. Cached responses do not need it.",
         Apply::Level(kept)),
     once("open_file_cache_errors", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Whether `open_file_cache` remembers too that a file cannot be opened.",
         Apply::Level(|l, d, r| l.open_file_cache.errors = r.flag(&d.args[0]))),
     idle("open_file_cache_events", HTTP_SERVER_LOCATION, (1, 1), "on | off",
-        "Whether nginx is told by the kernel that a file which it keeps open has changed.",
+        "Uses kernel events to notice changes of open files.",
         "what is known of a file is looked at again after open_file_cache_valid"),
     once("open_file_cache_min_uses", HTTP_SERVER_LOCATION, (1, 1), "number", "1",
         "How often a file is asked for while it is known before it stays open.",

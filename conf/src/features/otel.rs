@@ -99,11 +99,12 @@ impl Feature for OtelLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("otel_exporter", HTTP, (0, 0), "{ … }", "",
-        "Where spans, and metrics perhaps, are exported to. `endpoint host:port;` is a collector that speaks OTLP/gRPC, with `https://` before it over TLS; an endpoint with a path, such \
-        as `http://host:4318/v1/traces`, is one that speaks OTLP/HTTP. `trusted_certificate file;` has the authorities that its certificate is judged by, in place of \
-        the system's. `header name value;` adds a field to each export. `interval` (5s) is the longest between two exports, `batch_size` (512) the most spans in one, \
-        `batch_count` (4) the most batches that wait: spans beyond these are dropped and counted. With `metrics_interval time` all that `/metrics` of the API tells is \
-        exported too, each time that this has passed: over OTLP/HTTP to the path with `/v1/metrics` in place of `/v1/traces`.",
+        "Where spans, and optionally metrics, are exported to. `endpoint host:port;` is a collector with OTLP/gRPC, over TLS with `https://`; an \
+        endpoint with a path, such as `http://host:4318/v1/traces`, uses OTLP/HTTP. `trusted_certificate file;` contains the authorities that verify \
+        its certificate, instead of the system's. `header name value;` adds a field to each export. `interval` (5s) is the maximum time between two \
+        exports, `batch_size` (512) the maximum number of spans in one, `batch_count` (4) the maximum number of waiting batches: further spans are \
+        dropped and counted. With `metrics_interval time`, all metrics of `/metrics` are exported at this interval: over OTLP/HTTP to the path with \
+        `/v1/metrics` instead of `/v1/traces`.",
         Apply::DeclareLines(exporter::read)),
     once("otel_service_name", HTTP, (1, 1), "name", "unknown_service:millstream",
         "The `service.name` of the resource that spans are of.",

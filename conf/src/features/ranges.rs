@@ -37,7 +37,7 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("max_ranges", HTTP_SERVER_LOCATION, (1, 1), "number", "",
-        "How many ranges one request may name; with more it gets the whole answer, with 0 no request gets a part.",
+        "The maximum number of ranges in a request; with more, the response is complete. 0 disables ranges.",
         Apply::Level(|l, d, r| {
             l.ranges.max = r.number(&d.args[0], 0, u64::from(u32::MAX)).map(|number| Some(number as u32));
         })),

@@ -28,9 +28,9 @@ const SYNTAX: &str = "address … [valid=time] [ipv4=on|off] [ipv6=on|off] [stat
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("resolver", HTTP_SERVER_LOCATION, (1, super::MANY), SYNTAX, "",
-        "The name servers (port 53 where none is written) that are asked for the host of a `proxy_pass` with variables, and for the servers \
-        of an upstream that are to `resolve`. An answer holds for as long as it says, or for `valid=`. Without a resolver the system \
-        is asked, which reads its hosts file too. With `status_zone=` the API tells how many names were asked for and what was answered.",
+        "The name servers (default port 53) that resolve the host of a `proxy_pass` with variables and the servers of an upstream with `resolve`. A \
+        result is valid for its TTL, or for `valid=`. Without a resolver, the system is asked, which reads its hosts file too. With `status_zone=`, \
+        the API counts requests and responses.",
         Apply::Level(|l, d, r| l.resolver.servers = resolver(d, r).map(Some))),
     once("resolver", UPSTREAM, (1, super::MANY), SYNTAX, "",
         "The name servers for the servers of this group, in place of those of the `http` block.",

@@ -196,9 +196,9 @@ pub const ROWS: &[Row] = &[
         "Ends the script; the request stays in its location.",
         Apply::Level(|level, _, _| level.rewrite.script.push(Instruction::Break))),
     often("return", SCRIPTS, (1, 2), "code [text] | code URL | URL", "",
-        "Answers at once. A URL goes with 301, 302, 303, 307 and 308 (left out, it is empty); without a text the statuses from 400 on \
-        get their built-in page or `error_page`, others an empty body. 444 closes the connection without an answer. In a server it \
-        comes before any location. Of several the first is taken.",
+        "Responds at once. 301, 302, 303, 307 and 308 take a URL (empty if omitted); without a text, statuses from 400 on have their built-in page \
+        or `error_page`, others an empty body. 444 closes the connection without a response. In a server, it takes precedence over locations. The \
+        first of several applies.",
         Apply::Level(returns)),
     once("rewrite_log", ABOUT, (1, 1), "on | off", "off",
         "Writes to the error log, at `notice`, what each expression of a script was matched against and what came of it.",

@@ -118,7 +118,7 @@ pub(super) fn token(word: &Word, reading: &mut Reading<'_>) -> Option<String> {
     if body.is_empty() || !body.bytes().all(may_be_sent) {
         reading
             .error(word.span, "a token consists of letters, digits and - . _ ~ + /, and may end with =")
-            .help("write one that nobody can guess, such as the output of: openssl rand -hex 32");
+            .help("write one that cannot be guessed, such as the output of: openssl rand -hex 32");
         return None;
     }
     if body.len() < SHORT_TOKEN {

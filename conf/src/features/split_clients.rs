@@ -17,9 +17,9 @@ const ALL: u64 = 10_000;
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("split_clients", HTTP, (2, 2), "string $variable { percent value; … * value; }", "",
-        "Makes a variable that has each value for a share of all clients. The string says who a client is, as in \
-        `split_clients $remote_addr $variant { 0.5% .one; 20% .two; * \"\"; }`: the same string is always in the same share, the one that \
-        nginx puts it in. A percentage has at most two decimals; `*` are all that remain.",
+        "Creates a variable that has each value for a percentage of clients. The string identifies a client, as in `split_clients $remote_addr \
+        $variant { 0.5% .one; 20% .two; * \"\"; }`: the same string always gets the same value, and the same as in nginx. A percentage has at most \
+        two decimals; `*` stands for the rest.",
         Apply::Make(read)),
 ];
 

@@ -33,22 +33,20 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("ssi", UP_TO_IF, (1, 1), "on | off", "off",
-        "Carries out the commands in answers, `<!--# command parameter=\"value\" … -->`: `include` (`virtual`, `file`, `wait`, `set`, `stub`), `echo` (`var`, \
-        `default`, `encoding`), `set` (`var`, `value`), `if`, `elif` (`expr`), `else`, `endif`, `block` (`name`), `endblock`, `config` (`errmsg`, `timefmt`). \
-        They mean what they mean in nginx. What is included is asked by subrequests, as any request of its location; what is cached are the answers with \
-        their commands, which are carried out for each client. Such an answer has no ranges and is sent without a length; one that is coded \
-        already (Content-Encoding), or a part of an answer (206), stays as it is. A page has at most 1,000 subrequests, 51 of them one within the other, and \
-        1 MiB of variables and blocks.",
+        "Executes SSI commands in responses, `<!--# command parameter=\"value\" … -->`: `include` (`virtual`, `file`, `wait`, `set`, `stub`), `echo` \
+        (`var`, `default`, `encoding`), `set` (`var`, `value`), `if`, `elif` (`expr`), `else`, `endif`, `block` (`name`), `endblock`, `config` \
+        (`errmsg`, `timefmt`), as in nginx. Included parts are subrequests, handled as any request of their location. The cache stores responses \
+        with their commands, which are executed for each client. Such a response has no ranges and no length; one with a Content-Encoding, or a \
+        partial response (206), is not processed. A page may have 1,000 subrequests, nested 51 deep, and 1 MiB of variables and blocks.",
         Apply::Level(|l, d, r| l.ssi.enabled = r.flag(&d.args[0]))),
     once("ssi_last_modified", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Whether Last-Modified stays, and the ETag as a weak one; else both are left out.",
         Apply::Level(|l, d, r| l.ssi.last_modified = r.flag(&d.args[0]))),
     once("ssi_silent_errors", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-        "Whether a command that fails leaves nothing in the answer; else it leaves `[an error occurred while processing the directive]`, or what \
-        `config errmsg` says.",
+        "Omits the message of a failed command; otherwise it is `[an error occurred while processing the directive]`, or that of `config errmsg`.",
         Apply::Level(|l, d, r| l.ssi.silent_errors = r.flag(&d.args[0]))),
     often("ssi_types", HTTP_SERVER_LOCATION, (1, MANY), "type …", "text/html",
-        "The media types of answers that have commands, beside `text/html`; `*` is any.",
+        "The media types of responses with commands, in addition to `text/html`; `*` is any.",
         Apply::Level(|l, d, r| {
             let (list, any) = (l.ssi.types.get_or_insert_default(), l.ssi.any_type.get_or_insert_default());
             media_types((list, any), d, r);
@@ -57,12 +55,12 @@ pub const ROWS: &[Row] = &[
         "The longest value of a parameter of a command.",
         Apply::Level(|l, d, r| l.ssi.value_length = r.memory_size(&d.args[0]))),
     once("subrequest_output_buffer_size", HTTP_SERVER_LOCATION, (1, 1), "size", "4k",
-        "The longest answer that `include` puts into a variable (`set`); a longer one is none.",
+        "The maximum size of a response that `include` puts into a variable (`set`); a longer one is discarded.",
         Apply::Level(|l, d, r| l.ssi.variable_size = r.memory_size(&d.args[0]))),
     idle("ssi_ignore_recycled_buffers", HTTP_SERVER_LOCATION, (1, 1), "on | off",
         "Whether recycled buffers are ignored.",
         "no buffer is recycled while it holds a body"),
     idle("ssi_min_file_chunk", HTTP_SERVER_LOCATION, (1, 1), "size",
-        "The smallest part of an answer that is sent from its file.",
-        "an answer that may have commands is read through memory"),
+        "The smallest part of a response that is sent from its file.",
+        "a response with SSI commands is read through memory"),
 ];

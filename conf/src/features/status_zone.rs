@@ -60,8 +60,9 @@ impl Feature for StatusZoneLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("status_zone", SERVER_LOCATION, (1, 1), "name | off", "",
-        "The name under which requests are counted: in a server its own zone, in a location the location's, also for the locations inside that say \
-        nothing else. What has the same name is counted together. Without it a server is called by its first name and a location by server and path.",
+        "The name under which requests are counted: in a server its own zone, in a location the location's and that of locations inside without a \
+        name of their own. Requests of the same name are counted together. The default is the first name of a server, and server and path of a \
+        location.",
         Apply::Level(status_zone)),
 ];
 

@@ -31,6 +31,6 @@ impl Feature for StubStatusLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("stub_status", SERVER_LOCATION, (0, 1), "[on]", "",
-        "Answers with the counts of connections and requests, as text in nginx's form. Any word behind it means the same.",
+        "Responds with the numbers of connections and requests, in nginx's text format. A parameter has no effect.",
         Apply::Level(|l, _, _| l.stub_status.0 = true)),
 ];

@@ -45,9 +45,9 @@ settings! {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("sub_filter", HTTP_SERVER_LOCATION, (2, 2), "text replacement", "",
-        "Puts a text in place of another one in the bodies of answers; both may have variables. The text is found in any case of its letters. Of \
-        several the first that fits at a place is taken. Such an answer has no ranges and is sent without a length; one that is coded \
-        already (Content-Encoding), or a part of an answer (206), stays as it is. A level that writes one has none of the level above.",
+        "Replaces a text in the bodies of responses; both texts may contain variables. Case is ignored. If several match at the same place, the \
+        first applies. Such a response has no ranges and no length; one with a Content-Encoding, or a partial response (206), is not processed. If a \
+        level has one of these directives, it inherits none.",
         Apply::Level(sub_filter)),
     once("sub_filter_once", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
         "Whether each text is replaced once, or wherever it is.",
@@ -56,7 +56,7 @@ pub const ROWS: &[Row] = &[
         "Whether Last-Modified stays, and the ETag as a weak one; else both are left out.",
         Apply::Level(|l, d, r| l.sub_filter.last_modified = r.flag(&d.args[0]))),
     often("sub_filter_types", HTTP_SERVER_LOCATION, (1, MANY), "type …", "text/html",
-        "The media types in which texts are replaced, beside `text/html`; `*` is any.",
+        "The media types in which texts are replaced, in addition to `text/html`; `*` is any.",
         Apply::Level(|l, d, r| {
             let (list, any) = (l.sub_filter.types.get_or_insert_default(), l.sub_filter.any_type.get_or_insert_default());
             media_types((list, any), d, r);

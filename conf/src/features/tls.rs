@@ -257,8 +257,8 @@ pub const ROWS: &[Row] = &[
         (60s); without the directive they are checked before each handshake.",
         Apply::Level(|l, d, r| l.tls.certificate_cache = certificate_cache::read(d, r))),
     once("ssl_key_log", HTTP_SERVER, (1, 1), "file", "",
-        "A file to which the secrets of every connection are added, as Wireshark reads them (SSLKEYLOGFILE). Whoever has it can read all that is said: it is for \
-        finding faults. It is opened at a start and at a reload, and only its owner may read it.",
+        "A file that receives the secrets of every connection, in the format of Wireshark (SSLKEYLOGFILE). With it, all traffic can be decrypted: \
+        use it for debugging only. It is opened at a start and at a reload, and only its owner can read it.",
         Apply::Level(|l, d, r| l.tls.key_log = key_log(d, r))),
     often("ssl_protocols", HTTP_SERVER, (1, MANY), "TLSv1.2 | TLSv1.3 …", "TLSv1.2 TLSv1.3",
         "The versions that are offered. SSLv2, SSLv3, TLSv1 and TLSv1.1 are accepted as words and never offered.",
@@ -296,27 +296,30 @@ pub const ROWS: &[Row] = &[
         "Refuses handshakes for the names of this server (alert `unrecognized_name`); it then needs no certificate.",
         Apply::Level(|l, d, r| l.tls.rejects = r.flag(&d.args[0]).map(|rejects| (rejects, d.span)))),
     once("ssl_stapling", HTTP_SERVER, (1, 1), "on | off", "off",
-        "Whether what the authority says of the certificate goes with every handshake (OCSP stapling, RFC 6066 §8). It is that of `ssl_stapling_file`, or else the \
-        responder that stands in the certificate is asked in the background; what it says is checked, sent along while it holds, and asked for anew in time; likewise of `$acme_certificate`, each time one is issued.",
+        "Sends an OCSP response with every handshake (OCSP stapling, RFC 6066 §8). It is that of `ssl_stapling_file`, or else is fetched in the \
+        background from the responder named in the certificate, verified, sent until it expires, and renewed in time; the same applies to each \
+        `$acme_certificate`.",
         Apply::Level(|l, d, r| l.tls.stapling = r.flag(&d.args[0]))),
     once("ssl_stapling_file", HTTP_SERVER, (1, 1), "file", "",
-        "A file with what the authority says of the certificate (an OCSP response in DER), in place of asking it. Of several certificates those have it that it speaks of.",
+        "A file with the OCSP response of the certificate (in DER), instead of fetching it. If there are several certificates, it is used for the \
+        one that it refers to.",
         Apply::Level(|l, d, r| l.tls.stapled = Some(pem_file(&d.args[0], "OCSP response", r).0))),
     once("ssl_stapling_responder", HTTP_SERVER, (1, 1), "URL", "",
         "The responder (`http://`) that is asked in place of the one that the certificate names.",
         Apply::Level(|l, d, r| l.tls.responder = responder(&d.args[0], r))),
     idle("ssl_stapling_verify", HTTP_SERVER, (1, 1), "on | off",
-        "Whether nginx checks what the responder says.",
-        "what a responder says is always checked, by the certificate of the authority: the next one in the file of ssl_certificate, or one of ssl_trusted_certificate"),
+        "Verifies OCSP responses in nginx.",
+        "OCSP responses are always verified, with the certificate of the authority: the next one in the file of ssl_certificate, or one of \
+        ssl_trusted_certificate"),
     once("ssl_certificate_compression", HTTP_SERVER, (1, 1), "on | off", "off",
         "Whether certificates are compressed for clients of TLS 1.3 that take it (RFC 8879): with brotli or zlib, once for all that have the same.",
         Apply::Level(|l, d, r| l.tls.compresses_certificates = r.flag(&d.args[0]))),
     once("ssl_buffer_size", HTTP_SERVER, (1, 1), "size", "16k",
-        "How many bytes of an answer go into one TLS record. Small records reach a client sooner over a slow way; large ones cost less.",
+        "The maximum part of a response in one TLS record. Small records arrive sooner over a slow network; large ones cost less.",
         Apply::Level(|l, d, r| l.tls.record_size = record_size(&d.args[0], r))),
     idle("ssl_early_data", HTTP_SERVER, (1, 1), "on | off",
         "Whether requests in the first packet of TLS 1.3 are taken.",
-        "they can be replayed by whoever sees them (RFC 8470); a client sends them after the handshake instead"),
+        "early data can be replayed by an attacker (RFC 8470); clients send it after the handshake instead"),
     often("ssl_conf_command", HTTP_SERVER, (2, 2), "name value", "",
         "A configuration command of OpenSSL, which is applied after the other TLS directives. The commands are `Protocol`, `MinProtocol`, `MaxProtocol`, `CipherString`, \
         `Ciphersuites`, `Groups` (`Curves`, `ECDHParameters`), `Certificate` with `PrivateKey`, `NumTickets`, and the `Options` `SessionTicket`, \
@@ -384,7 +387,7 @@ pub(in crate::features) fn key_log(directive: &Directive, reading: &mut Reading<
     }
     reading
         .diagnostics
-        .warning(directive.span, format!("{name}: whoever reads this file can read what the connections say"))
+        .warning(directive.span, format!("{name}: anyone who can read this file can decrypt the connections"))
         .help("leave it out where no fault is being looked for");
     Some(reading.named_path(word, &word.text, PathUse::Log))
 }

@@ -62,7 +62,7 @@ pub const ROWS: &[Row] = &[
         "Media types by file extension.",
         Apply::Lines(types)),
     once("default_type", HTTP_SERVER_LOCATION, (1, 1), "type", "text/plain",
-        "The media type of files whose extension says none, and of `return` with a text.",
+        "The media type of files with an unknown extension, and of `return` with a text.",
         Apply::Level(|l, d, _| l.types.default = Some(d.args[0].text.as_str().into()))),
     idle("types_hash_max_size", HTTP_SERVER_LOCATION, (1, 1), "size",
         "The largest hash table of media types.",

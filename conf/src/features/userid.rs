@@ -111,15 +111,15 @@ impl Feature for UserIdLevel {
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("userid", HTTP_SERVER_LOCATION, (1, 1), "on | v1 | log | off", "off",
-        "Sets a cookie that tells clients apart, in responses to requests without one: of version 2 (`on`) or of version 1 (`v1`). `log` sets \
-        none, but knows those that come. The cookie is never stored with a response.",
+        "Sets a cookie that identifies clients, in responses to requests without one: of version 2 (`on`) or of version 1 (`v1`). `log` sets none, \
+        but reads those that arrive. The cookie is never stored with a response.",
         Apply::Level(mode)),
     once("userid_name", HTTP_SERVER_LOCATION, (1, 1), "name", "uid",
         "Sets the name of the cookie.",
         Apply::Level(|l, d, r| l.userid.name = text(d, r))),
     once("userid_service", HTTP_SERVER_LOCATION, (1, 1), "number", "",
-        "Sets the first number in the cookie, by which several servers are told apart. By default it is 0 in cookies of version 1, and the last \
-        four bytes of the server's address in those of version 2.",
+        "Sets the first number in the cookie, which distinguishes several servers. By default it is 0 in cookies of version 1, and the last four \
+        bytes of the server's address in those of version 2.",
         Apply::Level(|l, d, r| l.userid.service = r.number(&d.args[0], 0, u32::MAX.into()).map(|number| number as u32))),
     once("userid_domain", HTTP_SERVER_LOCATION, (1, 1), "name | none", "none",
         "Sets the domain of the cookie.",

@@ -91,7 +91,7 @@ impl Feature for ValidReferersLevel {
         if hosts.is_empty() && expressions.is_empty() && (draft.none || draft.blocked) {
             let message = "the \"none\" or \"blocked\" referers are specified in the \"valid_referers\" directive without any \
                            valid referer";
-            reading.error(draft.span, message).help("write a host beside them, as in *.example.com").once();
+            reading.error(draft.span, message).help("add a host, as in *.example.com").once();
         }
         let is_expression = |name: &&ServerName| matches!(name, ServerName::Regex(_));
         let counts = self.by_server_expressions == Some(true);

@@ -17,7 +17,7 @@ impl Splicer<'_> {
         let (path, written) = (Path::new(&path.text).to_path_buf(), path.clone());
         if let Some(server) = block.iter().find(|directive| directive.name.text == "server") {
             let message =
-                "\"server\" beside \"state\": the servers of this group stand in its file".to_owned();
+                "both \"server\" and \"state\": the servers of this group are in its file".to_owned();
             let help = format!("move the line to {}", path.display());
             self.error(server.span, message, Some(help));
             return;

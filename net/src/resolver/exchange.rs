@@ -53,7 +53,7 @@ async fn over_tcp(server: SocketAddr, asked: &Message, bytes: &[u8]) -> io::Resu
     let mut answer = vec![0; usize::from(connection.read_u16().await?)];
     connection.read_exact(&mut answer).await?;
     answer_in(&answer, asked)
-        .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "not an answer to the question"))
+        .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "not a response to the question"))
 }
 
 /// The answer to a question, where this is one. A server that takes the question for none need not repeat it.

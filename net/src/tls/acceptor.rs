@@ -47,7 +47,7 @@ impl fmt::Display for HandshakeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HandshakeError::PlainHttp(_) => f.write_str("client sent plain HTTP request to HTTPS port"),
-            HandshakeError::Challenged => f.write_str("it was the answer to an ACME challenge"),
+            HandshakeError::Challenged => f.write_str("it was the response to an ACME challenge"),
             HandshakeError::Failed(error) if is_about_protocols(error) => f.write_str(
                 "TLS handshake failed: the client offers no protocol that is spoken here (ALPN; \"h2\" takes \"http2 on;\")",
             ),

@@ -66,7 +66,7 @@ const FIELDS: &[(&str, &str, bool)] =
     &[("fields", "Only these fields, with commas between them; empty, only names.", false)];
 const EXPLAINED: &[(&str, &str, bool)] = &[
     ("url", "The URL, as http://host/path.", true),
-    ("method", "The method of the request; GET where it is not said.", false),
+    ("method", "The method of the request; the default is GET.", false),
     ("header", "A field of the request, as Name:value; may stand several times.", false),
 ];
 
@@ -163,7 +163,7 @@ static ENDPOINTS: &[Endpoint] = endpoints! {
     "/api/9/ssl" => [figures("Handshakes of clients.", json!("Ssl"))];
     "/api/9/resolvers" => [figures("Name servers with a zone of their own.", json!("Resolvers"))];
     "/api/9/resolvers/{zone}" => [figures("Name servers with a zone of their own.", json!("ResolverZone" or none))];
-    "/api/9/workers" => [figures("The workers: threads of one process, told as one.", json!("Workers"))];
+    "/api/9/workers" => [figures("The workers: threads of one process, reported as one.", json!("Workers"))];
     "/api/9/http/requests" => [figures("All requests.", json!("Requests"))];
     "/api/9/http/server_zones" => [figures("Requests by server.", json!("ServerZones"))];
     "/api/9/http/server_zones/{zone}" => [figures("Requests of a server.", json!("ServerZone" or none))];
@@ -196,9 +196,9 @@ static ENDPOINTS: &[Endpoint] = endpoints! {
     ];
     "/api/9/explain" => [Operation {
         query: EXPLAINED,
-        ..get("Why a URL is answered as it is.", &[(200, AnswerBody::Json("Explanation")), (400, REFUSED), (404, REFUSED)])
+        ..get("How the response to a URL is decided.", &[(200, AnswerBody::Json("Explanation")), (400, REFUSED), (404, REFUSED)])
     }];
-    "/api/9/misses" => [get("Why requests were not answered from the cache, by location.", json!("Misses"))];
+    "/api/9/misses" => [get("Why requests missed the cache, by location.", json!("Misses"))];
     "/api/9/metrics" => [get("The same as /metrics.", &[(200, METRICS)])];
 };
 

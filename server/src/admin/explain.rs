@@ -220,9 +220,9 @@ fn routed(request: &Request, settled: &Settled, asked: &ExplainQuery) -> Explana
     let listener = http.listeners.get(request.connection.listener.get());
     let now = match settled {
         Settled::Return(level, _) if *level == server.own => {
-            Verdict::past("the server answers by \"return\"")
+            Verdict::past("the server responds with \"return\"")
         }
-        Settled::Return(..) => Verdict::past("the location answers by \"return\""),
+        Settled::Return(..) => Verdict::past("the location responds with \"return\""),
         Settled::Redirect(..) => Verdict::past("a \"rewrite\" sends the client elsewhere"),
         Settled::Slash => Verdict::past("the client is sent to the same path with a slash"),
         _ => match &location.settings.content {
@@ -230,7 +230,7 @@ fn routed(request: &Request, settled: &Settled, asked: &ExplainQuery) -> Explana
             Handler::Api(_) => Verdict::past("this is the API"),
             Handler::StubStatus(_) => Verdict::past("this is a page of counts (stub_status)"),
             Handler::EmptyGif(_) => Verdict::past("this is a picture of one pixel (empty_gif)"),
-            Handler::Files => Verdict::past("the location answers from files, which are not cached"),
+            Handler::Files => Verdict::past("the location serves files, which are not cached"),
             Handler::Pass(proxy) if proxy.cache.as_ref().is_some_and(|cache| purges(request, cache)) => {
                 Verdict::past("the request purges: its method does, or proxy_cache_purge holds")
             }

@@ -44,7 +44,7 @@ pub(super) async fn answer(
         return Err(ApiRefusal::new(
             503,
             "TooManyViewers",
-            "64 watch already: close a page that nobody looks at",
+            "64 clients are watching already: close pages that are not in use",
         ));
     };
     let mut headers = Headers::default();

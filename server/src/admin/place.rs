@@ -111,7 +111,7 @@ pub(crate) fn unnamed(place: &Entrance, url: &Url) -> Option<String> {
     let is_plain = name == b"localhost" || right::is_address(&name) || hosts.names(&name);
     (!is_plain).then(|| {
         let name = String::from_utf8_lossy(&name).into_owned();
-        format!("no server has the name {name}: the default one answers")
+        format!("no server has the name {name}: the default server is used")
     })
 }
 

@@ -172,7 +172,7 @@ fn in_zones(
     let split = |tag: &&String| tag.is_empty() || tag.contains([' ', ',', '\t']);
     if let Some(tag) = body.tags.texts().iter().find(split) {
         let text = format!(
-            "no answer carries the tag \"{tag}\": tags are split at spaces and commas, so name each alone"
+            "no response has the tag \"{tag}\": tags are split at spaces and commas, so name each alone"
         );
         return Err(ApiRefusal::new(400, "TagInvalid", text));
     }

@@ -202,7 +202,7 @@ async fn send(
             }
         };
         if !whole.has(&piece, start, size) {
-            log(request, "a piece of another answer in slice response");
+            log(request, "a piece of another response in slice response");
             forget(request, &[whole.first, start]);
             return Err(SliceFailure::Piece);
         }

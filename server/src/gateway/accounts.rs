@@ -137,7 +137,7 @@ impl Passing<'_> {
         let url =
             report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
         let what = format_args!(
-            "upstream answered {status} to a WebSocket, which wants \"101 Switching Protocols\", while reading response header from upstream"
+            "upstream responded with {status} to a WebSocket, which wants \"101 Switching Protocols\", while reading response header from upstream"
         );
         report::write(self.request, Level::Error, what, Some(&url));
     }

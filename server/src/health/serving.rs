@@ -41,8 +41,9 @@ pub(super) fn judge(wanted: u32, (code, reason): (u32, &str), message: Option<&[
     if wanted != 0 {
         return Ok(());
     }
-    let message = message.ok_or("the answer has no message")?;
-    let answer = ServiceAnswer::decode(message).map_err(|error| format!("the answer's message: {error}"))?;
+    let message = message.ok_or("the response has no message")?;
+    let answer =
+        ServiceAnswer::decode(message).map_err(|error| format!("the response's message: {error}"))?;
     if answer.status == SERVING {
         return Ok(());
     }

@@ -98,12 +98,12 @@ impl CauseFamily {
             CauseFamily::Miss => MetricLine {
                 name: "millstream_cache_misses_total",
                 labels: "location, cause",
-                doc: "Requests not answered from the cache, by location and cause.",
+                doc: "Requests not served from the cache, by location and cause.",
             },
             CauseFamily::NotStored => MetricLine {
                 name: "millstream_cache_not_stored_total",
                 labels: "location, cause",
-                doc: "Answers that might have been stored and were not, by location and cause.",
+                doc: "Responses that might have been stored and were not, by location and cause.",
             },
         }
     }

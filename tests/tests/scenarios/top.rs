@@ -99,7 +99,7 @@ fn a_person_sees_the_load_and_looks_through_the_tables_with_the_keys() {
     });
     for (key, expected) in [
         ("2", "127.0.0.1:"),
-        ("3", "answers/s"),
+        ("3", "responses/s"),
         ("4", "goods"),
         ("5", "shop"),
         ("6", "what happened"),
@@ -172,7 +172,7 @@ fn it_says_that_the_server_is_away_and_goes_on_when_it_is_there_again() {
     terminal.until("it follows the new configuration", |text| text.contains("configuration 2"));
     assert!(shop.server.stop(Signal::QUIT).is_some_and(|status| status.success()), "it holds nobody up");
     terminal.until("that it is away", |text| {
-        text.contains("away, trying again: nobody listens at 127.0.0.1:") && !text.contains("live")
+        text.contains("away, trying again: nothing listens at 127.0.0.1:") && !text.contains("live")
     });
     shop.server.run().expect("it starts again");
     terminal.until("it follows again", |text| text.contains("live") && text.contains("configuration 1"));
@@ -289,8 +289,8 @@ fn who_is_not_there_or_does_not_admit_is_told_in_a_sentence_and_an_exit_status()
     let nobody = format!("http://127.0.0.1:{}", ports::free());
     let (mut over_https, mut twice) = (top(&["https://localhost/"]), top(&["8081", "--control", "/x.sock"]));
     for (command, expected) in [
-        (&mut top(&[&nobody]), "nobody listens at 127.0.0.1:"),
-        (&mut top(&["--control", "/nowhere.sock"]), "nobody listens at /nowhere.sock"),
+        (&mut top(&[&nobody]), "nothing listens at 127.0.0.1:"),
+        (&mut top(&["--control", "/nowhere.sock"]), "nothing listens at /nowhere.sock"),
         (&mut over_https, "https is not spoken"),
         (&mut twice, "cannot be used with"),
     ] {
@@ -310,7 +310,7 @@ fn who_is_not_there_or_does_not_admit_is_told_in_a_sentence_and_an_exit_status()
     // Even a person at a terminal reads it below the prompt.
     let mut terminal = Terminal::start(&mut top(&[&nobody]), 80, 24);
     assert_eq!(terminal.ends().code(), Some(1));
-    terminal.until("why", |text| text.contains("nobody listens"));
+    terminal.until("why", |text| text.contains("nothing listens"));
     assert!(terminal.is_given_back());
 }
 

@@ -29,7 +29,7 @@ fn a_server_that_was_unavailable_gets_its_share_back_bit_by_bit() {
     let least_time = BalanceMethod::LeastTime { to: TimeTo::Header, inflight: false };
     for method in [BalanceMethod::RoundRobin, BalanceMethod::LeastConn, least_time] {
         let version = Version::of(group(method, vec![slow(1), slow(2)]).in_force());
-        assert_eq!(of_first(&version, 100, now()), 50, "{method:?}: at the start nobody comes back");
+        assert_eq!(of_first(&version, 100, now()), 50, "{method:?}: at the start no server comes back");
         let ask = |at| version.choose(Ask { key: b"", session: None, tried: &mut version.tried(0), now: at });
         loop {
             let turn = ask(now()).expect("live");

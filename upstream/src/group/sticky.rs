@@ -33,7 +33,7 @@ fn sessions_go_to_the_servers_that_nginx_asks_and_the_others_around_them() {
     let mut lines = include_str!("golden/sticky.txt").lines().skip(2);
     for method in [BalanceMethod::RoundRobin, BalanceMethod::LeastConn, BalanceMethod::Hash] {
         let title = lines.next().expect("a title");
-        let expected = lines.next().expect("the answers");
+        let expected = lines.next().expect("the responses");
         let group = five(method);
         for (request, expected) in expected.char_indices() {
             let session = match request {

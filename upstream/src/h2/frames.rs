@@ -36,7 +36,7 @@ fn check_protocol(input: &[u8]) -> Result<(), Broken> {
     match input {
         _ if other_protocol::is_tls(input) => Err(Broken(ErrorCode::InadequateSecurity, "a TLS record")),
         [b'H', b'T', b'T', b'P', b'/', ..] => {
-            Err(Broken(ErrorCode::Http11Required, "an answer in HTTP/1: it does not speak HTTP/2"))
+            Err(Broken(ErrorCode::Http11Required, "a response in HTTP/1: it does not speak HTTP/2"))
         }
         _ => Ok(()),
     }
@@ -124,7 +124,7 @@ impl Reader {
                 Ok(())
             }
             Frame::PushPromise { .. } => {
-                Err(Broken(ErrorCode::ProtocolError, "a PUSH_PROMISE frame, which it was told not to"))
+                Err(Broken(ErrorCode::ProtocolError, "a PUSH_PROMISE frame, which SETTINGS had disabled"))
             }
             Frame::Priority { .. } | Frame::PriorityUpdate { .. } | Frame::Unknown { .. } => Ok(()),
         }

@@ -10,6 +10,7 @@ mod names;
 mod sizes;
 mod types;
 mod words;
+mod wording;
 mod metrics;
 mod features;
 
@@ -25,6 +26,7 @@ pub(crate) fn run() -> Result<(), String> {
     breaches.extend(sizes::check(&files, &reasons));
     breaches.extend(types::check(&files));
     breaches.extend(words::check(&files));
+    breaches.extend(wording::check(&files));
     breaches.extend(metrics::check(&files));
     breaches.extend(features::check(&files));
     breaches.extend(manuals::check());

@@ -44,7 +44,7 @@ fn what_the_unit_says_and_what_nginx_writes_changes_in_the_folder_of_packages() 
         &[("nginx.conf", expected), ("conf.d/site.conf", site)],
         &[
             "user www-data is left out",
-            "daemon is left out",
+            "daemon is omitted",
             "the pid file /run/nginx.pid is /run/millstream/nginx.pid here",
             "the log /var/log/nginx/my access.log is ",
             "the folder for temporary files /var/lib/nginx/body is ",

@@ -97,7 +97,7 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Singl
                 };
                 if !target.expect.allows(answer.status) {
                     let why = format!(
-                        "{} answers with status {} at first, so there is no body to compare the others with",
+                        "{} first responds with status {}, so there is no body to compare the others with",
                         target.url, answer.status
                     );
                     return Err(why.into());
@@ -131,7 +131,7 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Singl
 fn uncounted(changing: u64) -> Option<String> {
     let requests = (changing > 0).then(|| plural(changing, "request"))?;
     Some(format!(
-        " Before the load {requests} asked whether there is an answer; a run with -n and without --same-body only connects."
+        " Before the load, {requests} checked for a response; a run with -n and without --same-body only connects."
     ))
 }
 
@@ -183,7 +183,7 @@ fn once(
         }
         if !target.expect.allows(answer.status) {
             end::tell(&format!(
-                "{} answers with status {}, which counts as an error",
+                "{} responds with status {}, which counts as an error",
                 asked.url, answer.status
             ));
         }

@@ -10,8 +10,7 @@ use millstream_load::verdict::{self, Evidence, Once, late_rest};
 /// Why nothing was watched.
 pub(super) fn unwatched(plan: &Plan, outcome: &Outcome) -> String {
     let Mode::Open { .. } = plan.mode else {
-        return "What limits is told where one server is loaded: of several each has a limit of its own."
-            .to_owned();
+        return "The bottleneck is reported if one server is loaded: each of several has its own.".to_owned();
     };
     let option = match plan.schedule {
         None => "--rate",
@@ -20,9 +19,9 @@ pub(super) fn unwatched(plan: &Plan, outcome: &Outcome) -> String {
     };
     let kept = match outcome.not_reached() {
         None => format!("No limit was reached: the server kept up with the rate of {option}."),
-        Some(_) => format!("The first line says why the rate of {option} was not reached."),
+        Some(_) => format!("The first line contains the reason why the rate of {option} was not reached."),
     };
-    format!("{kept} A run without {option} (a closed loop) tells what limits the server.")
+    format!("{kept} A run without {option} (a closed loop) shows the server's bottleneck.")
 }
 
 /// Watches a load.

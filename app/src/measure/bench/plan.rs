@@ -140,7 +140,7 @@ fn streams(flags: &Load) -> Result<u64, String> {
             number => Ok(number.unwrap_or(u64::MAX)),
         },
         (Some(number), None, None) => {
-            Err(format!("-m {number} is the number of streams of HTTP/2: say --http2, or name a method"))
+            Err(format!("-m {number} is the number of HTTP/2 streams: add --http2, or name a method"))
         }
         (Some(_), _, _) => Err("the number of streams is given twice".to_owned()),
         (None, _, streams) => Ok(streams.unwrap_or(1)),

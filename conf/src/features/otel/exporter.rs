@@ -88,7 +88,7 @@ pub(super) fn read(directive: &Directive, reading: &mut Reading<'_>) {
     {
         reading
             .error(span, "\"metrics_interval\" needs an endpoint whose path ends in /v1/traces")
-            .help("metrics are posted to /v1/metrics beside it");
+            .help("metrics are then posted to /v1/metrics");
     }
     reading.declared.otel_exporter = Some(OtelExporter {
         span: directive.span,

@@ -146,13 +146,13 @@ macro_rules! rows {
     ($prefix:literal, $family:expr) => {
         [
             often(concat!($prefix, "_hide_header"), HTTP_SERVER_LOCATION, (1, 1), "field", "",
-                "A field of the upstream's answer that the client does not get, beside Date, Server, X-Pad and X-Accel-….",
+                "A field of the upstream's response that is not passed on to the client, in addition to Date, Server, X-Pad and X-Accel-….",
                 Apply::Pass($family, |l, d, r| l.exchange.hide_headers.get_or_insert_default().extend(exchange::field_name(d, r)))),
             often(concat!($prefix, "_pass_header"), HTTP_SERVER_LOCATION, (1, 1), "field", "",
                 "A field that would be hidden and is passed on nevertheless.",
                 Apply::Pass($family, |l, d, r| l.exchange.pass_headers.get_or_insert_default().extend(exchange::field_name(d, r)))),
             once(concat!($prefix, "_buffer_size"), HTTP_SERVER_LOCATION, (1, 1), "size", "4k",
-                "The head of an answer must fit into this; else the client gets 502.",
+                "The maximum size of a response's head; a larger one results in 502.",
                 Apply::Pass($family, |l, d, r| l.exchange.buffer_size = r.memory_size(&d.args[0]))),
             once(concat!($prefix, "_connect_timeout"), HTTP_SERVER_LOCATION, (1, 1), "time", "60s",
                 "How long connecting to an upstream server may take.",
@@ -161,7 +161,7 @@ macro_rules! rows {
                 "How long an upstream server may pause between two reads of a request.",
                 Apply::Pass($family, |l, d, r| l.exchange.send_timeout = r.duration(&d.args[0]))),
             once(concat!($prefix, "_read_timeout"), HTTP_SERVER_LOCATION, (1, 1), "time", "60s",
-                "How long an upstream server may pause between two pieces of an answer.",
+                "The maximum time between two reads of the upstream's response.",
                 Apply::Pass($family, |l, d, r| l.exchange.read_timeout = r.duration(&d.args[0]))),
             often(concat!($prefix, "_next_upstream"), HTTP_SERVER_LOCATION, (1, MANY),
                 "error | timeout | invalid_header | http_500 | http_502 | http_503 | http_504 | http_403 | http_404 | http_429 | \
@@ -178,18 +178,19 @@ macro_rules! rows {
                 "How long the next server is still asked; 0 = always.",
                 Apply::Pass($family, |l, d, r| l.exchange.next_upstream_timeout = r.duration(&d.args[0]))),
             once(concat!($prefix, "_intercept_errors"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Whether `error_page` holds for the upstream's own answers from 300 on.",
+                "Applies `error_page` to upstream responses with a status from 300 on.",
                 Apply::Pass($family, |l, d, r| l.exchange.intercept_errors = r.flag(&d.args[0]))),
             often(concat!($prefix, "_ignore_headers"), HTTP_SERVER_LOCATION, (1, MANY), "field …", "",
-                "Fields of the upstream's answer that have no effect here: X-Accel-Redirect, X-Accel-Expires, X-Accel-Limit-Rate, \
-                X-Accel-Buffering, X-Accel-Charset, Expires, Cache-Control, Set-Cookie, Vary.",
+                "Fields of the upstream's response that are not obeyed: X-Accel-Redirect, X-Accel-Expires, X-Accel-Limit-Rate, X-Accel-Buffering, \
+                X-Accel-Charset, Expires, Cache-Control, Set-Cookie, Vary.",
                 Apply::Pass($family, exchange::ignore_headers)).deciding(),
             once(concat!($prefix, "_bind"), HTTP_SERVER_LOCATION, (1, 2), "address [transparent] | off", "off",
-                "The address that connections to the upstream come from, with or without a port; it may hold variables, and where they come to nothing the system \
-                chooses. With `transparent` it may be another machine's, such as `$remote_addr`: that takes `user root`, and routes that lead the answers back here.",
+                "The local address of connections to the upstream, with or without a port; it may contain variables, and if it is empty the system \
+                chooses. With `transparent`, it may be an address of another machine, such as `$remote_addr`: this needs `user root` and routes that \
+                lead the responses back here.",
                 Apply::Pass($family, exchange::bind)),
             once(concat!($prefix, "_socket_keepalive"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Whether the system asks by and by if an upstream server is still there (SO_KEEPALIVE).",
+                "Enables TCP keepalive (SO_KEEPALIVE) on connections to the upstream.",
                 Apply::Pass($family, |l, d, r| l.exchange.socket_keepalive = r.flag(&d.args[0]))),
         ]
     };
@@ -201,16 +202,16 @@ macro_rules! held_rows {
     ($prefix:literal, $family:expr) => {
         [
             once(concat!($prefix, "_buffering"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
-                "Whether an answer is read as fast as the upstream sends it, however slow the client is.",
+                "Reads the response as fast as the upstream sends it, however slow the client is.",
                 Apply::Pass($family, |l, d, r| l.exchange.buffering = r.flag(&d.args[0]))),
             once(concat!($prefix, "_request_buffering"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",
                 "Whether a request's body is read whole before the upstream is asked.",
                 Apply::Pass($family, |l, d, r| l.exchange.request_buffering = r.flag(&d.args[0]))),
             once(concat!($prefix, "_buffers"), HTTP_SERVER_LOCATION, (2, 2), "number size", "8 4k",
-                "How much of one answer is held in memory beside that.",
+                "The maximum size of the response's part in memory, in addition to `proxy_buffer_size`.",
                 Apply::Pass($family, |l, d, r| l.exchange.buffers = r.pieces(&d.args, 2))),
             once(concat!($prefix, "_max_temp_file_size"), HTTP_SERVER_LOCATION, (1, 1), "size", "1024m",
-                "How much of an answer goes to a temporary file while the client is slower than the upstream; 0 = nothing.",
+                "The maximum size of a response's temporary file, which is used if the client is slower than the upstream; 0 disables it.",
                 Apply::Pass($family, |l, d, r| {
                     l.exchange.max_temp_file_size = r.offset(&d.args[0]).map(|value| Placed { value, span: d.args[0].span })
                 })),
@@ -220,14 +221,14 @@ macro_rules! held_rows {
                 that is there already, else $TMPDIR, `/var/tmp`, `/tmp`, `/dev/shm`, the first that can be used."),
                 Apply::Pass($family, |l, d, r| l.exchange.temp_path = r.temp_path(&d.args))),
             once(concat!($prefix, "_ignore_client_abort"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Whether the upstream's answer is read to its end after the client has gone.",
+                "Reads the upstream's response to its end even if the client has closed the connection.",
                 Apply::Pass($family, |l, d, r| l.exchange.ignore_client_abort = r.flag(&d.args[0]))),
             idle(concat!($prefix, "_busy_buffers_size"), HTTP_SERVER_LOCATION, (1, 1), "size",
-                "How much may be on its way to the client while an answer is read.",
+                "The maximum size of buffers that are being sent to the client while the response is still read.",
                 concat!("what has been read is sent on at once; ", $prefix, "_buffers is the bound")),
             idle(concat!($prefix, "_temp_file_write_size"), HTTP_SERVER_LOCATION, (1, 1), "size",
                 "How much is written to a temporary file at once.",
-                "temporary files are written by threads of their own, so a large write holds nobody up"),
+                "temporary files are written by separate threads, so a large write blocks no one"),
             idle(concat!($prefix, "_send_lowat"), HTTP_SERVER_LOCATION, (1, 1), "size",
                 "The low-water mark of sockets to upstream servers.",
                 "the system this runs on has no such mark for sending"),
@@ -242,10 +243,11 @@ macro_rules! held_rows {
                 "Whether the client's body goes to the upstream; without it no length is announced.",
                 Apply::Pass($family, |l, d, r| l.exchange.passes_body = r.flag(&d.args[0]))),
             once(concat!($prefix, "_limit_rate"), HTTP_SERVER_LOCATION, (1, 1), "rate", "0",
-                "How many bytes a second of an answer are read from the upstream, where answers are buffered; 0 = no limit. The rate may hold variables.",
+                "The rate at which a buffered response is read from the upstream, in bytes per second; 0 is no limit. The rate may contain \
+                variables.",
                 Apply::Pass($family, |l, d, r| l.exchange.limit_rate = exchange::rate(&d.args[0], r))),
             once(concat!($prefix, "_force_ranges"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-                "Whether ranges of upstream answers are served whatever their Accept-Ranges says.",
+                "Serves ranges of upstream responses regardless of their Accept-Ranges.",
                 Apply::Pass($family, |l, d, r| l.exchange.force_ranges = r.flag(&d.args[0]))),
         ]
     };

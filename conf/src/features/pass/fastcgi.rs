@@ -101,7 +101,7 @@ pub const ROWS: &[Row] = &[
         "Asks the application to leave connections open, to be used again.",
         Apply::Level(|l, d, r| of(l).keep_conn = r.flag(&d.args[0]))),
     often("fastcgi_catch_stderr", HTTP_SERVER_LOCATION, (1, 1), "text", "",
-        "An answer is an invalid one where the application writes this text to its error stream before the head has come.",
+        "A response is invalid if the application writes this text to its error stream before the head.",
         Apply::Level(|l, d, _| of(l).catch_stderr.get_or_insert_default().push(d.args[0].text.clone()))),
 ];
 

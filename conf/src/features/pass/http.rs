@@ -227,12 +227,12 @@ pub const ROWS: &[Row] = &[
         above, but the two defaults hold wherever the field is not set.",
         Apply::Level(|l, d, r| set_header(of(l).set_headers.get_or_insert_default(), d, r))),
     often("proxy_redirect", HTTP_SERVER_LOCATION, (1, 2), "default | off | redirect replacement", "default",
-        "Rewrites the Location and Refresh fields of answers: a prefix, or with `~` and `~*` what an expression matches. `default` \
-        turns the URL of the `proxy_pass` into the location's.",
+        "Rewrites the Location and Refresh fields of responses: a prefix or, with `~` and `~*`, the match of a regular expression. `default` turns \
+        the URL of the `proxy_pass` into the location's.",
         Apply::Level(|l, d, r| redirect(of(l), d, r))),
     often("proxy_cookie_domain", HTTP_SERVER_LOCATION, (1, 2), "off | domain replacement", "off",
-        "Replaces a `domain` of the cookies that the upstream sets; with `~` the domain is an expression, in any case. The first that \
-        fits holds, and a dot before the domain says nothing.",
+        "Replaces a `domain` of the cookies that the upstream sets; with `~`, the domain is a case-insensitive regular expression. The first match \
+        applies; a leading dot in the domain is ignored.",
         Apply::Level(|l, d, r| of(l).cookie_domains = cookie::domain(of(l).cookie_domains.take(), d, r))),
     often("proxy_cookie_path", HTTP_SERVER_LOCATION, (1, 2), "off | path replacement", "off",
         "Replaces the beginning of a `path` of the cookies that the upstream sets, or with `~` and `~*` the whole of one that an \
@@ -250,8 +250,8 @@ pub const ROWS: &[Row] = &[
         "What is sent to the upstream in place of the client's body, which is read first.",
         Apply::Level(|l, d, r| of(l).body = Some(r.template(&d.args[0])))),
     once("proxy_protocol", HTTP_SERVER_LOCATION, (1, 1), "on | v2 | off", "off",
-        "Connections to the upstream begin with a header of the PROXY protocol, version 1 or 2, that says whose request it is: the client's \
-        address and port, and those it connected to. Such a connection serves one client's connection alone.",
+        "Begins connections to the upstream with a PROXY protocol header, version 1 or 2, that contains the client's address and port and those it \
+        connected to. Such a connection serves only one client connection.",
         Apply::Level(|l, d, r| of(l).announces = r.choice(&d.args[0], &HEADERS))),
     once("proxy_upgrade", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
         "Passes a client's request for another protocol (`Upgrade`, for WebSocket for example) to the upstream and, once that agrees, all bytes in \

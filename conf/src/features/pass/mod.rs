@@ -115,7 +115,7 @@ macro_rules! kept_rows {
             ("Cache", &deciding(cache::rows!($prefix, $family))),
             ("What the cache shares", &deciding(sharing::rows!($prefix, $family))),
             ("Purging", &deciding(purge::rows!($prefix, $family))),
-            ("Answers kept as files", &store::rows!($prefix, $family)),
+            ("Responses kept as files", &store::rows!($prefix, $family)),
         ]
     };
 }

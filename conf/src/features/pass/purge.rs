@@ -91,7 +91,7 @@ fn conditions(level: &mut CommonLevel, directive: &Directive, reading: &mut Read
         if template::is_literal(&word.text) && !matches!(word.text.as_str(), "" | "0") {
             let zones = reading.declared.cache_zones.iter().map(|zone| zone.name.as_str());
             let help = suggest::did_you_mean(&word.text, zones).unwrap_or_else(|| {
-                "write a variable that tells requests apart, such as $http_x_purge; PURGE works without this directive".to_owned()
+                "write a variable that differs between requests, such as $http_x_purge; PURGE works without this directive".to_owned()
             });
             reading
                 .error(

@@ -120,7 +120,7 @@ macro_rules! rows {
             "Whether the name is sent (SNI); addresses never are.",
             Apply::Level(|l, d, r| $of(l).sends_name = r.flag(&d.args[0]))),
         once(concat!($prefix, "_ssl_verify"), HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",
-            "Whether the upstream server's certificate is verified. Without it anybody on the way can pretend to be the server.",
+            "Verifies the certificate of the upstream server. Without it, an attacker on the network can impersonate the server.",
             Apply::Level(|l, d, r| $of(l).verifies = r.flag(&d.args[0]))),
         once(concat!($prefix, "_ssl_trusted_certificate"), HTTP_SERVER_LOCATION, (1, 1), "file", "",
             "A PEM file with the authorities that are trusted.",

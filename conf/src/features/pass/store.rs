@@ -53,8 +53,8 @@ macro_rules! rows {
     ($prefix:literal, $family:expr) => {
         [
             once(concat!($prefix, "_store"), HTTP_SERVER_LOCATION, (1, 1), "on | off | path", "off",
-                "Keeps answers as files that nothing removes: `on` where `root` and the URI say, else at the path. A location that stores \
-                does not cache.",
+                "Saves responses as files that are never removed: with `on` under `root` and the URI, otherwise at the path. A location with this \
+                directive does not cache.",
                 Apply::Pass($family, store::store)),
             once(concat!($prefix, "_store_access"), HTTP_SERVER_LOCATION, (1, 3), "user:rw | group:rw | all:r …",
                 "user:rw",
@@ -95,7 +95,7 @@ pub(super) fn incompatible(directive: &Directive, other: &str, reading: &mut Rea
     let (this, other) = (&directive.name.text, sibling(directive, other));
     reading
         .error(directive.span, format!("\"{this}\" directive is incompatible with \"{other}\""))
-        .help("answers are either cached or stored as files; keep one of the two");
+        .help("responses are either cached or stored as files; keep one of the two");
 }
 
 pub(super) fn access(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {

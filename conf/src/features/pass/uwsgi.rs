@@ -99,7 +99,7 @@ pub const ROWS: &[Row] = &[
         "What kind of request the application server is sent.",
         Apply::Level(|l, d, r| of(l).modifier1 = r.number(&d.args[0], 0, 255).map(|number| number as u8))),
     once("uwsgi_modifier2", HTTP_SERVER_LOCATION, (1, 1), "number", "0",
-        "The second number that says so.",
+        "The second modifier of the uwsgi packet.",
         Apply::Level(|l, d, r| of(l).modifier2 = r.number(&d.args[0], 0, 255).map(|number| number as u8))),
     once("uwsgi_string", HTTP_SERVER_LOCATION, (1, 1), "text", "",
         "A text that stands behind the parameters, for what is no table of them.",

@@ -123,7 +123,13 @@ pub(super) const OPTIONS: &[(&str, OptionKind)] = &[
         "ExtendedMasterSecret",
         OptionKind::Always(Fixed(true, "it is used with each client and server that knows it")),
     ),
-    ("CANames", OptionKind::Always(Fixed(true, "clients are told the names of ssl_client_certificate"))),
+    (
+        "CANames",
+        OptionKind::Always(Fixed(
+            true,
+            "the names of the authorities in ssl_client_certificate are sent to clients",
+        )),
+    ),
     ("StrictCertCheck", OptionKind::Always(Fixed(false, "our own certificates are not checked so"))),
     ("KTLS", OptionKind::Either("records are made in the process")),
     ("KTLSTxZerocopySendfile", OptionKind::Either("records are made in the process")),

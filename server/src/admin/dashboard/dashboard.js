@@ -74,10 +74,10 @@ function lately(seconds) {
 // ---- Charts ----
 
 const CHARTS = [
-  { id: "requests", title: "Requests a second", unit: short, lines: [["answered", (of, s) => sum(of, "requests") / s], ["failed", (of, s) => sum(of, "errors") / s]] },
+  { id: "requests", title: "Requests a second", unit: short, lines: [["served", (of, s) => sum(of, "requests") / s], ["failed", (of, s) => sum(of, "errors") / s]] },
   { id: "origin", title: "Requests a second to the API", unit: short, lines: [["with the cache", (of, s) => sum(of, "reached") / s], ["without it", (of, s) => sum(of, "without") / s]] },
-  { id: "latency", title: "Time to answer", unit: (value) => milliseconds(value / 1000), lines: [["half are faster than", (of) => middle(of, "p50")], ["99 of 100", (of) => most(of, "p99")]] },
-  { id: "ratio", title: "Answered from the cache", unit: (value) => value.toFixed(0) + " %", top: 100, lines: [["of the requests that a cache handled", (of) => (sum(of, "cached") ? (sum(of, "hits") / sum(of, "cached")) * 100 : null)]] },
+  { id: "latency", title: "Response time", unit: (value) => milliseconds(value / 1000), lines: [["half are faster than", (of) => middle(of, "p50")], ["99 of 100", (of) => most(of, "p99")]] },
+  { id: "ratio", title: "Served from the cache", unit: (value) => value.toFixed(0) + " %", top: 100, lines: [["of the requests that a cache handled", (of) => (sum(of, "cached") ? (sum(of, "hits") / sum(of, "cached")) * 100 : null)]] },
 ];
 
 /** The longest of a time; nothing where nobody asked. */
@@ -285,9 +285,9 @@ const ZONE = [
   { name: "3xx", value: (row) => row.zone.responses["3xx"], show: short },
   { name: "4xx", value: (row) => row.zone.responses["4xx"], show: short },
   { name: "5xx", value: (row) => row.zone.responses["5xx"], show: failing },
-  { name: "no answer", hint: "the client was gone, or was closed on", value: (row) => row.zone.discarded, show: short },
-  { name: "median", hint: "half of all requests were answered faster", value: (row) => row.zone.latency.p50, show: milliseconds },
-  { name: "99 %", hint: "99 of 100 requests were answered faster", value: (row) => row.zone.latency.p99, show: milliseconds },
+  { name: "no response", hint: "the client or Millstream closed the connection first", value: (row) => row.zone.discarded, show: short },
+  { name: "median", hint: "median response time", value: (row) => row.zone.latency.p50, show: milliseconds },
+  { name: "99 %", hint: "99 % of responses were faster", value: (row) => row.zone.latency.p99, show: milliseconds },
   { name: "sent", value: (row) => row.zone.sent, show: bytes },
 ];
 
@@ -295,7 +295,7 @@ const LOCATION = [
   { name: "from the cache", hint: "of the requests in which the cache had a part", value: (row) => (parts(row.zone.cache) ? hits(row.zone.cache) / parts(row.zone.cache) : null), show: (_, row) => percent(hits(row.zone.cache), parts(row.zone.cache)) },
   { name: "to the API", hint: "requests to upstream servers for clients", value: (row) => row.zone.origin.requests, show: short },
   { name: "API time", hint: "how long the API took for all of these", value: (row) => row.zone.origin.time, show: milliseconds },
-  { name: "saved", hint: "how long it would have taken for what the cache answered", value: (row) => row.zone.origin.saved_time, show: milliseconds },
+  { name: "saved", hint: "the time that the upstream would have taken for what the cache served", value: (row) => row.zone.origin.saved_time, show: milliseconds },
 ];
 
 const UPSTREAM = [
@@ -309,19 +309,19 @@ const UPSTREAM = [
   { name: "failed", hint: "exchanges that came to nothing", value: (row) => row.peer.fails, show: failing },
   { name: "outages", spare: true, hint: "times that it reached max_fails and was unavailable", value: (row) => row.peer.unavail, show: failing },
   { name: "ejections", spare: true, hint: "times that it was ejected as an outlier", value: (row) => row.peer.ejections, show: failing },
-  { name: "head", hint: "until the head of an answer came, on average", value: (row) => row.peer.header_time, show: milliseconds },
-  { name: "answer", hint: "until an answer was whole, on average", value: (row) => row.peer.response_time, show: milliseconds },
+  { name: "head", hint: "average time to the head of a response", value: (row) => row.peer.header_time, show: milliseconds },
+  { name: "response", hint: "average time to the end of a response", value: (row) => row.peer.response_time, show: milliseconds },
   { name: "checks failed", spare: true, value: (row) => row.peer.health_checks.checks && row.peer.health_checks.fails + 0.5, show: (_, row) => (row.peer.health_checks.checks ? row.peer.health_checks.fails + " of " + short(row.peer.health_checks.checks) : "–") },
   { name: "down for", spare: true, value: (row) => row.peer.downtime, show: (time) => (time ? milliseconds(time) : "–") },
 ];
 
 const CACHE = [
   { name: "zone", left: true, value: (row) => row.name },
-  { name: "answers/s", first: true, value: (row) => row.rate, show: short },
+  { name: "responses/s", first: true, value: (row) => row.rate, show: short },
   { name: "from the cache", value: (row) => hits(row.counts) / Math.max(1, parts(row.counts)), show: (_, row) => percent(hits(row.counts), parts(row.counts)) },
   { name: "hits", value: (row) => hits(row.counts), show: short },
   { name: "misses", value: (row) => row.counts.miss, show: short },
-  { name: "past it", hint: "requests that were not to be answered from it", value: (row) => row.counts.bypass, show: short },
+  { name: "bypassed", hint: "requests that bypassed the cache", value: (row) => row.counts.bypass, show: short },
   { name: "entries", value: (row) => row.zone.memory.entries, show: short },
   { name: "memory", value: (row) => row.zone.memory.bytes, show: (used, row) => bytes(used) + " of " + bytes(row.zone.memory.max_bytes) },
   { name: "evicted", hint: "entries that had to make room", value: (row) => row.zone.memory.evictions, show: short },
@@ -348,7 +348,7 @@ const MISSED_URL = [
 const shown = {};
 
 function prepareTables() {
-  shown.misses = new Table("misses", "every answer that could come from the cache did, or nothing was asked for yet", MISS);
+  shown.misses = new Table("misses", "every response that could come from the cache did, or there were no requests yet", MISS);
   shown.urls = new Table("urls", "no miss yet", MISSED_URL);
   shown.upstreams = new Table("upstreams", "no upstream is configured", UPSTREAM);
   shown.caches = new Table("caches", "no cache is configured: proxy_cache_path makes one", CACHE);
@@ -389,7 +389,7 @@ const authorized = (more = {}) => (token ? { ...more, Authorization: "Bearer " +
 async function ask(path, options = {}) {
   const answer = await fetch(path, { ...options, headers: authorized(options.headers), cache: "no-store" });
   const told = await answer.json();
-  if (!answer.ok) throw new Error(told.error?.text || "it answers with " + answer.status);
+  if (!answer.ok) throw new Error(told.error?.text || "it responds with " + answer.status);
   return told;
 }
 
@@ -434,7 +434,7 @@ async function follow() {
     $("token-text").focus();
     return false;
   }
-  if (!answer.ok) throw new Error("it answers with " + answer.status);
+  if (!answer.ok) throw new Error("it responds with " + answer.status);
   $("token").hidden = true;
   say("live", "good");
   identify();

@@ -16,8 +16,8 @@ pub fn openapi() -> String {
         "info": {
             "title": "Millstream",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "What is on the listener of `dashboard`: the API in NGINX Plus's form (version 9), the cache's own, \
-                            the metrics, and what monitors ask for. HEAD is answered wherever GET is.",
+            "description": "The endpoints of the `dashboard` listener: the API in NGINX Plus's form (version 9), the cache's own, the metrics, and \
+            health probes. HEAD is available wherever GET is.",
             "license": { "name": env!("CARGO_PKG_LICENSE") },
         },
         "servers": [{ "url": "http://127.0.0.1:8081" }],
@@ -110,8 +110,8 @@ fn content(shape: &AnswerBody) -> Value {
 
 fn meaning(status: u16) -> &'static str {
     match status {
-        200 => "It is done, or told.",
-        201 => "It is there now; Location says where.",
+        200 => "It is done, or reported.",
+        201 => "It was created; its address is in Location.",
         400 => "The arguments or the body cannot be followed.",
         403 => "It is for this machine, or for whom api_allow or api_token admits.",
         404 => "There is nothing of that name.",

@@ -21,16 +21,16 @@ pub(in crate::admin) fn help(reason: Reason) -> &'static str {
         Reason::NoStore => "the API forbids it with no-store",
         Reason::Private => "the API keeps it for one client with private",
         Reason::NoCache => {
-            "have the API send an ETag or Last-Modified, and write proxy_cache_revalidate on: the API then answers 304 without a body"
+            "have the API send an ETag or Last-Modified, and write proxy_cache_revalidate on: the API then sends 304 without a body"
         }
         Reason::Expired => {
-            "the API says that it is stale already; compare the API's clock, and the Age that caches in front of it add"
+            "the response is stale on arrival; compare the API's clock, and the Age that caches in front of it add"
         }
         Reason::NoLifetime => {
             "write proxy_cache_valid 200 1s, with proxy_cache_credentials public and proxy_cache_vary origin unlisted address, which keep \
              clients apart; or have the API send Cache-Control: max-age=… with each response that is the same for every client"
         }
-        Reason::ErrorStatus => "the API failed or refused the request; its own log says why",
+        Reason::ErrorStatus => "the API failed or refused the request; see its own log",
         Reason::SetCookie => "a response that sets a cookie belongs to one client",
         Reason::Vary => "have the API name at most 16 request fields in Vary, and no *",
         Reason::Authorization => {
@@ -52,12 +52,12 @@ pub(in crate::admin) fn help(reason: Reason) -> &'static str {
         Reason::StillArriving => "it took longer than proxy_cache_fill_timeout",
         Reason::TooManyTags => "it has more than 1,024 tags",
         Reason::DiskError => {
-            "the error log says what is wrong with the directory; if it is gone, millstream -s reload makes it again"
+            "see the error log for what is wrong with the directory; if it is gone, millstream -s reload creates it again"
         }
         Reason::NoValidator => {
             "pieces of slice are stored only if the API sends an ETag or Last-Modified with them"
         }
-        Reason::Incomplete => "the upstream closed the connection before the end; the error log says more",
+        Reason::Incomplete => "the upstream closed the connection before the end; see the error log",
     }
 }
 
@@ -76,7 +76,7 @@ pub(in crate::admin) fn help_against_miss(cause: &str, cache: Option<&ProxyCache
         "not_keyed" => {
             "the request has a body or a protocol that the key does not name, or its key is longer than 8 KiB"
         }
-        "method" => "only methods of proxy_cache_methods are answered from the cache",
+        "method" => "only methods of proxy_cache_methods are served from the cache",
         "scarce" => "write a smaller proxy_cache_min_uses, or give the zone more room",
         "lock_timeout" => "another request's response took longer than proxy_cache_lock_timeout",
         _ => "",

@@ -67,8 +67,7 @@ pub(super) fn of(
             let written = cache.written.iter().rev().find(|(name, _)| *name == "proxy_cache_credentials");
             let place = written.map(|(_, span)| format!(" ({})", at(request, *span))).unwrap_or_default();
             let why = format!(
-                "the request carries a credential, and nothing stored here says that it is for everybody: \
-                 proxy_cache_credentials public{place}"
+                "the request carries a credential, and no stored response is marked as public: proxy_cache_credentials public{place}"
             );
             Verdict::of(CacheStatus::Bypass, why)
         }

@@ -71,7 +71,7 @@ impl Http2Connection {
             // It is not as long as it says (RFC 9113 §8.1.1).
             (_, true) => {
                 let flaw = Some(ErrorCode::ProtocolError);
-                return self.refuse(place, request, 400, "a body shorter than \"Content-Length\" says", flaw);
+                return self.refuse(place, request, 400, "a body shorter than its \"Content-Length\"", flaw);
             }
             // What follows is no body of it.
             (Framing::None | Framing::Length(0), false) if request.is_extended_connect() => Framing::None,

@@ -53,7 +53,7 @@ families! { LOCATIONS of LocationSnapshot {
         |s, labels, location| s.value(labels, location.origin.requests);
     "millstream_origin_duration_seconds_total" Counter "Duration of these, by location."
         |s, labels, location| s.time(labels, location.origin.time);
-    "millstream_origin_saved_requests_total" Counter "Requests answered from the cache without an upstream server, by location."
+    "millstream_origin_saved_requests_total" Counter "Requests served from the cache without an upstream server, by location."
         |s, labels, location| s.value(labels, location.origin.saved_requests);
     "millstream_origin_saved_duration_seconds_total" Counter "Time that the upstream servers would have taken for these, by their mean."
         |s, labels, location| s.time(labels, location.origin.saved_time);

@@ -249,17 +249,17 @@ fn note(family: Family, key_names_credential: bool, span: Span, reading: &mut Re
         reading.diagnostics.idle(
             span,
             format!(
-                "answers to requests with Authorization are shared only where their Cache-Control allows it (RFC 9111 §3.5); \
-                 put $http_authorization into {key} to keep one per credential"
+                "responses to requests with Authorization are shared only if their Cache-Control allows it (RFC 9111 §3.5); add $http_authorization \
+                to {key} to store one per credential"
             ),
         );
     }
     reading.diagnostics.idle(
         span,
         format!(
-            "fields by which a client could pass its request off as another one (X-Forwarded-Host, X-Forwarded-Proto, Forwarded, \
-             X-Original-URL, X-HTTP-Method-Override …) are not passed on where the cache has a part in the request; \
-             set one with proxy_set_header, or name it in {key}"
+            "request fields that can make the upstream respond as if to another request (X-Forwarded-Host, X-Forwarded-Proto, Forwarded, \
+            X-Original-URL, X-HTTP-Method-Override …) are not passed on if the response may be cached; set one with proxy_set_header, or add it to \
+            {key}"
         ),
     );
 }
@@ -317,7 +317,7 @@ fn check_slice(of: &Of<'_>, key: &Template, reading: &mut Reading<'_>) {
         (false, false) => {
             reading
                 .diagnostics
-                .warning(span, "\"slice\" does nothing here: neither the upstream nor the key is told the range of a piece")
+                .warning(span, "\"slice\" has no effect: neither the request to the upstream nor the key contains $slice_range")
                 .help(format!("write proxy_set_header Range $slice_range; and {write_key}"));
         }
     }
