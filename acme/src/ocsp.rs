@@ -49,13 +49,13 @@ pub(crate) enum OcspFailure {
 impl fmt::Display for OcspFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OcspFailure::Malformed => f.write_str("the answer is no OCSP response"),
+            OcspFailure::Malformed => f.write_str("the response is not an OCSP response"),
             OcspFailure::Refused(why) => write!(f, "the responder refuses: {why}"),
-            OcspFailure::OfAnother => f.write_str("the answer is about another certificate"),
+            OcspFailure::OfAnother => f.write_str("the response is about another certificate"),
             OcspFailure::Unsigned => {
-                f.write_str("the answer is not signed by the authority of the certificate")
+                f.write_str("the response is not signed by the authority of the certificate")
             }
-            OcspFailure::OutOfTime => f.write_str("the answer does not hold now"),
+            OcspFailure::OutOfTime => f.write_str("the response is not valid now"),
             OcspFailure::Revoked => f.write_str("the certificate status is \"revoked\""),
             OcspFailure::Unknown => f.write_str("the certificate status is \"unknown\""),
         }

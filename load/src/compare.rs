@@ -124,14 +124,14 @@ fn judge(finding: &Finding, a: &[RunFile], b: &[RunFile], is_open: bool) -> Resu
         return Err(format!("{} is a run of both sides, and a run does not differ from itself", run.name));
     }
     if let Some(run) = a.iter().chain(b).find(|run| !is_rate && run.outcome.latency.is_empty()) {
-        return Err(format!("no request was answered in {}, so it has no latency", run.name));
+        return Err(format!("no request got a response in {}, so it has no latency", run.name));
     }
     if !rank::can_tell(a.len(), b.len()) {
         let [one, other] = [a, b].map(|runs| plural(runs.len() as u64, "run"));
         let of_100 = 100.0 * rank::smallest(a.len(), b.len());
         return Err(format!(
-            "{one} against {other} cannot be told from chance: it alone sets runs of one kind as far apart in {of_100:.0} of \
-             100 comparisons. At least four runs of each are needed"
+            "the difference between {one} and {other} may be chance: chance alone sets runs of one kind as far apart in {of_100:.0} of 100 \
+            comparisons. At least four runs of each are needed"
         ));
     }
     let is_more = rank::median(finding.b.clone()) > rank::median(finding.a.clone());
@@ -142,7 +142,7 @@ fn judge(finding: &Finding, a: &[RunFile], b: &[RunFile], is_open: bool) -> Resu
         true => is_known(if is_more { a } else { b }),
         false => is_known(a) && is_known(b),
     };
-    let why = "too many requests had no answer at the end, so that it is not known how long they take";
+    let why = "too many requests had no response at the end, so their latency is unknown";
     match differs {
         _ if !is_enough => Err(why.to_owned()),
         false => Ok(Change::Same),

@@ -58,16 +58,16 @@ pub fn standard(first: &Reply, second: &Reply) -> Result<Standard, String> {
     let status = first.status;
     let (how, expect, words) = if status != second.status {
         let words = format!(
-            "The API answers now {status} and now {}, so an answer of a step counts as right by a status below 400 alone.",
+            "The API responds sometimes with {status} and sometimes with {}, so a step's response counts as correct if its status is below 400.",
             second.status
         );
         (How::StatusAndLength, Expect::default(), words)
     } else if first.body != second.body {
-        return Ok(loose(first, second, "Two answers of the API to the same request differ"));
+        return Ok(loose(first, second, "Two responses of the API to the same request differ"));
     } else {
         let body = first.body.as_slice();
         let words = format!(
-            "Every answer of every step is compared with the API's own: status {status} and all {} bytes of its body.",
+            "Every response of every step is compared with the API's own: status {status} and all {} bytes of its body.",
             body.len()
         );
         let expect = Expect { statuses: vec![status], body: Some(Arc::from(body)), ..Expect::default() };
@@ -83,8 +83,8 @@ pub fn loose(first: &Reply, second: &Reply, why: &str) -> Standard {
     let (least, most) = (one.min(other) / 2.0, one.max(other) * 2.0);
     let status = first.status;
     let words = format!(
-        "{why}, so its body cannot be compared: an answer of a step counts as right by its status {status} and a length like \
-         the API's ({least:.0} to {most:.0} bytes on average)."
+        "{why}, so its body cannot be compared: a step's response counts as correct if its status is {status} and its length is like the API's \
+        ({least:.0} to {most:.0} bytes on average)."
     );
     let expect = Expect { statuses: vec![status], ..Expect::default() };
     Standard { how: How::StatusAndLength, expect, lengths: (least, most), words }
@@ -100,7 +100,7 @@ impl Standard {
             ));
         }
         let is_right = self.expect.allows(given.status);
-        (!is_right).then(|| format!("it answers {} where the API answers {}", given.status, own.status))
+        (!is_right).then(|| format!("it responds with {} and the API with {}", given.status, own.status))
     }
 
     /// Why a step's answers are wrong by their mean length; `None`: they are not.
@@ -125,5 +125,7 @@ fn refused(status: u16) -> String {
         400..=499 => "give it a request that it accepts",
         _ => "mend it first",
     };
-    format!("the API itself answers {status} to this request, so there is nothing to compare with: {advice}")
+    format!(
+        "the API itself responds with {status} to this request, so there is nothing to compare with: {advice}"
+    )
 }

@@ -78,9 +78,9 @@ pub fn prometheus(outcome: &Outcome) -> String {
         ("received_bytes_total", "Bytes read, heads included.", counts.bytes_read as f64),
         ("sent_bytes_total", "Bytes written.", counts.bytes_written as f64),
         ("connections_total", "Connections opened.", counts.connections as f64),
-        ("unfinished_requests", "Requests due that had no answer at the end.", counts.unfinished as f64),
+        ("unfinished_requests", "Requests due that had no response at the end.", counts.unfinished as f64),
         ("run_seconds", "How long was measured.", outcome.seconds),
-        ("requests_per_second", "Answers as expected per second.", outcome.rate()),
+        ("requests_per_second", "Responses as expected per second.", outcome.rate()),
         ("error_ratio", "The share of requests that ended in an error.", outcome.error_share()),
         ("generator_cpu_seconds_total", "CPU time of the generator.", outcome.generator.cpu_seconds),
     ];
@@ -89,7 +89,7 @@ pub fn prometheus(outcome: &Outcome) -> String {
         ("service_duration", "From when a request was sent to its last byte.", &outcome.service),
         ("first_byte", "From when a request was sent to the first byte.", &outcome.first_byte),
     ];
-    let mut text = family("responses_total", "counter", "Whole answers by status.", statuses);
+    let mut text = family("responses_total", "counter", "Complete responses by status.", statuses);
     text += &family("errors_total", "counter", "What went wrong, by kind.", errors);
     text.extend(figures.map(|(name, about, value)| {
         let kind = if name.ends_with("_total") { "counter" } else { "gauge" };

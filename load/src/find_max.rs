@@ -80,7 +80,7 @@ fn check(plan: &Plan, goal: Goal, alone: Duration) -> Result<(), PlanError> {
     };
     let (duration, alone, least) = (Quantity::from(duration), Quantity::from(alone), seconds(least));
     Err(PlanError(format!(
-        "-d {duration} is too short to tell whether the server keeps up (a single request takes {alone}): write -d {least} or more"
+        "-d {duration} is too short to show whether the server keeps up (a single request takes {alone}): write -d {least} or more"
     )))
 }
 
@@ -125,7 +125,7 @@ impl Searching<'_> {
         guess.duration = plan.duration.map(|duration| duration / 2);
         let guessed = self.drive(&guess)?.rate();
         if guessed <= 0.0 && !self.stop.load(Ordering::Relaxed) {
-            return Err(PlanError("nothing is answered as expected, at any rate".to_owned()));
+            return Err(PlanError("no response is as expected, at any rate".to_owned()));
         }
         Ok(guessed)
     }
@@ -168,7 +168,7 @@ impl Searching<'_> {
     fn ended(mut self, found: Option<(f64, Confirmed)>) -> Result<Option<Outcome>, PlanError> {
         let is_stopped = self.stop.load(Ordering::Relaxed);
         let ended = match self.gone.map(|from| self.trials[from].rate) {
-            Some(rate) => format!("the API no longer answers since {}", Rate(rate)),
+            Some(rate) => format!("the API has not responded since {}", Rate(rate)),
             None if is_stopped => "the search was stopped".to_owned(),
             None => "there are no more trials".to_owned(),
         };
@@ -267,7 +267,7 @@ fn likeliest(trials: &[Tried], held: impl Iterator<Item = f64> + Clone) -> Optio
 fn too_late(trials: &[Tried]) -> Option<String> {
     let (late, all) = (late(trials), trials.len());
     let words =
-        "which say nothing about the server; a quieter machine tells, or one of its own for the generator";
+        "which shows nothing about the server; use a quieter machine, or a separate one for the generator";
     (late >= LATE).then(|| format!("the generator was late in {late} of {all} trials, {words}"))
 }
 

@@ -150,7 +150,7 @@ impl Process {
             }
             if clock::now().duration_since(began) >= within {
                 let (name, seconds) = (&self.name, within.as_secs());
-                return Err(format!("{name} does not answer on {address} within {seconds} s").into());
+                return Err(format!("{name} does not respond on {address} within {seconds} s").into());
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -165,10 +165,10 @@ impl Process {
 
     /// How it ended, and what it said.
     fn told_of_its_end(&mut self) -> String {
-        let mut told = format!("{} ended before it answered", self.name);
+        let mut told = format!("{} ended before it responded", self.name);
         told.extend(self.reap().map(|status| format!(" ({status})")));
         let said = Some(self.said()).filter(|said| !said.is_empty());
-        told.extend(said.map(|said| format!("; it said: {said}")));
+        told.extend(said.map(|said| format!("; its output: {said}")));
         told
     }
 

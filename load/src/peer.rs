@@ -98,7 +98,7 @@ static PARTIES: [PartyRow; 4] = [
         arguments: "-db -f haproxy.cfg",
         reached: Reached::HaproxySocket(SOCKET),
         cannot: &[
-            ("micro lock", "has neither a lock nor stale answers in its cache"),
+            ("micro lock", "has neither a lock nor stale responses in its cache"),
             ("buffered !tls", "writes no log file: its lines go to syslog"),
         ],
         notes: &[
@@ -183,7 +183,7 @@ pub fn parse(text: &str) -> Result<Vec<Party>, String> {
     for name in text.split(',').map(str::trim) {
         let found = Party::ALL.into_iter().skip(1).find(|party| party.name() == name);
         let party = found.ok_or_else(|| {
-            format!("\"{name}\" is nobody to compare with; there are nginx, haproxy, varnish")
+            format!("\"{name}\" is not a known peer; the peers are nginx, haproxy, varnish")
         })?;
         if !parties.contains(&party) {
             parties.push(party);

@@ -80,13 +80,13 @@ enum Failed {
     TlsServer,
     #[error("does not agree on TLS: {0}")]
     Tls(String),
-    #[error("shows a certificate that is not trusted: {0}, or say --insecure (-k)")]
+    #[error("shows a certificate that is not trusted: {0}, or use --insecure (-k)")]
     Untrusted(String),
     #[error("does not speak HTTP/2: {0}; leave --http2 out")]
     NoHttp2(String),
-    #[error("does not answer in HTTP/{0}: {1}")]
+    #[error("does not respond in HTTP/{0}: {1}")]
     BadAnswer(u8, String),
-    #[error("closed the connection without an answer")]
+    #[error("closed the connection without a response")]
     Closed,
     #[error("sends a body that is {0} bytes long")]
     Large(u64),
@@ -257,9 +257,9 @@ impl<'a> Question<'a> {
         let bytes = exchange.kept().as_ref().map_or(0, |kept| kept.body.len());
         Failed::Incomplete(match (is_late, has_begun) {
             (true, true) => {
-                format!("did not end its answer within {limit:?}, {bytes} bytes of the body had come")
+                format!("did not end its response within {limit:?}, {bytes} bytes of the body had arrived")
             }
-            (true, false) => format!("gave no answer within {limit:?}"),
+            (true, false) => format!("gave no response within {limit:?}"),
             (false, true) => format!("closed the connection within the body, after {bytes} bytes of it"),
             (false, false) => return Failed::Closed,
         })
@@ -293,7 +293,7 @@ impl<'a> Question<'a> {
         match (code, &self.target.http2) {
             (ErrorCode::Http11Required, _) => Failed::NoHttp2(what),
             (_, Some(_)) => Failed::BadAnswer(2, what),
-            (_, None) => Failed::BadAnswer(1, format!("{what}; the answer begins with \"{beginning}\"")),
+            (_, None) => Failed::BadAnswer(1, format!("{what}; the response begins with \"{beginning}\"")),
         }
     }
 }
@@ -398,7 +398,8 @@ fn untrusted(why: &CertificateError) -> String {
     use CertificateError as E;
     match why {
         E::UnknownIssuer => {
-            "nobody that this system trusts issued it; name its issuer's in SSL_CERT_FILE".to_owned()
+            "its issuer is not trusted by this system; name the issuer's certificate in SSL_CERT_FILE"
+                .to_owned()
         }
         E::Expired | E::ExpiredContext { .. } => "it has expired; renew it".to_owned(),
         E::NotValidYet | E::NotValidYetContext { .. } => "it is not valid yet; look at the clocks".to_owned(),

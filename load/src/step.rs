@@ -47,13 +47,13 @@ steps! {
         "No access log, no compression.";
     /// What says nothing about it is kept for a second.
     Microcache, "microcache", "microcache 1 s", [KeepAlive, Cache, Micro], "cache",
-        "An answer that may be shared, or whose API says nothing about it, is kept for a second.";
+        "A response that may be shared, or that has no caching headers, is stored for a second.";
     /// One request fetches, the others wait for it, or get the old answer meanwhile.
     Lock, "lock", "lock, stale meanwhile", [KeepAlive, Cache, Micro, Lock], "lock",
-        "One request fetches a new answer; the others get the old one meanwhile, or wait for it.";
+        "One request fetches a new response; the others get the old one meanwhile, or wait for it.";
     /// Kept for as long as the API's own header fields say.
-    Headers, "headers", "as the API's headers say", [KeepAlive, Cache, Lock], "cache !micro",
-        "Answers are kept for as long as the API's own Cache-Control or Expires says.";
+    Headers, "headers", "as the API's headers allow", [KeepAlive, Cache, Lock], "cache !micro",
+        "Responses are stored for as long as the API's own Cache-Control or Expires allows.";
     /// In memory instead of files.
     Memory, "memory", "in memory", [KeepAlive, Cache, Lock, Memory], "memory",
         "The cache is in memory instead of files.";

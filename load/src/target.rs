@@ -121,7 +121,7 @@ fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target,
         let host = name.0;
         let found = if host == public.to_string() { String::new() } else { format!("{public}, ") };
         return Err(PlanError(format!(
-            "{host} is {found}an address of the public internet: load only what is yours, and say --yes"
+            "{host} is {found}an address of the public internet: load only what is yours, and add --yes"
         )));
     }
     // What redirects are resolved against has a scheme.
@@ -149,7 +149,7 @@ fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>, PlanError> {
     let why = match told.recv_timeout(RESOLVING) {
         Ok(Ok(addresses)) => return Ok(addresses),
         Ok(Err(error)) => error.to_string(),
-        Err(_) => "the resolver gave no answer in ten seconds".to_owned(),
+        Err(_) => "the resolver did not respond within ten seconds".to_owned(),
     };
     // The resolver's words without the library's in front of them.
     let why = why.rsplit("failed to lookup address information: ").next().unwrap_or_default();

@@ -39,7 +39,8 @@ impl Threshold {
             true => Kept::Failed,
             false => Kept::Passed,
         };
-        let found = if is_none { "no answer came".to_owned() } else { self.found(outcome, value, is_known) };
+        let found =
+            if is_none { "there was no response".to_owned() } else { self.found(outcome, value, is_known) };
         Judged {
             expression: self.expression.clone(),
             unit: self.metric.unit().to_owned(),
@@ -165,7 +166,7 @@ mod tests {
     #[test]
     fn without_an_answer_there_is_no_time_and_no_share_and_a_rate_of_none() {
         let nothing = Outcome { counts: Default::default(), ..samples::nothing() };
-        let none = "no answer came";
+        let none = "there was no response";
         for (bound, verdict, found) in [
             (("p50", Metric::Latency(50.0), ">", 1e6), Kept::Unknown, none),
             (("p50", Metric::Latency(50.0), "<", 1e6), Kept::Unknown, none),

@@ -93,7 +93,7 @@ pub(super) fn hint(errors: &[&OpenError]) -> Option<String> {
     let elsewhere = "write --https 8443 --http 8080 and have the ports 443 and 80 of the world led there";
     if is(ErrorKind::PermissionDenied) {
         return Some(format!(
-            "start it as root (it serves as nobody once the ports are open), or allow it with setcap cap_net_bind_service=+ep, or {elsewhere}"
+            "start it as root (it serves as \"nobody\" once the ports are open), or allow it with setcap cap_net_bind_service=+ep, or {elsewhere}"
         ));
     }
     is(ErrorKind::AddrInUse).then(|| format!("end who listens there, or {elsewhere}"))

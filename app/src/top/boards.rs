@@ -147,7 +147,7 @@ const PEER: &[Column] = &[
     right("active", |row| count(row.told, "/active")),
     right("5xx", |row| failing(row.told, "/responses/5xx")),
     right("failed", |row| failing(row.told, "/fails")),
-    right("answer", |row| time(number(row.told, "/response_time"))),
+    right("response", |row| time(number(row.told, "/response_time"))),
     right("head", |row| time(number(row.told, "/header_time"))),
     right("outages", |row| failing(row.told, "/unavail")),
     right("ejections", |row| failing(row.told, "/ejections")),

@@ -42,7 +42,7 @@ pub fn shop() -> Seen {
                 },
                 "urls": [{ "url": "shop.example.com/items/7", "count": 4, "time": 600.0, "text": "nothing was stored that fits" },
                     { "url": "shop.example.com/items", "count": 9, "time": 900.0, "text": "it sets a cookie" }],
-                "not_stored": { "set_cookie": { "count": 2, "text": "it sets a cookie", "help": "take Set-Cookie out of what is the same for everybody" } },
+                "not_stored": { "set_cookie": { "count": 2, "text": "it sets a cookie", "help": "take Set-Cookie out of what is the same for every client" } },
             }],
         })
     };

@@ -156,7 +156,7 @@ impl Measuring<'_> {
     /// answers at once; `None`: that is the one to be started.
     fn start(&self, kept: u32, nothing: Option<SocketAddr>) -> Result<(Process, SocketAddr), Unmeasured> {
         let Measuring { setting, servers, addresses, .. } = self;
-        let name = if nothing.is_some() { "the proxy" } else { "the server that answers at once" };
+        let name = if nothing.is_some() { "the proxy" } else { "the server that responds at once" };
         let (address, place) = (free_address()?, Place::new()?);
         let (nothing, body) = (nothing.unwrap_or(address), servers.once().body_bytes as usize);
         let text = configuration(addresses, nothing, kept, address, &setting.workers, body);
@@ -200,7 +200,7 @@ impl Measuring<'_> {
         self.stop.go_on()?;
         self.done += 1;
         if outcome.counts.answers == 0 {
-            let why = format!("{}: {} gave no right answer under load", self.subject.name, stretch.what);
+            let why = format!("{}: {} gave no correct response under load", self.subject.name, stretch.what);
             return Err(why.into());
         }
         let seconds = self.setting.warm_up.as_secs_f64() + outcome.seconds;

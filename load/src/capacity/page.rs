@@ -19,8 +19,7 @@ const TIME_WAIT: f64 = 60.0;
 pub fn page(capacity: &Capacity) -> Page {
     let Capacity { rows, workers, cores, .. } = capacity;
     let simulated = capacity.is_simulated.then(|| {
-        "Simulated: the servers are embedded and only sleep; nothing here says anything about your API."
-            .to_owned()
+        "Simulated: the servers are embedded and only sleep; these figures are not about your API.".to_owned()
     });
     let named = |row: &CapacityRow, words: &str| match rows.len() {
         1 => words.to_owned(),
@@ -81,8 +80,8 @@ fn ceilings(rows: &[CapacityRow]) -> Vec<String> {
         false => "the sum",
     };
     let meaning = format!(
-        "The proxy's ceiling is what it passes on from a server that answers at once; with \"return 200\" it answers {highest} by \
-         itself. The expected rate is {turns}, or the ceiling where that is lower."
+        "The proxy's ceiling is its rate in front of a server that responds at once; with \"return 200\" it serves {highest} by itself. The expected \
+        rate is {turns}, or the ceiling if that is lower."
     );
     let is_floor = rows.iter().flat_map(|row| &row.alone).any(|alone| alone.is_floor);
     let floor = is_floor.then(|| "+: the generator was the limit; the server can do more.".to_owned());
@@ -108,8 +107,8 @@ fn different(row: &CapacityRow) -> Option<String> {
     (length(longest) > OTHER * length(shortest)).then(|| {
         let [least, most] = [shortest, longest].map(|alone| Number(length(alone)));
         format!(
-            "The servers give different answers: {} has {least} bytes, {} has {most}. Their rate together then says nothing about a \
-             second server.",
+            "The servers give different responses: {} has {least} bytes, {} has {most}. Their combined rate then shows nothing about a second \
+            server.",
             shortest.url, longest.url
         )
     })
@@ -130,8 +129,8 @@ fn opened(per_second: f64) -> String {
 fn closes(row: &CapacityRow) -> String {
     let (opened, rate) = (opened(row.together.opened_per_second), Number(row.together.run.rate));
     format!(
-        "The servers close their connections: the proxy {opened} for {rate} answers. {COST}. The proxy's keepalive cannot change that: \
-         only the servers can keep connections open."
+        "The servers close their connections: the proxy {opened} for {rate} responses. {COST}. The proxy's keepalive cannot change that: only the \
+        servers can keep connections open."
     )
 }
 
@@ -168,7 +167,7 @@ fn fewer(row: &CapacityRow, below: Below) -> String {
     };
     let cost = if below.opened_per_second > 0.0 { format!(" {COST}{ports}.") } else { String::new() };
     format!(
-        "With keepalive {} the proxy {opened}, and gave {rate} answers per second instead of {usual}.{cost}",
+        "With keepalive {} the proxy {opened}, and gave {rate} responses per second instead of {usual}.{cost}",
         below.keepalive
     )
 }
@@ -197,5 +196,5 @@ fn rounds(rows: &[CapacityRow]) -> FigureTable {
     };
     let rows = rows.iter().flat_map(|case| measured(case).map(move |of| cells(case, of)));
     let head = ["by", "requests/s", "lowest – highest", "median", "99%"];
-    FigureTable::of("What the rounds say", &head, &[1], rows)
+    FigureTable::of("What the rounds show", &head, &[1], rows)
 }

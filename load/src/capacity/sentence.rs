@@ -76,7 +76,7 @@ pub fn sentence(row: &CapacityRow) -> String {
         _ => (format!("{servers} servers instead of one"), ""),
     };
     if best <= 0.0 || measured <= 0.0 {
-        return format!("{who}: there were no correct answers, so nothing can be said.");
+        return format!("{who}: no correct responses, so there is no result.");
     }
     let share = Share((measured / best - 1.0).abs());
     let [all, of_all, of_best] = [measured, sum, best].map(Number);
@@ -109,12 +109,12 @@ pub fn sentence(row: &CapacityRow) -> String {
             let [alone, together] = [alone, &row.together.rounds]
                 .map(|rounds| format!("{} to {}", Number(rounds.low), Number(rounds.high)));
             format!(
-                "{who}: these rounds do not tell: the best server alone gives {alone} per second, all together {together} (--rounds \
-                 and --duration make it clearer)."
+                "{who}: inconclusive: the best server alone gives {alone} per second, all together {together} (--rounds and --duration make it \
+                clearer)."
             )
         }
         (Gain::TooFew, _) => format!(
-            "{who}: too few rounds to tell, {} measured and 4 needed (--rounds 4). Together {all} per second, the best alone {of_best}.",
+            "{who}: inconclusive: {} of 4 necessary rounds measured (--rounds 4). Together {all} per second, the best alone {of_best}.",
             row.together.rounds.rates.len()
         ),
         (Gain::Loss, _) => {
@@ -160,7 +160,7 @@ fn next(row: &CapacityRow) -> String {
 /// Why it is not the sum.
 fn because(row: &CapacityRow) -> String {
     let passes =
-        format!("it passes on {} per second from a server that answers at once", Number(row.passing));
+        format!("it passes on {} per second from a server that responds at once", Number(row.passing));
     match row.verdict.limit {
         Limit::Proxy => format!("the proxy is the limit: {passes}"),
         Limit::Generator => {
@@ -190,19 +190,19 @@ fn slower(row: &CapacityRow) -> String {
         let weight = (fastest / slowest.max(f64::MIN_POSITIVE)).clamp(2.0, 100.0);
         let [slowest, fastest] = [slowest, fastest].map(Number);
         return format!(
-            "round robin gives each server the same number of requests, and the slowest answers {slowest} per second where another \
-             answers {fastest}: give the faster one a weight of {weight:.0}, or use least_conn"
+            "round robin gives each server the same number of requests, and the slowest serves {slowest} per second while another serves {fastest}: \
+            give the faster one a weight of {weight:.0}, or use least_conn"
         );
     }
     if row.alone.len() == 1 {
         return format!(
-            "an answer takes {took} through the proxy and {took_alone} without it under the same load"
+            "a response takes {took} through the proxy and {took_alone} without it under the same load"
         );
     }
     if together > SLOWER * alone && alone > 0.0 {
         return format!(
-            "the servers slow each other down: an answer takes {took} when all are asked and {took_alone} from one alone, which is \
-             typical of servers that share a machine or a database"
+            "the servers slow each other down: a response takes {took} under load on all and {took_alone} on one alone, which is typical of servers \
+            that share a machine or a database"
         );
     }
     let is_full = row.together.machine_busy > FULL;

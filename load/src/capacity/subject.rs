@@ -142,7 +142,9 @@ pub(super) fn answer(target: &Target, stop: &Stop) -> Result<Reply, Unmeasured> 
     let url = &target.url;
     let answer = once_unless(stop, target, PATIENCE)?.map_err(|error| format!("{url}: {error}"))?;
     match answer.status {
-        status @ 400.. => Err(format!("{url} answers {status}: only what works can be measured").into()),
+        status @ 400.. => {
+            Err(format!("{url} responds with {status}: it must work before it can be measured").into())
+        }
         _ => Ok(answer),
     }
 }

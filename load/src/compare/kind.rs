@@ -13,7 +13,8 @@ pub(super) fn warnings(a: &[RunFile], b: &[RunFile]) -> Vec<String> {
     let mut found: Vec<(String, Vec<(&str, String)>)> = Vec::new();
     for (place, run) in runs.iter().enumerate() {
         let again = runs[..place].iter().find(|other| other.outcome == run.outcome);
-        let again = again.map(|other| format!("it is {} too, and a run does not tell of itself", other.name));
+        let again =
+            again.map(|other| format!("it is {} too, and a run cannot be compared with itself", other.name));
         let again = again.map(|why| ("SAME RUN".to_owned(), why));
         for (what, why) in again.into_iter().chain(apart(runs[0], run)).chain(weak(run)) {
             match found.iter_mut().find(|(other, _)| *other == what) {

@@ -39,10 +39,10 @@ fn four_runs_that_do_not_overlap_differ_and_three_are_too_few() {
         assert_eq!(by_latency.verdict, expected, "{a:?} {b:?}");
     }
     let told = text(&compare(&side("a", &slow), &side("b", &fast), None), 100);
-    let says = "b is faster: it answers 22 % more requests per second than a (+14.4 % to +33.7 %).\n";
+    let says = "b is faster: it serves 22 % more requests per second than a (+14.4 % to +33.7 %).\n";
     assert!(told.starts_with(says), "{told}");
     let told = text(&compare(&side("a", &slow[..1]), &side("b", &fast[..1]), None), 100);
-    let says = "Whether they differ is unknown: 1 run against 1 run cannot be told from chance";
+    let says = "Whether they differ is unknown: the difference between 1 run and 1 run may be chance";
     assert!(told.starts_with(says), "{told}");
 }
 
@@ -116,7 +116,7 @@ fn a_run_that_is_given_twice_is_named() {
     let warnings = compare(&a, &a, None).warnings;
     assert_eq!(
         warnings,
-        ["SAME RUN in 4 of 8 runs, such as a0: it is a0 too, and a run does not tell of itself"]
+        ["SAME RUN in 4 of 8 runs, such as a0: it is a0 too, and a run cannot be compared with itself"]
     );
 }
 
@@ -128,13 +128,13 @@ fn a_side_without_an_answer_has_no_latency_and_is_neither_faster_nor_slower() {
         run.outcome.began_unix_milliseconds = place as u64;
     }
     let comparison = compare(&a, &b, Some(Metric::Latency(99.0)));
-    let why = "no request was answered in b0, so it has no latency";
+    let why = "no request got a response in b0, so it has no latency";
     assert_eq!((comparison.verdict, comparison.why.as_deref()), (Change::Unknown, Some(why)));
     let told = text(&comparison, 100);
     let line = told.lines().find(|line| line.contains("Latency 99%")).expect("it has one");
     let cells: Vec<&str> = line.split_whitespace().collect();
     assert_eq!(cells[2..5], ["9.86ms", "-", "-"], "{line}");
-    assert_eq!(compare(&a, &b, None).verdict, Change::Worse, "it answers fewer");
+    assert_eq!(compare(&a, &b, None).verdict, Change::Worse, "it serves fewer");
 }
 
 #[test]

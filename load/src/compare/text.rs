@@ -71,7 +71,7 @@ fn sentence(comparison: &Comparison) -> String {
                 "No difference beyond chance was found in {what}; b / a may be anything in its interval{between}."
             )
         }
-        _ if is_rate => format!("b is {is}: it answers {by}{than} requests per second than a{between}."),
+        _ if is_rate => format!("b is {is}: it serves {by}{than} requests per second than a{between}."),
         _ => format!("b is {is}: its {latency} is {by}{than} than a's{between}."),
     }
 }

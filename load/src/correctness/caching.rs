@@ -47,8 +47,7 @@ const PER_USER: &str = " Its Authorization is part of the key in every step, so 
 
 /// What is added where requests carry any credential and the answer does not say that it is for everybody: the steps go by its lifetime
 /// alone, as nginx does.
-const PASSED_ON: &str = " \"millstream serve\" sends requests with a credential to the API, unless the stored response says public or \
-                         s-maxage.";
+const PASSED_ON: &str = " \"millstream serve\" sends requests with a credential to the API, unless the stored response is marked public or s-maxage.";
 
 /// What would help on answers that are the same for every client, whoever asks.
 const SAY_PUBLIC: &str =
@@ -77,7 +76,7 @@ pub fn caching(answer: &Reply, method: &[u8], fields: &[(String, String)], now: 
         Storable::Yes(lifetime) => kept(lifetime.fresh_until - now.unix_milliseconds, judgement.arithmetic),
         // Nothing is said, and a configuration has to decide.
         Storable::No(Reason::NoLifetime) if !has_cookie && status == 200 => Caching {
-            words: "The API says nothing about caching (no Cache-Control, no Expires).".to_owned(),
+            words: "The API sends nothing about caching (no Cache-Control, no Expires).".to_owned(),
             ..Caching::default()
         },
         Storable::No(reason) => {
@@ -120,7 +119,7 @@ fn kept(left: i64, arithmetic: Option<Arithmetic>) -> Caching {
             )
         }
     };
-    let words = format!("The API says that its responses {words}.");
+    let words = format!("According to the API, its responses {words}.");
     Caching { keeps: Keeps::Seconds(left), words, ..Caching::default() }
 }
 
@@ -140,7 +139,7 @@ fn refused(
     status: u16,
     has_cookie: bool,
 ) -> (String, &'static str) {
-    let said = field.map_or_else(|| reason.text().to_owned(), |field| format!("it says {field}"));
+    let said = field.map_or_else(|| reason.text().to_owned(), |field| format!("it sends {field}"));
     match (reason, age) {
         (Reason::Streaming, _) => (
             format!("it is a stream ({}), which starts anew for each client", field.unwrap_or_default()),
@@ -175,7 +174,7 @@ fn refused(
             "If it is the same for every client, a longer time would help.",
         ),
         (Reason::MustUnderstand, _) => (
-            format!("it says must-understand, and status {status} is unknown"),
+            format!("it sends must-understand, and status {status} is unknown"),
             "The API forbids storing a response with an unknown status.",
         ),
         (Reason::ErrorStatus, _) => (

@@ -63,13 +63,13 @@ impl Telling {
         };
         Some(if self.is_of_users() {
             format!(
-                "The API's answers are personal and not to be cached as they are: it answers each user differently by {by} and \
-                 says neither \"Cache-Control: private\" nor \"Vary: {field}\"."
+                "The API's responses are personal and must not be cached as they are: they differ by {by}, and have neither \"Cache-Control: \
+                private\" nor \"Vary: {field}\"."
             )
         } else {
             format!(
-                "The API's answers are not to be cached as they are: it answers by {by} and does not say so, and a cache would give \
-                 one client what another one got. What would help is \"Vary: {field}\"."
+                "The API's responses must not be cached as they are: they differ by {by} without \"Vary\", and a cache would send one client another \
+                client's response. \"Vary: {field}\" would help."
             )
         })
     }
@@ -188,7 +188,7 @@ pub fn mixed_up(how: How, meanwhile: Option<&Reply>, told: &Telling, given: &Rep
         _ if is_another => {
             let status = given.status;
             return Some(format!(
-                "who asks with another {field} gets another answer than the API's ({status})"
+                "a request with another {field} gets another response than the API's ({status})"
             ));
         }
         _ if is_kept => ", byte for byte, what somebody else got".to_owned(),
@@ -197,7 +197,7 @@ pub fn mixed_up(how: How, meanwhile: Option<&Reply>, told: &Telling, given: &Rep
         None => return None,
     };
     Some(format!(
-        "who asks with another {field} gets{what}: the API answers by {field} and does not say so in Vary"
+        "a request with another {field} gets{what}: the API's response depends on {field}, and its Vary does not name it"
     ))
 }
 

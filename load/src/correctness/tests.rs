@@ -101,9 +101,9 @@ fn who_asks_with_credentials_is_told_that_nobody_shares_the_answers() {
 #[test]
 fn what_would_help_fits_the_reason() {
     for (status, fields, why, advice) in [
-        (200, &[("Cache-Control", "no-store")][..], "it says Cache-Control: no-store", "The API forbids it"),
+        (200, &[("Cache-Control", "no-store")][..], "it sends Cache-Control: no-store", "The API forbids it"),
         (200, &[("Cache-Control", "max-age=0")], "max-age=0, so it is stale at once", "a longer time"),
-        (200, &[("Expires", "0")], "it says Expires: 0, so it is stale", "a longer time"),
+        (200, &[("Expires", "0")], "it sends Expires: 0, so it is stale", "a longer time"),
         (200, &[("X-Accel-Expires", "0")], "X-Accel-Expires: 0, which is over", "The API forbids it"),
         (
             200,
@@ -112,9 +112,9 @@ fn what_would_help_fits_the_reason() {
             "measure the API itself",
         ),
         (206, &[("Cache-Control", "max-age=60")], "206 is not a complete one", "without Range"),
-        (200, &[("Cache-Control", "private")], "it says Cache-Control: private", "The API forbids it"),
+        (200, &[("Cache-Control", "private")], "it sends Cache-Control: private", "The API forbids it"),
         (200, &[("Set-Cookie", "a=b")], "sets a cookie", "belongs to one client"),
-        (200, &[("Vary", "*")], "it says Vary: *", "names only what"),
+        (200, &[("Vary", "*")], "it sends Vary: *", "names only what"),
         (201, &[], "only responses with 200", "the same for every client"),
         (404, &[], "an error is stored only if", "with status 200"),
         (401, &[], "its status is 401", "with status 200"),
@@ -264,12 +264,12 @@ fn answers_that_differ_and_do_not_say_so_are_not_to_be_cached_with_the_reason() 
     let vary = ("Vary", "Accept-Encoding, X-Tenant");
     let echoed = answer(200, &[vary, ("Access-Control-Allow-Origin", "https://ladder.invalid")], "same");
     let cors = telling("Origin", echoed).expect("unnamed");
-    assert!(cors.contains("answers by Origin (Access-Control-Allow-Origin differs)"), "{cors}");
-    assert!(cors.ends_with("What would help is \"Vary: Origin\"."), "{cors}");
+    assert!(cors.contains("differ by Origin (Access-Control-Allow-Origin differs)"), "{cors}");
+    assert!(cors.ends_with("\"Vary: Origin\" would help."), "{cors}");
     let hers = answer(200, &[vary], "hers");
     let personal = telling("Cookie", hers.clone()).expect("unnamed");
     assert!(
-        personal.starts_with("The API's answers are personal and not to be cached as they are"),
+        personal.starts_with("The API's responses are personal and must not be cached as they are"),
         "{personal}"
     );
     assert_eq!(telling("x-tenant", hers), None);

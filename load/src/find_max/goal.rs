@@ -37,7 +37,7 @@ impl Goal {
         let (p99, limit) = (outcome.latency.percentile(99.0), self.p99.unwrap_or(u64::MAX).min(trial));
         // What the generator could not send is its own; so is a latency that is its own delay.
         let (why, is_its_own) = if outcome.due() == outcome.counts.unfinished {
-            ("nothing was answered in time".to_owned(), false)
+            ("there was no response in time".to_owned(), false)
         } else if errors > self.errors {
             let kinds = counted.found().map(|(kind, count, _)| format!("{kind} {}", Count(count)));
             let kinds = kinds.collect::<Vec<_>>().join(", ");
@@ -45,7 +45,7 @@ impl Goal {
             let far = errors - outcome.share(counted.connect) > self.errors + FAR;
             (format!("{} were errors ({kinds})", Share(errors)), !far && !generator.is_busy())
         } else if kept_up < KEPT_UP {
-            (format!("only {} were answered in time", Share(kept_up)), true)
+            (format!("only {} got a response in time", Share(kept_up)), true)
         } else if p99 > limit {
             let is_its_own = generator.is_busy() || p99.saturating_sub(generator.send_lag_p99) <= limit;
             (format!("p99 was {}", Time(p99 as f64)), is_its_own)

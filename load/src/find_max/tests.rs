@@ -210,7 +210,7 @@ fn what_is_said_of_a_search_is_what_its_trials_were() {
             None,
             &[(1e3, "+"), (1e3, "!+????????????????????")],
             "1,000 requests/s held in 2 of 2 trials, which is not confirmed: the generator was late in 20 of 22 \
-             trials, which say nothing about the server; a quieter machine tells, or one of its own for the generator",
+             trials, which shows nothing about the server; use a quieter machine, or a separate one for the generator",
         ),
     ] {
         assert_eq!(conclusion(1e3, confirmed, &trials(of), "there are no more trials"), said);
@@ -224,7 +224,7 @@ fn what_is_said_of_a_search_is_what_its_trials_were() {
         nothing(&trials(&[(2e3, "--"), (1e3, "?--")])),
         "no rate held, not even 1,000 requests/s: p99 was 60ms"
     );
-    let late = "unknown: the generator was late in 20 of 22 trials, which say nothing about the server";
+    let late = "unknown: the generator was late in 20 of 22 trials, which shows nothing about the server";
     assert!(nothing(&trials(&[(1e3, "--????????????????????")])).starts_with(late));
     // A rate that failed once and then held may be confirmed; one that failed twice of its further trials may not.
     let open = |marks| is_open(&trials(&[(1e3, "-+"), (1e3, marks)]), 1e3);
@@ -413,10 +413,10 @@ fn a_queue_that_grows_is_a_server_that_falls_behind_however_many_connections_the
         }
         // A slow answer is on its way for long, and late by nothing.
         assert_eq!(miss(990.0, 0.4), "");
-        assert!(miss(1_025.0, 0.001).ends_with("were answered in time"), "with {connections}");
+        assert!(miss(1_025.0, 0.001).ends_with("got a response in time"), "with {connections}");
         for rate in [1_040.0, 1_085.0, 2_000.0] {
-            assert!(miss(rate, 0.001).ends_with("were answered in time"), "{rate} with {connections}");
-            assert!(miss(rate, 0.4).ends_with("were answered in time"), "{rate} with {connections}, slow");
+            assert!(miss(rate, 0.001).ends_with("got a response in time"), "{rate} with {connections}");
+            assert!(miss(rate, 0.4).ends_with("got a response in time"), "{rate} with {connections}, slow");
         }
     }
 }
@@ -461,7 +461,7 @@ fn a_trial_that_is_too_short_is_refused_with_the_least() {
     }
     let plan = Plan { duration: Some(Duration::from_millis(300)), ..samples::plan() };
     let said = |alone| check(&plan, Goal { p99: None, errors: 0.001 }, Duration::from_millis(alone));
-    let words = "-d 300ms is too short to tell whether the server keeps up (a single request takes 45ms): write -d 500ms or more";
+    let words = "-d 300ms is too short to show whether the server keeps up (a single request takes 45ms): write -d 500ms or more";
     assert_eq!((said(20), said(45)), (Ok(()), Err(PlanError(words.to_owned()))));
 }
 
@@ -473,7 +473,7 @@ fn what_a_flooded_server_leaves_unanswered_is_not_allowed_for_by_the_latency_tha
     flooded.counts = crate::outcome::Counts { answers: 168, unfinished: 4_474, ..Default::default() };
     flooded.slices.iter_mut().for_each(|slice| (slice.answers, slice.mean) = (84, 530_000.0));
     let told = tried(goal, &flooded, 0.001);
-    assert!(told.miss.is_some_and(|miss| miss.ends_with("were answered in time")));
+    assert!(told.miss.is_some_and(|miss| miss.ends_with("got a response in time")));
     assert!(told.under_way_allowed < 50, "{}", told.under_way_allowed);
     // Whatever lower rates took, it is never more than a tenth of what was due, but for chance.
     let told = tried(goal, &flooded, 10.0);
@@ -504,7 +504,7 @@ fn where_nothing_was_answered_that_is_said_and_not_that_all_were_errors() {
     outcome.counts = crate::outcome::Counts { unfinished: 300, ..Default::default() };
     outcome.generator.limits = Some("it sent late".to_owned());
     let told = tried(Goal { p99: None, errors: 0.001 }, &outcome, 0.001);
-    assert_eq!((told.miss.as_deref(), told.is_late), (Some("nothing was answered in time"), false));
+    assert_eq!((told.miss.as_deref(), told.is_late), (Some("there was no response in time"), false));
 }
 
 #[test]
@@ -558,7 +558,7 @@ fn an_api_that_dies_ends_the_search_with_what_had_held() {
             Err(error) => error.0,
         };
         in_time(
-            silent <= 3 && said.contains("the API no longer answers since"),
+            silent <= 3 && said.contains("the API has not responded since"),
             format_args!("{said}: {told:?}"),
         )
     });

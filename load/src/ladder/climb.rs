@@ -147,7 +147,7 @@ fn announced(climbed: &Climbed, course: &Course) -> String {
     let [usual, brief, whole] = [usual, brief, course.whole].map(Quantity::from);
     let longer = match brief == usual {
         true => String::new(),
-        false => format!(", of {brief} where answers are kept for a second"),
+        false => format!(", of {brief} where responses are stored for a second"),
     };
     let steps = course.stops.iter().map(|(step, _)| *step);
     let (stops, connections) = (steps.len(), course::told(climbed.connections, climbed.threads, steps));
@@ -177,7 +177,7 @@ fn turn(bench: &mut Bench<'_>, (number, of): (usize, usize), pair: Pair) -> Resu
     let none = round.as_ref().filter(|round| pair.0 == Step::Alone && round.outcome.counts.answers == 0);
     if let Some(round) = none {
         return Err(Unmeasured::Because(format!(
-            "the API alone gave not one right answer on {} ({}), so there is nothing to compare with",
+            "the API alone gave no correct response on {} ({}), so there is nothing to compare with",
             plural(bench.climbed.connections.into(), "connection"),
             trouble::told(&round.outcome.counts.errors)
         )));
@@ -194,7 +194,7 @@ fn limit(climbed: &Climbed, known: &Known) -> Option<String> {
     let Round { outcome, found, through, .. } = measure.typical()?;
     if found.seconds < LOOKED_AT {
         return Some(
-            "The runs were too short to tell what limits; \"ladder --duration 1s\" tells it.".to_owned(),
+            "The runs were too short to show the bottleneck; use \"ladder --duration 1s\".".to_owned(),
         );
     }
     let alone = climbed.measure(Step::Alone, None).filter(|alone| alone.wrong.is_none());

@@ -30,9 +30,8 @@ const OF_WORDS: u32 = 3;
 const CHANGED: &str = "The API's own body changed while it was asked";
 
 /// What is said where bodies change by themselves.
-const ONLY_WORDS: &str = "Whether the API answers other clients differently was judged by the status and by the words that stay the \
-                          same in its bodies. A difference in what changes with every request anyway cannot be told: a cache \
-                          that mixes clients up there goes unnoticed.";
+const ONLY_WORDS: &str = "Whether the API responds differently to other clients was judged by the status and by the words that stay the same in its \
+bodies. Differences in what changes with every request anyway remain unnoticed, and so does a cache that mixes clients up there.";
 
 /// What is known of the API before the climb.
 #[derive(Debug)]
@@ -76,7 +75,7 @@ pub(super) fn know(mut target: Target, ask: &Ask, may: Permission, stop: &Stop) 
     let mut notes = Vec::new();
     if own.status >= 300 {
         let to = own.field("location").map_or(String::new(), |to| format!(" to {to}"));
-        notes.push(format!("The API answers {}{to}: is that the page that you mean?", own.status));
+        notes.push(format!("The API responds with {}{to}: is that the page that you mean?", own.status));
     }
     let method = target.request.split(|byte| *byte == b' ').next().unwrap_or_default();
     let caching = correctness::caching(&own, method, &ask.fields, Now::read());
@@ -135,8 +134,8 @@ fn go_through(known: &mut Known, strangers: &[(String, Target)], stop: &Stop) ->
     }
     if !left_out.is_empty() {
         known.notes.push(format!(
-            "Whether the API answers by these fields was not found out, for it is too slow to ask or gave no answer: {}. A \
-             cache that mixes clients up by one of them goes unnoticed.",
+            "Whether the API's responses depend on these fields is unknown, because it is too slow or did not respond: {}. A cache that mixes \
+            clients up by one of them remains unnoticed.",
             left_out.join(", ")
         ));
     }

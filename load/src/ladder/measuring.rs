@@ -105,7 +105,7 @@ impl Bench<'_> {
                     wrong = if wrong.is_none() { self.other_page(&given)? } else { wrong };
                 }
                 Err(error) => {
-                    wrong = Some(format!("it gives no answer: {error}"));
+                    wrong = Some(format!("it does not respond: {error}"));
                     break;
                 }
             }
@@ -150,7 +150,7 @@ impl Bench<'_> {
         let kind = stream(&self.known.own)?;
         let is_kept = round.reached? < (round.outcome.counts.answers as f64 * PASSED_ON) as u64;
         is_kept
-            .then(|| format!("it keeps a stream ({kind}): who comes later gets what others were told before"))
+            .then(|| format!("it stores a stream ({kind}): later clients get what was sent to earlier ones"))
     }
 
     /// Asks as each stranger whom the API answers differently, and as the user just before; why what came is wrong.
@@ -164,7 +164,7 @@ impl Bench<'_> {
             let wrong = match once(stranger)? {
                 Ok(given) => mixed_up(standard.how, meanwhile.as_ref(), telling, &given),
                 Err(error) => {
-                    Some(format!("a request with another {} got no answer: {error}", telling.field))
+                    Some(format!("a request with another {} got no response: {error}", telling.field))
                 }
             };
             if wrong.is_some() {

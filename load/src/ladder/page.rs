@@ -44,7 +44,7 @@ pub fn page(climbed: &Climbed) -> Page {
 
 fn bar(measure: &Measure) -> Bar {
     let (rates, told) = match &measure.figures {
-        _ if measure.wrong.is_some() => (None, "wrong answers".to_owned()),
+        _ if measure.wrong.is_some() => (None, "wrong responses".to_owned()),
         None => (None, if measure.cannot.is_some() { "cannot" } else { "was not measured" }.to_owned()),
         Some(figures) => {
             let rate = &figures.rate;

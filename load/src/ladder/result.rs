@@ -227,7 +227,8 @@ pub fn wrong(errors: &Errors) -> Option<String> {
         (errors.malformed, "that are no HTTP"),
     ];
     let told = kinds.into_iter().filter(|(count, _)| *count > 0);
-    let told: Vec<String> = told.map(|(count, what)| format!("{} {what}", plural(count, "answer"))).collect();
+    let told: Vec<String> =
+        told.map(|(count, what)| format!("{} {what}", plural(count, "response"))).collect();
     (!told.is_empty()).then(|| told.join(", "))
 }
 

@@ -167,7 +167,7 @@ fn a_step_with_a_wrong_answer_has_no_factor_and_the_reason_is_told() {
     let mut climbed = climbed(vec![measure(Step::Alone, None, &[100]), own(Step::Quiet, &[100]), lock]);
     assert_eq!(climbed.measures[2].figures.as_ref().and_then(|figures| figures.times), None);
     let words = worth::sentences(&climbed).join("\n");
-    assert!(words.contains("is not counted: ") && words.contains("2 answers with another body"), "{words}");
+    assert!(words.contains("is not counted: ") && words.contains("2 responses with another body"), "{words}");
     assert!(!words.contains("1,000"), "its rate wins nothing: {words}");
     climbed.verdict = worth::sentences(&climbed);
     let text = page(&climbed).text(100);
@@ -186,20 +186,20 @@ fn failing(answers: u64, errors: Errors) -> Measure {
 fn an_api_that_breaks_under_load_is_the_first_thing_said() {
     let errors = Errors { status: 19_000, timeout: 7, ..Errors::default() };
     let mut passed_on = own(Step::KeepAlive, &[500]);
-    passed_on.wrong = Some("it answers 503 where the API answers 200".into());
+    passed_on.wrong = Some("it responds with 503 and the API with 200".into());
     let climbed = climbed(vec![failing(1_000, errors), passed_on, own(Step::Lock, &[85_000; 3])]);
     let words = worth::sentences(&climbed);
-    let first = "The API breaks under this load, with nothing in front of it: on 50 connections 95 % of the requests got no correct answer (38,000 answers with another status than the API's own, 14 without an answer in time), and it gives 500 correct answers per second. It answered the few single requests before the load correctly.";
+    let first = "The API breaks under this load, with nothing in front of it: on 50 connections 95 % of the requests got no correct response (38,000 responses with another status than the API's own, 14 without a response in time), and it gives 500 correct responses per second. Its responses to the few single requests before the load were correct.";
     assert!(words[0].starts_with(first), "{}", words[0]);
     let words = words.join("\n");
-    assert!(words.contains("they pass on the API's answers, errors included: \"keep-alive\""), "{words}");
+    assert!(words.contains("they pass on the API's responses, errors included: \"keep-alive\""), "{words}");
     assert_eq!(climbed.measures[2].figures.as_ref().and_then(|figures| figures.times), Some(170.0));
     assert_eq!(climbed.measures[0].figures.as_ref().and_then(|figures| figures.times), None);
 
     let bodies = Errors { body: 5, ..Errors::default() };
     let climbed = super::tests::climbed(vec![failing(1_000, bodies), own(Step::Lock, &[2_000])]);
     let words = worth::sentences(&climbed).join("\n");
-    assert!(words.contains("before the load and after it correctly"), "{words}");
+    assert!(words.contains("before the load and after it were correct"), "{words}");
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn fewer_rounds_than_four_show_figures_and_claim_nothing() {
         climbed.rounds = rounds as u32;
         climbed.verdict = worth::sentences(&climbed);
         let text = page(&climbed).text(100);
-        let says = format!("Too few rounds to tell which step is faster: {rounds} measured, 4 are needed");
+        let says = format!("Inconclusive: {rounds} of 4 necessary rounds measured");
         assert!(text.starts_with(&says), "{text}");
         assert!(text.contains("4,000") && text.contains("×40"), "{text}");
         assert!(!text.contains("Use ") && !text.contains("Steps that"), "{text}");
@@ -230,7 +230,7 @@ fn a_row_without_any_answer_says_so() {
     let climbed = climbed(vec![measure(Step::Alone, None, &[100; 3]), own(Step::KeepAlive, &[0; 3])]);
     assert_eq!(climbed.measures[1].figures.as_ref().and_then(|figures| figures.times), None);
     let words = worth::sentences(&climbed).join("\n");
-    assert!(words.contains("\"keep-alive\" with millstream gave no answer: all requests were"), "{words}");
+    assert!(words.contains("\"keep-alive\" with millstream gave no response: all requests were"), "{words}");
 }
 
 /// The API alone with answers of so many milliseconds, the first byte after that many.
@@ -270,7 +270,7 @@ fn an_api_that_waits_for_something_else_under_load_is_told_so() {
         worth::sentences(&Climbed { alone_milliseconds, ..all }).join("\n")
     };
     let words = said(0.384, 300.0);
-    let says = "One request takes 384us, but on 50 connections half of the API's own answers take 44ms or more, although it works on 0.44 requests at once (Little's law) and nobody is out of CPU. It waits for something that shows only under load";
+    let says = "One request takes 384us, but on 50 connections half of the API's own responses take 44ms or more, although it works on 0.44 requests at once (Little's law) and no CPU is saturated. It waits for something that appears only under load";
     assert!(words.contains(says) && !words.contains("Nagle"), "{words}");
     // A worker that has work all the time lets the others wait; so does one without CPU.
     for words in [said(0.88, 300.0), said(0.384, 900.0)] {
@@ -327,7 +327,7 @@ fn the_first_sentence_is_the_answer_and_the_others_say_what_each_step_brings() {
         "Steps that give more: \"compression, log off\" (1.3 times the step before), \"lock, stale meanwhile\" (15 times the step",
         "Steps that are not worth it here, for they bring less than a tenth: \"in memory\" (1.04 times the step before).",
         "Steps that have a price: \"buffered access log\" (0.85 times the step before).",
-        "\"as the API's headers say\" with millstream is not counted",
+        "\"as the API's headers allow\" with millstream is not counted",
     ] {
         assert!(text.contains(says), "no \"{says}\" in:\n{text}");
     }
@@ -363,7 +363,7 @@ fn steps_that_the_rounds_do_not_tell_apart_share_the_first_place() {
     all.rounds = 4;
     let first = worth::sentences(&all).remove(0);
     assert!(
-        first.starts_with("4 rounds of 5 steps do not tell which is best; 5 do (--rounds 5)."),
+        first.starts_with("Inconclusive: 4 rounds of 5 steps do not show which is best; 5 do (--rounds 5)."),
         "{first}"
     );
     // Where none is more, nobody wins by chance.
@@ -438,7 +438,7 @@ fn a_step_that_protects_the_api_is_not_called_worthless() {
         reached(own(Step::Headers, &six(131_000, 0)), 0),
     ]);
     let text = worth::sentences(&climbed).join("\n");
-    let says = "Steps that save something: \"keep-alive\" (1.02 times the step before; 43 sockets in TIME_WAIT instead of 1,970; 100 µs of the proxy's CPU per answer instead of 205), \"lock, stale meanwhile\" (0.88 times the step before; 19 times fewer requests reached the API).";
+    let says = "Steps that save something: \"keep-alive\" (1.02 times the step before; 43 sockets in TIME_WAIT instead of 1,970; 100 µs of the proxy's CPU per response instead of 205), \"lock, stale meanwhile\" (0.88 times the step before; 19 times fewer requests reached the API).";
     assert!(text.contains(says), "{text}");
     assert!(
         text.contains("Steps that cost more than they give: \"proxied, no keep-alive\" (0.33 times"),
@@ -457,14 +457,14 @@ fn an_api_that_cannot_be_cached_is_told_so_first_and_unknown_is_not_the_same_as_
         climbed(vec![measure(Step::Alone, None, &six(500, 1)), own(Step::KeepAlive, &six(505, 2)), cached]);
     all.caching = Caching {
         keeps: Keeps::No,
-        why: Some("it says Cache-Control: no-store".into()),
+        why: Some("it sends Cache-Control: no-store".into()),
         advice: Some("A max-age would help.".into()),
         words: "It cannot be cached.".into(),
     };
     let words = worth::sentences(&all);
     assert_eq!(
         words[0],
-        "No proxy can make this faster: the API's answers cannot be cached as they are (it says Cache-Control: no-store), and every request reached the API, even with a cache. A max-age would help."
+        "No proxy can make this faster: the API's responses cannot be cached as they are (it sends Cache-Control: no-store), and every request reached the API, even with a cache. A max-age would help."
     );
     assert!(words[1].starts_with("No step gives clearly more than \"the API alone\""), "{words:?}");
     all.caching.why = None;
@@ -475,7 +475,7 @@ fn an_api_that_cannot_be_cached_is_told_so_first_and_unknown_is_not_the_same_as_
 
 #[test]
 fn a_cache_that_would_mix_clients_up_is_the_first_thing_said_and_was_no_cache_that_stored_nothing() {
-    let personal = "The API's answers are personal and not to be cached as they are: …";
+    let personal = "The API's responses are personal and must not be cached as they are: …";
     let reached = |step: Step, reached: u64| {
         let mut measure = own(step, &six(450, 0));
         measure.figures.as_mut().expect("figures").reached = Some(reached);
@@ -624,7 +624,7 @@ fn http_2_has_as_many_requests_at_once_on_a_few_connections_and_never_more() {
     }
 }
 
-/// Over HTTP/2, with so much CPU per answer for proxy and load.
+/// Over HTTP/2, with so much CPU per response for proxy and load.
 fn over_http2(rates: &[u64], proxy: f64, load: f64) -> Measure {
     let mut measure = own(Step::Http2, rates);
     let figures = measure.figures.as_mut().expect("three rounds");
@@ -702,7 +702,7 @@ fn the_page_has_a_row_for_each_step_and_no_length_for_a_wrong_one() {
     let page = page(&climbed);
     let names: Vec<(&str, usize)> = page.rows.iter().map(|row| (row.name.as_str(), row.bars.len())).collect();
     assert_eq!(names, [("the API alone", 1), ("lock, stale meanwhile", 2)]);
-    assert_eq!((page.rows[1].bars[0].rates, page.rows[1].bars[0].told.as_str()), (None, "wrong answers"));
+    assert_eq!((page.rows[1].bars[0].rates, page.rows[1].bars[0].told.as_str()), (None, "wrong responses"));
     assert_eq!(page.rows[1].bars[1].told, "90,000/s · ×900");
     assert!(page.html().contains("somebody else"));
 }

@@ -38,16 +38,15 @@ pub(super) fn breaks(climbed: &Climbed) -> Option<String> {
     }
     let what = match &alone.wrong {
         Some(why) if errors == 0 => {
-            format!("its answers differ from those that it gives to a single request: {why}")
+            format!("its responses differ from those to a single request: {why}")
         }
-        _ => format!("{} of the requests got no correct answer ({})", Share(share), told(&figures.errors)),
+        _ => format!("{} of the requests got no correct response ({})", Share(share), told(&figures.errors)),
     };
     let (connections, rate) = (plural(climbed.connections.into(), "connection"), Number(figures.rate.median));
     let after = if figures.errors.body > 0 { " and after it" } else { "" };
     Some(format!(
-        "The API breaks under this load, with nothing in front of it: on {connections} {what}, and it gives {rate} correct \
-         answers per second. It answered the few single requests before the load{after} correctly. Look at that first; -c sets the \
-         number of connections."
+        "The API breaks under this load, with nothing in front of it: on {connections} {what}, and it gives {rate} correct responses per second. Its \
+        responses to the few single requests before the load{after} were correct. Look at that first; -c sets the number of connections."
     ))
 }
 
@@ -55,8 +54,8 @@ pub(super) fn breaks(climbed: &Climbed) -> Option<String> {
 pub(super) fn told(errors: &Errors) -> String {
     let others = [
         (errors.connect + errors.tls, "without a connection"),
-        (errors.timeout, "without an answer in time"),
-        (errors.closed, "closed before an answer"),
+        (errors.timeout, "without a response in time"),
+        (errors.closed, "closed before a response"),
         (errors.refused + errors.reset, "whose stream the proxy reset"),
     ];
     let others = others.into_iter().filter(|(count, _)| *count > 0);
@@ -99,7 +98,7 @@ fn withheld(climbed: &Climbed) -> Vec<String> {
     let passing = (!passing.is_empty()).then(|| passing.join(", "));
     let passing = passing.map(|steps| {
         format!(
-            "These steps are not counted, because they pass on the API's answers, errors included: {steps}."
+            "These steps are not counted, because they pass on the API's responses, errors included: {steps}."
         )
     });
     passing.into_iter().chain(others).collect()
@@ -109,7 +108,7 @@ fn withheld(climbed: &Climbed) -> Vec<String> {
 fn unanswered(measure: &Measure) -> Option<String> {
     let why = told(&measure.counted().filter(|figures| figures.answers == 0)?.errors);
     let name = named(measure);
-    Some(format!("{name} gave no answer: {why}. Measure for longer (-d), or with fewer connections (-c)."))
+    Some(format!("{name} gave no response: {why}. Measure for longer (-d), or with fewer connections (-c)."))
 }
 
 /// An API that takes longer under load than alone and has nothing to do meanwhile: the factors are those of a wait.
@@ -134,9 +133,9 @@ fn waits(climbed: &Climbed) -> Option<String> {
     let (at_once, connections) =
         (numbered(Times(at_once), "request"), plural(climbed.connections.into(), "connection"));
     Some(format!(
-        "One request takes {once}, but on {connections} half of the API's own answers take {most} or more, although it \
-         works on {at_once} at once (Little's law) and nobody is out of CPU. It waits for something that shows only under \
-         load: a lock, a limit, a pool that is too small. The factors below measure mostly this wait."
+        "One request takes {once}, but on {connections} half of the API's own responses take {most} or more, although it works on {at_once} at once \
+        (Little's law) and no CPU is saturated. It waits for something that appears only under load: a lock, a limit, a pool that is too small. The \
+        factors below measure mostly this wait."
     ))
 }
 

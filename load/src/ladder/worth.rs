@@ -43,9 +43,9 @@ pub fn sentences(climbed: &Climbed) -> Vec<String> {
     if falls_back(climbed) {
         let (title, time) = (Step::Headers.entry().title, climbed.fallback.as_deref().unwrap_or(MICRO));
         out.push(format!(
-            "The API says nothing about caching, so \"{title}\" and the steps after it fell back on {time} for answers with 200 \
-             (proxy_cache_valid; --valid sets the time). With a Cache-Control such as \"max-age=60\", the API can set a lifetime for \
-             each page that is the same for every client."
+            "The API sends nothing about caching, so \"{title}\" and the steps after it fell back on {time} for responses with 200 \
+            (proxy_cache_valid; --valid sets the time). With a Cache-Control such as \"max-age=60\", the API can set a lifetime for each page that \
+            is the same for every client."
         ));
     }
     out
@@ -126,7 +126,7 @@ impl<'a> Climb<'a> {
     /// What to do, and what it brings.
     fn answer(&self) -> String {
         if self.steps.is_empty() {
-            return "No step gave a correct answer, so there is nothing to compare.".to_owned();
+            return "No step gave a correct response, so there is nothing to compare.".to_owned();
         }
         let (rounds, candidates, base) = (self.climbed.rounds, &self.candidates, self.base);
         let (title, rate) = (self.title(base), Number(self.rate(base)));
@@ -135,7 +135,7 @@ impl<'a> Climb<'a> {
         }
         if rounds < FEWEST {
             return format!(
-                "Too few rounds to tell which step is faster: {rounds} measured, {FEWEST} are needed (--rounds {FEWEST})."
+                "Inconclusive: {rounds} of {FEWEST} necessary rounds measured (--rounds {FEWEST})."
             );
         }
         let here = self.here();
@@ -146,7 +146,7 @@ impl<'a> Climb<'a> {
             let names = std::iter::once(&best.step).chain(&best.alike).map(|place| self.title(*place));
             let (names, most) = (names.collect::<Vec<_>>().join(" or "), self.rate(best.step));
             let alike = if best.alike.is_empty() { "" } else { " (alike by these rounds)" };
-            let what = if self.steps[base].0.wrong.is_some() { "right answers/s" } else { "requests/s" };
+            let what = if self.steps[base].0.wrong.is_some() { "correct responses/s" } else { "requests/s" };
             let (most, times) = (Number(most), Times(most / self.rate(base)));
             return format!(
                 "Use {names}{alike}: {most} requests/s, {times} times the {rate} {what} of {title}.{here}"
@@ -159,7 +159,8 @@ impl<'a> Climb<'a> {
         let gave = gave.unwrap_or_default();
         if rounds < needed && top.is_some() {
             return format!(
-                "{rounds} rounds of {} steps do not tell which is best; {needed} do (--rounds {needed}). {title} gave {rate} requests/s{gave}.",
+                "Inconclusive: {rounds} rounds of {} steps do not show which is best; {needed} do (--rounds {needed}). {title} gave {rate} \
+                requests/s{gave}.",
                 candidates.len()
             );
         }
@@ -211,15 +212,14 @@ impl<'a> Climb<'a> {
         let caching = &self.climbed.caching;
         Some(match &caching.why {
             Some(why) => format!(
-                "No proxy can make this faster: the API's answers cannot be cached as they are ({why}), and every request reached \
-                 the API, even with a cache. {}",
+                "No proxy can make this faster: the API's responses cannot be cached as they are ({why}), and every request reached the API, even \
+                with a cache. {}",
                 caching.advice.as_deref().unwrap_or_default()
             ),
             // What was stored and given to the wrong client was stored.
             None if self.is_stored_wrong() => return None,
-            None => "Nothing was stored, although the API's header fields allow it: every request reached the API, even with a \
-                     cache. What it answers under load, or to a proxy, may say otherwise: in front of a configuration that --print \
-                     gives, X-Cache-Status and \"millstream explain\" tell."
+            None => "Nothing was stored, although the API's header fields allow it: every request reached the API, even with a cache. Its responses \
+            under load, or to a proxy, may differ: use a configuration of --print, and look at X-Cache-Status and \"millstream explain\"."
                 .to_owned(),
         })
     }
@@ -232,7 +232,7 @@ const KINDS: [&str; 6] = [
     "Steps that are not worth it here, for they bring less than a tenth",
     "Steps that cost more than they give",
     "Steps that have a price",
-    "Steps of which these rounds do not tell (--rounds and --duration make it clearer)",
+    "Inconclusive steps (--rounds and --duration make it clearer)",
 ];
 
 /// What a step takes less of than the one before: requests to the API, sockets, CPU. A log and TLS are there for other things.
@@ -256,7 +256,7 @@ fn saved(before: &Figures, step: &Figures) -> Vec<String> {
         .map(|(were, are)| format!("{} sockets in TIME_WAIT instead of {}", Count(are), Count(were)));
     let cpu = before.cpu.proxy.zip(step.cpu.proxy).filter(|(were, are)| *were >= SAVES * are);
     let cpu =
-        cpu.map(|(were, are)| format!("{are:.0} µs of the proxy's CPU per answer instead of {were:.0}"));
+        cpu.map(|(were, are)| format!("{are:.0} µs of the proxy's CPU per response instead of {were:.0}"));
     [requests, sockets, cpu].into_iter().flatten().collect()
 }
 

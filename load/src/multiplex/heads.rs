@@ -35,7 +35,7 @@ impl Multiplex {
         match (meaning.status, end) {
             // Interim ones are passed over (RFC 9110 §15.2); 101 is none of HTTP/2 (RFC 9113 §8.6).
             (100 | 102..=199, false) => return Ok(None),
-            (100..=199, _) => return self.malformed(place, ProtocolError, "an invalid interim answer"),
+            (100..=199, _) => return self.malformed(place, ProtocolError, "an invalid interim response"),
             _ => {}
         }
         (open.coming.status, open.coming.first_byte) = (meaning.status, now);

@@ -105,7 +105,7 @@ impl Multiplex {
                 }
                 Ok(Some(Event::GoneAway { unanswered, is_first }))
             }
-            Frame::PushPromise { .. } => Err(Broken(ProtocolError, "a push that nobody takes")),
+            Frame::PushPromise { .. } => Err(Broken(ProtocolError, "a push that was not requested")),
             Frame::Settings { .. }
             | Frame::Ping { .. }
             | Frame::Priority { .. }
@@ -137,7 +137,7 @@ impl Multiplex {
     #[inline]
     pub(super) fn opened(&self, stream: u32) -> Result<Option<usize>, Broken> {
         if stream >= self.next || stream.is_multiple_of(2) {
-            return Err(Broken(ProtocolError, "a frame on a stream that nobody opened"));
+            return Err(Broken(ProtocolError, "a frame on a stream that is not open"));
         }
         Ok(self.place(stream))
     }

@@ -144,7 +144,7 @@ fn what_a_server_may_not_send_is_named() {
     let broken = |code, what| Err(Broken(code, what));
     assert_eq!(
         of(&|out| head(out, 3, 200, true)),
-        broken(ErrorCode::ProtocolError, "a frame on a stream that nobody opened")
+        broken(ErrorCode::ProtocolError, "a frame on a stream that is not open")
     );
     assert_eq!(
         of(&|out| out.extend_from_slice(&[0, 0, 1, 1, 5, 0, 0, 0, 1, 0xff])),

@@ -55,9 +55,9 @@ kinds! {
     /// TLS could not be agreed on.
     tls, Tls, "tls", "the TLS handshake failed";
     /// No whole answer in time; each is in the latency with the time that it was given.
-    timeout, Timeout, "timeout", "no whole answer in time; each counts in the latency with its timeout";
+    timeout, Timeout, "timeout", "no complete response in time; each counts in the latency with its timeout";
     /// The connection was closed or reset before an answer began.
-    closed, Closed, "closed", "closed or reset before an answer began";
+    closed, Closed, "closed", "closed or reset before a response started";
     /// The body was shorter than announced.
     short_body, ShortBody, "short body", "the body was shorter than announced";
     /// What came is not HTTP.
@@ -72,7 +72,7 @@ kinds! {
     #[serde(default)]
     redirect, Redirect, "redirect", "a redirect that is one too many, or leads to another server";
     /// A whole answer with a status that was not expected.
-    status, Status, "status", "the answer has a status that was not expected";
+    status, Status, "status", "the response has an unexpected status";
     /// A whole answer with a body that was not expected.
-    body, Body, "body", "the answer has a body that was not expected";
+    body, Body, "body", "the response has an unexpected body";
 }

@@ -47,7 +47,7 @@ fn read_with(last: &mut LastHead, bytes: &[u8], cuts: &[usize], (is_head, body):
             match pipeline.read(&bytes[from..to], &asked, last, NOW) {
                 Ok((read, event)) => {
                     assert!(read > 0 && read <= to - from);
-                    assert!(event.is_some() || read == to - from, "without an answer all is consumed");
+                    assert!(event.is_some() || read == to - from, "without a response all is consumed");
                     from += read;
                     if let Some(event) = event {
                         let Event::Answered(0, answer) = event else { panic!("{event:?}") };

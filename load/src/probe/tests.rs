@@ -87,8 +87,8 @@ fn what_went_wrong_is_one_sentence() {
             "{said}"
         );
     };
-    check(b"", 10, "without an answer");
-    check(b"HTTP/1.1 200", 10, "without an answer");
+    check(b"", 10, "without a response");
+    check(b"HTTP/1.1 200", 10, "without a response");
     let short = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc";
     check(short, 10, "closed the connection within the body, after 3 bytes");
     let long = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde";
@@ -100,21 +100,24 @@ fn what_went_wrong_is_one_sentence() {
     check(nginx, 100, "speaks TLS: write https://");
     let (_, told) = probe(b"220 mail.example ESMTP\r\n", 10);
     let said = told.expect_err("no HTTP").to_string();
-    assert!(said.contains("does not answer in HTTP/1") && said.contains("220 mail"), "{said}");
+    assert!(said.contains("does not respond in HTTP/1") && said.contains("220 mail"), "{said}");
 }
 
 #[test]
 fn a_certificate_that_is_not_trusted_comes_with_what_to_do_about_it() {
     use CertificateError as E;
     for (why, says) in [
-        (E::UnknownIssuer, "nobody that this system trusts issued it; name its issuer's in SSL_CERT_FILE"),
+        (
+            E::UnknownIssuer,
+            "its issuer is not trusted by this system; name the issuer's certificate in SSL_CERT_FILE",
+        ),
         (E::Expired, "it has expired; renew it"),
         (E::NotValidYet, "it is not valid yet; look at the clocks"),
         (E::NotValidForName, "it is for another name; ask for that one, which --connect-to leads here"),
         (E::BadSignature, "it is not valid (BadSignature); replace it"),
     ] {
         let told = Failed::Untrusted(untrusted(&why)).to_string();
-        let whole = format!("shows a certificate that is not trusted: {says}, or say --insecure (-k)");
+        let whole = format!("shows a certificate that is not trusted: {says}, or use --insecure (-k)");
         assert_eq!(told, whole);
     }
 }
@@ -131,13 +134,13 @@ fn nobody_there_and_nobody_answering_are_told_apart() {
     let limit = Duration::from_millis(50);
     let wait = |mut socket: TcpStream| _ = socket.read(&mut [0; 10]);
     let (address, told) = probe_with(wait, 10, limit);
-    assert_eq!(said(told), format!("{address} gave no answer within 50ms"));
+    assert_eq!(said(told), format!("{address} gave no response within 50ms"));
     let half = |mut socket: TcpStream| {
         _ = socket.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc");
         _ = socket.read(&mut [0; 10]);
     };
     let (address, told) = probe_with(half, 10, limit);
-    let expected = format!("{address} did not end its answer within 50ms, 3 bytes of the body had come");
+    let expected = format!("{address} did not end its response within 50ms, 3 bytes of the body had arrived");
     assert_eq!(said(told), expected);
 }
 

@@ -104,7 +104,7 @@ pub(super) fn stages(outcome: &Outcome) -> FigureTable {
         let cells = [seconds(stage.seconds), Number(stage.answered), Count(stage.errors)];
         row(Number(stage.rate), cells.map(|cell| cell.to_string()).into_iter().chain([p99]))
     };
-    let head = ["Within", "Answered/s", "Errors", "Longest 99%"];
+    let head = ["Within", "Responses/s", "Errors", "Longest 99%"];
     FigureTable::of("Stages, to requests/s", &head, &[], stages.iter().enumerate().map(cells))
 }
 
@@ -132,6 +132,6 @@ pub(super) fn by_url(outcome: &Outcome, most: usize) -> FigureTable {
             rows.push(row(name, [answers, Count(0), Unknown, Unknown, Unknown]));
         }
     }
-    let head = ["Answers", "Errors", "Median", "99%", "Longest"];
+    let head = ["Responses", "Errors", "Median", "99%", "Longest"];
     FigureTable::of("By URL, slowest in total first", &head, &[], rows)
 }

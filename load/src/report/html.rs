@@ -26,7 +26,7 @@ pub fn html(outcome: &Outcome) -> String {
         outcome.search.as_ref().map_or_else(String::new, search),
         distribution(outcome),
         over_time(outcome),
-        section("Answers and errors"),
+        section("Responses and errors"),
         figures::by_url(outcome, usize::MAX).html(),
         figures::errors(outcome).html(),
         figures::stages(outcome).html(),
@@ -45,7 +45,7 @@ fn search(search: &SearchOutcome) -> String {
         let held = trial.miss.clone().unwrap_or_else(|| "held".to_owned());
         row(Number(trial.rate), figures.map(|figure| figure.to_string()).into_iter().chain([held]))
     });
-    let head = ["Answered/s", "99%", "Errors", "What came of it"];
+    let head = ["Responses/s", "99%", "Errors", "What came of it"];
     let table = FigureTable::of("Requests/s in the order in which they were tried", &head, &[4], trials);
     let told = format!("{}. Searched for: {}. Below is the run at that rate.", search.found, search.goal);
     paragraphs([told.as_str()]) + &folded("Every rate that was tried", &table.html())
@@ -62,7 +62,8 @@ fn shares(latency: &Latency) -> Vec<(f64, f64)> {
 fn distribution(outcome: &Outcome) -> String {
     let latency = shares(&outcome.latency);
     if latency.is_empty() {
-        return section("Latency by percentile") + &paragraphs(["No answer came, so there is no latency."]);
+        return section("Latency by percentile")
+            + &paragraphs(["No response arrived, so there is no latency."]);
     }
     let mut told = vec![("from when it was sent", "first", latency)];
     if outcome.mode != Mode::Closed {
@@ -83,7 +84,7 @@ fn distribution(outcome: &Outcome) -> String {
         id: "distribution",
         caption: "Latency by percentile",
         description: &format!(
-            "Of all answers {within}the last after {}. Each nine is as wide as the one before{}.",
+            "Of all responses {within}the last after {}. Each nine is as wide as the one before{}.",
             time(100.0),
             scale.remark()
         ),

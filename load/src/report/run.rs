@@ -61,7 +61,7 @@ fn loop_name(mode: Mode, schedule: Option<&ScheduleOutcome>) -> String {
 pub(super) fn loop_sentence(mode: Mode, schedule: Option<&ScheduleOutcome>) -> String {
     let means = match mode {
         Mode::Closed => {
-            ": each request follows an answer; latency counts from sending, so a stall shows in few requests"
+            ": each request follows a response; latency counts from sending, so a stall shows in few requests"
         }
         Mode::Open { .. } => "; latency counts from when a request was due, so a stall shows in full",
     };
@@ -122,7 +122,7 @@ fn counted(outcome: &Outcome) -> MaybeFacts<3> {
     let each_second = Bytes(outcome.per_second(counts.bytes_read));
     let share = Share(outcome.lost_share() - outcome.error_share());
     let late = format!(
-        "{unfinished} of {due} requests due ({share}) had no answer at the end; each counts in the latency with its wait so far"
+        "{unfinished} of {due} requests due ({share}) had no response at the end; each counts in the latency with its wait so far"
     );
     [
         (true, "Requests", format!("{whole}{expected} to {requests}{under_way} in {took}")),
@@ -146,15 +146,15 @@ fn connections(outcome: &Outcome) -> MaybeFacts<7> {
         (true, false) => "",
     };
     let why = match outcome.http2 {
-        Some(_) => "the server ended connections without an answer to them",
-        None => "the server closed connections after an earlier answer",
+        Some(_) => "the server ended connections without a response to them",
+        None => "the server closed connections after an earlier response",
     };
     let waiting = format!(
-        "{silent} of {all} connections had no answer in all that time (the server accepted more than it serves at once); the \
-         latency does not include their wait"
+        "{silent} of {all} connections had no response in all that time (the server accepted more than it serves at once); the latency does not \
+        include their wait"
     );
     let surplus = format!(
-        "{}, because more arrived than was asked for (a body longer than announced, a second answer)",
+        "{}, because more arrived than was requested (a body longer than announced, a second response)",
         plural(counts.surplus, "connection")
     );
     [
@@ -203,7 +203,7 @@ fn generator(outcome: &Outcome) -> impl Iterator<Item = Named> + use<> {
     let cores_used = if outcome.seconds > 0.0 { generator.cpu_seconds / outcome.seconds } else { 0.0 };
     let mut used = format!("{} of {} cores", Number(cores_used), generator.cores);
     if outcome.counts.answers > 0 {
-        used += &format!(", {} CPU per answer", Time(generator.cpu_per_answer));
+        used += &format!(", {} CPU per response", Time(generator.cpu_per_answer));
     }
     used += &format!(", busiest thread {}", Share(generator.busiest_thread));
     if outcome.seconds >= SHORTEST {
@@ -277,7 +277,7 @@ pub(crate) fn doubts(outcome: &Outcome) -> Vec<Named> {
     let errors = outcome.error_share();
     let (counts, longest) = (&outcome.counts, Time(outcome.latency.max as f64));
     let waiting = format!(
-        "{} had no answer at the end, after up to {longest}, which is longer than any answer took",
+        "{} had no response at the end, after up to {longest}, which is longer than any response took",
         plural(counts.unfinished, "request")
     );
     let early = "the run was ended early; all figures are of the time until then".to_owned();
@@ -310,7 +310,7 @@ fn why_missed(outcome: &Outcome, cause: Cause) -> String {
             // What all answers took is not what they took while all connections were busy, where that is more than was asked for.
             match matches!(outcome.mode, Mode::Open { rate, .. } if carried < rate) {
                 true => format!(
-                    "{busy}, and they carry {} at {} per answer; more connections (-c) show whether the server can do more",
+                    "{busy}, and they carry {} at {} per response; more connections (-c) show whether the server can do more",
                     Rate(carried),
                     Time(each)
                 ),

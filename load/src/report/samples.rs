@@ -155,11 +155,11 @@ pub(crate) fn searched() -> Outcome {
     };
     let search = SearchOutcome {
         goal: Goal { p99: Some(50_000), errors: 0.001 },
-        found: "5,000 requests a second hold; at 5,100 only 87 % were answered in time".to_owned(),
+        found: "5,000 requests a second hold; at 5,100 only 87 % got a response in time".to_owned(),
         confirmed: None,
         trials: vec![
             tried(4_000.0, 2_100, None),
-            tried(5_100.0, 431_000, Some("only 87 % were answered in time")),
+            tried(5_100.0, 431_000, Some("only 87 % got a response in time")),
         ],
     };
     Outcome { search: Some(search), ..open() }

@@ -198,12 +198,12 @@ mod tests {
             "step       by  a  bbbbbb\nthe first  we  1  22,222\nsecond     cannot: they do not\n\
              step       by  c\nthe first  we  3\n"
         );
-        let words = vec![row("status", ["7", "the answer has a status that was not expected"])];
+        let words = vec![row("status", ["7", "the response has an unexpected status"])];
         let table =
             FigureTable { caption: "kind".to_owned(), head: vec!["n", "meaning"], rows: words, words: &[2] };
         assert_eq!(
             table.text(0, 40),
-            "kind    n  meaning\nstatus  7  the answer has a status that\n           was not expected\n"
+            "kind    n  meaning\nstatus  7  the response has an\n           unexpected status\n"
         );
         let url = "http://127.0.0.1:8000/a/very/long/path";
         let table = FigureTable {

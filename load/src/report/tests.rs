@@ -35,7 +35,7 @@ fn ladder() -> Page {
         bars: vec![bar("Millstream", ours), bar("nginx", theirs)],
     })
     .into();
-    for (row, told) in [(4, "wrong answers"), (5, "cannot")] {
+    for (row, told) in [(4, "wrong responses"), (5, "cannot")] {
         rows[row].bars[1] = Bar { party: "nginx".to_owned(), rates: None, told: told.to_owned() };
     }
     rows[7].bars[0].told.insert_str(0, "≥ ");

@@ -79,7 +79,7 @@ fn is_full(facts: &Facts<'_>, party: &Watched) -> bool {
 fn long_way(facts: &Facts<'_>) -> Option<Ruling> {
     let share = facts.round_trip().filter(|share| *share > MOST && facts.asks_api())?;
     let (way, share) = (seconds(facts.evidence.direct.map_or(0.0, |once| once.connect)), Share(share));
-    let why = format!("The round trip to the API takes {way}, which is {share} of an answer's time.");
+    let why = format!("The round trip to the API takes {way}, which is {share} of a response's time.");
     Some((Limit::Network, vec![why]))
 }
 
@@ -91,8 +91,8 @@ fn one_place(facts: &Facts<'_>) -> Option<Ruling> {
     {
         let ([direct, through], share) = ([direct, through].map(|once| seconds(once.least)), Share(added));
         let why = format!(
-            "A single request takes {direct} when it is sent directly to the API and {through} through the proxy, which is {share} of \
-             an answer's time under load."
+            "A single request takes {direct} when it is sent directly to the API and {through} through the proxy, which is {share} of a response's \
+            time under load."
         );
         return Some((Limit::Proxy, vec![why]));
     }
@@ -103,8 +103,8 @@ fn one_place(facts: &Facts<'_>) -> Option<Ruling> {
     let waits = waits_its_turn(facts)?;
     let (share, latency) = (Share(facts.in_api()), seconds(run.latency));
     let place = format!(
-        "Nobody was at work all the time, and at least {share} of an answer's time of {latency} is spent in the API: its workers, its locks, or \
-         what it waits for."
+        "No CPU was saturated, and at least {share} of a response's time of {latency} is spent in the API: its workers, its locks, or what it waits \
+        for."
     );
     Some((Limit::Api, vec![waits, place]))
 }
@@ -125,13 +125,13 @@ fn waits_its_turn(facts: &Facts<'_>) -> Option<String> {
     let (worked_on, waiting) =
         (numbered(Number(at_once), "request"), Number((f64::from(all) - at_once).max(0.0)));
     Some(format!(
-        "A single request takes {alone}; under load an answer takes {latency}, because it waits its turn. {rate} per second at {alone} \
-         each is {worked_on} at once (Little's law): the API works on that many, and the other {waiting} of {all} wait."
+        "A single request takes {alone}; under load a response takes {latency}, because it waits its turn. {rate} per second at {alone} each is \
+        {worked_on} at once (Little's law): the API works on that many, and the other {waiting} of {all} wait."
     ))
 }
 
 const QUIET: &str = "Run this again when the machine is quiet.";
-const MORE: &str = "More connections (-c) would bring more answers.";
+const MORE: &str = "More connections (-c) would bring more responses.";
 
 /// Where no rule has said anything.
 fn no_rule(facts: &Facts<'_>) -> Ruling {
@@ -149,7 +149,7 @@ fn no_rule(facts: &Facts<'_>) -> Ruling {
         unknown(reason, QUIET)
     } else if !facts.asks_api() {
         let idle =
-            "no limit was reached. Hardly any request reached the API, and everybody had CPU to spare.";
+            "no bottleneck was reached. Hardly any request reached the API, and no CPU was saturated.";
         unknown(idle, MORE)
     } else if facts.api.is_none() && run.latency > 0.0 {
         let tells =
@@ -158,13 +158,13 @@ fn no_rule(facts: &Facts<'_>) -> Ruling {
     } else if facts.in_api() > MOST && alone > 0.0 {
         let [under_load, alone] = [run.latency, alone].map(seconds);
         let reason =
-            format!("no limit was reached. An answer takes {under_load} under load and {alone} alone.");
+            format!("no bottleneck was reached. A response takes {under_load} under load and {alone} alone.");
         unknown(reason, MORE)
     } else if facts.in_api() > MOST {
-        let reason = "requests are in the API, but nothing shows whether more of them bring more answers.";
+        let reason = "requests are in the API, but nothing shows whether more of them bring more responses.";
         unknown(reason, "Measure again with half as many connections (-c).")
     } else {
-        let reason = "nobody was at work all the time, and no single place has most of a request's time.";
+        let reason = "no CPU was saturated, and no single place has most of a request's time.";
         unknown(reason, "More connections (-c) or a longer run (--duration) show who runs out first.")
     }
 }
@@ -178,7 +178,7 @@ fn unseen(facts: &Facts<'_>) -> String {
     let [all, part] = [run.latency, body].map(seconds);
     let way = match body > MOST * run.latency {
         true => format!(
-            " Of the {all} of an answer its body takes {part}: the network may be narrow, or the API writes slowly."
+            " Of the {all} of a response its body takes {part}: the network may be narrow, or the API writes slowly."
         ),
         false => String::new(),
     };
@@ -216,7 +216,7 @@ fn several(parties: &[Watched], link: Option<String>) -> Ruling {
     } else {
         "Give each of them cores of its own"
     };
-    unknown(had, &format!("{tells}: then it is seen which of them is left."))
+    unknown(had, &format!("{tells}: the next run then shows which of them is the bottleneck."))
 }
 
 fn why_saturated(facts: &Facts<'_>, limit: &Watched) -> String {
@@ -226,7 +226,10 @@ fn why_saturated(facts: &Facts<'_>, limit: &Watched) -> String {
     }
     let wanted = match limit.held_back {
         Some(share) if limit.is_held_back() => {
-            format!("Its CPU limit (a container's, say) held it back in {} of its periods", Share(share))
+            format!(
+                "Its CPU limit (that of a container, for example) held it back in {} of its periods",
+                Share(share)
+            )
         }
         _ => format!(
             "It had work {} of the time{}",
@@ -236,7 +239,7 @@ fn why_saturated(facts: &Facts<'_>, limit: &Watched) -> String {
     };
     let each = if run.rate > 0.0 { limit.used / run.rate * (1.0 - run.error_share) } else { 0.0 };
     let (used, cores, each) = (limit.used, facts.evidence.cores, seconds(each));
-    format!("{wanted}: it used {used:.2} cores of {cores}, which is {each} per answer.")
+    format!("{wanted}: it used {used:.2} cores of {cores}, which is {each} per response.")
 }
 
 /// The generator's own words.
@@ -269,10 +272,10 @@ fn compared_with_alone(evidence: &Evidence, limit: Limit) -> Option<String> {
     let ([of_all, of_those], share) = ([alone, rate].map(Number), Share((rate / alone).min(1.0)));
     match limit {
         Limit::Api if evidence.origin_share >= ALWAYS && rate >= ALWAYS * alone => Some(format!(
-            "The proxy passes on {share} of the {of_all} answers per second that the API gives without it."
+            "The proxy passes on {share} of the {of_all} responses per second that the API gives without it."
         )),
         Limit::Proxy if rate < ALWAYS * alone => Some(format!(
-            "The API gives {of_all} answers per second without the proxy and {of_those} through it."
+            "The API gives {of_all} responses per second without the proxy and {of_those} through it."
         )),
         _ => None,
     }

@@ -16,9 +16,9 @@ pub fn late_rest(run: &Run, once: &Once) -> Option<String> {
     let (rest, more) = (run.latency - run.first_byte, run.latency - once.mean);
     (LATE.contains(&rest) && more >= *LATE.start()).then(|| {
         format!(
-            "The rest of the API's answers comes {} after their first byte, though nobody works on it. That is the time that Nagle's \
-             algorithm and a delayed acknowledgement take when head and body are written one after the other on a reused connection: \
-             TCP_NODELAY, or one write for both, saves it without any proxy.",
+            "The rest of the API's responses arrives {} after their first byte, though no CPU is at work. That is the time of Nagle's algorithm and \
+            a delayed acknowledgement when head and body are written one after the other on a reused connection: TCP_NODELAY, or one write for both, \
+            saves it without any proxy.",
             seconds(rest)
         )
     })

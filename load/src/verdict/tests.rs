@@ -125,22 +125,22 @@ fn each_rule_names_who_the_facts_show_and_another_fact_takes_the_name_away() {
     #[rustfmt::skip]
     let cases: &[Case] = &[
         // 1. Saturated.
-        ("one thread that runs all the time", one_thread, same, Proxy, "It had work 99 % of the time: it used 0.97 cores of 2, which is 24.2us per answer."),
-        ("it rests", one_thread, |facts| { see(facts, PROXY, threads(1.0, 0.8, 0.02)); facts.found.machine_busy = 0.83; }, Unknown, "nobody was at work all the time"),
+        ("one thread that runs all the time", one_thread, same, Proxy, "It had work 99 % of the time: it used 0.97 cores of 2, which is 24.2us per response."),
+        ("it rests", one_thread, |facts| { see(facts, PROXY, threads(1.0, 0.8, 0.02)); facts.found.machine_busy = 0.83; }, Unknown, "no CPU was saturated"),
         ("beside others that wait for a core", one_thread, |facts| see(facts, API, threads(1.0, 0.4, 0.55)), Proxy, "It had work"),
         ("beside another that runs all the time", one_thread, |facts| see(facts, API, threads(1.0, 0.95, 0.0)), Unknown, "the proxy and the API each had work most of the time. Give each of them cores of its own"),
         ("an API that is busy with something else", one_thread, |facts| { see(facts, API, threads(1.0, 0.95, 0.0)); facts.origin_share = 0.01; }, Proxy, "It had work"),
         ("held back by a host", one_thread, |facts| facts.found.stolen = 0.3, Unknown, "the host of this virtual machine gave 30 % of its CPU to other machines (steal). Run this again"),
         ("held back by a host a little", one_thread, |facts| { see(facts, PROXY, threads(1.0, 0.86, 0.0)); facts.found.stolen = 0.08; }, Proxy, "It had work 94.1 % of the time"),
-        ("threads that want all cores and have most", computing, same, Api, "often waiting for a core: it used 1.85 cores of 2, which is 10ms per answer. The machine was 100 % busy (API 92.5 %, proxy 2 %, load generator 0.5 %)."),
+        ("threads that want all cores and have most", computing, same, Api, "often waiting for a core: it used 1.85 cores of 2, which is 10ms per response. The machine was 100 % busy (API 92.5 %, proxy 2 %, load generator 0.5 %)."),
         ("many threads that want all cores together", computing, |facts| see(facts, API, threads(32.0, 0.058, 0.6)), Api, "It had work 100 % of the time"),
-        ("many threads that wake together where cores idle", idle, |facts| see(facts, API, threads(32.0, 0.016, 0.05)), Api, "Nobody was at work all the time"),
-        ("that may use more", computing, |facts| { *facts = Evidence { cores: 32, top: run(64, 185.0), ..idle() }; see(facts, API, threads(32.0, 0.058, 0.6)); }, Api, "Nobody was at work all the time"),
+        ("many threads that wake together where cores idle", idle, |facts| see(facts, API, threads(32.0, 0.016, 0.05)), Api, "No CPU was saturated"),
+        ("that may use more", computing, |facts| { *facts = Evidence { cores: 32, top: run(64, 185.0), ..idle() }; see(facts, API, threads(32.0, 0.058, 0.6)); }, Api, "No CPU was saturated"),
         ("that have no more than the proxy", computing, |facts| { see(facts, API, threads(5.0, 0.19, 0.8)); see(facts, PROXY, threads(2.0, 0.48, 0.5)); }, Unknown, "the proxy and the API each had work most of the time"),
-        ("a CPU limit of its own", idle, |facts| see(facts, API, threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.98), ..spent })), Api, "Its CPU limit (a container's, say) held it back in 98 % of its periods: it used 0.20 cores of 2"),
-        ("that holds back now and then", idle, |facts| see(facts, PROXY, threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.2), ..spent })), Api, "Nobody was at work all the time"),
+        ("a CPU limit of its own", idle, |facts| see(facts, API, threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.98), ..spent })), Api, "Its CPU limit (that of a container, for example) held it back in 98 % of its periods: it used 0.20 cores of 2"),
+        ("that holds back now and then", idle, |facts| see(facts, PROXY, threads(8.0, 0.025, 0.0).map(|spent| Spent { held_back: Some(0.2), ..spent })), Api, "No CPU was saturated"),
         ("a generator without a core of its own", starved_generator, same, Generator, "It had no time left: the generator's busiest thread ran 49 % of the time. The machine was 70 % busy (proxy 15 %, load generator 25 %)."),
-        ("that had time left", starved_generator, |facts| facts.floor = None, Unknown, "no limit was reached. Hardly any request reached the API, and everybody had CPU to spare. More connections (-c)"),
+        ("that had time left", starved_generator, |facts| facts.floor = None, Unknown, "no bottleneck was reached. Hardly any request reached the API, and no CPU was saturated. More connections (-c)"),
         ("beside a proxy without time", starved_generator, |facts| see(facts, PROXY, threads(2.0, 0.5, 0.49)), Unknown, "the proxy and the load generator each had work most of the time. Put the generator on another machine"),
         ("beside a proxy that costs as much", starved_generator, |facts| { see(facts, PROXY, threads(2.0, 0.52, 0.46)); see(facts, GENERATOR, threads(2.0, 0.47, 0.41)); facts.floor = None; facts.found.machine_busy = 1.0; }, Unknown, "the proxy and the load generator each had work most of the time"),
         ("no ports left", idle, |facts| facts.floor = Some("the generator ran out of local ports".to_owned()), Generator, "It had no time left: the generator ran out of local ports."),
@@ -151,28 +151,28 @@ fn each_rule_names_who_the_facts_show_and_another_fact_takes_the_name_away() {
         ("half of it", remote, |facts| { facts.link = Some(125e6); facts.top.bytes_per_second = 60e6; }, Unknown, "the API's CPU cannot be seen"),
         ("a full link and a full proxy", one_thread, |facts| { facts.is_here = false; facts.link = Some(48e6); }, Unknown, "the proxy had work all the time, and the network was full. The network path to the API carried 44MB per second of the 48MB"),
         // 2. The way.
-        ("another continent", remote, |facts| { facts.direct = far(85.0, 80.0); facts.top = run(8, 8.0 / 0.086); }, Network, "The round trip to the API takes 80ms, which is 93 % of an answer's time."),
+        ("another continent", remote, |facts| { facts.direct = far(85.0, 80.0); facts.top = run(8, 8.0 / 0.086); }, Network, "The round trip to the API takes 80ms, which is 93 % of a response's time."),
         ("that is slow under load", remote, |facts| { facts.direct = far(85.0, 80.0); facts.top = run(64, 32.0); }, Unknown, "the API's CPU cannot be seen, because it is on another machine. Run `millstream bench` on"),
-        ("on this machine a connection only waited for a core", idle, |facts| { facts.direct = far(85.0, 80.0); facts.top = run(8, 8.0 / 0.086); }, Unknown, "no limit was reached"),
+        ("on this machine a connection only waited for a core", idle, |facts| { facts.direct = far(85.0, 80.0); facts.top = run(8, 8.0 / 0.086); }, Unknown, "no bottleneck was reached"),
         // 3. The place.
         ("workers that wait", idle, same, Api, "400 per second at 20ms each is 8 requests at once (Little's law): the API works on that many, and the other 24 of 32 wait."),
         ("in a process that cannot be seen", idle, |facts| see(facts, API, None), Unknown, "the API's CPU cannot be seen, because its process cannot be seen."),
         ("elsewhere", remote, same, Unknown, "because it is on another machine. Run `millstream bench` on the API's machine, or watch it there with top, under this load."),
         ("elsewhere, and most is the body", remote, |facts| facts.top.first_byte = 0.01, Unknown, "the network may be narrow, or the API writes slowly"),
-        ("that take all comers", idle, |facts| facts.direct = once(78.0), Unknown, "no limit was reached. An answer takes 80ms under load and 78ms alone. More connections (-c) would bring more answers."),
-        ("that begin all at once and end late", idle, |facts| facts.top.first_byte = 0.021, Unknown, "no limit was reached. An answer takes 80ms under load and 20ms alone. More connections (-c) would bring more answers."),
-        ("that are as quick as ever when they are loaded straight", idle, |facts| facts.alone = Some(Run { first_byte: 0.021, ..run(32, 780.0) }), Unknown, "no limit was reached"),
+        ("that take all comers", idle, |facts| facts.direct = once(78.0), Unknown, "no bottleneck was reached. A response takes 80ms under load and 78ms alone. More connections (-c) would bring more responses."),
+        ("that begin all at once and end late", idle, |facts| facts.top.first_byte = 0.021, Unknown, "no bottleneck was reached. A response takes 80ms under load and 20ms alone. More connections (-c) would bring more responses."),
+        ("that are as quick as ever when they are loaded straight", idle, |facts| facts.alone = Some(Run { first_byte: 0.021, ..run(32, 780.0) }), Unknown, "no bottleneck was reached"),
         ("that let wait when they are loaded straight", idle, |facts| facts.alone = Some(run(32, 410.0)), Api, "the other 24 of 32 wait"),
-        ("that have nothing to do for a part of the time", idle, |facts| facts.direct = once(1.0), Unknown, "no limit was reached"),
-        ("one connection, behind which nobody waits", idle, |facts| facts.top = run(1, 12.5), Unknown, "no limit was reached"),
-        ("without anything to compare with", idle, |facts| { facts.direct = None; facts.through = None; }, Unknown, "nothing shows whether more of them bring more answers. Measure again with half as many connections (-c)."),
+        ("that have nothing to do for a part of the time", idle, |facts| facts.direct = once(1.0), Unknown, "no bottleneck was reached"),
+        ("one connection, behind which nobody waits", idle, |facts| facts.top = run(1, 12.5), Unknown, "no bottleneck was reached"),
+        ("without anything to compare with", idle, |facts| { facts.direct = None; facts.through = None; }, Unknown, "nothing shows whether more of them bring more responses. Measure again with half as many connections (-c)."),
         ("behind a proxy that is often at work", idle, |facts| see(facts, PROXY, threads(2.0, 0.4, 0.2)), Unknown, "no single place has most of a request's time"),
         ("behind a proxy that cannot be seen", idle, |facts| see(facts, PROXY, None), Unknown, "no single place"),
         ("where strangers have the cores that it waits for", idle, |facts| { see(facts, API, threads(1.0, 0.2, 0.6)); facts.found.machine_busy = 1.0; }, Unknown, "the API waited for a core 60 % of the time"),
         ("where strangers have the cores that the others wait for", idle, |facts| { see(facts, GENERATOR, threads(1.0, 0.3, 0.4)); facts.found.machine_busy = 1.0; }, Unknown, "other processes used"),
         ("asked straight", idle, |facts| { see(facts, PROXY, None); facts.through = None; }, Api, "the other 24 of 32 wait"),
-        ("a proxy that dawdles", idle, |facts| { facts.through = once(60.0); facts.top = run(8, 8.0 / 0.061); }, Proxy, "20ms when it is sent directly to the API and 60ms through the proxy, which is 65 % of an answer's time"),
-        ("a little", idle, |facts| { facts.through = once(30.0); facts.top = run(8, 8.0 / 0.061); }, Api, "Nobody was at work all the time"),
+        ("a proxy that dawdles", idle, |facts| { facts.through = once(60.0); facts.top = run(8, 8.0 / 0.061); }, Proxy, "20ms when it is sent directly to the API and 60ms through the proxy, which is 65 % of a response's time"),
+        ("a little", idle, |facts| { facts.through = once(30.0); facts.top = run(8, 8.0 / 0.061); }, Api, "No CPU was saturated"),
     ];
     for (what, evidence, change, limit, says) in cases {
         let mut evidence = evidence();
@@ -225,9 +225,9 @@ fn what_makes_the_figures_less_than_they_seem_is_said() {
 fn what_the_api_gives_alone_is_compared_where_it_tells() {
     let said = |evidence: Evidence| judge(&evidence).text();
     let passes = said(Evidence { alone: Some(run(32, 410.0)), ..idle() });
-    assert!(passes.contains("The proxy passes on 97.6 % of the 410 answers per second"), "{passes}");
+    assert!(passes.contains("The proxy passes on 97.6 % of the 410 responses per second"), "{passes}");
     let less = said(Evidence { alone: Some(run(64, 90_000.0)), ..one_thread() });
-    assert!(less.contains("90,000 answers per second without the proxy and 40,000 through it"), "{less}");
+    assert!(less.contains("90,000 responses per second without the proxy and 40,000 through it"), "{less}");
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn a_rest_that_waits_for_an_acknowledgement_is_named_and_other_late_ends_are_not
     let ends = |latency: f64, first_byte: f64| Run { latency, first_byte, ..Run::default() };
     let once = once(51.0).expect("a single request");
     let late = late_rest(&ends(0.092, 0.051), &once).expect("late");
-    assert!(late.starts_with("The rest of the API's answers comes 41ms after"), "{late}");
+    assert!(late.starts_with("The rest of the API's responses arrives 41ms after"), "{late}");
     assert!(late.contains("Nagle"), "{late}");
     for (what, run) in [
         ("as alone", ends(0.052, 0.051)),

@@ -171,7 +171,7 @@ fn a_body_without_an_end_and_silence_end_the_command() {
     let (silent, port) = ports::listener();
     check_refused(
         &["-d", "1s", "--timeout", "300ms", &format!("http://127.0.0.1:{port}/")],
-        "gave no answer within",
+        "gave no response within",
     );
     drop::<TcpListener>(silent);
 }
@@ -224,7 +224,7 @@ fn plain_http_to_a_tls_port_is_told_as_such() {
     check_refused(&["-d", "1s", &format!("http://127.0.0.1:{port}/")], "write https:// instead of http://");
     let url = format!("https://127.0.0.1:{port}/");
     check_refused(&["-d", "1s", &url], "is not trusted: it is self-signed");
-    check_refused(&["-d", "1s", &url], "say --insecure (-k)");
+    check_refused(&["-d", "1s", &url], "use --insecure (-k)");
     let (status, told, complained) = bench(&["-n", "100", "-c", "4", "-k", &url]);
     assert_eq!((status, complained.as_str()), (0, ""), "{told}");
 }
@@ -254,7 +254,7 @@ fn with_same_body_another_body_than_the_first_is_an_error() {
     assert!(told.contains("Errors: none"), "{told}");
     let (status, told, _) = bench(&["-n", "40", "-c", "1", "--same-body", &changing]);
     assert_eq!(status, 0, "{told}");
-    assert!(told.contains("Errors: 10 (25 %)") && told.contains("body that was not expected"), "{told}");
+    assert!(told.contains("Errors: 10 (25 %)") && told.contains("unexpected body"), "{told}");
     let (_, told, _) = bench(&["-n", "40", "-c", "1", &changing]);
     assert!(told.contains("Errors: none"), "nobody asked for it: {told}");
 }

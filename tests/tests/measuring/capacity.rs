@@ -115,7 +115,7 @@ fn two_servers_of_the_users_are_measured_as_they_are() {
     assert!(!text.contains("Simulated"), "{text}");
     assert_eq!(row["alone"].as_array().map(Vec::len), Some(2));
     // They take all comers, so that more would be answered.
-    assert!(text.contains("Unknown: no limit was reached") || blames_the_host(&text, stolen), "{text}");
+    assert!(text.contains("Unknown: no bottleneck was reached") || blames_the_host(&text, stolen), "{text}");
     assert_eq!(row["verdict"]["limit"], "unknown", "{text}");
     // All are asked for the same by the same name, alone and behind the proxy.
     for origin in [&one, &two] {

@@ -65,8 +65,8 @@ fn runs_are_compared_with_runs_and_the_exit_status_says_what_became_of_it() {
     for (a, b, expected, begins) in [
         (&slow, &alike, 0, "No difference beyond chance was found in requests per second"),
         (&slow, &slow, 5, "Whether they differ is unknown: "),
-        (&slow, &fast, 3, "b is faster: it answers "),
-        (&fast, &slow, 4, "b is slower: it answers "),
+        (&slow, &fast, 3, "b is faster: it serves "),
+        (&fast, &slow, 4, "b is slower: it serves "),
     ] {
         let (a, b) = (a.each_ref().map(String::as_str), b.each_ref().map(String::as_str));
         let words: [&[&str]; 3] = [&a, &["--with"], &b];

@@ -454,7 +454,7 @@ const CHECKED: &[Checked] = &[
     },
     Checked {
         rule: "unlisted",
-        advice: "write proxy_cache_credentials public; beside it",
+        advice: "write proxy_cache_credentials public; in the same location",
         lines: [
             "proxy_cache_valid 200 1m; proxy_cache_vary unlisted;",
             "proxy_cache_valid 200 1m; proxy_cache_vary unlisted; proxy_cache_credentials public;",

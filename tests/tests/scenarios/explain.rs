@@ -182,7 +182,7 @@ fn the_running_process_is_asked_although_its_file_has_a_mistake_by_now() {
     let told = run(&server, &["purge", &url]);
     assert!(told.contains("nothing was stored in zone answers under http"), "{told}");
     let told = run(&server, &["purge", "--tag", "a,b"]);
-    assert!(told.contains("no answer carries the tag \"a,b\""), "{told}");
+    assert!(told.contains("no response has the tag \"a,b\""), "{told}");
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn a_host_that_no_server_has_is_said_to_reach_the_default_one() {
     }
     let origin = api();
     let server = Server::start(TEMPLATE, &[("ORIGIN", &origin.address())]);
-    let note = "no server has the name nowhere.example: the default one answers";
+    let note = "no server has the name nowhere.example: the default server is used";
     let url = format!("http://nowhere.example:{}/a", server.port());
     for told in [run(&server, &["explain", &url]), run(&server, &["purge", &url])] {
         assert!(told.contains(note), "{told}");

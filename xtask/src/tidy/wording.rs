@@ -35,7 +35,10 @@ const WORDS: [(&str, &str); 22] = [
 /// Pages whose sentences users read.
 fn is_page(path: &str) -> bool {
     let is_markdown = path.ends_with(".md") && !path.starts_with("docs/decisions/");
-    is_markdown && (!path.contains('/') || path.starts_with("docs/") || path.starts_with("examples/"))
+    let is_for_users = !matches!(path, "ARCHITECTURE.md" | "CONTRIBUTING.md");
+    is_markdown
+        && is_for_users
+        && (!path.contains('/') || path.starts_with("docs/") || path.starts_with("examples/"))
 }
 
 /// Code whose texts users read: all of the product but its tests.
@@ -93,11 +96,12 @@ fn sentences(page: &str) -> Vec<(usize, String)> {
     lines
 }
 
-/// A text without what stands in backticks, braces and tags.
+/// A text without what stands in backticks, braces and tags, and without single words in quotes.
 fn without_names(text: &str) -> String {
     let mut plain = String::new();
     let mut until = None;
-    for c in text.chars() {
+    for (at, c) in text.char_indices() {
+        let rest = &text[at + c.len_utf8()..];
         match until {
             Some(end) if c == end => until = None,
             Some(_) => {}
@@ -105,11 +109,17 @@ fn without_names(text: &str) -> String {
                 '`' => until = Some('`'),
                 '{' => until = Some('}'),
                 '<' => until = Some('>'),
+                '"' if names(rest) => until = Some('"'),
                 c => plain.push(c),
             },
         }
     }
     plain
+}
+
+/// Whether a single word stands between quotes, of which the first is behind.
+fn names(rest: &str) -> bool {
+    rest.split_once('"').is_some_and(|(word, _)| !word.contains(' '))
 }
 
 /// Whether a word or words stand in a text by themselves, in any case of their letters.

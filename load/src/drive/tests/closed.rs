@@ -404,7 +404,7 @@ fn connections_that_nobody_answers_are_told() {
     let outcome = outcome_of(&plan);
     assert!(outcome.counts.answers > 0 && outcome.counts.errors.total() == 0, "{:?}", outcome.counts);
     assert_eq!(outcome.counts.silent, 4);
-    assert!(crate::report::text::report(&outcome, 100).contains("4 of 5 connections had no answer"));
+    assert!(crate::report::text::report(&outcome, 100).contains("4 of 5 connections had no response"));
     assert_eq!(crate::verdict::Run::of(&outcome).connections, 1, "the others are no part of Little's law");
     let served = outcome_of(&Plan { connections: 1, ..plan });
     assert_eq!(served.counts.silent, 0);
@@ -430,7 +430,7 @@ fn requests_that_wait_for_longer_than_any_answer_took_when_a_run_ends_are_in_its
         let counts = &outcome.counts;
         assert_eq!((counts.answers, counts.unfinished, counts.silent, counts.errors.total()), (60, 3, 0, 0));
         let text = crate::report::text::report(&outcome, 100);
-        assert!(text.contains("UNFINISHED: 3 requests had no answer at the end, after up to 1."), "{text}");
+        assert!(text.contains("UNFINISHED: 3 requests had no response at the end, after up to 1."), "{text}");
         let bound = crate::threshold::Threshold {
             expression: "max>1s".to_owned(),
             metric: crate::metric::Metric::Latency(100.0),

@@ -37,7 +37,7 @@ type Figure = fn(&Slice) -> Option<f64>;
 pub(super) fn over_time(outcome: &Outcome) -> String {
     let slices = merged(&outcome.slices, POINTS);
     let (Some(first), Some(last)) = (slices.first(), slices.last()) else {
-        return section("Over time") + &paragraphs(["The run was too short to be told apart in time."]);
+        return section("Over time") + &paragraphs(["The run was too short for a chart over time."]);
     };
     let (end, each) = (last.at + last.seconds, seconds(first.seconds));
     let x = |slice: &Slice| ((slice.at + slice.seconds / 2.0) / end).clamp(0.0, 1.0);
@@ -61,10 +61,10 @@ pub(super) fn over_time(outcome: &Outcome) -> String {
     let (least, most) = ends(slices.iter().filter_map(answers));
     let mut html = figure(
         ("rate", "Rate over time"),
-        &format!("Between {} and {} answers per second, in slices of {each}.", Number(least), Number(most)),
+        &format!("Between {} and {} responses per second, in slices of {each}.", Number(least), Number(most)),
         Scale::linear(most),
         number,
-        &[("answers per second", "first", answers)],
+        &[("responses per second", "first", answers)],
         "",
     );
     let (_, most) = ends(slices.iter().filter_map(errors));
@@ -104,6 +104,6 @@ fn times(outcome: &Outcome) -> FigureTable {
         let rate = Number(slice.answers as f64 / slice.seconds);
         row(format!("{:.1}s", slice.at), [rate, Count(slice.errors), p50, p99, longest])
     };
-    let head = ["Answers/s", "Errors", "Median", "99%", "Longest"];
+    let head = ["Responses/s", "Errors", "Median", "99%", "Longest"];
     FigureTable::of("Rate and latency over time", &head, &[], merged(&outcome.slices, ROWS).iter().map(cells))
 }

@@ -59,7 +59,7 @@ fn a_rate_that_was_not_reached_has_its_cause_in_the_first_line() {
             true,
             10,
             1e4,
-            "all 10 connections were busy, and they carry 1,000/s at 10ms per answer; more connections (-c) show whether \
+            "all 10 connections were busy, and they carry 1,000/s at 10ms per response; more connections (-c) show whether \
              the server can do more",
         ),
         (None, Errors::default(), true, 10, 1e3, "all 10 connections were busy for a time, which -c bounds"),
@@ -186,7 +186,7 @@ fn a_status_that_was_not_expected_is_named_where_it_is_known() {
         outcome.counts.statuses = statuses.iter().copied().collect();
         outcome.counts.errors.status = status;
         let text = report(&outcome, 100);
-        let line = text.lines().find(|line| line.ends_with("the answer has a status that was not expected"));
+        let line = text.lines().find(|line| line.ends_with("the response has an unexpected status"));
         line.unwrap_or(&text)
             .split_whitespace()
             .take_while(|word| *word != "the")

@@ -111,7 +111,7 @@ fn a_server_that_breaks_the_rules_is_a_bad_gateway_with_its_cause_in_the_log() {
     let cases: [(Say, &str); 6] = [
         (
             |out| out.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
-            "upstream sent an answer in HTTP/1: it does not speak HTTP/2",
+            "upstream sent a response in HTTP/1: it does not speak HTTP/2",
         ),
         (
             |out| {
