@@ -528,7 +528,7 @@ fn a_check_says_which_fields_and_credentials_the_cache_sees_to() {
     let idle = |directives: &str| messages(&text(&in_cached(directives)), Severity::Idle);
     let has = |directives: &str, part: &str| idle(directives).iter().any(|message| message.contains(part));
     assert!(has("", "X-Forwarded-Host"));
-    let credential = "put $http_authorization into proxy_cache_key";
+    let credential = "add $http_authorization to proxy_cache_key";
     assert!(has("", credential));
     assert!(has("proxy_cache_key $uri$remote_user;", credential), "a claimed name is no credential");
     assert!(!has("proxy_cache_key $uri$http_authorization;", credential));

@@ -820,7 +820,7 @@ fn what_is_wrong_with_an_issuer_or_a_certificate_of_it_is_one_error_with_a_help(
         format!("acme_issuer ca {{ {URI} }} server {{ listen 8080; acme_certificate ca a.example; }}");
     one_warning(&in_http(&unused), "this certificate is issued and not used");
     let deaf = issued(URI, SERVER).replace("listen 8080;", "");
-    one_warning(&deaf, "nothing listens without TLS, where the challenge http-01 of this issuer is answered");
+    one_warning(&deaf, "nothing listens without TLS, which the challenge http-01 of this issuer needs");
     no_error(&deaf.replace(URI, &format!("{URI} challenge tls-alpn;")));
 }
 

@@ -4,24 +4,19 @@
 //! started counting. Before: `millstream-telemetry`'s `metrics/figures`, the walk; `message`, spans; next: `exporter`.
 
 use crate::message::{about, key_value, scope, text};
+use crate::otlp::{
+    CUMULATIVE, Data, ExportMetricsServiceRequest, Gauge, Histogram, HistogramDataPoint, KeyValue, Metric,
+    Number, NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
+};
 use millstream_conf::model::OtelResource;
 use millstream_telemetry::histogram::HistogramSnapshot;
 use millstream_telemetry::metrics::{BOUNDS, FamilyKind, Figure, FigureSink, Labels};
-use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
-use opentelemetry_proto::tonic::common::v1::KeyValue;
-use opentelemetry_proto::tonic::metrics::v1::metric::Data;
-use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
-use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics,
-    ScopeMetrics, Sum,
-};
 use prost::Message;
 
 /// Bytes of samples in one message, about: a collector takes 4 MiB unless it is told otherwise.
 const MOST_BYTES: usize = 1 << 20;
 /// Microseconds in a second.
 const SECOND: f64 = 1e6;
-const CUMULATIVE: i32 = AggregationTemporality::Cumulative as i32;
 
 /// Messages that are being made.
 pub(crate) struct FigureMessages<'r> {
@@ -69,16 +64,9 @@ impl<'r> FigureMessages<'r> {
             return;
         }
         self.size = 0;
-        let scoped = ScopeMetrics {
-            scope: Some(scope()),
-            metrics: std::mem::take(&mut self.metrics),
-            ..ScopeMetrics::default()
-        };
-        let of_resource = ResourceMetrics {
-            resource: Some(about(self.resource)),
-            scope_metrics: vec![scoped],
-            ..ResourceMetrics::default()
-        };
+        let scoped = ScopeMetrics { scope: Some(scope()), metrics: std::mem::take(&mut self.metrics) };
+        let of_resource =
+            ResourceMetrics { resource: Some(about(self.resource)), scope_metrics: vec![scoped] };
         let request = ExportMetricsServiceRequest { resource_metrics: vec![of_resource] };
         self.done.push(request.encode_to_vec());
     }
@@ -95,27 +83,21 @@ impl FigureSink for FigureMessages<'_> {
                 Data::Histogram(Histogram { aggregation_temporality: CUMULATIVE, ..Histogram::default() })
             }
         };
-        self.family = Metric {
-            name: name.into(),
-            description: doc.into(),
-            unit: unit(name).into(),
-            data: Some(data),
-            ..Metric::default()
-        };
+        self.family =
+            Metric { name: name.into(), description: doc.into(), unit: unit(name).into(), data: Some(data) };
     }
 
     fn value(&mut self, labels: &Labels<'_>, figure: Figure) {
         let value = match figure {
-            Figure::Count(count) => Value::AsInt(count.cast_signed()),
-            Figure::Level(level) => Value::AsInt(level),
-            Figure::Time(microseconds) => Value::AsDouble(microseconds as f64 / SECOND),
+            Figure::Count(count) => Number::AsInt(count.cast_signed()),
+            Figure::Level(level) => Number::AsInt(level),
+            Figure::Time(microseconds) => Number::AsDouble(microseconds as f64 / SECOND),
         };
         let point = NumberDataPoint {
             attributes: attributes(labels),
             start_time_unix_nano: self.since,
             time_unix_nano: self.until,
             value: Some(value),
-            ..NumberDataPoint::default()
         };
         match self.room(point.encoded_len()) {
             Some(Data::Sum(sum)) => sum.data_points.push(point),
@@ -143,7 +125,6 @@ impl FigureSink for FigureMessages<'_> {
             sum: Some(values.sum() as f64 / SECOND),
             bucket_counts,
             explicit_bounds: BOUNDS.iter().map(|(bound, _)| *bound as f64 / SECOND).collect(),
-            ..HistogramDataPoint::default()
         };
         if let Some(Data::Histogram(histogram)) = self.room(point.encoded_len()) {
             histogram.data_points.push(point);

@@ -10,6 +10,7 @@ pub mod state;
 pub mod context;
 pub mod span;
 pub mod queue;
+mod otlp;
 mod message;
 mod figures;
 mod outage;

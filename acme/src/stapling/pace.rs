@@ -109,7 +109,7 @@ mod tests {
         let expected = [
             (0, "gone; it is asked again in 10 s"),
             (1210, "mad; it is asked again in 300 s"),
-            (1510, "the OCSP responder answers again"),
+            (1510, "the OCSP responder responds again"),
             (5110, "gone; it is asked again in 10 s"),
         ];
         assert_eq!(told, expected);

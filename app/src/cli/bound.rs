@@ -92,8 +92,8 @@ mod tests {
             ("é>1", "column 1: what is judged"),
             ("errors>200%", "column 8: a share is 0% to 100%"),
             ("errors>1.5", "column 8: write a share"),
-            ("rate<-1", "column 6: write answers"),
-            ("rate<inf", "column 6: write answers"),
+            ("rate<-1", "column 6: write responses"),
+            ("rate<inf", "column 6: write responses"),
         ] {
             let error = bound(text).expect_err(text);
             assert!(error.starts_with(said), "{text}: {error}");

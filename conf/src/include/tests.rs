@@ -222,6 +222,6 @@ fn a_state_file_brings_servers_alone_into_its_group_and_may_be_missing() {
     check("upstream u { state KEPT; }", "upstream {state server server}", &[other]);
     check("upstream u { state /none/kept; }", "upstream {state}", &[]);
     check("map a b { state KEPT; }", "map {state}", &[]);
-    let beside = "nginx.conf:1:14 \"server\" beside \"state\": the servers of this group stand in its file | move the line to kept";
+    let beside = "nginx.conf:1:14 both \"server\" and \"state\": the servers of this group are in its file | move the line to kept";
     check("upstream u { server c; state KEPT; }", "upstream {server state}", &[beside]);
 }

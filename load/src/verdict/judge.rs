@@ -148,8 +148,7 @@ fn no_rule(facts: &Facts<'_>) -> Ruling {
             format!("other processes used {share} of this machine, and no party was at work all the time.");
         unknown(reason, QUIET)
     } else if !facts.asks_api() {
-        let idle =
-            "no bottleneck was reached. Hardly any request reached the API, and no CPU was saturated.";
+        let idle = "no bottleneck was reached. Hardly any request reached the API, and no CPU was saturated.";
         unknown(idle, MORE)
     } else if facts.api.is_none() && run.latency > 0.0 {
         let tells =

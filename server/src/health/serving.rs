@@ -70,7 +70,7 @@ mod tests {
             (0, (0, ""), Some(&[8, 9]), Err("the service's state is 9")),
             // What later versions add to the message is no mistake.
             (0, (0, ""), Some(&[8, 1, 0x12, 1, b'x']), Ok(())),
-            (0, (0, ""), None, Err("the answer has no message")),
+            (0, (0, ""), None, Err("the response has no message")),
             (0, (5, "no such service"), None, Err("the gRPC status is 5 (no such service)")),
             (0, (12, ""), None, Err("the gRPC status is 12")),
             (12, (12, ""), None, Ok(())),

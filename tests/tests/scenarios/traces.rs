@@ -508,7 +508,7 @@ fn a_collector_over_http_gets_protobuf() {
     }
     .start(&format!("http://{}/v1/traces", collector.address()), &origin);
     server.get("/made?1");
-    wait::until("it was refused", || server.log().contains("the collector answered with 503"));
+    wait::until("it was refused", || server.log().contains("the collector responded with 503"));
     server.get("/made?2");
     wait::until("the second arrives", || server.log().contains("spans are exported to"));
     let request = collector.requests().pop().expect("it came");

@@ -44,16 +44,16 @@ fn sums_gauges_and_histograms_say_what_was_counted_and_since_when() {
     assert!(requests.is_monotonic && requests.aggregation_temporality == CUMULATIVE);
     let point = &requests.data_points[0];
     assert_eq!((point.start_time_unix_nano, point.time_unix_nano), (5, 7));
-    assert_eq!(point.value, Some(Value::AsInt(3)));
+    assert_eq!(point.value, Some(Number::AsInt(3)));
     let purges = named(&metrics, "millstream_cache_purges_total");
     let Some(Data::Sum(purges)) = &purges.data else { panic!("a sum") };
     let by_tag = key_value("by".into(), text("tag".into()));
     let point = purges.data_points.iter().find(|point| point.attributes == [by_tag.clone()]);
-    assert_eq!(point.and_then(|point| point.value), Some(Value::AsInt(2)));
+    assert_eq!(point.and_then(|point| point.value), Some(Number::AsInt(2)));
     let Some(Data::Gauge(connections)) = &named(&metrics, "millstream_client_connections").data else {
         panic!("a gauge")
     };
-    assert_eq!(connections.data_points[0].value, Some(Value::AsInt(4)));
+    assert_eq!(connections.data_points[0].value, Some(Number::AsInt(4)));
     let header = named(&metrics, "millstream_upstream_header_duration_seconds");
     assert_eq!(header.unit, "s");
     let Some(Data::Histogram(header)) = &header.data else { panic!("a histogram") };

@@ -181,12 +181,12 @@ fn carries_something(frame: &Frame<'_>) -> bool {
     match frame {
         Frame::Data { data, end, .. } => !data.is_empty() || *end,
         Frame::Headers { .. }
+        | Frame::Continuation { .. }
         | Frame::WindowUpdate { .. }
         | Frame::Reset { .. }
         | Frame::GoAway { .. }
         | Frame::PushPromise { .. } => true,
-        Frame::Continuation { .. }
-        | Frame::Settings { .. }
+        Frame::Settings { .. }
         | Frame::Ping { .. }
         | Frame::Priority { .. }
         | Frame::PriorityUpdate { .. }

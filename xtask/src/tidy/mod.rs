@@ -11,6 +11,7 @@ mod sizes;
 mod types;
 mod words;
 mod wording;
+mod pages;
 mod metrics;
 mod features;
 
@@ -27,6 +28,7 @@ pub(crate) fn run() -> Result<(), String> {
     breaches.extend(types::check(&files));
     breaches.extend(words::check(&files));
     breaches.extend(wording::check(&files));
+    breaches.extend(pages::check(&files));
     breaches.extend(metrics::check(&files));
     breaches.extend(features::check(&files));
     breaches.extend(manuals::check());

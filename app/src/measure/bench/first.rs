@@ -221,7 +221,7 @@ mod tests {
     fn requests_before_the_load_are_told_where_they_may_have_changed_something() {
         assert_eq!(uncounted(0), None);
         let says = uncounted(1).unwrap_or_default();
-        assert!(says.starts_with(" Before the load 1 request asked whether"), "{says}");
-        assert!(uncounted(3).is_some_and(|says| says.contains(" 3 requests asked")));
+        assert!(says.starts_with(" Before the load, 1 request checked for"), "{says}");
+        assert!(uncounted(3).is_some_and(|says| says.contains(" 3 requests checked")));
     }
 }

@@ -50,8 +50,8 @@ Median 0.70 ms  99 % 81 ms              From the cache 96 %
 In 30 s 207 reached the API; without the cache 5,475 would have.
 1 Misses 2 Upstreams 3 Caches 4 Locations 5 Servers 6 Events 7 URLs
 location         API time▼   count   each  why                  what helps
-location /items      2.4 s      30  80 ms  nothing was stored…  a first request…
-location /items     800 ms      10  80 ms  the client asked f…  write proxy_cac…
+location /items      2.4 s      30  80 ms  nothing was stored…  the first reque…
+location /items     800 ms      10  80 ms  the client request…  write proxy_cac…
 location /items     160 ms       2  80 ms  not stored: it set…  take Set-Cookie…
 
 
@@ -59,8 +59,8 @@ location /items     160 ms       2  80 ms  not stored: it set…  take Set-Cooki
 
 
 
-why: nothing was stored that fits · what helps: a first request has to miss;
-keep answers for longer · written in: /etc/nginx.conf:12:9
+why: nothing was stored that fits · what helps: the first request must miss;
+store responses for longer · written in: /etc/nginx.conf:12:9
 q quit  Tab 1-7 table  ↑↓ row  ←→ sort  r reverse  / filter  t 5 minutes
 ";
     assert_eq!(shown((80, 24), &[]), expected);
@@ -82,8 +82,8 @@ server         state                req/s   requests
 10.0.0.3:8000  ● draining, backup       0          3
 
 
-active: 1 · 5xx: 0 · failed: 1 · answer: 80 ms · head: 78 ms
-· outages: 0 · ejections: 0 · upstream: api
+active: 1 · 5xx: 0 · failed: 1 · response: 80 ms · head: 78
+ms · outages: 0 · ejections: 0 · upstream: api
 q quit  Tab 1-7 table  ↑↓ row  ←→ sort  r reverse  / filter
 ";
     let actions = [Action::Board(1), Action::Down, Action::NextColumn, Action::Reverse];
