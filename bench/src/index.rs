@@ -21,24 +21,20 @@ use rustix::process::Signal;
 
 use crate::Options;
 
-/// What the product reads.
 const FILE: &str = "bench/conf/index.conf";
-/// ext4 allows 65,000 names for a file.
+/// ext4 allows 65,000 links to a file.
 const NAMES: u32 = 60_000;
-/// Directories of `levels=1:2`.
+/// With `levels=1:2`.
 const DIRECTORIES: u32 = 16 * 256;
-/// Clients.
 const CLIENTS: u32 = 4;
-/// Files in a megabyte of `keys_zone`.
+/// Keys per megabyte of `keys_zone`.
 const KEYS: u32 = 8192;
-/// How long each part lasts, but for the listing, which lasts as long as it does.
+/// Seconds of each part, except the listing.
 const PART: Duration = Duration::from_secs(15);
 /// The longest that a start, a listing or an end may take.
 const LIMIT: Duration = Duration::from_secs(900);
-/// The bar.
 const LONGEST: &str = "0.005";
 
-/// What the product has counted, and the kernel.
 #[derive(Default)]
 struct Counters {
     requests: u64,
@@ -46,13 +42,12 @@ struct Counters {
     stretches: u64,
     /// Stretches longer than the bar.
     long: u64,
-    /// Bounds of the histogram, in seconds, and how many lie at or below each.
+    /// Upper bounds in seconds, and the cumulative count of each.
     buckets: Vec<(String, u64)>,
-    /// Times that the worker was ready to run and the kernel ran something else.
+    /// Times that the worker was ready to run but the kernel ran something else.
     preempted: u64,
 }
 
-/// Makes the files, measures the parts, and tells the figures.
 pub(crate) fn run(options: &Options, millstream: &Path) -> Result<String, String> {
     let target = millstream_tests::target_directory();
     let mut text = format!(
@@ -105,7 +100,7 @@ fn sleep_part() -> Result<(), String> {
     Ok(())
 }
 
-/// Names in every directory of a cache that is not there yet.
+/// Creates names in every directory of a new cache.
 fn make_names(cache: &Path, files: u32) -> std::io::Result<()> {
     fs::create_dir(cache)?;
     let (mut made, mut source, mut random) = (0, cache.join(".source-0"), 0x9e37_79b9_7f4a_7c15_u64);
@@ -134,7 +129,7 @@ fn make_names(cache: &Path, files: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Starts the product in a directory, does something with it, and ends it in order.
+/// Starts the product in a directory, runs `with`, and ends it in order.
 fn launch(
     prefix: &Prefix,
     millstream: &Path,
@@ -170,7 +165,7 @@ fn wait_until_listed(prefix: &Prefix) -> Result<(), String> {
     wait::within(LIMIT, is_listed).ok_or_else(|| "the index is never complete".to_owned())
 }
 
-/// Clients ask while something lasts; a row of the table says what that was like. Gives the stretches past the bar too.
+/// Clients send requests during `lasts`; returns a row of the table, and the stretches past the bar.
 fn part(
     text: String,
     name: &str,
@@ -204,7 +199,7 @@ fn part(
     Ok((long, text + &row))
 }
 
-/// Asks for a new page and for an old one in turn.
+/// Requests a new page and an old one in turn.
 fn ask(port: u16, part: &str, next: &AtomicU32, over: &AtomicBool) -> std::io::Result<()> {
     let mut client = Client::connect(port)?;
     let part = part.replace(' ', "-");
@@ -238,7 +233,7 @@ fn counted(port: u16, process: u32) -> Counters {
     }
 }
 
-/// The bound of the highest bucket that something fell into between the two, in milliseconds.
+/// The highest bucket with an increase, in milliseconds.
 fn longest(before: &Counters, after: &Counters) -> String {
     let grown =
         |index: usize| after.buckets[index].1 - before.buckets.get(index).map_or(0, |bucket| bucket.1);
@@ -259,7 +254,6 @@ fn preempted(process: u32) -> u64 {
     statuses.filter_map(|status| number_behind(&status, "\nnonvoluntary_ctxt_switches:")).sum()
 }
 
-/// The ids of the worker's thread.
 fn workers(process: u32) -> impl Iterator<Item = String> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let is_worker =

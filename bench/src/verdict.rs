@@ -26,27 +26,21 @@ use millstream_load::verdict::{Evidence, Limit, Once, Run, Verdict, judge};
 use crate::{Options, Programs};
 use cases::VerdictCase;
 
-/// What the cases are built of.
 pub struct Servers {
-    /// Millstream.
     pub proxy: PathBuf,
-    /// The bench's fast API.
     pub api: PathBuf,
 }
 
 const DURATION: Duration = Duration::from_millis(1_200);
 const WARM_UP: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long the machine is looked at before a run.
 const GLANCE: Duration = Duration::from_millis(300);
-/// So many runs of a hundred are right at least, where a right one says what the case is built for, and so many at most say
-/// unknown where a name could be given.
+/// Percent of runs that must be right, if the right limit is the one the case is built for, and the percent
+/// that may be unknown although a limit could be named.
 const RIGHT: usize = 95;
 const UNKNOWN: usize = 10;
-/// Bytes of a single request's answer at the most.
 const LARGEST: usize = 16 << 20;
 
-/// Runs the program, which prints its table.
 pub(crate) fn run(options: &Options, programs: &Programs) -> Result<(), String> {
     let proxy = programs.millstream.as_ref().ok_or("the verdicts are on Millstream itself")?;
     // Before anything is measured: building it takes a while.
@@ -57,7 +51,6 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<(), String> 
     if status.success() { Ok(()) } else { Err("not every verdict was right".to_owned()) }
 }
 
-/// What the runs of the cases said.
 #[derive(Debug, Default)]
 struct Score {
     right: usize,
@@ -67,7 +60,7 @@ struct Score {
     busy: Vec<f64>,
 }
 
-/// Builds each case so often; the table. An error where one was named wrongly, or too many are unknown.
+/// Runs each case so often; an error if one was named wrongly, or too many are unknown.
 pub fn table(servers: &Servers, runs: u32) -> Result<String, String> {
     let mut text = format!(
         "### Verdicts on purpose-built cases\n\n`cargo xtask bench verdict --runs {runs}`: {} ms under load each, none \
@@ -131,7 +124,6 @@ fn busy() -> f64 {
     meter.found().machine_busy
 }
 
-/// Builds the case, loads it, judges.
 fn once(case: &VerdictCase, servers: &Servers) -> Result<Verdict, String> {
     let stage = (case.build)(servers)?;
     let target = target(&stage.url)?;

@@ -38,14 +38,12 @@ cargo xtask conformance --contexts                       every directive may sta
   --probe           asks those that load, beside nginx, and compares the answers
   --update          keeps in tests/conformance/configurations.tsv which ones load now";
 
-/// What was asked for.
 struct Options {
     repository: Option<PathBuf>,
     runs: usize,
     accept: bool,
 }
 
-/// Runs the judge that is named.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     match arguments {
         [judge, rest @ ..] if judge == "--nginx-tests" => suite::run(&suite_of(rest)?),
@@ -55,7 +53,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// Every directive may stand where it may in nginx; one of the checks.
+/// Checks that every directive is allowed where nginx allows it.
 pub(crate) fn contexts() -> Result<(), String> {
     contexts::check(&text_of(contexts::FACTS)?)
 }
@@ -101,7 +99,7 @@ fn number(text: Option<&String>, range: RangeInclusive<usize>) -> Result<usize, 
     number.ok_or_else(|| USAGE.to_owned())
 }
 
-/// One run with the npm package, as one of the checks. Without node it is skipped, out loud.
+/// One run with the npm package; skipped with a message without node.
 pub(crate) fn as_check() -> Result<Ended, String> {
     if let Err(missing) = install::tools() {
         return Ok(Ended::Skipped(missing));
@@ -143,7 +141,6 @@ fn judge(options: &Options) -> Result<(), String> {
     }
 }
 
-/// Plays the runs, tells what failed, and gives the score.
 fn played(judge: &str, tests: &Path, runs: usize) -> Result<score::Score, String> {
     let began = Instant::now();
     let results = run::all(tests, runs)?;
@@ -157,12 +154,10 @@ fn played(judge: &str, tests: &Path, runs: usize) -> Result<score::Score, String
     Ok(score)
 }
 
-/// Where the configuration, the score and what is said about it are.
 fn folder() -> PathBuf {
     workspace().join("tests/conformance")
 }
 
-/// A file of that folder, read.
 fn text_of(name: &str) -> Result<String, String> {
     let path = folder().join(name);
     std::fs::read_to_string(&path).map_err(|error| told_of(&path, &error))
