@@ -58,7 +58,6 @@ pub struct Compare {
     pub json: Option<PathBuf>,
 }
 
-/// The rate, or a percentile of latency.
 fn judged_by() -> impl TypedValueParser<Value = Metric> {
     PossibleValuesParser::new(["rate", "p50", "p75", "p90", "p99", "p99.9"])
         .map(|name| bound::latency(&name).unwrap_or(Metric::Rate))
@@ -164,8 +163,7 @@ pub struct Load {
     /// Accept any certificate (default: verify it with SSL_CERT_FILE or the system's authorities)
     #[arg(short = 'k', long)]
     pub insecure: bool,
-    /// Exit with status 6 if this holds: p99>50ms, mean>20ms, errors>1%, errors>10, rate<500
-    /// (repeatable)
+    /// Exit with status 6 if this holds: p99>50ms, mean>20ms, errors>1%, errors>10, rate<500 (repeatable)
     #[arg(long, value_name = "BOUND", value_parser = bound)]
     pub fail: Vec<Threshold>,
     /// Search for the highest rate that holds, and confirm it in 15 further trials. A rate holds if 99 % of

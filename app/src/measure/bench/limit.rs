@@ -7,7 +7,6 @@ use millstream_load::plan::{Mode, Plan, Schedule};
 use millstream_load::progress::Progress;
 use millstream_load::verdict::{self, Evidence, Once, late_rest};
 
-/// Why nothing was watched.
 pub(super) fn unwatched(plan: &Plan, outcome: &Outcome) -> String {
     let Mode::Open { .. } = plan.mode else {
         return "What limits is told where one server is loaded: of several each has a limit of its own."
@@ -25,7 +24,6 @@ pub(super) fn unwatched(plan: &Plan, outcome: &Outcome) -> String {
     format!("{kept} A run without {option} (a closed loop) tells what limits the server.")
 }
 
-/// Watches a load.
 pub(super) struct Watch {
     meter: Meter,
     direct: Option<Once>,
@@ -33,7 +31,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Watches one server under a closed loop, which took so long for a single request; `None` of others, see [`unwatched`].
+    /// Only for one server under a closed loop; `None` otherwise, see [`unwatched`].
     pub(super) fn of(plan: &Plan, direct: Option<Once>) -> Option<Watch> {
         let origins = plan.origins();
         let [places] = origins.as_slice() else { return None };
@@ -51,12 +49,11 @@ impl Watch {
         })
     }
 
-    /// Looks, now and then.
     pub(super) fn look(&mut self, progress: &Progress) {
         self.meter.watch(progress);
     }
 
-    /// What limited it, in sentences; `None` of a run that answered nothing.
+    /// What limited the load; `None` without responses.
     pub(super) fn sentences(&self, outcome: &Outcome) -> Option<String> {
         let found = self.meter.found();
         if outcome.counts.answers == 0 {
