@@ -21,7 +21,6 @@ pub(crate) struct Session {
     transport: Transport,
     pub(crate) directory: Directory,
     pub(crate) key: SigningKey,
-    /// The account's URL, once known.
     pub(crate) account: Option<String>,
     nonce: Option<String>,
 }

@@ -46,7 +46,6 @@ impl StateDirectory {
         Ok(StateDirectory(path.to_owned()))
     }
 
-    /// Its files, for a caller that changes their owner.
     pub fn files(path: &Path) -> Vec<PathBuf> {
         let Ok(found) = fs::read_dir(path) else { return Vec::new() };
         found.filter_map(|entry| Some(entry.ok()?.path())).collect()

@@ -186,7 +186,6 @@ async fn exchange(mut stream: Stream, url: &WebUrl, question: &Question<'_>) -> 
     Ok(Reply { status: head.status, body, head, bytes })
 }
 
-/// The final head, and the bytes read behind it.
 async fn read_head(stream: &mut Stream) -> Result<(ResponseHead, Vec<u8>), AcmeFailure> {
     let mut bytes = Vec::with_capacity(4096);
     loop {

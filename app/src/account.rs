@@ -18,7 +18,6 @@ use std::path::Path;
 #[cfg(test)]
 mod tests;
 
-/// nginx's built-in user.
 const DEFAULT_USER: &str = "nobody";
 /// Its id, for a system without a list of users (a container made from scratch).
 const DEFAULT_ID: &str = "65534";
@@ -91,8 +90,6 @@ fn prove_caches(configuration: &Configuration, is_check: bool, findings: &mut Di
     }
 }
 
-/// Tests the directories of state files with the serving user's rights. An unusable one is a warning: the API
-/// then refuses changes to the group, but requests are served.
 fn prove_states(configuration: &Configuration, is_check: bool, findings: &mut Diagnostics) {
     let user = in_effect(configuration);
     let is_default = user.is_some_and(|user| [DEFAULT_USER, DEFAULT_ID].contains(&user.name.as_str()));

@@ -131,7 +131,6 @@ pub fn assemble(
     Ok(Assembled { shared, kept, left })
 }
 
-/// The stores of the zones, and the positions of those kept.
 fn stores(
     http: &Http,
     previous: Option<&Shared>,

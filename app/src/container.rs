@@ -24,7 +24,6 @@ const TEMPLATES: (&str, &str) = ("NGINX_ENVSUBST_TEMPLATE_DIR", "/etc/nginx/temp
 const SUFFIX: (&str, &str) = ("NGINX_ENVSUBST_TEMPLATE_SUFFIX", ".template");
 const OUTPUT: (&str, &str) = ("NGINX_ENVSUBST_OUTPUT_DIR", "/etc/nginx/conf.d");
 const STREAM_SUFFIX: (&str, &str) = ("NGINX_ENVSUBST_STREAM_TEMPLATE_SUFFIX", ".stream-template");
-/// A regular expression for the names of variables that are substituted.
 const FILTER: (&str, &str) = ("NGINX_ENVSUBST_FILTER", "");
 const QUIET: (&str, &str) = ("NGINX_ENTRYPOINT_QUIET_LOGS", "");
 
@@ -55,7 +54,6 @@ pub fn prepare(command: &Command) -> bool {
     }
 }
 
-/// Values are bytes, as is the output.
 struct Environment(BTreeMap<String, Vec<u8>>);
 
 impl Environment {
@@ -95,7 +93,6 @@ impl Environment {
     }
 }
 
-/// Fills every template; returns the lines to print.
 fn render(environment: &Environment) -> Result<Vec<String>, String> {
     let (from, into) = (environment.folder(TEMPLATES), environment.folder(OUTPUT));
     let (suffix, of_streams) = (environment.text(SUFFIX), environment.text(STREAM_SUFFIX));

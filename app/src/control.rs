@@ -20,7 +20,6 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// For connecting, and for each read and write.
 const PATIENCE: Duration = Duration::from_secs(30);
 const MOST_NAMED: usize = 3;
 const LONGEST_ANSWER: u64 = 16 * 1024 * 1024;
@@ -94,7 +93,6 @@ pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, 
     }
 }
 
-/// Of several running `serve`s the one on the URL's port, else the only one.
 fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
     let of_port = |path: &&PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -275,7 +273,6 @@ fn unreachable(api: &Api, error: &io::Error) -> String {
     }
 }
 
-/// The body of a 2xx response, or the error in another one.
 fn understood(api: &Api, answer: &[u8]) -> Result<Vec<u8>, String> {
     let no_http = || "what answers there is no HTTP server".to_owned();
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(no_http)?;

@@ -30,7 +30,6 @@ const PART_KEPT_OPEN: u64 = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
-    /// Open as long as the configuration is in force.
     fixed: u64,
     workers: u64,
     connections: u64,
@@ -78,7 +77,6 @@ impl Needs {
         with_kept_open.saturating_add(self.fixed)
     }
 
-    /// What a worker may have open under a limit.
     pub fn bounds(&self, limit: u64) -> Bounds {
         let left = limit.saturating_sub(self.fixed);
         let (caches, files) = self.kept_open;
@@ -99,7 +97,6 @@ impl Needs {
         }
     }
 
-    /// `None` if the limit is high enough.
     pub fn misfit(&self, limit: u64) -> Option<Misfit> {
         let clients = self.bounds(limit).clients;
         ((clients as u64) < self.connections).then_some(Misfit { needs: *self, limit, clients })

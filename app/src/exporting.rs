@@ -21,7 +21,6 @@ const FINISH_WAIT: Duration = Duration::from_secs(2);
 
 pub struct Exporting {
     log_writer: Arc<LogWriter>,
-    /// Nanoseconds since 1970.
     since: u64,
     /// The configuration in force, for the metrics of its upstream servers. Weak, because a queue must end
     /// with its configuration.
@@ -48,7 +47,6 @@ impl Exporting {
         self.threads.extend(start(tracing.exporter(self.figures()), shared));
     }
 
-    /// Reads the configuration in force at each call.
     fn figures(&self) -> FigureSource {
         let (in_force, log_writer) = (self.in_force.clone(), self.log_writer.clone());
         let take = move || {

@@ -71,7 +71,6 @@ fn clients(http: &Http, findings: &mut Diagnostics) -> Vec<Option<Arc<Clients>>>
     http.servers.iter().map(known).collect()
 }
 
-/// Each file is read once.
 fn certificates(
     http: &Http,
     acme: &Acme,
@@ -113,7 +112,6 @@ fn tell_out_of_time(read: &ServerTls, span: Span, findings: &mut Diagnostics) {
     }
 }
 
-/// Warns of certificates for which `ssl_stapling` finds no responder.
 fn tell_unstapled(read: &ServerTls, conf: &Tls, findings: &mut Diagnostics) {
     let Some(stapling) = conf.stapling.as_ref().filter(|stapling| stapling.file.is_none()) else { return };
     for leaf in read.leaves() {

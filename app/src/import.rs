@@ -71,7 +71,6 @@ fn imported(import: &Import) -> Result<String, String> {
 
 enum Failure {
     Unwritten(String),
-    /// The copy does not load.
     Unread(Box<Loaded>, String, String),
 }
 

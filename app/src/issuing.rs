@@ -31,7 +31,6 @@ impl Issuing {
         }
     }
 
-    /// Stops ordering, so that the next process can.
     pub fn stop(&mut self) {
         self.0 = None;
     }

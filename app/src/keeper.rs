@@ -81,7 +81,6 @@ impl Keeper {
     }
 }
 
-/// The sockets that the opener has opened.
 fn listened(line: &OpenerLine, listeners: &[Listener]) -> Result<Listened, Vec<OpenError>> {
     let error = |(index, failure): (usize, SentError)| {
         let address = listeners.get(index).map(|listener| Address::from(&listener.address))?;

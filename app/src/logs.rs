@@ -103,7 +103,6 @@ fn no_service(syslog: &Syslog, error: &io::Error, findings: &mut Diagnostics) {
         .help("write the address of the log service, or server=unix:/dev/log");
 }
 
-/// Opens log files; failures become findings.
 pub struct Logs<'a> {
     pub log_writer: &'a Arc<LogWriter>,
     pub recent: &'a Arc<RecentErrors>,

@@ -30,7 +30,6 @@ const FILES: &[(&str, &str)] = &[
     ("/var/log/millstream, /var/cache/millstream", "Logs and cached responses of a package."),
 ];
 
-/// `words` names the command; none: the program.
 pub fn print(words: &[String]) -> ExitCode {
     let mut line = cli::described().disable_help_subcommand(true);
     // Otherwise a command does not know that it is `millstream serve`.
@@ -93,7 +92,6 @@ fn page(line: &Command) -> Result<Vec<u8>> {
     Ok(page)
 }
 
-/// Keeps line breaks.
 fn unfilled(page: &mut Roff, text: &str) {
     page.control("nf", []);
     for line in text.lines() {

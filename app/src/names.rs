@@ -32,7 +32,6 @@ const LEAST_PAUSE: Duration = Duration::from_secs(1);
 pub struct LookedUp(HashMap<HostPort, Result<Vec<SocketAddr>, String>>);
 
 impl LookedUp {
-    /// Looks up all names that are needed at start.
     pub fn of(http: &Http) -> LookedUp {
         let servers = http.upstreams.iter().flat_map(|upstream| &upstream.servers);
         let servers = servers.filter(|server| !server.resolve).map(|server| &server.address);
@@ -124,7 +123,6 @@ struct Followed {
 }
 
 struct Looked {
-    /// When to look up again.
     next: Instant,
     failures: Vec<String>,
 }
@@ -177,7 +175,6 @@ impl Followed {
         }
     }
 
-    /// With the system, until the name is found.
     async fn until_found(self) {
         let (mut pause, mut length) = (Deadline::new(), FIRST_PAUSE);
         while self.group.strong_count() > 0 {

@@ -19,7 +19,6 @@ pub type LoadAgain = Box<dyn Fn() -> Loaded>;
 
 pub struct Listened {
     pub listenings: Vec<Arc<Listening>>,
-    /// Optional sockets that could not be opened.
     pub missing: Vec<OpenError>,
     /// Whether an address of the previous configuration is gone.
     pub has_left: bool,

@@ -81,7 +81,6 @@ pub struct Opener {
     note: Option<String>,
 }
 
-/// Requested by signals, but not by the serving process yet.
 #[derive(Debug, Default)]
 struct Due {
     reload: bool,
@@ -218,7 +217,6 @@ impl Opener {
         }
     }
 
-    /// Waits for signals, a question, changed files.
     fn wait(&self, served: &Served, listens: bool) -> io::Result<(bool, bool, bool)> {
         let signals = self.signals.get_read();
         let mut polled = vec![PollFd::new(signals, PollFlags::IN)];
@@ -323,7 +321,6 @@ fn ended(id: Pid) -> Option<WaitStatus> {
     waitpid(Some(id), WaitOptions::NOHANG).ok().flatten().map(|(_, status)| status)
 }
 
-/// Nonblocking at both ends.
 fn pipe() -> io::Result<(OwnedFd, PipeWriter)> {
     let (reader, writer) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;

@@ -123,7 +123,6 @@ fn is_running(pid: i32) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
-/// Fails unless the file holds one positive number.
 pub fn read(path: &Path) -> io::Result<i32> {
     let mut text = String::new();
     let mut file = if is_guarded() { guarded_path::open(path, None)? } else { File::open(path)? };
@@ -132,11 +131,9 @@ pub fn read(path: &Path) -> io::Result<i32> {
     pid.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it holds no process id"))
 }
 
-/// To whom the id in a pid file belongs.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Holder {
     Ours,
-    /// Another program, by its name if visible.
     Other(String),
     Gone,
 }

@@ -17,7 +17,6 @@ use std::sync::Arc;
 pub struct Reloaded {
     pub shared: Arc<Shared>,
     pub listenings: Vec<Arc<Listening>>,
-    /// Whether a previous address is gone.
     pub has_left: bool,
 }
 

@@ -29,7 +29,6 @@ const LONGEST: Duration = Duration::from_secs(3);
 pub struct Renewing {
     orders: Option<Orders>,
     stapler: Stapler,
-    /// Certificates were read again, or issued.
     renewed: Arc<Notify>,
 }
 

@@ -41,7 +41,6 @@ use std::time::Duration;
 
 /// nginx's, with `CHLD` for the next process at an upgrade, and `WINCH` by which a worker reports its end.
 const SIGNALS: [i32; 8] = [SIGHUP, SIGQUIT, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGCHLD, SIGWINCH];
-/// Before a worker that died is replaced.
 const WORKER_RESTART_PAUSE: Duration = Duration::from_secs(1);
 /// Longest wait of a log reopening for the workers' buffers.
 const FLUSH_WAIT: Duration = Duration::from_millis(500);

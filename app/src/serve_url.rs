@@ -276,7 +276,6 @@ fn listen_of(listen: &str) -> String {
     listen.to_owned()
 }
 
-/// Refuses a value that is not one word of the configuration.
 fn plain(value: &str) -> Result<&str, String> {
     let bad = |c: char| c.is_whitespace() || c.is_control() || "\"'\\;{}$#".contains(c);
     match value.chars().find(|&c| bad(c)) {

@@ -18,8 +18,8 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// Used if neither the configuration nor TMPDIR names a place. The first survives reboots and is on disk; the
-/// last is memory, and often all that a container with a read-only root has.
+/// Used if neither the configuration nor TMPDIR names a place. The first is on a disk; the last is memory, and
+/// often all that a container with a read-only root has.
 const FOLDERS: [&str; 3] = ["/var/tmp", "/tmp", IN_MEMORY];
 const IN_MEMORY: &str = "/dev/shm";
 
@@ -48,7 +48,6 @@ fn settle_among(folders: Vec<PathBuf>, configuration: &mut Configuration, findin
 struct Places<'f> {
     user: Option<User>,
     folders: Vec<PathBuf>,
-    /// Decisions, by place in the configuration, or by nginx's default.
     chosen: BTreeMap<(Option<Span>, PathBuf), PathBuf>,
     found: Vec<Finding>,
     findings: &'f mut Diagnostics,
@@ -105,7 +104,6 @@ impl Places<'_> {
         self.found(Finding::None { tried: tried.join(", ") })
     }
 
-    /// Tests with the rights of the serving user.
     fn proved(&mut self, path: &Path) -> io::Result<()> {
         match privileges::as_served(self.user.as_ref(), || temporary::file_in(path).map(drop)) {
             Ok(tried) => tried,

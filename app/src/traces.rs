@@ -21,7 +21,6 @@ impl Traces {
         Traces(missing)
     }
 
-    /// Removes what was created since.
     pub fn remove(self) {
         for path in self.0 {
             // What cannot be removed is in use, or was never made.

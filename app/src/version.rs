@@ -10,7 +10,6 @@ pub fn short() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// `-V`: also the nginx version that is emulated, and the modules.
 pub fn long() -> ExitCode {
     short();
     eprintln!("nginx version: nginx/{NGINX_VERSION} (behaviour claimed for the directives in the manual)");

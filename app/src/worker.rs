@@ -32,7 +32,6 @@ pub type Done = std::sync::mpsc::Sender<()>;
 /// At most a few per signal, so the channel needs no bound.
 pub enum Order {
     Serve(Arc<Shared>, Arc<[Arc<Listening>]>, Spread, Done),
-    /// Confirm that the loop runs.
     Answer(Done),
     Flush(Done),
     /// Accept no more, finish what is in progress, then end.
@@ -40,7 +39,6 @@ pub enum Order {
     Stop,
 }
 
-/// Interval of looking after caches, pools and log buffers.
 const CHORES: Duration = Duration::from_secs(1);
 
 /// Longest wait of a fast stop for its connections.
@@ -176,7 +174,6 @@ async fn next_stop(orders: &mut UnboundedReceiver<Order>) {
     }
 }
 
-/// Ends connections of earlier configurations once their time is over.
 async fn end_old(worker: Rc<Worker>, timeout: Duration, number: u64) {
     let mut deadline = Deadline::new();
     deadline.set(clock::now() + timeout);
@@ -184,7 +181,6 @@ async fn end_old(worker: Rc<Worker>, timeout: Duration, number: u64) {
     worker.end_those_before(number);
 }
 
-/// Watches each pool's idle connections until it is dropped.
 fn tend_pools(generation: &Generation) {
     for upstream in &generation.upstreams {
         tokio::task::spawn_local(millstream_upstream::Pool::tend(Rc::downgrade(upstream.pool())));

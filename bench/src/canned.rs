@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 #[derive(Clone)]
 pub struct Canned {
-    /// Head and body.
     pub bytes: Arc<[u8]>,
     /// From and to, in milliseconds.
     pub delay: (u64, u64),

@@ -196,7 +196,6 @@ fn search(millstream: &Path, beyond: Beyond, port: u16) -> Result<f64, String> {
         .ok_or_else(|| format!("no rate in the report\n{}", told.text))
 }
 
-/// In how many further trials a rate holds.
 fn held(millstream: &Path, beyond: Beyond, rate: f64, port: u16) -> Result<u32, String> {
     let rate = format!("{rate:.3}");
     let flags = [&["--rate", &rate, CONNECTIONS, TRIAL], beyond.goal().1].concat();

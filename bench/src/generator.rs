@@ -26,7 +26,6 @@ const THREADS: u32 = 2;
 /// Connections over HTTP/2, and streams of each.
 const CONNECTIONS: u32 = 50;
 const STREAMS: u32 = 20;
-/// Where the HTTP/2 server reports its number of requests.
 const COUNT: &str = "/count";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,7 +19,6 @@ struct Calling {
     about: &'static str,
     caller: Caller,
     flags: &'static [&'static str],
-    /// The caller's names for the number of calls, and for their rate.
     counted: [&'static str; 2],
     bar: f64,
 }

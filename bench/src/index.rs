@@ -1,11 +1,9 @@
 //! `cargo xtask bench index`: whether an index of ten million files ever holds up a worker's loop.
 //!
-//! The files are names: hard links to a few files of one byte, 60,000 to each, spread over the directories as MD5 would
-//! spread them. The index cannot tell; only reading one would, and nobody asks for them. Four clients ask for pages, every
-//! other one new, so that there are hits, misses, stores and, once the keys are too many, removals. How long one thing held
-//! the loop is what the product's own metrics say, first on an empty directory, then while the files are listed, then with
-//! all of them listed. A loop is also held while the kernel runs something else, so its thread gets real-time priority where the
-//! bench may give it (`chrt`); how often its core was taken away all the same is told beside it.
+//! The files are hard links to a few files of one byte, 60,000 to each, spread over the directories as MD5 would spread them; no client
+//! asks for them. Four clients ask for pages, every other one new, so that there are hits, misses, stores and, later, removals. The
+//! product's metrics tell how long the loop was held: with an empty directory, during the listing, and after it. A loop also seems held
+//! while the kernel runs something else, so its thread gets real-time priority if the bench may set it (`chrt`); preemptions are reported.
 
 use std::fs;
 use std::path::Path;
@@ -40,7 +38,6 @@ struct Counters {
     requests: u64,
     /// Stretches of a millisecond or more.
     stretches: u64,
-    /// Stretches longer than the bar.
     long: u64,
     /// Upper bounds in seconds, and the cumulative count of each.
     buckets: Vec<(String, u64)>,
@@ -100,7 +97,6 @@ fn sleep_part() -> Result<(), String> {
     Ok(())
 }
 
-/// Creates names in every directory of a new cache.
 fn make_names(cache: &Path, files: u32) -> std::io::Result<()> {
     fs::create_dir(cache)?;
     let (mut made, mut source, mut random) = (0, cache.join(".source-0"), 0x9e37_79b9_7f4a_7c15_u64);

@@ -1,10 +1,9 @@
-//! `cargo xtask bench verdict`: systems that are built so that it is known what limits, and whether that is said.
+//! `cargo xtask bench verdict`: whether the verdict names the limit of systems that are built to have a known one.
 //!
-//! Each case is real processes and a real load; the verdict is the one that `ladder` and `capacity` give. Each run counts, none is
-//! repeated. A name that is not the right one is wrong; unknown is not, but seldom is what one wants to hear. The measuring
-//! is a program of its own, `bin/verdict`, so that the generator is a release build. Next: `cases` for how each is built,
-//! `held_out` for those that the rules were not made on, `toxiproxy` for narrow and long ways, which this kernel has no other
-//! means of making.
+//! Each case is real processes and a real load; the verdict is that of `ladder` and `capacity`. Each run counts, none is repeated. A wrong
+//! name is an error; unknown is not, but should be rare. A program of its own measures (`bin/verdict`), so that the generator is a release
+//! build. Next: `cases` for how each is built, `held_out` for those that the rules were not made on, `toxiproxy` for narrow and long links,
+//! which this kernel cannot make otherwise.
 
 mod toxiproxy;
 mod cases;

@@ -116,7 +116,6 @@ impl Viewer {
         Ok(Viewer { stream, reading })
     }
 
-    /// Returns the bytes it read.
     fn leave(self) -> u64 {
         // One that is gone already has left.
         _ = self.stream.shutdown(Shutdown::Both);

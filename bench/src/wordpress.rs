@@ -134,7 +134,6 @@ fn without_nonces(body: &[u8]) -> Vec<u8> {
     body
 }
 
-/// The multiple of nginx's request rate, and the rows.
 fn load(page: &str, options: &Options, ours: &Started, nginx: &Started) -> Result<(f64, String), String> {
     let mut rates = [Vec::new(), Vec::new()];
     let mut costs = [Vec::new(), Vec::new()];

@@ -31,7 +31,6 @@ struct Client {
 enum Leaving {
     /// The client is gone or silent, or the API stops.
     Silently,
-    /// After an error response.
     Status(u16),
 }
 
@@ -91,7 +90,6 @@ fn exchange(
 }
 
 impl Client {
-    /// The client's end is an error.
     fn read(&mut self) -> Result<(), Leaving> {
         let mut buffer = [0; READ];
         let read = loop {

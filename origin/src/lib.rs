@@ -152,7 +152,6 @@ impl Api {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Accepts while there is room, until stopped.
     fn accept(self: &Arc<Api>, listener: &TcpListener) {
         let is_full = |clients: &mut Clients| !clients.is_stopping && clients.open.len() >= CONNECTIONS;
         loop {

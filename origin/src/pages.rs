@@ -70,7 +70,6 @@ impl Pages {
         Pages { words: prose(body_bytes.max(PAGE_BYTES)), body_bytes }
     }
 
-    /// Looks a path up without its query, which plays no role here.
     pub(super) fn find(path: &[u8]) -> Option<&'static Resource> {
         PAGES.iter().find(|page| page.path.as_bytes() == path)
     }

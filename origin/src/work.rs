@@ -101,7 +101,6 @@ impl Workers {
         Some(Busy(self))
     }
 
-    /// False when stopped.
     fn wait(&self, time: Duration) -> bool {
         let waited = self.stopped.wait_timeout_while(self.lock(), time, |state| !state.is_stopping);
         waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()

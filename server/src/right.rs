@@ -1,10 +1,10 @@
-//! Who may purge and use the API: an address, or whoever shows the token. Strangers are refused, told why in the log,
+//! Who may purge and use the API: an address, or a client with the token. Others are refused, with the reason in the log,
 //! and counted.
 //!
-//! Where nothing is written nobody may change anything, and this machine may read: a proxy on the same machine makes strangers
-//! look local, and stock nginx says nothing of them. `local` is this machine as far as a request tells, for what it asks on its own
-//! behalf; a browser that a web page of somebody else drives does not, be it by having its own name resolved to this
-//! machine. It never looks at what is asked for. Before: `sender`, who a request is from; next: `answer/purge`, `admin`.
+//! By default no one may change anything, and this machine may read: behind a proxy on the same machine every client looks local, and
+//! stock nginx does not forward their addresses. `local` means this machine's own programs as far as a request tells, and no browser
+//! driven by a foreign web page, even one that rebinds its name to this machine. What is requested plays no role here. Before: `sender`,
+//! who a request is from; next: `answer/purge`, `admin`.
 
 #[cfg(test)]
 mod tests;

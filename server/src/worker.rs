@@ -1,10 +1,9 @@
 //! One worker thread as its connections see it: the current configuration, counters, and whether it is stopping.
 //!
-//! Everything here is of one thread; nothing is locked. Connections register their waker once, so that a stop or a
-//! shortage of connections reaches idle ones by an event. In a shortage connections are asked to close in the order of
-//! [`Awaits`], and answers say `Connection: close`, so that a newcomer waits for one request at the most. Connections to upstreams are
-//! made up to a lower bound than clients are let in: what waits for slow upstreams keeps no client out. Where descriptors are short,
-//! it is a higher one: whoever was let in can be served, if need be after others.
+//! Everything here is of one thread; nothing is locked. Connections register their waker once, so that a stop or a shortage reaches idle
+//! ones by an event. In a shortage connections are asked to close in the order of [`Awaits`], and responses say `Connection: close`, so
+//! that a new connection waits for one request at most. Upstream connections have a lower bound than clients, so that slow upstreams keep
+//! no client out; if descriptors are short, a higher one, so that every accepted client can be served eventually.
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,9 @@
-//! `cargo xtask conformance`: the outside judges. Their tests are somebody else's and stay outside the tree; what
-//! passed once must pass for ever, so the scores in `tests/conformance` only rise.
+//! `cargo xtask conformance`: the outside judges. Their tests are foreign and stay outside the tree; what passed once
+//! must always pass, so the scores in `tests/conformance` only rise.
 //!
-//! The HTTP cache tests (cache-tests.fyi) judge the cache: the npm package is installed into `target/`, or a clone of
-//! github.com/http-tests/cache-tests is named. Each run has its own origin and its own server with `fair.conf`; a test
-//! counts as passed where it passes in every run. Next: `run`, which plays; `score`, which compares. nginx's own tests
-//! are in `suite`, configurations of others in `configurations`, the contexts of its directives in `contexts`.
+//! The HTTP cache tests (cache-tests.fyi) judge the cache: the npm package in `target/`, or a clone of github.com/http-tests/cache-tests.
+//! Each run has its own origin and its own server with `fair.conf`; a test must pass in every run. Next: `run`, which plays; `score`, which
+//! compares; `suite` for nginx's own tests, `configurations` for foreign configurations, `contexts` for where directives are allowed.
 
 mod install;
 mod run;

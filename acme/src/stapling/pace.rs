@@ -74,7 +74,6 @@ mod tests {
         Revokes,
     }
 
-    /// Seconds of the requests and what was logged when, under a fake clock.
     fn play(script: &[Does], chance: f64) -> (Vec<i64>, Vec<(i64, String)>) {
         let (mut pace, mut now) = (Pace::default(), 0);
         let (mut asked, mut told) = (Vec::new(), Vec::new());

@@ -10,7 +10,6 @@ const MAX_FILLED_BYTES: usize = 4 << 20;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Filled {
     pub text: Vec<u8>,
-    /// Unset names that look like environment variables, at each place.
     pub lacking: Vec<Lacking>,
 }
 
@@ -43,7 +42,6 @@ impl fmt::Display for TooLong {
     }
 }
 
-/// Fails beyond 4 MiB of output.
 pub fn fill<'v>(template: &[u8], value: impl Fn(&str) -> Option<&'v [u8]>) -> Result<Filled, TooLong> {
     let mut filled = Filled::default();
     let mut rest = template;

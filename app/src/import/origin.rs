@@ -14,7 +14,6 @@ use std::process::{Command, Stdio};
 pub(super) struct Origin {
     pub(super) main: PathBuf,
     pub(super) folder: PathBuf,
-    /// The same directory with links resolved.
     pub(super) real: PathBuf,
     /// Base of relative paths that are not part of the configuration.
     pub(super) prefix: PathBuf,
@@ -80,7 +79,6 @@ fn built_in(folder: &Path) -> Option<PathBuf> {
     (own == folder).then_some(prefix)
 }
 
-/// Prefix and main file from `nginx -V`.
 fn of_build(said: &str) -> Option<(PathBuf, PathBuf)> {
     let option = |name: &str| said.split_whitespace().find_map(|word| word.strip_prefix(name));
     let prefix = option("--prefix=").unwrap_or("/usr/local/nginx");

@@ -18,14 +18,12 @@ pub(super) struct Likeness {
 }
 
 impl Likeness {
-    /// For a directory with setgid and sticky bits.
     pub(super) fn of(found: &Metadata) -> Likeness {
         let kept = if found.is_dir() { 0o3777 } else { 0o777 };
         Likeness { uid: found.uid(), gid: found.gid(), mode: found.mode() & kept }
     }
 }
 
-/// Fails for what is no regular file, or too large.
 pub(super) fn read(path: &Path) -> io::Result<(Vec<u8>, Likeness)> {
     // A pipe would be waited for.
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();

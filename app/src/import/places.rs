@@ -69,7 +69,6 @@ impl Names {
         self.place(path, places.caches)
     }
 
-    /// New path of what survives a restart.
     pub(super) fn state(&mut self, path: &str, places: &OwnPlaces) -> String {
         self.place(path, places.states)
     }

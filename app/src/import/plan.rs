@@ -18,13 +18,11 @@ pub(super) enum Entry {
     Link(PathBuf),
 }
 
-/// Entries of the target by path.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// Their source; its directories are copied with their modes.
     pub(super) folder: PathBuf,
     pub(super) entries: BTreeMap<PathBuf, Entry>,
-    /// Files that stay outside the target.
     pub(super) stay: Vec<PathBuf>,
 }
 
@@ -109,7 +107,6 @@ fn place_with(mut at: PathBuf, rest: Vec<Component<'_>>) -> PathBuf {
     at
 }
 
-/// Text of a relative link.
 fn relative(link: &Path, to: &Path) -> PathBuf {
     let from: Vec<_> = link.parent().unwrap_or(Path::new("")).components().collect();
     let to: Vec<_> = to.components().collect();

@@ -59,7 +59,6 @@ impl ImportReport {
         self.before.extend(sentences);
     }
 
-    /// Files that existed before and are included too.
     pub(super) fn strangers(&mut self, files: &[PathBuf]) {
         let told = |file: &PathBuf| {
             let at = self.to.join(file);
@@ -104,7 +103,6 @@ impl ImportReport {
     }
 }
 
-/// The report if files of the target would be lost.
 pub(super) fn refused(from: &str, to: &Path, differing: &[PathBuf]) -> String {
     let files = counted(differing.len(), "file");
     let mut text = format!(

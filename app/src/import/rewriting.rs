@@ -21,7 +21,6 @@ use std::path::Path;
 #[cfg(test)]
 mod tests;
 
-/// Files of nginx's packages that sites include.
 const STOCK: [&str; 6] =
     ["fastcgi_params", "fastcgi.conf", "uwsgi_params", "scgi_params", "proxy_params", "mime.types"];
 const MOST_SNIPPETS: usize = 1_000;
@@ -72,7 +71,6 @@ struct Rewriting<'a> {
 }
 
 impl Rewriting<'_> {
-    /// The first file read.
     fn main(&self) -> FileId {
         FileId(0)
     }

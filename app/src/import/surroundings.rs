@@ -19,7 +19,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const MOST_NAMED: usize = 10;
-/// Permission bit for others.
 const READ: u32 = 0o4;
 const WRITE: u32 = 0o2;
 const ENTER: u32 = 0o1;
@@ -93,7 +92,6 @@ fn unreadable(plan: &Plan, target: &Path) -> Option<String> {
     })
 }
 
-/// Directories that the unit hides from the service.
 fn hidden(loaded: &Loaded, origin: &Origin) -> Option<String> {
     let served = loaded.parts.paths.iter().filter(|path| path.used == PathUse::Served);
     let paths: BTreeSet<PathBuf> = served

@@ -61,7 +61,6 @@ impl Target {
         }
     }
 
-    /// Existing entries with other contents.
     pub(super) fn differing(&self, plan: &Plan) -> Vec<PathBuf> {
         let differs = |(at, entry): &(&PathBuf, &Entry)| {
             let path = self.folder.join(at);
@@ -138,7 +137,6 @@ pub(super) fn strangers(copy: &Loaded, staging: &Path, plan: &Plan) -> Vec<PathB
     strangers
 }
 
-/// Whether a file, or a linked directory above it, is part of the plan.
 fn is_planned(file: &Path, plan: &Plan) -> bool {
     file.ancestors().any(|part| plan.entries.contains_key(part))
 }

@@ -94,7 +94,6 @@ fn once(
     Ok(Some(outcome))
 }
 
-/// Fails if the run was interrupted, or had only errors.
 fn ended(outcome: &Outcome, is_stopped: bool) -> Result<ExitCode, End> {
     if is_stopped {
         return Err(End::Stopped("; the figures cover the time until then"));

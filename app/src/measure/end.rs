@@ -7,7 +7,6 @@ use std::process::ExitCode;
 /// 128 + SIGINT, as shells report it.
 const INTERRUPTED: u8 = 130;
 
-/// Why there are no figures, or not all.
 #[derive(Debug)]
 pub(super) enum End {
     Wrong(String),
@@ -48,7 +47,6 @@ pub(super) fn status(done: Result<ExitCode, End>) -> ExitCode {
     })
 }
 
-/// Warns if this is a debug build, whose figures are too low.
 pub(super) fn tell_unoptimised() {
     if cfg!(debug_assertions) {
         tell(

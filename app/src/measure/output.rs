@@ -15,7 +15,6 @@ pub(super) struct Output {
     json: Option<Place>,
     html: Option<Place>,
     exports: Vec<Place>,
-    /// The first error in writing text for the user.
     lost: OnceCell<io::Error>,
 }
 
@@ -56,7 +55,6 @@ impl Output {
         Ok(())
     }
 
-    /// In the order of the [`Output::export`] calls.
     pub(super) fn write_exports(&mut self, texts: impl Iterator<Item = String>) -> Result<(), End> {
         self.exports.iter_mut().zip(texts).try_for_each(|(place, text)| place.write(&text))
     }

@@ -7,13 +7,11 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;
 
-/// Each is answered before the next is sent.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Ask {
     /// A file that the configuration names: to read, or to append to and create with these permissions.
     Open(PathBuf, Option<u32>),
     Matches(String),
-    /// The rest of the last message.
     Rest,
     /// Read the configuration again, as on `HUP`.
     Load,
@@ -49,12 +47,10 @@ pub enum Reply {
     Paths(Vec<PathBuf>),
     Listened {
         addresses: Vec<String>,
-        /// Optional addresses that could not be opened, by number.
         missing: Vec<(usize, SentError)>,
         /// Whether a previous address is gone.
         has_left: bool,
     },
-    /// Addresses that could not be opened, by number.
     Refused(Vec<(usize, SentError)>),
     Process(u32),
     Text(Option<String>),

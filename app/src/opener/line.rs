@@ -95,7 +95,6 @@ fn fitting(paths: &[PathBuf]) -> usize {
     fits.take_while(|sum| *sum <= room).count().max(1).min(paths.len())
 }
 
-/// Through the opener, if there is one.
 pub fn file_watch() -> io::Result<FileWatch> {
     let Some(line) = LINE.get() else { return FileWatch::new() };
     let (_, files) = line.ask(&Ask::Watch)?;

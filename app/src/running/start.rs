@@ -27,7 +27,6 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Attempts to listen on an address that another process holds.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -144,12 +143,10 @@ fn listen(configuration: &Configuration, inherited: Inherited) -> Result<Opened,
     opened
 }
 
-/// What a serving process starts with.
 struct Begun {
     configuration: Configuration,
     listenings: Vec<Arc<Listening>>,
     keeper: Keeper,
-    /// Signals sent to an opener.
     opener_signals: Option<PipeReader>,
     waiting: Option<PipeWriter>,
     note: Option<String>,

@@ -63,7 +63,6 @@ fn listens(address: &str, parameters: &str) -> String {
     out
 }
 
-/// As in the name of the control socket.
 pub(super) fn address(domains: &Domains) -> String {
     match domains.https.contains(':') {
         true => domains.https.clone(),

@@ -8,7 +8,6 @@ use millstream_net::listener::OpenError;
 use std::fmt;
 use std::io::ErrorKind;
 
-/// An option's value, given or default.
 pub(super) struct Given<'a> {
     pub(super) name: &'static str,
     pub(super) value: &'a str,
@@ -89,7 +88,6 @@ pub fn hint(serve: &ServeUrl, dashboard: Option<&Address>, errors: &[OpenError])
     (!hints.is_empty()).then(|| hints.join("; "))
 }
 
-/// The option whose value is in a line of the text.
 pub(super) fn behind<'a>(serve: &'a ServeUrl, line: &str) -> Option<Given<'a>> {
     let directive = line.split_whitespace().next()?;
     let of_line = |option: &Given<'_>| option.directives.contains(&directive) && line.contains(option.value);

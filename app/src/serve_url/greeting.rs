@@ -7,7 +7,6 @@ use millstream_net::terminal;
 use millstream_server::generation::Shared;
 use std::sync::Arc;
 
-/// Says where it listens, what is behind it, and what it caches.
 pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, urls: &[String], demo: bool) {
     let (domains, microcache) = (&serve.domains.domain, serve.microcache.as_deref());
     let control = shared.configuration.main.control_socket.clone().map(ListenAddress::Unix);

@@ -124,7 +124,6 @@ fn handed_over(directory: &Path, port: u16) -> Option<PathBuf> {
     own.next()
 }
 
-/// `None` if this user's `serve` can have a control socket.
 pub fn why_none() -> Option<String> {
     std::fs::symlink_metadata(directory_path()).ok().and_then(|_| directory_of_own(false).err())
 }

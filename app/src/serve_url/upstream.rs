@@ -117,7 +117,6 @@ impl Upstream {
     }
 }
 
-/// False for an address or this machine.
 fn has_name(host: &str) -> bool {
     let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
     let is_here = host.eq_ignore_ascii_case("localhost") || host.to_ascii_lowercase().ends_with(".localhost");
@@ -131,7 +130,6 @@ fn host_of(authority: &str) -> &str {
     }
 }
 
-/// The file that verifies an https API.
 fn authorities(flags: &UpstreamFlags) -> Result<String, String> {
     let named = |name: &'static str, file: PathBuf| (name, file);
     let given = flags.upstream_ca.clone().map(|file| named("--upstream-ca", file));

@@ -12,7 +12,6 @@ use millstream_cache::{Front, Lookup, Now, Store, StoredHead};
 use millstream_conf::model::{CacheZone, ProxyCache, Template};
 use millstream_wire::{Fields, Headers};
 
-/// A zone with a worker's handle to it.
 pub(crate) struct Zone {
     pub(crate) store: Arc<Store>,
     front: Front,

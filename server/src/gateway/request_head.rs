@@ -1,10 +1,9 @@
 //! The head that goes upstream, written anew: request line, `proxy_set_header`s, the client's other end-to-end fields,
 //! and our own framing. In FastCGI the same fields go on as parameters (`params`).
 //!
-//! Fields of the connection never pass (RFC 9110 §7.6.1), and no value can bring a line end with it. Names with other
-//! characters than letters, digits and hyphens are left out, unless `ignore_invalid_headers` or `underscores_in_headers` says otherwise: an application that maps `_`
-//! and `-` to the same name would take them for fields that a proxy vouches for. Next: `unkeyed`, what else is held back
-//! where an answer is to be shared.
+//! Hop-by-hop fields never pass (RFC 9110 §7.6.1), and no value can contain a line end. Names with other characters than letters, digits
+//! and hyphens are dropped (`ignore_invalid_headers`, `underscores_in_headers`): an application that maps `_` and `-` to one name would
+//! take them for fields that a proxy vouches for. Next: `unkeyed`, what else is held back if the response is to be shared.
 
 use super::unkeyed::{self, HiddenAddresses};
 use super::{Rest, asked_codings};

@@ -1,10 +1,9 @@
-//! Fields that make applications answer as if another request had been sent: not passed from a client to the upstream
-//! where the cache has a part in the request.
+//! Fields that make applications respond as if to another request: not passed upstream if the cache is involved.
 //!
-//! Whoever sends one of these would decide what everybody else is answered under the same key (cache poisoning). One
-//! passes where `proxy_cache_key` names it (`$http_x_forwarded_host`), or where a `proxy_set_header` says what it is; and
-//! where the cache has no part in the request nothing is held back. X-Forwarded-For, X-Real-IP and their like are not in the table:
-//! they say who asks, not what for, and logs live on them; they end here where answers vary by the client's address. The reasons are in the table. Next: `request_head`.
+//! A client with such a field would decide what everyone else gets under the same key (cache poisoning). One passes if `proxy_cache_key`
+//! names it (`$http_x_forwarded_host`) or a `proxy_set_header` sets it. X-Forwarded-For, X-Real-IP and their like are not in the table:
+//! they say who asks, not what for, and logs need them; they are dropped if responses vary by the client's address. The table has the
+//! reasons. Next: `request_head`.
 
 use crate::caching::keyed::names_field;
 use crate::failure;

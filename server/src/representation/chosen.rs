@@ -1,11 +1,9 @@
-//! What of an answer a client gets, for every answer that is at hand: its conditions, range and coding, in this order.
+//! What of a response a client gets, for every response at hand: its conditions, range and coding, in this order.
 //!
-//! The one file that decides it, whether the answer is in memory, in a file, on its way or fresh from the upstream: an
-//! [`Offer`] becomes what is [`Chosen`], and that a [`Shape`], the head with the extent of the body. The bytes come from whoever
-//! has them. As in nginx, an answer that is compressed on its way has no ranges, and neither has one of unknown length, or
-//! whose length filters change.
-//! Against RFC 9110 §14.2 nginx answers HEAD with ranges as well; here `Range` counts in GET alone. Next: `multipart`,
-//! several ranges in one answer; `hit` and `follow`, which send.
+//! The one file that decides it, whether the response is in memory, in a file, arriving or fresh from the upstream: an [`Offer`] becomes
+//! what is [`Chosen`], and that a [`Shape`], the head with the extent of the body. As in nginx, a response that is compressed on its way
+//! has no ranges, nor has one whose length is unknown or changed by filters. nginx answers HEAD with ranges as well; here `Range` counts
+//! in GET alone (RFC 9110 §14.2). Next: `multipart`, several ranges in one response; `hit` and `follow`, which send.
 
 use super::multipart::Multipart;
 use crate::client::{AnswerHead, Client};

@@ -54,7 +54,6 @@ pub(super) fn search(
     Ok(Some(best))
 }
 
-/// The rates nearest to the result, the highest first.
 fn rates(trials: &[Tried], mode: Mode) -> FigureTable {
     let found = if let Mode::Open { rate, .. } = mode { rate } else { 1.0 };
     let mut all: Vec<f64> = Vec::new();
@@ -83,7 +82,6 @@ fn rates(trials: &[Tried], mode: Mode) -> FigureTable {
     FigureTable::of(caption, &["Held", "Longest p99", "Why not"], &[3], shown.iter().map(cells))
 }
 
-/// Says that trials from this rate on are longer than requested.
 fn lengthened(rate: f64, trial: Duration) -> String {
     let (rate, trial) = (Rate(rate), Quantity::from(trial));
     format!("{rate:>14}  needs trials of {trial}: shorter ones cannot show whether it holds")

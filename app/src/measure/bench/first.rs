@@ -53,10 +53,8 @@ impl Drop for Notice {
     }
 }
 
-/// Single requests before the load.
 #[derive(Debug, Default)]
 pub(super) struct Single {
-    /// `None` with several URLs.
     pub(super) once: Option<Once>,
     pub(super) note: Option<String>,
 }

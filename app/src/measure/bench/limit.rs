@@ -53,7 +53,6 @@ impl Watch {
         self.meter.watch(progress);
     }
 
-    /// What limited the load; `None` without responses.
     pub(super) fn sentences(&self, outcome: &Outcome) -> Option<String> {
         let found = self.meter.found();
         if outcome.counts.answers == 0 {

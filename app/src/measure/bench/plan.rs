@@ -90,7 +90,6 @@ fn duration(flags: &Load, schedule: Option<&Schedule>) -> Option<Duration> {
     }
 }
 
-/// With a schedule, its mean rate.
 fn mode(flags: &Load, schedule: Option<&Schedule>) -> Result<Mode, String> {
     let mean = schedule.map(|schedule| schedule.requests() / schedule.duration().as_secs_f64());
     if mean.is_some_and(|mean| !(mean > 0.0 && mean.is_finite())) {

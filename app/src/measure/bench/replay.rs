@@ -12,7 +12,6 @@ use millstream_wire::date;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, BufRead, Read};
 
-/// Lines read, skipped ones included.
 pub const LINES: u64 = 10_000_000;
 /// Distinct requests; lines with further ones are skipped.
 pub const DISTINCT: usize = 1_000_000;
@@ -21,7 +20,6 @@ const LINE: u64 = 64 * 1024;
 /// Bytes without a line end after which the log is refused.
 const ENDLESS: u64 = 16 << 20;
 
-/// First bytes of compressed files.
 const COMPRESSED: [&[u8]; 4] = [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh"];
 
 /// Statuses due to the moment rather than the request (499: nginx's closed request). A replay does not expect
@@ -31,7 +29,6 @@ const OF_THE_HOUR: [u16; 3] = [408, 429, 499];
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Request {
     pub method: &'static str,
-    /// As sent.
     pub target: String,
 }
 
@@ -51,7 +48,6 @@ pub struct Replay {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Skip {
     Method,
-    /// It has no quoted request line, or is too long.
     NoRequest,
     Untimed,
     /// Beyond [`DISTINCT`].

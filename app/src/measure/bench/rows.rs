@@ -25,7 +25,6 @@ pub enum RowsFormat {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rows {
     names: Vec<String>,
-    /// Each with a value for each name.
     rows: Vec<Vec<String>>,
 }
 
