@@ -18,8 +18,8 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// Used if neither the configuration nor TMPDIR names a place. The first is on a disk; the last is memory, and
-/// often all that a container with a read-only root has.
+/// Used if neither the configuration nor TMPDIR names a place. The first is on a disk; the last is memory,
+/// and often all that a container with a read-only root has.
 const FOLDERS: [&str; 3] = ["/var/tmp", "/tmp", IN_MEMORY];
 const IN_MEMORY: &str = "/dev/shm";
 

@@ -163,7 +163,8 @@ pub struct Load {
     /// Accept any certificate (default: verify it with SSL_CERT_FILE or the system's authorities)
     #[arg(short = 'k', long)]
     pub insecure: bool,
-    /// Exit with status 6 if this holds: p99>50ms, mean>20ms, errors>1%, errors>10, rate<500 (repeatable)
+    /// Exit with status 6 if this holds: p99>50ms, mean>20ms, errors>1%, errors>10, rate<500
+    /// (repeatable)
     #[arg(long, value_name = "BOUND", value_parser = bound)]
     pub fail: Vec<Threshold>,
     /// Search for the highest rate that holds, and confirm it in 15 further trials. A rate holds if 99 % of
