@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 const LONGEST_TOKEN: usize = 512;
 
+/// Responds to one challenge until the returned value is dropped.
 pub(crate) fn open(
     challenges: &Arc<Challenges>,
     way: AcmeChallenge,

@@ -49,6 +49,7 @@ struct Issuer {
     courses: Vec<Course>,
 }
 
+/// Times are seconds since 1970.
 #[derive(Debug, Clone, Copy, Default)]
 struct Course {
     /// `i64::MAX`: never.

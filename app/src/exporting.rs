@@ -21,6 +21,7 @@ const FINISH_WAIT: Duration = Duration::from_secs(2);
 
 pub struct Exporting {
     log_writer: Arc<LogWriter>,
+    /// Nanoseconds since 1970.
     since: u64,
     /// The configuration in force, for the metrics of its upstream servers. Weak, because a queue must end
     /// with its configuration.

@@ -321,6 +321,7 @@ fn ended(id: Pid) -> Option<WaitStatus> {
     waitpid(Some(id), WaitOptions::NOHANG).ok().flatten().map(|(_, status)| status)
 }
 
+/// Nonblocking at both ends.
 fn pipe() -> io::Result<(OwnedFd, PipeWriter)> {
     let (reader, writer) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;

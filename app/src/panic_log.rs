@@ -24,6 +24,7 @@ thread_local! {
     static METRICS: RefCell<Option<Arc<WorkerMetrics>>> = const { RefCell::new(None) };
 }
 
+/// Once per process.
 pub fn install(registry: &Registry) {
     if OTHERS.set(Mutex::new(registry.worker())).is_ok() {
         panic::set_hook(Box::new(told));

@@ -13,6 +13,7 @@ use crate::embedded::{GOOD, REFUSED, start};
 use crate::epoll::Respond;
 use crate::{Options, Programs, ours};
 
+/// Requests a second.
 const CEILINGS: [u32; 2] = [800, 5_000];
 /// Seconds' worth of tokens in a full bucket. What a machine that stutters that long sends late arrives at
 /// once, and is no sign of overload. With 4 ms, shared virtual machines reached a tenth of the ceiling.

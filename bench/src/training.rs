@@ -23,6 +23,7 @@ use crate::{h2load, http2};
 const BYTES: usize = 1 << 30;
 const REQUESTS: (usize, usize) = (50, 60_000);
 const CONNECTIONS: u32 = 64;
+/// Of each kind, each on a new URL.
 const MISSES: u32 = 10_000;
 const LIMIT: Duration = Duration::from_secs(120);
 

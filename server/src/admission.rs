@@ -15,6 +15,7 @@ use millstream_wire::h1::framing;
 use millstream_wire::target::Normal;
 use millstream_wire::{Field, FieldId, Method, Span, host, target};
 
+/// Checks host, server, framing and path. The error is a status.
 pub fn admit(request: &mut Request) -> Result<(), u16> {
     choose_host(request)?;
     settle_authority(request);
@@ -75,6 +76,7 @@ fn settle_authority(request: &mut Request) {
     request.head.fields.push(Field::new(FieldId::Host, name, authority));
 }
 
+/// The error is a status.
 pub fn normalise(request: &mut Request) -> Result<(), u16> {
     let mut uri = std::mem::take(&mut request.uri);
     uri.clear();
@@ -91,6 +93,7 @@ pub fn normalise(request: &mut Request) -> Result<(), u16> {
     outcome.map(|_| ()).map_err(|_| 400)
 }
 
+/// The error is a status.
 pub fn verify_client(request: &Request) -> Result<(), u16> {
     let verify = request.server().settings.client_certificate.verify;
     if verify == VerifyClient::Off || request.connection.tls.is_none() {
@@ -128,6 +131,7 @@ fn is_misdirected(request: &Request) -> bool {
     asks && *request.host != *negotiated.as_bytes() && hosts.names(negotiated.as_bytes())
 }
 
+/// The error is a status.
 pub fn route(request: &mut Request) -> Result<(), u16> {
     let generation = request.generation.clone();
     let server = generation.http().server(request.server);

@@ -13,6 +13,7 @@ mod tests;
 
 const NAME: &[u8] = b"millstream";
 
+/// RFC 9211 §2.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forward {
     /// The cache may not be used, or `proxy_cache_bypass` applies.

@@ -9,6 +9,7 @@ use millstream_conf::model::{Template, Variable};
 use millstream_net::tls::{Clients, Unverified};
 use std::sync::Arc;
 
+/// DER.
 pub fn shown(request: &Request) -> Option<&[u8]> {
     let certificate = request.connection.certificate.as_ref()?;
     clients(request)?;

@@ -107,6 +107,7 @@ pub fn proto(request: &Request) -> Option<Vec<u8>> {
     is_scheme.then(|| said.to_ascii_lowercase())
 }
 
+/// With its port.
 pub fn host(request: &Request) -> Option<&[u8]> {
     last(request, FieldId::XForwardedHost).filter(|said| host::validate(said).is_ok())
 }

@@ -124,6 +124,7 @@ impl Generation {
         &self.shared.configuration.http
     }
 
+    /// `None` once a reload has removed the listener.
     pub fn listener_of(&self, address: &ListenAddress) -> Option<usize> {
         self.http().listeners.iter().position(|listener| listener.address == *address)
     }

@@ -166,6 +166,7 @@ impl HealthWatch {
         }
     }
 
+    /// The error ends a sentence.
     async fn ask(&self, peer: &Peer, kept: &mut KeptConnection) -> Result<(), String> {
         match &self.conf.question {
             HealthQuestion::Get { uri, matches } => self.get(peer, (uri, matches.as_deref()), kept).await,

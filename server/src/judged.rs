@@ -26,6 +26,7 @@ impl ClientCertificate {
         Some(Box::new(ClientCertificate { chain, judged: RefCell::new(None) }))
     }
 
+    /// DER.
     pub fn own(&self) -> Option<&[u8]> {
         self.chain.first().map(|own| own.as_ref())
     }

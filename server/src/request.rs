@@ -48,6 +48,7 @@ pub struct Sent {
     /// As sent; kept only if the configuration reads `$sent_http_`.
     pub head: Vec<u8>,
     pub trailers: Vec<u8>,
+    /// Head included.
     pub bytes: u64,
     pub body_bytes: u64,
     pub complete: bool,
@@ -81,6 +82,7 @@ pub struct Request {
     pub connection: Rc<ConnectionFacts>,
     /// The client by `realip`, if not the peer.
     pub client: Option<ClientAddress>,
+    /// Time of its first byte.
     pub started: Instant,
     pub server: ServerId,
     pub location: LocationId,
@@ -136,6 +138,7 @@ pub struct Request {
     pub limited: Passed,
     /// `$upstream_cache_status`.
     pub cache_status: Option<CacheStatus>,
+    /// Why the cache missed, and the location that counted it.
     pub missed: Option<(u32, Cause)>,
     /// Start of the requested slice.
     pub slice: Option<u64>,
@@ -347,6 +350,7 @@ impl Request {
         self.client.as_ref().map_or(&self.connection.remote, |client| &client.address)
     }
 
+    /// Without the port.
     pub fn client_text(&self) -> &str {
         self.client.as_ref().map_or(&self.connection.remote_text, |client| &client.text)
     }
@@ -369,6 +373,7 @@ impl Request {
         }
     }
 
+    /// Without the question mark.
     pub fn query(&self) -> Option<&[u8]> {
         match &self.arguments {
             Arguments::Original => self.head.query.map(|span| span.of(&self.bytes)),

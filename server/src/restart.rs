@@ -18,6 +18,7 @@ const CHANGES: u8 = 10;
 pub enum Restart {
     /// `$uri`; without its own query it keeps the present one.
     Uri {
+        /// Decoded and normalized.
         path: Vec<u8>,
         query: Option<Vec<u8>>,
         /// What both reveal about the client.

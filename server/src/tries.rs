@@ -89,6 +89,7 @@ pub struct Tries {
 /// `$upstream_cache_*`.
 #[derive(Debug, Clone, Copy)]
 pub struct CachedFacts {
+    /// In seconds.
     pub age: u64,
     /// Seconds since 1970.
     pub last_modified: Option<i64>,

@@ -364,6 +364,7 @@ impl Drop for ConnectionSlot {
     }
 }
 
+/// Given back on drop.
 pub struct Watch {
     worker: Rc<Worker>,
 }
@@ -375,6 +376,7 @@ impl Drop for Watch {
     }
 }
 
+/// Given back on drop.
 pub struct UpstreamPlace {
     worker: Rc<Worker>,
 }

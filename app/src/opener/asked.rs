@@ -47,10 +47,12 @@ pub enum Reply {
     Paths(Vec<PathBuf>),
     Listened {
         addresses: Vec<String>,
+        /// Optional addresses that could not be opened, by number.
         missing: Vec<(usize, SentError)>,
         /// Whether a previous address is gone.
         has_left: bool,
     },
+    /// Addresses that could not be opened, by number.
     Refused(Vec<(usize, SentError)>),
     Process(u32),
     Text(Option<String>),

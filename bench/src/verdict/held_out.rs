@@ -12,6 +12,7 @@ use super::cases::{Api, Hindrance, Other, START, Stage, VerdictCase, fast_api, h
 use super::toxiproxy;
 
 const API: &str = include_str!("held_out.py");
+/// Milliseconds to a remote API.
 const DELAY: u32 = 40;
 
 pub(super) fn all() -> [VerdictCase; 7] {

@@ -57,6 +57,7 @@ impl FileState {
 }
 
 impl Users {
+    /// Blocks.
     pub(super) fn open(path: &Path) -> io::Result<Users> {
         let file = files::open_here(path, Access::Read)?;
         let state = FileState::of(&file.metadata()?);
@@ -86,6 +87,7 @@ impl Users {
         matches!(self.content, UsersText::Open(_))
     }
 
+    /// Blocks.
     pub(super) fn password_of(self, user: &[u8]) -> io::Result<Option<Vec<u8>>> {
         match self.content {
             UsersText::Kept(content) => {

@@ -79,6 +79,7 @@ impl ClientFailure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     Whole,
+    /// Whole, once the connection closes.
     Closing,
     /// Cut, and the framing shows it.
     Cut,

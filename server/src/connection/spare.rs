@@ -17,6 +17,7 @@ thread_local! {
     static SPARE: Spare = const { RefCell::new(Vec::new()) };
 }
 
+/// Reset it before use.
 pub(super) fn take(generation: &Rc<Generation>) -> Option<Box<Request>> {
     SPARE.with_borrow_mut(Vec::pop).filter(|request| Rc::ptr_eq(&request.generation, generation))
 }

@@ -25,6 +25,7 @@ const AT_ONCE: usize = 4;
 pub(super) struct EncoderAccount {
     most: usize,
     held: AtomicUsize,
+    /// Streams with memory of it. A thread that holds this lock waits for no other.
     streams: Mutex<Vec<Weak<Mutex<Coder>>>>,
 }
 

@@ -231,6 +231,7 @@ fn gzip_level(level: u32) -> Compression {
     Compression::new(level.max(2))
 }
 
+/// `None` if the library has no memory.
 pub fn whole(body: &[u8], effort: Effort) -> Option<Vec<u8>> {
     let mut ready = Vec::with_capacity(body.len() / 3);
     if effort.coding == Coding::Gzip {

@@ -165,6 +165,7 @@ pub async fn hold(request: &mut Request, client: &mut Client) -> Result<(), Prox
     Ok(())
 }
 
+/// Takes what was read before. Until complete the body counts as lost: half of it is useless.
 fn begun(request: &mut Request) -> Vec<u8> {
     match std::mem::replace(&mut request.body, KeptBody::Lost(PASSED_ON)) {
         KeptBody::Part(bytes) => bytes,

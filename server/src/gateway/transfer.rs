@@ -49,6 +49,7 @@ pub(super) enum Follows {
 pub(super) struct Transfer {
     pub(super) connection: Box<Connection>,
     pub(super) turn: Turn,
+    /// Bytes framed and not yet written.
     bound: usize,
     /// Whether a full buffer ends the transfer, to go on through a file.
     spills: bool,
@@ -308,6 +309,7 @@ impl<'a> Passing<'a> {
 }
 
 impl Transfer {
+    /// Do not call it after it was ready.
     pub(super) fn poll(
         &mut self,
         context: &mut Context<'_>,

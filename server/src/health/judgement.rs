@@ -14,6 +14,7 @@ pub(super) fn reads_body(wanted: Option<&HealthMatch>) -> bool {
     wanted.is_some_and(|wanted| wanted.tests.iter().any(|test| matches!(test, HealthTest::Body { .. })))
 }
 
+/// The error ends a sentence.
 pub(super) fn judge(wanted: Option<&HealthMatch>, answer: &Probed, request: &Request) -> Result<(), String> {
     match wanted {
         Some(wanted) => wanted.tests.iter().try_for_each(|test| pass(test, answer, request)),

@@ -27,6 +27,7 @@ pub enum Refused {
 }
 
 impl ConnectionZone {
+    /// In bytes.
     pub fn new(size: u64) -> Self {
         ConnectionZone { table: Table::new(size, OVERHEAD) }
     }

@@ -111,6 +111,7 @@ impl RequestZone {
         self.table.lock(seat.shard).state(seat.node).held -= 1;
     }
 
+    /// In milliseconds.
     pub fn wait_for(&self, thousandths: i64) -> u64 {
         (i128::from(thousandths) * 1000 / i128::from(self.rate)).max(0) as u64
     }

@@ -16,6 +16,7 @@ pub(super) struct Shard<S> {
     free: u32,
     newest: u32,
     oldest: u32,
+    /// Bytes left for keys.
     room: u64,
     overhead: usize,
 }

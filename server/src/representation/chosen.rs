@@ -134,6 +134,7 @@ pub fn choose_within(request: &Request, part: &Part, validators: Validators<'_>)
 }
 
 impl Chosen {
+    /// `headers` as to be passed on; `length` is that of the whole.
     pub fn shape(
         self,
         request: &mut Request,

@@ -57,5 +57,6 @@ impl ConnectionFacts {
 pub struct ClientAddress {
     /// Port 0 if unknown.
     pub address: Address,
+    /// Without the port.
     pub text: Box<str>,
 }

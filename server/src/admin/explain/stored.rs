@@ -35,6 +35,7 @@ pub struct Stored {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub codings: Vec<Coded>,
     pub tags: usize,
+    /// Seconds, as in the Age field.
     pub age: u64,
     pub fresh: bool,
     /// Seconds of freshness left; negative once stale.
