@@ -16,6 +16,7 @@ fn messages(registry: &Registry) -> Vec<ExportMetricsServiceRequest> {
         .collect()
 }
 
+/// The metrics of all messages.
 fn metrics(messages: &[ExportMetricsServiceRequest]) -> Vec<&Metric> {
     let resources = messages.iter().flat_map(|message| &message.resource_metrics);
     resources.flat_map(|resource| &resource.scope_metrics).flat_map(|scope| &scope.metrics).collect()
