@@ -241,6 +241,7 @@ pub struct Explain {
     pub reach: Reach,
 }
 
+/// `serve URL …`.
 #[derive(Debug, Clone, Args)]
 pub struct ServeUrl {
     /// The API: http://host:port, https://host or unix:/path.sock; several share the load
