@@ -8,7 +8,7 @@ use crate::session::Session;
 use millstream_conf::model::AcmeIssuer;
 use serde_json::json;
 
-/// Makes sure of an account, and gives its URL, and whether it is new.
+/// Creates or finds the account; returns its URL and whether it is new.
 pub(crate) async fn register(
     session: &mut Session,
     issuer: &AcmeIssuer,

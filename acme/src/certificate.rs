@@ -12,13 +12,12 @@ use rustls_pki_types::pem::PemObject;
 use std::fmt;
 use std::fmt::Write;
 
-/// A chain with its key.
 pub struct Issuance {
-    /// Both as PEM, the chain first.
+    /// PEM, the chain before the key.
     pub pem: String,
-    /// Since when and until when it holds, in seconds since 1970.
+    /// First and last second of validity, since 1970.
     pub validity: (i64, i64),
-    /// By which a server knows it (RFC 9773 §4.1).
+    /// The certificate's name in renewal information (RFC 9773 §4.1).
     pub(crate) renewal_id: Option<String>,
 }
 
@@ -29,7 +28,7 @@ impl fmt::Debug for Issuance {
 }
 
 impl Issuance {
-    /// Reads what the text says; nothing where it has no certificate.
+    /// `None` if the text holds no certificate.
     pub fn read(pem: String) -> Option<Issuance> {
         let leaf = CertificateDer::pem_slice_iter(pem.as_bytes()).next()?.ok()?;
         let certificate = Certificate::read(&leaf)?;
@@ -44,14 +43,12 @@ impl Issuance {
     }
 }
 
-/// Whether the topmost certificate of a chain was issued by this common name.
 pub(crate) fn leads_up_to(chain: &str, name: &str) -> bool {
     let topmost = CertificateDer::pem_slice_iter(chain.as_bytes()).filter_map(Result::ok).last();
     let issuer = topmost.as_deref().and_then(Certificate::read);
     issuer.is_some_and(|certificate| certificate.issuer_common_names().any(|common| common == name))
 }
 
-/// What names a certificate in files and logs: of whom it is asked, what for, and with which key.
 pub fn name_of(issuer: &AcmeIssuer, certificate: &AcmeCertificate) -> String {
     let mut all = format!("{}\n{}\n", issuer.uri.text, certificate.key.text());
     for identifier in &certificate.identifiers {
@@ -65,14 +62,12 @@ pub fn name_of(issuer: &AcmeIssuer, certificate: &AcmeCertificate) -> String {
     name
 }
 
-/// The first name, else the first address.
 pub(crate) fn first(certificate: &AcmeCertificate) -> String {
     let all = &certificate.identifiers;
     let name = all.iter().find(|one| matches!(one, AcmeIdentifier::Dns(_))).or(all.first());
     name.map(ToString::to_string).unwrap_or_default()
 }
 
-/// What a certificate is for, in the words of a log.
 pub(crate) fn names(certificate: &AcmeCertificate) -> String {
     match certificate.identifiers.len() {
         0 | 1 => first(certificate),

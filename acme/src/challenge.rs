@@ -10,10 +10,9 @@ use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The longest token.
 const LONGEST_TOKEN: usize = 512;
 
-/// Opens the answer to one challenge; it is open until what is given back is dropped.
+/// Responds to one challenge until the returned value is dropped.
 pub(crate) fn open(
     challenges: &Arc<Challenges>,
     way: AcmeChallenge,
@@ -36,7 +35,7 @@ pub(crate) fn open(
     opened.ok_or(AcmeFailure::Answer("asks for a challenge that is open already"))
 }
 
-/// A certificate that says of the name that the text is known, with its key.
+/// A self-signed certificate and key for TLS-ALPN-01 (RFC 8737 §3).
 fn certificate(identifier: &AcmeIdentifier, text: &str) -> Result<String, AcmeFailure> {
     let failed = |error: rcgen::Error| {
         AcmeFailure::Key(format!("no certificate for a challenge can be made: {error}"))
@@ -49,7 +48,7 @@ fn certificate(identifier: &AcmeIdentifier, text: &str) -> Result<String, AcmeFa
     Ok(format!("{}{}", made.pem(), key.serialize_pem()))
 }
 
-/// The name that the authority asks for in its handshake; an address has that of its reverse look-up (RFC 8738 §6).
+/// The SNI that the authority sends; for an address its reverse look-up name (RFC 8738 §6).
 fn asked_as(identifier: &AcmeIdentifier) -> String {
     match identifier {
         AcmeIdentifier::Dns(name) => name.clone(),

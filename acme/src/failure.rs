@@ -9,39 +9,32 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-/// Bytes of what a server says that are told.
+/// Bytes of a server's message that are logged.
 const MOST_TOLD: usize = 300;
 
-/// What went wrong.
 #[derive(Debug)]
 pub(crate) enum AcmeFailure {
-    /// No connection, or one that broke.
     Connection(io::Error),
-    /// The answer is none of this protocol.
+    /// The response is not ACME.
     Answer(&'static str),
-    /// HTTP says no, without a reason.
+    /// An HTTP error without a problem document.
     Status(u16),
-    /// The server says no, with its reasons (RFC 7807), and perhaps when to ask again.
+    /// An error with its reasons (RFC 7807), and when to ask again if the server says so.
     Refused(Box<Problem>, Option<Duration>),
-    /// A name could not be shown to be ours.
+    /// A name whose control was not proven.
     Unproven(String, Box<Problem>),
-    /// There is no account without agreeing to these terms.
     Terms(String),
-    /// There is no account without one that is known elsewhere.
+    /// The server demands external account binding.
     NeedsExternalAccount,
-    /// The profile that is required is not offered.
+    /// The server does not offer the configured profile.
     NoProfile(String),
-    /// The server does not offer the way to show whose a name is.
+    /// The server does not offer the configured challenge for this name.
     NoChallenge(String, &'static str),
-    /// Something took too long.
     TimedOut(&'static str),
-    /// A key cannot be made or used.
     Key(String),
-    /// What was issued cannot be used.
     Unusable(TlsError),
 }
 
-/// A reason of the server's.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Problem {
     /// `urn:ietf:params:acme:error:…`.
@@ -51,12 +44,11 @@ pub(crate) struct Problem {
     pub(crate) detail: String,
     #[serde(default)]
     pub(crate) subproblems: Vec<Subproblem>,
-    /// Where there is something to read.
+    /// URL of further instructions; may be empty.
     #[serde(default)]
     pub(crate) instance: String,
 }
 
-/// A reason of one name's.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Subproblem {
     #[serde(default)]
@@ -70,7 +62,7 @@ struct Named {
 }
 
 impl Problem {
-    /// The same with `***` in the place of each of these texts, which are nobody's business.
+    /// Replaces each secret by `***`.
     pub(crate) fn without(mut self, secrets: &[&str]) -> Problem {
         let all = self.subproblems.iter_mut().map(|sub| &mut sub.detail).chain([&mut self.detail]);
         for text in all {
@@ -81,24 +73,21 @@ impl Problem {
         self
     }
 
-    /// The last part of its kind.
+    /// The last part of its type.
     pub(crate) fn name(&self) -> &str {
         self.kind.rsplit(':').next().unwrap_or_default()
     }
 }
 
-/// When it may be tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retry {
-    /// After more and more time.
     Later,
-    /// Not before this has passed.
     After(Duration),
-    /// Not before somebody has changed the configuration.
+    /// Only after the configuration has changed.
     Never,
 }
 
-/// Reasons that time does not mend.
+/// Errors that time does not cure.
 const LASTING: [&str; 12] = [
     "badCSR",
     "badPublicKey",
@@ -114,12 +103,11 @@ const LASTING: [&str; 12] = [
     "accountDoesNotExist",
 ];
 
-/// The least and the most that is waited where too much was asked.
+/// Bounds of the wait after a rate limit.
 const LEAST_PAUSE: Duration = Duration::from_secs(60);
 const MOST_PAUSE: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl AcmeFailure {
-    /// When it may be tried again.
     pub(crate) fn retry(&self) -> Retry {
         match self {
             AcmeFailure::Refused(problem, after) if problem.name() == "rateLimited" => {
@@ -136,7 +124,6 @@ impl AcmeFailure {
         }
     }
 
-    /// Whether the server refuses for this reason.
     pub(crate) fn is(&self, name: &str) -> bool {
         matches!(self, AcmeFailure::Refused(problem, _) if problem.name() == name)
     }
@@ -189,7 +176,6 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What a server says, as far as it is told.
 fn shortened(text: &str) -> &str {
     let end = (0..=MOST_TOLD.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]

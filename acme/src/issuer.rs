@@ -27,28 +27,21 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// The longest without a look at the clock, which may be set, or have slept.
+/// Longest time between two looks at the clock, which may be set, or the machine may sleep.
 const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
-/// How often a lock that another process has is tried.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
-/// How long one certificate may take.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
-/// From one certificate to the next, however short its life is.
+/// Shortest pause between two requests for a certificate, in seconds, however short its life.
 const LEAST_REST: i64 = 5;
-/// Within how much time after a start a server is asked when to renew what was there already.
+/// First questions for renewal information spread over this many seconds; also the pause after a failed one.
 const FIRST_LOOK: i64 = 6 * 60 * 60;
 
-/// What a reload may change while an issuer goes on.
 pub struct Around {
-    /// Where is told what comes of it.
     pub log: ErrorLogs,
-    /// Who is asked for the server's name.
     pub resolver: Option<Arc<Resolver>>,
-    /// Told of each certificate that is issued.
     pub renewed: Arc<Notify>,
 }
 
-/// An issuer at work.
 struct Issuer {
     setup: Arc<IssuerSetup>,
     challenges: Arc<Challenges>,
@@ -56,17 +49,16 @@ struct Issuer {
     courses: Vec<Course>,
 }
 
-/// How it is going with one certificate. Moments are seconds since 1970.
+/// Times are seconds since 1970.
 #[derive(Debug, Clone, Copy, Default)]
 struct Course {
-    /// When it is asked for; never is beyond all.
+    /// `i64::MAX`: never.
     ask_at: i64,
-    /// When the server is asked when to ask.
+    /// When to ask for renewal information.
     look_at: Option<i64>,
     failures: u32,
 }
 
-/// Asks for certificates in time, without end.
 pub async fn run(setup: Arc<IssuerSetup>, challenges: Arc<Challenges>, around: Rc<RefCell<Around>>) {
     let mut issuer = Issuer { setup, challenges, around, courses: Vec::new() };
     let _lock = issuer.lock().await;
@@ -97,7 +89,7 @@ impl Issuer {
         self.around.borrow().log.write(level, format_args!("acme_issuer \"{name}\": {what}"));
     }
 
-    /// The right to its directory, which another process may have: the one before an upgrade.
+    /// Locks the state directory; waits while another process holds it, such as the one before an upgrade.
     async fn lock(&self) -> Option<StateLock> {
         let state = self.setup.state.as_ref()?;
         let mut is_told = false;
@@ -148,7 +140,6 @@ impl Issuer {
         self.courses = self.setup.wanted.iter().map(course).collect();
     }
 
-    /// Does what is due.
     async fn work(&mut self, due: &[usize]) {
         let mut session = match self.open().await {
             Ok(session) => session,
@@ -179,7 +170,6 @@ impl Issuer {
         }
     }
 
-    /// There is no conversation: what is to be asked for comes later, and so does the question when to ask.
     fn fail_all(&mut self, due: &[usize], failure: &AcmeFailure) {
         let now = clock::wall().seconds;
         let (asked, looked): (Vec<usize>, Vec<usize>) =
@@ -193,7 +183,6 @@ impl Issuer {
         }
     }
 
-    /// What did not work is tried again in time; the words for when.
     fn fail(&mut self, due: &[usize], failure: &AcmeFailure) -> String {
         let now = clock::wall().seconds;
         let mut rest = None;
@@ -229,7 +218,8 @@ impl Issuer {
         Ok(session)
     }
 
-    /// The account's key: as it is known, or in the directory, or a new one. It is on the disk before the server knows it.
+    /// The account's key: the configured one, the stored one, or a new one, stored before the server learns
+    /// of it.
     fn key(&self) -> Result<SigningKey, AcmeFailure> {
         let mut known = lock(&self.setup.account_key);
         let state = self.setup.state.as_ref();
@@ -251,7 +241,6 @@ impl Issuer {
         SigningKey::read(known.insert(pem))
     }
 
-    /// Makes sure of an account at the server.
     async fn sign_up(&self, session: &mut Session) -> Result<(), AcmeFailure> {
         let (url, is_new) = register(session, &self.setup.settings).await?;
         if is_new {
@@ -265,7 +254,6 @@ impl Issuer {
         Ok(())
     }
 
-    /// Asks for a certificate.
     async fn ask(&self, session: &mut Session, at: usize) -> Result<Issuance, AcmeFailure> {
         let wanted = &self.setup.wanted[at];
         let replaces = lock(&wanted.held).as_ref().and_then(|held| held.renewal_id.clone());
@@ -293,7 +281,7 @@ impl Issuer {
         Ok(issuance)
     }
 
-    /// It is in use already; now it is kept, and its renewal comes in time.
+    /// The certificate is in use already: stores it and schedules its renewal.
     fn succeed(&mut self, at: usize, issuance: &Issuance) {
         let wanted = &self.setup.wanted[at];
         let kept = self.setup.state.as_ref().map(|state| state.keep_certificate(&wanted.name, &issuance.pem));
@@ -319,7 +307,6 @@ impl Issuer {
         );
     }
 
-    /// Asks the server when it wants to be asked. That it does not say is no failure.
     async fn look(&mut self, session: &Session, at: usize) {
         let (validity, renewal_id) = match &*lock(&self.setup.wanted[at].held) {
             Some(held) => (held.validity, held.renewal_id.clone()),
@@ -355,7 +342,6 @@ impl Issuer {
     }
 }
 
-/// Whether an account that was there is there no more.
 fn is_of_account(failure: &AcmeFailure) -> bool {
     failure.retry() == Retry::Never && (failure.is("accountDoesNotExist") || failure.is("malformed"))
         || failure.is("unauthorized")

@@ -10,15 +10,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use millstream_conf::model::ExternalAccount;
 use serde_json::{Value, json};
 
-/// Who signs.
 pub(crate) enum Signer<'a> {
-    /// A key that has no account yet.
     Key,
-    /// The account of this URL.
+    /// The account's URL.
     Account(&'a str),
 }
 
-/// A signed request; a payload of nothing is a question alone (POST-as-GET, §6.3).
+/// A signed request; without a payload it is a POST-as-GET (§6.3).
 pub(crate) fn signed(
     key: &SigningKey,
     signer: &Signer<'_>,
@@ -34,7 +32,7 @@ pub(crate) fn signed(
     assemble(&protected, &payload, |message| key.sign(message)).map(|signed| signed.to_string())
 }
 
-/// What binds an account to one that is known elsewhere (§7.3.4).
+/// External account binding (§7.3.4).
 pub(crate) fn bound(key: &SigningKey, account: &ExternalAccount, url: &str) -> Result<Value, AcmeFailure> {
     let secret = URL_SAFE_NO_PAD
         .decode(account.key.as_bytes())

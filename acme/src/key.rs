@@ -17,7 +17,6 @@ use millstream_conf::model::KeyKind;
 use rustls_pki_types::PrivateKeyDer;
 use rustls_pki_types::pem::PemObject;
 
-/// A curve, as JWKs and algorithms are named after it.
 #[derive(Debug, Clone, Copy)]
 struct Curve {
     signing: &'static EcdsaSigningAlgorithm,
@@ -31,7 +30,6 @@ const CURVES: [Curve; 3] = [
     Curve { signing: &ECDSA_P521_SHA512_FIXED_SIGNING, name: "P-521", algorithm: "ES512" },
 ];
 
-/// The key of an account.
 pub(crate) struct SigningKey(Kind);
 
 enum Kind {
@@ -40,7 +38,7 @@ enum Kind {
 }
 
 impl SigningKey {
-    /// Reads one in PEM (PKCS#8, PKCS#1 or SEC1).
+    /// Reads PEM: PKCS#8, PKCS#1 or SEC1.
     pub(crate) fn read(pem: &str) -> Result<SigningKey, AcmeFailure> {
         let unusable = || {
             AcmeFailure::Key("the account key cannot be used: it is no ECDSA or RSA key in PEM".to_owned())
@@ -56,7 +54,7 @@ impl SigningKey {
         ecdsa.or_else(rsa).map(SigningKey).ok_or_else(unusable)
     }
 
-    /// The algorithm of its signatures (RFC 7518 §3.1).
+    /// The JWS algorithm (RFC 7518 §3.1).
     pub(crate) fn algorithm(&self) -> &'static str {
         match &self.0 {
             Kind::Ecdsa(_, curve) => curve.algorithm,
@@ -64,7 +62,7 @@ impl SigningKey {
         }
     }
 
-    /// Its public half, the members in the order in which a thumbprint has them (RFC 7638 §3).
+    /// The public half, its members in the order of a thumbprint (RFC 7638 §3).
     pub(crate) fn jwk(&self) -> String {
         let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         match &self.0 {
@@ -81,7 +79,6 @@ impl SigningKey {
         }
     }
 
-    /// What names it (RFC 7638).
     pub(crate) fn thumbprint(&self) -> String {
         URL_SAFE_NO_PAD.encode(digest(&SHA256, self.jwk().as_bytes()))
     }
@@ -100,7 +97,7 @@ impl SigningKey {
     }
 }
 
-/// Modulus and exponent of an RSA key's public half: two INTEGERs in a SEQUENCE (RFC 8017 §A.1.1), without leading zeros.
+/// Modulus and exponent of an RSA public key, without leading zeros (RFC 8017 §A.1.1).
 fn numbers(der: &[u8]) -> Option<(&[u8], &[u8])> {
     let (inside, _) = element(der, 0x30)?;
     let (modulus, rest) = element(inside, 0x02)?;
@@ -109,7 +106,7 @@ fn numbers(der: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&modulus[bare(modulus)..], &exponent[bare(exponent)..]))
 }
 
-/// The first element of DER, where it is of this kind, and what follows it (X.690 §8.1).
+/// The first DER element, if it is of this kind, and what follows it (X.690 §8.1).
 fn element(bytes: &[u8], kind: u8) -> Option<(&[u8], &[u8])> {
     let (&[found, length], rest) = bytes.split_first_chunk::<2>()?;
     let (length, rest) = match length {
@@ -124,7 +121,6 @@ fn element(bytes: &[u8], kind: u8) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(length)
 }
 
-/// Makes a key of a kind.
 pub(crate) fn make(kind: KeyKind) -> Result<rcgen::KeyPair, AcmeFailure> {
     use rcgen::{
         KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ECDSA_P521_SHA512, PKCS_RSA_SHA256,
@@ -145,7 +141,6 @@ pub(crate) fn make(kind: KeyKind) -> Result<rcgen::KeyPair, AcmeFailure> {
 mod tests {
     use super::*;
 
-    /// The key of RFC 7515 §A.3, in PKCS#8.
     const ES256: &str = "-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgjpsQnnGQmL+YBIff
 H1136cspYG6+0iY7X1fCE9+E9LKhRANCAAR/zc4ncPbEXUGDy+5v20t7WAczNXvp

@@ -23,23 +23,21 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// From one look at something on its way to the next, where the server does not say.
+/// First pause between polls, if the server names none.
 const FIRST_WAIT: Duration = Duration::from_millis(300);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// How often something on its way is looked at: with the waits above for twenty minutes at the most.
+/// Polls of one resource at most: with the pauses above, twenty minutes.
 const MOST_LOOKS: usize = 45;
-/// Other chains that are looked at.
 const MOST_CHAINS: usize = 4;
 
 const JSON: &str = "application/json";
 const CHAIN: &str = "application/pem-certificate-chain";
 
-/// What is asked of whom.
 pub(crate) struct OrderTerms<'a> {
     pub(crate) issuer: &'a AcmeIssuer,
     pub(crate) certificate: &'a AcmeCertificate,
     pub(crate) challenges: &'a Arc<Challenges>,
-    /// The certificate that this one takes the place of (RFC 9773 §5).
+    /// The certificate that this one replaces (RFC 9773 §5).
     pub(crate) replaces: Option<&'a str>,
 }
 
@@ -89,7 +87,7 @@ enum Status {
     Revoked,
 }
 
-/// A chain and its key, both as PEM in one text.
+/// Returns the chain and its key as PEM in one text.
 pub(crate) async fn obtain(session: &mut Session, terms: &OrderTerms<'_>) -> Result<String, AcmeFailure> {
     let (url, order) = begin(session, terms).await?;
     if order.status == Status::Pending {
@@ -113,7 +111,7 @@ pub(crate) async fn obtain(session: &mut Session, terms: &OrderTerms<'_>) -> Res
     }
 }
 
-/// The order, new or one that is pending already, and its URL.
+/// The order, new or pending, and its URL.
 async fn begin(session: &mut Session, terms: &OrderTerms<'_>) -> Result<(String, OrderState), AcmeFailure> {
     let identifiers: Vec<_> = terms
         .certificate
@@ -155,7 +153,6 @@ async fn begin(session: &mut Session, terms: &OrderTerms<'_>) -> Result<(String,
     Ok((place, order))
 }
 
-/// Shows that each name is ours.
 async fn prove(session: &mut Session, terms: &OrderTerms<'_>, urls: &[String]) -> Result<(), AcmeFailure> {
     let mut open: Vec<(&String, OpenChallenge)> = Vec::new();
     let mut begun = Vec::new();
@@ -182,7 +179,7 @@ async fn prove(session: &mut Session, terms: &OrderTerms<'_>, urls: &[String]) -
     Ok(())
 }
 
-/// Why a name was not shown to be ours. What the server asked for is in its words, and is told to nobody.
+/// Why a name was not proven. Its key authorization is blanked.
 fn unproven(mut seen: Authorization, thumbprint: &str) -> AcmeFailure {
     let why = seen.challenges.iter_mut().find_map(|challenge| challenge.error.take()).unwrap_or_default();
     let tokens = seen.challenges.iter().map(|challenge| challenge.token.as_str());
@@ -190,7 +187,7 @@ fn unproven(mut seen: Authorization, thumbprint: &str) -> AcmeFailure {
     AcmeFailure::Unproven(seen.identifier.value, Box::new(why.without(&secrets)))
 }
 
-/// Opens the answer to the challenge of an authorization, and gives the challenge's URL.
+/// Responds to the challenge of an authorization; returns the challenge's URL.
 fn open_one(
     session: &Session,
     terms: &OrderTerms<'_>,
@@ -207,7 +204,7 @@ fn open_one(
     Ok((offered.url.clone(), opened))
 }
 
-/// What something comes to that is on its way.
+/// Polls a resource until `is_over`.
 async fn settled<T: serde::de::DeserializeOwned>(
     session: &mut Session,
     url: &str,
@@ -229,7 +226,6 @@ async fn settled<T: serde::de::DeserializeOwned>(
     Err(AcmeFailure::TimedOut("come to an end with the order"))
 }
 
-/// Why an order came to nothing.
 fn refused(order: OrderState) -> AcmeFailure {
     match order.error {
         Some(problem) => AcmeFailure::Refused(Box::new(problem), None),
@@ -237,7 +233,6 @@ fn refused(order: OrderState) -> AcmeFailure {
     }
 }
 
-/// The chain that is preferred, else the first.
 async fn chain(session: &mut Session, url: &str, preferred: Option<&str>) -> Result<String, AcmeFailure> {
     let first = session.look(url, CHAIN).await?;
     let text = chain_of(&first)?;

@@ -8,16 +8,14 @@ use crate::session::{Session, read};
 use serde::Deserialize;
 use std::time::Duration;
 
-/// From one look to the next.
+/// Shortest pause between two questions.
 const LEAST_REST: Duration = Duration::from_secs(60);
 const REST: Duration = Duration::from_secs(6 * 60 * 60);
 const MOST_REST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What a server says.
 pub(crate) struct Suggestion {
-    /// The first and the last moment, in seconds since 1970.
+    /// First and last second to renew, since 1970.
     pub(crate) window: (i64, i64),
-    /// How long that holds.
     pub(crate) rest: Duration,
 }
 
@@ -33,7 +31,7 @@ struct Window {
     end: String,
 }
 
-/// Asks; nothing where the server does not say.
+/// `None` if the server offers no renewal information.
 pub(crate) async fn ask(session: &Session, renewal_id: &str) -> Result<Option<Suggestion>, AcmeFailure> {
     let Some(base) = &session.directory.renewal_info else { return Ok(None) };
     let reply = session.fetch(&format!("{}/{renewal_id}", base.trim_end_matches('/'))).await?;

@@ -7,7 +7,6 @@ use crate::failure::AcmeFailure;
 use millstream_conf::model::{AcmeCertificate, AcmeIssuer};
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 
-/// The request as DER.
 pub(crate) fn make(
     issuer: &AcmeIssuer,
     certificate: &AcmeCertificate,

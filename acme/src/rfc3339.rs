@@ -2,7 +2,7 @@
 //!
 //! Next: `renewal`, which reads them.
 
-/// Seconds since 1970 of a moment; parts of seconds are left out.
+/// Seconds since 1970; fractions are cut.
 pub(crate) fn seconds(text: &str) -> Option<i64> {
     let number = |from: usize, to: usize| {
         let digits = text.get(from..to)?;
@@ -23,7 +23,7 @@ pub(crate) fn seconds(text: &str) -> Option<i64> {
     Some(days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset(zone)?)
 }
 
-/// Seconds that a zone is ahead.
+/// Seconds that a zone is ahead of UTC.
 fn offset(zone: &str) -> Option<i64> {
     if zone.eq_ignore_ascii_case("Z") {
         return Some(0);
@@ -38,7 +38,7 @@ fn offset(zone: &str) -> Option<i64> {
     Some(sign * (number(hours)? * 3600 + number(minutes)? * 60))
 }
 
-/// Days since 1970 of a date in the Gregorian calendar, years beginning in March so that the leap day is the last.
+/// Days since 1970 of a Gregorian date. Years start in March, so that the leap day is the last.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
     let of_year = (153 * month + 2) / 5 + day - 1;

@@ -5,30 +5,27 @@
 use crate::failure::Retry;
 use std::time::Duration;
 
-/// Part of a certificate's life that is left when it is renewed.
+/// A third of a certificate's life is left when it is renewed.
 const LEFT: i64 = 3;
-/// Part of its life that is left for failures, whatever its server says.
+/// A fifth of its life is left for failures, whatever its server suggests.
 const SPARE: i64 = 5;
-/// Part of its life by which that is earlier at the most, so that not all come at once.
+/// A renewal is up to a thirtieth of the life earlier, so that not all come at once.
 const SPREAD: i64 = 30;
 
-/// After failures with an authority: of those in an hour none's limit on them (five, at Let's Encrypt) takes offence.
+/// After failures with an authority; keeps below Let's Encrypt's limit of five an hour.
 const RESTS: Rests =
     Rests { first: Duration::from_secs(5), growth: 8, longest: Duration::from_secs(24 * 60 * 60) };
 
-/// How long to rest after failures: more after each, a fifth more or less by chance.
+/// Exponential back-off, a fifth more or less by chance.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rests {
-    /// After the first.
     pub(crate) first: Duration,
-    /// How many times longer each is than the one before.
     pub(crate) growth: u32,
-    /// None grows beyond it.
     pub(crate) longest: Duration,
 }
 
 impl Rests {
-    /// After one more, of which there were so many before.
+    /// The pause after one more failure, of which there were so many before.
     pub(crate) fn after(self, failures: u32, chance: f64) -> Duration {
         let grown = self.growth.checked_pow(failures);
         let grown = grown.map_or(self.longest, |grown| self.first.saturating_mul(grown));
@@ -36,20 +33,20 @@ impl Rests {
     }
 }
 
-/// When a certificate is renewed, by its life alone.
+/// Second of renewal by the certificate's life alone.
 pub(crate) fn renewal((since, until): (i64, i64), chance: f64) -> i64 {
     let life = until.saturating_sub(since).max(0);
     until - life / LEFT - ((life / SPREAD) as f64 * chance) as i64
 }
 
-/// When it is renewed by what its server says; nothing where that leads beyond its life.
+/// Second of renewal inside the server's window; `None` if the window lies beyond the certificate's life.
 pub(crate) fn suggested(validity: (i64, i64), (first, last): (i64, i64), chance: f64) -> Option<i64> {
     let is_inside = validity.0 <= first && first <= last && last <= validity.1;
     let latest = validity.1 - validity.1.saturating_sub(validity.0) / SPARE;
     is_inside.then(|| (first + ((last - first) as f64 * chance) as i64).min(latest))
 }
 
-/// How long to rest after a failure, of which there were so many before; nothing is until the configuration changes.
+/// The pause after a failure, of which there were so many before; `None`: until the configuration changes.
 pub(crate) fn rest(retry: Retry, failures: u32, chance: f64) -> Option<Duration> {
     match retry {
         Retry::Never => None,

@@ -11,25 +11,21 @@ use millstream_wire::Method;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// How often a request is signed anew for want of a good nonce.
+/// Times that a request is signed again after `badNonce`.
 const MOST_NONCES: usize = 20;
-/// The longest nonce.
 const LONGEST_NONCE: usize = 1024;
 
 const JSON: &str = "application/json";
 
-/// A conversation.
 pub(crate) struct Session {
     transport: Transport,
     pub(crate) directory: Directory,
     pub(crate) key: SigningKey,
-    /// The URL of the account, once it is known.
     pub(crate) account: Option<String>,
     nonce: Option<String>,
 }
 
 impl Session {
-    /// Begins with the server's directory.
     pub(crate) async fn open(
         transport: Transport,
         uri: &str,
@@ -40,17 +36,15 @@ impl Session {
         Ok(Session { transport, directory, key, account: None, nonce: None })
     }
 
-    /// Asks without a signature.
     pub(crate) async fn fetch(&self, url: &str) -> Result<Reply, AcmeFailure> {
         self.transport.ask(&Question { method: Method::Get, url, body: None, accept: JSON }).await?.accepted()
     }
 
-    /// Asks for what is there (POST-as-GET).
+    /// POST-as-GET.
     pub(crate) async fn look(&mut self, url: &str, accept: &'static str) -> Result<Reply, AcmeFailure> {
         self.ask(url, None, accept).await
     }
 
-    /// Asks for something to be done.
     pub(crate) async fn post(&mut self, url: &str, payload: &Value) -> Result<Reply, AcmeFailure> {
         self.ask(url, Some(payload), JSON).await
     }
@@ -77,7 +71,6 @@ impl Session {
         }
     }
 
-    /// The nonce of the last answer, or a new one.
     async fn nonce(&mut self) -> Result<String, AcmeFailure> {
         if let Some(nonce) = self.nonce.take() {
             return Ok(nonce);
@@ -89,14 +82,12 @@ impl Session {
     }
 }
 
-/// A nonce is base64url (§6.5.1).
 fn nonce_of(reply: &Reply) -> Option<String> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let nonce = reply.field("replay-nonce")?;
     (nonce.len() <= LONGEST_NONCE && nonce.bytes().all(fits)).then(|| nonce.to_owned())
 }
 
-/// What an answer says in JSON.
 pub(crate) fn read<T: DeserializeOwned>(reply: &Reply) -> Result<T, AcmeFailure> {
     serde_json::from_slice(&reply.body).map_err(|_| AcmeFailure::Answer("is not the JSON of ACME"))
 }

@@ -17,26 +17,22 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// All of a configuration.
 #[derive(Debug, Default)]
 pub struct Acme {
-    /// One per `Http::acme_issuers` of which a certificate is wanted.
+    /// One per `Http::acme_issuers` that is in use.
     pub issuers: Vec<Arc<IssuerSetup>>,
     /// One per `Http::acme_certificates`.
     pub issued: Vec<Arc<Issued>>,
-    /// The challenges that are open, which outlive configurations.
+    /// Open challenges; they outlive a configuration.
     pub challenges: Arc<Challenges>,
 }
 
-/// An issuer, and what is wanted of it.
 pub struct IssuerSetup {
-    /// What is written of it, its place left out.
     pub settings: AcmeIssuer,
-    /// Its number in `Http::acme_issuers`.
+    /// Position in `Http::acme_issuers`.
     pub index: usize,
     pub(crate) tls: Arc<TlsConnector>,
     pub(crate) state: Option<StateDirectory>,
-    /// The account's key as PEM, once it is known.
     pub(crate) account_key: Arc<Mutex<Option<String>>>,
     pub(crate) wanted: Vec<Wanted>,
 }
@@ -47,18 +43,13 @@ impl std::fmt::Debug for IssuerSetup {
     }
 }
 
-/// A certificate that is wanted.
 pub(crate) struct Wanted {
     pub(crate) certificate: AcmeCertificate,
-    /// Its name in files.
     pub(crate) name: String,
-    /// What handshakes see.
     pub(crate) issued: Arc<Issued>,
-    /// What is in it.
     pub(crate) held: Arc<Mutex<Option<Issuance>>>,
 }
 
-/// Octets of the longest key that is read.
 const LONGEST_KEY: u64 = 64 << 10;
 
 fn read_key(path: &Path) -> io::Result<String> {
@@ -68,7 +59,7 @@ fn read_key(path: &Path) -> io::Result<String> {
 }
 
 impl IssuerSetup {
-    /// Whether the same is wanted in the same way.
+    /// Whether both want the same certificates in the same way.
     pub fn is_as(&self, other: &IssuerSetup) -> bool {
         let wanted = |one: &IssuerSetup| one.wanted.iter().map(|of| of.name.clone()).collect::<Vec<_>>();
         let key = |one: &IssuerSetup| lock(&one.account_key).clone();
@@ -76,13 +67,13 @@ impl IssuerSetup {
     }
 }
 
-/// What a lock keeps; nobody leaves it half done.
+/// Poisoning is ignored: no value is ever left half changed.
 pub(crate) fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Acme {
-    /// What a configuration wants. Directories of state are made.
+    /// Creates the state directories.
     pub fn of(http: &Http, previous: Option<&Acme>, findings: &mut Diagnostics) -> Acme {
         let mut acme = Acme {
             challenges: previous.map(|before| before.challenges.clone()).unwrap_or_default(),
@@ -119,7 +110,7 @@ impl Wanted {
         }
     }
 
-    /// Takes what the directory has, where that still holds and is newer than what is there; whether it is.
+    /// Takes the stored certificate if it is valid and newer than the present one; returns whether it did.
     pub(crate) fn restore(&self, state: &StateDirectory) -> bool {
         let mut held = lock(&self.held);
         let kept = state.certificate(&self.name).and_then(Issuance::read);

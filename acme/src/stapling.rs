@@ -25,35 +25,30 @@ mod pace;
 
 use pace::Pace;
 
-/// Bytes of an answer; it goes with every handshake.
+/// Bytes of a response, which goes with every handshake.
 const MOST_RESPONSE: usize = 16 * 1024;
 
-/// A certificate about which a responder is asked.
 #[derive(Debug)]
 pub struct Asked {
     leaf: CertificateDer<'static>,
     issuer: CertificateIssuer,
     responder: WebUrl,
     question: OcspQuestion,
-    /// What it is in the words of a log.
     name: String,
 }
 
-/// Why nobody is asked about a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotAsked {
-    /// The certificate of its authority is in no file.
+    /// No file holds the authority's certificate.
     NoIssuer,
-    /// It names no responder.
     NoResponder,
-    /// The responder's URL is none of HTTP without TLS.
+    /// The responder's URL is not plain HTTP.
     BadResponder(String),
-    /// It cannot be read.
     Malformed,
 }
 
 impl NotAsked {
-    /// Why, in nginx's words; `name` is the certificate's.
+    /// The message, in nginx's words; `name` is the certificate's.
     pub fn about(&self, name: &str) -> String {
         let why = match self {
             NotAsked::NoIssuer => format!("issuer certificate not found for certificate \"{name}\""),
@@ -68,10 +63,6 @@ impl NotAsked {
 }
 
 impl Asked {
-    /// Whom to ask what about a certificate in use.
-    ///
-    /// # Errors
-    /// Why nobody can be asked.
     pub fn about(leaf: &Leaf, stapling: &Stapling) -> Result<Asked, NotAsked> {
         let issuer = CertificateIssuer::of(&leaf.certificate, &leaf.above).ok_or(NotAsked::NoIssuer)?;
         let named = || {
@@ -84,35 +75,29 @@ impl Asked {
         Ok(Asked { leaf: leaf.certificate.clone(), issuer, responder, question, name })
     }
 
-    /// Whether it is the same that is asked of the same.
+    /// Whether both ask the same of the same responder.
     pub fn is_as(&self, other: &Asked) -> bool {
         self.leaf == other.leaf && self.responder == other.responder
     }
 }
 
-/// What a reload may change while a certificate is asked about.
 pub struct Stapled {
-    /// Where is told what comes of it.
     pub log: ErrorLogs,
-    /// Who is asked for the responder's name.
     pub resolver: Option<Arc<Resolver>>,
-    /// How long that may take.
     pub resolver_timeout: Duration,
-    /// The servers that have the certificate.
     pub servers: Vec<Arc<ServerTls>>,
-    /// What is said of it, and until when that holds, in seconds since 1970.
+    /// The OCSP response and the second until which it is valid, since 1970.
     pub said: Option<(Vec<u8>, i64)>,
 }
 
 impl Stapled {
-    /// All its servers send what is said, while it holds.
+    /// Hands the response to every server while it is valid.
     pub fn publish(&self, asked: &Asked) {
         let said = self.said.as_ref().map(|(response, _)| &response[..]);
         self.servers.iter().for_each(|server| server.staple(&asked.leaf, said));
     }
 }
 
-/// Asks in time, without end.
 pub async fn run(asked: Rc<Asked>, stapled: Rc<RefCell<Stapled>>) {
     let mut pace = Pace::default();
     loop {
@@ -140,7 +125,7 @@ pub async fn run(asked: Rc<Asked>, stapled: Rc<RefCell<Stapled>>) {
     }
 }
 
-/// Waits until then; what ends meanwhile is sent no more.
+/// Waits until `next`; a response that expires meanwhile is no longer sent.
 async fn wait(asked: &Asked, stapled: &RefCell<Stapled>, next: i64) {
     loop {
         let now = clock::wall().seconds;
@@ -163,7 +148,6 @@ fn tell(asked: &Asked, stapled: &RefCell<Stapled>, level: Level, what: &str) {
     log.write(level, format_args!("ssl_stapling: {what}, responder {responder}, certificate \"{name}\""));
 }
 
-/// Why there is nothing new to be sent along.
 enum StaplingFailure {
     Unheard(AcmeFailure),
     Status(u16),
@@ -172,12 +156,12 @@ enum StaplingFailure {
 }
 
 impl StaplingFailure {
-    /// Whether the authority itself said that the certificate is not good.
+    /// Whether the authority itself says that the certificate is not good.
     fn is_the_answer(&self) -> bool {
         matches!(self, StaplingFailure::Judged(OcspFailure::Revoked | OcspFailure::Unknown))
     }
 
-    /// Whether it will be the same in a minute. A certificate that was just issued may be unknown for a while.
+    /// Whether a retry within minutes is pointless. A certificate just issued may be unknown for a while.
     fn is_lasting(&self) -> bool {
         matches!(self, StaplingFailure::Judged(OcspFailure::Revoked))
     }
@@ -216,7 +200,7 @@ async fn ask(asked: &Asked, stapled: &RefCell<Stapled>) -> Result<(Vec<u8>, Opti
     Ok((reply.body, until))
 }
 
-/// What is asked for: the question in base64 as the last part of the path (RFC 6960 §A.1), which caches can keep.
+/// The request in base64 as the last part of the path (RFC 6960 §A.1), which caches can store.
 fn target(path: &str, request: &[u8]) -> String {
     let mut target = path.trim_end_matches('/').to_owned();
     target.push('/');

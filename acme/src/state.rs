@@ -10,38 +10,28 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Root may open for a user who owns the directory, and is neither led out of it by a link nor held up by a pipe.
+/// Root may open files of a user's directory: no link leads it out, no pipe holds it up.
 const CAREFUL: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK);
 
-/// What a file that is being written is called.
 const UNFINISHED: &str = ".new-";
-/// The longest file that is read, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// The directory of an issuer.
 #[derive(Debug, Clone)]
 pub struct StateDirectory(PathBuf);
 
-/// The right to write in a directory, until it is dropped.
+/// Exclusive right to write in the directory, until dropped.
 #[derive(Debug)]
 pub(crate) struct StateLock(#[allow(dead_code, reason = "it holds the lock")] File);
 
-/// Which account is whose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KnownAccount {
-    /// Its URL.
     pub(crate) url: String,
-    /// The directory of the server that has it.
     pub(crate) server: String,
-    /// The thumbprint of its key.
+    /// Thumbprint of its key.
     pub(crate) key: String,
 }
 
 impl StateDirectory {
-    /// Makes sure that it is there.
-    ///
-    /// # Errors
-    /// Where it cannot be made.
     pub fn make(path: &Path) -> io::Result<StateDirectory> {
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => {}
@@ -56,13 +46,11 @@ impl StateDirectory {
         Ok(StateDirectory(path.to_owned()))
     }
 
-    /// The files that are in it, for whoever gives them away.
     pub fn files(path: &Path) -> Vec<PathBuf> {
         let Ok(found) = fs::read_dir(path) else { return Vec::new() };
         found.filter_map(|entry| Some(entry.ok()?.path())).collect()
     }
 
-    /// A certificate with its key, by its name.
     pub fn certificate(&self, name: &str) -> Option<String> {
         self.read(&format!("{name}.pem"))
     }
@@ -89,7 +77,7 @@ impl StateDirectory {
         self.write("account.url", &format!("{}\n{}\n{}\n", account.url, account.server, account.key))
     }
 
-    /// The right to write here; nothing while another process has it. What that left unfinished is removed.
+    /// `None` while another process holds the lock. Removes unfinished files.
     pub(crate) fn lock(&self) -> io::Result<Option<StateLock>> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600).custom_flags(CAREFUL.bits() as i32);

@@ -22,39 +22,31 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// How long one request may take, its connection included.
+/// Longest time for one request, connecting included.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Bytes of an answer, head and body, at the most.
+/// Bytes of a response, head and body.
 const MOST_ANSWER: usize = 256 * 1024;
 const MOST_TRAILERS: usize = 4096;
 
-/// How TLS is spoken to the server of an issuer. Reads files: for start and reload only.
-///
-/// # Errors
-/// What is wrong with the authorities.
+/// Reads files: only at start and reload.
 pub(crate) fn connector(issuer: &AcmeIssuer) -> Result<Arc<TlsConnector>, TlsError> {
     let connector = TlsConnector::own(issuer.trusted.as_deref(), issuer.verifies)?;
     Ok(Arc::new(connector.offering(&[b"http/1.1"])))
 }
 
-/// The way to a server.
 pub(crate) struct Transport {
     pub(crate) tls: Arc<TlsConnector>,
     pub(crate) resolver: Option<Arc<Resolver>>,
     pub(crate) resolver_timeout: Duration,
 }
 
-/// What is asked.
 pub(crate) struct Question<'a> {
     pub(crate) method: Method,
     pub(crate) url: &'a str,
-    /// What is signed.
     pub(crate) body: Option<&'a str>,
-    /// What the answer is to be.
     pub(crate) accept: &'static str,
 }
 
-/// What is answered.
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
@@ -63,12 +55,11 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// A field's value, where it is text.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.head.view(&self.bytes).named(name.as_bytes())?).ok()
     }
 
-    /// The targets of links that have this relation (RFC 8288).
+    /// Targets of links with this relation (RFC 8288).
     pub(crate) fn links(&self, relation: &str) -> Vec<String> {
         let fields = self.head.view(&self.bytes);
         let values = fields.all_named(b"link").filter_map(|value| std::str::from_utf8(value).ok());
@@ -88,7 +79,7 @@ impl Reply {
             .collect()
     }
 
-    /// When to ask again (RFC 9110 §10.2.3).
+    /// RFC 9110 §10.2.3.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         let value = self.field("retry-after")?.trim();
         if let Ok(seconds) = value.parse() {
@@ -98,7 +89,7 @@ impl Reply {
         Some(Duration::from_secs(u64::try_from(then - clock::wall().seconds).unwrap_or(0)))
     }
 
-    /// The answer, where it is one of success; else what the server says against it.
+    /// Turns every status but 2xx into a failure.
     pub(crate) fn accepted(self) -> Result<Reply, AcmeFailure> {
         if (200..300).contains(&self.status) {
             return Ok(self);
@@ -113,7 +104,6 @@ impl Reply {
 }
 
 impl Transport {
-    /// Asks, and waits for the whole answer.
     pub(crate) async fn ask(&self, question: &Question<'_>) -> Result<Reply, AcmeFailure> {
         let url = WebUrl::parse(question.url)
             .ok_or(AcmeFailure::Answer("names something that is no URL of TLS"))?;
@@ -128,7 +118,7 @@ impl Transport {
     }
 }
 
-/// Asks without TLS; for what is signed by itself.
+/// Without TLS, for responses that carry their own signature.
 pub(crate) async fn ask_plainly(
     url: &WebUrl,
     question: &Question<'_>,
@@ -144,7 +134,6 @@ pub(crate) async fn ask_plainly(
     with_deadline(&mut deadline, exchange).await.unwrap_or(Err(AcmeFailure::TimedOut("answer")))
 }
 
-/// A connection to the first of a server's addresses that takes one.
 async fn connect_to(
     url: &WebUrl,
     resolver: Option<&Arc<Resolver>>,
@@ -197,7 +186,6 @@ async fn exchange(mut stream: Stream, url: &WebUrl, question: &Question<'_>) -> 
     Ok(Reply { status: head.status, body, head, bytes })
 }
 
-/// The final head, with all bytes that have been read.
 async fn read_head(stream: &mut Stream) -> Result<(ResponseHead, Vec<u8>), AcmeFailure> {
     let mut bytes = Vec::with_capacity(4096);
     loop {
@@ -215,7 +203,7 @@ async fn read_head(stream: &mut Stream) -> Result<(ResponseHead, Vec<u8>), AcmeF
     }
 }
 
-/// The whole body; a part of it has been read.
+/// `bytes`: the part of the body read with the head.
 async fn read_body(
     stream: &mut Stream,
     framing: Framing,
@@ -272,7 +260,6 @@ mod tests {
     use super::*;
     use tokio::net::{TcpListener, TcpStream};
 
-    /// What is made of an answer that comes as it is.
     fn answered(answer: &'static [u8]) -> Result<Reply, AcmeFailure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {

@@ -7,14 +7,13 @@ use millstream_net::clock;
 use millstream_net::timer::Deadline;
 use std::time::Duration;
 
-/// Returns after this long.
 pub(crate) async fn pause(wait: Duration) {
     let mut moment = Deadline::new();
     moment.set(clock::now() + wait);
     moment.passed().await;
 }
 
-/// A number from 0 up to 1.
+/// In 0..1.
 pub(crate) fn chance() -> f64 {
     let mut bytes = [0; 4];
     // Without random bytes there is no key either.

@@ -18,21 +18,18 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-/// After running out of descriptors a worker accepts again after this long, as nginx does.
+/// Pause after running out of descriptors, as nginx.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
-/// Connections taken off the queue of a socket before it is closed: no queue is longer as systems come (`somaxconn`).
+/// Connections accepted from a socket before it is closed: with the default `somaxconn` no queue is longer.
 const LAST_ACCEPTED: usize = 4096;
 
-/// A worker's number among how many.
 #[derive(Debug, Clone, Copy)]
 pub struct Spread {
-    /// From 0.
     pub index: usize,
-    /// At least 1.
     pub workers: usize,
 }
 
-/// How many workers are configured; each address has a listening socket for each.
+/// Each address has one listening socket per worker.
 pub fn workers(main: &Main) -> usize {
     match main.worker_processes {
         WorkerProcesses::Number(number) => number.max(1) as usize,
@@ -40,7 +37,6 @@ pub fn workers(main: &Main) -> usize {
     }
 }
 
-/// The sockets that a worker accepts on.
 pub struct Accepting {
     worker: Rc<Worker>,
     tasks: JoinSet<()>,
@@ -54,7 +50,6 @@ struct Socket {
 }
 
 impl Accepting {
-    /// Begins to accept on a worker's share of the sockets.
     pub fn begin(worker: &Rc<Worker>, listenings: &[Arc<Listening>], spread: Spread) -> Accepting {
         let mut accepting = Accepting { worker: worker.clone(), tasks: JoinSet::new(), sockets: Vec::new() };
         for listening in listenings {
@@ -78,8 +73,8 @@ impl Accepting {
         accepting
     }
 
-    /// Lets go of all sockets. Who waits in the queue of one whose address does not stay was told by the kernel that he
-    /// is connected, so he is accepted first.
+    /// Closes all sockets. Clients in the queue of an address that goes away count as connected to the
+    /// kernel, so they are accepted first.
     pub async fn end(mut self, stays: impl Fn(&ListenAddress) -> bool) {
         self.tasks.abort_all();
         while self.tasks.join_next().await.is_some() {}
@@ -120,8 +115,8 @@ async fn accept(worker: Rc<Worker>, socket: Socket) {
     }
 }
 
-/// Serves a connection in a task of its own. Where it has to wait for a place, the next one is accepted only when it has
-/// it: then the sender of what is given back is dropped.
+/// Serves a connection in its own task. If it must wait for a slot, the next one is accepted only once it has
+/// one: then the sender of the returned receiver is dropped.
 fn serve(
     worker: &Rc<Worker>,
     stream: Stream,
@@ -158,7 +153,6 @@ fn begin(
     }
 }
 
-/// Says that connections wait, once in a while.
 fn warn_of_shortage(worker: &Worker) {
     worker.metrics.add(Counter::ConnectionsWaited, 1);
     if !worker.may_complain(clock::now()) {

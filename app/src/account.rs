@@ -18,12 +18,12 @@ use std::path::Path;
 #[cfg(test)]
 mod tests;
 
-/// The user that nginx is built for where nobody says otherwise.
 const DEFAULT_USER: &str = "nobody";
-/// Its id everywhere, for a system without a list of users (a container made from scratch).
+/// Its id, for a system without a list of users (a container made from scratch).
 const DEFAULT_ID: &str = "65534";
 
-/// Puts in the default user where root runs a configuration that names none, and may become somebody else.
+/// Adds the default user if root runs a configuration that names none; `changes`: whether the process may
+/// change its user.
 pub fn with_default_user(mut loaded: Loaded, changes: bool) -> Loaded {
     if changes && let Some(configuration) = &mut loaded.configuration {
         configuration.main.user.get_or_insert_with(nobody);
@@ -31,7 +31,7 @@ pub fn with_default_user(mut loaded: Loaded, changes: bool) -> Loaded {
     loaded
 }
 
-/// Says that a `user` changes nothing where the process is not root's, as nginx does.
+/// Warns that `user` has no effect without root, as nginx does.
 pub fn warn_of_idle_user(loaded: &mut Loaded, is_root: bool) {
     let user = loaded.configuration.as_ref().and_then(|configuration| configuration.main.user.as_ref());
     if let Some(user) = user.filter(|_| !is_root) {
@@ -45,20 +45,19 @@ fn nobody() -> User {
     if privileges::find(&named).is_ok() { named } else { User { name: DEFAULT_ID.to_owned(), group: None } }
 }
 
-/// The user of the configuration, where it has an effect: root starts this process, or has and it is that user by now.
+/// The configured user if it has an effect: root starts this process, or did and it has changed to that user.
 pub fn in_effect(configuration: &Configuration) -> Option<&User> {
     let is_root = rustix::process::geteuid().is_root();
     configuration.main.user.as_ref().filter(|_| is_root || files::has_opener())
 }
 
-/// To whom root gives what it makes. Who is not root can give nothing; then the opener has.
+/// The owner of files that root creates. A process without root can give nothing away; then its opener has.
 pub fn account_to_give_to(user: Option<&User>) -> Option<Account> {
     let user = user.filter(|_| rustix::process::geteuid().is_root());
     // Whether there is such a user is found out by the proof.
     user.and_then(|user| privileges::find(user).ok())
 }
 
-/// Tries what will be written to while requests are served: the directories of caches and the folders of state files.
 pub fn prove_folders(configuration: &Configuration, is_check: bool, findings: &mut Diagnostics) {
     prove_caches(configuration, is_check, findings);
     prove_states(configuration, is_check, findings);
@@ -67,8 +66,8 @@ pub fn prove_folders(configuration: &Configuration, is_check: bool, findings: &m
     }
 }
 
-/// Gives each cache directory to whoever will serve, and tries it with that one's rights. What cannot be used is a warning: it
-/// stores nothing, and serves all the same. A check (`-t`) leaves out what only another user's service can prove.
+/// Gives each cache directory to the serving user and tests it with that user's rights. An unusable one is a
+/// warning, as requests are served without it. `-t` skips what only another user's service can test.
 fn prove_caches(configuration: &Configuration, is_check: bool, findings: &mut Diagnostics) {
     let user = in_effect(configuration);
     let account = account_to_give_to(user);
@@ -91,8 +90,6 @@ fn prove_caches(configuration: &Configuration, is_check: bool, findings: &mut Di
     }
 }
 
-/// Tries the folders of state files with the rights of whoever will serve. Where no file can be made, the API's changes to the
-/// group will be refused, which is a warning: requests are served all the same.
 fn prove_states(configuration: &Configuration, is_check: bool, findings: &mut Diagnostics) {
     let user = in_effect(configuration);
     let is_default = user.is_some_and(|user| [DEFAULT_USER, DEFAULT_ID].contains(&user.name.as_str()));
@@ -112,8 +109,9 @@ fn prove_states(configuration: &Configuration, is_check: bool, findings: &mut Di
     }
 }
 
-/// Gives the directories of issuers to whoever will serve, and tries them with that one's rights. One that cannot be used is an error: each
-/// restart would ask for every certificate again, which authorities allow a few times a week.
+/// Gives the directories of issuers to the serving user and tests them with that user's rights. An unusable
+/// one is an error: each restart would order every certificate again, which authorities allow a few times a
+/// week.
 fn prove_issuers(configuration: &Configuration, findings: &mut Diagnostics) {
     let user = in_effect(configuration);
     let account = account_to_give_to(user);
@@ -131,7 +129,7 @@ fn prove_issuers(configuration: &Configuration, findings: &mut Diagnostics) {
     }
 }
 
-/// Why whoever will serve cannot make files in a directory, which was given to it or not.
+/// Why the serving user cannot create files in a directory; `given`: the result of giving it away.
 fn unusable(path: &Path, user: Option<&User>, given: io::Result<()>) -> Option<String> {
     let tried = privileges::as_served(user, || temporary::file_in(path).map(drop));
     match (given, tried) {
@@ -142,23 +140,19 @@ fn unusable(path: &Path, user: Option<&User>, given: io::Result<()>) -> Option<S
     }
 }
 
-/// Whose rights those are, in a sentence.
 fn by(user: Option<&User>) -> String {
     user.map_or_else(String::new, |user| format!(" by user \"{}\"", user.name))
 }
 
-/// Whether a directory, or the one that it is in, belongs to a user that is neither root nor nobody. Where root checks a file that
-/// names no user, a service with a user of its own serves from it, and perhaps sees it where nobody may not go (`DynamicUser`).
+/// Whether a directory or its parent belongs to a user other than root and nobody. If root checks a file
+/// without `user`, a service with its own user may serve from it where nobody may not go (`DynamicUser`).
 fn is_anothers(path: &Path) -> bool {
     let owner = |path: &Path| fs::metadata(path).map_or(0, |found| found.uid());
     let nobody = privileges::find(&nobody()).map_or(0, |account| account.uid);
     path.ancestors().take(2).map(owner).any(|uid| uid != 0 && uid != nobody)
 }
 
-/// Gives one regular file or directory of root's.
-///
-/// # Errors
-/// Those of looking at it and of giving it. Nothing there is nothing to give.
+/// Changes the owner of one regular file or directory of root's; a missing one is no error.
 pub fn give(path: &Path, account: &Account) -> io::Result<()> {
     let found = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -34,23 +34,21 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// A configuration that can go to work. Dropped, it leaves what runs as it was.
+/// A configuration ready to be put in force. Dropping it changes nothing.
 pub struct Assembled {
     shared: Shared,
-    /// Stores of the configuration before that go on, by the number of their zone here.
+    /// Zones whose store of the previous configuration goes on.
     kept: Vec<usize>,
-    /// Stores of the configuration before that this one has no more.
     left: Vec<Arc<Store>>,
 }
 
 impl Assembled {
-    /// What was made of the configuration.
     pub fn configuration(&self) -> &Configuration {
         &self.shared.configuration
     }
 
-    /// Puts it in force, under the limit of open files that now holds: stores that go on take over their new bounds,
-    /// others keep what they have promised.
+    /// Puts it in force under the present limit of open files: kept stores take their new bounds, the others
+    /// keep theirs.
     pub fn commit(self) -> Arc<Shared> {
         let mut shared = self.shared;
         shared.bounds = Needs::of(&shared.configuration).bounds(limits::nofile());
@@ -63,10 +61,8 @@ impl Assembled {
     }
 }
 
-/// Makes the running pieces of a configuration. Stores of `previous` with the same name and path go on being used.
-///
-/// # Errors
-/// Every finding, located where it has a place in the files.
+/// Creates the running parts of a configuration. Stores of `previous` with the same name and path are kept.
+/// The error has every finding.
 pub fn assemble(
     mut configuration: Configuration,
     number: u64,
@@ -135,7 +131,6 @@ pub fn assemble(
     Ok(Assembled { shared, kept, left })
 }
 
-/// The stores of the cache zones, and the numbers of those that were open before.
 fn stores(
     http: &Http,
     previous: Option<&Shared>,
@@ -152,7 +147,7 @@ fn stores(
     (stores, kept)
 }
 
-/// The zones of `limit_req` and `limit_conn`. One that had the same name, key and size before goes on, with what it remembers.
+/// The zones of `limit_req` and `limit_conn`. One with the same name, key and size keeps its state.
 fn limit_zones(http: &Http, previous: Option<&Shared>) -> (Vec<Arc<RequestZone>>, Vec<Arc<ConnectionZone>>) {
     let is_same = |before: &LimitZone, zone: &LimitZone| {
         before.name == zone.name && before.size == zone.size && before.key.source == zone.key.source
@@ -176,7 +171,7 @@ fn limit_zones(http: &Http, previous: Option<&Shared>) -> (Vec<Arc<RequestZone>>
     (requests.collect(), connections.collect())
 }
 
-/// Where spans go: as before, where nothing that is said of it has changed.
+/// Kept from `previous` if its settings are the same.
 fn tracing(http: &Http, previous: Option<&Shared>, findings: &mut Diagnostics) -> Option<Arc<Tracing>> {
     let (exporter, resource) = (http.otel_exporter.as_ref()?, &http.otel_resource);
     let before = previous.and_then(|shared| shared.tracing.as_ref());
@@ -189,13 +184,11 @@ fn tracing(http: &Http, previous: Option<&Shared>, findings: &mut Diagnostics) -
         .map(Arc::new)
 }
 
-/// Stores of the configuration before that are not among these.
 fn left_by(previous: Option<&Shared>, stores: &[Arc<Store>]) -> Vec<Arc<Store>> {
     let is_left = |store: &&Arc<Store>| !stores.iter().any(|kept| Arc::ptr_eq(kept, store));
     previous.into_iter().flat_map(|shared| &shared.stores).filter(is_left).cloned().collect()
 }
 
-/// Writes to the error log what was found beyond the text and stops no start.
 fn tell(findings: &Diagnostics, configuration: &Configuration, main_log: &ErrorLogs) {
     for finding in findings.sorted() {
         let place = finding.span.map(|span| format!(" in {}", configuration.sources.locate(span)));
@@ -204,7 +197,7 @@ fn tell(findings: &Diagnostics, configuration: &Configuration, main_log: &ErrorL
     }
 }
 
-/// Tries what a start would need, without starting: names, certificates, log files, directories (`-t`).
+/// Tests what a start would need, without starting: names, certificates, log files, directories (`-t`).
 pub fn probe(configuration: &mut Configuration, findings: &mut Diagnostics) {
     temporary::settle(configuration, findings);
     state_folder::settle(configuration);
@@ -255,7 +248,7 @@ fn groups(
     http.upstreams.iter().map(|upstream| group(upstream, group_of(upstream), names, findings)).collect()
 }
 
-/// A group, with what is known of its servers from the group of that name before.
+/// A group; its servers take over the state of the group of the same name.
 fn group(
     upstream: &Upstream,
     before: Option<&Arc<Group>>,
@@ -268,9 +261,9 @@ fn group(
     Group::open(upstream, &addresses, before.map(Arc::as_ref))
 }
 
-/// The addresses of a server. A name that is not found stops nothing: its server is where it was before a reload, or else
-/// down, and is asked for again (`names`). One that is to `resolve` has those that it had before, if any; a service has records
-/// instead, which its group keeps.
+/// The addresses of a server. A name that is not found does not prevent the start: its server keeps its
+/// addresses from before a reload, or is down and looked up again (`names`). One with `resolve` keeps its
+/// previous addresses, if any; a service has records instead, which its group holds.
 fn addresses(
     server: &UpstreamServer,
     known: &[Server],
@@ -293,7 +286,7 @@ fn addresses(
     }
 }
 
-/// The addresses that a host had before, at whichever port, with the port that it has now.
+/// The previous addresses of a host at any port, with the present port.
 fn known_of(name: &HostPort, known: &[Server]) -> Vec<Address> {
     let is_its =
         |server: &&Server| server.service.is_none() && server.name.split(':').next() == Some(&*name.host);
@@ -305,7 +298,7 @@ fn known_of(name: &HostPort, known: &[Server]) -> Vec<Address> {
     found.into_iter().flat_map(|server| &server.addresses).filter_map(at_port).collect()
 }
 
-/// The name servers, one value per `resolver`.
+/// One value per `resolver`.
 fn resolvers(
     http: &Http,
     previous: Option<&Shared>,
@@ -345,7 +338,6 @@ fn resolvers(
     made
 }
 
-/// The store of a zone that was there before.
 fn store_of(shared: &Shared, zone: &CacheZone) -> Option<Arc<Store>> {
     let is_it = |store: &&Arc<Store>| store.name() == zone.name && store.path() == zone.path.as_deref();
     shared.stores.iter().find(is_it).cloned()
@@ -374,7 +366,7 @@ fn open_store(
     }
 }
 
-/// Whether any template reads such a variable. With `ssi` an answer may name any.
+/// Whether any template reads such a variable. With `ssi` a response may name any.
 fn reads(http: &Http, wanted: fn(&Variable) -> bool) -> bool {
     if http.locations.iter().any(|location| location.settings.ssi.enabled) {
         return true;
@@ -398,7 +390,7 @@ fn is_of_offer(variable: &Variable) -> bool {
     )
 }
 
-/// Whether a cache is asked by `$request_body`, directly or by a variable that is made of others.
+/// Whether a cache key contains `$request_body`, directly or through other variables.
 fn keys_name_bodies(http: &Http) -> bool {
     let caches = http.locations.iter().filter_map(|location| location.settings.cache());
     let asking =

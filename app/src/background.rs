@@ -10,10 +10,10 @@ use std::sync::Arc;
 use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// What such a thread is told: the configuration in force. At most one message for each reload, so the channel needs no bound.
+/// The configuration in force. At most one message for each reload, so the channel needs no bound.
 pub type Orders = UnboundedSender<Arc<Shared>>;
 
-/// Starts one with a name; `subject` begins the line of the log where that fails, as in "acme has".
+/// Starts a named thread; `subject` begins the log line if that fails, as in "acme has".
 pub fn start<F: Future<Output = ()>>(
     (name, subject): (&str, &'static str),
     shared: Arc<Shared>,

@@ -14,7 +14,6 @@ use millstream_net::privileges;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Checks a configuration.
 pub fn test(options: &Options, how: TestOutput) -> ExitCode {
     let mut loaded = with_default_user(load(options), privileges::may_change_user());
     warn_of_idle_user(&mut loaded, rustix::process::geteuid().is_root());
@@ -39,7 +38,6 @@ pub fn test(options: &Options, how: TestOutput) -> ExitCode {
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// Prints the findings from a severity on to standard error.
 pub fn report(loaded: &Loaded, least: Severity) {
     let mut shown = String::new();
     for finding in loaded.diagnostics.sorted() {

@@ -37,61 +37,41 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What the program was asked to do.
 #[derive(Debug)]
 pub enum Command {
-    /// `-v`.
     Version,
-    /// `-V`.
     Build,
-    /// `-t` or `-T`.
     Test(Options, TestOutput),
-    /// `-s`.
     Signal(Options, SignalName),
-    /// `serve --print-config`.
     PrintConfig(ServeUrl),
-    /// `serve URL …`.
     ServeUrl(ServeUrl),
-    /// `purge …`.
     Purge(Options, Purge),
-    /// `explain URL …`.
     Explain(Options, Explain),
-    /// `top …`.
     Top(Options, Top),
-    /// `bench …`.
     Bench(Box<Bench>),
-    /// `ladder URL …`.
     Ladder(Ladder),
-    /// `demo …`.
     Demo(Demo),
-    /// `capacity URL URL …`.
     Capacity(Capacity),
-    /// `import …`.
     Import(Import),
-    /// `completions SHELL`.
     Completions(Shell),
-    /// `man [COMMAND …]`.
     Man(Vec<String>),
-    /// `container …`: what the rest of the line says.
+    /// `container …`: the rest of the line.
     Container(Box<Command>),
-    /// Nothing: there were no arguments, and this default configuration is not there.
+    /// No arguments, and this default configuration does not exist.
     Nothing(PathBuf),
-    /// An nginx.conf.
     Run(Options),
 }
 
-/// How much `-t` prints.
+/// What `-t` prints.
 #[derive(Debug, Clone, Copy)]
 pub struct TestOutput {
     /// `-T`: the files too.
     pub dump: bool,
-    /// `-q`: errors only.
     pub quiet: bool,
-    /// `-v` with `-t`: what is idle here and why.
+    /// `-v` with `-t`: what has no effect here, and why.
     pub verbose: bool,
 }
 
-/// A signal for the running process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum SignalName {
     /// Fast stop.
@@ -104,13 +84,13 @@ pub enum SignalName {
     Reload,
 }
 
-/// What help and the manual page end with.
+/// The end of the help and of the manual page.
 pub const EXAMPLES: &str = "\
 millstream serve http://127.0.0.1:8000   puts a cache in front of an API, no file needed
 millstream -c nginx.conf -t               checks a configuration
 millstream -c nginx.conf                  runs it";
 
-/// Words that a command of nginx's image begins with, or one of ours that was written for another entry point.
+/// First words of commands of nginx's image, or of one of ours written for another entry point.
 const IMAGE_WORDS: [&str; 4] = ["container", "nginx", "nginx-debug", "millstream"];
 
 #[derive(Parser)]
@@ -341,7 +321,7 @@ pub struct ServeUrl {
     pub print_config: bool,
 }
 
-/// Reads the command line; ends the process where it is wrong, or only help was asked for.
+/// Ends the process on a wrong command line, or if only help was requested.
 pub fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
     read(arguments).unwrap_or_else(|error| {
         // A closed terminal is no reason to say more.
@@ -351,7 +331,6 @@ pub fn parse(arguments: impl Iterator<Item = OsString>) -> Command {
     })
 }
 
-/// What the arguments mean, the program's name first.
 fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Error> {
     let arguments: Vec<OsString> = arguments.collect();
     // No command of the table: what follows is a whole line of its own, in which clap would see options of `container`.
@@ -375,7 +354,7 @@ fn read(arguments: impl Iterator<Item = OsString>) -> Result<Command, clap::Erro
     })
 }
 
-/// An unknown flag without clap's advice to pass it as a value: no URL and no file of ours begins with a hyphen.
+/// Removes clap's advice to pass an unknown flag as a value: no URL and no file of ours begins with a hyphen.
 fn without_detour(mut error: clap::Error, is_bench: bool) -> clap::Error {
     if error.kind() == ErrorKind::UnknownArgument {
         error.remove(ContextKind::Suggested);
@@ -386,7 +365,7 @@ fn without_detour(mut error: clap::Error, is_bench: bool) -> clap::Error {
     error
 }
 
-/// `-c FILE explain …` as `explain -c FILE …`: whoever is used to nginx's letters writes them in front.
+/// Rewrites `-c FILE explain …` to `explain -c FILE …`, for users of nginx's options.
 fn verb_first(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let letters = ["-c", "-p", "-g"];
     let pairs = arguments[1.min(arguments.len())..].chunks(2);
@@ -398,12 +377,12 @@ fn verb_first(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-/// The command line as data, with nothing in it that its help does not say.
+/// For completion scripts and manual pages.
 pub fn described() -> clap::Command {
     Line::command()
 }
 
-/// Says what there is to be asked for. It is a failure all the same: a service that was to start has not.
+/// Prints the help and fails: a service that was to start has not.
 pub fn help(missing: &Path) -> ExitCode {
     let help = Line::command().render_help();
     eprintln!("{help}\nWithout arguments it runs {}, which is not there.", missing.display());

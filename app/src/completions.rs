@@ -7,7 +7,6 @@ use clap_complete::{Shell, generate};
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Prints the script.
 pub fn print(shell: Shell) -> ExitCode {
     let mut script = Vec::new();
     generate(shell, &mut cli::described(), "millstream", &mut script);

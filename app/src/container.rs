@@ -19,26 +19,21 @@ use std::io::Read;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// The names of nginx's image, each with what holds where it is not set or empty.
+/// Variables of nginx's image, each with the default if it is unset or empty.
 const TEMPLATES: (&str, &str) = ("NGINX_ENVSUBST_TEMPLATE_DIR", "/etc/nginx/templates");
 const SUFFIX: (&str, &str) = ("NGINX_ENVSUBST_TEMPLATE_SUFFIX", ".template");
 const OUTPUT: (&str, &str) = ("NGINX_ENVSUBST_OUTPUT_DIR", "/etc/nginx/conf.d");
 const STREAM_SUFFIX: (&str, &str) = ("NGINX_ENVSUBST_STREAM_TEMPLATE_SUFFIX", ".stream-template");
-/// An expression that the names of variables meet which are put in.
 const FILTER: (&str, &str) = ("NGINX_ENVSUBST_FILTER", "");
-/// Says nothing of files that were made.
 const QUIET: (&str, &str) = ("NGINX_ENTRYPOINT_QUIET_LOGS", "");
 
-/// A template has at most so many bytes.
 const MAX_TEMPLATE_BYTES: u64 = 1 << 20;
-/// Files and folders below the folder of templates.
 const MAX_ENTRIES: usize = 4096;
-/// Folders within each other, so that links which lead in a circle end.
+/// Depth of directories, so that circular links end.
 const MAX_DEPTH: usize = 8;
-/// Places of variables that are not set, for each template.
 const MAX_TOLD: usize = 10;
 
-/// Makes what a start or a check of a configuration needs; says what came of it. `false` where that failed.
+/// Prepares the files for a start or check of a configuration, and prints what it did. `false`: it failed.
 pub fn prepare(command: &Command) -> bool {
     if !matches!(command, Command::Run(_) | Command::Test(..)) {
         return true;
@@ -59,7 +54,6 @@ pub fn prepare(command: &Command) -> bool {
     }
 }
 
-/// Variables of the environment. Their values are bytes, as what is made of them.
 struct Environment(BTreeMap<String, Vec<u8>>);
 
 impl Environment {
@@ -68,7 +62,6 @@ impl Environment {
         Environment(named.collect())
     }
 
-    /// The value of one of the names above, or what holds without it.
     fn text(&self, (name, without): (&str, &str)) -> String {
         let value = self.0.get(name).filter(|value| !value.is_empty());
         value.map_or_else(|| without.to_owned(), |value| String::from_utf8_lossy(value).into_owned())
@@ -81,7 +74,6 @@ impl Environment {
         }))
     }
 
-    /// Those that the filter lets into templates.
     fn admitted(&self) -> Result<BTreeMap<&str, &[u8]>, String> {
         let filter = self.text(FILTER);
         let mut findings = Diagnostics::default();
@@ -101,10 +93,6 @@ impl Environment {
     }
 }
 
-/// Fills every template and writes what came of it; gives back what is to be told.
-///
-/// # Errors
-/// The first file that cannot be read, filled or written, with the reason.
 fn render(environment: &Environment) -> Result<Vec<String>, String> {
     let (from, into) = (environment.folder(TEMPLATES), environment.folder(OUTPUT));
     let (suffix, of_streams) = (environment.text(SUFFIX), environment.text(STREAM_SUFFIX));
@@ -137,7 +125,7 @@ fn render(environment: &Environment) -> Result<Vec<String>, String> {
     Ok(told)
 }
 
-/// Where the configuration of a template stands: as that does below its folder, without the suffix.
+/// The output path: the same place as below the template's directory, without the suffix.
 fn target(path: &Path, from: &Path, into: &Path, suffix: usize) -> PathBuf {
     let below = path.strip_prefix(from).unwrap_or(path);
     let mut bytes = below.as_os_str().to_owned().into_vec();
@@ -145,8 +133,8 @@ fn target(path: &Path, from: &Path, into: &Path, suffix: usize) -> PathBuf {
     into.join(OsString::from_vec(bytes))
 }
 
-/// Every file below a folder, sorted. Links are followed, but what begins with a dot is left out: a ConfigMap that is mounted has its
-/// files once more in such folders.
+/// Every file below a directory, sorted. Follows links, but skips names with a leading dot: a mounted
+/// ConfigMap has its files once more in such directories.
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     let mut folders = vec![(folder.to_owned(), 0)];

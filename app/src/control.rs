@@ -20,27 +20,19 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// How long connecting, and each read and write, may take.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Processes that one line names at the most.
 const MOST_NAMED: usize = 3;
-/// Bytes of an answer at the most.
 const LONGEST_ANSWER: u64 = 16 * 1024 * 1024;
-/// Bytes of a head at the most.
 const LONGEST_HEAD: u64 = 64 * 1024;
-/// Bytes of a stream that are read at a time.
 const BUFFER: usize = 64 * 1024;
 
-/// Whom to ask.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Api {
-    /// A control socket.
     Socket(PathBuf),
-    /// An API over TCP: host and port, and the path in front of what it offers, without a slash at its end.
+    /// Over TCP: host and port, and the path prefix without a final slash.
     Remote(String, String),
 }
 
-/// Prints what a command has to say, or why it could not.
 pub fn print(told: Result<String, String>) -> ExitCode {
     match told {
         Ok(told) => {
@@ -55,11 +47,8 @@ pub fn print(told: Result<String, String>) -> ExitCode {
     }
 }
 
-/// Finds whom to ask: what `--api` names, else the control socket of the configuration; where there is none, that of a
-/// `millstream serve` on the port of `url`.
-///
-/// # Errors
-/// One line that says what to do.
+/// Selects the API: that of `--api`, else the control socket of the configuration, else that of a `millstream
+/// serve` on the port of `url`. The error says what to do.
 pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, String> {
     if let Some(api) = &reach.api {
         return remote(api).map(|api| match api {
@@ -104,7 +93,6 @@ pub fn find(options: &Options, reach: &Reach, url: Option<&str>) -> Result<Api, 
     }
 }
 
-/// The `serve` that is meant among those that run: that on the URL's port, else the only one.
 fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
     let of_port = |path: &&PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -146,10 +134,6 @@ fn choose(running: &[PathBuf], port: Option<u16>) -> Result<Api, String> {
     ))
 }
 
-/// What `--api` names.
-///
-/// # Errors
-/// It names nothing that is spoken to here.
 pub fn remote(text: &str) -> Result<Api, String> {
     let wrong = || format!("\"{text}\" names no API: write http://host:port or unix:/path.sock");
     if let Some(path) = text.strip_prefix("unix:") {
@@ -172,17 +156,13 @@ pub fn remote(text: &str) -> Result<Api, String> {
     Ok(Api::Remote(host, path.trim_end_matches('/').to_owned()))
 }
 
-/// The port that a URL names.
 fn port_of(url: &str) -> Option<u16> {
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).unwrap_or(url);
     let authority = rest.split(['/', '?', '#']).next()?;
     authority.rsplit_once(':')?.1.parse().ok()
 }
 
-/// Asks for a path; with a body it is a POST of JSON. Gives the body of the answer.
-///
-/// # Errors
-/// One line: nobody listens, it was refused, or what the API says is wrong.
+/// Requests a path, with a body as a POST of JSON; returns the response's body. The error is one line.
 pub fn ask(api: &Api, token: Option<&str>, path: &str, body: Option<&str>) -> Result<Vec<u8>, String> {
     let request = request(api, token, path, body)?;
     let mut answer = Vec::new();
@@ -194,11 +174,8 @@ pub fn ask(api: &Api, token: Option<&str>, path: &str, body: Option<&str>) -> Re
     understood(api, &answer)
 }
 
-/// Asks for a path whose answer goes on for as long as both sides live, and gives what its body is read from. A read fails
-/// once nothing has come for `patience`.
-///
-/// # Errors
-/// As those of [`ask`].
+/// Requests an endless response; returns a reader of its body, whose reads fail after `patience` without
+/// data.
 pub fn follow(
     api: &Api,
     token: Option<&str>,
@@ -228,7 +205,7 @@ pub fn follow(
     Ok(answer)
 }
 
-/// A request of HTTP/1.0, so that the answer ends with the connection.
+/// HTTP/1.0, so that the response ends with the connection.
 fn request(api: &Api, token: Option<&str>, path: &str, body: Option<&str>) -> Result<String, String> {
     let (host, prefix) = match api {
         Api::Socket(_) => ("localhost", ""),
@@ -251,13 +228,11 @@ fn request(api: &Api, token: Option<&str>, path: &str, body: Option<&str>) -> Re
     Ok(request)
 }
 
-/// A connection over either kind of socket.
 trait Channel: Read + Write + Send {}
 
 impl Channel for TcpStream {}
 impl Channel for UnixStream {}
 
-/// Connects; connecting over TCP, and each read and write, may take this long.
 fn connect(api: &Api, patience: Duration) -> io::Result<Box<dyn Channel>> {
     match api {
         Api::Socket(path) => {
@@ -298,7 +273,6 @@ fn unreachable(api: &Api, error: &io::Error) -> String {
     }
 }
 
-/// The body of a good answer, or what the other one says.
 fn understood(api: &Api, answer: &[u8]) -> Result<Vec<u8>, String> {
     let no_http = || "what listens there is not an HTTP server".to_owned();
     let end = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or_else(no_http)?;

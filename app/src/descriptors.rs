@@ -13,30 +13,27 @@ use millstream_server::generation::Bounds;
 use std::collections::HashMap;
 use std::fmt;
 
-/// Standard streams, signals, the threads that serve nobody, and what libraries open for a moment.
+/// Standard streams, signals, threads besides the workers, and what libraries open briefly.
 const OF_THE_PROCESS: u64 = 32;
-/// A worker's event loop, and the connection of each of its sockets that waits for a place.
+/// A worker's event loop, and for each of its sockets the connection waiting for a slot.
 const OF_A_WORKER: u64 = 8;
 /// A zone's directory, journal and watch.
 const OF_A_ZONE: u64 = 8;
-/// Files of the cache and temporary ones get a quarter of what is left, and no more than this is kept for them.
+/// Most descriptors reserved for cache and temporary files, which get a quarter of the rest.
 const MOST_FILES: u64 = 1024;
-/// So is a quarter of a worker's connections for upstreams, up to this.
+/// Most of a worker's connections reserved for upstreams, which get a quarter.
 const MOST_UPSTREAMS: u64 = 256;
-/// A part of `worker_connections` is kept for clients: so much of it.
+/// An eighth of `worker_connections` is reserved for clients.
 const PART_KEPT_FOR_CLIENTS: u64 = 8;
-/// Files of all `open_file_cache`s get what they ask for up to this part of what is left.
+/// All `open_file_cache`s together get at most an eighth of the rest.
 const PART_KEPT_OPEN: u64 = 8;
 
-/// What a configuration needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Needs {
-    /// Open for as long as the configuration is in force.
     fixed: u64,
     workers: u64,
-    /// `worker_connections`.
     connections: u64,
-    /// `open_file_cache`s, and the files that they keep open together in a worker.
+    /// Number of `open_file_cache`s, and the files they keep open together in a worker.
     kept_open: (u64, u64),
 }
 
@@ -49,7 +46,6 @@ pub struct Misfit {
 }
 
 impl Needs {
-    /// Those of a configuration.
     pub fn of(configuration: &Configuration) -> Needs {
         let workers = accepting::workers(&configuration.main) as u64;
         let http = &configuration.http;
@@ -70,7 +66,8 @@ impl Needs {
         }
     }
 
-    /// A limit with which every worker has all its `worker_connections` for clients, an upstream connection beside each.
+    /// A limit that allows every worker all its `worker_connections` for clients, each with an upstream
+    /// connection.
     pub fn wanted(&self) -> u64 {
         let connections = self.workers.saturating_mul(self.connections).saturating_mul(2);
         let others = connections.saturating_add(MOST_FILES);
@@ -80,7 +77,6 @@ impl Needs {
         with_kept_open.saturating_add(self.fixed)
     }
 
-    /// What a worker may have open under a limit.
     pub fn bounds(&self, limit: u64) -> Bounds {
         let left = limit.saturating_sub(self.fixed);
         let (caches, files) = self.kept_open;
@@ -101,14 +97,13 @@ impl Needs {
         }
     }
 
-    /// What is to be said where the limit is too low.
     pub fn misfit(&self, limit: u64) -> Option<Misfit> {
         let clients = self.bounds(limit).clients;
         ((clients as u64) < self.connections).then_some(Misfit { needs: *self, limit, clients })
     }
 }
 
-/// The `open_file_cache`s of a configuration, each once, and the files that they keep open together.
+/// Each `open_file_cache` counts once, however many locations inherit it.
 fn kept_open(http: &Http) -> (u64, u64) {
     let all = http.locations.iter().filter_map(|location| location.settings.open_file_cache.kept);
     let each: HashMap<Span, u64> = all.map(|kept| (kept.span, kept.max as u64)).collect();
@@ -128,8 +123,8 @@ impl fmt::Display for Misfit {
     }
 }
 
-/// Gives the process the limit of open files that its configuration names, or else needs as far as the hard limit goes.
-/// What could not be done is told to `complain`.
+/// Raises the limit of open files to the configured value, or to what the configuration needs within the hard
+/// limit. `complain` hears of failures.
 pub fn allow(configuration: &Configuration, mut complain: impl FnMut(fmt::Arguments<'_>)) {
     let needs = Needs::of(configuration);
     match configuration.main.worker_rlimit_nofile {

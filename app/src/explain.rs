@@ -8,7 +8,6 @@ use millstream_server::admin::explain::Explanation;
 use millstream_server::admin::resource::encoded;
 use std::process::ExitCode;
 
-/// Explains a URL.
 pub fn run(options: &Options, explain: &Explain) -> ExitCode {
     control::print(explained(options, explain))
 }

@@ -16,30 +16,27 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::runtime::LocalOptions;
 
-/// The longest that spans which wait are still exported at the end.
+/// Longest wait at the end for queued spans.
 const FINISH_WAIT: Duration = Duration::from_secs(2);
 
-/// The threads.
 pub struct Exporting {
     log_writer: Arc<LogWriter>,
-    /// Since when is counted, in nanoseconds since 1970.
+    /// Nanoseconds since 1970.
     since: u64,
-    /// The configuration in force, whose upstream servers are told of. Whoever exports keeps none: its queue ends with its configuration.
+    /// The configuration in force, for the metrics of its upstream servers. Weak, because a queue must end
+    /// with its configuration.
     in_force: Arc<Mutex<Weak<Shared>>>,
-    /// The queue of the newest.
     newest: Weak<Tracing>,
-    /// Each ends as its thread does.
+    /// One per thread; closed when the thread ends.
     threads: Vec<Receiver<()>>,
 }
 
 impl Exporting {
-    /// None yet. What is counted begins with this.
     pub fn new(log_writer: Arc<LogWriter>) -> Exporting {
         let (newest, threads) = (Weak::new(), Vec::new());
         Exporting { log_writer, since: clock::unix_nanoseconds(), in_force: Arc::default(), newest, threads }
     }
 
-    /// From now on spans of this configuration are exported, and its metrics where it wants that.
     pub fn take_over(&mut self, shared: &Arc<Shared>) {
         *self.in_force.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(shared);
         self.threads.retain(|thread| !has_ended(thread, Duration::ZERO));
@@ -51,7 +48,6 @@ impl Exporting {
         self.threads.extend(start(tracing.exporter(self.figures()), shared));
     }
 
-    /// What is counted, whatever configuration is in force when it is asked for.
     fn figures(&self) -> FigureSource {
         let (in_force, log_writer) = (self.in_force.clone(), self.log_writer.clone());
         let take = move || {
@@ -61,7 +57,7 @@ impl Exporting {
         FigureSource { since: self.since, take: Box::new(take) }
     }
 
-    /// Nothing is handed over any more: what waits is exported, and what is counted, as far as the time reaches.
+    /// Exports what is queued, and the last metrics, within [`FINISH_WAIT`].
     pub fn finish(self, shared: &Shared) {
         if let Some(tracing) = &shared.tracing {
             tracing.sink.close();
@@ -95,7 +91,7 @@ fn start(exporter: Exporter, shared: &Shared) -> Option<Receiver<()>> {
     }
 }
 
-/// Exports to the end of the queue; `_done` goes with it.
+/// Runs to the end of the queue; dropping `_done` signals it.
 fn export(exporter: Exporter, metrics: &WorkerMetrics, log: &ErrorLogs, _done: Sender<()>) {
     let mut building = tokio::runtime::Builder::new_current_thread();
     match building.enable_all().build_local(LocalOptions::default()) {

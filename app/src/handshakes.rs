@@ -16,20 +16,18 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What handshakes go by.
 pub struct Handshakes {
-    /// One per server: what it knows of its clients' authorities.
+    /// One per server: the authorities of its clients.
     pub clients: Vec<Option<Arc<Clients>>>,
-    /// One per server: its certificates, where it has any.
     pub certificates: Vec<Option<Arc<ServerTls>>>,
-    /// One per listener; nothing of a plain one.
+    /// One per listener, `None` for a plain one.
     pub tls: Vec<Option<TlsAcceptor<ChooseCertificate>>>,
-    /// One per location: how TLS is spoken to its upstream.
     pub connectors: Vec<Option<Arc<TlsConnector>>>,
 }
 
 impl Handshakes {
-    /// Reads the files. `keeps_offers`: somebody wants to know what clients offer. What was stapled in the `previous` configuration goes on.
+    /// Reads the files. `keeps_offers`: a variable needs what clients offer. Staples of the `previous`
+    /// configuration are kept.
     pub fn read(
         http: &Http,
         acme: &Acme,
@@ -51,7 +49,6 @@ impl Handshakes {
     }
 }
 
-/// The files to which the secrets of sessions are written.
 pub fn key_logs(http: &Http) -> impl Iterator<Item = &Path> {
     let of_servers =
         http.servers.iter().filter_map(|server| server.settings.tls.as_ref()?.key_log.as_deref());
@@ -62,7 +59,7 @@ pub fn key_logs(http: &Http) -> impl Iterator<Item = &Path> {
     of_servers.chain(of_passes)
 }
 
-/// What each server knows of its clients' authorities, where it asks for certificates.
+/// One per server; `None` if it requests no client certificates.
 fn clients(http: &Http, findings: &mut Diagnostics) -> Vec<Option<Arc<Clients>>> {
     let known = |server: &Server| {
         let settings = &server.settings.client_certificate;
@@ -74,7 +71,6 @@ fn clients(http: &Http, findings: &mut Diagnostics) -> Vec<Option<Arc<Clients>>>
     http.servers.iter().map(known).collect()
 }
 
-/// The certificates of each server, read once.
 fn certificates(
     http: &Http,
     acme: &Acme,
@@ -95,7 +91,7 @@ fn certificates(
     http.servers.iter().zip(clients).map(&mut read).collect()
 }
 
-/// Warns of certificates that every client refuses today (RFC 5280 §4.1.2.5). nginx serves them without a word.
+/// Warns of certificates that every client refuses today (RFC 5280 §4.1.2.5). nginx serves them silently.
 fn tell_out_of_time(read: &ServerTls, span: Span, findings: &mut Diagnostics) {
     let now = clock::wall().seconds;
     for leaf in read.leaves() {
@@ -116,7 +112,6 @@ fn tell_out_of_time(read: &ServerTls, span: Span, findings: &mut Diagnostics) {
     }
 }
 
-/// Warns of certificates about which `ssl_stapling` can ask nobody.
 fn tell_unstapled(read: &ServerTls, conf: &Tls, findings: &mut Diagnostics) {
     let Some(stapling) = conf.stapling.as_ref().filter(|stapling| stapling.file.is_none()) else { return };
     for leaf in read.leaves() {
@@ -126,7 +121,7 @@ fn tell_unstapled(read: &ServerTls, conf: &Tls, findings: &mut Diagnostics) {
     }
 }
 
-/// What responders have said of a certificate is sent on over a reload; who asks them hears of the reload a moment later.
+/// Keeps staples over a reload; the thread that fetches them hears of it a moment later.
 fn keep_staples(http: &Http, before: &[Option<Arc<ServerTls>>], certificates: &[Option<Arc<ServerTls>>]) {
     let known: HashMap<_, _> = before
         .iter()
@@ -149,7 +144,7 @@ fn keep_staples(http: &Http, before: &[Option<Arc<ServerTls>>], certificates: &[
     }
 }
 
-/// One per location. Locations with the same settings share theirs, and with it the sessions.
+/// One per location. Locations with the same settings share one, and its sessions.
 fn connectors(http: &Http, findings: &mut Diagnostics) -> Vec<Option<Arc<TlsConnector>>> {
     let mut known: Vec<(Arc<UpstreamTls>, bool, Arc<TlsConnector>)> = Vec::new();
     let mut connector = |location: &Location| -> Option<Arc<TlsConnector>> {

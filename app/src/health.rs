@@ -14,12 +14,12 @@ use std::sync::Arc;
 use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// The thread, where there is one. At most one message for each reload, so the channel needs no bound.
+/// `None`: no thread yet. At most one message for each reload, so the channel needs no bound.
 #[derive(Default)]
 pub struct Checker(Option<UnboundedSender<Arc<Shared>>>);
 
 impl Checker {
-    /// From now on the checks of this configuration are carried out, and no others.
+    /// Replaces the checks by those of this configuration.
     pub fn take_over(&mut self, shared: &Arc<Shared>, log_writer: &Arc<LogWriter>, registry: &Arc<Registry>) {
         if self.0.is_none() && !health::is_wanted(&shared.configuration.http) {
             return;

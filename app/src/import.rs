@@ -27,10 +27,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use target::Target;
 
-/// The name of the main file in the target, whatever nginx's is called.
 const MAIN_FILE: &str = "nginx.conf";
 
-/// Imports a configuration. Whatever is printed ends up on standard output, its first line the answer.
+/// Prints everything on standard output, the result in the first line.
 pub fn run(import: &Import) -> ExitCode {
     let (text, code) = match imported(import) {
         Ok(text) => (text, ExitCode::SUCCESS),
@@ -42,7 +41,6 @@ pub fn run(import: &Import) -> ExitCode {
     code
 }
 
-/// The report; an error is one too.
 fn imported(import: &Import) -> Result<String, String> {
     let told = import.from.display();
     let failed = |why: String| format!("{told} was not copied: {why}.\n");
@@ -71,11 +69,8 @@ fn imported(import: &Import) -> Result<String, String> {
     Ok(report.text(&places))
 }
 
-/// Why nothing was copied.
 enum Failure {
-    /// It could not be written.
     Unwritten(String),
-    /// What was written does not load.
     Unread(Box<Loaded>, String, String),
 }
 
@@ -91,7 +86,7 @@ impl Failure {
     }
 }
 
-/// Makes the copy, reads it, and puts it in its place.
+/// Writes the copy, loads it, and moves it into place.
 fn write(
     target: &Target,
     plan: &Plan,
@@ -116,12 +111,10 @@ fn write(
     Ok(())
 }
 
-/// Whose paths hang where.
 fn options(prefix: &Path, main_file: &Path, globals: Option<String>, lenient: bool) -> Options {
     Options { main_file: main_file.into(), prefix: prefix.into(), globals, error_log: None, lenient }
 }
 
-/// The answer where there are errors.
 fn errors(from: &str, loaded: &Loaded, shown: impl Fn(String) -> String) -> String {
     let found = of(&loaded.diagnostics, Severity::Error).map(|error| error.render(&loaded.sources));
     let found: Vec<String> = found.map(|text| text.trim_start_matches("millstream: ").to_owned()).collect();
@@ -130,7 +123,6 @@ fn errors(from: &str, loaded: &Loaded, shown: impl Fn(String) -> String) -> Stri
     shown(format!("{from} cannot run on Millstream yet: {number}. Nothing was copied.\n{list}"))
 }
 
-/// The findings of one severity, by their places.
 fn of(
     findings: &Diagnostics,
     severity: Severity,

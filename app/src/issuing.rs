@@ -14,13 +14,11 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 
-/// The thread, where there is one.
 #[derive(Default)]
 pub struct Issuing(Option<Orders>);
 
 impl Issuing {
-    /// From now on the certificates of this configuration are asked for, and no others.
-    /// `renewed` is told of each that is issued.
+    /// Replaces the wanted certificates by this configuration's. `renewed` is notified of each one issued.
     pub fn take_over(&mut self, shared: &Arc<Shared>, renewed: &Arc<Notify>) {
         if self.0.is_none() && shared.acme.issuers.is_empty() {
             return;
@@ -33,13 +31,11 @@ impl Issuing {
         }
     }
 
-    /// None is asked for any more, so that the process after this one may.
     pub fn stop(&mut self) {
         self.0 = None;
     }
 }
 
-/// An issuer at work.
 struct AtWork {
     setup: Arc<IssuerSetup>,
     around: Rc<RefCell<Around>>,

@@ -13,19 +13,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// Who does what may need rights.
+/// Performs what may need rights.
 pub enum Keeper {
-    /// This process.
     Own(Box<Office>),
-    /// The opener; this process reads for itself what that one has read.
+    /// The opener; this process reads for itself what the opener has read.
     Opener(OpenerLine, LoadAgain),
 }
 
 impl Keeper {
-    /// Reads the configuration anew.
-    ///
-    /// # Errors
-    /// The opener was not told to.
     pub fn load(&self) -> io::Result<Loaded> {
         match self {
             Keeper::Own(office) => Ok(office.load()),
@@ -36,10 +31,6 @@ impl Keeper {
         }
     }
 
-    /// As [`Office::listen`].
-    ///
-    /// # Errors
-    /// As there.
     pub fn listen(&mut self, configuration: &Configuration) -> Result<Listened, Vec<OpenError>> {
         match self {
             Keeper::Own(office) => office.listen(configuration),
@@ -47,10 +38,6 @@ impl Keeper {
         }
     }
 
-    /// As [`Office::enter`].
-    ///
-    /// # Errors
-    /// As there.
     pub fn enter(&mut self, configuration: &Configuration) -> io::Result<()> {
         match self {
             Keeper::Own(office) => office.enter(&configuration.main.pid),
@@ -58,10 +45,6 @@ impl Keeper {
         }
     }
 
-    /// As [`Office::upgrade`].
-    ///
-    /// # Errors
-    /// As there.
     pub fn upgrade(&mut self) -> io::Result<u32> {
         match self {
             Keeper::Own(office) => office.upgrade(),
@@ -72,7 +55,6 @@ impl Keeper {
         }
     }
 
-    /// As [`Office::reap`].
     pub fn reap(&mut self) -> Option<String> {
         match self {
             Keeper::Own(office) => office.reap(),
@@ -83,7 +65,6 @@ impl Keeper {
         }
     }
 
-    /// As [`Office::has_next`]; an opener knows that itself.
     pub fn has_next(&self) -> bool {
         match self {
             Keeper::Own(office) => office.has_next(),
@@ -91,7 +72,6 @@ impl Keeper {
         }
     }
 
-    /// As [`Office::leave`].
     pub fn leave(&mut self) {
         match self {
             Keeper::Own(office) => office.leave(),
@@ -101,7 +81,6 @@ impl Keeper {
     }
 }
 
-/// The sockets of these addresses, which the opener has opened.
 fn listened(line: &OpenerLine, listeners: &[Listener]) -> Result<Listened, Vec<OpenError>> {
     let error = |(index, failure): (usize, SentError)| {
         let address = listeners.get(index).map(|listener| Address::from(&listener.address))?;
@@ -124,7 +103,6 @@ fn listened(line: &OpenerLine, listeners: &[Listener]) -> Result<Listened, Vec<O
     }
 }
 
-/// The sockets of one address.
 fn passed(
     line: &OpenerLine,
     number: usize,

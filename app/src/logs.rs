@@ -20,7 +20,7 @@ use std::net::ToSocketAddrs as _;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Tries to open all that has a name.
+/// Tries to open every log with a fixed name.
 pub fn probe(configuration: &Configuration, findings: &mut Diagnostics) {
     for target in targets(configuration) {
         match target {
@@ -35,8 +35,8 @@ pub fn probe(configuration: &Configuration, findings: &mut Diagnostics) {
     }
 }
 
-/// Warns where root starts a server whose logs are in a folder of another user's: a link there leads wherever that one likes, so it is followed with the rights of
-/// who serves alone.
+/// Warns if root starts a server with logs in another user's directory: a link there leads anywhere, so it is
+/// followed only with the serving user's rights.
 pub fn warn_of_folders(loaded: &mut Loaded) {
     let Some(configuration) = loaded.configuration.as_ref().filter(|_| privileges::may_change_user()) else {
         return;
@@ -55,8 +55,8 @@ pub fn warn_of_folders(loaded: &mut Loaded) {
     }
 }
 
-/// Has complaints about the logs themselves go to the first of the main error logs that is a file, else to standard error in the form that the first
-/// of them has.
+/// Sends complaints about logs to the first main error log that is a file, else to standard error in its
+/// format.
 pub fn report_to_main(main: &Main, log_writer: &LogWriter) {
     // It is open already, so this only finds it.
     let opened = |log: &ErrorLog| Some((log_writer.open(log.target.file()?, None).ok()?, log.form));
@@ -66,7 +66,7 @@ pub fn report_to_main(main: &Main, log_writer: &LogWriter) {
     }
 }
 
-/// Where all logs go that a name stands for.
+/// Targets of all logs with a fixed name.
 pub fn targets(configuration: &Configuration) -> impl Iterator<Item = &LogTarget> {
     let http = &configuration.http;
     let own = http.locations.iter().flat_map(|location| location.settings.logs.error.iter());
@@ -80,7 +80,7 @@ fn no_log(path: &Path, error: &std::io::Error, findings: &mut Diagnostics) {
         .help("make its directory, write access_log or error_log with another file, or access_log off");
 }
 
-/// Where a log service is. A name is looked up once, as in nginx.
+/// A name is looked up once, as in nginx.
 fn service(syslog: &Syslog) -> io::Result<LogService> {
     match &syslog.server {
         PeerAddress::Unix(path) => Ok(LogService::Unix(path.clone())),
@@ -103,13 +103,9 @@ fn no_service(syslog: &Syslog, error: &io::Error, findings: &mut Diagnostics) {
         .help("write the address of the log service, or server=unix:/dev/log");
 }
 
-/// Log files being opened; a file that cannot be is a finding.
 pub struct Logs<'a> {
-    /// Who writes them.
     pub log_writer: &'a Arc<LogWriter>,
-    /// Where the last errors are kept.
     pub recent: &'a Arc<RecentErrors>,
-    /// What is found wrong.
     pub findings: &'a mut Diagnostics,
 }
 
@@ -128,14 +124,13 @@ impl Logs<'_> {
         }
     }
 
-    /// The access logs of the configuration, and the groups of those that requests name.
+    /// The access logs of the configuration, and the groups for names with variables.
     pub fn access_logs(&mut self, http: &Http) -> (Vec<LogSink>, Vec<LogSink>) {
         let groups = http.log_groups.iter().map(|kept| self.log_writer.group(*kept)).collect();
         let files = http.log_files.iter().filter_map(|file| self.open(&file.target, file.gzip)).collect();
         (files, groups)
     }
 
-    /// The error logs of one place in the configuration.
     pub fn error_logs(&mut self, logs: &[ErrorLog]) -> ErrorLogs {
         let mut opened = Vec::with_capacity(logs.len());
         for log in logs {

@@ -10,7 +10,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 use std::io::{Result, Write};
 use std::process::ExitCode;
 
-/// Administration: what Debian has in `/usr/sbin`.
+/// Administration, as Debian's `/usr/sbin`.
 const SECTION: &str = "8";
 
 const SIGNALS: &[(&str, &str)] = &[
@@ -30,7 +30,6 @@ const FILES: &[(&str, &str)] = &[
     ("/var/log/millstream, /var/cache/millstream", "Logs and cached responses of a package."),
 ];
 
-/// Prints the page of the program, or of one of its commands, whose words these are.
 pub fn print(words: &[String]) -> ExitCode {
     let mut line = cli::described().disable_help_subcommand(true);
     // Otherwise a command does not know that it is `millstream serve`.
@@ -51,7 +50,6 @@ pub fn print(words: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What the command line says of itself, and what goes beyond it.
 fn program(line: &Command) -> Result<Vec<u8>> {
     let mut page = page(line)?;
     let mut rest = Roff::new();
@@ -63,7 +61,6 @@ fn program(line: &Command) -> Result<Vec<u8>> {
     Ok(page)
 }
 
-/// What a command says of itself, with what its help ends with.
 fn command(line: &Command) -> Result<Vec<u8>> {
     let mut page = page(line)?;
     if let Some(notes) = line.get_after_help() {
@@ -75,7 +72,6 @@ fn command(line: &Command) -> Result<Vec<u8>> {
     Ok(page)
 }
 
-/// What a command line says of itself.
 fn page(line: &Command) -> Result<Vec<u8>> {
     let mut page = Vec::new();
     let version = concat!("millstream ", env!("CARGO_PKG_VERSION"));
@@ -96,7 +92,6 @@ fn page(line: &Command) -> Result<Vec<u8>> {
     Ok(page)
 }
 
-/// Lines as they are.
 fn unfilled(page: &mut Roff, text: &str) {
     page.control("nf", []);
     for line in text.lines() {

@@ -18,23 +18,20 @@ use std::sync::mpsc::{self, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How long a start or a reload waits for the system to find names.
+/// How long a start or reload waits for the system's resolver.
 const LOOK_UP: Duration = Duration::from_secs(5);
-/// Threads that ask it at a time.
 const THREADS: usize = 16;
-/// How long a start or a reload waits for the first answers of name servers.
+/// How long a start or reload waits for the first responses of name servers.
 const FIRST_ANSWERS: Duration = Duration::from_secs(2);
-/// Between two times that the system is asked for a name that is not found: at first, and at most.
+/// Pause between look-ups of a missing name with the system: the first, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// The least pause between two questions to name servers, as in nginx.
+/// As in nginx.
 const LEAST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What the system says of names.
 pub struct LookedUp(HashMap<HostPort, Result<Vec<SocketAddr>, String>>);
 
 impl LookedUp {
-    /// Asks for all names that a configuration has look-ups at start for.
     pub fn of(http: &Http) -> LookedUp {
         let servers = http.upstreams.iter().flat_map(|upstream| &upstream.servers);
         let servers = servers.filter(|server| !server.resolve).map(|server| &server.address);
@@ -50,13 +47,12 @@ impl LookedUp {
         LookedUp(ask_all(names))
     }
 
-    /// The addresses of a name, or why there are none.
     pub fn find(&self, name: &HostPort) -> Result<Vec<SocketAddr>, String> {
         self.0.get(name).cloned().unwrap_or_else(|| Err("no response in time".to_owned()))
     }
 }
 
-/// Asks on threads that end by themselves: one that hangs holds nobody up.
+/// On threads that end by themselves: one that hangs delays no one.
 fn ask_all(names: Vec<HostPort>) -> HashMap<HostPort, Result<Vec<SocketAddr>, String>> {
     let end = clock::now() + LOOK_UP;
     let (tell, answers) = channel();
@@ -83,8 +79,8 @@ fn ask_all(names: Vec<HostPort>) -> HashMap<HostPort, Result<Vec<SocketAddr>, St
     found
 }
 
-/// Follows the names of a configuration that has just been put in force, for as long as its groups exist. Waits a moment
-/// for the first answers about servers that have no address yet.
+/// Keeps the names of a configuration just put in force up to date, as long as its groups exist. Waits
+/// briefly for the first responses about servers without addresses.
 pub fn follow(shared: &Shared) {
     let (asked, first) = channel();
     let Configuration { http, .. } = &shared.configuration;
@@ -118,7 +114,6 @@ pub fn follow(shared: &Shared) {
         first.recv_timeout(end.saturating_duration_since(clock::now()));
 }
 
-/// A server whose name is followed.
 struct Followed {
     group: Weak<Group>,
     server: Arc<str>,
@@ -127,17 +122,14 @@ struct Followed {
     log: ErrorLogs,
 }
 
-/// What name servers said, once it is in force.
 struct Looked {
-    /// When they are asked again.
     next: Instant,
-    /// What is not known.
     failures: Vec<String>,
 }
 
 impl Followed {
-    /// By name servers, whenever what they said no longer holds. `asked` is let go of after the first time. Of failures in a
-    /// row the first is logged.
+    /// With name servers, whenever a response expires. `asked` is dropped after the first time. Of failures
+    /// in a row the first is logged.
     async fn by(self, resolver: Arc<Resolver>, timeout: Duration, mut asked: Option<Sender<()>>) {
         let mut pause = Deadline::new();
         let mut has_failed = false;
@@ -154,7 +146,7 @@ impl Followed {
         }
     }
 
-    /// Asks once. What was known stays if that fails: a name server that fails says nothing about the servers.
+    /// One look-up. On failure the known addresses stay: it says nothing about the servers.
     async fn look(&self, resolver: &Arc<Resolver>, timeout: Duration) -> Looked {
         let host = &self.name.host;
         let looked = match &self.service {
@@ -183,7 +175,6 @@ impl Followed {
         }
     }
 
-    /// By the system, until it finds the name.
     async fn until_found(self) {
         let (mut pause, mut length) = (Deadline::new(), FIRST_PAUSE);
         while self.group.strong_count() > 0 {
@@ -207,7 +198,7 @@ impl Followed {
         }
     }
 
-    /// Gives the targets that could not be resolved; they keep the addresses that they had.
+    /// Returns the targets that could not be resolved; they keep their addresses.
     fn publish_service(&self, service: &str, records: Vec<SrvRecord>) -> Vec<String> {
         let Some(group) = self.group.upgrade() else { return Vec::new() };
         let servers = group.servers();

@@ -37,60 +37,50 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const SIGNALS: [i32; 7] = [SIGHUP, SIGQUIT, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGCHLD];
-/// Before a serving process that ended unasked is replaced.
+/// Before a serving process that died is replaced.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What goes on after a start.
 pub enum Outcome {
-    /// The process that serves.
     Serving(Box<SplitOff>),
     /// The opener has ended with its server.
     Ended(ExitCode),
 }
 
-/// What a process has that was split off to serve.
+/// What a split-off serving process starts with.
 pub struct SplitOff {
-    /// The configuration in force.
     pub configuration: Configuration,
-    /// Its sockets.
     pub listenings: Vec<Arc<Listening>>,
-    /// The way to the opener.
     pub line: OpenerLine,
-    /// Reads the configuration again.
     pub again: LoadAgain,
-    /// The numbers of signals that came to the opener.
+    /// Numbers of signals sent to the opener.
     pub signals: PipeReader,
-    /// Who waits for the first one to be ready.
+    /// Notified when the first one is ready.
     pub waiting: Option<PipeWriter>,
-    /// What happened to the one before.
     pub note: Option<String>,
 }
 
-/// The opener.
 pub struct Opener {
     office: Office,
     account: Account,
     configuration: Configuration,
     named: Named,
-    /// What was read last, if it is not in force: the configuration, where it has no mistake, and what it names.
+    /// The last configuration read, if not in force: `None` if it has errors; and the files it names.
     read: Option<(Option<Configuration>, Named)>,
     signals: SignalDelivery<UnixStream, SignalOnly>,
     due: Due,
     watched: Option<(Watched, PipeWriter)>,
-    /// Files to be watched, of which more are to come.
+    /// Files to watch, of a list not complete yet.
     to_follow: HashSet<PathBuf>,
     /// What did not fit into the last message.
     unsent: Vec<u8>,
     waiting: Option<PipeWriter>,
-    /// Whether it went into the background, where the error log stands for standard error.
+    /// In the background the error log replaces standard error.
     is_daemon: bool,
-    /// The pid file is written: it has begun.
     has_begun: bool,
     is_stopping: bool,
     note: Option<String>,
 }
 
-/// What signals have asked for and the serving process has not yet.
 #[derive(Debug, Default)]
 struct Due {
     reload: bool,
@@ -98,25 +88,22 @@ struct Due {
     end: Option<String>,
 }
 
-/// The serving process, from here.
+/// The serving process as the opener sees it.
 struct Served {
     id: Pid,
     channel: Channel,
-    /// Takes the numbers of signals, which a container may not let root send to another user's process.
+    /// Takes signal numbers, as a container may not let root signal another user's process.
     signals: PipeWriter,
 }
 
-/// Notes from now on what the configuration names, where this process will have an opener.
+/// Starts recording what the configuration names, if this process will have an opener.
 pub fn prepare() {
     if privileges::has_rights_to_give_up() {
         files::note_names();
     }
 }
 
-/// As whom a configuration is served, where who started it has rights to give up: then it has an opener.
-///
-/// # Errors
-/// There is no such user.
+/// The user to serve as, if the starter has rights to give up: then there is an opener.
 pub fn account(configuration: &Configuration) -> Result<Option<Account>, privileges::PrivilegeError> {
     if !privileges::may_change_user() {
         return Ok(privileges::has_rights_to_give_up().then(Account::own));
@@ -126,10 +113,7 @@ pub fn account(configuration: &Configuration) -> Result<Option<Account>, privile
 }
 
 impl Opener {
-    /// Of a server that listens and is to serve as that user. It goes on in the place of the caller (see [`Opener::run`]).
-    ///
-    /// # Errors
-    /// The system gives no descriptors for signals.
+    /// The server listens already. See [`Opener::run`], which replaces the caller.
     pub fn new(
         office: Office,
         mut configuration: Configuration,
@@ -160,10 +144,7 @@ impl Opener {
         })
     }
 
-    /// Splits off a process that serves, and does its part until that ends for good. It returns in both.
-    ///
-    /// # Errors
-    /// No first process can be split off, or it cannot give up its rights.
+    /// Splits off a serving process and works for it until it ends for good. Returns in both processes.
     pub fn run(mut self) -> io::Result<Outcome> {
         loop {
             let (own, others) = Channel::pair()?;
@@ -193,7 +174,7 @@ impl Opener {
         }
     }
 
-    /// In the process that serves: nothing of the opener's stays but what is handed over.
+    /// In the serving process: drops all of the opener's state but what is handed over.
     fn serving(self, channel: Channel, signals: PipeReader, opener: Pid) -> io::Result<Outcome> {
         let Opener { office, account, configuration, waiting, note, signals: own, .. } = self;
         drop(own);
@@ -210,7 +191,7 @@ impl Opener {
         Ok(Outcome::Serving(Box::new(split)))
     }
 
-    /// Answers a serving process until it ends; the exit status where none follows it.
+    /// Serves requests of a serving process until it ends; returns an exit status if none follows it.
     fn attend(&mut self, served: &Served) -> io::Result<Option<ExitCode>> {
         self.due = Due::default();
         self.to_follow.clear();
@@ -236,7 +217,6 @@ impl Opener {
         }
     }
 
-    /// What there is to be done: signals, a question, files that have changed.
     fn wait(&self, served: &Served, listens: bool) -> io::Result<(bool, bool, bool)> {
         let signals = self.signals.get_read();
         let mut polled = vec![PollFd::new(signals, PollFlags::IN)];
@@ -283,7 +263,7 @@ impl Opener {
         }
     }
 
-    /// What a serving process's end means: the exit status, or a note for the next one.
+    /// After a serving process has ended: the exit status, or a note for the next one.
     fn succeed(&mut self, id: Pid, status: WaitStatus) -> Option<ExitCode> {
         let code = status.exit_status().and_then(|status| u8::try_from(status).ok());
         if self.is_stopping || !self.has_begun {
@@ -300,7 +280,7 @@ impl Opener {
         None
     }
 
-    /// Waits a moment before the next one; whether it is to end instead.
+    /// Waits before the next one; returns whether to end instead.
     fn pauses(&mut self) -> io::Result<bool> {
         let pause = Timespec::try_from(PAUSE).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         loop {
@@ -325,10 +305,7 @@ impl Opener {
     }
 }
 
-/// Has signals that came to the opener mean here what they mean there, from when this process handles them.
-///
-/// # Errors
-/// The system gives no thread.
+/// Raises signals sent to the opener in this process, once it handles them.
 pub fn take_signals(mut from: PipeReader) -> io::Result<()> {
     let takes = move || {
         let mut signal = [0];
@@ -344,7 +321,7 @@ fn ended(id: Pid) -> Option<WaitStatus> {
     waitpid(Some(id), WaitOptions::NOHANG).ok().flatten().map(|(_, status)| status)
 }
 
-/// A pipe whose ends never wait.
+/// Nonblocking at both ends.
 fn pipe() -> io::Result<(OwnedFd, PipeWriter)> {
     let (reader, writer) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK)?;

@@ -14,29 +14,28 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 #[cfg(test)]
 mod tests;
 
-/// Where panics are told; the log changes with every reload.
+/// The log changes with every reload.
 static LOG: ArcSwapOption<ErrorLogs> = ArcSwapOption::const_empty();
-/// Counts for the threads that have none of their own.
+/// For threads without their own counters.
 static OTHERS: OnceLock<Mutex<Arc<WorkerMetrics>>> = OnceLock::new();
 
 thread_local! {
-    /// Cells that only this thread writes.
+    /// Written by this thread only.
     static METRICS: RefCell<Option<Arc<WorkerMetrics>>> = const { RefCell::new(None) };
 }
 
-/// Puts the hook in place, once per process.
+/// Once per process.
 pub fn install(registry: &Registry) {
     if OTHERS.set(Mutex::new(registry.worker())).is_ok() {
         panic::set_hook(Box::new(told));
     }
 }
 
-/// From now on panics are told in `log`.
 pub fn tell(log: &ErrorLogs) {
     LOG.store(Some(Arc::new(log.clone())));
 }
 
-/// Panics of the calling thread are counted in its own cells.
+/// Counts panics of the calling thread in its own cells.
 pub fn count_in(metrics: Arc<WorkerMetrics>) {
     METRICS.set(Some(metrics));
 }

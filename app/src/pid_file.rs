@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 #[cfg(test)]
 mod tests;
 
-/// The pid file of this process; removed when dropped.
+/// Removed on drop.
 #[derive(Debug)]
 pub struct PidFile {
     path: PathBuf,
@@ -25,10 +25,7 @@ pub struct PidFile {
 }
 
 impl PidFile {
-    /// Writes this process's id, and a newline, to a file. An empty path writes none.
-    ///
-    /// # Errors
-    /// Those of creating the file and its directory.
+    /// Writes this process's id and a newline. An empty path writes none.
     pub fn write(path: &Path) -> io::Result<Self> {
         if path.as_os_str().is_empty() {
             return Ok(PidFile { path: PathBuf::new(), replaced: false, _open: None });
@@ -40,15 +37,11 @@ impl PidFile {
         Ok(PidFile { path: path.to_path_buf(), replaced: false, _open: Some(file) })
     }
 
-    /// The file's present name; empty where there is none.
     pub fn path(&self) -> PathBuf {
         if self.replaced { old(&self.path) } else { self.path.clone() }
     }
 
-    /// Makes room for the next process's file: ours becomes `….oldbin`.
-    ///
-    /// # Errors
-    /// Those of renaming, and where the process that this one took over from still has that name.
+    /// Renames it to `….oldbin` for the next process. Fails while the previous process still has that name.
     pub fn step_aside(&mut self) -> io::Result<()> {
         if self.path.as_os_str().is_empty() {
             return Ok(());
@@ -62,16 +55,13 @@ impl PidFile {
         Ok(())
     }
 
-    /// Closes it and leaves it where it is: it is that of the process which this one was split off from.
+    /// Closes it without removing it: it belongs to the process this one was split off from.
     pub fn leave(mut self) {
         self.path = PathBuf::new();
         self.replaced = false;
     }
 
-    /// The next process is gone: ours gets its name back. Does nothing where it has it.
-    ///
-    /// # Errors
-    /// Those of renaming.
+    /// Restores its name when the next process is gone.
     pub fn step_back(&mut self) -> io::Result<()> {
         if self.replaced {
             rename(&old(&self.path), &self.path)?;
@@ -80,10 +70,7 @@ impl PidFile {
         Ok(())
     }
 
-    /// A reload names another file: that one is written, then the old one removed.
-    ///
-    /// # Errors
-    /// Those of [`PidFile::write`]; the old file then stays.
+    /// After a reload with another name: writes that file, then removes this one. On error this one stays.
     pub fn move_to(&mut self, path: &Path) -> io::Result<()> {
         if path != self.path {
             *self = PidFile::write(path)?;
@@ -108,7 +95,7 @@ fn old(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Whether this process could do more by a link on the way than the user who made it.
+/// Whether a link on the way would let this process do more than the user who made it.
 fn is_guarded() -> bool {
     privileges::has_rights_to_give_up()
 }
@@ -136,10 +123,6 @@ fn is_running(pid: i32) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 
-/// Reads the id in a pid file.
-///
-/// # Errors
-/// Those of reading, and where it does not hold one positive number.
 pub fn read(path: &Path) -> io::Result<i32> {
     let mut text = String::new();
     let mut file = if is_guarded() { guarded_path::open(path, None)? } else { File::open(path)? };
@@ -148,18 +131,14 @@ pub fn read(path: &Path) -> io::Result<i32> {
     pid.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it holds no process id"))
 }
 
-/// Whose the id in a pid file is.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// A process of this program.
     Ours,
-    /// Another program, by its name as far as it can be seen.
     Other(String),
-    /// Nobody's.
     Gone,
 }
 
-/// Finds out whose id stands in a pid file: ours holds its lock, or runs the same program.
+/// Ours if it holds the file's lock, or runs the same program.
 pub fn holder(path: &Path, pid: i32) -> Holder {
     if !is_running(pid) {
         Holder::Gone
@@ -170,7 +149,7 @@ pub fn holder(path: &Path, pid: i32) -> Holder {
     }
 }
 
-/// Whether that very process has the file locked, as the system lists it: kind, mode, access, process, device and inode.
+/// Looks for the file in `/proc/locks`: kind, mode, access, process, device and inode.
 fn holds_lock(path: &Path, pid: i32) -> bool {
     let (Ok(file), Ok(locks)) = (fs::metadata(path), fs::read_to_string("/proc/locks")) else { return false };
     let (inode, pid) = (format!(":{}", file.ino()), pid.to_string());
@@ -180,7 +159,7 @@ fn holds_lock(path: &Path, pid: i32) -> bool {
     })
 }
 
-/// Whether a process runs this program, or one of its name: the file may have been replaced since.
+/// By name, as the file may have been replaced since.
 fn is_same_program(pid: i32) -> bool {
     let (theirs, own) = (format!("/proc/{pid}/exe"), "/proc/self/exe");
     let file = |path: &str| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
@@ -189,7 +168,7 @@ fn is_same_program(pid: i32) -> bool {
     is_same(file(&theirs), file(own)) || name(&theirs).is_some_and(|theirs| Some(theirs) == name(own))
 }
 
-/// What the system calls a program whose file was removed has a word behind it.
+/// Without the system's suffix for a removed file.
 fn base_name(link: &Path) -> String {
     let name = link.file_name().unwrap_or_default().to_string_lossy().into_owned();
     name.strip_suffix(" (deleted)").map(str::to_owned).unwrap_or(name)

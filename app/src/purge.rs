@@ -8,7 +8,6 @@ use millstream_server::admin::purging::{Many, PurgeBody};
 use millstream_server::answer::purge::{Done, PurgeReport};
 use std::process::ExitCode;
 
-/// Purges what the command line names.
 pub fn run(options: &Options, purge: &Purge) -> ExitCode {
     let (told, is_found) = match carry_out(options, purge) {
         Ok(report) => {
@@ -59,7 +58,7 @@ fn body(purge: &Purge) -> Result<PurgeBody, String> {
     })
 }
 
-/// What was done, one line each. A URL has several keys, so of those with nothing under them one is told, where all are so.
+/// One line each. A URL has several keys; if none had entries, one of them is listed.
 fn told(report: &PurgeReport) -> String {
     let did = if report.soft { "made stale" } else { "purged" };
     let notes: String = report.notes.iter().map(|note| format!("{note}\n")).collect();

@@ -11,15 +11,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// Between two looks.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The thread, where there is one. It ends with this.
+/// `None`: no thread yet. Dropping it ends the thread.
 #[derive(Default)]
 pub struct Recording(Option<Sender<Arc<Shared>>>);
 
 impl Recording {
-    /// From now on the figures of this configuration are looked at.
     pub fn take_over(&mut self, shared: &Arc<Shared>) {
         let configuration = &shared.configuration;
         let is_seen = configuration.http.dashboard.is_some() || configuration.main.control_socket.is_some();

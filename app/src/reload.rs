@@ -14,17 +14,13 @@ use millstream_telemetry::log_writer::LogWriter;
 use millstream_telemetry::metrics::Registry;
 use std::sync::Arc;
 
-/// What a reload gives.
 pub struct Reloaded {
-    /// The new configuration.
     pub shared: Arc<Shared>,
-    /// Its sockets: the old ones where an address stayed.
     pub listenings: Vec<Arc<Listening>>,
-    /// Whether an address of before is no more.
     pub has_left: bool,
 }
 
-/// Reads, checks and assembles; `None` where anything is wrong, which is then in the log.
+/// Reads, checks and assembles; `None` after an error, which is in the log.
 pub fn reload(
     keeper: &mut Keeper,
     log_writer: &Arc<LogWriter>,
@@ -75,7 +71,6 @@ pub fn reload(
     }
 }
 
-/// Writes findings to an error log, one line each.
 pub fn log_findings(findings: &Diagnostics, sources: &Sources, log: &ErrorLogs, least: Severity) {
     for finding in findings.sorted() {
         let level = match finding.severity {

@@ -20,27 +20,24 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-/// How long nothing must have happened before files are read.
+/// Files are read once nothing has happened for this long.
 const QUIET: Duration = Duration::from_millis(300);
-/// They are read after this long, whatever happens.
+/// They are read after this long in any case.
 const LONGEST: Duration = Duration::from_secs(3);
 
-/// The thread, where there is one, and that which asks about what it reads.
 #[derive(Default)]
 pub struct Renewing {
     orders: Option<Orders>,
     stapler: Stapler,
-    /// Certificates were read again, or issued.
     renewed: Arc<Notify>,
 }
 
 impl Renewing {
-    /// What is told of certificates that are issued.
     pub fn renewed(&self) -> &Arc<Notify> {
         &self.renewed
     }
 
-    /// From now on the files of this configuration are followed, and no others.
+    /// Follows the files of this configuration only.
     pub fn take_over(&mut self, shared: &Arc<Shared>) {
         self.stapler.take_over(shared, &self.renewed);
         let has_files = shared.certificates.iter().flatten().any(|server| !server.files().is_empty());
@@ -104,7 +101,6 @@ fn follow(watch: &mut FileWatch, shared: &Shared, unwatched: &mut HashSet<PathBu
     }
 }
 
-/// Waits until nothing has happened for a moment.
 async fn settle(watch: &mut FileWatch) {
     let end = clock::now() + LONGEST;
     let mut quiet = Deadline::new();
@@ -120,7 +116,7 @@ async fn settle(watch: &mut FileWatch) {
     }
 }
 
-/// Reads what has changed; whether something of it is in use now. Servers with the same files tell it once.
+/// Reads changed files; whether any is in use now. Servers with the same files log it once.
 fn read_again(shared: &Shared) -> bool {
     let mut told = HashSet::new();
     let mut is_renewed = false;

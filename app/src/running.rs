@@ -39,22 +39,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// Those of nginx, `CHLD` for the next process at an upgrade, and `WINCH` by which a worker says that it ended.
+/// nginx's, with `CHLD` for the next process at an upgrade, and `WINCH` by which a worker reports its end.
 const SIGNALS: [i32; 8] = [SIGHUP, SIGQUIT, SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGCHLD, SIGWINCH];
-/// Before a worker that ended unasked is replaced.
 const WORKER_RESTART_PAUSE: Duration = Duration::from_secs(1);
-/// The longest that a reopening of the logs waits for the workers' buffers.
+/// Longest wait of a log reopening for the workers' buffers.
 const FLUSH_WAIT: Duration = Duration::from_millis(500);
-/// The longest that a reload waits for the workers to close the sockets that it took away.
+/// Longest wait of a reload for the workers to close removed sockets.
 const CLOSE_WAIT: Duration = Duration::from_millis(500);
-/// The longest that answers which are stored in memory alone so far go on being written to the disk at the end.
+/// Longest wait at the end for responses to be written from memory to disk.
 const CACHE_WAIT: Duration = Duration::from_secs(5);
-/// The same where the end is to be at once.
+/// The same on a fast stop.
 const FAST_CACHE_WAIT: Duration = Duration::from_secs(1);
-/// Threads for work that blocks, without a `thread_pool default`: writing and purging take two each.
+/// Threads for blocking work without `thread_pool default`: writing and purging take two each.
 const BLOCKING_THREADS: u32 = 6;
 
-/// Runs an nginx.conf.
 pub fn run(options: &Options) -> ExitCode {
     opener::prepare();
     let again = options.clone();
@@ -63,7 +61,7 @@ pub fn run(options: &Options) -> ExitCode {
     start(Box::new(move || with_default_user(load(&again), changes)), loaded, |_| None, |_, _| {})
 }
 
-/// Runs `serve URL`, with an embedded demo API where no URL was given.
+/// With the embedded demo API if no URL was given.
 pub fn serve_url(serve: &ServeUrl) -> ExitCode {
     opener::prepare();
     let mut urls = serve.urls.clone();
@@ -119,7 +117,6 @@ pub fn serve_url(serve: &ServeUrl) -> ExitCode {
     code
 }
 
-/// The running process.
 struct Process {
     shared: Arc<Shared>,
     listenings: Vec<Arc<Listening>>,
@@ -183,7 +180,7 @@ impl Process {
         Ok(process)
     }
 
-    /// The threads beside the workers go on with the configuration in force.
+    /// Passes the configuration in force to the threads besides the workers.
     fn tell_threads(&mut self) {
         names::follow(&self.shared);
         self.checker.take_over(&self.shared, &self.log_writer, &self.registry);
@@ -193,8 +190,8 @@ impl Process {
         self.exporting.take_over(&self.shared);
     }
 
-    /// Brings the workers to the number that is configured and tells all of the configuration in force. What is given back
-    /// hears the end of its senders once all have closed the sockets that are no longer in it.
+    /// Starts or ends workers up to the configured number, and passes the configuration to all. The receiver
+    /// closes when all have closed the removed sockets.
     fn spread_workers(&mut self) -> std::io::Result<Receiver<()>> {
         let (done, closed) = channel();
         let wanted = accepting::workers(&self.shared.configuration.main);
@@ -263,14 +260,14 @@ impl Process {
         self.end(if quitting { CACHE_WAIT } else { FAST_CACHE_WAIT })
     }
 
-    /// To the service manager, unless the next process goes on in our place.
+    /// Notifies the service manager, unless the next process takes over.
     fn tell_stopping(&self) {
         if !self.keeper.has_next() {
             systemd::say(Word::Stopping);
         }
     }
 
-    /// However it goes, we serve afterwards.
+    /// Serves on whatever the result.
     fn reload(&mut self) {
         systemd::say(Word::Reloading);
         self.take_over();
@@ -308,7 +305,6 @@ impl Process {
         self.note(true, &format!("reloaded: configuration {} is in force", self.shared.number));
     }
 
-    /// Keeps what happened for those who look at the dashboard.
     fn note(&self, went_well: bool, text: &str) {
         self.shared.recorder.note(clock::wall().unix_milliseconds(), went_well, text);
     }
@@ -333,7 +329,7 @@ impl Process {
         self.log_writer.reopen();
     }
 
-    /// A worker whose thread ended on its own (a panic outside of any connection) is replaced.
+    /// Replaces a worker whose thread ended by a panic outside a connection.
     fn replace_dead_workers(&mut self) {
         let before = self.workers.len();
         self.workers.retain(|handle| !handle.thread.is_finished());
@@ -369,7 +365,7 @@ impl Process {
         }
     }
 
-    /// `worker_shutdown_timeout`: what has not finished by then is cut.
+    /// `worker_shutdown_timeout`: cuts what has not finished by then.
     fn stop_after_timeout<'a>(&self, workers: impl Iterator<Item = &'a Handle>) {
         let Some(timeout) = self.shared.configuration.main.worker_shutdown_timeout else { return };
         let orders: Vec<_> = workers.map(|handle| handle.orders.clone()).collect();
@@ -408,7 +404,7 @@ impl Process {
     }
 }
 
-/// What is still to be written to cache directories is written, as far as the time reaches.
+/// Writes what waits for cache directories, within this time.
 fn finish_caches(shared: &Shared, within: Duration) {
     let end = clock::now() + within;
     for store in &shared.stores {

@@ -21,14 +21,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use upstream::Upstream;
 
-/// Where the dashboard is where nobody says.
 const DASHBOARD_PORT: u16 = 8081;
 
-/// The address of clients whose own the API is not told: nobody's (RFC 7600), so that no list of addresses in the API has it. Without
-/// one, an API would take the connection's for the client's: that of this machine.
+/// The client address that the API sees with `--client-address hide`: nobody's (RFC 7600), so no list in the
+/// API has it. Without one, an API would take this machine's address for the client's.
 const NO_ADDRESS: &str = "192.0.0.8";
 
-/// The configuration that the flags mean.
 pub fn configuration(serve: &ServeUrl, urls: &[String], socket: Option<&Path>) -> Result<Loaded, String> {
     let mut text = text(serve, urls)?;
     // It is no part of what --print-config prints: there a pid file says where the socket is.
@@ -43,7 +41,6 @@ pub fn configuration(serve: &ServeUrl, urls: &[String], socket: Option<&Path>) -
     Ok(loaded)
 }
 
-/// `--print-config`.
 pub fn print(serve: &ServeUrl) -> ExitCode {
     let urls =
         if serve.urls.is_empty() { vec!["http://127.0.0.1:8000".to_owned()] } else { serve.urls.clone() };
@@ -68,7 +65,7 @@ pub fn print(serve: &ServeUrl) -> ExitCode {
     }
 }
 
-/// What is wrong with the values of the options, each by the option's name; `None` where the text was taken.
+/// What is wrong with the options' values, by option; `None` if the text loaded.
 pub fn refusal(serve: &ServeUrl, loaded: &Loaded) -> Option<String> {
     if loaded.configuration.is_some() {
         return None;
@@ -100,7 +97,6 @@ fn print_text(text: &str) {
     _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// The text of the nginx.conf.
 fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     for option in given::options(serve) {
         plain(option.value).map_err(|why| format!("{}: {why}", option.name))?;
@@ -165,8 +161,7 @@ fn text(serve: &ServeUrl, urls: &[String]) -> Result<String, String> {
     Ok(out)
 }
 
-/// Where the dashboard is. By default that is no reason not to start, and it is in nobody's way: neither where the API is, be it
-/// started later, nor where clients come in.
+/// By default the dashboard never prevents the start, and avoids the ports of the API and of clients.
 fn dashboard(serve: &ServeUrl, urls: &[String]) -> String {
     let of_port = |address: &str| {
         let digits = address.trim_end_matches('/').rsplit(':').next();
@@ -187,7 +182,6 @@ fn dashboard(serve: &ServeUrl, urls: &[String]) -> String {
     }
 }
 
-/// How large and how slow everything may be.
 fn bounds(serve: &ServeUrl) -> String {
     let ServeUrl { max_body, max_head, client_timeout, connect_timeout, read_timeout, send_timeout, .. } =
         serve;
@@ -207,7 +201,7 @@ fn bounds(serve: &ServeUrl) -> String {
     directives.map(|directive| format!("    {directive};\n")).concat()
 }
 
-/// What the API is told of the client: what the connection says, or a trusted proxy in front.
+/// What the API learns about the client, from the connection or from a trusted proxy.
 fn forwarded(serve: &ServeUrl) -> String {
     let trusted = serve.trust_proxy.join(" ");
     let is_hidden = serve.client_address == ClientAddress::Hide;
@@ -229,7 +223,8 @@ fn forwarded(serve: &ServeUrl) -> String {
     lines.iter().map(|line| format!("            {line};\n")).collect()
 }
 
-/// Who may purge over HTTP, and by the dashboard. Without a word nobody may: a proxy on this machine makes strangers look local.
+/// Who may purge over HTTP and by the dashboard. By default no one: behind a proxy on this machine every
+/// client looks local.
 fn rights(serve: &ServeUrl) -> Result<String, String> {
     Ok(match &serve.purge {
         PurgeBy::Off => String::new(),
@@ -244,7 +239,7 @@ fn rights(serve: &ServeUrl) -> Result<String, String> {
     })
 }
 
-/// What may be shared of an API that nobody described, what is stored of it, and how stale it may be.
+/// What of an unknown API may be shared, what is stored, and how stale it may be.
 fn sharing(serve: &ServeUrl) -> String {
     let mut lines = vec![
         "proxy_cache_credentials public".to_owned(),
@@ -266,12 +261,11 @@ fn sharing(serve: &ServeUrl) -> String {
     lines.iter().map(|line| format!("            {line};\n")).collect()
 }
 
-/// Where clients come in.
 pub fn address_of(serve: &ServeUrl) -> String {
     if serve.domains.is_given() { domain::address(&serve.domains) } else { listen_of(&serve.listen) }
 }
 
-/// The address of `--listen`: a port alone is one of this machine only, an address alone gets the usual port.
+/// A port alone listens on loopback only, an address alone gets the default port.
 fn listen_of(listen: &str) -> String {
     if listen.parse::<u16>().is_ok() {
         return format!("127.0.0.1:{listen}");
@@ -282,7 +276,6 @@ fn listen_of(listen: &str) -> String {
     listen.to_owned()
 }
 
-/// A value that goes into the text as one word.
 fn plain(value: &str) -> Result<&str, String> {
     let bad = |c: char| c.is_whitespace() || c.is_control() || "\"'\\;{}$#".contains(c);
     match value.chars().find(|&c| bad(c)) {

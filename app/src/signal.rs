@@ -8,7 +8,6 @@ use millstream_conf::load::{Options, load};
 use rustix::process::{Pid, Signal, kill_process};
 use std::process::ExitCode;
 
-/// Sends a signal to the process that runs a configuration.
 pub fn send(options: &Options, name: SignalName) -> ExitCode {
     let loaded = load(options);
     let Some(configuration) = &loaded.configuration else {

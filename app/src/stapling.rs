@@ -16,12 +16,12 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 
-/// The thread, where there is one.
+/// `None`: no thread yet.
 #[derive(Default)]
 pub struct Stapler(Option<Orders>);
 
 impl Stapler {
-    /// From now on it is asked about the certificates of this configuration, and no others; anew when `renewed` says so.
+    /// Replaces the certificates to ask about; looks again at each `renewed`.
     pub fn take_over(&mut self, shared: &Arc<Shared>, renewed: &Arc<Notify>) {
         if self.0.is_none() && wanting(shared).next().is_none() {
             return;
@@ -35,7 +35,6 @@ impl Stapler {
     }
 }
 
-/// The servers that send what responders say.
 fn wanting(shared: &Shared) -> impl Iterator<Item = (&Stapling, &Arc<ServerTls>)> {
     let servers = shared.configuration.http.servers.iter().zip(&shared.certificates);
     servers.filter_map(|(server, certificates)| {
@@ -44,7 +43,6 @@ fn wanting(shared: &Shared) -> impl Iterator<Item = (&Stapling, &Arc<ServerTls>)
     })
 }
 
-/// A certificate that is asked about.
 struct Asking {
     asked: Rc<Asked>,
     stapled: Rc<RefCell<Stapled>>,
@@ -95,8 +93,8 @@ async fn staple(mut shared: Arc<Shared>, mut orders: UnboundedReceiver<Arc<Share
     }
 }
 
-/// The certificates that are asked about, each once, with all servers that have it. Why one is not is told once for each configuration: by its
-/// `handshakes` at first, and here of certificates that come later.
+/// Each certificate once, with all its servers. Why one is skipped is logged once per configuration: by
+/// `handshakes` at first, here for later certificates.
 fn wanted(shared: &Shared, told: &mut HashSet<String>, is_first: bool) -> Vec<(Asked, Stapled)> {
     let mut wanted: Vec<(Asked, Stapled)> = Vec::new();
     for (stapling, server) in wanting(shared) {

@@ -6,13 +6,13 @@ use millstream_conf::model::Configuration;
 use std::env;
 use std::path::PathBuf;
 
-/// The directory of the service manager; of several, none.
+/// `None` if the service manager names several.
 pub fn of_service() -> Option<PathBuf> {
     let path = env::var_os("STATE_DIRECTORY").map(PathBuf::from).filter(|path| path.is_absolute());
     path.filter(|path| !path.to_string_lossy().contains(':'))
 }
 
-/// Settles the `state_path` of every issuer that has none of its own.
+/// Sets the `state_path` of every issuer without one.
 pub fn settle(configuration: &mut Configuration) {
     let Some(folder) = of_service() else { return };
     for issuer in configuration.http.acme_issuers.iter_mut().filter(|issuer| issuer.has_default_state) {

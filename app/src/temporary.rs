@@ -18,12 +18,12 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// Where they go if neither the configuration nor TMPDIR says it. The first outlives neither reboot nor need and is on a
-/// disk; the last is memory, and often all that a container with a read-only root has.
+/// Used if neither the configuration nor TMPDIR names a place. The first is on a disk; the last is memory,
+/// and often all that a container with a read-only root has.
 const FOLDERS: [&str; 3] = ["/var/tmp", "/tmp", IN_MEMORY];
 const IN_MEMORY: &str = "/dev/shm";
 
-/// Settles every place of a configuration; what does not work is a finding.
+/// Settles every place; failures become findings.
 pub fn settle(configuration: &mut Configuration, findings: &mut Diagnostics) {
     let of_environment = std::env::var_os("TMPDIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let folders = of_environment.into_iter().chain(FOLDERS.map(PathBuf::from)).collect();
@@ -47,11 +47,8 @@ fn settle_among(folders: Vec<PathBuf>, configuration: &mut Configuration, findin
 
 struct Places<'f> {
     user: Option<User>,
-    /// Where to look if the configuration names no place.
     folders: Vec<PathBuf>,
-    /// What was decided: by where it is written, or nginx's default.
     chosen: BTreeMap<(Option<Span>, PathBuf), PathBuf>,
-    /// What is wrong or worth a warning, once for each.
     found: Vec<Finding>,
     findings: &'f mut Diagnostics,
 }
@@ -77,7 +74,6 @@ impl Places<'_> {
         place.path.clone_from(&self.chosen[&asked]);
     }
 
-    /// The place that the configuration names.
     fn written(&mut self, name: &'static str, path: &Path, span: Span) -> Option<PathBuf> {
         let made = make(path, self.user.as_ref());
         match made.and_then(|()| self.proved(path)) {
@@ -89,7 +85,7 @@ impl Places<'_> {
         }
     }
 
-    /// The first place that can be used. `own` is the folder that nginx would make below the prefix.
+    /// The first usable place. `own` is nginx's directory below the prefix.
     fn default(&mut self, own: &Path) -> Option<PathBuf> {
         let mut tried = Vec::new();
         if self.proved(own).is_ok() {
@@ -108,7 +104,6 @@ impl Places<'_> {
         self.found(Finding::None { tried: tried.join(", ") })
     }
 
-    /// Whether whoever serves can make a file there.
     fn proved(&mut self, path: &Path) -> io::Result<()> {
         match privileges::as_served(self.user.as_ref(), || temporary::file_in(path).map(drop)) {
             Ok(tried) => tried,
@@ -127,7 +122,7 @@ impl Places<'_> {
         None
     }
 
-    /// Tells what was found. Without a user nothing could be tried, so that this is all there is to say.
+    /// Without a known user nothing was tested, so only that is reported.
     fn report(self) {
         let Places { found, findings, user, .. } = self;
         let refused: Vec<&Finding> = found.iter().filter(|one| matches!(one, Finding::Refused(_))).collect();
@@ -164,7 +159,6 @@ impl Places<'_> {
     }
 }
 
-/// Makes a folder where it is missing and gives it to whom will serve.
 fn make(path: &Path, user: Option<&User>) -> io::Result<()> {
     temporary::make_folder(path)?;
     account::account_to_give_to(user).map_or(Ok(()), |account| account::give(path, &account))

@@ -7,11 +7,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Paths that are not there yet, those inside others first.
+/// Paths that did not exist, nested ones first.
 pub struct Traces(Vec<PathBuf>);
 
 impl Traces {
-    /// Looks which of these paths, and which of the directories above them, are not there.
+    /// Also looks at the directories above.
     pub fn before<'p>(paths: impl Iterator<Item = &'p Path>) -> Traces {
         let is_missing = |path: &&Path| fs::symlink_metadata(path).is_err();
         let missing = paths.flat_map(|path| path.ancestors().take_while(is_missing));
@@ -21,7 +21,6 @@ impl Traces {
         Traces(missing)
     }
 
-    /// Takes away what was made since.
     pub fn remove(self) {
         for path in self.0 {
             // What cannot be removed is in use, or was never made.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-/// The program as it was started, so that a replaced file is what starts next.
+/// Path and arguments at the start, so that a replaced file is what starts next.
 pub struct Program {
     path: PathBuf,
     arguments: Vec<std::ffi::OsString>,
@@ -17,7 +17,6 @@ pub struct Program {
 }
 
 impl Program {
-    /// The running program's path and arguments.
     pub fn of_this_process() -> Self {
         let mut arguments = std::env::args_os();
         let first = arguments.next().map(PathBuf::from).unwrap_or_default();
@@ -29,10 +28,7 @@ impl Program {
         Program { path, arguments: arguments.collect(), child: None }
     }
 
-    /// Starts the next process and renames our pid file.
-    ///
-    /// # Errors
-    /// Where an upgrade is under way, or the program cannot be started; all is then as before.
+    /// Fails during an upgrade. On error nothing changes.
     pub fn start_next(&mut self, listenings: &[Arc<Listening>], pid_file: &mut PidFile) -> io::Result<u32> {
         if self.child.is_some() {
             return Err(io::Error::other("an upgrade is under way already"));
@@ -62,12 +58,11 @@ impl Program {
         }
     }
 
-    /// Whether the next process runs.
     pub fn has_next(&self) -> bool {
         self.child.is_some()
     }
 
-    /// Looks whether the next process has ended (`CHLD`); then we are the one process again.
+    /// Whether the next process has ended (`CHLD`), as a line for the log; then this one is alone again.
     pub fn reap(&mut self, listenings: &[Arc<Listening>], pid_file: &mut PidFile) -> Option<String> {
         let status = self.child.as_mut()?.try_wait().ok()??;
         self.child = None;

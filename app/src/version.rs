@@ -4,13 +4,12 @@ use millstream_conf::features::{Apply, rows};
 use millstream_server::variables::NGINX_VERSION;
 use std::process::ExitCode;
 
-/// `-v`: name and version, on standard error as nginx does.
+/// `-v`: on standard error, as nginx.
 pub fn short() -> ExitCode {
     eprintln!("millstream version: millstream/{}", env!("CARGO_PKG_VERSION"));
     ExitCode::SUCCESS
 }
 
-/// `-V`: version, the nginx version whose behaviour is claimed, and what is built in.
 pub fn long() -> ExitCode {
     short();
     eprintln!("nginx version: nginx/{NGINX_VERSION} (behaviour claimed for the directives in the manual)");
@@ -20,7 +19,7 @@ pub fn long() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// nginx's modules that are built only where asked for, each with a directive that only it has.
+/// nginx's optional modules, each with a directive that only it has.
 const ASKED_FOR: &[(&str, &str)] = &[
     ("http_ssl", "ssl_certificate"),
     ("http_v2", "http2_max_concurrent_streams"),
@@ -37,7 +36,7 @@ const ASKED_FOR: &[(&str, &str)] = &[
     ("http_stub_status", "stub_status"),
 ];
 
-/// nginx's modules that are built unless left out. `rewrite` is not among them, as it is here.
+/// nginx's default modules. `rewrite` is always present here.
 const USUAL: &[(&str, &str)] = &[
     ("http_charset", "charset"),
     ("http_ssi", "ssi"),
@@ -65,7 +64,7 @@ const USUAL: &[(&str, &str)] = &[
     ("http_upstream_random", "random"),
 ];
 
-/// The modules as nginx's build is told of them, by which directives do something here.
+/// As nginx's configure arguments, by the directives that have an effect here.
 fn modules() -> Vec<String> {
     let works = |name: &str| rows().any(|row| row.name == name && !matches!(row.apply, Apply::Idle(_)));
     let asked_for = ASKED_FOR.iter().filter(|(_, directive)| works(directive));

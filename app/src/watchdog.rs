@@ -14,21 +14,16 @@ use std::thread;
 use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// Who is asked.
 #[derive(Default)]
 struct Watched {
     workers: Vec<UnboundedSender<Order>>,
     log: ErrorLogs,
 }
 
-/// Asks the workers that are in force.
+/// `None`: the service manager expects no keep-alive.
 pub struct Watchdog(Option<Arc<Mutex<Watched>>>);
 
 impl Watchdog {
-    /// Starts the thread where the service manager waits for a sign of life.
-    ///
-    /// # Errors
-    /// Where the system gives no thread.
     pub fn start() -> io::Result<Watchdog> {
         // At half of the time, as sd_watchdog_enabled(3) advises.
         let Some(pause) = systemd::watchdog().map(|time| time / 2) else { return Ok(Watchdog(None)) };
@@ -46,7 +41,6 @@ impl Watchdog {
         Ok(Watchdog(Some(watched)))
     }
 
-    /// These are the workers from now on.
     pub fn watch(&self, workers: &[Handle], log: &ErrorLogs) {
         if let Some(watched) = &self.0 {
             let workers = workers.iter().map(|handle| handle.orders.clone()).collect();
@@ -55,7 +49,7 @@ impl Watchdog {
     }
 }
 
-/// Whether every loop answers within a time. One that has ended has nothing to answer.
+/// Whether every loop responds within this time. An ended one counts as responding.
 fn all_answer(watched: &Mutex<Watched>, within: Duration) -> bool {
     let (done, answered) = channel();
     let log = {

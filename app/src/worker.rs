@@ -25,58 +25,40 @@ use tokio::runtime::LocalOptions;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-/// Dropped when what was ordered is done: for [`Order::Serve`] and [`Order::Drain`], when the sockets that do not stay are
-/// closed as far as this worker goes.
+/// Dropped when the order is done; for [`Order::Serve`] and [`Order::Drain`] when this worker has closed the
+/// removed sockets.
 pub type Done = std::sync::mpsc::Sender<()>;
 
-/// What the main thread tells a worker. At most a few per signal, so the channel needs no bound.
+/// At most a few per signal, so the channel needs no bound.
 pub enum Order {
-    /// Serve with this configuration, accept on these sockets.
     Serve(Arc<Shared>, Arc<[Arc<Listening>]>, Spread, Done),
-    /// Say that the loop turns.
     Answer(Done),
-    /// Send on the log lines that wait in buffers.
     Flush(Done),
     /// Accept no more, finish what is in progress, then end.
     Drain(Done),
-    /// End now.
     Stop,
 }
 
-/// How often a worker looks after its caches, pools and log buffers.
 const CHORES: Duration = Duration::from_secs(1);
 
-/// The longest that a worker which ends at once waits for its connections.
+/// Longest wait of a fast stop for its connections.
 const LAST_LINES: Duration = Duration::from_millis(50);
 
-/// A running worker as the main thread sees it.
 pub struct Handle {
-    /// Where its orders go.
     pub orders: UnboundedSender<Order>,
-    /// Its thread.
     pub thread: JoinHandle<()>,
 }
 
-/// What a worker begins with.
 pub struct Start {
-    /// The configuration.
     pub shared: Arc<Shared>,
-    /// The sockets.
     pub listenings: Arc<[Arc<Listening>]>,
-    /// Its number.
     pub spread: Spread,
-    /// Its counters.
     pub metrics: Arc<WorkerMetrics>,
-    /// The log thread.
     pub log_writer: Arc<LogWriter>,
-    /// Told when the worker's thread has ended.
+    /// Called when the worker's thread has ended.
     pub ended: Box<dyn FnOnce() + Send>,
 }
 
-/// Starts a worker's thread.
-///
-/// # Errors
-/// Where the system gives no thread.
 pub fn start(start: Start) -> io::Result<Handle> {
     let (orders, receiver) = unbounded_channel();
     let mut building = tokio::runtime::Builder::new_current_thread();
@@ -104,7 +86,7 @@ pub fn start(start: Start) -> io::Result<Handle> {
     Ok(Handle { orders, thread })
 }
 
-/// Tells that the thread ends, also where a panic ends it.
+/// Reports the thread's end, by a panic too.
 struct Ended(Option<Box<dyn FnOnce() + Send>>);
 
 impl Drop for Ended {
@@ -167,7 +149,7 @@ async fn run(
     finish(worker, chores).await;
 }
 
-/// Ends what is left. Connections that end as soon as they hear of it are waited for, so that their requests are in the access log.
+/// Waits for connections that end as soon as they are told, so that their requests are logged.
 async fn finish(worker: &Worker, chores: tokio::task::JoinHandle<()>) {
     chores.abort();
     worker.stop(Stage::Stopping);
@@ -192,7 +174,6 @@ async fn next_stop(orders: &mut UnboundedReceiver<Order>) {
     }
 }
 
-/// Ends what earlier configurations accepted once their time is over.
 async fn end_old(worker: Rc<Worker>, timeout: Duration, number: u64) {
     let mut deadline = Deadline::new();
     deadline.set(clock::now() + timeout);
@@ -200,14 +181,13 @@ async fn end_old(worker: Rc<Worker>, timeout: Duration, number: u64) {
     worker.end_those_before(number);
 }
 
-/// Each pool watches its idle connections until it is dropped.
 fn tend_pools(generation: &Generation) {
     for upstream in &generation.upstreams {
         tokio::task::spawn_local(millstream_upstream::Pool::tend(Rc::downgrade(upstream.pool())));
     }
 }
 
-/// Chores that panic are begun anew: logs would never be flushed again otherwise.
+/// Restarts chores after a panic: logs would never be flushed otherwise.
 async fn go_on_with_chores(worker: Rc<Worker>) {
     let mut pause = Deadline::new();
     loop {
@@ -219,7 +199,6 @@ async fn go_on_with_chores(worker: Rc<Worker>) {
     }
 }
 
-/// Flushes logs that are due and looks after the caches and the connections to upstreams.
 async fn chores(worker: Rc<Worker>) {
     let mut next = Deadline::new();
     loop {

@@ -23,15 +23,11 @@ use crate::product::{Product, find};
 
 use subject::Bench;
 
-/// What an attack came to.
 struct Finding {
-    /// What was measured, in words.
     figures: String,
-    /// Whether the bar was kept.
     holds: bool,
 }
 
-/// One attack.
 struct Attack {
     name: &'static str,
     about: &'static str,
@@ -114,7 +110,6 @@ const ATTACKS: &[Attack] = &[
     },
 ];
 
-/// Measures; the table. An error where a bar was not kept.
 pub(crate) fn run(options: &Options, millstream: Option<&Path>) -> Result<String, String> {
     let unknown = options.only.iter().find(|name| !ATTACKS.iter().any(|attack| attack.name == name.as_str()));
     if let Some(name) = unknown {

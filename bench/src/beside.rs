@@ -5,8 +5,8 @@ use millstream_load::rank::median;
 use crate::Options;
 use crate::peers::Started;
 
-/// What both came to: the medians of the figures that a turn of so many seconds gives. A first turn of a second, which does not count, opens
-/// connections and fills caches.
+/// The median of each figure for both servers over turns of so many seconds. A first turn of one second does
+/// not count: it opens connections and fills caches.
 pub(crate) fn medians<const N: usize>(
     options: &Options,
     servers: &[Started; 2],

@@ -4,17 +4,14 @@
 
 use std::sync::Arc;
 
-/// The whole answer to a target.
 #[derive(Clone)]
 pub struct Canned {
-    /// Head and body.
     pub bytes: Arc<[u8]>,
-    /// How long it takes: from, to, in milliseconds.
+    /// From and to, in milliseconds.
     pub delay: (u64, u64),
 }
 
 impl Canned {
-    /// The answer that the target describes.
     pub fn of(target: &[u8]) -> Canned {
         let target = String::from_utf8_lossy(target);
         let size = parameter(&target, "size").and_then(|text| text.parse().ok()).unwrap_or(900).min(64 << 20);
@@ -59,7 +56,7 @@ fn json(size: usize) -> Vec<u8> {
     body.into_bytes()
 }
 
-/// Words out of a vocabulary of some hundreds, frequent ones more often, as in prose, with a tag here and there.
+/// Words from a vocabulary of some hundreds, frequent ones more often, as in prose, with a tag now and then.
 fn words(size: usize) -> Vec<u8> {
     let mut random = Letters(7);
     let vocabulary: Vec<String> = (0..1500).map(|_| random.word()).collect();
@@ -73,7 +70,7 @@ fn words(size: usize) -> Vec<u8> {
     body.into_bytes()
 }
 
-/// A small generator (Lehmer's) so that every run serves the same bytes.
+/// Lehmer's generator: every run serves the same bytes.
 struct Letters(u64);
 
 impl Letters {

@@ -5,33 +5,23 @@
 
 use crate::product::Product::{self, Floor, Haproxy, Millstream, Nginx, Origin, Varnish};
 
-/// One kind of work.
 pub(crate) struct Case {
-    /// The name after `--only`.
     pub(crate) name: &'static str,
-    /// One line for the report's heading.
     pub(crate) about: &'static str,
-    /// What is asked for.
     pub(crate) target: &'static str,
-    /// Further request header fields.
     pub(crate) fields: &'static [&'static str],
-    /// `wrk`'s connections, where the work wants another number than `--connections`.
+    /// `wrk`'s connections, if the case needs another number than `--connections`.
     pub(crate) connections: Option<u32>,
-    /// The body's length before compression, checked before anything is measured.
+    /// Bytes of the body before compression, checked before measuring.
     pub(crate) size: usize,
-    /// Who does it, ours first.
     pub(crate) products: &'static [Product],
-    /// The file that Millstream and nginx read, relative to the workspace.
     pub(crate) nginx: &'static str,
-    /// HAProxy's file, relative to the workspace.
     pub(crate) haproxy: &'static str,
-    /// Varnish's file, relative to the workspace.
     pub(crate) varnish: &'static str,
-    /// Whether the report says how many requests reached the origin.
+    /// Whether the report has the number of requests that reached the origin.
     pub(crate) counts_origin: bool,
-    /// Whether it is asked for over TLS.
     pub(crate) tls: bool,
-    /// CPU per request beside nginx that Millstream may take at the most.
+    /// The most CPU per request, as a multiple of nginx's.
     pub(crate) bar: Option<f64>,
 }
 
@@ -51,7 +41,6 @@ const NONE: Case = Case {
     bar: None,
 };
 
-/// Every case, in the order of the report.
 pub(crate) const ALL: &[Case] = &[
     Case {
         name: "direct",
@@ -192,7 +181,6 @@ pub(crate) const ALL: &[Case] = &[
     },
 ];
 
-/// The case of that name.
 pub(crate) fn named(name: &str) -> Option<&'static Case> {
     ALL.iter().find(|case| case.name == name)
 }

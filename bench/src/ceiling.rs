@@ -13,29 +13,27 @@ use crate::embedded::{GOOD, REFUSED, start};
 use crate::epoll::Respond;
 use crate::{Options, Programs, ours};
 
-/// Ceilings, requests a second.
+/// Requests a second.
 const CEILINGS: [u32; 2] = [800, 5_000];
-/// Seconds' worth of tokens that a full bucket holds: what a machine that stutters for so long makes late comes at once, and
-/// is no sign of a load that is too high. With 4 ms, shared virtual machines were found to hold a tenth of the ceiling.
+/// Seconds' worth of tokens in a full bucket. What a machine that stutters that long sends late arrives at
+/// once, and is no sign of overload. With 4 ms, shared virtual machines reached a tenth of the ceiling.
 const DEPTH: f64 = 0.025;
-/// The length of a trial.
 const TRIAL: &str = "-d2s";
 /// Connections: more than the slowing server has under way at its higher ceiling, which is 250 (Little's law).
 const CONNECTIONS: &str = "-c500";
-/// How near is near enough.
+/// The allowed relative error.
 const NEAR: f64 = 0.05;
 /// Further trials of each rate that was found, and how many of them have to hold.
 const FURTHER: u32 = 10;
 const HOLD: u32 = 8;
-/// What the slowing server takes for an answer at its ceiling. What a shared machine adds to one answer in a hundred, up to 3 ms, moves the
-/// ceiling by 2 % of the rate; with a limit of 20 ms it was 5 %, and the ceiling no longer known.
+/// What the slowing server takes for a response at its ceiling. A shared machine adds up to 3 ms to one
+/// response in a hundred, which moves the ceiling by 2 % of the rate; with a limit of 20 ms, by 5 %.
 const LIMIT: Duration = Duration::from_millis(50);
 /// Over how long it looks at the rate of requests, in seconds.
 const MEMORY: f64 = 0.2;
-/// Its answers take by this power of the rate longer: at half the ceiling an eighth of [`LIMIT`].
+/// Response time grows by this power of the rate: at half the ceiling it is an eighth of [`LIMIT`].
 const POWER: i32 = 3;
 
-/// What becomes of requests when they are too many.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Beyond {
     Waits,
@@ -54,7 +52,7 @@ impl Beyond {
         }
     }
 
-    /// What is asked of a search, and what a single trial fails by.
+    /// The goal of a search, and the flags by which a single trial fails.
     fn goal(self) -> (&'static [&'static str], &'static [&'static str]) {
         match self {
             Beyond::Waits | Beyond::Refused => (&[], &["--fail", "errors>0.1%"]),
@@ -62,7 +60,6 @@ impl Beyond {
         }
     }
 
-    /// Starts the server; its port.
     fn start(self, ceiling: u32) -> Result<u16, String> {
         match self {
             Beyond::Waits | Beyond::Refused => start(move || Bucket::full(ceiling, self == Beyond::Refused)),
@@ -71,11 +68,10 @@ impl Beyond {
     }
 }
 
-/// Tokens come at a rate and are taken one a request.
 struct Bucket {
     rate: f64,
     refuses: bool,
-    /// Below zero: so many wait.
+    /// Negative: so many requests wait.
     tokens: f64,
     filled: Instant,
 }
@@ -85,7 +81,7 @@ impl Bucket {
         Bucket { rate: f64::from(rate), refuses, tokens: DEPTH * f64::from(rate), filled: Instant::now() }
     }
 
-    /// How long the request waits; none: it is refused.
+    /// How long the request waits; `None`: it is refused.
     fn take(&mut self, now: Instant) -> Option<Duration> {
         let since = now.duration_since(self.filled).as_secs_f64();
         self.filled = now;
@@ -113,10 +109,9 @@ impl Respond for Bucket {
     }
 }
 
-/// Takes longer the more requests came of late.
+/// Responds the slower, the more requests came recently.
 struct Slowing {
     ceiling: f64,
-    /// Requests of late, each of them less with time.
     recent: f64,
     at: Instant,
 }
@@ -126,7 +121,6 @@ impl Slowing {
         Slowing { ceiling: f64::from(ceiling), recent: 0.0, at: Instant::now() }
     }
 
-    /// How long a request takes that comes now.
     fn take(&mut self, now: Instant) -> Duration {
         let since = now.duration_since(self.at).as_secs_f64();
         self.at = now;
@@ -142,7 +136,7 @@ impl Respond for Slowing {
     }
 }
 
-/// Every ceiling in every round; the table, or an error where one was missed or a rate did not hold.
+/// Every ceiling in every round; an error if one was missed or a rate did not hold.
 pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, String> {
     let millstream = programs.millstream.as_deref().ok_or("this is about Millstream itself")?;
     let mut text = format!(
@@ -176,8 +170,8 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
     }
 }
 
-/// The rates that were found on each server, and how often they held. The servers are measured beside each other: nobody has much to do
-/// but wait.
+/// The rates found on each server, and how often they held. The servers run at the same time: they mostly
+/// wait.
 fn of_ceiling(millstream: &Path, rounds: usize, ceiling: u32) -> Result<Vec<Vec<(f64, u32)>>, String> {
     let one = |beyond: Beyond| {
         let round = |_| {
@@ -195,7 +189,6 @@ fn of_ceiling(millstream: &Path, rounds: usize, ceiling: u32) -> Result<Vec<Vec<
     })
 }
 
-/// The rate that was found.
 fn search(millstream: &Path, beyond: Beyond, port: u16) -> Result<f64, String> {
     let flags = [&["--find-max", CONNECTIONS, TRIAL], beyond.goal().0].concat();
     let told = ours::bench(millstream, &flags, port)?;
@@ -204,7 +197,6 @@ fn search(millstream: &Path, beyond: Beyond, port: u16) -> Result<f64, String> {
         .ok_or_else(|| format!("no rate in the report\n{}", told.text))
 }
 
-/// In how many further trials a rate holds.
 fn held(millstream: &Path, beyond: Beyond, rate: f64, port: u16) -> Result<u32, String> {
     let rate = format!("{rate:.3}");
     let flags = [&["--rate", &rate, CONNECTIONS, TRIAL], beyond.goal().1].concat();

@@ -7,11 +7,10 @@ use millstream_tests::{ports, wait};
 
 use crate::epoll::{Respond, serve};
 
-/// The whole answer of 2xx or of an error.
 pub(crate) const GOOD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 pub(crate) const REFUSED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
 
-/// Starts it; the port. It ends with this process.
+/// Starts the server, which ends with this process; returns the port.
 pub(crate) fn start<R: Respond>(respond: impl Fn() -> R + Send + Sync + 'static) -> Result<u16, String> {
     let port = ports::free();
     std::thread::spawn(move || serve(port, 1, respond));

@@ -15,20 +15,18 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
-/// The longest request head; a connection that sends more is closed.
+/// Bytes of a request head; a connection that sends more is closed.
 const HEAD_BOUND: usize = 64 * 1024;
-/// Events taken from the kernel at a time.
 const EVENTS: usize = 512;
-/// Mark of the listening socket among the connections' numbers.
+/// Marks the listening socket among the numbers of connections.
 const LISTENER: u64 = u64::MAX;
 
-/// What a server on this loop says.
 pub trait Respond {
-    /// Appends the whole answer to a request for `target`; a duration above zero is waited before it is sent.
+    /// Appends the whole response to a request for `target`; it is delayed by the returned duration.
     fn respond(&mut self, target: &[u8], out: &mut Vec<u8>) -> Duration;
 }
 
-/// Listens on a port of the loopback address in `threads` threads and never returns but with an error.
+/// Listens on a loopback port in `threads` threads; returns only with an error.
 pub fn serve<R: Respond>(port: u16, threads: usize, respond: impl Fn() -> R + Sync) -> Result<(), Errno> {
     std::thread::scope(|scope| {
         let others: Vec<_> =
@@ -40,13 +38,13 @@ pub fn serve<R: Respond>(port: u16, threads: usize, respond: impl Fn() -> R + Sy
 
 struct Connection {
     socket: OwnedFd,
-    /// Bytes of an unfinished head, or requests that came while an answer was still on its way.
+    /// Bytes of an unfinished head, or requests that arrived during a response.
     input: Vec<u8>,
     output: Vec<u8>,
     sent: usize,
     state: State,
     close: bool,
-    /// Whether epoll is asked for room to write instead of bytes to read.
+    /// Whether epoll waits for room to write instead of bytes to read.
     watches_room: bool,
     /// Tells a timer's connection from a later one with the same number.
     generation: u32,
@@ -170,7 +168,6 @@ impl<R: Respond> Loop<R> {
         }
     }
 
-    /// A connection is readable (or writable, when its answer did not fit the socket).
     fn ready(&mut self, number: usize) {
         let Some(Some(connection)) = self.connections.get_mut(number) else { return };
         if connection.state == State::Writing {
@@ -189,7 +186,7 @@ impl<R: Respond> Loop<R> {
         self.advance(number);
     }
 
-    /// Answers what is whole and writes what is ready, until the connection has to wait for something.
+    /// Responds to whole requests and writes until the connection has to wait.
     fn advance(&mut self, number: usize) {
         loop {
             let Some(Some(connection)) = self.connections.get_mut(number) else { return };
@@ -238,7 +235,7 @@ impl<R: Respond> Loop<R> {
     }
 }
 
-/// Writes what is left of the answer; `true` when all is written.
+/// `true` once all is written.
 fn write(connection: &mut Connection) -> Result<bool, Errno> {
     while connection.sent < connection.output.len() {
         match net::send(&connection.socket, &connection.output[connection.sent..], SendFlags::NOSIGNAL) {
@@ -253,17 +250,16 @@ fn write(connection: &mut Connection) -> Result<bool, Errno> {
     Ok(true)
 }
 
-/// Where the first head in these bytes ends, its blank line included.
+/// Past the blank line.
 fn head_end(bytes: &[u8]) -> Option<usize> {
     bytes.windows(4).position(|window| window == b"\r\n\r\n").map(|start| start + 4)
 }
 
-/// The request target: what stands between the first two spaces.
 fn target(head: &[u8]) -> &[u8] {
     head.split(|&byte| byte == b' ').nth(1).unwrap_or_default()
 }
 
-/// Whether the client wants the connection ended after the answer: HTTP/1.0, or `Connection: close`.
+/// HTTP/1.0, or `Connection: close`.
 fn wants_close(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n');
     let old = lines.next().is_some_and(|line| line.ends_with(b"HTTP/1.0\r"));

@@ -21,17 +21,13 @@ use crate::product::{Product, find};
 use crate::report::middle;
 use crate::{Options, Programs, h2load, http2, wrk};
 
-/// What is asked for: 900 bytes of JSON.
 const TARGET: &str = "/any?size=900";
-/// Threads of each generator.
 const THREADS: u32 = 2;
 /// Connections over HTTP/2, and streams of each.
 const CONNECTIONS: u32 = 50;
 const STREAMS: u32 = 20;
-/// Where the server over HTTP/2 says how many requests it had.
 const COUNT: &str = "/count";
 
-/// A load generator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Generator {
     Millstream,
@@ -40,18 +36,15 @@ enum Generator {
     H2load,
 }
 
-/// One turn of a generator.
 struct GeneratorTurn {
-    /// Answers by its own count.
     answers: u64,
-    /// Requests that the server saw.
     seen: u64,
     rate: f64,
     cpu: Duration,
 }
 
 impl GeneratorTurn {
-    /// Microseconds an answer.
+    /// Microseconds of CPU per response.
     fn cost(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / self.answers.max(1) as f64
     }
@@ -67,7 +60,6 @@ impl Generator {
         }
     }
 
-    /// The command, and what reads its output: answers, and requests a second.
     fn command(self, load: &Load, url: &str) -> Command {
         let Load { connections, streams, seconds, .. } = load;
         let mut command = Command::new(load.program(self));
@@ -100,7 +92,7 @@ impl Generator {
         command
     }
 
-    /// Answers by its own count, and a second.
+    /// Responses by its own count, and their rate per second.
     fn read(self, output: &str) -> Option<(u64, f64)> {
         match self {
             Generator::Millstream => {
@@ -119,10 +111,9 @@ impl Generator {
     }
 }
 
-/// What every turn has in common.
 struct Load<'a> {
     connections: u32,
-    /// Streams of a connection; `None`: HTTP/1.1 is spoken.
+    /// `None`: HTTP/1.1.
     streams: Option<u32>,
     seconds: u32,
     millstream: &'a Path,
@@ -137,17 +128,14 @@ impl Load<'_> {
     }
 }
 
-/// Who loads which server, in turns.
 struct Contest<'a> {
     about: String,
     load: Load<'a>,
     generators: Vec<Generator>,
     server: Started,
-    /// Requests that the server has seen.
     seen: fn(&Started) -> Result<u64, String>,
 }
 
-/// Everybody in every round; the tables.
 pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, String> {
     let millstream = programs.millstream.as_deref().ok_or("this is about Millstream itself")?;
     if find("wrk").is_none() {
@@ -188,7 +176,7 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
     Ok(text)
 }
 
-/// The file of the bench's HTTP/2, with a page that says how many requests there were.
+/// The bench's HTTP/2 file, with a page that reports the number of requests.
 fn counting(files: &Prefix) -> Result<String, String> {
     let text = std::fs::read_to_string(workspace().join(http2::FILE)).map_err(|error| error.to_string())?;
     let page = format!("location = {COUNT} {{ stub_status; access_log off; }}\n        location / {{");
@@ -196,7 +184,7 @@ fn counting(files: &Prefix) -> Result<String, String> {
     Ok(path.to_str().unwrap_or_default().to_owned())
 }
 
-/// What that page says, without the requests for itself.
+/// That number, without the requests for the page itself.
 fn counted(server: &Started) -> Result<u64, String> {
     let said = |what: String| format!("{COUNT}: {what}");
     let mut client = Client::connect(server.port).map_err(|error| said(error.to_string()))?;

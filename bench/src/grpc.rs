@@ -14,22 +14,19 @@ use crate::{Options, Programs, beside};
 
 const FILE: &str = "bench/conf/grpc.conf";
 
-/// What is asked for, and the bar: calls of a second of CPU at the least, as a multiple of nginx's.
+/// A kind of call, and the bar: the fewest calls per second of CPU, as a multiple of nginx's.
 struct Calling {
     about: &'static str,
     caller: Caller,
     flags: &'static [&'static str],
-    /// What the caller names the number of things done, and those of a second.
     counted: [&'static str; 2],
     bar: f64,
 }
 
-/// Who calls.
 #[derive(Clone, Copy)]
 enum Caller {
-    /// The client of the scenarios, whose flags begin with a subcommand. It looks at every answer.
+    /// The scenarios' own client, whose flags start with a subcommand. It checks every response.
     Judge,
-    /// ghz, which others measure with.
     Ghz,
 }
 

@@ -2,22 +2,19 @@
 
 use std::process::{Command, Stdio};
 
-/// What `h2load` said of one run.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Loaded {
-    /// Answers received whole.
     pub(crate) requests: u64,
     pub(crate) requests_per_second: f64,
-    /// Requests that were done and did not succeed.
+    /// Requests that completed without success.
     pub(crate) failed: u64,
 }
 
-/// Whether there is one on this machine.
 pub(crate) fn is_here() -> bool {
     Command::new("h2load").arg("--version").stdin(Stdio::null()).output().is_ok()
 }
 
-/// Loads a URL for so many seconds over so many connections, each with so many streams at a time.
+/// `streams`: at a time, on each connection.
 pub(crate) fn run(url: &str, connections: u32, streams: u32, seconds: u32) -> Result<Loaded, String> {
     let mut command = Command::new("h2load");
     command.args(["-t1", &format!("-c{connections}"), &format!("-m{streams}"), &format!("-D{seconds}"), url]);
@@ -29,7 +26,6 @@ pub(crate) fn run(url: &str, connections: u32, streams: u32, seconds: u32) -> Re
     })
 }
 
-/// Reads its report; `None`: it is none.
 pub(crate) fn parse(text: &str) -> Option<Loaded> {
     let mut run = Loaded::default();
     for line in text.lines() {

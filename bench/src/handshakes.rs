@@ -27,19 +27,17 @@ use crate::product::{self, Product};
 use crate::{Options, beside};
 
 const FILE: &str = "bench/conf/handshakes.conf";
-/// Threads that connect, one connection at a time each.
+/// Threads, each with one connection at a time.
 const CLIENTS: usize = 8;
-/// How long one read or write may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The bar: handshakes of a second of CPU at the least, as a multiple of nginx's.
+/// The bar: fewest handshakes per second of CPU, as a multiple of nginx's.
 const BAR: f64 = 1.0;
 
-/// What is measured.
 struct Shaking {
     about: &'static str,
     version: &'static SupportedProtocolVersion,
     resumes: bool,
-    /// Whether sessions are with the clients, as tickets, or in the server's cache.
+    /// Tickets, or the server's session cache.
     tickets: bool,
 }
 
@@ -87,7 +85,7 @@ pub(crate) fn run(options: &Options, ours: &Path) -> Result<String, String> {
     if holds { Ok(table) } else { Err(table) }
 }
 
-/// The file for both servers, with sessions in their caches alone.
+/// The file for both servers, with session caches only.
 fn without_tickets(files: &Prefix) -> Result<String, String> {
     let text = std::fs::read_to_string(workspace().join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
     let path =
@@ -95,7 +93,7 @@ fn without_tickets(files: &Prefix) -> Result<String, String> {
     Ok(path.to_str().unwrap_or_default().to_owned())
 }
 
-/// Microseconds of CPU per handshake, with its connection and its request.
+/// Microseconds of CPU per handshake, with its connection and request.
 fn turn(server: &Started, row: &Shaking, seconds: u32) -> Result<f64, String> {
     let failed =
         |error: String| format!("{}, {}: {error}\n{}", server.product.name(), row.about, server.log());
@@ -130,7 +128,7 @@ fn shake_until(client: &Shaker, kind: HandshakeKind, end: Instant) -> Result<u64
     Ok(count)
 }
 
-/// A client with a memory of its own.
+/// A client with its own session store.
 struct Shaker {
     port: u16,
     configuration: Arc<ClientConfig>,
@@ -156,7 +154,6 @@ impl Shaker {
         Ok(Shaker { port, configuration: Arc::new(configuration), name })
     }
 
-    /// One connection with one request, whose handshake must be of this kind.
     fn shake(&self, kind: HandshakeKind) -> Result<(), String> {
         let (found, answer) = self.exchange().map_err(|error| error.to_string())?;
         let word = if kind == HandshakeKind::Resumed { "r" } else { "." };

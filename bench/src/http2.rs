@@ -13,11 +13,10 @@ use crate::peers::{self, Started};
 use crate::product::Product;
 use crate::{Options, Programs, beside, h2load};
 
-/// Hits over HTTP/2, for both servers.
 pub(crate) const FILE: &str = "bench/conf/http2.conf";
 const CONNECTIONS: u32 = 50;
 
-/// What is loaded, and the bars: CPU of a request at the most and requests a second at the least, both beside nginx.
+/// A kind of load, and the bars relative to nginx: most CPU per request, fewest requests a second.
 struct Asked {
     about: &'static str,
     tls: bool,
@@ -115,7 +114,7 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
     if holds { Ok(table) } else { Err(table) }
 }
 
-/// Has a program answer what the rows ask for, so that its profile knows it.
+/// Lets a program serve what the rows ask for, so that its profile covers it.
 pub(crate) fn train(millstream: &Path, origin_port: u16) -> Result<(), String> {
     let files = Prefix::new();
     let secured = secured(&files)?;
@@ -127,14 +126,13 @@ pub(crate) fn train(millstream: &Path, origin_port: u16) -> Result<(), String> {
     Ok(())
 }
 
-/// The file for both servers, with TLS.
 fn secured(files: &Prefix) -> Result<String, String> {
     let text = std::fs::read_to_string(workspace().join(FILE)).map_err(|error| format!("{FILE}: {error}"))?;
     let path = files.write("tls.conf", &text.replace("@PORT@;", "@PORT@ ssl;"));
     Ok(path.to_str().unwrap_or_default().to_owned())
 }
 
-/// Microseconds of CPU per answer, and answers a second.
+/// Microseconds of CPU per response, and responses a second.
 fn turn(server: &Started, row: &Asked, seconds: u32) -> Result<[f64; 2], String> {
     let before = cpu_time(server.id());
     let scheme = if row.tls { "https" } else { "http" };

@@ -8,12 +8,9 @@ use crate::peers::{self, Started};
 use crate::product::{self, Product};
 use crate::{Options, Programs};
 
-/// Connections that are opened and kept.
 const CONNECTIONS: usize = 5_000;
-/// The file both read.
 const FILE: &str = "bench/conf/idle.conf";
 
-/// Measures Millstream and nginx one after the other and prints a line for each.
 pub(crate) fn run(options: &Options, programs: &Programs) -> Result<(), String> {
     if !allow_open_files(CONNECTIONS as u64 * 2 + 1_000) {
         return Err(format!("this needs {CONNECTIONS} connections on both sides: raise `ulimit -n`"));

@@ -1,11 +1,9 @@
 //! `cargo xtask bench index`: whether an index of ten million files ever holds up a worker's loop.
 //!
-//! The files are names: hard links to a few files of one byte, 60,000 to each, spread over the directories as MD5 would
-//! spread them. The index cannot tell; only reading one would, and nobody asks for them. Four clients ask for pages, every
-//! other one new, so that there are hits, misses, stores and, once the keys are too many, removals. How long one thing held
-//! the loop is what the product's own metrics say, first on an empty directory, then while the files are listed, then with
-//! all of them listed. A loop is also held while the kernel runs something else, so its thread gets real-time priority where the
-//! bench may give it (`chrt`); how often its core was taken away all the same is told beside it.
+//! The files are hard links to a few files of one byte, 60,000 to each, spread over the directories as MD5 would spread them; no client
+//! asks for them. Four clients ask for pages, every other one new, so that there are hits, misses, stores and, later, removals. The
+//! product's metrics tell how long the loop was held: with an empty directory, during the listing, and after it. A loop also seems held
+//! while the kernel runs something else, so its thread gets real-time priority if the bench may set it (`chrt`); preemptions are reported.
 
 use std::fs;
 use std::path::Path;
@@ -21,38 +19,32 @@ use rustix::process::Signal;
 
 use crate::Options;
 
-/// What the product reads.
 const FILE: &str = "bench/conf/index.conf";
-/// ext4 allows 65,000 names for a file.
+/// ext4 allows 65,000 links to a file.
 const NAMES: u32 = 60_000;
-/// Directories of `levels=1:2`.
+/// With `levels=1:2`.
 const DIRECTORIES: u32 = 16 * 256;
-/// Clients.
 const CLIENTS: u32 = 4;
-/// Files in a megabyte of `keys_zone`.
+/// Keys per megabyte of `keys_zone`.
 const KEYS: u32 = 8192;
-/// How long each part lasts, but for the listing, which lasts as long as it does.
+/// Seconds of each part, except the listing.
 const PART: Duration = Duration::from_secs(15);
 /// The longest that a start, a listing or an end may take.
 const LIMIT: Duration = Duration::from_secs(900);
-/// The bar.
 const LONGEST: &str = "0.005";
 
-/// What the product has counted, and the kernel.
 #[derive(Default)]
 struct Counters {
     requests: u64,
     /// Stretches of a millisecond or more.
     stretches: u64,
-    /// Stretches longer than the bar.
     long: u64,
-    /// Bounds of the histogram, in seconds, and how many lie at or below each.
+    /// Upper bounds in seconds, and the cumulative count of each.
     buckets: Vec<(String, u64)>,
-    /// Times that the worker was ready to run and the kernel ran something else.
+    /// Times that the worker was ready to run but the kernel ran something else.
     preempted: u64,
 }
 
-/// Makes the files, measures the parts, and tells the figures.
 pub(crate) fn run(options: &Options, millstream: &Path) -> Result<String, String> {
     let target = millstream_tests::target_directory();
     let mut text = format!(
@@ -105,7 +97,6 @@ fn sleep_part() -> Result<(), String> {
     Ok(())
 }
 
-/// Names in every directory of a cache that is not there yet.
 fn make_names(cache: &Path, files: u32) -> std::io::Result<()> {
     fs::create_dir(cache)?;
     let (mut made, mut source, mut random) = (0, cache.join(".source-0"), 0x9e37_79b9_7f4a_7c15_u64);
@@ -134,7 +125,7 @@ fn make_names(cache: &Path, files: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Starts the product in a directory, does something with it, and ends it in order.
+/// Starts the product in a directory, runs `with`, and ends it in order.
 fn launch(
     prefix: &Prefix,
     millstream: &Path,
@@ -170,7 +161,7 @@ fn wait_until_listed(prefix: &Prefix) -> Result<(), String> {
     wait::within(LIMIT, is_listed).ok_or_else(|| "the index is never complete".to_owned())
 }
 
-/// Clients ask while something lasts; a row of the table says what that was like. Gives the stretches past the bar too.
+/// Clients send requests during `lasts`; returns a row of the table, and the stretches past the bar.
 fn part(
     text: String,
     name: &str,
@@ -204,7 +195,7 @@ fn part(
     Ok((long, text + &row))
 }
 
-/// Asks for a new page and for an old one in turn.
+/// Requests a new page and an old one in turn.
 fn ask(port: u16, part: &str, next: &AtomicU32, over: &AtomicBool) -> std::io::Result<()> {
     let mut client = Client::connect(port)?;
     let part = part.replace(' ', "-");
@@ -238,7 +229,7 @@ fn counted(port: u16, process: u32) -> Counters {
     }
 }
 
-/// The bound of the highest bucket that something fell into between the two, in milliseconds.
+/// The highest bucket with an increase, in milliseconds.
 fn longest(before: &Counters, after: &Counters) -> String {
     let grown =
         |index: usize| after.buckets[index].1 - before.buckets.get(index).map_or(0, |bucket| bucket.1);
@@ -259,7 +250,6 @@ fn preempted(process: u32) -> u64 {
     statuses.filter_map(|status| number_behind(&status, "\nnonvoluntary_ctxt_switches:")).sum()
 }
 
-/// The ids of the worker's thread.
 fn workers(process: u32) -> impl Iterator<Item = String> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let is_worker =

@@ -108,10 +108,9 @@ fn write(path: &str, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("{path}: {error}"))
 }
 
-/// Where the programs under measurement are.
 struct Programs {
     millstream: Option<PathBuf>,
-    /// The nginx of `--nginx`, or of the path.
+    /// From `--nginx`, or on the path.
     nginx: Option<PathBuf>,
     origin: PathBuf,
     floor: PathBuf,
@@ -119,10 +118,7 @@ struct Programs {
     verdict: PathBuf,
 }
 
-/// Builds as packages are built (the `dist` profile), and says in which folder it lies.
-///
-/// # Errors
-/// The build failed.
+/// Builds with the `dist` profile; returns the folder with the programs.
 pub fn build_to_measure(arguments: &[&str]) -> Result<PathBuf, String> {
     let target = millstream_tests::target_directory();
     let mut cargo = Command::new(env!("CARGO"));
@@ -132,17 +128,16 @@ pub fn build_to_measure(arguments: &[&str]) -> Result<PathBuf, String> {
     if status.success() { Ok(target.join("dist")) } else { Err("the build failed".to_owned()) }
 }
 
-/// Builds the program that measures the cache as a store.
 fn storage_program() -> Result<PathBuf, String> {
     Ok(build_to_measure(&["-p", "millstream-bench", "--bin", "storage"])?.join("storage"))
 }
 
-/// Where `cargo xtask dist` leaves its result.
+/// Where `cargo xtask dist` puts its result.
 pub fn trained_binary() -> PathBuf {
     millstream_tests::target_directory().join("trained/millstream")
 }
 
-/// A Millstream that need not be built: that of `MILLSTREAM_BINARY`, or that of `--trained`.
+/// An existing Millstream: that of `MILLSTREAM_BINARY` or of `--trained`.
 fn ready(options: &Options) -> Result<Option<PathBuf>, String> {
     if let Some(named) = std::env::var_os("MILLSTREAM_BINARY") {
         return Ok(Some(named.into()));
@@ -155,7 +150,7 @@ fn ready(options: &Options) -> Result<Option<PathBuf>, String> {
     }
 }
 
-/// Builds Millstream alone, unless one is ready; none with `--no-millstream`.
+/// An existing Millstream or a new build; `None` with `--no-millstream`.
 fn millstream(options: &Options) -> Result<Option<PathBuf>, String> {
     if !options.millstream {
         return Ok(None);
@@ -166,7 +161,7 @@ fn millstream(options: &Options) -> Result<Option<PathBuf>, String> {
     Ok(Some(build_to_measure(&["-p", "millstream"])?.join("millstream")))
 }
 
-/// Builds all programs of a comparison, Millstream where none is ready.
+/// Builds all programs of a comparison; Millstream only if none exists.
 fn build(options: &Options) -> Result<Programs, String> {
     let ready = ready(options)?;
     let mut arguments = vec!["-p", "millstream-bench", "--bins"];

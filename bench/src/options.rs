@@ -4,92 +4,61 @@ use std::path::PathBuf;
 
 use crate::cases;
 
-/// Clients of `stampede` at most: each is a port of the loopback address and two open files.
+/// Clients of `stampede`: each is a loopback port and two open files.
 const MOST_CLIENTS: u32 = 20_000;
 
-/// Files of `warm` at most: each takes a block of the disk and an inode.
+/// Files of `warm`: each takes a disk block and an inode.
 const MOST_FILES: u32 = 4_000_000;
-/// Names of `index` at most: each takes 40 bytes of the disk.
+/// Names of `index`: each takes 40 bytes of the disk.
 const MOST_NAMES: u32 = 50_000_000;
 
-/// The commands of the bench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// The table of cases, by `wrk`.
     Cases,
-    /// The memory of idle connections.
     Idle,
-    /// What a stored entry takes, and the longest pauses of the store.
     Memory,
-    /// Hit ratios beside other ways to evict.
     Eviction,
-    /// Many clients at once on one cold entry.
     Stampede,
-    /// One client beside a refresh in the background.
     Refresh,
-    /// A purge by tag among a million entries.
     Purge,
-    /// A restart on a directory full of files.
     Warm,
-    /// An index of ten million files, and the worker's loop.
     Index,
-    /// Whether the limit is named in cases that are built for it.
     Verdict,
-    /// `millstream bench` beside other load generators.
     Generator,
-    /// The highest rate that holds, where it is known.
     FindMax,
-    /// A stall, seen by an open and a closed loop.
     Stall,
-    /// What hostile clients cost, beside nginx.
     Attack,
-    /// Event streams of many clients.
     Streams,
-    /// Mixed traffic for minutes, and what is left of it.
     Soak,
-    /// WordPress through PHP-FPM, beside nginx.
     WordPress,
-    /// A hit while people look at the dashboard.
     Watched,
-    /// Hits over HTTP/2.
     Http2,
-    /// Calls of gRPC passed on.
     Grpc,
-    /// TLS handshakes, full and resumed.
     Handshakes,
 }
 
-/// What to measure and for how long.
 pub struct Options {
     /// Seconds of each run of `wrk`.
     pub duration: u32,
-    /// How often each server is measured on each case; the median counts.
+    /// Measurements of each server in each case; the median counts.
     pub rounds: usize,
-    /// Keep-alive connections of `wrk`, where the case does not say otherwise.
+    /// Keep-alive connections of `wrk`, unless the case has its own number.
     pub connections: u32,
-    /// Names of cases; empty means all.
+    /// Empty: all.
     pub only: Vec<String>,
-    /// Only Millstream and the floor: for a quick look while tuning.
+    /// Only Millstream and the floor: a quick look while tuning.
     pub skip_peers: bool,
-    /// Whether Millstream itself is measured (`--no-millstream` tries the bench on the peers alone).
+    /// `--no-millstream` tries the bench on the peers alone.
     pub millstream: bool,
-    /// Whether it is the binary that `cargo xtask dist` made, which must be there.
+    /// Whether to use the binary of `cargo xtask dist`, which must exist.
     pub trained: bool,
-    /// What is done.
     pub work: Work,
-    /// Clients of `stampede`.
     pub clients: usize,
-    /// Files of `warm` and `index`.
     pub files: u32,
-    /// Runs of each case of `verdict`.
     pub runs: u32,
-    /// Minutes of `soak`.
     pub minutes: u32,
-    /// The nginx to measure, where it is not the one on the path.
     pub nginx: Option<PathBuf>,
-    /// Where to write the results as JSON.
     pub json: Option<String>,
-    /// Where to write the results as Markdown.
     pub markdown: Option<String>,
 }
 
@@ -170,7 +139,6 @@ fn number(text: &str) -> Result<u32, String> {
     text.trim_end_matches('s').parse().map_err(|_| format!("{text} is not a number"))
 }
 
-/// What there is to be written after `bench`.
 pub(crate) fn usage() -> String {
     let mut text = "cargo xtask bench [--duration SECONDS] [--rounds N] [--connections N] [--only CASE,…] [--skip-peers] \
                     [--no-millstream] [--trained] [--nginx PATH] [--json FILE] [--markdown FILE]\ncargo xtask bench idle | memory | eviction\n\

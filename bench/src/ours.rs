@@ -5,13 +5,13 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What it measured, as `docs/bench.schema.json` has it, and its text for people.
+/// The result as in `docs/bench.schema.json`, and the text for people.
 pub(crate) struct Told {
     pub(crate) report: Value,
     pub(crate) text: String,
 }
 
-/// Runs it on a port of the loopback address.
+/// Loads a loopback port.
 pub(crate) fn bench(millstream: &Path, flags: &[&str], port: u16) -> Result<Told, String> {
     let mut command = Command::new(millstream);
     command.args(["bench", "-q", "--json", "-"]).args(flags).arg(format!("http://127.0.0.1:{port}/"));
@@ -24,7 +24,7 @@ pub(crate) fn bench(millstream: &Path, flags: &[&str], port: u16) -> Result<Told
 }
 
 impl Told {
-    /// Latency at a percentile, in milliseconds.
+    /// In milliseconds.
     pub(crate) fn latency(&self, percentile: f64) -> Option<f64> {
         let name = format!("p{}_us", percentile.to_string().replace('.', "_"));
         Some(self.report["latency"][name].as_f64()? / 1000.0)

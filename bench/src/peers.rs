@@ -17,7 +17,6 @@ use crate::Programs;
 use crate::cases::Case;
 use crate::product::{Product, find};
 
-/// A started server.
 pub(crate) struct Started {
     pub(crate) product: Product,
     pub(crate) port: u16,
@@ -26,17 +25,15 @@ pub(crate) struct Started {
 }
 
 impl Started {
-    /// The root of its process tree.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Its error log, and what came on standard error.
     pub(crate) fn log(&self) -> String {
         self.prefix.read("error.log") + &self.prefix.read("output")
     }
 
-    /// Requests that it has answered so far, where it is the origin.
+    /// Responses so far, if it is the origin.
     pub(crate) fn answered(&self) -> Result<u64, String> {
         let mut client = Client::connect(self.port).map_err(|error| format!("origin: {error}"))?;
         let answer = client.get("/__count").map_err(|error| format!("origin: {error}"))?;
@@ -44,12 +41,11 @@ impl Started {
     }
 }
 
-/// Starts the origin: two threads at most, so that it leaves room for what is measured.
+/// Two threads at most, to leave room for what is measured.
 pub(crate) fn origin(programs: &Programs) -> Result<Started, String> {
     origin_on_threads(programs, 2)
 }
 
-/// Starts the origin on so many threads.
 pub(crate) fn origin_on_threads(programs: &Programs, threads: u32) -> Result<Started, String> {
     start(Product::Origin, &Prefix::new, |port, _| {
         let mut command = Command::new(&programs.origin);
@@ -58,7 +54,6 @@ pub(crate) fn origin_on_threads(programs: &Programs, threads: u32) -> Result<Sta
     })
 }
 
-/// Starts a server on its part of a case.
 pub(crate) fn for_case(
     product: Product,
     case: &Case,
@@ -84,7 +79,6 @@ pub(crate) fn for_case(
     }
 }
 
-/// Varnish on a file of its own language.
 fn varnish(file: &str, origin_port: u16) -> Result<Started, String> {
     start(Product::Varnish, &Prefix::new, |port, prefix| {
         let file = configure(prefix, file, "default.vcl", port, origin_port)?;
@@ -95,7 +89,7 @@ fn varnish(file: &str, origin_port: u16) -> Result<Started, String> {
     })
 }
 
-/// Millstream or nginx on the same file, Varnish on one of its own.
+/// Millstream and nginx on the same file, Varnish on its own.
 pub(crate) fn on_files(
     product: Product,
     (nginx, vcl): (&str, &str),
@@ -115,7 +109,6 @@ pub(crate) fn on_files(
     }
 }
 
-/// Millstream or nginx on a file of nginx's language.
 pub(crate) fn on_nginx_file(
     product: Product,
     binary: &Path,
@@ -133,7 +126,6 @@ pub(crate) fn on_nginx_file(
     })
 }
 
-/// Millstream or nginx on a file that has a site in a folder behind it.
 pub(crate) fn on_site(
     product: Product,
     file: &str,
@@ -157,7 +149,6 @@ pub(crate) fn on_site(
     })
 }
 
-/// Millstream as `serve` in front of a port.
 pub(crate) fn serving(binary: &Path, origin_port: u16, options: &[&str]) -> Result<Started, String> {
     start(Product::Millstream, &Prefix::new, |port, _| {
         let mut command = Command::new(binary);
@@ -167,7 +158,6 @@ pub(crate) fn serving(binary: &Path, origin_port: u16, options: &[&str]) -> Resu
     })
 }
 
-/// Writes a server's file with its ports filled in.
 pub(crate) fn configure(
     prefix: &Prefix,
     template: &str,
@@ -197,7 +187,6 @@ pub(crate) fn configure(
     Ok(prefix.write(name, &text))
 }
 
-/// Writes a certificate for the loopback address beside a server's file.
 fn certify(prefix: &Prefix) -> Result<(), String> {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]);
     let made = made.map_err(|error| format!("no certificate: {error}"))?;

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A kind of server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Product {
     Millstream,
@@ -15,7 +14,6 @@ pub(crate) enum Product {
 }
 
 impl Product {
-    /// Its name in the report.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Product::Millstream => "Millstream",
@@ -27,7 +25,6 @@ impl Product {
         }
     }
 
-    /// Whether it is another project's.
     pub(crate) fn is_peer(self) -> bool {
         matches!(self, Product::Nginx | Product::Haproxy | Product::Varnish)
     }
@@ -42,13 +39,11 @@ impl Product {
         }
     }
 
-    /// The installed version in the peer's own words.
     pub(crate) fn version(self) -> Option<String> {
         let (_, program) = self.package()?;
         self.version_of(&find(program)?)
     }
 
-    /// The version of a program of this kind.
     pub(crate) fn version_of(self, program: &Path) -> Option<String> {
         let flag = if self == Product::Nginx || self == Product::Varnish { "-V" } else { "-v" };
         let output = Command::new(program).arg(flag).output().ok()?;
@@ -57,7 +52,7 @@ impl Product {
     }
 }
 
-/// One line per program that is not installed, saying how it would be; empty when all are there.
+/// One line per missing program with the command that installs it.
 pub(crate) fn missing(products: &[Product]) -> Vec<String> {
     let mut packages: Vec<(&str, &str)> = products.iter().filter_map(|product| product.package()).collect();
     packages.push(("wrk", "wrk"));
@@ -68,7 +63,6 @@ pub(crate) fn missing(products: &[Product]) -> Vec<String> {
         .collect()
 }
 
-/// A program on the path or in the places where Debian puts servers.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin";
     path.split(':').map(|folder| Path::new(folder).join(program)).find(|file| file.is_file())

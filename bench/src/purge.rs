@@ -7,7 +7,6 @@ use std::process::Command;
 
 use crate::Programs;
 
-/// Runs the program; it prints its figures.
 pub(crate) fn run(programs: &Programs) -> Result<(), String> {
     let status = Command::new(&programs.purge).status().map_err(|error| format!("bench purge: {error}"))?;
     if status.success() { Ok(()) } else { Err("the purge did not do what it must".into()) }

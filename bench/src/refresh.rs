@@ -13,13 +13,11 @@ use millstream_tests::origin::{Origin, Step, answer};
 use crate::product::{Product, find};
 use crate::{Options, Programs, peers};
 
-/// Requests of one round.
+/// Of one round.
 const REQUESTS: usize = 100;
-/// Pause between an answer and the next request: with it the round lasts longer than entry and refresh together.
+/// Pause before the next request; makes a round outlast entry and refresh together.
 const PAUSE: Duration = Duration::from_millis(25);
-/// What a refresh takes.
 const REFRESH: Duration = Duration::from_secs(1);
-/// What both read.
 const FILES: (&str, &str) = ("bench/conf/refresh.conf", "");
 
 struct RefreshOutcome {
@@ -29,7 +27,6 @@ struct RefreshOutcome {
     refreshes: usize,
 }
 
-/// Asks every server in every round; the table.
 pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, String> {
     let ours = options.millstream.then_some(Product::Millstream);
     let peer = (!options.skip_peers && find("nginx").is_some()).then_some(Product::Nginx);

@@ -8,11 +8,10 @@ use crate::Options;
 use crate::product::Product;
 use crate::rounds::{Outcome, Series};
 
-/// The figures of one row.
 struct Row {
     product: Product,
     rate: f64,
-    /// Half the distance between the best and the worst round, in percent of the median.
+    /// Half the range of the rounds, in percent of the median.
     spread: f64,
     cpu: f64,
     median: f64,
@@ -97,7 +96,7 @@ pub(crate) fn markdown(options: &Options, outcomes: &[Outcome]) -> String {
     text
 }
 
-/// What each case may take of nginx's CPU at the most, and what it took: one line a case.
+/// The CPU limit of each case relative to nginx, and what it took: one line a case.
 fn bars(outcomes: &[Outcome]) -> String {
     let mut text = String::new();
     for outcome in outcomes {
@@ -139,7 +138,6 @@ fn line(row: &Row, ours: Option<&Row>, counts_origin: bool) -> String {
     )
 }
 
-/// The same figures for programs.
 pub(crate) fn json(options: &Options, outcomes: &[Outcome]) -> String {
     let cases: Vec<_> = outcomes
         .iter()

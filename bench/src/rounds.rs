@@ -9,29 +9,25 @@ use crate::product::{self, Product};
 use crate::wrk::{self, Run};
 use crate::{Options, Programs};
 
-/// One server's turn in one round.
 #[derive(Clone)]
 pub(crate) struct Turn {
     pub(crate) run: Run,
-    /// Microseconds of all the server's processes per answer.
+    /// Microseconds of all the server's processes per response.
     pub(crate) cpu: f64,
     /// Requests that reached the origin during the turn.
     pub(crate) origin: u64,
 }
 
-/// All turns of one server on one case.
 pub(crate) struct Series {
     pub(crate) product: Product,
     pub(crate) turns: Vec<Turn>,
 }
 
-/// A case with everybody's turns.
 pub(crate) struct Outcome {
     pub(crate) case: &'static Case,
     pub(crate) series: Vec<Series>,
 }
 
-/// Measures the cases asked for.
 pub(crate) fn run(options: &Options, programs: &Programs) -> Result<Vec<Outcome>, String> {
     let wanted: Vec<&'static Case> = cases::ALL
         .iter()
@@ -114,7 +110,7 @@ fn turn(
     Ok(Turn { run, cpu, origin: origin.answered()? - count })
 }
 
-/// What is measured must be the work that the case names: status, length, coding, and that a hit is one.
+/// Checks that the server does the work of the case: status, length, coding, and that a hit is one.
 fn check(case: &Case, server: &Started) -> Result<(), String> {
     // The client of the tests speaks no TLS; the generator does, and counts what is no 200.
     if case.tls {

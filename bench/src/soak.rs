@@ -21,21 +21,19 @@ use crate::product::Product;
 use crate::source::Source;
 use traffic::{Counts, client};
 
-/// Clients at once.
 const CLIENTS: u64 = 48;
-/// Of the time, before the first look.
+/// Share of the time before the first look.
 const WARM_UP: f64 = 0.15;
-/// Between two reloads, and between two turns of the API's mood.
+/// Between two reloads, and between two changes of the API's mood.
 const RELOAD: Duration = Duration::from_secs(7);
 const MOOD: Duration = Duration::from_secs(3);
-/// How long the process may take to come to rest: its pool's connections and its cache's timers end by then.
 const REST: Duration = Duration::from_secs(90);
-/// What may be more at the end: an allocator does not give everything back; the cache is full both times.
+/// Allowed growth: an allocator does not return everything; the cache is full both times.
 const MORE_MEMORY: f64 = 1.25;
 const MORE_BYTES: u64 = 32 << 20;
 const MORE_FILES: usize = 24;
 
-/// What a process has at rest.
+/// Resources of a process at rest.
 #[derive(Debug, Clone, Copy, Default)]
 struct Look {
     memory: u64,
@@ -93,7 +91,6 @@ fn table(options: &Options, (before, after): (Look, Look), counts: &Counts, pani
     text
 }
 
-/// Clients, reloads and moods until the time is over.
 fn run_traffic(
     server: &Started,
     source: &Source,
@@ -133,7 +130,7 @@ fn run_traffic(
     Ok(())
 }
 
-/// What it has once that no longer falls.
+/// Samples until the values no longer fall.
 fn at_rest(server: &Started, source: &Source) -> Look {
     let look = || Look {
         memory: resident_bytes(server.id()),

@@ -14,15 +14,13 @@ use millstream_tests::ports;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The period of every body, no multiple of any buffer's size, so that a piece in the wrong place shows.
+/// Period of every body; no multiple of a buffer's size, so that a misplaced piece shows.
 const PERIOD: usize = 65_521;
-/// Bytes written at a time.
 const PIECE: usize = 64 * 1024;
-/// Between two bytes of a head that drips, and between two events.
+/// Between two bytes of a dripping head, and between two events.
 const DRIP: Duration = Duration::from_millis(500);
 const EVENT: Duration = Duration::from_millis(100);
 
-/// What it has seen.
 #[derive(Default)]
 struct Seen {
     connections: AtomicUsize,
@@ -30,7 +28,6 @@ struct Seen {
     fails: AtomicBool,
 }
 
-/// The API.
 pub(crate) struct Source {
     pub(crate) port: u16,
     seen: Arc<Seen>,
@@ -45,29 +42,27 @@ impl Source {
         Source { port, seen }
     }
 
-    /// Connections that are open now.
     pub(crate) fn connections(&self) -> usize {
         self.seen.connections.load(Ordering::SeqCst)
     }
 
-    /// Requests that came so far, but for those with a body.
     pub(crate) fn requests(&self) -> usize {
         self.seen.requests.load(Ordering::SeqCst)
     }
 
-    /// Whether it answers 500 to everything from now on.
+    /// Whether to respond 500 to everything from now on.
     pub(crate) fn fail(&self, fails: bool) {
         self.seen.fails.store(fails, Ordering::SeqCst);
     }
 }
 
-/// Microseconds since the first call in this process: the clock of events and of who reads them.
+/// Microseconds since the first call in this process: the clock of events and their readers.
 pub(crate) fn moment() -> u64 {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_micros() as u64
 }
 
-/// Whether bytes are those of a body from there on.
+/// Whether these are the bytes of a body from `at` on.
 pub(crate) fn is_body(mut at: u64, bytes: &[u8]) -> bool {
     let pattern = pattern();
     let mut left = bytes;
@@ -83,7 +78,7 @@ pub(crate) fn is_body(mut at: u64, bytes: &[u8]) -> bool {
     true
 }
 
-/// Two periods, so that a piece can begin anywhere in the first.
+/// Two periods, so that a piece can start anywhere in the first.
 fn pattern() -> &'static [u8] {
     static PATTERN: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
     PATTERN.get_or_init(|| {
@@ -155,7 +150,7 @@ async fn converse(mut stream: TcpStream, seen: &Seen) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the connection goes on.
+/// Returns whether the connection stays open.
 async fn answer(stream: &TcpStream, head: &str) -> io::Result<bool> {
     let target = head.split(' ').nth(1).unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -219,7 +214,7 @@ async fn answer(stream: &TcpStream, head: &str) -> io::Result<bool> {
     }
 }
 
-/// An event now and then, each with the moment at which it was written.
+/// Sends events, each with the time at which it was written.
 async fn events(stream: &TcpStream, every: Duration) -> io::Result<bool> {
     let head = "HTTP/1.1 200 Good\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     write(stream, head.as_bytes()).await?;
@@ -261,7 +256,7 @@ async fn write(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The end of the connection from the other side, while an answer is on its way.
+/// Waits for the peer to close during a response.
 async fn gone(stream: &TcpStream) {
     match stream.peek(&mut [0]).await {
         Ok(0) | Err(_) => {}

@@ -13,26 +13,23 @@ use crate::embedded::{GOOD, start};
 use crate::epoll::Respond;
 use crate::{Options, Programs, ours};
 
-/// How long is measured, in seconds; the stall, and when it begins after the first request.
+/// Measured seconds; the stall, and its start after the first request.
 const MEASURED: f64 = 5.0;
 const STALL: f64 = 1.0;
 const BEFORE: Duration = Duration::from_secs(2);
-/// A timeout that is shorter than the stall.
 const TIMEOUT: f64 = 0.3;
-/// Percentiles that are told.
 const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
-/// Milliseconds by which a percentile may be beside what is computed: a request is due each 5 ms, so that the percentiles are
-/// known to a few of these, and a machine with other work is later.
+/// Tolerance in milliseconds: a request is due each 5 ms, so percentiles are known to a few of these, and a
+/// busy machine is later.
 const BESIDE: f64 = 100.0;
 
-/// A loop: its name, the flags that make it one, and after which a request is given up, in seconds; `None`: nothing is computed.
+/// A loop: its name, its flags, and its timeout in seconds; `None`: nothing is computed.
 const LOOPS: [(&str, &[&str], Option<f64>); 3] = [
     ("open loop", &["--rate=200"], Some(STALL)),
     ("open loop, --timeout 300ms", &["--rate=200", "--timeout=300ms"], Some(TIMEOUT)),
     ("closed loop", &["-c10"], None),
 ];
 
-/// Answers at once, but for the stall.
 struct Stalling {
     began: Option<Instant>,
 }
@@ -46,15 +43,13 @@ impl Respond for Stalling {
     }
 }
 
-/// Milliseconds that a percentile comes to where a request waits for so many seconds at the most.
+/// The computed percentile in milliseconds if a request waits for at most so many seconds.
 fn expected(percentile: f64, most: f64) -> f64 {
     (STALL - (1.0 - percentile / 100.0) * MEASURED).clamp(0.0, most) * 1000.0
 }
 
-/// Each loop; the table, with what the report said of itself.
-///
-/// # Errors
-/// An open loop says something else than is computed, with the table.
+/// The table, with the report's own remark on each loop; an error if an open loop differs from what is
+/// computed.
 pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, String> {
     let millstream = programs.millstream.as_deref().ok_or("this is about Millstream itself")?;
     let mut text = format!(
@@ -83,14 +78,14 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
     if wrong.is_empty() { Ok(text) } else { Err(format!("{text}\n{}", wrong.join("\n"))) }
 }
 
-/// What is wrong with percentiles that are beside what was computed.
+/// Describes percentiles that differ from the computed ones.
 fn beside(name: &str, computed: &[f64], measured: &[f64]) -> Option<String> {
     let is_near =
         computed.iter().zip(measured).all(|(computed, measured)| (computed - measured).abs() <= BESIDE);
     (!is_near).then(|| format!("{name}: {computed:.0?} ms were computed, and it says {measured:.0?}"))
 }
 
-/// Latency at the percentiles in milliseconds, and the line about the loop.
+/// Percentiles in milliseconds, and the line about the loop.
 fn measure(millstream: &Path, port: u16, loop_flags: &[&str]) -> Result<(Vec<f64>, String), String> {
     let measured = format!("-d{MEASURED}s");
     let flags = [&[measured.as_str(), "--warm-up=0"], loop_flags].concat();

@@ -14,32 +14,27 @@ use millstream_tests::stampede::{self, Dribble};
 use crate::product::{Product, find};
 use crate::{Options, Programs, peers};
 
-/// Bytes of the body.
 const LENGTH: usize = 1 << 20;
-/// Pieces that the origin sends it in: one about every 32 ms.
+/// Pieces in which the origin sends it: one about every 32 ms.
 const PIECES: usize = 64;
-/// What the origin takes for its first byte: by then everybody has asked.
+/// The origin's time to first byte: by then every client has sent its request.
 const THINKING: Duration = Duration::from_millis(1000);
-/// From the first piece to the last.
 const OVER: Duration = Duration::from_secs(2);
-/// The longest that a client waits for the last byte.
 const LIMIT: Duration = Duration::from_secs(40);
-/// What Millstream and nginx read, and what Varnish reads.
 const FILES: (&str, &str) = ("bench/conf/stampede.conf", "bench/conf/plain.vcl");
 
-/// What came of one round on one server. Times are in milliseconds after the origin's first byte.
+/// One round on one server. Times are milliseconds after the origin's first byte.
 struct StampedeOutcome {
     product: Product,
     at_origin: usize,
     whole: usize,
     failure: Option<String>,
-    /// When each client had its first byte, in order.
+    /// First byte of each client, in order.
     first: Vec<f64>,
-    /// When each had its last, less what the origin took.
+    /// Last byte of each, less the origin's own time.
     behind: Vec<f64>,
 }
 
-/// Asks every server in every round; the table.
 pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, String> {
     let files = options.clients as u64 * 4 + 1_000;
     if !allow_open_files(files) {
@@ -144,7 +139,7 @@ fn table(options: &Options, products: &[Product], outcomes: &[StampedeOutcome]) 
     text
 }
 
-/// Of values in order; NaN where there is none.
+/// `values` are sorted; NaN if empty.
 fn percentile(values: &[f64], percent: usize) -> f64 {
     let rank = (values.len() * percent).div_ceil(100).max(1);
     values.get(rank - 1).copied().unwrap_or(f64::NAN)

@@ -11,18 +11,16 @@ pub mod eviction;
 use std::path::Path;
 use std::process::Command;
 
-/// `cargo xtask bench memory`: each kind of fields in a process of its own, so that none finds another's memory.
+/// `cargo xtask bench memory`: each kind of fields in its own process, so that none reuses another's memory.
 pub(crate) fn memory(program: &Path) -> Result<(), String> {
     println!("{}", memory::heading());
     memory::KINDS.iter().try_for_each(|(name, _)| run(program, &["memory", name]))
 }
 
-/// `cargo xtask bench eviction`.
 pub(crate) fn eviction(program: &Path) -> Result<(), String> {
     run(program, &["eviction"])
 }
 
-/// Runs the child and lets it print.
 fn run(program: &Path, arguments: &[&str]) -> Result<(), String> {
     let status = Command::new(program).args(arguments).status();
     let status = status.map_err(|error| format!("{}: {error}", program.display()))?;

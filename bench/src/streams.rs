@@ -18,20 +18,18 @@ use tokio::task::{JoinSet, LocalSet};
 use crate::source::{Source, moment};
 use crate::{Options, peers};
 
-/// Visits of each client, what it stays, and over how long the clients arrive.
+/// Visits of each client, the length of one, and the time over which clients arrive.
 const VISITS: usize = 3;
 const STAYS: Duration = Duration::from_secs(3);
 const ARRIVING: Duration = Duration::from_secs(3);
-/// Between two events of the API, milliseconds.
+/// Milliseconds between two events of the API.
 const EVERY: u32 = 500;
-/// The bars.
 const LATE: Duration = Duration::from_millis(50);
 const GONE: Duration = Duration::from_secs(5);
 
-/// What clients saw.
 #[derive(Default)]
 struct SeenByClients {
-    /// Microseconds from the API's write to the reading.
+    /// Microseconds from the API's write to the client's read.
     delays: Vec<u64>,
     /// Visits without an event, and why.
     empty: usize,
@@ -107,7 +105,7 @@ async fn visitors(port: u16, clients: usize, seen: &Rc<RefCell<SeenByClients>>) 
     while all.join_next().await.is_some() {}
 }
 
-/// Reads events until it is told to leave.
+/// Reads events until it is cancelled.
 async fn visit(port: u16, seen: &RefCell<SeenByClients>, events: &mut usize) -> std::io::Result<()> {
     let mut visitor = Visitor::connect(port).await?;
     let request = format!(

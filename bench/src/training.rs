@@ -19,27 +19,21 @@ use crate::peers::{self, Started};
 use crate::product::Product;
 use crate::{h2load, http2};
 
-/// Bytes of bodies that each case transfers; a case of large bodies has fewer requests.
+/// Bytes of bodies in each case; a case with large bodies has fewer requests.
 const BYTES: usize = 1 << 30;
-/// Requests of a case, from and to.
 const REQUESTS: (usize, usize) = (50, 60_000);
-/// Keep-alive connections where the case does not say otherwise.
 const CONNECTIONS: u32 = 64;
-/// Stored misses of each kind: every one asks for a URL that nobody asked for before.
+/// Of each kind, each on a new URL.
 const MISSES: u32 = 10_000;
-/// How long one run of the generator may take.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What is missed: the case whose server is asked, the rest of its URL's query, and a field of the request.
+/// The case whose server is used, the rest of the URL's query, and a request field.
 const MISSED: &[(&str, &str, &str)] = &[
     ("hit", "size=900&age=86400", "Accept: application/json"),
     ("page", "size=20480&kind=text&age=86400", "Accept-Encoding: gzip"),
 ];
 
-/// Has a program do all that; its processes have ended, and so written their profiles, when this returns.
-///
-/// # Errors
-/// A server did not start, or a run of the generator failed or took longer than two minutes.
+/// Has a program do all of it. On return its processes have ended, so their profiles are written.
 pub fn train(millstream: &Path) -> Result<(), String> {
     let api =
         Origin::start(|request| vec![Step::Send(Canned::of(request.target().as_bytes()).bytes.to_vec())]);
@@ -61,7 +55,6 @@ pub fn train(millstream: &Path) -> Result<(), String> {
     }
 }
 
-/// The work of a case of the bench.
 fn hits(millstream: &Path, case: &Case, api: &Origin) -> Result<(), String> {
     let server = serving(millstream, case, api)?;
     let scheme = if case.tls { "https" } else { "http" };
@@ -73,7 +66,6 @@ fn hits(millstream: &Path, case: &Case, api: &Origin) -> Result<(), String> {
     load(millstream, &flags, &url)
 }
 
-/// Asks for URL after URL, each for the first time.
 fn misses(millstream: &Path, case: &Case, (query, field): (&str, &str), api: &Origin) -> Result<(), String> {
     let server = serving(millstream, case, api)?;
     let prefix = Prefix::new();
@@ -92,7 +84,6 @@ fn serving(millstream: &Path, case: &Case, api: &Origin) -> Result<Started, Stri
     peers::on_nginx_file(Product::Millstream, millstream, case.nginx, api.port())
 }
 
-/// One run of the generator.
 fn load(millstream: &Path, flags: &[&str], url: &str) -> Result<(), String> {
     let prefix = Prefix::new();
     let errors = File::create(prefix.join("errors")).map_err(|error| error.to_string())?;

@@ -1,10 +1,9 @@
-//! `cargo xtask bench verdict`: systems that are built so that it is known what limits, and whether that is said.
+//! `cargo xtask bench verdict`: whether the verdict names the limit of systems that are built to have a known one.
 //!
-//! Each case is real processes and a real load; the verdict is the one that `ladder` and `capacity` give. Each run counts, none is
-//! repeated. A name that is not the right one is wrong; unknown is not, but seldom is what one wants to hear. The measuring
-//! is a program of its own, `bin/verdict`, so that the generator is a release build. Next: `cases` for how each is built,
-//! `held_out` for those that the rules were not made on, `toxiproxy` for narrow and long ways, which this kernel has no other
-//! means of making.
+//! Each case is real processes and a real load; the verdict is that of `ladder` and `capacity`. Each run counts, none is repeated. A wrong
+//! name is an error; unknown is not, but should be rare. A program of its own measures (`bin/verdict`), so that the generator is a release
+//! build. Next: `cases` for how each is built, `held_out` for those that the rules were not made on, `toxiproxy` for narrow and long links,
+//! which this kernel cannot make otherwise.
 
 mod toxiproxy;
 mod cases;
@@ -26,27 +25,21 @@ use millstream_load::verdict::{Evidence, Limit, Once, Run, Verdict, judge};
 use crate::{Options, Programs};
 use cases::VerdictCase;
 
-/// What the cases are built of.
 pub struct Servers {
-    /// Millstream.
     pub proxy: PathBuf,
-    /// The bench's fast API.
     pub api: PathBuf,
 }
 
 const DURATION: Duration = Duration::from_millis(1_200);
 const WARM_UP: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long the machine is looked at before a run.
 const GLANCE: Duration = Duration::from_millis(300);
-/// So many runs of a hundred are right at least, where a right one says what the case is built for, and so many at most say
-/// unknown where a name could be given.
+/// Percent of runs that must be right, if the right limit is the one the case is built for, and the percent
+/// that may be unknown although a limit could be named.
 const RIGHT: usize = 95;
 const UNKNOWN: usize = 10;
-/// Bytes of a single request's answer at the most.
 const LARGEST: usize = 16 << 20;
 
-/// Runs the program, which prints its table.
 pub(crate) fn run(options: &Options, programs: &Programs) -> Result<(), String> {
     let proxy = programs.millstream.as_ref().ok_or("the verdicts are on Millstream itself")?;
     // Before anything is measured: building it takes a while.
@@ -57,7 +50,6 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<(), String> 
     if status.success() { Ok(()) } else { Err("not every verdict was right".to_owned()) }
 }
 
-/// What the runs of the cases said.
 #[derive(Debug, Default)]
 struct Score {
     right: usize,
@@ -67,7 +59,7 @@ struct Score {
     busy: Vec<f64>,
 }
 
-/// Builds each case so often; the table. An error where one was named wrongly, or too many are unknown.
+/// Runs each case so often; an error if one was named wrongly, or too many are unknown.
 pub fn table(servers: &Servers, runs: u32) -> Result<String, String> {
     let mut text = format!(
         "### Verdicts on purpose-built cases\n\n`cargo xtask bench verdict --runs {runs}`: {} ms under load each, none \
@@ -131,7 +123,6 @@ fn busy() -> f64 {
     meter.found().machine_busy
 }
 
-/// Builds the case, loads it, judges.
 fn once(case: &VerdictCase, servers: &Servers) -> Result<Verdict, String> {
     let stage = (case.build)(servers)?;
     let target = target(&stage.url)?;

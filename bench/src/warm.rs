@@ -18,15 +18,13 @@ use rustix::process::Signal;
 
 use crate::{Options, Programs, peers};
 
-/// What the product reads.
 const FILE: &str = "bench/conf/warm.conf";
-/// Connections that ask for pages, and requests sent on one before their answers are read.
+/// Connections that request pages, and requests pipelined on one.
 const CONNECTIONS: u32 = 4;
 const AHEAD: u32 = 32;
 /// The longest that a start, a listing or an end may take.
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// One start on the full directory.
 struct Start {
     first_hit: Duration,
     listed: Duration,
@@ -34,7 +32,6 @@ struct Start {
     said: String,
 }
 
-/// Fills a directory, restarts on it, and tells the figures.
 pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, String> {
     let origin = peers::origin(programs)?;
     let target = millstream_tests::target_directory();
@@ -67,7 +64,7 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
     Ok(text)
 }
 
-/// Starts the product in a directory, does something with it, and ends it in order, so that all that waits is written.
+/// Starts the product in a directory, runs `with`, and ends it in order, so that everything is written.
 fn launch<T>(
     prefix: &Prefix,
     programs: &Programs,
@@ -113,7 +110,7 @@ fn restart(
     })
 }
 
-/// Asks for a page as soon as somebody answers; the cache's word.
+/// Retries until the server responds; returns the cache status.
 fn ask(port: u16, page: u32) -> Option<String> {
     let end = Instant::now() + LIMIT;
     while Instant::now() < end {
@@ -130,7 +127,6 @@ fn path(page: u32) -> String {
     format!("/page/{page}?size=300&age=86400")
 }
 
-/// Asks for every page once.
 fn fill(port: u16, files: u32) -> Result<(), String> {
     ask(port, 0).ok_or("no answer")?;
     std::thread::scope(|scope| {

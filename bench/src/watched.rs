@@ -21,11 +21,10 @@ use crate::{Options, Programs, wrk};
 const FILE: &str = "tests/seed-configs/api-5-buffered-log.conf";
 const TARGET: &str = "/api?size=900&age=86400";
 const VIEWERS: usize = 5;
-/// The bars: beside Millstream alone, and beside nginx.
+/// The bars relative to Millstream alone, and to nginx.
 const BESIDE_ALONE: f64 = 1.03;
 const BESIDE_NGINX: f64 = 0.45;
 
-/// The servers, in the order of the columns.
 const NAMES: [&str; 3] = ["Millstream alone", "Millstream watched", "nginx"];
 
 pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, String> {
@@ -83,7 +82,6 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
     if holds { Ok(text) } else { Err(text) }
 }
 
-/// Microseconds of CPU per answer.
 fn turn(server: &Started, options: &Options, seconds: u32) -> Result<f64, String> {
     let before = cpu_time(server.id());
     let url = format!("http://127.0.0.1:{}{TARGET}", server.port);
@@ -94,7 +92,7 @@ fn turn(server: &Started, options: &Options, seconds: u32) -> Result<f64, String
     Ok((cpu_time(server.id()) - before).as_micros() as f64 / run.requests.max(1) as f64)
 }
 
-/// Somebody who has the page open: reads what it follows until told to leave.
+/// Keeps the page open and reads its events until told to leave.
 struct Viewer {
     stream: TcpStream,
     reading: JoinHandle<u64>,
@@ -118,7 +116,6 @@ impl Viewer {
         Ok(Viewer { stream, reading })
     }
 
-    /// How many bytes it was told.
     fn leave(self) -> u64 {
         // One that is gone already has left.
         _ = self.stream.shutdown(Shutdown::Both);

@@ -17,7 +17,7 @@ use crate::{Options, Programs, wrk};
 use site::Site;
 
 const HOST: (&str, &str) = ("Host", "blog.example");
-/// Pages beside the posts: a list, searches, feeds, redirects, files, what is refused and what is not there.
+/// Pages besides the posts: a list, searches, feeds, redirects, files, refused and missing pages.
 const PAGES: &[&str] = &[
     "/",
     "/page/2/",
@@ -39,11 +39,10 @@ const PAGES: &[&str] = &[
     "/no-such-post/",
 ];
 const POSTS: usize = 20;
-/// What is loaded.
 const LOADED: [&str; 2] = ["/", "/post-7/"];
-/// The bar: so many times nginx's requests a second.
+/// The bar: a multiple of nginx's request rate.
 const BAR: f64 = 1.5;
-/// Fields that both must say alike. Not among them: what says who answers, how the body is framed and how old it is.
+/// Fields that both must send alike: none about the server's name, the framing or the age.
 const FIELDS: [&str; 8] =
     ["location", "content-type", "link", "x-cache", "cache-control", "expires", "x-redirect-by", "allow"];
 
@@ -82,7 +81,7 @@ pub(crate) fn run(options: &Options, programs: &Programs) -> Result<String, Stri
     if holds { Ok(text) } else { Err(text) }
 }
 
-/// How many answers were compared, and those that differ.
+/// How many responses were compared, and those that differ.
 fn compare(ours: &Started, nginx: &Started) -> Result<(usize, Vec<String>), String> {
     let posts = (1..=POSTS).map(|number| format!("/post-{number}/"));
     let pages: Vec<String> = PAGES.iter().map(|page| (*page).to_owned()).chain(posts).collect();
@@ -119,7 +118,7 @@ fn asked(server: &Started, page: &str) -> Result<Answer, String> {
     client.get_with(page, &[HOST]).map_err(|error| format!("{page}: {error}"))
 }
 
-/// A body whose numbers for one use (ten hexadecimal digits soon after the word) are blanked.
+/// Blanks nonces: ten hexadecimal digits soon after the word.
 fn without_nonces(body: &[u8]) -> Vec<u8> {
     const DIGITS: usize = 10;
     let mut body = body.to_vec();
@@ -135,7 +134,6 @@ fn without_nonces(body: &[u8]) -> Vec<u8> {
     body
 }
 
-/// Loads a page in turns; how many times nginx's requests a second, and the rows.
 fn load(page: &str, options: &Options, ours: &Started, nginx: &Started) -> Result<(f64, String), String> {
     let mut rates = [Vec::new(), Vec::new()];
     let mut costs = [Vec::new(), Vec::new()];

@@ -2,10 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-/// What `wrk` said of one run.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct Run {
-    /// Answers received.
     pub(crate) requests: u64,
     pub(crate) requests_per_second: f64,
     /// Milliseconds.
@@ -16,7 +14,6 @@ pub(crate) struct Run {
     pub(crate) errors: u64,
 }
 
-/// Loads a URL for so many seconds over so many keep-alive connections.
 pub(crate) fn run(url: &str, fields: &[&str], connections: u32, seconds: u32) -> Result<Run, String> {
     let mut command = Command::new("wrk");
     command.arg("-t2").arg(format!("-c{connections}")).arg(format!("-d{seconds}s")).arg("--latency");

@@ -16,26 +16,21 @@ use std::time::Duration;
 
 const LIMITS: HeadLimits = HeadLimits { line: 8 << 10, total: 16 << 10, fields: 100 };
 
-/// Bytes of a request body; it is read and forgotten.
+/// Bytes of a request body, which is read and dropped.
 const LARGEST_BODY: u64 = 1 << 20;
 
-/// Longest silence of a client, and longest wait for it to take an answer.
 const SILENCE: Duration = Duration::from_secs(75);
 
-/// Bytes read at once.
 const READ: usize = 8 << 10;
 
-/// A client, and its bytes that are not used yet.
 struct Client {
     stream: TcpStream,
     bytes: Vec<u8>,
 }
 
-/// Why a connection ends.
 enum Leaving {
     /// The client is gone or silent, or the API stops.
     Silently,
-    /// An error answer is due first.
     Status(u16),
 }
 
@@ -45,7 +40,6 @@ impl From<io::Error> for Leaving {
     }
 }
 
-/// Serves requests until the client or an error ends it.
 pub(super) fn serve(workers: &Workers, pages: &Pages, stream: TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(SILENCE))?;
@@ -66,7 +60,7 @@ pub(super) fn serve(workers: &Workers, pages: &Pages, stream: TcpStream) -> io::
     }
 }
 
-/// One request: its answer, and whether another may follow.
+/// The response to one request, and whether another request may follow.
 fn exchange(
     workers: &Workers,
     pages: &Pages,
@@ -96,7 +90,6 @@ fn exchange(
 }
 
 impl Client {
-    /// Appends what has arrived; the client's end is an error.
     fn read(&mut self) -> Result<(), Leaving> {
         let mut buffer = [0; READ];
         let read = loop {
@@ -146,14 +139,13 @@ impl Client {
     }
 }
 
-/// An answer that only says its status.
 fn plain(status: u16, is_persistent: bool, method: Method) -> Vec<u8> {
     let fields = [("Content-Type", "application/json"), ("Allow", "GET, HEAD, POST")];
     let fields = if status == 405 { &fields[..] } else { &fields[..1] };
     answer(status, fields, &format!("{{\"status\":{status}}}"), is_persistent, method)
 }
 
-/// An answer; its body is left out for HEAD (RFC 9110 §9.3.2).
+/// Without the body for HEAD (RFC 9110 §9.3.2).
 fn answer(status: u16, fields: &[(&str, &str)], body: &str, is_persistent: bool, method: Method) -> Vec<u8> {
     let mut out = Vec::with_capacity(512 + body.len());
     encode::status_line(&mut out, status);

@@ -21,7 +21,7 @@ use work::Workers;
 
 pub use work::Work;
 
-/// How the names of its threads begin, by which their CPU is told from that of a load in the same process.
+/// Prefix of its threads' names; tells their CPU from that of a load generator in the same process.
 pub const THREADS: &str = "demo ";
 
 /// Clients served at once; further ones wait in the kernel's accept queue.
@@ -36,21 +36,20 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Stack of a connection's thread.
 const STACK: usize = 128 << 10;
 
-/// How slow the API is, and how much it says.
+/// How slow the API is, and how long its responses are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DemoOptions {
-    /// Requests worked on at once, at least 1. Gunicorn's advice is two per core and one.
+    /// Requests processed at once, at least 1. Gunicorn advises two per core and one.
     pub workers: usize,
-    /// How long a request takes; `/slow` takes ten times as long.
+    /// Time per request; `/slow` takes ten times as long.
     pub service_time: Duration,
-    /// What the time goes to.
     pub work: Work,
-    /// Bytes of a JSON answer, at least 64.
+    /// Bytes of a JSON response, at least 64.
     pub body_bytes: usize,
 }
 
 impl Default for DemoOptions {
-    /// Five workers that wait 10 ms for something like a database and answer with 900 bytes.
+    /// Five workers that wait 10 ms, as for a database, and respond with 900 bytes.
     fn default() -> Self {
         DemoOptions { workers: 5, service_time: Duration::from_millis(10), work: Work::Wait, body_bytes: 900 }
     }
@@ -59,59 +58,46 @@ impl Default for DemoOptions {
 /// A running demo API. Dropping it stops it.
 #[derive(Debug)]
 pub struct DemoOrigin {
-    /// Where it listens, on 127.0.0.1 with a free port.
+    /// On 127.0.0.1, a free port.
     pub address: SocketAddr,
     api: Arc<Api>,
     acceptor: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What the threads share.
 #[derive(Debug)]
 struct Api {
     workers: Workers,
     pages: Pages,
     clients: Mutex<Clients>,
-    /// A connection has ended.
     left: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Clients {
-    /// What is needed to cut each connection.
     open: Slab<TcpStream>,
     is_stopping: bool,
 }
 
-/// A demo API whose port is open and which has no thread yet: clients wait.
+/// A demo API that listens but has no thread yet: clients wait.
 #[derive(Debug)]
 pub struct BoundDemo {
-    /// Where it listens, on 127.0.0.1 with a free port.
+    /// On 127.0.0.1, a free port.
     pub address: SocketAddr,
     listener: TcpListener,
 }
 
 /// Opens a free port of 127.0.0.1 for the API.
-///
-/// # Errors
-/// Those of binding the port.
 pub fn bind() -> io::Result<BoundDemo> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     Ok(BoundDemo { address: listener.local_addr()?, listener })
 }
 
 /// Starts the API on a free port of 127.0.0.1.
-///
-/// # Errors
-/// Those of binding the port and starting the thread.
 pub fn start(options: &DemoOptions) -> io::Result<DemoOrigin> {
     bind()?.start(options)
 }
 
 impl BoundDemo {
-    /// Starts the API.
-    ///
-    /// # Errors
-    /// Those of starting the thread.
     pub fn start(self, options: &DemoOptions) -> io::Result<DemoOrigin> {
         let BoundDemo { address, listener } = self;
         let api = Arc::new(Api {
@@ -128,12 +114,12 @@ impl BoundDemo {
 }
 
 impl DemoOrigin {
-    /// Requests worked on so far: what a cache in front of it saves. Malformed ones and unknown paths do not count.
+    /// Requests processed so far: what a cache in front saves. Malformed ones and unknown paths do not count.
     pub fn served(&self) -> u64 {
         self.api.workers.served()
     }
 
-    /// Cuts every connection, ends the threads. Work that has begun is not finished. Further calls do nothing.
+    /// Cuts every connection and ends the threads, without finishing started work. Further calls do nothing.
     pub fn stop(&self) {
         let acceptor = self.acceptor.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(acceptor) = acceptor else { return };
@@ -166,7 +152,6 @@ impl Api {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Accepts while there is a place, until stopped.
     fn accept(self: &Arc<Api>, listener: &TcpListener) {
         let is_full = |clients: &mut Clients| !clients.is_stopping && clients.open.len() >= CONNECTIONS;
         loop {
@@ -186,7 +171,6 @@ impl Api {
         }
     }
 
-    /// Gives a connection its thread.
     fn begin(self: &Arc<Api>, stream: TcpStream) -> io::Result<()> {
         let handle = stream.try_clone()?;
         let mut clients = self.lock();
@@ -204,7 +188,7 @@ impl Api {
     }
 }
 
-/// A connection's place, given back when its thread ends however that comes.
+/// A connection's place, given back when its thread ends, by a panic too.
 struct ConnectionPlace {
     api: Arc<Api>,
     number: usize,

@@ -3,41 +3,35 @@
 //! Bodies are made up of invented words, so that they compress like real text, and are the same in every run but
 //! for the number of the request, by which a cached answer is told from a new one; `/list` has none.
 
-/// Bytes of `/page`.
 const PAGE_BYTES: usize = 60 << 10;
 
-/// The smallest JSON answer: its fixed parts with the longest number.
+/// The smallest JSON body: its fixed parts with the longest number.
 const LEAST_BODY: usize = 64;
 
-/// The largest.
 const LARGEST_BODY: usize = 16 << 20;
 
-/// One path of the API.
 #[derive(Debug)]
 pub(super) struct Resource {
     path: &'static str,
-    /// Service times that it takes.
+    /// Multiple of the service time.
     pub(super) times: u32,
-    /// `Cache-Control`.
     pub(super) cache_control: &'static str,
     pub(super) set_cookie: Option<&'static str>,
     pub(super) form: &'static Form,
 }
 
-/// What stands around the words of a body; `#` is the number of the request.
+/// What surrounds the words of a body; `#` is the number of the request.
 #[derive(Debug)]
 pub(super) struct Form {
-    /// `Content-Type`.
     pub(super) media_type: &'static str,
     start: &'static str,
     end: &'static str,
-    /// How long a body is; `None`: as the options say.
+    /// `None`: as the options say.
     bytes: Option<usize>,
 }
 
 const JSON: Form =
     Form { media_type: "application/json", start: "{\"served\":#,\"text\":\"", end: "\"}", bytes: None };
-/// The same every time.
 const FIXED: Form = Form { start: "{\"text\":\"", ..JSON };
 const HTML: Form = Form {
     media_type: "text/html; charset=utf-8",
@@ -46,11 +40,10 @@ const HTML: Form = Form {
     bytes: Some(PAGE_BYTES),
 };
 
-/// What anybody may keep for ten seconds.
 const PUBLIC: Resource =
     Resource { path: "/", times: 1, cache_control: "public, max-age=10", set_cookie: None, form: &JSON };
 
-/// The paths. `/private` is cacheable but for its cookie, which no shared cache may hand to somebody else.
+/// `/private` is cacheable but for its cookie, which no shared cache may give to another user.
 static PAGES: [Resource; 6] = [
     PUBLIC,
     Resource { path: "/list", form: &FIXED, ..PUBLIC },
@@ -65,7 +58,6 @@ static PAGES: [Resource; 6] = [
     Resource { path: "/uncacheable", cache_control: "no-store", ..PUBLIC },
 ];
 
-/// What bodies are made of.
 #[derive(Debug)]
 pub(super) struct Pages {
     words: String,
@@ -78,12 +70,10 @@ impl Pages {
         Pages { words: prose(body_bytes.max(PAGE_BYTES)), body_bytes }
     }
 
-    /// The page of a path without its query, which is part of no decision here.
     pub(super) fn find(path: &[u8]) -> Option<&'static Resource> {
         PAGES.iter().find(|page| page.path.as_bytes() == path)
     }
 
-    /// The body of the answer to a request of this number.
     pub(super) fn body(&self, form: &Form, number: u64) -> String {
         let start = form.start.replace('#', &number.to_string());
         let bytes = form.bytes.unwrap_or(self.body_bytes);
@@ -93,8 +83,7 @@ impl Pages {
     }
 }
 
-/// So many bytes of varied lower-case words out of a vocabulary of 2,000, the common ones more often, as in a
-/// language. Always the same.
+/// Words from a vocabulary of 2,000, common ones more often, as in a language. Deterministic.
 fn prose(bytes: usize) -> String {
     const SYLLABLES: [&str; 24] = [
         "ba", "cor", "den", "el", "fi", "gar", "hu", "in", "jo", "ker", "lum", "mi", "nor", "ost", "pra",

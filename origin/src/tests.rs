@@ -7,7 +7,6 @@ fn options() -> DemoOptions {
     DemoOptions { service_time: Duration::ZERO, ..DemoOptions::default() }
 }
 
-/// Sends bytes, closes that side, returns everything that comes.
 fn talk(origin: &DemoOrigin, request: &str) -> String {
     let mut stream = TcpStream::connect(origin.address).unwrap();
     stream.write_all(request.as_bytes()).unwrap();

@@ -8,45 +8,41 @@ use std::hint::black_box;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a worker's time goes to.
+/// How a worker spends its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
-    /// Hashing on a core, as rendering a page would.
+    /// Hashing, as if rendering a page.
     Cpu,
-    /// Waiting, as for a database.
+    /// Sleeping, as if for a database.
     Wait,
 }
 
-/// Bytes hashed in one round.
 const ROUND: [u8; 1024] = [0x5a; 1024];
 
-/// How long the speed of hashing is measured, at the start.
 const CALIBRATION: Duration = Duration::from_millis(5);
 
 #[derive(Debug)]
 pub(super) struct Workers {
     state: Mutex<WorkState>,
-    /// A worker was handed over to one that waits, or all is over.
+    /// A worker was handed over, or all is over.
     handed_over: Condvar,
     stopped: Condvar,
     service_time: Duration,
-    /// Rounds of hashing in a millisecond of an idle core; `None`: the time is waited for.
+    /// Rounds of hashing in a millisecond of an idle core; `None`: sleep instead.
     rounds_per_millisecond: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct WorkState {
-    /// Workers with nothing to do; none while anybody waits.
+    /// Idle workers; 0 while a request waits.
     free: usize,
-    /// Requests that wait for a worker.
     waiting: usize,
-    /// Workers that were handed to the waiting and not taken yet, so that a newcomer cannot snatch them.
+    /// Workers handed to waiting requests but not taken yet, so that a newcomer cannot take them.
     handed_over: usize,
     served: u64,
     is_stopping: bool,
 }
 
-/// One worker, until dropped.
 #[derive(Debug)]
 struct Busy<'a>(&'a Workers);
 
@@ -61,8 +57,7 @@ impl Workers {
         }
     }
 
-    /// Waits for a worker and has it work `times` service times. Returns the number of
-    /// this request, 1 for the first; `None` when stopped.
+    /// Returns the number of this request, from 1; `None` when stopped.
     pub(super) fn work(&self, times: u32) -> Option<u64> {
         let busy = self.take()?;
         let time = self.service_time * times;
@@ -80,7 +75,6 @@ impl Workers {
         self.lock().served
     }
 
-    /// Ends all work and all waiting.
     pub(super) fn stop(&self) {
         self.lock().is_stopping = true;
         self.handed_over.notify_all();
@@ -107,14 +101,13 @@ impl Workers {
         Some(Busy(self))
     }
 
-    /// Waits without a core; false when stopped.
     fn wait(&self, time: Duration) -> bool {
         let waited = self.stopped.wait_timeout_while(self.lock(), time, |state| !state.is_stopping);
         waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Hashes what takes the time on an idle core, so that sharing a core makes it slower as it would real work;
-    /// false when stopped.
+    /// Hashes as much as an idle core does in `time`: a shared core takes longer, as with real work. False
+    /// when stopped.
     fn hash(&self, time: Duration, per_millisecond: u64) -> bool {
         let microseconds = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let mut left = (per_millisecond.saturating_mul(microseconds) / 1000).max(1);
@@ -149,7 +142,8 @@ fn hash_rounds(rounds: u64) {
     black_box(hasher.finish());
 }
 
-/// Rounds in a millisecond, one at least: the best of a few tries, so that a busy moment does not make the API fast.
+/// Rounds in a millisecond, at least one; the best of a few tries, so that a busy moment does not make the
+/// API fast.
 fn calibrate() -> u64 {
     const ROUNDS: u64 = 64;
     let start = clock::now();

@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Instant;
 
-/// Writes the lines of a request that ended `now`. The ticket is of the last unbuffered one.
+/// Returns the ticket of the last unbuffered line.
 pub fn write(request: &Request, now: Instant) -> Option<Ticket> {
     let logs = &request.location().settings.logs.access;
     let mut ticket = None;
@@ -41,7 +41,6 @@ pub fn write(request: &Request, now: Instant) -> Option<Ticket> {
     ticket
 }
 
-/// Writes a line to the file that a text names for the request. Opening it is the log thread's work.
 fn write_named(request: &Request, path: &Template, format: &LogFormat) -> Option<Ticket> {
     let settings = &request.location().settings;
     let group = &request.generation.shared.log_groups[settings.logs.group?.0 as usize];
@@ -67,7 +66,6 @@ fn write_named(request: &Request, path: &Template, format: &LogFormat) -> Option
     Some(ticket)
 }
 
-/// Appends a rendered line with its newline.
 pub fn render(format: &LogFormat, request: &Request, line: &mut Vec<u8>) {
     for part in &format.template.parts {
         match part {
@@ -101,7 +99,7 @@ fn render_variable(escape: Escape, variable: &Variable, request: &Request, line:
     }
 }
 
-/// Values that hold digits, letters and a few signs only.
+/// Values of digits, letters and a few signs, which need no escaping.
 fn is_plain(variable: &Variable) -> bool {
     matches!(
         variable,

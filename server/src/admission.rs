@@ -15,7 +15,7 @@ use millstream_wire::h1::framing;
 use millstream_wire::target::Normal;
 use millstream_wire::{Field, FieldId, Method, Span, host, target};
 
-/// Admits a parsed request: host, server, framing, path. The status is the refusal.
+/// Checks host, server, framing and path. The error is a status.
 pub fn admit(request: &mut Request) -> Result<(), u16> {
     choose_host(request)?;
     settle_authority(request);
@@ -61,8 +61,8 @@ fn choose_host(request: &mut Request) -> Result<(), u16> {
     Ok(())
 }
 
-/// The authority of an absolute target stands for the Host field, whatever that says (RFC 9112 §3.2.2): everybody who
-/// reads the field, a variable or an upstream, reads the authority.
+/// Replaces the Host field by the authority of an absolute target (RFC 9112 §3.2.2), for variables and
+/// upstreams alike.
 fn settle_authority(request: &mut Request) {
     let Some(authority) = request.head.authority else { return };
     if let Some(field) = request.head.fields.iter_mut().find(|field| field.id == FieldId::Host) {
@@ -76,7 +76,7 @@ fn settle_authority(request: &mut Request) {
     request.head.fields.push(Field::new(FieldId::Host, name, authority));
 }
 
-/// Makes the path in force of the one that came. The status is the refusal.
+/// The error is a status.
 pub fn normalise(request: &mut Request) -> Result<(), u16> {
     let mut uri = std::mem::take(&mut request.uri);
     uri.clear();
@@ -93,10 +93,7 @@ pub fn normalise(request: &mut Request) -> Result<(), u16> {
     outcome.map(|_| ()).map_err(|_| 400)
 }
 
-/// Whether a request that came over TLS may go on, as its server has it.
-///
-/// # Errors
-/// The status of the refusal.
+/// The error is a status.
 pub fn verify_client(request: &Request) -> Result<(), u16> {
     let verify = request.server().settings.client_certificate.verify;
     if verify == VerifyClient::Off || request.connection.tls.is_none() {
@@ -122,7 +119,7 @@ pub fn verify_client(request: &Request) -> Result<(), u16> {
     }
 }
 
-/// Whether the client negotiated the name of a server and now asks for another one's.
+/// Whether the Host differs from the server negotiated by SNI.
 fn is_misdirected(request: &Request) -> bool {
     let connection = &request.connection;
     let Some(negotiated) = connection.tls.as_ref().and_then(|tls| tls.server_name.as_deref()) else {
@@ -134,7 +131,7 @@ fn is_misdirected(request: &Request) -> bool {
     asks && *request.host != *negotiated.as_bytes() && hosts.names(negotiated.as_bytes())
 }
 
-/// Finds the location for the path in force. The status is the refusal.
+/// The error is a status.
 pub fn route(request: &mut Request) -> Result<(), u16> {
     let generation = request.generation.clone();
     let server = generation.http().server(request.server);
@@ -152,7 +149,7 @@ pub fn route(request: &mut Request) -> Result<(), u16> {
     Ok(())
 }
 
-/// Logs that an expression came to no end; the status to answer with.
+/// Logs that a regular expression hit its limit; returns the status.
 pub fn undecided_by(request: &Request, undecided: &Undecided) -> u16 {
     failure::log(request, Level::Alert, format_args!("{undecided}"));
     500

@@ -5,16 +5,13 @@
 use crate::request::Request;
 use millstream_wire::FieldId;
 
-/// A name, which is not empty, and a password, which may be.
+/// The name is not empty; the password may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BasicCredential {
-    /// Up to the first colon.
     pub user: Vec<u8>,
-    /// All behind it.
     pub password: Vec<u8>,
 }
 
-/// What a request has of that; nothing where it is not as the RFC says.
 pub fn of(request: &Request) -> Option<BasicCredential> {
     let (scheme, coded) = request.field(FieldId::Authorization)?.split_at_checked(6)?;
     if !scheme.eq_ignore_ascii_case(b"basic ") {
@@ -27,7 +24,7 @@ pub fn of(request: &Request) -> Option<BasicCredential> {
     Some(BasicCredential { user, password })
 }
 
-/// Decodes base64 (RFC 4648 §4); `None` where it is not.
+/// RFC 4648 §4.
 pub fn base64(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
     let (mut out, mut bits, mut count) = (Vec::with_capacity(text.len() * 3 / 4), 0u32, 0);

@@ -7,7 +7,7 @@ use millstream_conf::features::browser;
 use millstream_conf::model::{Browsers, KeepaliveDisable};
 use millstream_wire::{Fields, Method};
 
-/// Whether a connection is not to be kept with the browser that asks. Of most requests no field is looked at.
+/// `keepalive_disable`. Most requests are decided without their fields.
 pub fn is_excluded(disable: KeepaliveDisable, method: Method, fields: Fields<'_>) -> bool {
     let after_post = disable.msie6 && method == Method::Post;
     if !after_post && !disable.safari {
@@ -21,7 +21,7 @@ fn has(agent: &[u8], word: &str) -> bool {
     memmem::find(agent, word.as_bytes()).is_some()
 }
 
-/// Whether a browser is a modern one; nothing stands for a request without the field.
+/// `None`: a request without User-Agent.
 pub fn is_modern(browsers: &Browsers, agent: Option<&[u8]>) -> bool {
     let Some(agent) = agent else { return browsers.unlisted };
     for modern in &browsers.modern {
@@ -42,13 +42,12 @@ pub fn is_modern(browsers: &Browsers, agent: Option<&[u8]>) -> bool {
     !is_ancient
 }
 
-/// Any version of Microsoft's.
 pub fn is_msie(agent: &[u8]) -> bool {
     let at = memmem::find(agent, b"MSIE ");
     at.is_some_and(|at| agent.len() > at + 7) && !has(agent, "Opera")
 }
 
-/// Versions 4 to 6 of Microsoft's browser; 6 not with its second service pack.
+/// Versions 4 to 6; version 6 without its second service pack.
 fn is_msie6(agent: &[u8]) -> bool {
     let Some(at) = memmem::find(agent, b"MSIE ") else { return false };
     match agent.get(at + 5..) {

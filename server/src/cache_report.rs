@@ -11,21 +11,18 @@ use millstream_wire::structured;
 #[cfg(test)]
 mod tests;
 
-/// Our name in the field.
 const NAME: &[u8] = b"millstream";
 
-/// Why a request went to the upstream (RFC 9211 §2.2).
+/// RFC 9211 §2.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forward {
-    /// The configuration sends it past the cache, or it may not use it.
+    /// The cache may not be used, or `proxy_cache_bypass` applies.
     Bypass,
-    /// Its method is not answered from the cache.
     Method,
-    /// Nothing stored fits.
     Miss,
-    /// The client asked for it (`proxy_cache_client_control`).
+    /// The client demanded it (`proxy_cache_client_control`).
     Request,
-    /// What is stored is stale, or says that it is to be validated.
+    /// Stale, or always to be validated.
     Stale,
 }
 
@@ -41,27 +38,22 @@ impl Forward {
     }
 }
 
-/// What is said about one request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CacheReport {
-    /// The text of the key, where there is one.
     pub key: Option<Box<[u8]>>,
-    /// Why it went to the upstream; `None`: it did not.
+    /// `None`: it did not go upstream.
     pub forward: Option<Forward>,
-    /// The status that the upstream answered with.
     pub forward_status: Option<u16>,
-    /// Whether the upstream's answer is stored.
     pub stored: bool,
-    /// Whether somebody else's request brought the answer.
+    /// Whether another request fetched the response.
     pub collapsed: bool,
-    /// Seconds of freshness left; negative once it is stale.
+    /// Seconds of freshness left; negative once stale.
     pub ttl: Option<i64>,
-    /// A word more: why an answer is not stored, why a stale one is used.
+    /// Why a response is not stored, or why a stale one is used.
     pub detail: Option<&'static str>,
 }
 
 impl CacheReport {
-    /// A report to begin with, where the configuration wants one; `key` is the whole key.
     pub fn begin(cache: &ProxyCache, whole_key: Option<&[u8]>) -> Option<Box<CacheReport>> {
         cache.explain.then(|| {
             let key = whole_key.map(|whole| key::text(whole).into());
@@ -69,13 +61,12 @@ impl CacheReport {
         })
     }
 
-    /// Notes how long an answer is fresh.
     pub fn note_lifetime(&mut self, lifetime: &Lifetime, now: Now) {
         let left = lifetime.fresh_until.saturating_sub(now.unix_milliseconds).div_euclid(1000);
         self.ttl = Some(left);
     }
 
-    /// Appends the field's value for an answer of this status. It stands behind those of caches nearer to the origin.
+    /// Appends the field's value; it belongs behind those of caches nearer to the origin.
     pub fn write(&self, out: &mut Vec<u8>, status: u16) {
         out.extend_from_slice(NAME);
         match self.forward {

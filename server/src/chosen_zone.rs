@@ -10,10 +10,8 @@ use crate::variables;
 use millstream_cache::policy;
 use millstream_conf::model::{Level, LocationId, ProxyCache};
 
-/// The face for the zone that a request chooses; `None` where it chooses none, or its location leaves it no choice.
-///
-/// # Errors
-/// The status where it names a zone that is none.
+/// The location for the zone that a request chooses; `None` without a choice. The error is a status for an
+/// unknown zone.
 pub fn chosen(request: &Request) -> Result<Option<LocationId>, u16> {
     let location = request.location();
     let Some(zone) = location.settings.pass().and_then(|pass| pass.chosen_zone.as_ref()) else {
@@ -33,7 +31,7 @@ pub fn chosen(request: &Request) -> Result<Option<LocationId>, u16> {
     Err(500)
 }
 
-/// The caches that a location may use for its requests, that of this one first.
+/// Caches that the location's requests may use, the request's own first.
 pub fn caches(request: &Request) -> impl Iterator<Item = &ProxyCache> {
     let location = request.location();
     let own = location.settings.cache();
@@ -41,7 +39,6 @@ pub fn caches(request: &Request) -> impl Iterator<Item = &ProxyCache> {
     own.into_iter().chain(others.filter(move |other| own.is_none_or(|own| own.zone != other.zone)))
 }
 
-/// One of the faces, with its cache: they differ in their zone alone.
 pub fn any(request: &Request) -> Option<(LocationId, &ProxyCache)> {
     let (_, face) = request.location().zones.first()?;
     Some((*face, of(request, *face)?))

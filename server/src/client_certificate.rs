@@ -9,14 +9,13 @@ use millstream_conf::model::{Template, Variable};
 use millstream_net::tls::{Clients, Unverified};
 use std::sync::Arc;
 
-/// The certificate that a request's server knows of, in DER.
+/// DER.
 pub fn shown(request: &Request) -> Option<&[u8]> {
     let certificate = request.connection.certificate.as_ref()?;
     clients(request)?;
     certificate.own()
 }
 
-/// Whether it is good; nothing where there is none.
 pub fn judgement(request: &Request) -> Option<Result<(), Unverified>> {
     let certificate = request.connection.certificate.as_ref()?;
     Some(certificate.judged_by(clients(request)?))
@@ -26,7 +25,7 @@ fn clients(request: &Request) -> Option<&Arc<Clients>> {
     request.generation.shared.clients.get(request.server.0 as usize)?.as_ref()
 }
 
-/// Whether a text has in it who the client is by its certificate.
+/// Whether a text contains the client's identity by certificate.
 pub fn is_named_in(template: &Template) -> bool {
     template
         .variables()

@@ -9,7 +9,6 @@ use millstream_net::clock;
 use millstream_telemetry::metrics::{Cause, CauseFamily, Finished, LimitOutcome};
 use std::time::{Duration, Instant};
 
-/// Counts a request that is over.
 pub fn finished(request: &Request, now: Instant) {
     let (zones, metrics) = (&request.generation.shared.status_zones, &request.worker.metrics);
     let location = zones.location(request.location);
@@ -35,20 +34,18 @@ pub fn finished(request: &Request, now: Instant) {
     missed_url(request, took);
 }
 
-/// The zones that a request is in now: of its server, and of its location.
 pub fn zones(request: &Request) -> (u32, u32) {
     let zones = &request.generation.shared.status_zones;
     (zones.server(request.server), zones.location(request.location))
 }
 
-/// Counts in its location why the cache did not answer a request.
 pub fn missed(request: &mut Request, cause: Cause) {
     let zone = request.generation.shared.status_zones.location(request.location);
     request.worker.metrics.miss(zone, cause, clock::wall().unix_milliseconds());
     request.missed = Some((zone, cause));
 }
 
-/// Counts in its location why a response was not stored. That explains the miss of the request that asked for it, if there is one.
+/// Explains the miss of the request that fetched it, if any.
 pub fn not_stored(request: &mut Request, reason: Cause) {
     let zone = request.generation.shared.status_zones.location(request.location);
     let metrics = &request.worker.metrics;
@@ -61,7 +58,7 @@ pub fn not_stored(request: &mut Request, reason: Cause) {
     }
 }
 
-/// Counts a miss under the URL that the client asked for, without its query.
+/// Under the requested URL without its query.
 fn missed_url(request: &Request, took: Duration) {
     if let Some((zone, cause)) = request.missed {
         let path = request.head.path.of(&request.bytes);
@@ -70,32 +67,28 @@ fn missed_url(request: &Request, took: Duration) {
     }
 }
 
-/// Counts what a zone of `limit_req` made of a request.
 pub fn request_limited(request: &Request, zone: RequestZoneId, outcome: LimitOutcome) {
     let zones = &request.generation.shared.status_zones;
     request.worker.metrics.request_limited(zones.request_limit(zone), outcome);
 }
 
-/// The same of `limit_conn`.
 pub fn connection_limited(request: &Request, zone: ConnectionZoneId, outcome: LimitOutcome) {
     let zones = &request.generation.shared.status_zones;
     request.worker.metrics.connection_limited(zones.connection_limit(zone), outcome);
 }
 
-/// Counts in the zone of its cache that a stale entry was used, or kept, because the upstream failed.
+/// A stale entry was used, or kept, because the upstream failed.
 pub fn stale_on_error(request: &Request) {
     if let Some(zone) = cache_zone(request) {
         request.worker.metrics.stale_on_error(zone);
     }
 }
 
-/// The zone of the cache that a request is in now.
 pub fn cache_zone(request: &Request) -> Option<u32> {
     let cache = request.location().settings.cache()?;
     Some(request.generation.shared.status_zones.cache(cache.zone))
 }
 
-/// Counts that a request waited for another's answer, in the zone of its cache.
 pub fn waited(request: &Request, time: Duration) {
     if let Some(zone) = cache_zone(request) {
         request.worker.metrics.waited(zone, time);

@@ -5,10 +5,10 @@
 use millstream_wire::date::{self, Civil};
 use std::io::Write;
 
-/// How dates are written where nothing is said.
+/// nginx's default `timefmt`.
 pub const DEFAULT: &[u8] = b"%A, %d-%b-%Y %H:%M:%S %Z";
 
-/// Bytes of a date; as in nginx a longer one is none.
+/// Bytes of a date; as in nginx a longer one is dropped.
 const LONGEST: usize = 2048;
 
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
@@ -27,8 +27,7 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// Appends the time `seconds` since 1970, `offset` seconds ahead of UTC in a zone of this name. False where it would be too long or
-/// nothing; nothing was appended then.
+/// `offset` is seconds east of UTC. False, with nothing appended, if the date is empty or too long.
 pub fn append(format: &[u8], seconds: i64, offset: i32, zone: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
     let moment = Moment { civil: date::civil(seconds, offset), seconds, offset, zone };
@@ -121,7 +120,6 @@ impl Moment<'_> {
         }
     }
 
-    /// Days since the first of January.
     fn day_of_year(&self) -> i64 {
         let Civil { year, month, day, .. } = self.civil;
         let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -129,7 +127,7 @@ impl Moment<'_> {
         BEFORE[usize::from(month) - 1] + i64::from(is_leap && month > 2) + i64::from(day) - 1
     }
 
-    /// Year and number of the week (ISO 8601: from Monday on, that of its Thursday).
+    /// ISO 8601: weeks start on Monday and belong to the year of their Thursday.
     fn week(&self) -> (i64, i64) {
         let thursday = self.seconds + (3 - i64::from((self.civil.weekday + 6) % 7)) * 86_400;
         let of = Moment { civil: date::civil(thursday, self.offset), ..*self };
@@ -141,7 +139,6 @@ impl Moment<'_> {
 mod tests {
     use super::*;
 
-    /// Expected values are glibc's.
     #[test]
     fn a_date_is_written_as_strftime_writes_it() {
         for (seconds, offset, format, expected) in [

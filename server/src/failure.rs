@@ -15,24 +15,18 @@ use millstream_wire::h1::encode;
 use std::borrow::Cow;
 use std::fmt::Arguments;
 
-/// Closes the connection without an answer.
 pub const CLOSE_WITHOUT_ANSWER: u16 = 444;
-/// The client left before its answer.
 pub const CLIENT_CLOSED_REQUEST: u16 = 499;
-/// The request is for another server than the one that was negotiated (RFC 9110 §15.5.20).
+/// Another server than the negotiated one (RFC 9110 §15.5.20).
 pub const MISDIRECTED: u16 = 421;
-/// The head of a request has more fields than `max_headers`. `error_page` knows it as nginx does, by [`HEAD_TOO_LARGE`].
+/// More fields than `max_headers`. `error_page` uses [`HEAD_TOO_LARGE`] for it, as in nginx.
 pub const TOO_MANY_FIELDS: u16 = 493;
-/// The head of a request is too large: the number that `error_page` knows it by.
+/// nginx's number, for `error_page`.
 pub const HEAD_TOO_LARGE: u16 = 494;
-/// The client's certificate is not good.
 pub const CERTIFICATE_ERROR: u16 = 495;
-/// The client showed no certificate.
 pub const NO_CERTIFICATE: u16 = 496;
-/// A plain request came to a TLS port.
 pub const HTTP_TO_HTTPS: u16 = 497;
 
-/// What stands in the Server field and under built-in pages; empty where nothing does.
 pub fn server_text(request: &Request) -> Cow<'static, [u8]> {
     match &request.location().settings.headers.server_tokens {
         ServerTokens::Off => Cow::Borrowed(b"millstream"),
@@ -43,7 +37,7 @@ pub fn server_text(request: &Request) -> Cow<'static, [u8]> {
     }
 }
 
-/// The status that a client is told: nginx's own codes become the ones they stand for.
+/// The status sent to the client for nginx's own codes.
 pub fn public_status(status: u16) -> u16 {
     match status {
         HEAD_TOO_LARGE => 431,
@@ -52,17 +46,16 @@ pub fn public_status(status: u16) -> u16 {
     }
 }
 
-/// The status of a refused head, by the number that `error_page` knows it by.
 pub fn of_head(status: u16) -> u16 {
     if status == 431 { HEAD_TOO_LARGE } else { status }
 }
 
-/// Statuses with a built-in page, as in nginx.
+/// As in nginx.
 pub fn has_page(status: u16) -> bool {
     matches!(status, 301..=303 | 307 | 308 | 400..=416 | 421 | 429 | 431 | 493..=497 | 500..=505 | 507)
 }
 
-/// The built-in page of a status; empty for statuses that have none. `server`: what stands under it.
+/// Empty if there is none. `server` is its last line.
 pub fn page(status: u16, server: &[u8]) -> Vec<u8> {
     if !has_page(status) {
         return Vec::new();
@@ -86,7 +79,7 @@ pub fn page(status: u16, server: &[u8]) -> Vec<u8> {
     page
 }
 
-/// The same for programs (RFC 9457); empty for statuses that have no page, and for redirects.
+/// As problem details (RFC 9457); empty without a page, and for redirects.
 pub fn problem(status: u16) -> Vec<u8> {
     if !has_page(status) || status < 400 {
         return Vec::new();
@@ -109,17 +102,14 @@ fn title(status: u16) -> String {
     }
 }
 
-/// Writes a message about a request to the error log of its location, as nginx does.
 pub fn log(request: &Request, level: Level, what: Arguments<'_>) {
     logs(request).tell(level, what, || about(request, None));
 }
 
-/// The error logs of the location that a request is in.
 pub fn logs(request: &Request) -> &ErrorLogs {
     &request.generation.shared.error_logs[request.location.0 as usize]
 }
 
-/// What an error log tells of a request; `upstream` is the URL that was asked.
 pub fn about(request: &Request, upstream: Option<&str>) -> About {
     let text = |variable: Builtin| {
         let mut out = Vec::new();

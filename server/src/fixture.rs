@@ -22,14 +22,12 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What stands inside `http { }`, loaded.
 pub(crate) fn configuration(http: &str) -> Configuration {
     let text = format!("events {{}} http {{ access_log off; {http} }}");
     let loaded = load_text("test.conf", &text, Path::new("/nowhere"));
     loaded.configuration.unwrap_or_else(|| panic!("the configuration is refused: {text}"))
 }
 
-/// A worker that serves with what stands inside `http { }`.
 pub(crate) fn worker(http: &str) -> Rc<Worker> {
     let configuration = configuration(http);
     let conf = &configuration.http;
@@ -72,7 +70,6 @@ pub(crate) fn worker(http: &str) -> Rc<Worker> {
     Worker::new(registry.worker(), writer, Generation::new(Arc::new(shared)))
 }
 
-/// A request as it came, not yet admitted.
 pub(crate) fn parsed(worker: &Rc<Worker>, head: &str) -> Request {
     let tcp = |text: &str| Address::Tcp(text.parse().expect("it is an address"));
     let facts = ConnectionFacts {
@@ -87,7 +84,6 @@ pub(crate) fn parsed(worker: &Rc<Worker>, head: &str) -> Request {
     request
 }
 
-/// An admitted request.
 pub(crate) fn admitted(worker: &Rc<Worker>, head: &str) -> Request {
     let mut request = parsed(worker, head);
     assert_eq!(admission::admit(&mut request), Ok(()), "{head}");
@@ -95,7 +91,7 @@ pub(crate) fn admitted(worker: &Rc<Worker>, head: &str) -> Request {
     request
 }
 
-/// The name by which a test tells locations apart: the text of their `return`.
+/// The text of its location's `return`, by which tests tell locations apart.
 pub(crate) fn answered_by(request: &Request) -> String {
     let script = &request.location().settings.rewrite.script;
     let [Instruction::Return(Return { body: ReturnBody::Text(text), .. })] = &**script else {
@@ -104,7 +100,6 @@ pub(crate) fn answered_by(request: &Request) -> String {
     String::from_utf8_lossy(&crate::variables::value(text, request)).into_owned()
 }
 
-/// A template of one variable by its name without the dollar.
 pub(crate) fn variable(name: &str) -> Template {
     let builtin = VARIABLES.iter().find(|(_, known, _)| *known == name).expect("it is in the table").0;
     Template { parts: [Part::Variable(Variable::Builtin(builtin))].into(), source: format!("${name}").into() }

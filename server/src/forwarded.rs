@@ -15,10 +15,8 @@ use std::net::{IpAddr, SocketAddr};
 #[cfg(test)]
 mod tests;
 
-/// The longest scheme that is believed; "https" has five letters.
 const LONGEST_SCHEME: usize = 16;
 
-/// Whether the request came over a `trusted_proxy`.
 pub fn is_trusted(request: &Request) -> bool {
     trusts(request, &request.connection.remote)
 }
@@ -31,8 +29,8 @@ fn is_among(networks: &[Network], address: &Address) -> bool {
     networks.iter().any(|network| contains(network, address))
 }
 
-/// Whom a chain of proxies says the request came from, by lines of addresses: the last one, as far as `peer`, who sent them, is
-/// one of `proxies`; if `recursive`, on to the last that is none of theirs. What is no address ends the chain.
+/// The client by lines of forwarded addresses: the last one, if `peer` is one of `proxies`; if `recursive`,
+/// the last that is not. What is no address ends the chain.
 pub fn behind(peer: &Address, lines: &[&[u8]], proxies: &[Network], recursive: bool) -> Option<SocketAddr> {
     let mut found = None;
     if !is_among(proxies, peer) {
@@ -55,7 +53,6 @@ pub fn behind(peer: &Address, lines: &[&[u8]], proxies: &[Network], recursive: b
     found
 }
 
-/// Appends the chain of addresses for the upstream.
 pub fn append_for(request: &Request, out: &mut Vec<u8>) {
     if !is_trusted(request) {
         out.extend_from_slice(request.client_text().as_bytes());
@@ -76,7 +73,6 @@ pub fn append_for(request: &Request, out: &mut Vec<u8>) {
     out.extend_from_slice(request.connection.remote_text.as_bytes());
 }
 
-/// Appends the client's address.
 pub fn append_addr(request: &Request, out: &mut Vec<u8>) {
     match client(request) {
         Some(address) => out.extend_from_slice(address.ip().to_string().as_bytes()),
@@ -84,7 +80,7 @@ pub fn append_addr(request: &Request, out: &mut Vec<u8>) {
     }
 }
 
-/// The client that trusted proxies say, all of whom are passed by.
+/// Skips all trusted proxies.
 pub fn client(request: &Request) -> Option<SocketAddr> {
     let lines: SmallVec<[&[u8]; 4]> = match real(request) {
         Some(line) => [line].into_iter().collect(),
@@ -93,8 +89,8 @@ pub fn client(request: &Request) -> Option<SocketAddr> {
     behind(&request.connection.remote, &lines, &request.location().settings.forwarded.trusted, true)
 }
 
-/// X-Real-IP, the latest line, where X-Forwarded-For says nothing. Where both come X-Forwarded-For counts, each of whose
-/// proxies adds to it: one that does so may pass on any X-Real-IP that a client wrote.
+/// The last X-Real-IP, if there is no X-Forwarded-For: a proxy that appends to that may pass on any X-Real-IP
+/// of a client.
 fn real(request: &Request) -> Option<&[u8]> {
     let says_nothing = |line: &[u8]| list::elements(line).all(<[u8]>::is_empty);
     let fields = request.fields();
@@ -105,19 +101,17 @@ fn real(request: &Request) -> Option<&[u8]> {
     }
 }
 
-/// The scheme that a trusted proxy says, in lower case.
 pub fn proto(request: &Request) -> Option<Vec<u8>> {
     let said = last(request, FieldId::XForwardedProto)?;
     let is_scheme = said.len() <= LONGEST_SCHEME && said.iter().all(u8::is_ascii_alphabetic);
     is_scheme.then(|| said.to_ascii_lowercase())
 }
 
-/// The host, with its port, that a trusted proxy says.
+/// With its port.
 pub fn host(request: &Request) -> Option<&[u8]> {
     last(request, FieldId::XForwardedHost).filter(|said| host::validate(said).is_ok())
 }
 
-/// The last element of a list that a trusted proxy sent.
 fn last(request: &Request, field: FieldId) -> Option<&[u8]> {
     if !is_trusted(request) {
         return None;
@@ -126,7 +120,7 @@ fn last(request: &Request, field: FieldId) -> Option<&[u8]> {
     list::elements(line).last().filter(|element| !element.is_empty())
 }
 
-/// An element of X-Forwarded-For: an address, some write a port behind it; 0 where there is none.
+/// An element of X-Forwarded-For, perhaps with a port; 0 without.
 pub fn address(element: &[u8]) -> Option<SocketAddr> {
     let text = std::str::from_utf8(element.trim_ascii()).ok()?;
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);

@@ -25,33 +25,30 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Chooses the certificate for the name a client asked for; `None` refuses the handshake.
+/// By SNI; `None` refuses the handshake.
 pub type ChooseCertificate = Box<dyn Fn(Option<&str>) -> Option<Arc<ServerTls>> + Send + Sync>;
 
-/// What one worker may have open at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Connections that keep new clients waiting: `worker_connections`, or fewer where the limit of open files wants it.
+    /// Connections from which on new clients wait: `worker_connections`, or fewer by the limit of open files.
     pub clients: usize,
-    /// So many connections leave no place for another one to an upstream; fewer than `clients`, so that requests which wait for slow upstreams leave
-    /// places for clients. Where the limit of open files is the lower bound, that bounds them instead.
+    /// Connections from which on no upstream connection is opened; fewer than `clients`, so that requests
+    /// waiting for slow upstreams leave room for clients, unless the limit of open files is lower.
     pub upstreams: usize,
-    /// Connections that keep requests waiting for one to an upstream; more than `clients`, so that whoever was let in can
-    /// be served.
+    /// Connections from which on requests wait for an upstream connection; more than `clients`, so that
+    /// accepted clients can be served.
     pub descriptors: usize,
-    /// Files that each `open_file_cache` keeps open, whatever its `max` says.
+    /// Per `open_file_cache`, whatever its `max`.
     pub kept_files: usize,
 }
 
-/// What all workers share of one configuration.
+/// The part of a configuration shared by all workers.
 pub struct Shared {
-    /// Counts configurations since the process started, from 1.
+    /// From 1, since the process started.
     pub number: u64,
-    /// When it was put together, in milliseconds since 1970.
+    /// Milliseconds since 1970.
     pub loaded: i64,
-    /// What each worker may have open.
     pub bounds: Bounds,
-    /// The configuration.
     pub configuration: Configuration,
     /// One per `Http::upstreams`.
     pub groups: Vec<Arc<Group>>,
@@ -69,54 +66,44 @@ pub struct Shared {
     pub log_sinks: Vec<LogSink>,
     /// One per `Http::locations`.
     pub error_logs: Vec<ErrorLogs>,
-    /// The main context's.
     pub main_log: ErrorLogs,
     /// One per `Http::listeners`; `None` for a plain one.
     pub tls: Vec<Option<TlsAcceptor<ChooseCertificate>>>,
-    /// One per `Http::servers`: its certificates, where it has any.
+    /// One per `Http::servers`; `None` without certificates.
     pub certificates: Vec<Option<Arc<ServerTls>>>,
-    /// One per `Http::servers`: what it knows of its clients' authorities, where it asks for certificates.
+    /// One per `Http::servers`; `None` if it requests no client certificates.
     pub clients: Vec<Option<Arc<Clients>>>,
-    /// One per `Http::locations`: how TLS is spoken to its upstream; `None` where it never is.
+    /// One per `Http::locations`; `None` without TLS upstream.
     pub connectors: Vec<Option<Arc<TlsConnector>>>,
     /// One per `Http::listeners`.
     pub hosts: Vec<HostTable>,
-    /// Where spans go, where there is an `otel_exporter`.
     pub tracing: Option<Arc<Tracing>>,
-    /// What is wanted of authorities, and what of that is there.
     pub acme: Acme,
-    /// Under which numbers requests are counted.
     pub status_zones: StatusZones,
-    /// The counts of all workers, which outlive configurations; read by the API, never by a request that is served.
+    /// Counters of all workers, which outlive configurations; only the API reads them.
     pub registry: Arc<Registry>,
-    /// What the dashboard shows of the last hour, which outlives configurations too.
+    /// The dashboard's last hour, which outlives configurations.
     pub recorder: Arc<Recorder>,
-    /// Whether any template reads `$sent_http_`, so that heads are kept until the log line is written.
+    /// Whether a template reads `$sent_http_`, so that heads are kept for the log.
     pub keeps_sent_heads: bool,
-    /// Whether a cache is asked by `$request_body`.
+    /// Whether a cache key contains `$request_body`.
     pub names_bodies: bool,
-    /// Whether something reads `$request_body_file`.
+    /// Whether anything reads `$request_body_file`.
     pub names_body_files: bool,
-    /// Whether any template reads `$upstream_http_` or `$upstream_cookie_`.
+    /// Whether a template reads `$upstream_http_` or `$upstream_cookie_`.
     pub keeps_upstream_heads: bool,
 }
 
-/// One configuration on one worker.
+/// A configuration on one worker.
 pub struct Generation {
-    /// The shared part.
     pub shared: Arc<Shared>,
-    /// One per cache zone.
     pub fronts: Vec<RefCell<Front>>,
-    /// One per upstream.
     pub upstreams: Vec<LocalGroup>,
-    /// One per log file.
     pub logs: Vec<RefCell<AccessBuffer>>,
-    /// The files that are kept open.
     pub open_files: RefCell<OpenFiles>,
 }
 
 impl Generation {
-    /// The worker's own part of a configuration.
     pub fn new(shared: Arc<Shared>) -> Rc<Self> {
         let http = &shared.configuration.http;
         Rc::new(Generation {
@@ -133,12 +120,11 @@ impl Generation {
         })
     }
 
-    /// The http block.
     pub fn http(&self) -> &Http {
         &self.shared.configuration.http
     }
 
-    /// Index of the listener with an address; `None` once a reload has removed it.
+    /// `None` once a reload has removed the listener.
     pub fn listener_of(&self, address: &ListenAddress) -> Option<usize> {
         self.http().listeners.iter().position(|listener| listener.address == *address)
     }

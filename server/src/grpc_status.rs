@@ -7,7 +7,7 @@ use crate::request::Request;
 use millstream_wire::h1::encode;
 use millstream_wire::{FieldId, Headers};
 
-/// The fields of an answer to a call that has failed with a status of HTTP; nothing where the request is no call of gRPC.
+/// The response's fields for a gRPC call that failed with an HTTP status; `None` for other requests.
 pub fn of(request: &Request, status: u16) -> Option<Headers> {
     if status < 400 || !is_call(request) {
         return None;
@@ -18,7 +18,6 @@ pub fn of(request: &Request, status: u16) -> Option<Headers> {
     Some(headers)
 }
 
-/// The trailers of an answer to a call that has begun and failed then; nothing where nobody would see them.
 pub fn behind(request: &Request, status: u16) -> Option<Headers> {
     if !request.is_on_stream() || !is_call(request) {
         return None;
@@ -33,7 +32,6 @@ fn push(headers: &mut Headers, status: u16) {
     headers.push(b"grpc-message", format!("{status} {}", encode::reason(status)).as_bytes());
 }
 
-/// Whether a request is a call that is passed on.
 fn is_call(request: &Request) -> bool {
     const TYPE: &[u8] = b"application/grpc";
     let is_passed = request.location().settings.pass().is_some_and(|pass| pass.grpc().is_some());
@@ -41,8 +39,7 @@ fn is_call(request: &Request) -> bool {
     is_passed && media.strip_prefix(TYPE).is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';')))
 }
 
-/// The code of gRPC, by its own table ("HTTP to gRPC Status Code Mapping") but for what that has no place for: what is too large, what takes too
-/// long, and what a limit holds back.
+/// gRPC's "HTTP to gRPC Status Code Mapping", extended by sizes, timeouts and limits.
 fn code(status: u16) -> u32 {
     match status {
         400 | 431 => 13,

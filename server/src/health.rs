@@ -29,18 +29,17 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Servers that one check asks at a time; its others wait, and no other check does. Bodies are at most this times 256 KiB.
+/// Servers that one check asks at a time, each with a body of up to 256 KiB.
 const MOST_AT_ONCE: usize = 64;
 
-/// Whether a configuration has checks, or looks for outliers.
 pub fn is_wanted(http: &Http) -> bool {
     let is_watched = |upstream: &Upstream| !upstream.checks.is_empty() || upstream.outlier_ejection.is_some();
     http.upstreams.iter().any(is_watched)
 }
 
-/// Carries out all checks of a worker's configuration in a task of its own, until that is aborted.
-///
-/// The task begins here, and not where this is called: a crate compiles all code of the futures that it spawns.
+/// Runs all checks of a configuration in a task, until aborted.
+/// The task is spawned here and not by the caller, because a crate compiles all code of the futures it
+/// spawns.
 pub fn start(worker: Rc<Worker>) -> AbortHandle {
     tokio::task::spawn_local(run(worker)).abort_handle()
 }
@@ -63,27 +62,23 @@ async fn run(worker: Rc<Worker>) {
     while checks.join_next().await.is_some() {}
 }
 
-/// A `health_check` at work.
 struct HealthWatch {
     worker: Rc<Worker>,
     generation: Rc<Generation>,
-    /// Where it was written.
     place: (ServerId, LocationId),
     group: Arc<Group>,
-    /// Its number among those of the group.
     number: usize,
     conf: Arc<HealthCheck>,
     at_once: Semaphore,
 }
 
-/// What check after check of a server goes over, with `keepalive_time`.
+/// A connection for several checks, with `keepalive_time`.
 enum KeptConnection {
     None,
     Plain(Box<Connection>),
     Grpc(GrpcConnection),
 }
 
-/// Has a task for each server that the group has at the time.
 async fn follow(check: Rc<HealthWatch>) {
     let mut tasks = JoinSet::new();
     let mut known: HashMap<u64, AbortHandle> = HashMap::new();
@@ -108,7 +103,6 @@ async fn follow(check: Rc<HealthWatch>) {
     }
 }
 
-/// Checks one server, again and again.
 async fn attend(check: Rc<HealthWatch>, peer: Peer) {
     let random = RandomState::new();
     let (mut pause, mut whole) = (Deadline::new(), Deadline::new());
@@ -132,12 +126,11 @@ async fn attend(check: Rc<HealthWatch>, peer: Peer) {
     }
 }
 
-/// The longest that one check may take: what the location gives an exchange for connecting, sending and reading.
+/// Connecting, sending and reading by the location's timeouts.
 fn longest(exchange: &Exchange) -> Duration {
     exchange.connect_timeout + exchange.send_timeout + exchange.read_timeout
 }
 
-/// A part of a duration, by chance.
 fn part_of(whole: Duration, chance: u64) -> Duration {
     whole.mul_f64((chance >> 11) as f64 / (1u64 << 53) as f64)
 }
@@ -166,7 +159,6 @@ impl HealthWatch {
         &location.settings.pass().expect("a check is in a location that passes requests on").exchange
     }
 
-    /// The server at the port that is asked.
     fn asked(&self, peer: &Peer) -> Peer {
         match self.conf.port {
             Some(port) => peer.at_port(port),
@@ -174,10 +166,7 @@ impl HealthWatch {
         }
     }
 
-    /// Asks once.
-    ///
-    /// # Errors
-    /// What is wrong, as an end of a sentence.
+    /// The error ends a sentence.
     async fn ask(&self, peer: &Peer, kept: &mut KeptConnection) -> Result<(), String> {
         match &self.conf.question {
             HealthQuestion::Get { uri, matches } => self.get(peer, (uri, matches.as_deref()), kept).await,
@@ -234,12 +223,11 @@ impl HealthWatch {
             .ok_or_else(|| format!("no request can ask for \"{uri}\""))
     }
 
-    /// Whether a connection that was opened then has served for long enough.
     fn is_worn(&self, opened: Instant) -> bool {
         clock::now().saturating_duration_since(opened) >= self.conf.keepalive_time
     }
 
-    /// Makes known what was found, and says so in the error log where that is new.
+    /// Publishes the result, and logs changes.
     fn tell(&self, peer: &Peer, found: Result<(), String>) {
         let Shared { error_logs, .. } = &*self.generation.shared;
         let log = &error_logs[self.place.1.0 as usize];

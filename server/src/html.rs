@@ -1,6 +1,6 @@
 //! Text as HTML shows it.
 
-/// Appends text for an element or a quoted attribute: what HTML would read as markup is a reference there (HTML §13.1.2).
+/// For an element's text or a quoted attribute (HTML §13.1.2).
 pub fn escape(text: &[u8], out: &mut Vec<u8>) {
     for &byte in text {
         match byte {

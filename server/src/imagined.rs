@@ -16,23 +16,18 @@ use millstream_net::stream::TlsInfo;
 use millstream_wire::h1::head::{HeadLimits, Progress};
 use std::rc::Rc;
 
-/// The longest head of such a request, in bytes; its parts came in requests that were bounded too.
+/// Bytes of a head; its parts came from bounded requests.
 const LONGEST: usize = 256 * 1024;
-/// The most fields.
 const FIELDS: usize = 512;
 
-/// Where a request is imagined to come in.
+/// Where a hypothetical request arrives.
 pub struct Entrance {
-    /// The thread.
     pub worker: Rc<Worker>,
-    /// The configuration.
     pub generation: Rc<Generation>,
-    /// The connection.
     pub connection: Rc<ConnectionFacts>,
 }
 
 impl Entrance {
-    /// Where a request came in.
     pub fn of(request: &Request) -> Entrance {
         Entrance {
             worker: request.worker.clone(),
@@ -41,7 +36,6 @@ impl Entrance {
         }
     }
 
-    /// The same place with or without TLS.
     #[must_use]
     pub fn encrypted(&self, encrypted: bool) -> Entrance {
         Entrance {
@@ -51,10 +45,7 @@ impl Entrance {
         }
     }
 
-    /// A request that was never sent, admitted and routed.
-    ///
-    /// # Errors
-    /// The status that such a request would be refused with.
+    /// A request that was never sent, admitted and routed. The error is a status.
     pub fn imagine<'a>(
         &self,
         method: &str,
@@ -65,10 +56,7 @@ impl Entrance {
         self.settle(method, target, host, fields).map(|(request, _)| request)
     }
 
-    /// The same, with what comes before the location's own content.
-    ///
-    /// # Errors
-    /// The status that such a request would be refused with.
+    /// Also runs what precedes the location's content.
     pub fn settle<'a>(
         &self,
         method: &str,
@@ -102,11 +90,8 @@ impl Entrance {
     }
 }
 
-/// Takes an admitted request through the scripts to its location. Where one asks for a file, or `try_files` does, there is none: what is in the way of
-/// the upstream is a file, and that is not what is cached.
-///
-/// # Errors
-/// The status that it would be refused with.
+/// Runs an admitted request's scripts up to its location. Files do not exist for it: what prevents proxying
+/// is a file, and not what is cached. The error is a status.
 pub fn settle(request: &mut Request) -> Result<Settled, u16> {
     let mut from = From::Server;
     loop {
@@ -131,7 +116,6 @@ pub fn settle(request: &mut Request) -> Result<Settled, u16> {
     }
 }
 
-/// The same connection with or without TLS, as far as variables tell.
 fn seen_as(facts: &Rc<ConnectionFacts>, encrypted: bool) -> Rc<ConnectionFacts> {
     if facts.tls.is_some() == encrypted {
         return facts.clone();

@@ -6,8 +6,8 @@
 use crate::request::Request;
 use millstream_wire::{FieldId, Fields};
 
-/// Whether the client gets a page instead of a response with this status in the location of the request. It does not matter whether the
-/// request is being led to a page already: then it gets the built-in one, never the body and the fields of the upstream.
+/// Whether an error page replaces a response with this status. A request already on the way to a page gets
+/// the built-in one, never the upstream's body and fields.
 pub fn gets_page(request: &Request, status: u16) -> bool {
     let settings = &request.location().settings;
     status >= 300
@@ -15,7 +15,7 @@ pub fn gets_page(request: &Request, status: u16) -> bool {
         && settings.error_pages.iter().any(|page| page.status == status)
 }
 
-/// Keeps for the page what the response in whose place it stands says of how to be let in, as in nginx.
+/// Keeps WWW-Authenticate for the page, as nginx.
 pub fn keep_beside_page(request: &mut Request, status: u16, fields: Fields<'_>) {
     if status == 401 {
         for challenge in fields.all(FieldId::WwwAuthenticate) {
@@ -24,7 +24,6 @@ pub fn keep_beside_page(request: &mut Request, status: u16, fields: Fields<'_>) 
     }
 }
 
-/// The same of a stored answer: the status to answer in its place.
 pub fn of_stored(request: &mut Request, status: u16, fields: Fields<'_>) -> Option<u16> {
     if !gets_page(request, status) {
         return None;

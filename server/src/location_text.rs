@@ -6,7 +6,7 @@
 use crate::request::Request;
 use millstream_conf::model::{LocationId, LocationMatch};
 
-/// A location's first words.
+/// `location` with modifier and name, as written.
 pub fn written(matches: &LocationMatch) -> String {
     match matches {
         LocationMatch::Server => "the server's own level".to_owned(),
@@ -18,7 +18,6 @@ pub fn written(matches: &LocationMatch) -> String {
     }
 }
 
-/// Its name: what it is matched by, as written.
 pub fn name(matches: &LocationMatch) -> &str {
     match matches {
         LocationMatch::Server => "",
@@ -28,14 +27,13 @@ pub fn name(matches: &LocationMatch) -> &str {
     }
 }
 
-/// The same with `(file:line:column)`.
 pub fn located(request: &Request, id: LocationId) -> String {
     let location = request.generation.http().location(id);
     let at = request.generation.shared.configuration.sources.locate(location.span);
     format!("{} ({at})", written(&location.matches))
 }
 
-/// Bytes as text: what is no UTF-8, and what a terminal would obey, as `\x1b`.
+/// Escapes invalid UTF-8 and control characters as `\x1b`.
 pub fn readable(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

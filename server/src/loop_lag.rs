@@ -14,31 +14,28 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::RuntimeMetrics;
 
-/// Shorter stretches are not recorded: they are what serving requests is.
+/// Shorter stretches are normal and not recorded.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// A thread's loop.
 struct Loop {
     runtime: RuntimeMetrics,
     metrics: Arc<WorkerMetrics>,
-    /// All that it had worked before the present round.
+    /// Total work before the present round.
     worked: Cell<Duration>,
 }
 
 thread_local! {
     static LOOP: OnceCell<Loop> = const { OnceCell::new() };
-    /// The first and the last moment that requests told in the present round.
+    /// First and last time reported by requests in the present round.
     static TOLD: Cell<Option<(Instant, Instant)>> = const { Cell::new(None) };
 }
 
-/// This thread's loop is watched from now on.
 pub fn watch(runtime: RuntimeMetrics, metrics: Arc<WorkerMetrics>) {
     let worked = Cell::new(runtime.worker_total_busy_duration(0));
     // A thread has one loop; another one would be counted with the first.
     LOOP.with(|watched| _ = watched.set(Loop { runtime, metrics, worked }));
 }
 
-/// A request has just read the clock.
 #[inline]
 pub fn tell(metrics: &WorkerMetrics, now: Instant) {
     TOLD.with(|told| {
@@ -50,7 +47,7 @@ pub fn tell(metrics: &WorkerMetrics, now: Instant) {
     });
 }
 
-/// The loop has waited for events: the round before is over. The runtime calls it (`on_thread_unpark`).
+/// The runtime's `on_thread_unpark`: the previous round is over.
 pub fn waited() {
     let between = TOLD.take().map_or(Duration::ZERO, |(first, last)| last.saturating_duration_since(first));
     LOOP.with(|watched| {

@@ -6,7 +6,6 @@ use millstream_conf::model::Network;
 use millstream_net::Address;
 use std::net::IpAddr;
 
-/// Whether `remote` is one of the network's.
 pub fn contains(network: &Network, remote: &Address) -> bool {
     match (network, remote) {
         (Network::All, _) | (Network::Unix, Address::Unix(_)) => true,
@@ -18,7 +17,7 @@ pub fn contains(network: &Network, remote: &Address) -> bool {
     }
 }
 
-/// Whether an address is one of this machine: loopback, or a Unix socket.
+/// Loopback or a Unix socket.
 pub fn is_local(remote: &Address) -> bool {
     match remote {
         Address::Tcp(socket) => socket.ip().to_canonical().is_loopback(),
@@ -26,7 +25,7 @@ pub fn is_local(remote: &Address) -> bool {
     }
 }
 
-/// The leading bits that count once `::ffff:a.b.c.d` is taken for `a.b.c.d`.
+/// The prefix length once `::ffff:a.b.c.d` counts as `a.b.c.d`.
 fn mapped_bits(address: IpAddr, bits: u8) -> u8 {
     if address.is_ipv6() && address.to_canonical().is_ipv4() { bits.saturating_sub(96) } else { bits }
 }

@@ -18,52 +18,41 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// How often files were changed by this process (`dav_methods`).
+/// How often this process changed files (`dav_methods`).
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 
-/// What is at a path.
 #[derive(Debug, Clone)]
 pub enum FileOrDirectory {
-    /// A directory.
     Directory,
-    /// A file, open.
     File(Arc<OpenFile>),
 }
 
-/// A file as it was when it was opened.
 #[derive(Debug)]
 pub struct OpenFile {
-    /// To read it.
     pub file: ReadFile,
-    /// Its length in bytes.
     pub length: u64,
-    /// When it was changed, in seconds since 1970.
+    /// Seconds since 1970.
     pub modified: i64,
 }
 
-/// The files that a worker keeps open under one configuration.
 #[derive(Debug)]
 pub struct OpenFiles {
-    /// Files of each cache at the most.
     most: usize,
-    /// The changes that are known of.
+    /// The value of [`CHANGES`] last seen.
     changes: u64,
-    /// By the place of their directive.
     caches: HashMap<Span, Cache>,
 }
 
-/// One `open_file_cache`.
 #[derive(Debug, Default)]
 struct Cache {
     known: HashMap<Rc<Path>, KnownPath>,
-    /// Every path that is known, as a clock: who was asked for since the hand came by stays for another round.
+    /// Every known path, for the clock algorithm: one used since the hand passed stays for another round.
     clock: VecDeque<Rc<Path>>,
 }
 
-/// What is known of a path.
 #[derive(Debug)]
 struct KnownPath {
-    /// What is there; nothing where that is not to be kept (yet).
+    /// `None` if nothing is kept (yet).
     found: Option<Result<FileOrDirectory, OpenFailure>>,
     looked_at: Instant,
     asked_at: Instant,
@@ -71,17 +60,13 @@ struct KnownPath {
     is_wanted: bool,
 }
 
-/// Why a path cannot be opened.
 #[derive(Debug, Clone, Copy)]
 enum OpenFailure {
     Code(i32),
     Kind(io::ErrorKind),
 }
 
-/// Opens what is at a path, or gives what is known of it.
-///
-/// # Errors
-/// As the system says, and `NotFound` for what is neither a file nor a directory.
+/// `NotFound` for what is neither a file nor a directory.
 pub async fn open(
     files: &RefCell<OpenFiles>,
     settings: &OpenFileCache,
@@ -102,16 +87,12 @@ pub async fn open(
     found
 }
 
-/// Says that files were changed: every worker looks at all of them anew.
+/// Every worker looks at all files again.
 pub fn changed() {
     CHANGES.fetch_add(1, Ordering::AcqRel);
 }
 
 impl FileOrDirectory {
-    /// What was opened.
-    ///
-    /// # Errors
-    /// As [`open`].
     pub fn of(file: ReadFile) -> io::Result<FileOrDirectory> {
         let metadata = file.metadata()?;
         if metadata.is_dir() {
@@ -129,12 +110,12 @@ impl FileOrDirectory {
 }
 
 impl OpenFiles {
-    /// None yet, and at the most so many in each cache.
+    /// `most`: files per cache.
     pub fn new(most: usize) -> OpenFiles {
         OpenFiles { most, changes: 0, caches: HashMap::new() }
     }
 
-    /// Forgets everything where files were changed since.
+    /// Forgets everything after a change.
     fn obey(&mut self, changes: u64) {
         if self.changes != changes {
             self.changes = changes;
@@ -142,7 +123,6 @@ impl OpenFiles {
         }
     }
 
-    /// What is known of a path, if that is not too long ago.
     fn ask(
         &mut self,
         kept: &KeptFiles,
@@ -159,7 +139,6 @@ impl OpenFiles {
         known.found.clone().filter(|_| is_valid)
     }
 
-    /// Takes note of what was found.
     fn note(
         &mut self,
         kept: &KeptFiles,
@@ -193,7 +172,7 @@ impl OpenFiles {
 }
 
 impl Cache {
-    /// Moves the hand by one, past which no path goes that nobody has asked for so long.
+    /// Moves the hand by one, and drops the path there if it was unused for too long.
     fn forget_idle(&mut self, kept: &KeptFiles, now: Instant) {
         let Some(path) = self.clock.pop_front() else { return };
         let is_idle = |known: &KnownPath| now.saturating_duration_since(known.asked_at) > kept.inactive;
@@ -204,7 +183,7 @@ impl Cache {
         }
     }
 
-    /// Takes the place of a path that nobody has asked for since the hand came by.
+    /// Drops a path not used since the hand passed.
     fn make_room(&mut self) {
         while let Some(path) = self.clock.pop_front() {
             match self.known.get_mut(&path) {
@@ -251,7 +230,6 @@ mod tests {
         OpenFileCache { kept: Some(KEPT), valid: Duration::from_secs(5), min_uses, errors }
     }
 
-    /// Asks and, where nothing is known, takes note of a directory or a failure. Whether it was known.
     fn asked(files: &mut OpenFiles, settings: &OpenFileCache, path: &str, now: Instant) -> bool {
         let path = Path::new(path);
         if let Some(known) = files.ask(&KEPT, settings, path, now) {

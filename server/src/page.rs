@@ -8,18 +8,18 @@ use bytes::Bytes;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Bytes of variables, blocks and captures of one page.
+/// Bytes of variables, blocks and captures of a page.
 const MOST_HELD: usize = 1024 * 1024;
-/// Subrequests that one page is made of; nginx stops at 64,535 of them.
+/// Subrequests of a page; nginx stops at 64,535.
 const MOST_PARTS: u32 = 1000;
-/// Subrequests of one page that are under way at a time, but for those that what is before them waits for.
+/// Concurrent subrequests of a page, without those that earlier parts wait for.
 const AT_A_TIME: u32 = 16;
-/// Subrequests one within the other, as in nginx.
+/// As in nginx.
 const DEEPEST: u8 = 51;
-/// Work that expressions of one page may be, as [`Page::expression`] counts it: a thousand of them, each with a short text.
+/// Work of a page's expressions, as in [`Page::expression`]: a thousand of them on short texts.
 const MOST_MATCHING: u64 = 16 * 1024 * 1024;
 
-/// What all parts of a page have.
+/// Shared by all parts of a page.
 #[derive(Debug, Default)]
 pub struct Page {
     variables: RefCell<Vec<(Vec<u8>, Bytes)>>,
@@ -32,36 +32,31 @@ pub struct Page {
     work: Cell<u64>,
 }
 
-/// The text of a block, which all have that it stands for.
+/// Shared by all responses it replaces.
 pub type Block = Rc<Vec<u8>>;
 
-/// What one request has of its page.
 #[derive(Debug, Default)]
 pub struct Sheet {
-    /// What it shares.
     pub page: Rc<Page>,
-    /// How dates are written in it, where a command says so.
+    /// `config timefmt`.
     pub time_format: RefCell<Option<Vec<u8>>>,
-    /// What stands for its answer where that is empty or an error: the text and its type.
+    /// Replaces an empty or failed response.
     pub stub: RefCell<Option<Stub>>,
     depth: u8,
 }
 
-/// What stands for an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stub {
-    /// Its text, with commands in it.
     pub text: Block,
-    /// Its media type.
     pub media: Vec<u8>,
 }
 
-/// There is no room for more variables and blocks, or no work is left.
+/// No room for variables and blocks, or no work left.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooMuch;
 
 impl Page {
-    /// A variable's value, or what the last expression captured; the name is in lower case.
+    /// Or a capture of the last expression; the name is in lower case.
     pub fn value(&self, name: &[u8]) -> Option<Bytes> {
         if let [digit @ b'0'..=b'9'] = name
             && let Some(captured) = self.captures.borrow().get(usize::from(digit - b'0'))
@@ -72,10 +67,6 @@ impl Page {
         variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
     }
 
-    /// Gives a variable a value.
-    ///
-    /// # Errors
-    /// There is no room for it.
     pub fn set(&self, name: &[u8], value: Vec<u8>) -> Result<(), TooMuch> {
         self.hold(name.len() + value.len())?;
         let mut variables = self.variables.borrow_mut();
@@ -89,10 +80,6 @@ impl Page {
         Ok(())
     }
 
-    /// Takes over what an expression captured.
-    ///
-    /// # Errors
-    /// There is no room for it.
     pub fn capture(&self, groups: Vec<Bytes>) -> Result<(), TooMuch> {
         let bytes = |groups: &[Bytes]| groups.iter().map(Bytes::len).sum::<usize>();
         self.hold(bytes(&groups))?;
@@ -101,20 +88,16 @@ impl Page {
         Ok(())
     }
 
-    /// Counts what was done for the page, in bytes of text or what takes as long.
+    /// In bytes of text, or equal work.
     pub fn worked(&self, work: usize) {
         self.work.set(self.work.get() + work as u64);
     }
 
-    /// What has been done for it so far.
     pub fn work(&self) -> u64 {
         self.work.get()
     }
 
-    /// Counts the work of an expression, before it is done.
-    ///
-    /// # Errors
-    /// Those before were all that one page may have.
+    /// Call it before the work. Fails at the page's limit.
     pub fn expression(&self, work: usize) -> Result<(), TooMuch> {
         let matching = self.matching.get() + work as u64;
         if matching > MOST_MATCHING {
@@ -125,14 +108,12 @@ impl Page {
         Ok(())
     }
 
-    /// Begins a block, which [`Page::grow`] adds to.
     pub fn begin_block(&self, name: &[u8]) -> Result<(), TooMuch> {
         self.hold(name.len())?;
         self.blocks.borrow_mut().push((name.to_vec(), Block::default()));
         Ok(())
     }
 
-    /// Adds to the block that was begun last.
     pub fn grow(&self, text: &[u8]) -> Result<(), TooMuch> {
         self.hold(text.len())?;
         if let Some((_, block)) = self.blocks.borrow_mut().last_mut() {
@@ -141,13 +122,12 @@ impl Page {
         Ok(())
     }
 
-    /// A block by its name: of several the first.
     pub fn block(&self, name: &[u8]) -> Option<Block> {
         let blocks = self.blocks.borrow();
         blocks.iter().find(|(known, _)| known == name).map(|(_, block)| block.clone())
     }
 
-    /// Whether one more subrequest may be under way that nobody waits for yet.
+    /// Whether another subrequest may start that no one waits for yet.
     pub fn has_place(&self) -> bool {
         self.under_way.get() < AT_A_TIME
     }
@@ -162,12 +142,10 @@ impl Page {
     }
 }
 
-/// The place of a subrequest that is under way.
 #[derive(Debug)]
 pub struct PartPlace(Rc<Page>);
 
 impl PartPlace {
-    /// One of a page.
     pub fn of(page: &Rc<Page>) -> PartPlace {
         page.under_way.set(page.under_way.get() + 1);
         PartPlace(page.clone())
@@ -181,7 +159,6 @@ impl Drop for PartPlace {
 }
 
 impl Sheet {
-    /// That of a subrequest, which is a part of this one.
     pub fn below(&self, stub: Option<Stub>) -> Sheet {
         Sheet {
             page: self.page.clone(),
@@ -191,7 +168,7 @@ impl Sheet {
         }
     }
 
-    /// Whether one more subrequest may be made from here, which is counted.
+    /// Whether another subrequest may start here; counts it.
     pub fn may_ask(&self) -> bool {
         let parts = self.page.parts.get();
         let may = self.depth < DEEPEST && parts < MOST_PARTS;

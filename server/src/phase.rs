@@ -39,78 +39,58 @@ use millstream_wire::h1::framing::Framing;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What the phases come to.
 pub enum Step {
-    /// The head of an answer is in the buffer; its body, if any, is at hand.
     Ready(Ready),
-    /// Something answers that takes waiting.
     Content(Content),
-    /// It is not decided yet.
     Wait(Wait),
-    /// A status: by its `error_page`, or the built-in one.
     Status(u16),
 }
 
-/// What answers.
 pub enum Content {
-    /// A `return`: the level that wrote it, and its place in the script there.
+    /// The level of a `return`, and its position in the script.
     Return(LocationId, usize),
-    /// The client is sent to a URL (`rewrite`), with 301 or 302.
+    /// `rewrite` with 301 or 302.
     Redirect(u16, Vec<u8>),
-    /// The location's name is the path and a slash: the client is sent there.
+    /// Redirects to the path with a slash, a location's name.
     Slash,
-    /// What an authority looks for that is to issue a certificate.
+    /// The response to an ACME challenge.
     Challenge(Arc<str>),
-    /// A file under `root` or `alias`.
     File,
-    /// A file is to be changed.
     Dav(DavMethod),
-    /// The upstream and the cache, piece by piece (`slice`).
+    /// Upstream and cache, piece by piece (`slice`).
     Slices,
-    /// Something is to go from the cache.
     Purge(Purging),
-    /// The counts of connections.
     StubStatus,
-    /// A picture of one pixel.
     EmptyGif,
-    /// The API.
     Api,
-    /// The upstream, through the cache where it was looked up.
     Pass(Option<(Vec<u8>, Lookup)>),
-    /// The upstream, which is asked already.
     Begun(Box<Begun>),
-    /// Nothing can.
     Status(u16),
 }
 
-/// What is waited for before it is decided.
 pub enum Wait {
-    /// A file that an `if` asks for.
     File(FileTest, Paused),
-    /// The body (`client_body_early_read`).
+    /// `client_body_early_read`.
     Body,
-    /// Copies of the request, and the body where they have it (`mirror`).
+    /// `mirror`: sends copies, after reading the body if they contain it.
     Mirror,
-    /// A moment, before which a request is too early (`limit_req`).
+    /// `limit_req`.
     Until(Instant),
-    /// A moment, before which a refused request is not told so (`auth_delay`); and the status.
+    /// `auth_delay`, and the status.
     Refusal(Instant, u16),
-    /// Who the client is; and how far the checks of its access have come.
+    /// The checks of the access phase so far.
     Access(Question, Weighing),
-    /// The files of a `try_files`.
     Tries(FileTries),
 }
 
-/// A phase that may keep a request from the content.
 #[derive(Debug, Clone, Copy)]
 pub enum Guard {
-    /// The limits; once they have let a request wait, they let it pass.
+    /// Passed, if the limits have delayed the request before.
     Limits,
-    /// The access phase, from one of its checks on.
     Access(Weighing),
 }
 
-/// Decides about an admitted request, from one phase on; a hit in memory is written to `out` at once.
+/// Runs the phases from `from`; writes a hit in memory to `out` at once.
 pub fn decide(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>) -> Step {
     if matches!(from, From::Server) {
         if let Some(text) = challenge::open(request) {
@@ -123,7 +103,7 @@ pub fn decide(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>) ->
     with_body(request, from, now, out)
 }
 
-/// Whether the body is to be read before anything is decided (`client_body_early_read`).
+/// `client_body_early_read`.
 fn reads_early(request: &Request) -> bool {
     let has_body = !matches!(request.framing, Framing::None | Framing::Length(0));
     if !has_body || request.is_internal {
@@ -134,7 +114,6 @@ fn reads_early(request: &Request) -> bool {
     variables::any_holds(&settings.early_read, request)
 }
 
-/// Decides about a request, whose body is here where it was to be read early.
 pub fn with_body(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>) -> Step {
     if matches!(from, From::Server) {
         realip::take(request);
@@ -153,7 +132,6 @@ pub fn with_body(request: &mut Request, from: From, now: Now, out: &mut Vec<u8>)
     }
 }
 
-/// Decides whether a request is traced that its script answers.
 fn trace(request: &mut Request) {
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
@@ -162,7 +140,6 @@ fn trace(request: &mut Request) {
     }
 }
 
-/// A `return`, at once where it is a text.
 fn returned(request: &mut Request, level: LocationId, at: usize, out: &mut Vec<u8>) -> Step {
     let generation = request.generation.clone();
     let rule = fixed::rule(generation.http(), level, at);
@@ -172,7 +149,6 @@ fn returned(request: &mut Request, level: LocationId, at: usize, out: &mut Vec<u
     }
 }
 
-/// Goes on where a restart leads.
 pub fn again(request: &mut Request, restart: Restart, now: Now, out: &mut Vec<u8>) -> Step {
     match restart.apply(request) {
         Ok(Resumed::Server) => decide(request, From::Server, now, out),
@@ -181,13 +157,11 @@ pub fn again(request: &mut Request, restart: Restart, now: Now, out: &mut Vec<u8
     }
 }
 
-/// The phases of the location in force.
 fn in_location(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
     realip::take(request);
     guarded(request, Guard::Limits, now, out)
 }
 
-/// The phases of the location in force, from one of those on that may keep the request from the content.
 pub fn guarded(request: &mut Request, from: Guard, now: Now, out: &mut Vec<u8>) -> Step {
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
@@ -202,7 +176,7 @@ pub fn guarded(request: &mut Request, from: Guard, now: Now, out: &mut Vec<u8>) 
     unguarded(request, settings, now, out)
 }
 
-/// What follows once copies of a request are on their way: `try_files`, then the content.
+/// Continues after the copies: `try_files`, then the content.
 pub fn mirrored(request: &mut Request, now: Now, out: &mut Vec<u8>) -> Step {
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
@@ -217,7 +191,7 @@ fn unguarded(request: &mut Request, settings: &Settings, now: Now, out: &mut Vec
     }
 }
 
-/// What follows `try_files`: the content, or where the request goes on without a file.
+/// Continues after `try_files`, with the content or its fallback.
 pub fn tried(request: &mut Request, is_found: bool, now: Now, out: &mut Vec<u8>) -> Step {
     if is_found {
         let generation = request.generation.clone();
@@ -230,7 +204,6 @@ pub fn tried(request: &mut Request, is_found: bool, now: Now, out: &mut Vec<u8>)
     }
 }
 
-/// The last phase: what answers, or a hit at once.
 fn content(request: &mut Request, settings: &Settings, now: Now, out: &mut Vec<u8>) -> Step {
     match chosen(request, settings, now) {
         Content::Pass(Some((key, Lookup::Fresh(found)))) if request.framing == Framing::None => {
@@ -249,7 +222,7 @@ fn content(request: &mut Request, settings: &Settings, now: Now, out: &mut Vec<u
     }
 }
 
-/// The phases that may keep a request from the content: limits, then access.
+/// Limits, then access.
 fn guards(request: &mut Request, settings: &Settings, from: Guard) -> Option<Step> {
     let weighing = match from {
         Guard::Access(weighing) => weighing,
@@ -279,13 +252,11 @@ fn guards(request: &mut Request, settings: &Settings, from: Guard) -> Option<Ste
     }
 }
 
-/// A refusal that waits, however soon it was decided.
 fn delayed(request: &Request, settings: &Settings) -> Step {
     failure::log(request, Level::Info, format_args!("delaying unauthorized request"));
     Step::Wait(Wait::Refusal(clock::now() + settings.auth_delay, 401))
 }
 
-/// What answers in a location, once every phase before has let the request through.
 fn chosen(request: &mut Request, settings: &Settings, now: Now) -> Content {
     let proxy = match &settings.content {
         Handler::Pass(proxy) => proxy,
@@ -312,12 +283,11 @@ fn chosen(request: &mut Request, settings: &Settings, now: Now) -> Content {
     Content::Pass(found)
 }
 
-/// The upstream without a cache.
 fn past_cache(request: &Request) -> Content {
     if slices::applies(request) { Content::Slices } else { Content::Pass(None) }
 }
 
-/// What answers in a location that has no cache of its own: the upstream, or the same location with the zone that the request chooses.
+/// Without a cache of its own: the upstream, or the same location with the chosen zone.
 fn uncached(request: &mut Request, proxy: &Pass, now: Now) -> Content {
     if proxy.chosen_zone.is_none() {
         return past_cache(request);

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 #[cfg(test)]
 mod tests;
 
-/// Takes the address that the settings in force have the request come from.
+/// Sets the client's address by the settings in force.
 pub fn take(request: &mut Request) {
     if request.client.is_some() || request.location().settings.realip.is_none() {
         return;
@@ -35,7 +35,6 @@ pub fn take(request: &mut Request) {
     }
 }
 
-/// What the header of the PROXY protocol says, where who sent it is trusted.
 fn from_header(request: &mut Request, proxies: &[Network]) {
     let connection = &request.connection;
     let is_trusted = proxies.iter().any(|network| contains(network, &connection.remote));

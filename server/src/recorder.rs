@@ -12,23 +12,20 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch::{Receiver, Sender};
 
-/// Rows that are kept: those of an hour, 320 KiB.
+/// An hour, 320 KiB.
 const ROWS: usize = 3600;
-/// Notes that are kept.
 const NOTES: usize = 50;
-/// Bytes of a note at the most.
 const LONGEST_NOTE: usize = 300;
-/// Who may watch at a time.
 const VIEWERS: usize = 64;
 
 macro_rules! columns {
     ($($name:ident: $doc:literal;)*) => {
-        /// A second. Times are in microseconds; what is counted is what came in this second.
+        /// One second. Times are in microseconds, counters are increments.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         pub struct Second { $(#[doc = $doc] pub $name: u64,)* }
 
         impl Second {
-            /// The names of its figures, in the order of its fields.
+            /// In the order of its fields.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name),)*];
 
             fn figures(&self) -> [u64; Self::NAMES.len()] {
@@ -52,7 +49,6 @@ columns! {
     active: "Connections of clients that were open at the end.";
 }
 
-/// What happened once, such as a reload.
 #[derive(Debug, Clone)]
 struct Note {
     /// Milliseconds since 1970.
@@ -61,7 +57,6 @@ struct Note {
     text: String,
 }
 
-/// What is recorded. One per process.
 #[derive(Debug)]
 pub struct Recorder {
     rows: Mutex<VecDeque<Second>>,
@@ -70,7 +65,7 @@ pub struct Recorder {
     frames: Sender<Arc<str>>,
 }
 
-/// The sums that a row is the difference of two of.
+/// Running totals; a row is the difference of two.
 #[derive(Debug, Clone)]
 struct Totals {
     requests: u64,
@@ -96,8 +91,8 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// Records the second that ends now (`unix_seconds`), and sends its frame to those who watch. `tables` makes what stands in it
-    /// beside the figures; it is asked only where somebody watches. For one thread.
+    /// Records the second that ends now (`unix_seconds`) and sends it to viewers with `tables`, which is
+    /// called only if there are any. For one thread.
     pub fn record(&self, registry: &Registry, unix_seconds: i64, tables: impl FnOnce() -> Value) {
         let totals = Totals::of(&registry.snapshot());
         // The first look has nothing before it to compare with.
@@ -117,26 +112,24 @@ impl Recorder {
         }
     }
 
-    /// What came before, as JSON: names of the figures and a row for each second.
     pub fn history(&self, registry: &Registry) -> Value {
         let rows = lock(&self.rows);
         let rows: Vec<_> = rows.iter().map(Second::figures).collect();
         json!({ "names": Second::NAMES, "rows": rows, "notes": self.noted(registry) })
     }
 
-    /// A seat for one who watches: the latest frame, whenever there is a later one. `None` where too many do.
+    /// The latest frame, updated each second. `None` if there are too many viewers.
     pub fn watch(&self) -> Option<Receiver<Arc<str>>> {
         (self.frames.receiver_count() < VIEWERS).then(|| self.frames.subscribe())
     }
 
-    /// Keeps that something runs short, unless the last note already does.
+    /// Unless the last note says the same.
     pub fn note_shortage(&self, text: &str) {
         if lock(&self.notes).back().is_none_or(|last| last.text != text) {
             self.note(clock::wall().unix_milliseconds(), false, text);
         }
     }
 
-    /// Keeps what happened once, for those who look later.
     pub fn note(&self, unix_milliseconds: i64, went_well: bool, text: &str) {
         let text = text.chars().take(LONGEST_NOTE).collect();
         let mut notes = lock(&self.notes);
@@ -146,7 +139,7 @@ impl Recorder {
         notes.push_back(Note { at: unix_milliseconds, went_well, text });
     }
 
-    /// The notes and the last errors of the log, the latest first.
+    /// Notes and logged errors, the latest first.
     fn noted(&self, registry: &Registry) -> Vec<Value> {
         let errors = registry.recent_errors().all().into_iter();
         let errors = errors.map(|error| Note { at: error.at * 1000, went_well: false, text: error.text });
@@ -209,13 +202,12 @@ impl Totals {
     }
 }
 
-/// Requests of a location in which a cache had a part.
 fn cached(location: &LocationSnapshot) -> u64 {
     location.http.cache.iter().sum()
 }
 
-/// Requests that a location would have sent to its upstream without a cache: each in which a cache had a part, and what was asked for
-/// others. Who waited for another's answer would have asked.
+/// Requests that a location would send upstream without a cache: all that involve it, those that waited for
+/// another one too.
 fn without(location: &LocationSnapshot) -> u64 {
     let asking =
         [CacheStatus::Miss, CacheStatus::Bypass, CacheStatus::Expired, CacheStatus::Revalidated].into_iter();

@@ -7,7 +7,7 @@ use millstream_net::Address;
 use millstream_wire::{FieldId, host};
 use std::net::IpAddr;
 
-/// A path with the scheme, host and port that were asked before it, where the location says so; a URL as it is.
+/// Adds scheme, host and port to a path, if the location wants that; a URL is unchanged.
 pub fn absolute(request: &Request, url: Vec<u8>) -> Vec<u8> {
     let settings = &request.location().settings.redirects;
     if !(url.starts_with(b"/") && settings.absolute) {

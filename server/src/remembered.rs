@@ -10,19 +10,16 @@ use millstream_conf::model::MadeId;
 use millstream_conf::variables::Builtin;
 use std::cell::RefCell;
 
-/// How many made variables may be made of each other in a row, as in nginx.
+/// Nesting of variables made of others, as in nginx.
 const DEEPEST: usize = 100;
 
-/// Whose value is remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RememberedId {
-    /// One that the configuration makes out of others.
     Made(MadeId),
-    /// One of our own.
     Builtin(Builtin),
 }
 
-/// The variables of one request whose values stay, as far as they were read.
+/// Variables of one request that keep their first value.
 #[derive(Debug, Clone, Default)]
 pub struct Remembered {
     known: RefCell<RememberedValues>,
@@ -30,24 +27,21 @@ pub struct Remembered {
 
 #[derive(Debug, Clone, Default)]
 struct RememberedValues {
-    /// The values one after the other.
+    /// All values in a row.
     text: Vec<u8>,
-    /// Which variable's is where.
     values: Vec<RememberedValue>,
-    /// Those that are being made, the outermost first.
     open: Vec<RememberedId>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct RememberedValue {
     id: RememberedId,
-    /// Nothing where the variable has none.
+    /// Range in `text`; `None`: the variable has no value.
     place: Option<(u32, u32)>,
     shows: Shows,
 }
 
 impl Remembered {
-    /// Forgets all values; they keep their room.
     pub fn clear(&mut self) {
         let known = self.known.get_mut();
         if !known.values.is_empty() {
@@ -56,7 +50,7 @@ impl Remembered {
         }
     }
 
-    /// Appends a value that is known already; whether there is one. Nothing where that is not known.
+    /// Whether the variable has a value; `None` if that is not known yet.
     pub fn append(&self, id: RememberedId, out: &mut Vec<u8>) -> Option<bool> {
         let known = self.known.borrow();
         let value = known.values.iter().find(|value| value.id == id)?;
@@ -66,12 +60,11 @@ impl Remembered {
         Some(value.place.is_some())
     }
 
-    /// What a value that is known already shows of who asks.
+    /// What a known value reveals about the client.
     pub fn shows(&self, id: RememberedId) -> Option<Shows> {
         self.known.borrow().values.iter().find(|value| value.id == id).map(|value| value.shows)
     }
 
-    /// Begins to make a variable; false where it is being made already, or too many are.
     pub fn begin(&self, id: RememberedId) -> bool {
         let open = &mut self.known.borrow_mut().open;
         if open.len() >= DEEPEST || open.contains(&id) {
@@ -81,12 +74,11 @@ impl Remembered {
         true
     }
 
-    /// Ends what was begun last: its value is to be made anew.
     pub fn end(&self) {
         self.known.borrow_mut().open.pop();
     }
 
-    /// Ends what was begun last, and keeps its value, or that there is none.
+    /// Ends the last evaluation and keeps its value, or that there is none.
     pub fn end_with(&self, value: Option<&[u8]>, shows: Shows) {
         let mut known = self.known.borrow_mut();
         let Some(id) = known.open.pop() else { return };

@@ -40,22 +40,19 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::time::Instant;
 
-/// What has been answered so far, for variables and logs.
+/// The response so far, for variables and logs.
 #[derive(Debug, Default, Clone)]
 pub struct Sent {
-    /// The status; 0 before the head is made.
+    /// 0 before the head is made.
     pub status: u16,
-    /// The head as sent, kept only where the configuration reads `$sent_http_`.
+    /// As sent; kept only if the configuration reads `$sent_http_`.
     pub head: Vec<u8>,
-    /// Trailer fields as sent.
     pub trailers: Vec<u8>,
-    /// All bytes written, head included.
+    /// Head included.
     pub bytes: u64,
-    /// Bytes of the body written.
     pub body_bytes: u64,
-    /// Whether the answer was written whole.
     pub complete: bool,
-    /// Bytes into and out of compression, where the answer was compressed on its way.
+    /// Bytes before and after compression, if compressed here.
     pub compressed: Option<(u64, u64)>,
 }
 
@@ -68,130 +65,104 @@ impl Sent {
     }
 }
 
-/// The query string that is in force.
 #[derive(Debug, Clone, Default)]
 pub enum Arguments {
-    /// As it came.
     #[default]
     Original,
-    /// Set by an internal redirect.
     Replaced(Vec<u8>),
 }
 
-/// A request.
 pub struct Request {
-    /// The head's bytes (and nothing behind them).
     pub bytes: Vec<u8>,
-    /// The parsed head; spans point into `bytes`.
+    /// Spans point into `bytes`.
     pub head: RequestHead,
-    /// How the body is framed.
     pub framing: Framing,
-    /// The thread that serves it.
     pub worker: Rc<Worker>,
-    /// The configuration that serves it.
     pub generation: Rc<Generation>,
-    /// Its connection.
     pub connection: Rc<ConnectionFacts>,
-    /// Whom it came from, where that is not the connection's other end (`realip`).
+    /// The client by `realip`, if not the peer.
     pub client: Option<ClientAddress>,
-    /// When its first byte was read.
+    /// Time of its first byte.
     pub started: Instant,
-    /// The server that took it.
     pub server: ServerId,
-    /// The location that took it.
     pub location: LocationId,
-    /// `$uri`: the path, decoded and normalised.
+    /// `$uri`: the path, decoded and normalized.
     pub uri: Vec<u8>,
-    /// The query string in force.
     pub arguments: Arguments,
     /// `$host`, lower case.
     pub host: Vec<u8>,
-    /// Captures; an expression of a `map` may match while a value is being evaluated.
+    /// In a cell, as an expression of a `map` may match during an evaluation.
     pub captures: RefCell<Captures>,
-    /// Variables that the configuration gives values to.
     pub slots: Rc<Slots>,
-    /// Variables whose values stay once they were read: those that the configuration makes out of others, and a few of our own.
+    /// Variables that keep their first value: those made of others, and a few built-in ones.
     pub made: Remembered,
-    /// The method in force (an error page is fetched with GET).
+    /// An error page uses GET.
     pub method: Method,
-    /// Whether the connection may go on after the answer.
     pub keep_alive: bool,
-    /// Whether the request waited in the buffer behind another one.
+    /// Whether it waited in the buffer behind another request.
     pub pipelined: bool,
-    /// Bytes of the body read so far, as they came, chunk framing included.
+    /// As received, chunk framing included.
     pub body_received: u64,
-    /// Changes of its URI so far, and of its location by name; bounded in `restart`.
+    /// Internal redirects so far; `restart` has the limit.
     pub changes: u8,
-    /// What it has of the page that its answer is made of (`filter/ssi`), where there is one.
     pub sheet: OnceCell<Box<Sheet>>,
-    /// What another request wants that asks by it; nothing where it is a client's.
+    /// What the parent of a subrequest wants; `None` for a client's request.
     pub wanted: Option<SubrequestPart>,
-    /// Whether it is no longer where it came to: what a client alone cannot reach is open to it.
+    /// After an internal redirect: may use internal locations.
     pub is_internal: bool,
-    /// Whether path or query in force are not those that came.
+    /// Whether path or query differ from the original.
     pub is_rewritten: bool,
-    /// What the path in force shows of who asks, by what it was made of.
+    /// What the path reveals about the client, by its sources.
     pub path_shows: Shows,
-    /// The same of the query.
+    /// The same for the query.
     pub query_shows: Shows,
-    /// What has decided its way, by the conditions of `if` that were judged.
+    /// What the conditions that routed it reveal.
     pub way_shows: Shows,
-    /// Whether a `rewrite` with `break` took the path out of the location that still answers: it need not begin as that does.
+    /// Whether `rewrite … break` took the path out of the location that still handles it.
     pub is_outside: bool,
-    /// Whether `try_files` found the URI in force below an `alias` that is a whole path by itself.
+    /// Whether `try_files` found the URI below an `alias` that is a whole path.
     pub extends_alias: bool,
-    /// Whether an `error_page` is being answered: a failure now gets the built-in page.
+    /// Whether an `error_page` is being served: a further failure gets the built-in page.
     pub in_error_page: bool,
-    /// The status that an `error_page` puts in place of the page's own.
+    /// Replaces the page's own status.
     pub error_status: Option<u16>,
-    /// Fields of responses with `X-Accel-Redirect`, or in whose place an error page comes, that belong to the response they led to.
+    /// Fields left by responses with `X-Accel-Redirect`, or replaced by an error page.
     pub accel_fields: Option<Box<Headers>>,
-    /// What `sticky cookie` tells the client of the server that was chosen last.
+    /// `sticky cookie` for the server chosen last.
     pub session_cookie: Option<Box<[u8]>>,
-    /// What was answered.
     pub sent: Sent,
-    /// `$limit_rate`: bytes a second, where something else than the location says so.
+    /// `$limit_rate` in bytes a second, if not the location's.
     pub limit_rate: Option<u64>,
-    /// `X-Accel-Charset`: the charset that stands in place of the location's, known or not.
+    /// `X-Accel-Charset`, known or not.
     pub accel_charset: Option<Box<[u8]>>,
-    /// What the limits made of it.
     pub limited: Passed,
     /// `$upstream_cache_status`.
     pub cache_status: Option<CacheStatus>,
-    /// Why the cache did not answer it, with the number of the location where that was counted.
+    /// Why the cache missed, and the location that counted it.
     pub missed: Option<(u32, Cause)>,
-    /// Where the piece of a sliced answer begins that is being asked for (`slice`).
+    /// Start of the requested slice.
     pub slice: Option<u64>,
-    /// The answer as a whole of which it asks for a piece.
+    /// The response that the slice belongs to.
     pub whole: Option<Rc<Sliced>>,
-    /// Whether `$slice_range` was read, so that the upstream was asked for that piece.
+    /// Whether `$slice_range` was read, so that the upstream was asked for the slice.
     pub names_slice: Cell<bool>,
-    /// What the request asks of the cache, where clients are heard.
+    /// The client's Cache-Control, if it counts.
     pub wish: Wish,
-    /// Who asks, as far as the cache minds.
     pub asker: Asker,
-    /// `Cache-Status`, where it is wanted.
     pub report: Option<Box<CacheReport>>,
-    /// What was read of the body.
     pub body: KeptBody,
-    /// The file with a name that holds the body.
     pub body_file: Option<Box<BodyFile>>,
-    /// Fields of the upstream's answer for the client that asked, where some of them are not stored.
+    /// The response's fields for this client only, if some are not stored.
     pub own_head: Option<Box<Headers>>,
-    /// The upstream servers asked.
     pub tries: Tries,
-    /// Whether a connection to an upstream was looked for, or a subrequest made, whatever came of it.
+    /// Whether an upstream connection or a subrequest was attempted.
     pub has_asked: Cell<bool>,
-    /// Who visits (`userid`), read when it is first asked for.
     visitor: OnceCell<Rc<Visitor>>,
-    /// The trace that it belongs to, made when it is first asked for.
     pub trace: OnceCell<Rc<Trace>>,
-    /// `$request_id`, made when first read.
     id: OnceCell<[u8; 32]>,
 }
 
 impl Request {
-    /// A request that has not been read yet.
     pub fn new(
         worker: Rc<Worker>,
         generation: Rc<Generation>,
@@ -257,7 +228,7 @@ impl Request {
         }
     }
 
-    /// Makes a finished request ready for the next one; its vectors keep their room.
+    /// Keeps its buffers for the next request.
     pub fn reset(&mut self, connection: Rc<ConnectionFacts>, now: Instant) {
         self.bytes.clear();
         self.head.clear();
@@ -312,7 +283,6 @@ impl Request {
         self.id.take();
     }
 
-    /// Takes over what an expression captured of a text.
     pub fn take_captures(&self, captured: Captured, text: &[u8], shows: Shows) {
         for (slot, group) in captured.named {
             let (start, end) = captured.groups.get(usize::from(group)).copied().unwrap_or_default();
@@ -326,8 +296,7 @@ impl Request {
         captures.have_shown |= shows;
     }
 
-    /// Comes into a location, or what stands in its `limit_except` for the method; the connection may be kept for as long as its
-    /// settings say.
+    /// Enters a location, or its `limit_except` for the method; keep-alive follows its settings.
     pub fn enter(&mut self, location: LocationId) {
         let mut found = self.generation.http().location(location);
         self.location = location;
@@ -345,7 +314,7 @@ impl Request {
             && self.started.saturating_duration_since(self.connection.opened) < settings.keepalive.time;
     }
 
-    /// Gives the buffer that a long head was read into back, for what may take long.
+    /// Frees the buffer of a long head before a long wait.
     pub fn tighten(&mut self) {
         if self.bytes.capacity() > 2 * self.bytes.len().max(512) {
             let tight = Vec::from(self.bytes.as_slice());
@@ -353,55 +322,47 @@ impl Request {
         }
     }
 
-    /// Whether it is a subrequest whose answer becomes a part of another.
+    /// Whether its response becomes part of another one.
     pub fn is_included(&self) -> bool {
         matches!(self.wanted, Some(SubrequestPart::Body | SubrequestPart::Variable))
     }
 
-    /// Makes it a part of a page, with a query of its own.
     pub fn set_page(&mut self, query: Vec<u8>, sheet: Sheet) {
         self.arguments = Arguments::Replaced(query);
         self.sheet = OnceCell::from(Box::new(sheet));
     }
 
-    /// What it has of its page.
     pub fn sheet(&self) -> &Sheet {
         self.sheet.get_or_init(Box::default)
     }
 
-    /// Its random id, made when it is first asked for.
     pub fn id(&self) -> &[u8; 32] {
         self.id.get_or_init(id::random)
     }
 
-    /// Notes why the request goes to the upstream, where a report is wanted.
     pub fn report_forward(&mut self, forward: Forward, detail: Option<&'static str>) {
         if let Some(report) = &mut self.report {
             (report.forward, report.detail) = (Some(forward), detail);
         }
     }
 
-    /// The client's address.
     pub fn client(&self) -> &Address {
         self.client.as_ref().map_or(&self.connection.remote, |client| &client.address)
     }
 
-    /// The client's address as text, without port.
+    /// Without the port.
     pub fn client_text(&self) -> &str {
         self.client.as_ref().map_or(&self.connection.remote_text, |client| &client.text)
     }
 
-    /// The request's fields.
     pub fn fields(&self) -> Fields<'_> {
         self.head.view(&self.bytes)
     }
 
-    /// A field's first value.
     pub fn field(&self, id: FieldId) -> Option<&[u8]> {
         self.fields().get(id)
     }
 
-    /// The method as text.
     pub fn method_text(&self) -> &[u8] {
         let came = self.head.method_text.of(&self.bytes);
         // Of a head that could not be read there is none, until a page is fetched in its place.
@@ -412,7 +373,7 @@ impl Request {
         }
     }
 
-    /// The query string in force, without the question mark.
+    /// Without the question mark.
     pub fn query(&self) -> Option<&[u8]> {
         match &self.arguments {
             Arguments::Original => self.head.query.map(|span| span.of(&self.bytes)),
@@ -420,17 +381,15 @@ impl Request {
         }
     }
 
-    /// The location in force.
     pub fn location(&self) -> &Location {
         self.generation.http().location(self.location)
     }
 
-    /// The server in force.
     pub fn server(&self) -> &Server {
         self.generation.http().server(self.server)
     }
 
-    /// Path and query as they came; of an absolute-form target the path on, as in nginx.
+    /// As received; of an absolute URL from the path on, as in nginx.
     pub fn request_uri(&self) -> &[u8] {
         if self.head.authority.is_none() {
             return self.head.target.of(&self.bytes);

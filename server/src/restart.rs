@@ -11,41 +11,36 @@ use crate::variables::personal;
 use millstream_conf::model::Level;
 use millstream_wire::{Method, target};
 
-/// Changes of the URI of one request at the most, as in nginx.
+/// As in nginx.
 const CHANGES: u8 = 10;
 
-/// Where a request is to go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Restart {
-    /// Under another path, `$uri`; without a query of its own it keeps the one in force.
+    /// `$uri`; without its own query it keeps the present one.
     Uri {
-        /// The path, decoded and normalised.
+        /// Decoded and normalized.
         path: Vec<u8>,
-        /// The query that comes with it, perhaps empty.
         query: Option<Vec<u8>>,
-        /// What they show of who asks.
+        /// What both reveal about the client.
         shows: Shows,
     },
-    /// In the named location, path and query unchanged; the name with its `@`.
+    /// With its `@`; path and query stay.
     Named(Vec<u8>),
 }
 
-/// From which phase on a restarted request is looked at.
+/// The phase from which a restarted request runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resumed {
-    /// From the server's own.
     Server,
-    /// In the location that it names.
     Location,
 }
 
 impl Restart {
-    /// Under a path, with the query in force.
     pub fn path(path: Vec<u8>, shows: Shows) -> Self {
         Restart::Uri { path, query: None, shows }
     }
 
-    /// What an evaluated text means: `@name`, or a path with the query that it brings, if only an empty one.
+    /// `@name`, or a path with its query, even an empty one.
     pub fn read(text: &[u8], shows: Shows) -> Self {
         if text.starts_with(b"@") {
             return Restart::Named(text.to_vec());
@@ -54,11 +49,8 @@ impl Restart {
         Restart::Uri { path: path.to_vec(), query: Some(query.to_vec()), shows }
     }
 
-    /// `X-Accel-Redirect`: as in nginx the URI is decoded and stays as it is otherwise, and neither a URL of another server nor
-    /// one with `..` leads anywhere.
-    ///
-    /// # Errors
-    /// The status to answer where it leads nowhere.
+    /// `X-Accel-Redirect`: as in nginx the URI is decoded but not normalized, and a URL of another server or
+    /// `..` is refused. The error is a status.
     pub fn accelerated(request: &mut Request, uri: &[u8]) -> Result<Self, u16> {
         if uri.starts_with(b"@") {
             return Ok(Restart::Named(uri.to_vec()));
@@ -79,10 +71,7 @@ impl Restart {
         Ok(Restart::Uri { path, query: Some(query.to_vec()), shows })
     }
 
-    /// Puts the request where it is to go on.
-    ///
-    /// # Errors
-    /// The status to answer: too many changes, or no such location.
+    /// The error is a status, after too many redirects or for an unknown location.
     pub fn apply(self, request: &mut Request) -> Result<Resumed, u16> {
         changed(request)?;
         request.is_internal = true;
@@ -119,15 +108,11 @@ impl Restart {
     }
 }
 
-/// Whether the URI may be changed once more; where it may not, an error has no page of its own.
+/// If not, an error has no configured page.
 pub fn may_change(request: &Request) -> bool {
     request.changes <= CHANGES
 }
 
-/// Counts a change of the URI.
-///
-/// # Errors
-/// 500 where there were too many.
 pub fn changed(request: &mut Request) -> Result<(), u16> {
     request.changes += 1;
     if request.changes <= CHANGES {
@@ -138,7 +123,7 @@ pub fn changed(request: &mut Request) -> Result<(), u16> {
     Err(500)
 }
 
-/// The method that a page is fetched with: what was asked for is done.
+/// The method for a page: the request itself is done.
 pub fn reading(method: Method) -> Method {
     if method == Method::Head { Method::Head } else { Method::Get }
 }
@@ -147,7 +132,6 @@ fn log(request: &Request, what: std::fmt::Arguments<'_>) {
     failure::log(request, Level::Error, what);
 }
 
-/// Path and query of a URI.
 fn halves(uri: &[u8]) -> (&[u8], &[u8]) {
     let end = uri.iter().position(|&byte| byte == b'?').unwrap_or(uri.len());
     (&uri[..end], uri.get(end + 1..).unwrap_or_default())

@@ -1,10 +1,10 @@
-//! Who may purge and use the API: an address, or whoever shows the token. Strangers are refused, told why in the log,
+//! Who may purge and use the API: an address, or a client with the token. Others are refused, with the reason in the log,
 //! and counted.
 //!
-//! Where nothing is written nobody may change anything, and this machine may read: a proxy on the same machine makes strangers
-//! look local, and stock nginx says nothing of them. `local` is this machine as far as a request tells, for what it asks on its own
-//! behalf; a browser that a web page of somebody else drives does not, be it by having its own name resolved to this
-//! machine. It never looks at what is asked for. Before: `sender`, who a request is from; next: `answer/purge`, `admin`.
+//! By default no one may change anything, and this machine may read: behind a proxy on the same machine every client looks local, and
+//! stock nginx does not forward their addresses. `local` means this machine's own programs as far as a request tells, and no browser
+//! driven by a foreign web page, even one that rebinds its name to this machine. What is requested plays no role here. Before: `sender`,
+//! who a request is from; next: `answer/purge`, `admin`.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,6 @@ use millstream_telemetry::metrics::Counter;
 use millstream_wire::{FieldId, Method};
 use std::net::IpAddr;
 
-/// What a request wants to do, for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Privilege {
     name: &'static str,
@@ -28,32 +27,29 @@ pub struct Privilege {
     pages: Pages,
 }
 
-/// Which web pages may have made a browser send a request. A token is no page's to show: who shows it is asked nothing of this.
+/// Web pages that may cause a request. With a token this is not checked, as no page knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pages {
-    /// None, where nothing is written; else any, for whom its address lets in, may read: no page learns what another origin
-    /// answers. None may do more.
+    /// By default none; otherwise reading is open to all pages of an admitted address, as none can read
+    /// another origin's response. Changes never are.
     NotHere,
-    /// None, whatever the address: it is done by the request's being sent, and an address says whose browser it is, not whose page.
+    /// None, whatever the address: the request itself has the effect, and an address identifies a browser,
+    /// not a page.
     None,
-    /// The one that stands beside it.
     Own,
 }
 
-/// To purge.
 pub const PURGE: Privilege = Privilege {
     name: "purge",
     directives: "proxy_cache_purge_allow and proxy_cache_purge_token",
     pages: Pages::None,
 };
-/// To use the API.
 pub const API: Privilege =
     Privilege { name: "api", directives: "api_allow and api_token", pages: Pages::NotHere };
-/// To use what the dashboard's page uses.
 pub const DASHBOARD: Privilege =
     Privilege { name: "dashboard", directives: "api_allow and api_token", pages: Pages::Own };
 
-/// Whether a request may, as the location has it that the right is of; a refusal is logged and counted.
+/// `of`: the location of the right. A refusal is logged and counted.
 pub fn admits(right: &ManageRight, request: &Request, privilege: Privilege, of: LocationId) -> bool {
     let Err(why) = judge(right, request, privilege.pages) else { return true };
     request.worker.metrics.add(Counter::ManageRefused, 1);
@@ -65,13 +61,12 @@ pub fn admits(right: &ManageRight, request: &Request, privilege: Privilege, of: 
     false
 }
 
-/// Whether the dashboard's page itself, in which no figure stands, is for a request: under a name that is somebody else's it is for
-/// nobody, unless a token has to be shown for the figures.
+/// Whether the dashboard's page, which has no figures, may be served: not under a foreign host name, unless
+/// the figures need a token.
 pub fn sees_page(right: &ManageRight, request: &Request) -> bool {
     right.token.is_some() || known_name(request).is_ok()
 }
 
-/// Why a request may not.
 fn judge(right: &ManageRight, request: &Request, pages: Pages) -> Result<(), &'static str> {
     if shows_token(right, request) {
         return Ok(());
@@ -84,7 +79,6 @@ fn judge(right: &ManageRight, request: &Request, pages: Pages) -> Result<(), &'s
     }
 }
 
-/// Why a request that shows no token may not, as far as it says whom it is from.
 fn admits_address(right: &ManageRight, request: &Request, pages: Pages) -> Result<(), &'static str> {
     if right.token.is_some() && right.allow.is_none() && bearer(request).is_some() {
         return Err("the token is not the one that is configured");
@@ -104,12 +98,12 @@ fn admits_address(right: &ManageRight, request: &Request, pages: Pages) -> Resul
     if of_list.is_err() && allowed.contains(&Allowed::Local) { local(request, pages) } else { of_list }
 }
 
-/// Whether a request changes something; what purges does, whatever its method.
+/// A purge does, whatever its method.
 fn writes(request: &Request, pages: Pages) -> bool {
     pages == Pages::None || !matches!(request.method, Method::Get | Method::Head)
 }
 
-/// Whether a request is one of this machine's programs, as far as it says.
+/// Whether a program on this machine seems to have sent it.
 fn local(request: &Request, pages: Pages) -> Result<(), &'static str> {
     sender::is_local(request)?;
     if pages == Pages::Own {
@@ -119,9 +113,9 @@ fn local(request: &Request, pages: Pages) -> Result<(), &'static str> {
     own_name(request)
 }
 
-/// Whether it was sent to a name that is this machine's. A page whose name is resolved to this machine once it is loaded is
-/// of the same origin as what it then asks for, and a browser says nothing more of a GET; of any other method it says Origin.
-/// Nothing is resolved to get to a Unix socket.
+/// Whether Host is a name of this machine. A page can rebind its own name to this machine after loading; its
+/// requests are then same-origin, and a browser sends Origin only for methods other than GET. A Unix socket
+/// needs no name.
 fn own_name(request: &Request) -> Result<(), &'static str> {
     let by_name = matches!(request.method, Method::Get | Method::Head)
         && matches!(request.connection.remote, Address::Tcp(_))
@@ -137,8 +131,8 @@ fn own_name(request: &Request) -> Result<(), &'static str> {
 
 const STRANGE_NAME: &str = "it was sent to a name that is not a server_name here, and a web page can have its own name resolved to this machine";
 
-/// The same where a page of ours asks, whatever the method: its own origin is what a page says whose name leads here. Names are
-/// those that some server has word for word.
+/// The same for a page of ours, with any method: a rebound page would send its own Origin. Known names are
+/// those that a server has literally.
 fn known_name(request: &Request) -> Result<(), &'static str> {
     let host = &*request.host;
     let is_written = || {
@@ -152,18 +146,17 @@ fn known_name(request: &Request) -> Result<(), &'static str> {
     Err(STRANGE_NAME)
 }
 
-/// Names that lead to this machine whatever a name server says, and addresses, which no name server is asked about.
+/// Names that never depend on a name server, and addresses.
 fn is_this_machine(host: &[u8]) -> bool {
     host == b"localhost" || host.ends_with(b".localhost") || is_address(host)
 }
 
-/// Whether a host is an address, an IPv6 one in brackets.
 pub(crate) fn is_address(host: &[u8]) -> bool {
     let bare = host.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")).unwrap_or(host);
     std::str::from_utf8(bare).is_ok_and(|text| text.parse::<IpAddr>().is_ok())
 }
 
-/// Whether no web page made a browser send it, as far as browsers say.
+/// Whether no web page caused it, as far as browsers tell.
 fn no_page(request: &Request) -> Result<(), &'static str> {
     let fields = request.fields();
     let of_a_page = fields.named(b"origin").is_some()
@@ -174,7 +167,7 @@ fn no_page(request: &Request) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether no other page than ours made a browser send it: one of the origin that it is sent to.
+/// Whether no page of another origin caused it.
 fn own_page(request: &Request) -> Result<(), &'static str> {
     let fields = request.fields();
     let is_own = |origin: &[u8]| {
@@ -188,27 +181,26 @@ fn own_page(request: &Request) -> Result<(), &'static str> {
     if of_another { Err("a web page of another origin made a browser send it") } else { Ok(()) }
 }
 
-/// Whether a request that is admitted may change something where an address alone may not: it has the token, or is a program of this
-/// machine where these are named (`local`).
+/// Whether an admitted request may make changes, for which an address is not enough: with the token, or from
+/// this machine with `local`.
 pub fn may_change(right: &ManageRight, request: &Request) -> bool {
     let names_local = right.allow.as_ref().is_some_and(|allowed| allowed.contains(&Allowed::Local));
     shows_token(right, request) || names_local && sender::is_local(request).is_ok()
 }
 
-/// Whether a request has the token, where there is one.
 fn shows_token(right: &ManageRight, request: &Request) -> bool {
     let shown = right.token.as_ref().zip(bearer(request));
     shown.is_some_and(|(token, shown)| equal(shown, token.as_bytes()))
 }
 
-/// The token of `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
+/// RFC 6750 §2.1.
 fn bearer(request: &Request) -> Option<&[u8]> {
     let value = request.field(FieldId::Authorization)?;
     let (scheme, token) = value.split_at_checked(7)?;
     scheme.eq_ignore_ascii_case(b"bearer ").then_some(token.trim_ascii())
 }
 
-/// Compares in a time that depends on the length of what was shown alone.
+/// In a time that depends only on the length of `shown`.
 fn equal(shown: &[u8], token: &[u8]) -> bool {
     let mut difference = u8::from(shown.len() != token.len() || token.is_empty());
     for (at, byte) in shown.iter().enumerate() {

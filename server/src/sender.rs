@@ -16,7 +16,7 @@ use std::net::{IpAddr, SocketAddr};
 #[cfg(test)]
 mod tests;
 
-/// Fields that say that a request was passed on, beside those that say a client's address.
+/// Fields that proxies add, besides those with the client's address.
 const PASSED_ON: [&[u8]; 9] = [
     b"via",
     b"x-forwarded-host",
@@ -29,8 +29,7 @@ const PASSED_ON: [&[u8]; 9] = [
     b"cdn-loop",
 ];
 
-/// Why a request is not one of this machine's own, where something says that it is not. That nothing does is no proof: a proxy
-/// need not say that it is one.
+/// An error says why a request is not local. No error proves nothing: a proxy need not reveal itself.
 pub fn is_local(request: &Request) -> Result<(), &'static str> {
     let peer = &request.connection.remote;
     let source = source(request)?;
@@ -49,8 +48,8 @@ pub fn is_local(request: &Request) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Why a request is not from a list of addresses: each that it is said to be from has to be in it. Where a trusted proxy was
-/// believed (`set_real_ip_from`) that is one address.
+/// Every address that it may come from must be in the list; after a trusted proxy (`set_real_ip_from`) that
+/// is only one.
 pub fn is_of(request: &Request, has: impl Fn(&Address) -> bool) -> Result<(), &'static str> {
     const STRANGER: &str = "the address is not in the list";
     if request.client.is_some() {
@@ -70,8 +69,7 @@ pub fn is_of(request: &Request, has: impl Fn(&Address) -> bool) -> Result<(), &'
     Err("a proxy passed it on from an address that is not in the list")
 }
 
-/// The one client that a request counts for, as far as somebody says it who is believed; behind others it is the proxy, and all of
-/// that one's clients are one.
+/// The client that limits count. Behind an untrusted proxy it is the proxy, and all its clients are one.
 pub fn client(request: &Request) -> IpAddr {
     let said = || request.connection.proxied.as_ref().map(|said| said.source);
     match forwarded::client(request).or_else(|| if request.client.is_none() { said() } else { None }) {
@@ -80,8 +78,7 @@ pub fn client(request: &Request) -> IpAddr {
     }
 }
 
-/// Whom the PROXY protocol speaks for; the connection's own end where that is not spoken. A proxy that names nobody (UNKNOWN,
-/// LOCAL) leaves it open.
+/// The source by the PROXY protocol, else the peer. A proxy that names none (UNKNOWN, LOCAL) leaves it open.
 fn source(request: &Request) -> Result<Address, &'static str> {
     let connection = &request.connection;
     let listener = request.generation.http().listeners.get(connection.listener.get());
@@ -94,7 +91,7 @@ fn source(request: &Request) -> Result<Address, &'static str> {
     }
 }
 
-/// Whether the other end of the connection is named as a proxy.
+/// Whether the peer is configured as a proxy.
 fn is_proxy(request: &Request) -> bool {
     let settings = &request.location().settings;
     let has =
@@ -102,7 +99,7 @@ fn is_proxy(request: &Request) -> bool {
     forwarded::is_trusted(request) || settings.realip.as_ref().is_some_and(|realip| has(&realip.from))
 }
 
-/// An element of a field: an address, with or without a port, or what Forwarded says (`for="[2001:db8::1]:4711";proto=https`).
+/// An address with or without a port, or an element of Forwarded (`for="[2001:db8::1]:4711";proto=https`).
 fn address(element: &[u8]) -> Option<Address> {
     let mut parameters = element.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
     let named = parameters.find_map(|parameter| {

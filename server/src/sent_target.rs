@@ -8,7 +8,7 @@ use crate::request::{Arguments, Request};
 use millstream_conf::model::{LocationMatch, Pass, Protocol};
 use millstream_wire::target::{encode_raw, escape_uri};
 
-/// Appends the target. `evaluated` is the URI of a `proxy_pass` with variables, which stands for the whole.
+/// `evaluated`: the URI of a `proxy_pass` with variables, which replaces all of it.
 pub fn append(out: &mut Vec<u8>, request: &Request, proxy: &Pass, evaluated: Option<&[u8]>) {
     let start = out.len();
     match (evaluated, proxy.http().and_then(|http| http.uri.as_deref())) {
@@ -34,7 +34,7 @@ pub fn append(out: &mut Vec<u8>, request: &Request, proxy: &Pass, evaluated: Opt
     }
 }
 
-/// The path and query in force. A `rewrite` may have made a path without its slash, which no server would understand.
+/// Adds a slash that a `rewrite` may have lost.
 fn append_rewritten(out: &mut Vec<u8>, request: &Request) {
     if !request.uri.starts_with(b"/") {
         out.push(b'/');
@@ -43,12 +43,12 @@ fn append_rewritten(out: &mut Vec<u8>, request: &Request) {
     append_query(out, request);
 }
 
-/// Whether something else is in force than the target that came.
+/// Whether the path or query differs from the received target.
 pub fn is_replaced(request: &Request) -> bool {
     request.is_rewritten || matches!(request.arguments, Arguments::Replaced(_))
 }
 
-/// How much of the URI the location's prefix matched.
+/// Bytes of the URI that the location's prefix matched.
 fn matched(request: &Request) -> usize {
     match &request.location().matches {
         LocationMatch::Exact(path) | LocationMatch::Prefix { path, .. } => path.len(),
@@ -63,19 +63,16 @@ fn append_query(out: &mut Vec<u8>, request: &Request) {
     }
 }
 
-/// An evaluated `proxy_pass`, taken apart.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Parts<'a> {
-    /// Whether the scheme is https.
     pub encrypted: bool,
     /// `host`, `host:port` or `unix:/path`.
     pub authority: &'a [u8],
-    /// What follows, with its slash; empty where nothing does.
     pub uri: &'a [u8],
 }
 
 impl<'u> Parts<'u> {
-    /// `$proxy_host`, with the port unless it is the scheme's, and `$proxy_port`; a socket's path is no name of a host.
+    /// `$proxy_host`, with the port unless it is the default, and `$proxy_port`. A socket has no host.
     pub fn host(&self) -> (&'u [u8], u16) {
         let usual = if self.encrypted { 443 } else { 80 };
         if self.authority.starts_with(b"unix:") {
@@ -91,14 +88,10 @@ impl<'u> Parts<'u> {
     }
 }
 
-/// The schemes of `proxy_pass`, the encrypted one first.
 const HTTP: [&[u8]; 2] = [b"https://", b"http://"];
-/// Those of `grpc_pass`.
 const GRPC: [&[u8]; 2] = [b"grpcs://", b"grpc://"];
-/// Those of `uwsgi_pass`.
 const UWSGI: [&[u8]; 2] = [b"suwsgi://", b"uwsgi://"];
 
-/// Takes an evaluated `proxy_pass` or one of its kind apart; nothing where it is no such thing.
 pub fn parts<'u>(url: &'u [u8], proxy: &Pass) -> Option<Parts<'u>> {
     match &proxy.protocol {
         Protocol::Http(_) => split(url, HTTP),
@@ -108,14 +101,12 @@ pub fn parts<'u>(url: &'u [u8], proxy: &Pass) -> Option<Parts<'u>> {
     }
 }
 
-/// An address, perhaps behind a scheme.
 fn url_or_address<'u>(url: &'u [u8], schemes: [&[u8]; 2]) -> Option<Parts<'u>> {
     let is_url = memchr::memmem::find(url, b"://").is_some();
     let parts = if is_url { split(url, schemes) } else { address(url) };
     parts.filter(|parts| parts.uri.is_empty())
 }
 
-/// An address and nothing else.
 fn address(address: &[u8]) -> Option<Parts<'_>> {
     let authority = match address.strip_suffix(b":") {
         Some(path) if path.starts_with(b"unix:") => path,
@@ -124,7 +115,7 @@ fn address(address: &[u8]) -> Option<Parts<'_>> {
     (!authority.is_empty()).then_some(Parts { encrypted: false, authority, uri: b"" })
 }
 
-/// Takes `http://host[:port][/uri]` and `http://unix:/path[:/uri]` apart, the other scheme likewise.
+/// `http://host[:port][/uri]` and `http://unix:/path[:/uri]`, also for the encrypted scheme.
 fn split<'u>(url: &'u [u8], [encrypted, plain]: [&[u8]; 2]) -> Option<Parts<'u>> {
     let begins = |scheme: &[u8]| {
         let (own, rest) = url.split_at_checked(scheme.len())?;

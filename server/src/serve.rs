@@ -21,7 +21,6 @@ use millstream_cache::Now;
 use millstream_conf::model::{ErrorPage, ErrorPageStatus, Level};
 use millstream_net::buffers;
 
-/// Carries out a step and all that it leads to; `out` has the head of a hit.
 pub async fn finish(request: &mut Request, client: &mut Client, step: Step, out: Vec<u8>) {
     let (mut step, mut out) = (step, out);
     loop {
@@ -74,8 +73,8 @@ pub async fn finish(request: &mut Request, client: &mut Client, step: Step, out:
     }
 }
 
-/// A body is announced once; what a restart leads to finds it announced. One that was read before its location was known has the bound of
-/// the location all the same.
+/// A restart finds the body announced already. One read before its location was known is checked against the
+/// location's limit.
 fn body_fits(request: &Request, client: &mut Client) -> Result<(), ClientFailure> {
     if !client.body_known() {
         return client.expect_body(request);
@@ -110,12 +109,11 @@ async fn carry_out(request: &mut Request, client: &mut Client, content: Content)
     }
 }
 
-/// The client has left before anything was done.
 pub fn gone(request: &mut Request, client: &mut Client) {
     _ = failed(request, client, ClientFailure::Gone);
 }
 
-/// A client failure: the status to answer, where something can still be said.
+/// The status to respond with, if that is possible.
 fn failed(request: &mut Request, client: &mut Client, failure: ClientFailure) -> Option<u16> {
     request.keep_alive = false;
     let has_begun = client.begun();
@@ -136,7 +134,6 @@ fn failed(request: &mut Request, client: &mut Client, failure: ClientFailure) ->
     Some(failure.status())
 }
 
-/// Answers a status: by the `error_page` that names it, else by the built-in page. `Some` leads to the page.
 async fn answer_status(request: &mut Request, client: &mut Client, status: u16) -> Option<Restart> {
     if status == failure::CLOSE_WITHOUT_ANSWER {
         client.withhold(request);
@@ -162,7 +159,7 @@ async fn answer_status(request: &mut Request, client: &mut Client, status: u16) 
     None
 }
 
-/// Statuses after which the connection cannot be trusted to be in step (nginx closes after these too).
+/// Statuses after which the connection may be out of step; nginx closes it too.
 fn closes(status: u16) -> bool {
     matches!(status, 400 | 408 | 413 | 414 | 431 | 493..=497 | 500 | 501 | 505)
 }

@@ -9,7 +9,6 @@ use millstream_conf::model::{Part, Template, Variable};
 use millstream_conf::variables::Builtin;
 use millstream_wire::{credential, masked};
 
-/// The value of a template; `read` makes text of a variable's bytes.
 pub fn value(template: &Template, request: &Request, read: impl Fn(&[u8]) -> String) -> String {
     let mut shown = String::new();
     let mut bytes = Vec::new();
@@ -27,7 +26,6 @@ pub fn value(template: &Template, request: &Request, read: impl Fn(&[u8]) -> Str
     masked::text(&shown).into_owned()
 }
 
-/// The value of one variable.
 pub fn without_secrets(variable: &Variable, value: String) -> String {
     let is_secret = match variable {
         Variable::Cookie(_) | Variable::UpstreamCookie(_) => true,

@@ -7,21 +7,19 @@
 use crate::shows::Shows;
 use std::cell::{Cell, Ref, RefCell};
 
-/// Captures of the regular expression that matched last: text and byte ranges of its groups.
+/// Of the last regular expression that matched.
 #[derive(Debug, Default, Clone)]
 pub struct Captures {
-    /// What was matched against.
     pub text: Vec<u8>,
-    /// Group 0 is the whole match; a group that took no part is empty.
+    /// Group 0 is the whole match; an unused group is empty.
     pub groups: Vec<(u32, u32)>,
-    /// What the text shows of who asks.
+    /// What the text reveals about the client.
     pub shows: Shows,
-    /// What it and all before it have shown.
+    /// What it and all earlier texts revealed.
     pub have_shown: Shows,
 }
 
 impl Captures {
-    /// Takes them away.
     pub fn clear(&mut self) {
         self.text.clear();
         self.groups.clear();
@@ -29,34 +27,28 @@ impl Captures {
     }
 }
 
-/// The values of one request.
 #[derive(Debug, Clone, Default)]
 pub struct Slots {
     text: RefCell<Vec<u8>>,
     places: Vec<Cell<SlotValue>>,
-    /// What the values so far, and what has decided which they are, show of who asks.
+    /// What the values, and the choice among them, have revealed so far.
     shows: Vec<Cell<Shows>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum SlotValue {
-    /// Neither set nor read.
     Unset,
-    /// Read without a value.
     Missed,
-    /// From here to there in the text.
     At(u32, u32),
 }
 
 impl Slots {
-    /// Room for so many variables, none of which has a value.
     pub fn with(count: usize) -> Slots {
         let mut slots = Slots::default();
         slots.reset(count);
         slots
     }
 
-    /// Takes all values away, and makes room for so many variables.
     pub fn reset(&mut self, count: usize) {
         self.text.get_mut().clear();
         self.places.clear();
@@ -65,7 +57,6 @@ impl Slots {
         self.shows.resize(count, Cell::default());
     }
 
-    /// A variable's value.
     pub fn value(&self, number: u16) -> Option<Ref<'_, [u8]>> {
         match self.places.get(usize::from(number))?.get() {
             SlotValue::At(start, end) => {
@@ -75,26 +66,25 @@ impl Slots {
         }
     }
 
-    /// Notes that a variable was read without a value: whether for the first time.
+    /// Whether it is the first read without a value.
     pub fn miss(&self, number: u16) -> bool {
         let Some(place) = self.places.get(usize::from(number)) else { return false };
         matches!(place.replace(SlotValue::Missed), SlotValue::Unset)
     }
 
-    /// What its values show of who asks.
     pub fn shows(&self, number: u16) -> Shows {
         self.shows.get(usize::from(number)).map(Cell::get).unwrap_or_default()
     }
 
-    /// Notes what decides which value a variable has, or that it has none.
+    /// Notes what decided a variable's value, or its lack.
     pub fn decide(&self, number: u16, shows: Shows) {
         if let Some(before) = self.shows.get(usize::from(number)) {
             before.set(before.get() | shows);
         }
     }
 
-    /// Gives a variable a value; an expression of a `map` does so while a value is being evaluated. What the value before it showed
-    /// of who asks counts on: others may have been made of it, and remembered.
+    /// Also during an evaluation, by an expression of a `map`. What the old value revealed still counts, as
+    /// others may be derived from it.
     pub fn set(&self, number: u16, value: &[u8], shows: Shows) {
         let Some(place) = self.places.get(usize::from(number)) else { return };
         self.decide(number, shows);

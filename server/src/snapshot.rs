@@ -13,7 +13,6 @@ use millstream_telemetry::metrics::{
 use millstream_upstream::{PeerAccount, PeerState};
 use std::collections::HashMap;
 
-/// The counts.
 pub fn snapshot(shared: &Shared, logs: LogStatistics) -> Snapshot {
     let (mut snapshot, now) = (shared.registry.snapshot(), clock::now());
     snapshot.upstreams = shared
@@ -32,7 +31,6 @@ pub fn snapshot(shared: &Shared, logs: LogStatistics) -> Snapshot {
     snapshot
 }
 
-/// What the cache zones hold, in memory and on disk.
 fn tiers(shared: &Shared) -> Vec<CacheTier> {
     let zones = shared.stores.iter().zip(&shared.configuration.http.cache_zones);
     let tiers = zones.flat_map(|(store, conf)| {
@@ -58,7 +56,7 @@ fn tiers(shared: &Shared) -> Vec<CacheTier> {
     tiers.collect()
 }
 
-/// When the certificates in use end, each once for a name of a server.
+/// One expiry for each name of a server.
 fn certificates(shared: &Shared) -> Vec<CertificateEnd> {
     let mut ends: Vec<CertificateEnd> = Vec::new();
     for (server, tls) in shared.configuration.http.servers.iter().zip(&shared.certificates) {
@@ -79,7 +77,7 @@ fn certificates(shared: &Shared) -> Vec<CertificateEnd> {
     ends
 }
 
-/// Who reads metrics knows a peer by its address: one that stands in several places is told once, with the sum.
+/// Metrics identify a peer by its address: repeated ones are summed.
 fn by_address(accounts: impl Iterator<Item = PeerAccount>) -> Vec<UpstreamPeer> {
     let mut peers: Vec<UpstreamPeer> = Vec::new();
     let mut positions = HashMap::new();

@@ -8,10 +8,9 @@ use millstream_conf::model::{
 };
 use millstream_telemetry::metrics::Registry;
 
-/// The number of what is not counted.
+/// For what is not counted.
 const NOWHERE: u32 = u32::MAX;
 
-/// The numbers of one configuration.
 #[derive(Debug, Default)]
 pub struct StatusZones {
     /// One per `Http::servers`.
@@ -27,7 +26,6 @@ pub struct StatusZones {
 }
 
 impl StatusZones {
-    /// Those of a configuration; what is new among them is registered.
     pub fn of(http: &Http, registry: &Registry) -> StatusZones {
         let servers = http.servers.iter().map(|server| match &server.status_zone {
             StatusZone::Off => NOWHERE,
@@ -58,27 +56,22 @@ impl StatusZones {
         }
     }
 
-    /// The number of a server's zone.
     pub fn server(&self, id: ServerId) -> u32 {
         number(&self.servers, id.0)
     }
 
-    /// The number of a cache's zone.
     pub fn cache(&self, id: CacheZoneId) -> u32 {
         number(&self.caches, id.0)
     }
 
-    /// The number of a zone of `limit_req`.
     pub fn request_limit(&self, id: RequestZoneId) -> u32 {
         number(&self.request_limits, id.0)
     }
 
-    /// The number of a zone of `limit_conn`.
     pub fn connection_limit(&self, id: ConnectionZoneId) -> u32 {
         number(&self.connection_limits, id.0)
     }
 
-    /// The number of a location's zone.
     pub fn location(&self, id: LocationId) -> u32 {
         number(&self.locations, id.0)
     }
@@ -88,12 +81,10 @@ fn number(numbers: &[u32], index: u32) -> u32 {
     numbers.get(index as usize).copied().unwrap_or(NOWHERE)
 }
 
-/// What a server is called: by its first name.
 fn shown(server: &Server) -> &str {
     if server.name.is_empty() { "_" } else { &server.name }
 }
 
-/// What a location is called: its server and how it was written.
 fn location_name(server: &Server, matches: &LocationMatch) -> String {
     let server = shown(server);
     match matches {

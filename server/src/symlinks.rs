@@ -15,15 +15,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Which links are refused.
 #[derive(Debug, Clone, Default)]
 pub struct RefusedLinks {
-    /// The links, and the beginning of paths in which they are followed all the same.
+    /// Which links are refused, and the path prefix in which they are allowed.
     refused: Option<(Refused, Vec<u8>)>,
 }
 
 impl RefusedLinks {
-    /// As the location of a request has it.
     pub fn of(request: &Request) -> RefusedLinks {
         let symlinks = &request.location().settings.symlinks;
         let refused = symlinks.as_ref().map(|symlinks| {
@@ -33,12 +31,10 @@ impl RefusedLinks {
         RefusedLinks { refused }
     }
 
-    /// Whether there are links that are not followed.
     pub fn refuses_some(&self) -> bool {
         self.refused.is_some()
     }
 
-    /// What a path leads to.
     pub fn metadata(&self, path: &Path) -> io::Result<Metadata> {
         match self.walk(path, OFlags::PATH) {
             None => path.metadata(),
@@ -46,7 +42,7 @@ impl RefusedLinks {
         }
     }
 
-    /// The same where the kernel knows it without waiting; nothing where links are refused, which takes a walk.
+    /// Without blocking; `None` if the kernel would wait or links are refused, which needs a walk.
     pub fn metadata_at_once(&self, path: &Path) -> Option<io::Result<Metadata>> {
         if self.refused.is_some() {
             return None;
@@ -54,7 +50,6 @@ impl RefusedLinks {
         look_at_once(path)
     }
 
-    /// The file that a path leads to, to be read.
     pub fn open(&self, path: &Path) -> io::Result<File> {
         match self.walk(path, OFlags::RDONLY | OFlags::NONBLOCK) {
             None => File::open(path),
@@ -62,7 +57,7 @@ impl RefusedLinks {
         }
     }
 
-    /// The directory at a path, in which files can be named but not listed.
+    /// For opening files in it, not for listing.
     pub fn directory(&self, path: &Path) -> io::Result<OwnedFd> {
         let opened = match self.walk(path, OFlags::PATH) {
             None => openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()),
@@ -71,7 +66,7 @@ impl RefusedLinks {
         Ok(opened?)
     }
 
-    /// Walks to the end of a path, which is opened with these flags; `None` where nothing is refused.
+    /// Opens the end of a path with these flags; `None` if nothing is refused.
     fn walk(&self, path: &Path, last: OFlags) -> Option<Result<OwnedFd, Errno>> {
         let (refused, from) = self.refused.as_ref()?;
         let bytes = path.as_os_str().as_bytes();

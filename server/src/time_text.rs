@@ -4,7 +4,6 @@ use millstream_net::clock;
 use millstream_wire::date;
 use std::cell::RefCell;
 
-/// The texts of one second.
 #[derive(Clone, Copy)]
 pub struct TimeText {
     seconds: i64,
@@ -20,7 +19,6 @@ thread_local! {
     static NOW: RefCell<Option<TimeText>> = const { RefCell::new(None) };
 }
 
-/// The texts for the present second.
 pub fn with_now<R>(read: impl FnOnce(&TimeText) -> R) -> R {
     let seconds = clock::wall().seconds;
     NOW.with_borrow_mut(|now| match now {

@@ -25,7 +25,7 @@ use millstream_traces::span::{Span, SpanKind, Value, text};
 use std::borrow::Cow;
 use std::time::Instant;
 
-/// Decides whether a request is recorded, in the location that its rewriting led to; what an internal redirect leads to decides nothing.
+/// Decides on recording, in the location after rewriting; internal redirects do not decide again.
 pub fn begin(request: &mut Request, otel: &Otel) {
     if request.is_internal {
         return;
@@ -40,18 +40,16 @@ pub fn begin(request: &mut Request, otel: &Otel) {
     }
 }
 
-/// The trace of a request that is recorded.
 fn recorded(request: &Request) -> Option<&Trace> {
     request.trace.get().map(|trace| &**trace).filter(|trace| trace.sampled.get())
 }
 
-/// The moment at which something begins that [`note`] is told of; nothing where nothing is recorded.
+/// The start for [`note`]; `None` unless recorded.
 #[inline]
 pub fn moment(request: &Request) -> Option<Instant> {
     recorded(request).map(|_| clock::now())
 }
 
-/// Notes something that began at a moment and ends now.
 #[inline]
 pub fn note(
     request: &Request,
@@ -72,14 +70,13 @@ fn note_now(request: &Request, start: Instant, name: &'static str, says: (&'stat
     }
 }
 
-/// A subrequest is over: what it asked belongs to the request that asked by it.
+/// Moves its tries to the parent's trace.
 pub fn end_subrequest(request: &Request) {
     if let Some(trace) = recorded(request) {
         trace.note_tries(&request.tries.list);
     }
 }
 
-/// A request is over: its spans are handed over, where it is recorded.
 #[cold]
 pub fn end(request: &Request) {
     let (Some(trace), Some(tracing)) = (recorded(request), &request.generation.shared.tracing) else {
@@ -92,17 +89,17 @@ pub fn end(request: &Request) {
     }
 }
 
-/// One moment by both clocks, which all others of a request are reckoned from: so spans nest as their moments do.
+/// One moment by both clocks, from which all others are computed, so that spans nest as their times do.
 #[derive(Debug, Clone, Copy)]
 struct Reckoning {
     instant: Instant,
     unix_nanoseconds: u64,
-    /// No span begins before the request.
+    /// No span starts before the request.
     earliest: Instant,
 }
 
 impl Reckoning {
-    /// A moment in nanoseconds since 1970, brought inside the request.
+    /// Nanoseconds since 1970, clamped to the request.
     fn unix(&self, moment: Instant) -> u64 {
         let moment = moment.clamp(self.earliest, self.instant);
         let ago = u64::try_from(self.instant.duration_since(moment).as_nanos()).unwrap_or(u64::MAX);
@@ -110,14 +107,12 @@ impl Reckoning {
     }
 }
 
-/// What spans of one request have in common.
 struct Family<'a> {
     trace: &'a Trace,
     reckoning: Reckoning,
 }
 
 impl Family<'_> {
-    /// A span below the request's.
     fn child(
         &self,
         name: impl Into<Cow<'static, str>>,
@@ -139,7 +134,7 @@ impl Family<'_> {
     }
 }
 
-/// The spans of a request, its own first; and how many there would be more.
+/// The request's own first; and how many were left out.
 fn spans(request: &Request, trace: &Trace) -> (Vec<Span>, usize) {
     let (instant, unix_nanoseconds) = (clock::now(), clock::unix_nanoseconds());
     let reckoning = Reckoning { instant, unix_nanoseconds, earliest: request.started.min(instant) };
@@ -163,7 +158,7 @@ fn spans(request: &Request, trace: &Trace) -> (Vec<Span>, usize) {
     (spans, left_out)
 }
 
-/// What the span of a request is called: `otel_span_name`, else as the location, else as the method.
+/// `otel_span_name`, else the location, else the method.
 fn name(request: &Request) -> String {
     let location = request.location();
     match (&location.settings.otel.span_name, &location.matches) {

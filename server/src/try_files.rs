@@ -11,24 +11,19 @@ use crate::variables::personal::shown_by;
 use crate::variables::{file_path, value};
 use millstream_conf::model::{FileKind, Otherwise, Replaces, Template};
 
-/// Files to look for, each with the URI that it makes.
 pub struct FileTries {
     tests: Vec<FileTest>,
     uris: Vec<(TriedUri, Shows)>,
 }
 
-/// What the URI becomes.
 #[derive(Debug, PartialEq, Eq)]
 enum TriedUri {
-    /// It stays.
     Same,
-    /// Another one.
     Uri(Vec<u8>),
-    /// Another one, which is appended to an `alias` that is a whole path.
+    /// Appended to an `alias` that is a whole path.
     Appended(Vec<u8>),
 }
 
-/// What the location in force looks for; nothing where it has no `try_files`.
 pub fn begin(request: &Request) -> Option<FileTries> {
     let written = request.location().settings.try_files.as_ref()?;
     let mut tries = FileTries { tests: Vec::new(), uris: Vec::new() };
@@ -53,11 +48,8 @@ pub fn begin(request: &Request) -> Option<FileTries> {
 }
 
 impl FileTries {
-    /// Looks for the files, and goes on with the first that is there: its URI is in force then. Gives itself back where a
-    /// disk has to be waited for.
-    ///
-    /// # Errors
-    /// The files are to be looked for off the loop.
+    /// Continues with the first existing file, whose URI is then in force. `Err` if it would block: use
+    /// [`FileTries::ask`].
     pub fn ask_at_once(mut self, request: &mut Request) -> Result<bool, FileTries> {
         match file_test::first_at_once(&self.tests, request) {
             Some(found) => Ok(take(request, found.map(|at| self.uris.swap_remove(at)))),
@@ -65,14 +57,12 @@ impl FileTries {
         }
     }
 
-    /// The same off the loop.
     pub async fn ask(mut self, request: &mut Request) -> bool {
         let found = file_test::first(self.tests, request).await;
         take(request, found.map(|at| self.uris.swap_remove(at)))
     }
 }
 
-/// Puts what was found in force; whether there was anything.
 fn take(request: &mut Request, found: Option<(TriedUri, Shows)>) -> bool {
     let Some((found, shows)) = found else { return false };
     request.path_shows |= shows;
@@ -87,10 +77,7 @@ fn take(request: &mut Request, found: Option<(TriedUri, Shows)>) -> bool {
     true
 }
 
-/// Where a request goes on for which no file is there.
-///
-/// # Errors
-/// A status is to be answered.
+/// The fallback. The error is a status.
 pub fn otherwise(request: &Request) -> Result<Restart, u16> {
     match request.location().settings.try_files.as_ref().map(|written| &written.otherwise) {
         Some(Otherwise::Uri(uri)) => Ok(Restart::read(&name(uri, request), shown_by(uri, request))),
@@ -99,7 +86,7 @@ pub fn otherwise(request: &Request) -> Result<Restart, u16> {
     }
 }
 
-/// A name as it is looked for. With variables in it, it is a URI, of which an `alias` replaces the location's name, as in nginx.
+/// With variables it is a URI, in which an `alias` replaces the location's name, as in nginx.
 fn name(template: &Template, request: &Request) -> Vec<u8> {
     let mut name = value(template, request);
     if let Replaces::Name(length) = request.location().settings.files.root.replaces
@@ -112,7 +99,7 @@ fn name(template: &Template, request: &Request) -> Vec<u8> {
     name
 }
 
-/// The path of a name; `None` where it would be out of its directory, or in one beside it whose name begins so.
+/// `None` if it would leave its directory, or reach one whose name only starts the same.
 fn path(request: &Request, name: &[u8]) -> Option<Vec<u8>> {
     let is_root = request.location().settings.files.root.replaces == Replaces::Nothing;
     if is_root && !name.starts_with(b"/") {

@@ -5,10 +5,10 @@
 use millstream_telemetry::metrics::LONGEST_URL;
 use millstream_wire::{credential, masked};
 
-/// A part of a path of so many letters and digits may be a token.
+/// Letters and digits from which a segment may be a token.
 const LONG: usize = 16;
 
-/// Host and path of a URL. Parts that look like tokens, and those behind a part such as `token`, become `***`.
+/// Host and path; segments that look like tokens, or follow one such as `token`, become `***`.
 pub fn shown(host: &[u8], path: &[u8]) -> String {
     let mut text = String::from_utf8_lossy(host).into_owned();
     let mut after_secret = false;
@@ -32,7 +32,7 @@ pub fn shown(host: &[u8], path: &[u8]) -> String {
     text
 }
 
-/// Whether a part of a path looks like a token or a UUID and not like words: long, and with as many digits as names seldom have.
+/// A token or UUID rather than words: long, with more digits than names have.
 fn is_token(part: &[u8]) -> bool {
     let digits = part.iter().filter(|byte| byte.is_ascii_digit()).count();
     let letters = part.iter().filter(|byte| byte.is_ascii_alphabetic()).count();

@@ -1,10 +1,9 @@
 //! One worker thread as its connections see it: the current configuration, counters, and whether it is stopping.
 //!
-//! Everything here is of one thread; nothing is locked. Connections register their waker once, so that a stop or a
-//! shortage of connections reaches idle ones by an event. In a shortage connections are asked to close in the order of
-//! [`Awaits`], and answers say `Connection: close`, so that a newcomer waits for one request at the most. Connections to upstreams are
-//! made up to a lower bound than clients are let in: what waits for slow upstreams keeps no client out. Where descriptors are short,
-//! it is a higher one: whoever was let in can be served, if need be after others.
+//! Everything here is of one thread; nothing is locked. Connections register their waker once, so that a stop or a shortage reaches idle
+//! ones by an event. In a shortage connections are asked to close in the order of [`Awaits`], and responses say `Connection: close`, so
+//! that a new connection waits for one request at most. Upstream connections have a lower bound than clients, so that slow upstreams keep
+//! no client out; if descriptors are short, a higher one, so that every accepted client can be served eventually.
 
 #[cfg(test)]
 mod tests;
@@ -32,35 +31,28 @@ use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 use tunnels::TunnelState;
 
-/// How a worker goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Serves.
     Running,
-    /// Finishes requests in progress, closes idle connections (`QUIT`).
+    /// Finishes requests in progress and closes idle connections (`QUIT`).
     Draining,
     /// Closes everything now (`TERM`, `INT`, `worker_shutdown_timeout`).
     Stopping,
 }
 
-/// A worker thread's state.
 pub struct Worker {
-    /// Its counters.
     pub metrics: Arc<WorkerMetrics>,
-    /// The log thread.
     pub log_writer: Arc<LogWriter>,
     generation: RefCell<Rc<Generation>>,
     stage: Cell<Stage>,
     connections: RefCell<Slab<ConnectionState>>,
     tunnels: RefCell<Slab<TunnelState>>,
     upstream_connections: Cell<u32>,
-    /// Second descriptors of client connections.
     watches: Cell<u32>,
-    /// Unfinished copies of requests (`mirror`).
     pub copies: Cell<usize>,
-    /// Newcomers that wait for a place.
+    /// New connections waiting for a slot.
     waiting: Cell<usize>,
-    /// Requests that wait for a place for their connection to an upstream.
+    /// Requests waiting for an upstream connection's slot.
     waiting_for_upstream: Cell<usize>,
     complained: Cell<Option<Instant>>,
     complained_of_copies: Cell<Option<Instant>>,
@@ -76,23 +68,21 @@ struct ConnectionState {
     awaits: Option<Awaits>,
     /// Whether it was asked to close to make room.
     is_shed: bool,
-    /// The configuration that accepted it.
     number: u64,
-    /// What ends it at once, where a reload may (`worker_shutdown_timeout`).
+    /// Ends it at once, if a reload may (`worker_shutdown_timeout`).
     end: Option<AbortHandle>,
 }
 
-/// A connection's place among those of its worker; given back by dropping it.
+/// A connection's slot in its worker, given back on drop.
 pub struct ConnectionSlot {
     worker: Rc<Worker>,
     key: usize,
 }
 
-/// How often whoever has no place looks for connections that have become idle long enough.
+/// Interval of looking for connections that have been idle long enough.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 impl Worker {
-    /// A worker that serves with `generation`.
     pub fn new(
         metrics: Arc<WorkerMetrics>,
         log_writer: Arc<LogWriter>,
@@ -118,48 +108,40 @@ impl Worker {
         })
     }
 
-    /// The configuration for a request that begins now.
     pub fn generation(&self) -> Rc<Generation> {
         self.generation.borrow().clone()
     }
 
-    /// Whether `generation` is the configuration in force.
     pub fn serves_with(&self, generation: &Rc<Generation>) -> bool {
         Rc::ptr_eq(generation, &self.generation.borrow())
     }
 
-    /// New requests are served with `generation` from now on.
     pub fn replace_generation(&self, generation: Rc<Generation>) {
         self.generation.replace(generation);
         self.wake_all();
         self.tell_waiting();
     }
 
-    /// How the worker goes on.
     pub fn stage(&self) -> Stage {
         self.stage.get()
     }
 
-    /// Stops, gracefully or not; every connection hears of it at once.
     pub fn stop(&self, stage: Stage) {
         self.stage.set(stage);
         self.wake_all();
         self.tell_waiting();
     }
 
-    /// Client connections open now.
     pub fn open_connections(&self) -> usize {
         self.connections.borrow().len()
     }
 
-    /// Ready when no client connection is left.
     pub async fn until_empty(&self) {
         while self.open_connections() > 0 {
             self.emptied.notified().await;
         }
     }
 
-    /// A place for a new connection, if there is one now.
     pub fn try_admit(self: &Rc<Self>) -> Option<ConnectionSlot> {
         // Who waits already comes first.
         if self.is_short() { None } else { self.place() }
@@ -182,17 +164,17 @@ impl Worker {
         self.connected() < bounds.clients && self.used() < bounds.descriptors || self.open_connections() == 0
     }
 
-    /// Connections open now, those to upstreams included.
+    /// Those to upstreams included.
     fn connected(&self) -> usize {
         self.open_connections() + self.upstream_connections.get() as usize
     }
 
-    /// The same, and what else has a descriptor for one.
+    /// The same, with other holders of descriptors.
     fn used(&self) -> usize {
         self.connected() + self.watches.get() as usize
     }
 
-    /// A place for a new connection. Waits while `worker_connections` are in use, after asking idle ones to close.
+    /// Waits while `worker_connections` are in use, after asking idle ones to close.
     pub async fn admit(self: &Rc<Self>) -> ConnectionSlot {
         let _waiting = Waiting::new(&self.waiting);
         let mut look_again = Deadline::new();
@@ -210,13 +192,12 @@ impl Worker {
         }
     }
 
-    /// Whether a new connection waits for a place: then connections end with their present request.
+    /// Whether a new connection waits for a slot: then connections close after their present request.
     pub fn is_short(&self) -> bool {
         self.waiting.get() > 0
     }
 
-    /// A place for a connection to an upstream, counted for as long as the value lives; `None` where places or descriptors are short, or
-    /// others wait already.
+    /// A slot for an upstream connection; `None` if slots or descriptors are short, or other requests wait.
     pub fn try_upstream(self: &Rc<Self>) -> Option<UpstreamPlace> {
         if self.waiting_for_upstream.get() > 0 { None } else { self.upstream_place() }
     }
@@ -236,13 +217,13 @@ impl Worker {
             || self.used() < bounds.descriptors && self.connected() < bounds.upstreams
     }
 
-    /// Whether it is descriptors that are short, and not places.
+    /// Whether descriptors are short rather than slots.
     pub fn lacks_descriptors(&self) -> bool {
         self.used() >= self.generation.borrow().shared.bounds.descriptors
     }
 
-    /// The same, waiting in line for it until `deadline` has passed, or waiting is of no use. Meanwhile connections to upstreams are not
-    /// kept idle, and where places are short idle clients are asked to close.
+    /// Waits in line until `deadline`, or until waiting is pointless. Meanwhile upstream connections are not
+    /// kept idle, and if slots are short idle clients are asked to close.
     pub async fn upstream(self: &Rc<Self>, deadline: &mut Deadline) -> Option<UpstreamPlace> {
         let _waiting = Waiting::new(&self.waiting_for_upstream);
         self.clear_pools();
@@ -264,7 +245,7 @@ impl Worker {
         }
     }
 
-    /// Somebody's place is free: requests that are being served come before newcomers.
+    /// A slot is free: requests being served come before new connections.
     fn tell_of_room(&self) {
         if self.waiting_for_upstream.get() > 0 && self.has_upstream_room() {
             self.upstream_room.notify_one();
@@ -277,7 +258,7 @@ impl Worker {
         self.generation().upstreams.iter().for_each(|upstream| upstream.pool().clear());
     }
 
-    /// Ends all connections at once that earlier configurations than this one accepted, where those had said so.
+    /// Ends all connections accepted by earlier configurations that allow it.
     pub fn end_those_before(&self, number: u64) {
         for (_, entry) in self.connections.borrow().iter().filter(|(_, entry)| entry.number < number) {
             if let Some(end) = &entry.end {
@@ -286,7 +267,7 @@ impl Worker {
         }
     }
 
-    /// Wakes one newcomer for good, and the others to look again.
+    /// Wakes one new connection for good, and the others to look again.
     fn tell_waiting(&self) {
         self.room.notify_waiters();
         self.room.notify_one();
@@ -301,7 +282,7 @@ impl Worker {
     }
 }
 
-/// Counts a newcomer for as long as it waits.
+/// Counts a new connection while it waits.
 struct Waiting<'a>(&'a Cell<usize>);
 
 impl<'a> Waiting<'a> {
@@ -318,7 +299,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl ConnectionSlot {
-    /// Makes the connection one that a later configuration may end, where the present one says when.
+    /// `None` unless `worker_shutdown_timeout` lets a later configuration end it.
     pub fn ends_by(&self) -> Option<impl FnOnce(AbortHandle) + use<>> {
         self.worker.generation.borrow().shared.configuration.main.worker_shutdown_timeout?;
         let (worker, key) = (self.worker.clone(), self.key);
@@ -329,7 +310,6 @@ impl ConnectionSlot {
         })
     }
 
-    /// Says what the connection waits for; `waker` is then told of a stop, and of a shortage.
     pub fn wait(&self, awaits: Awaits, waker: &Waker) {
         let mut connections = self.worker.connections.borrow_mut();
         let entry = &mut connections[self.key];
@@ -339,7 +319,7 @@ impl ConnectionSlot {
         }
     }
 
-    /// Says that a request has come, which is served whatever was asked of the connection before.
+    /// A request arrived, which is served even if the connection was asked to close.
     pub fn set_busy(&self) {
         let mut connections = self.worker.connections.borrow_mut();
         let entry = &mut connections[self.key];
@@ -347,12 +327,11 @@ impl ConnectionSlot {
         entry.is_shed = false;
     }
 
-    /// Whether the connection was asked to close because a newcomer needs its place.
+    /// Whether it was asked to close for a new connection.
     pub fn is_shed(&self) -> bool {
         self.worker.connections.borrow()[self.key].is_shed
     }
 
-    /// What comes of something that waits for the client; `None` where the place is needed for somebody else first.
     pub async fn unless_shed<F: Future + Unpin>(&self, awaits: Awaits, mut wait: F) -> Option<F::Output> {
         poll_fn(|cx| {
             if let Poll::Ready(output) = Pin::new(&mut wait).poll(cx) {
@@ -364,7 +343,7 @@ impl ConnectionSlot {
         .await
     }
 
-    /// Room for a second descriptor of the connection, for as long as the value lives; `None` where none is left.
+    /// A second descriptor of the connection; `None` if there are no more.
     pub fn watch(&self) -> Option<Watch> {
         let worker = &self.worker;
         if worker.used() >= worker.generation.borrow().shared.bounds.descriptors {
@@ -385,7 +364,7 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// A second descriptor of a client's connection, given back by dropping it.
+/// Given back on drop.
 pub struct Watch {
     worker: Rc<Worker>,
 }
@@ -397,7 +376,7 @@ impl Drop for Watch {
     }
 }
 
-/// An upstream connection's place, given back by dropping it.
+/// Given back on drop.
 pub struct UpstreamPlace {
     worker: Rc<Worker>,
 }

@@ -14,7 +14,6 @@ use millstream_net::tls::{TlsConnector, TlsError};
 use std::io;
 use std::sync::Arc;
 
-/// What is carried over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     Spans,
@@ -22,7 +21,6 @@ pub(crate) enum Signal {
 }
 
 impl Signal {
-    /// The method of gRPC that takes it.
     fn method(self) -> &'static str {
         match self {
             Signal::Spans => "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
@@ -31,10 +29,7 @@ impl Signal {
     }
 }
 
-/// How TLS is spoken to a collector; nothing where it is not. Reads files: for start and reload only.
-///
-/// # Errors
-/// What is wrong with the authorities.
+/// `None` for a collector without TLS. Reads files: only at start and reload.
 pub(crate) fn connector(settings: &OtelExporter) -> Result<Option<Arc<TlsConnector>>, TlsError> {
     if !settings.endpoint.secured {
         return Ok(None);
@@ -45,25 +40,23 @@ pub(crate) fn connector(settings: &OtelExporter) -> Result<Option<Arc<TlsConnect
     Ok(Some(Arc::new(connector.offering(offer))))
 }
 
-/// A collector, of one kind of messages.
 pub(crate) struct Collector {
     settings: OtelExporter,
     tls: Option<Arc<TlsConnector>>,
     signal: Signal,
-    /// What requests begin with: scheme and authority.
+    /// Scheme and authority.
     base: String,
     connection: Option<GrpcConnection>,
 }
 
 impl Collector {
-    /// One that is reached in this way.
     pub(crate) fn new(settings: OtelExporter, tls: Option<Arc<TlsConnector>>, signal: Signal) -> Collector {
         let scheme = if settings.endpoint.secured { "https" } else { "http" };
         let base = format!("{scheme}://{}", settings.endpoint.authority);
         Collector { settings, tls, signal, base, connection: None }
     }
 
-    /// Carries a batch over. What went wrong costs the connection: the next batch has a new one.
+    /// Sends a batch. A failure closes the connection: the next batch opens a new one.
     pub(crate) async fn export(&mut self, message: &[u8]) -> Result<(), ExportFailure> {
         if let OtelProtocol::Http(path) = &self.settings.endpoint.protocol {
             let stream = self.connect().await?;
@@ -92,7 +85,7 @@ impl Collector {
         Ok(())
     }
 
-    /// A new connection, to the first of its addresses that takes one.
+    /// Connects to the first address that accepts.
     async fn connect(&self) -> io::Result<Stream> {
         let addresses = match &self.settings.endpoint.address {
             PeerAddress::Tcp(address) => vec![Address::Tcp(*address)],

@@ -4,24 +4,20 @@
 
 use crate::id::{SpanId, TraceId, number};
 
-/// What a traceparent says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
-    /// The trace.
     pub trace: TraceId,
-    /// The span that whoever receives it is below.
     pub span: SpanId,
-    /// Whether whoever sent it records the trace.
     pub sampled: bool,
 }
 
 /// Bytes of version 00.
 const LENGTH: usize = 55;
-/// Where the span's id stands.
+/// Offset of the span's id.
 const SPAN: usize = 36;
 
 impl TraceContext {
-    /// Reads a field's value. Of later versions, what version 00 has is read, as §3.2.4 wants it.
+    /// Reads later versions as version 00, as §3.2.4 asks.
     pub fn parse(value: &[u8]) -> Option<TraceContext> {
         let (known, further) = value.split_at_checked(LENGTH)?;
         let [a, b, b'-', rest @ ..] = known else { return None };
@@ -42,7 +38,7 @@ impl TraceContext {
         })
     }
 
-    /// Appends it as version 00; gives back where in that the span's id begins.
+    /// Appends it as version 00; returns where in that the span's id starts.
     pub fn write(&self, out: &mut Vec<u8>) -> usize {
         let start = out.len();
         out.extend_from_slice(b"00-");
@@ -122,7 +118,6 @@ mod tests {
             prop_assert_eq!(&written[at..at + SpanId::DIGITS], &digits[..]);
         }
 
-        /// One byte that is changed makes it another context or none, never the same.
         #[test]
         fn a_changed_byte_is_never_overlooked(at in 0usize..53, byte in any::<u8>()) {
             let mut text = GOOD.as_bytes().to_vec();

@@ -20,32 +20,25 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// The longest that one export may take.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What exporting needs, made once for all configurations that say the same.
+/// Shared by all configurations with the same settings.
 #[derive(Debug)]
 pub struct Tracing {
-    /// Where spans are handed over.
     pub sink: SpanSink,
     settings: OtelExporter,
     resource: OtelResource,
     tls: Option<Arc<TlsConnector>>,
 }
 
-/// Where figures come from.
 pub struct FigureSource {
-    /// Since when they are counted, in nanoseconds since 1970.
+    /// Start of counting, in nanoseconds since 1970.
     pub since: u64,
-    /// What is counted now; nothing once no configuration is in force.
+    /// Returns the present values; `None` once no configuration is in force.
     pub take: Box<dyn Fn() -> Option<Snapshot> + Send>,
 }
 
 impl Tracing {
-    /// Reads what the settings name.
-    ///
-    /// # Errors
-    /// What is wrong with the certificates of authorities.
     pub fn new(settings: &OtelExporter, resource: &OtelResource) -> Result<Tracing, TlsError> {
         Ok(Tracing {
             sink: SpanSink::new(SpanQueue::new(settings.batch_size, settings.batch_count)),
@@ -55,13 +48,14 @@ impl Tracing {
         })
     }
 
-    /// Whether another configuration says the same. A certificate may have changed in its file, so one that is spoken to over TLS is not.
+    /// Whether another configuration has the same settings. Over TLS never: the certificate's file may have
+    /// changed.
     pub fn is_of(&self, settings: &OtelExporter, resource: &OtelResource) -> bool {
         let here = OtelExporter { span: settings.span, ..self.settings.clone() };
         !settings.endpoint.secured && here == *settings && self.resource == *resource
     }
 
-    /// The one who exports what is handed over here, and the figures where that is wanted. It does not keep the sink.
+    /// Exports the spans handed over here, and metrics if they are wanted. It does not keep the sink open.
     pub fn exporter(&self, figures: FigureSource) -> Exporter {
         let carrier = |signal| Carrier {
             resource: self.resource.clone(),
@@ -81,14 +75,15 @@ impl Tracing {
     }
 }
 
-/// Exports what comes out of one queue, and figures until that is over.
+/// Exports one queue, and metrics until that is closed.
 pub struct Exporter {
     spans: SpanExporter,
     figures: Option<FigureExporter>,
 }
 
 impl Exporter {
-    /// Exports until the queue is closed and empty, and then figures once more. Neither waits for the other.
+    /// Returns when the queue is closed and empty, after a last export of metrics. Neither waits for the
+    /// other.
     pub async fn run(self, metrics: &WorkerMetrics, log: &ErrorLogs) {
         let (open, closed) = oneshot::channel::<()>();
         let spans = async {
@@ -130,7 +125,7 @@ struct FigureExporter {
 }
 
 impl FigureExporter {
-    /// Exports at each interval until `over`, and then once more: what was counted last would not be told otherwise.
+    /// Exports at each interval and once more after `over`, so that the last counts are not lost.
     async fn run(mut self, mut over: oneshot::Receiver<()>, metrics: &WorkerMetrics, log: &ErrorLogs) {
         let mut due = Deadline::new();
         let mut next = clock::now() + self.interval;
@@ -165,7 +160,6 @@ impl FigureExporter {
     }
 }
 
-/// What carries messages of one kind to the collector, and tells of it.
 struct Carrier {
     resource: OtelResource,
     authority: String,
@@ -183,7 +177,7 @@ impl Carrier {
         }
     }
 
-    /// So many of something went so.
+    /// Counts and logs the outcome for so many items.
     fn tell(
         &mut self,
         (what, lose): (&str, &str),

@@ -6,20 +6,15 @@ use millstream_net::grpc::GrpcError;
 use std::fmt;
 use std::io;
 
-/// What went wrong with an export.
 #[derive(Debug)]
 pub(crate) enum ExportFailure {
-    /// No connection, or one that broke.
     Connection(io::Error),
-    /// A call of gRPC that has no outcome.
+    /// A gRPC call without an outcome.
     Grpc(GrpcError),
-    /// The answer is no answer.
     Answer,
-    /// HTTP says no.
     Status(u16),
-    /// gRPC says no: its code and message.
+    /// A gRPC error: its code and message.
     Refused(u32, String),
-    /// It took too long.
     TimedOut,
 }
 

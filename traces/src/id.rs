@@ -5,22 +5,19 @@
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-/// Which trace a span belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceId([u8; 16]);
 
-/// Which span of a trace it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SpanId([u8; 8]);
 
-/// Random bits: the standard library's hasher is keyed by the system's random source, and each has a key of its own.
+/// Random bits: the standard library's hasher is keyed by the system's random source, each with its own key.
 fn random(salt: u8) -> u64 {
     // Zero is no id, and as likely as any other number.
     RandomState::new().hash_one(salt).max(1)
 }
 
 impl TraceId {
-    /// A new one.
     pub fn random() -> TraceId {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&random(1).to_be_bytes());
@@ -28,44 +25,38 @@ impl TraceId {
         TraceId(bytes)
     }
 
-    /// Reads 32 lower-case digits; nothing where they are others, or all zero.
+    /// `None` unless these are 32 lower-case hexadecimal digits, not all zero.
     pub fn parse(text: &[u8]) -> Option<TraceId> {
         digits(text).map(TraceId)
     }
 
-    /// Its bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Appends its 32 digits.
     pub fn write(&self, out: &mut Vec<u8>) {
         write(&self.0, out);
     }
 }
 
 impl SpanId {
-    /// A new one.
     pub fn random() -> SpanId {
         SpanId(random(3).to_be_bytes())
     }
 
-    /// Reads 16 lower-case digits; nothing where they are others, or all zero.
+    /// `None` unless these are 16 lower-case hexadecimal digits, not all zero.
     pub fn parse(text: &[u8]) -> Option<SpanId> {
         digits(text).map(SpanId)
     }
 
-    /// Its bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// Appends its 16 digits.
     pub fn write(&self, out: &mut Vec<u8>) {
         write(&self.0, out);
     }
 
-    /// Its 16 digits.
     pub fn digits(&self) -> [u8; Self::DIGITS] {
         let mut text = [0; Self::DIGITS];
         for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
@@ -74,7 +65,6 @@ impl SpanId {
         text
     }
 
-    /// How many digits it has.
     pub const DIGITS: usize = 16;
 }
 
@@ -89,7 +79,7 @@ fn digits<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     bytes.iter().any(|byte| *byte != 0).then_some(bytes)
 }
 
-/// The number of two lower-case hexadecimal digits.
+/// Of two lower-case hexadecimal digits.
 pub(crate) fn number(pair: &[u8]) -> Option<u8> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),

@@ -2,24 +2,21 @@
 //!
 //! Pure: it says what is to be told and tells nothing. Next: `exporter`, which does.
 
-/// How exports went so far.
 #[derive(Debug, Default)]
 pub(crate) struct Outage {
-    /// Spans lost since exports began to fail; nothing while they do not.
+    /// Spans lost since exports started to fail; `None` while they succeed.
     lost: Option<u64>,
 }
 
-/// What the log is told.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// Exports fail from now on.
     Began,
-    /// They work again; so many spans were lost.
+    /// With the number of spans lost.
     Ended(u64),
 }
 
 impl Outage {
-    /// An export of so many spans went so.
+    /// Records one export; returns what to log.
     pub(crate) fn note(&mut self, went_well: bool, spans: u64) -> Option<News> {
         match (went_well, &mut self.lost) {
             (true, None) => None,

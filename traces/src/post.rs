@@ -7,10 +7,9 @@ use millstream_net::stream::Stream;
 use millstream_wire::h1::head::{HeadLimits, Progress, ResponseHead};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// Bytes of an answer's head at the most.
 const MOST_HEAD: usize = 16 * 1024;
 
-/// Carries a message over. Of the answer only the status is of interest.
+/// Sends a message. Only the status of the response counts.
 pub(crate) async fn post(
     mut stream: Stream,
     (authority, path): (&str, &str),
@@ -34,7 +33,7 @@ pub(crate) async fn post(
     }
 }
 
-/// The status of the final answer.
+/// Skips interim responses.
 async fn status(stream: &mut Stream) -> Result<u16, ExportFailure> {
     let mut bytes = Vec::with_capacity(1024);
     loop {

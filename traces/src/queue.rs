@@ -13,7 +13,6 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// A queue.
 #[derive(Debug)]
 pub struct SpanQueue {
     batch: usize,
@@ -29,7 +28,6 @@ struct Waiting {
 }
 
 impl SpanQueue {
-    /// One with room for so many batches.
     pub fn new(batch_size: usize, batch_count: usize) -> SpanQueue {
         SpanQueue {
             batch: batch_size,
@@ -39,7 +37,7 @@ impl SpanQueue {
         }
     }
 
-    /// Takes the spans of a request; those for which there is no room are dropped, the last first. Gives back how many.
+    /// Takes the spans of a request; returns how many were dropped for lack of room, the last first.
     pub fn hand_over(&self, mut spans: Vec<Span>) -> usize {
         let mut waiting = self.lock();
         let before = waiting.spans.len();
@@ -54,14 +52,14 @@ impl SpanQueue {
         dropped
     }
 
-    /// Nothing more is waited for: what is there is taken at once, and then there is no more.
+    /// Ends waiting: what is queued is taken at once, and then nothing more.
     pub fn close(&self) {
         self.lock().is_closed = true;
         self.woken.notify_one();
     }
 
-    /// The next batch: a full one as soon as there is one, what there is when the first has waited for `interval`. Nothing once the queue is
-    /// closed and empty.
+    /// A full batch as soon as there is one, a part of one once its first span has waited for `interval`.
+    /// `None` when closed and empty.
     pub async fn next(&self, interval: Duration) -> Option<Vec<Span>> {
         let mut due = Deadline::new();
         loop {
@@ -77,7 +75,7 @@ impl SpanQueue {
         }
     }
 
-    /// What is to be taken now; nothing where it is to be waited for.
+    /// `None`: wait.
     fn take(&self, due: &Deadline, interval: Duration) -> Option<Option<Vec<Span>>> {
         let mut waiting = self.lock();
         let count = waiting.spans.len();
@@ -101,17 +99,15 @@ impl SpanQueue {
     }
 }
 
-/// The end of a queue that spans are handed over to. It is closed once the last configuration that has it is gone.
+/// The sending end. The queue closes when the last configuration with it is gone.
 #[derive(Debug)]
 pub struct SpanSink(Arc<SpanQueue>);
 
 impl SpanSink {
-    /// The end of a queue.
     pub fn new(queue: SpanQueue) -> SpanSink {
         SpanSink(Arc::new(queue))
     }
 
-    /// The queue, for whoever takes out of it.
     pub fn queue(&self) -> Arc<SpanQueue> {
         self.0.clone()
     }

@@ -3,12 +3,10 @@
 //! It is checked and never changed: we note nothing of our own. What is not well-formed is left out, and the trace goes on without it.
 //! Next: `context`, whose companion it is.
 
-/// Members of a list at the most.
 const MOST_MEMBERS: usize = 32;
-/// Bytes of a member's value at the most.
 const MOST_VALUE: usize = 256;
 
-/// Joins the fields of a request into one value (RFC 9110 §5.3); nothing where it is empty or not well-formed.
+/// Joins the fields of a request (RFC 9110 §5.3); `None` if empty or malformed.
 pub fn joined<'a>(fields: impl Iterator<Item = &'a [u8]>) -> Option<String> {
     let mut whole: Vec<u8> = Vec::new();
     for field in fields {
@@ -30,7 +28,6 @@ pub fn joined<'a>(fields: impl Iterator<Item = &'a [u8]>) -> Option<String> {
     if members == 0 { None } else { String::from_utf8(whole).ok() }
 }
 
-/// Without spaces and tabs around it.
 fn strip(text: &[u8]) -> &[u8] {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
     let Some(start) = text.iter().position(|byte| !is_space(byte)) else { return b"" };

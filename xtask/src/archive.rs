@@ -14,13 +14,9 @@ const USAGE: &str = "cargo xtask package --static [--profile NAME]
 
 The profile is dist. It wants musl-gcc (apt-get install musl-tools) and the target of musl, which rustup adds.";
 
-/// What the archive has of `packaging/` beside what the binary prints.
+/// Files of `packaging/` that the archive carries, besides what the binary prints.
 const BESIDE: [&str; 4] = ["nginx.conf", "site.conf", "millstream.service", "millstream.logrotate"];
 
-/// Builds `target/static/millstream` and the archive beside it, and prints their paths.
-///
-/// # Errors
-/// musl-gcc or the target cannot be found, or a program failed.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let profile = match arguments {
         [] => "dist",
@@ -41,10 +37,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds the program with the profile that builds soonest, and tries it in an empty root.
-///
-/// # Errors
-/// It does not build, or a scenario failed.
+/// Builds the program with the `soon` profile and tries it in an empty root.
 pub(crate) fn check() -> Result<Ended, String> {
     let target = match target() {
         Ok(target) => target,
@@ -56,7 +49,6 @@ pub(crate) fn check() -> Result<Ended, String> {
     Ok(Ended::Passed)
 }
 
-/// The target of musl, which the toolchain has afterwards.
 fn target() -> Result<String, String> {
     if !tools::is_there(Command::new("musl-gcc").arg("--version")) {
         return Err("musl-gcc is not installed: apt-get install musl-tools".into());
@@ -66,7 +58,7 @@ fn target() -> Result<String, String> {
     Ok(target)
 }
 
-/// Builds the program; gives the folder that it is in, with what the archive has beside it.
+/// Returns the folder of the program and of the other files of the archive.
 fn make(profile: &str, target: &str) -> Result<PathBuf, String> {
     let binary = build(profile, target)?;
     package::stage(&binary)?;
@@ -82,7 +74,6 @@ fn make(profile: &str, target: &str) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// Sees to it that the toolchain has the target's standard library.
 fn add(target: &str) -> Result<(), String> {
     let mut rustup = Command::new("rustup");
     rustup.args(["target", "add", target]).current_dir(tree::root()).stdin(Stdio::null());

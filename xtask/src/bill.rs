@@ -11,24 +11,18 @@ use serde_json::{Value, json};
 
 use crate::tree;
 
-/// Names that files with licences begin with.
 const LICENCE_FILES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE"];
 
-/// One crate of somebody else's.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Part {
     name: String,
     version: String,
-    /// An expression of SPDX.
+    /// An SPDX expression.
     licence: String,
-    /// Its licences' texts, by the files' names.
     texts: BTreeMap<String, String>,
 }
 
-/// Every crate in the binary but our own, by name and version.
-///
-/// # Errors
-/// Cargo does not say, or a crate says no licence.
+/// Every foreign crate in the binary, by name and version.
 pub(crate) fn parts() -> Result<Vec<Part>, String> {
     let told = cargo("metadata --locked --format-version 1")?;
     let metadata: Value =
@@ -44,7 +38,6 @@ pub(crate) fn parts() -> Result<Vec<Part>, String> {
     Ok(parts)
 }
 
-/// What cargo prints for such a line.
 fn cargo(line: &str) -> Result<Vec<u8>, String> {
     let mut cargo = Command::new(env!("CARGO"));
     let output = cargo.args(line.split_whitespace()).current_dir(tree::root()).output();
@@ -56,7 +49,7 @@ fn cargo(line: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Name and version of all that the binary has code of. `cargo metadata` does not tell: it has the features that tests want as well.
+/// Name and version of all code in the binary. `cargo metadata` would add the features that only tests use.
 fn inside() -> Result<BTreeSet<String>, String> {
     let told = cargo(
         "tree --locked -p millstream -e normal --target x86_64-unknown-linux-gnu --prefix none --format {p}",
@@ -78,7 +71,6 @@ fn part(package: &Value) -> Result<Part, String> {
     Ok(Part { name, version: text(&package["version"]).to_owned(), licence, texts })
 }
 
-/// What a crate's files of licences say.
 fn texts(folder: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let named = entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())));
@@ -91,7 +83,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// For people: a list, then every licence's text once, with the crates that it is of.
+/// For people: a list, then each licence's text once, with the crates it covers.
 pub(crate) fn notices(parts: &[Part]) -> String {
     let mut notices = "Millstream contains code of these crates, each under its own licence:\n\n".to_owned();
     let mut texts: BTreeMap<&str, Vec<String>> = BTreeMap::new();

@@ -17,16 +17,12 @@ const PROGRAMS: [(&str, &str); 2] = [
     ("helm", "helm.sh/helm/v4/cmd/helm@v4.3.1"),
     ("kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0"),
 ];
-/// The Python package with the schemas, and where they are in it: those that refuse unknown fields.
+/// The Python package with the schemas, and the folder in it of those that refuse unknown fields.
 const SCHEMAS: &str = "kubernetes-validate==1.37.0";
 const INSIDE: &str = "kubernetes_validate/kubernetes-json-schema/v1.37.0-local-strict";
 const OPERATOR: &str = "github.com/prometheus-operator/prometheus-operator@v0.85.0";
 const SERVICE_MONITOR: &str = "jsonnet/prometheus-operator/servicemonitors-crd.json";
 
-/// Installs what is lacking, then runs the scenarios.
-///
-/// # Errors
-/// A scenario failed.
 pub(crate) fn check() -> Result<Ended, String> {
     let installed = install_programs().and_then(|()| install_schemas(&tools::folder().join("schemas")));
     if let Err(why) = installed {
@@ -48,7 +44,7 @@ fn install_programs() -> Result<(), String> {
     Ok(())
 }
 
-/// Writes every schema into a folder, which appears at once whole.
+/// The folder appears whole or not at all.
 fn install_schemas(folder: &Path) -> Result<(), String> {
     if folder.is_dir() {
         return Ok(());
@@ -73,7 +69,7 @@ fn install_schemas(folder: &Path) -> Result<(), String> {
     fs::rename(&result, folder).map_err(|error| format!("{}: {error}", folder.display()))
 }
 
-/// A schema that names its neighbours as files beside it, and not as pages of the network.
+/// Points a schema's references at files beside it instead of pages on the network.
 fn local(mut schema: Value) -> Value {
     if let Some(top) = schema.as_object_mut() {
         top.remove("$id");
@@ -94,7 +90,6 @@ fn local(mut schema: Value) -> Value {
     schema
 }
 
-/// What the definition of the resource says of it.
 fn service_monitor() -> Result<Value, String> {
     let output =
         Command::new("go").args(["mod", "download", "-json", OPERATOR]).stdin(Stdio::null()).output();

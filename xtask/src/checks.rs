@@ -8,16 +8,13 @@ use std::time::Instant;
 use crate::tools::{Ended, cargo, folder, is_there, with_tools};
 use crate::{archive, chart, conformance, deny, tidy, tree};
 
-/// Seconds that each fuzz target runs.
 const FUZZ_SECONDS: u32 = 15;
 
-/// Scenarios wait more than they work, so more of them than cores run.
+/// Scenarios wait more than they work, so more of them run than there are cores.
 const TEST_THREADS: &str = "6";
 
-/// A check; the error is what is wrong.
 type Check = fn() -> Result<Ended, String>;
 
-/// All checks, the quickest first.
 const CHECKS: [(&str, Check); 12] = [
     ("fmt", || cargo(&["fmt", "--all", "--check", "--", "-l"], &[]).map(passed)),
     ("clippy", || clippy().map(passed)),
@@ -39,18 +36,10 @@ const CHECKS: [(&str, Check); 12] = [
     }),
 ];
 
-/// Runs the tests.
-///
-/// # Errors
-/// One failed, or does not build.
 pub(crate) fn test() -> Result<(), String> {
     cargo(&["test", "--workspace", "--no-fail-fast"], &[("RUST_TEST_THREADS", TEST_THREADS)])
 }
 
-/// Runs the checks that are named, or all of them.
-///
-/// # Errors
-/// The names of those that failed, or a name that no check has.
 pub(crate) fn check(names: &[String]) -> Result<(), String> {
     let known = CHECKS.map(|(name, _)| name);
     if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
@@ -70,7 +59,7 @@ pub(crate) fn check(names: &[String]) -> Result<(), String> {
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }
 
-/// The last line of a check, behind what it said if it failed. What was not looked at has not passed.
+/// The last line of a check, below its output if it failed. A skipped check has not passed.
 fn summary(name: &str, ended: &Result<Ended, String>, seconds: f32) -> String {
     match ended {
         Ok(Ended::Passed) => format!("{name}: passed in {seconds:.0} s"),
@@ -91,12 +80,12 @@ fn clippy() -> Result<(), String> {
     Ok(())
 }
 
-/// The line for a key under loom: every order in which threads may take its locks. Some ten seconds, and as long to build.
+/// The line for a key under loom, in every order in which threads may take its locks. Some ten seconds.
 fn loom() -> Result<(), String> {
     cargo(&["test", "-p", "millstream-cache", "--features", "loom", "--test", "loom", "--quiet"], &[])
 }
 
-/// A short run of every target under `fuzz/`. Without a nightly toolchain or `cargo-fuzz` it is skipped, out loud.
+/// A short run of every target under `fuzz/`; skipped with a message without nightly or `cargo-fuzz`.
 fn fuzz() -> Result<Ended, String> {
     let skipped = |why: &str| Ok(Ended::Skipped(why.to_owned()));
     let folder = tree::root().join("fuzz");
@@ -142,14 +131,14 @@ fn start_fuzzing(target: &str) -> Result<Child, String> {
         .map_err(|error| format!("{target}: {error}"))
 }
 
-/// The last lines of what a program said: where a fuzzer puts the input and the place.
+/// A fuzzer prints the input and the place last.
 fn tail(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(60)..].join("\n")
 }
 
-/// Cargo of the nightly toolchain; the toolchain that runs this program must not decide which one the child takes.
+/// Cargo of the nightly toolchain, whatever toolchain runs this program.
 fn nightly(arguments: &[&str]) -> Command {
     let mut command = with_tools("cargo");
     command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC").env_remove("RUSTDOC");

@@ -1,10 +1,9 @@
-//! `cargo xtask conformance`: the outside judges. Their tests are somebody else's and stay outside the tree; what
-//! passed once must pass for ever, so the scores in `tests/conformance` only rise.
+//! `cargo xtask conformance`: the outside judges. Their tests are foreign and stay outside the tree; what passed once
+//! must always pass, so the scores in `tests/conformance` only rise.
 //!
-//! The HTTP cache tests (cache-tests.fyi) judge the cache: the npm package is installed into `target/`, or a clone of
-//! github.com/http-tests/cache-tests is named. Each run has its own origin and its own server with `fair.conf`; a test
-//! counts as passed where it passes in every run. Next: `run`, which plays; `score`, which compares. nginx's own tests
-//! are in `suite`, configurations of others in `configurations`, the contexts of its directives in `contexts`.
+//! The HTTP cache tests (cache-tests.fyi) judge the cache: the npm package in `target/`, or a clone of github.com/http-tests/cache-tests.
+//! Each run has its own origin and its own server with `fair.conf`; a test must pass in every run. Next: `run`, which plays; `score`, which
+//! compares; `suite` for nginx's own tests, `configurations` for foreign configurations, `contexts` for where directives are allowed.
 
 mod install;
 mod run;
@@ -38,14 +37,12 @@ cargo xtask conformance --contexts                       every directive may sta
   --probe           asks those that load, beside nginx, and compares the answers
   --update          keeps in tests/conformance/configurations.tsv which ones load now";
 
-/// What was asked for.
 struct Options {
     repository: Option<PathBuf>,
     runs: usize,
     accept: bool,
 }
 
-/// Runs the judge that is named.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     match arguments {
         [judge, rest @ ..] if judge == "--nginx-tests" => suite::run(&suite_of(rest)?),
@@ -55,7 +52,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// Every directive may stand where it may in nginx; one of the checks.
+/// Checks that every directive is allowed where nginx allows it.
 pub(crate) fn contexts() -> Result<(), String> {
     contexts::check(&text_of(contexts::FACTS)?)
 }
@@ -101,7 +98,7 @@ fn number(text: Option<&String>, range: RangeInclusive<usize>) -> Result<usize, 
     number.ok_or_else(|| USAGE.to_owned())
 }
 
-/// One run with the npm package, as one of the checks. Without node it is skipped, out loud.
+/// One run with the npm package; skipped with a message without node.
 pub(crate) fn as_check() -> Result<Ended, String> {
     if let Err(missing) = install::tools() {
         return Ok(Ended::Skipped(missing));
@@ -143,7 +140,6 @@ fn judge(options: &Options) -> Result<(), String> {
     }
 }
 
-/// Plays the runs, tells what failed, and gives the score.
 fn played(judge: &str, tests: &Path, runs: usize) -> Result<score::Score, String> {
     let began = Instant::now();
     let results = run::all(tests, runs)?;
@@ -157,12 +153,10 @@ fn played(judge: &str, tests: &Path, runs: usize) -> Result<score::Score, String
     Ok(score)
 }
 
-/// Where the configuration, the score and what is said about it are.
 fn folder() -> PathBuf {
     workspace().join("tests/conformance")
 }
 
-/// A file of that folder, read.
 fn text_of(name: &str) -> Result<String, String> {
     let path = folder().join(name);
     std::fs::read_to_string(&path).map_err(|error| told_of(&path, &error))

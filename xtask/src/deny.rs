@@ -8,13 +8,9 @@ use std::process::{Command, Stdio};
 use crate::tools::{self, Ended};
 use crate::tree;
 
-/// What cargo-deny says where it cannot have the database.
+/// cargo-deny's message if it cannot reach the database.
 const UNREACHABLE: &str = "failed to fetch advisory database";
 
-/// Checks what can be checked here.
-///
-/// # Errors
-/// A licence, a source or a crate that may not be there, or an advisory.
 pub(crate) fn run() -> Result<Ended, String> {
     if !tools::is_there(cargo_deny().arg("--version")) {
         return Ok(Ended::Skipped("there is no cargo-deny: cargo install --locked cargo-deny".to_owned()));
@@ -37,7 +33,6 @@ fn cargo_deny() -> Command {
     command
 }
 
-/// Runs it; the error is what it said.
 fn said(command: &mut Command) -> Result<(), String> {
     let output = command.output().map_err(|error| format!("cargo deny: {error}"))?;
     if output.status.success() {

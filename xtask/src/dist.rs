@@ -11,10 +11,6 @@ use std::process::Command;
 
 use crate::tree;
 
-/// Builds, trains, builds again; says where the result is.
-///
-/// # Errors
-/// A build or the training failed.
 pub(crate) fn run() -> Result<(), String> {
     let result = millstream_bench::trained_binary();
     let folder = result.parent().unwrap_or(Path::new("."));
@@ -34,14 +30,13 @@ pub(crate) fn run() -> Result<(), String> {
     keep(&builder.build(Some(flag("-Cprofile-use=", &profile)))?, &result)
 }
 
-/// Builds the binary alone, for this machine, in a folder.
 struct Builder {
     host: String,
     target: PathBuf,
 }
 
 impl Builder {
-    /// One build. The flag applies to the program and not to build scripts and macros, because the target is named.
+    /// The flag applies to the program and not to build scripts and macros, because the target is named.
     fn build(&self, flag: Option<OsString>) -> Result<PathBuf, String> {
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--profile", "dist", "-p", "millstream", "--target", &self.host]);
@@ -85,7 +80,7 @@ fn merge(profdata: &Path, counts: &Path) -> Result<PathBuf, String> {
     if status.success() { Ok(profile) } else { Err("llvm-profdata merged nothing".into()) }
 }
 
-/// `llvm-profdata` of the toolchain, whose version reads what its compiler wrote; installed where it is lacking.
+/// The toolchain's own `llvm-profdata`, whose version reads what its compiler writes; installed if missing.
 fn profdata(host: &str) -> Option<PathBuf> {
     let root = said(Command::new("rustc").args(["--print", "sysroot"]))?;
     let program = Path::new(root.trim()).join("lib/rustlib").join(host).join("bin/llvm-profdata");
@@ -98,7 +93,7 @@ fn profdata(host: &str) -> Option<PathBuf> {
     program.is_file().then_some(program)
 }
 
-/// The machine that the compiler builds for when it is told nothing.
+/// The compiler's default target.
 pub(crate) fn host() -> Result<String, String> {
     let text = said(Command::new("rustc").arg("-vV")).ok_or("rustc says no version")?;
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
@@ -110,7 +105,7 @@ fn said(command: &mut Command) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Puts the program where it is to be found, at once whole.
+/// Replaces the program at once, never in part.
 fn keep(built: &Path, result: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", result.display());
     let unfinished = result.with_extension("unfinished");

@@ -12,14 +12,13 @@ use std::process::{Command, Stdio};
 use crate::tree;
 
 const BASELINE: &str = "benches/baseline.json";
-/// Iterations of the two runs.
+/// Iterations of the two runs, whose difference is measured.
 const COUNTS: (u64, u64) = (1_000, 3_000);
-/// How much worse a leaf may get.
+/// Allowed ratio to the baseline.
 const TOLERANCE: f64 = 1.05;
 
 type Counts = BTreeMap<String, f64>;
 
-/// Measures the leaves named, or all.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let accept = arguments.iter().any(|argument| argument == "--accept");
     let wanted: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
@@ -70,7 +69,6 @@ fn measure(program: &Path, name: &str) -> Result<f64, String> {
     Ok(many.saturating_sub(few) as f64 / (COUNTS.1 - COUNTS.0) as f64)
 }
 
-/// Instructions that the whole program executes.
 fn instructions(program: &Path, name: &str, count: u64) -> Result<u64, String> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])

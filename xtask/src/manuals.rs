@@ -4,10 +4,8 @@ use std::fs;
 
 use crate::tree;
 
-/// A page and the function that writes it from its table or types.
 type Page = (&'static str, fn() -> String);
 
-/// Every generated page.
 const PAGES: &[Page] = &[
     ("docs/directives.md", millstream_conf::manual::directives_markdown),
     ("docs/variables.md", millstream_conf::manual::variables_markdown),
@@ -16,7 +14,6 @@ const PAGES: &[Page] = &[
     ("docs/openapi.json", millstream_server::admin::endpoints::openapi),
 ];
 
-/// Writes every page.
 pub(crate) fn write() -> Result<(), String> {
     for (path, text) in PAGES {
         let file = tree::root().join(path);
@@ -29,7 +26,6 @@ pub(crate) fn write() -> Result<(), String> {
     Ok(())
 }
 
-/// A breach for each page that is not what the code gives.
 pub(crate) fn check() -> Vec<String> {
     PAGES
         .iter()

@@ -9,7 +9,6 @@ use std::process::{Command, Stdio};
 
 use crate::{bill, tools, tree};
 
-/// Lines of `millstream man`, each a page.
 const PAGES: &[&str] = &[
     "",
     "serve",
@@ -31,10 +30,6 @@ cargo xtask package --static [--profile NAME]
 Without --profile it packages what `cargo xtask dist` left in target/trained. With --static it makes no Debian
 package but an archive of a program that needs no library.";
 
-/// Makes the package and says where it is.
-///
-/// # Errors
-/// cargo-deb is not there, there is nothing to package, or one of the programs failed.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let (profile, rest) = match arguments {
         [help, ..] if help == "--help" => return Err(USAGE.into()),
@@ -74,12 +69,11 @@ fn built(profile: &str) -> Result<PathBuf, String> {
     Ok(millstream_tests::target_directory().join(folder_of(profile)).join("millstream"))
 }
 
-/// Cargo's folder of a profile; that of `dev` has another name.
 pub(crate) fn folder_of(profile: &str) -> &str {
     if profile == "dev" { "debug" } else { profile }
 }
 
-/// What `cargo xtask dist` made, where nothing has changed since.
+/// The binary of `cargo xtask dist`, if no source has changed since.
 fn trained() -> Result<PathBuf, String> {
     let binary = millstream_bench::trained_binary();
     let made = |path: &Path| fs::metadata(path).and_then(|found| found.modified());
@@ -110,7 +104,7 @@ fn trained() -> Result<PathBuf, String> {
     }
 }
 
-/// Puts the binary, and what it prints of itself, where `app/Cargo.toml` names them.
+/// Puts the binary and its generated files where `app/Cargo.toml` names them.
 pub(crate) fn stage(binary: &Path) -> Result<(), String> {
     let folder = tree::root().join("target/package");
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());

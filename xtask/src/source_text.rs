@@ -1,7 +1,7 @@
 //! Rust source with its comments and the insides of its literals blanked out, so that looking for words and braces finds
 //! code only. Lines and columns stay where they are. Not a parser: what the checks need, and no more.
 
-/// The code of a source file: same length in lines, comments and literal contents as spaces.
+/// Blanks comments and literal contents; lengths and lines stay.
 pub(crate) fn code_only(source: &str) -> String {
     let mut out = source.as_bytes().to_vec();
     for (start, end, _) in blanks(source.as_bytes()) {
@@ -109,7 +109,7 @@ fn raw_end(bytes: &[u8], body: usize, hashes: usize) -> usize {
         .map_or(bytes.len(), |end| body + end + close.len())
 }
 
-/// The end of a character literal; `None` for a lifetime.
+/// `None` for a lifetime.
 fn character_end(bytes: &[u8], at: usize) -> Option<usize> {
     if bytes.get(at + 1) == Some(&b'\\') {
         let close = bytes.get(at + 3..)?.iter().position(|&byte| byte == b'\'')?;
@@ -139,7 +139,7 @@ pub(crate) fn without_tests(code: &str) -> &str {
     code
 }
 
-/// A function: its name, the line it starts on (from 1) and how many lines it has.
+/// `line` counts from 1.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Function {
     pub(crate) name: String,
@@ -147,7 +147,6 @@ pub(crate) struct Function {
     pub(crate) length: usize,
 }
 
-/// Every function with a body in this code.
 pub(crate) fn functions(code: &str) -> Vec<Function> {
     let bytes = code.as_bytes();
     let mut found = Vec::new();
@@ -167,7 +166,7 @@ pub(crate) fn functions(code: &str) -> Vec<Function> {
     found
 }
 
-/// Where the body of the function at `start` ends; `None` if it has none.
+/// `None` without a body.
 fn body_end(bytes: &[u8], start: usize) -> Option<usize> {
     let (mut braces, mut others) = (0_i32, 0_i32);
     for (at, byte) in bytes.iter().enumerate().skip(start) {

@@ -3,15 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders that hold nothing of ours.
 const SKIPPED: &[&str] = &["target", ".git", "node_modules", "venv", "corpus", "artifacts"];
 
-/// The workspace's folder.
 pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A file of the workspace.
 pub(crate) struct File {
     /// Relative to the workspace, with `/`.
     pub(crate) path: String,
@@ -19,12 +16,11 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// The first part of the path: the crate's folder.
+    /// The crate's folder.
     pub(crate) fn top(&self) -> &str {
         self.path.split('/').next().unwrap_or_default()
     }
 
-    /// Whether this is test code as a whole.
     pub(crate) fn is_test(&self) -> bool {
         self.top() == "tests"
             || self.path.ends_with("/tests.rs")
@@ -32,7 +28,7 @@ impl File {
     }
 }
 
-/// All files that are text, by extension.
+/// All text files, by extension.
 pub(crate) fn files() -> Vec<File> {
     let mut found = Vec::new();
     collect(&root(), "", &mut found);

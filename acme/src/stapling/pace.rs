@@ -7,34 +7,30 @@ use crate::schedule::Rests;
 use millstream_conf::model::Level;
 use std::time::Duration;
 
-/// Between two questions at the least, while there are answers; as nginx.
+/// Seconds between two requests at least, while they succeed; as nginx.
 const LEAST_REST: i64 = 5 * 60;
-/// And at the most, so that a revocation is heard of within it.
+/// Seconds between two requests at most: a revocation shows within it.
 const LONGEST_REST: i64 = 60 * 60;
-/// After questions that came to nothing, so that a responder that was gone for a moment costs no handshake much.
+/// After failures: short at first, so that a brief outage leaves few handshakes without a staple.
 const RESTS: Rests =
     Rests { first: Duration::from_secs(10), growth: 2, longest: Duration::from_secs(LEAST_REST as u64) };
 
-/// How it is going with one certificate.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// Questions in a row that came to nothing.
+    /// In a row.
     failures: u32,
-    /// The last reason that was told of them.
     told: Option<String>,
 }
 
-/// What comes next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Next {
-    /// How long until it is asked again.
     pub(super) rest: i64,
-    /// What is told, where it is news.
+    /// What to log, if it is news.
     pub(super) told: Option<(Level, String)>,
 }
 
 impl Pace {
-    /// There was an answer, which holds for so long, or without an end.
+    /// After a response that is valid for so many seconds; `None`: without end.
     pub(super) fn answered(&mut self, holds: Option<i64>) -> Next {
         self.failures = 0;
         let again = "the OCSP responder responds again".to_owned();
@@ -43,7 +39,7 @@ impl Pace {
         Next { rest: holds.map_or(LONGEST_REST, rest), told }
     }
 
-    /// There was none, for a reason, which is told once in a row; a lasting one wants no hurry.
+    /// Logs each reason once in a row; a lasting one is retried slowly.
     pub(super) fn failed(&mut self, why: &str, is_lasting: bool, chance: f64) -> Next {
         let rest = match is_lasting {
             true => LEAST_REST,
@@ -72,14 +68,12 @@ mod tests {
         assert_eq!(Pace::default().answered(None).rest, 60 * minute);
     }
 
-    /// What a responder does when it is asked.
     enum Does {
         Fails(&'static str),
         Answers,
         Revokes,
     }
 
-    /// The moments of its questions and what was told when, on a clock of its own.
     fn play(script: &[Does], chance: f64) -> (Vec<i64>, Vec<(i64, String)>) {
         let (mut pace, mut now) = (Pace::default(), 0);
         let (mut asked, mut told) = (Vec::new(), Vec::new());

@@ -57,7 +57,6 @@ pub struct Compare {
     pub json: Option<PathBuf>,
 }
 
-/// The rate, or a percentile of latency.
 fn judged_by() -> impl TypedValueParser<Value = Metric> {
     PossibleValuesParser::new(["rate", "p50", "p75", "p90", "p99", "p99.9"])
         .map(|name| bound::latency(&name).unwrap_or(Metric::Rate))

@@ -4,10 +4,7 @@ use super::value;
 use millstream_load::metric::Metric;
 use millstream_load::threshold::Threshold;
 
-/// Reads a bound.
-///
-/// # Errors
-/// What to write instead, and the first letter that is wrong, from 1.
+/// An error says what to write instead, and at which character, from 1.
 pub(super) fn bound(text: &str) -> Result<Threshold, String> {
     let at = |rest: &str, what: &str| {
         let column = text[..text.len() - rest.len()].chars().count() + 1;
@@ -46,7 +43,7 @@ pub(super) fn bound(text: &str) -> Result<Threshold, String> {
 
 const SHARE: &str = "write a share such as 1%, or a count such as 10";
 
-/// A figure of latency by its name: `p99.9`, `mean`, `max`.
+/// `p99.9`, `mean`, `max`.
 pub(super) fn latency(name: &str) -> Option<Metric> {
     match name {
         "mean" => Some(Metric::Mean),

@@ -5,7 +5,6 @@
 use clap::Args;
 use std::path::PathBuf;
 
-/// Let's Encrypt.
 pub const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
 
 /// The names that TLS is spoken for, and who says that they are ours.
@@ -36,7 +35,6 @@ pub struct Domains {
 }
 
 impl Domains {
-    /// Whether TLS is spoken.
     pub fn is_given(&self) -> bool {
         !self.domain.is_empty()
     }

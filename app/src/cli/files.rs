@@ -5,13 +5,12 @@
 use millstream_conf::load::Options;
 use std::path::{Path, PathBuf};
 
-/// The configuration below the prefix where `-c` names none: nginx's place, then that of packages.
+/// The configuration below the prefix without `-c`: nginx's place, then that of packages.
 pub(super) const DEFAULT_FILES: [&str; 2] = ["conf/nginx.conf", "nginx.conf"];
 
-/// The directory that relative paths are relative to where `-p` names none.
+/// The prefix without `-p`.
 pub(super) const DEFAULT_PREFIX: &str = "/etc/millstream/";
 
-/// Which files are meant.
 pub(super) fn options(prefix: &Path, configuration: PathBuf, globals: Option<String>) -> Options {
     let working = std::env::current_dir().unwrap_or_default();
     let prefix = working.join(prefix);
@@ -19,7 +18,7 @@ pub(super) fn options(prefix: &Path, configuration: PathBuf, globals: Option<Str
     Options { main_file, prefix, globals, error_log: None, lenient: false }
 }
 
-/// The configuration as it hangs on the prefix, or with its whole path.
+/// A relative path starts at the prefix.
 fn main_file(prefix: &Path, working: &Path, configuration: PathBuf) -> PathBuf {
     if prefix.join(&configuration).exists() {
         return configuration;

@@ -5,7 +5,7 @@
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 
-/// As it is written, and what to write here.
+/// Options of other tools, and what to write here.
 const OPTIONS: [(&[&str], &str); 12] = [
     (
         &["-s", "--script"],
@@ -27,7 +27,7 @@ const OPTIONS: [(&[&str], &str); 12] = [
     (&["-o", "-e", "-g", "-w"], "write --json, --html, --export-hdr or --export-prometheus with a file"),
 ];
 
-/// Puts into an error of an unknown option what it is here.
+/// Adds the equivalent here to an error about an unknown option.
 pub(super) fn explain(error: &mut clap::Error) {
     let Some(ContextValue::String(written)) = error.get(ContextKind::InvalidArg) else { return };
     let name = written.split('=').next().unwrap_or_default();

@@ -8,11 +8,9 @@ use millstream_load::step;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The shortest service time of a made-up API.
+/// Shortest service time of the simulated API.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// The shortest demo.
 const DEMO: Duration = Duration::from_secs(45);
-/// The longest.
 const LONGEST: Duration = Duration::from_secs(3600);
 
 /// `ladder URL`.
@@ -89,7 +87,7 @@ pub struct Demo {
     pub duration: Duration,
 }
 
-/// The length of a demo: what is shorter would take as long, as each step is measured four times for as long as tells anything.
+/// A shorter demo would take as long, because each step is measured four times for a minimum time.
 fn demo_duration(text: &str) -> Result<Duration, String> {
     duration(text).and_then(|time| match time {
         time if time < DEMO => Err("a demo takes 45s at the least: four rounds of eleven steps".to_owned()),
@@ -97,7 +95,6 @@ fn demo_duration(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// A length of measuring.
 fn duration(text: &str) -> Result<Duration, String> {
     time(text).and_then(|time| match time {
         time if !(SHORTEST..=LONGEST).contains(&time) => Err("it has to be between 1ms and 60m".to_owned()),
@@ -105,7 +102,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// A lifetime that every party can be told.
+/// A caching time that every server understands.
 fn lifetime(text: &str) -> Result<String, String> {
     match step::seconds(text) {
         // Not everybody takes a blank in it, or thousandths.

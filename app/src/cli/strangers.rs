@@ -14,14 +14,12 @@ pub enum ClientAddress {
     Hide,
 }
 
-/// `--purge`: who may purge over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PurgeBy {
-    /// Nobody.
     Off,
     /// Programs on this machine.
     Local,
-    /// Whoever shows the token in this file.
+    /// Clients with the token in this file.
     Token(PathBuf),
 }
 

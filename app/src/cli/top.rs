@@ -31,12 +31,11 @@ pub struct Top {
 }
 
 impl Top {
-    /// Whether a configuration was named, and so the process that is meant.
+    /// Whether the command line names a configuration, and thereby a process.
     pub fn names_configuration(&self) -> bool {
         self.configuration.as_os_str() != DEFAULT_FILES[0] || self.prefix.as_os_str() != DEFAULT_PREFIX
     }
 
-    /// Where the running process is found.
     pub fn reach(&self) -> Reach {
         Reach {
             configuration: self.configuration.clone(),

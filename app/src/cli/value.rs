@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// `10`, `10k`, `2m`, `1g`: thousands, millions, thousands of millions.
+/// `10`, `10k`, `2m`, `1g`: powers of ten.
 pub(super) fn count(text: &str) -> Result<u64, String> {
     match scaled(text).filter(|number| number.fract() == 0.0) {
         None => Err("write a whole number such as 200, 10k or 2m".to_owned()),
@@ -19,7 +19,6 @@ pub(super) fn count(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A whole number within bounds.
 pub(super) fn within<N>(bounds: RangeInclusive<N>) -> impl Fn(&str) -> Result<N, String> + Clone
 where
     N: FromStr + PartialOrd + Copy + Display,
@@ -31,12 +30,10 @@ where
     }
 }
 
-/// How many times as fast.
 pub(super) fn factor(text: &str) -> Result<f64, String> {
     above_zero(text, "write a factor such as 1, 10 or 0.5")
 }
 
-/// Requests a second.
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     above_zero(text, "write requests a second such as 500, 2.5k")
 }
@@ -45,13 +42,13 @@ fn above_zero(text: &str, otherwise: &str) -> Result<f64, String> {
     scaled(text).filter(|number| *number > 0.0).ok_or_else(|| otherwise.to_owned())
 }
 
-/// A number of thousands (`k`), millions (`m`) or thousands of millions (`g`), or a plain one.
+/// A number, also with `k`, `m` or `g` as powers of ten.
 pub(super) fn scaled(text: &str) -> Option<f64> {
     const UNITS: [(&str, f64); 4] = [("", 1.0), ("k", 1e3), ("m", 1e6), ("g", 1e9)];
     in_unit(&text.to_ascii_lowercase(), &UNITS).filter(|number| *number <= 1e15)
 }
 
-/// Digits with a point, and nothing else that Rust reads as a number.
+/// Digits with a decimal point, and nothing else that Rust parses as a number.
 pub(super) fn number(text: &str) -> Option<f64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     text.parse::<f64>().ok().filter(|_| is_plain)
@@ -63,7 +60,8 @@ fn in_unit(text: &str, units: &[(&str, f64)]) -> Option<f64> {
     number(digits).map(|number| number * size)
 }
 
-/// As in an nginx.conf: `200ms`, `2s`, `1m30s`; a number alone is seconds. A fraction of one unit too: `1.5s`.
+/// As in an nginx.conf: `200ms`, `2s`, `1m30s`; a plain number is seconds. Also a fraction of one unit:
+/// `1.5s`.
 pub(super) fn time_or_none(text: &str) -> Result<Duration, String> {
     value::duration(text)
         .ok()
@@ -71,14 +69,14 @@ pub(super) fn time_or_none(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "write a time such as 200ms, 30s or 5m".to_owned())
 }
 
-/// `1.5s`, `0.5m`, `20us`; nginx has none, wrk's and oha's users write them.
+/// `1.5s`, `0.5m`, `20us`: not nginx's, but used with wrk and oha.
 fn fraction(text: &str) -> Option<Duration> {
     const UNITS: [(&str, f64); 7] =
         [("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("", 1.0), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
     Duration::try_from_secs_f64(in_unit(text, &UNITS)?).ok()
 }
 
-/// The same, above zero.
+/// Above zero.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     time_or_none(text).and_then(|time| match time {
         Duration::ZERO => Err("it has to be above zero".to_owned()),
@@ -86,7 +84,7 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// How long each of several measurements is: long enough to show who limits.
+/// The length of each of several measurements, long enough to find the bottleneck.
 pub(super) fn measurement(text: &str) -> Result<Duration, String> {
     let (least, most) = (party::SHORTEST, Duration::from_secs(3600));
     time(text).and_then(|time| match time {
@@ -119,7 +117,7 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "write a share such as 0.1% or 0.001".to_owned())
 }
 
-/// A field line; the space around its value goes (RFC 9110 section 5.5).
+/// A field line; the space around its value is cut (RFC 9110 §5.5).
 pub(super) fn field(text: &str) -> Result<(String, String), String> {
     match text.split_once(':') {
         Some((name, value)) if !name.trim().is_empty() => {
@@ -129,7 +127,7 @@ pub(super) fn field(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// `HOST1:PORT1:HOST2:PORT2`, each of which may be empty; an IPv6 address stands in brackets.
+/// `HOST1:PORT1:HOST2:PORT2`, each of which may be empty; an IPv6 address needs brackets.
 pub(super) fn connect_to(text: &str) -> Result<ConnectTo, String> {
     // A colon in brackets is of an address.
     let mut is_inside = false;

@@ -4,19 +4,16 @@
 
 use std::fmt;
 
-/// What comes of a template has at most so many bytes: each place may name a value of a hundred thousand.
+/// A limit is needed because each place may insert a hundred thousand bytes.
 const MAX_FILLED_BYTES: usize = 4 << 20;
 
-/// What came of a template.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Filled {
-    /// The text.
     pub text: Vec<u8>,
-    /// Names that look like the environment's and are not set, each where it stands.
     pub lacking: Vec<Lacking>,
 }
 
-/// A variable that is not set. Lines and columns, in bytes, count from 1.
+/// An unset variable. Line and column count from 1, the column in bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lacking {
     line: usize,
@@ -34,7 +31,6 @@ impl fmt::Display for Lacking {
     }
 }
 
-/// A template whose values make more of it than may be.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TooLong {
     line: usize,
@@ -46,10 +42,6 @@ impl fmt::Display for TooLong {
     }
 }
 
-/// Fills a template.
-///
-/// # Errors
-/// It would become longer than 4 MiB.
 pub fn fill<'v>(template: &[u8], value: impl Fn(&str) -> Option<&'v [u8]>) -> Result<Filled, TooLong> {
     let mut filled = Filled::default();
     let mut rest = template;
@@ -75,7 +67,7 @@ pub fn fill<'v>(template: &[u8], value: impl Fn(&str) -> Option<&'v [u8]>) -> Re
     Ok(filled)
 }
 
-/// The name that a text beginning with a dollar refers to, and how long the reference is.
+/// The name behind a leading dollar, and the length of the reference.
 fn reference(text: &[u8]) -> Option<(&str, usize)> {
     let is_braced = text.get(1) == Some(&b'{');
     let start = if is_braced { 2 } else { 1 };
@@ -88,13 +80,12 @@ fn reference(text: &[u8]) -> Option<(&str, usize)> {
     (is_name && is_closed).then_some((name, end + usize::from(is_braced)))
 }
 
-/// Whether a name is one as the environment has them; nginx's variables are in small letters.
+/// Environment variables have capitals; nginx's variables are in lower case.
 fn is_environments(name: &str) -> bool {
     name.len() > 1
         && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// Line and column of where the rest of a text begins.
 fn position(text: &[u8], rest: &[u8]) -> (usize, usize) {
     let before = &text[..text.len() - rest.len()];
     let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;

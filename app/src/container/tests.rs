@@ -3,7 +3,6 @@
 use super::template::fill;
 use super::*;
 
-/// An environment of `NAME=value` words.
 fn environment(words: &[&str]) -> Environment {
     let pairs = words.iter().map(|word| word.split_once('=').expect("a name and a value"));
     Environment::of(pairs.map(|(name, value)| (name.into(), value.into())))
@@ -61,7 +60,6 @@ fn a_filter_says_which_names_are_put_in() {
     assert!(error.starts_with("NGINX_ENVSUBST_FILTER: "), "{error}");
 }
 
-/// A folder of templates and one for what is made of them, and the environment that names both.
 fn folders(words: &[&str]) -> (tempfile::TempDir, Environment) {
     let root = tempfile::tempdir().expect("a folder");
     let (from, into) = (root.path().join("templates"), root.path().join("made"));

@@ -5,7 +5,6 @@
 
 use millstream_conf::source::Span;
 
-/// A range of bytes, and what stands there instead.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Edit {
     start: usize,
@@ -14,23 +13,20 @@ pub(super) struct Edit {
 }
 
 impl Edit {
-    /// Another word in the place of one.
     pub(super) fn word(span: Span, word: &str) -> Edit {
         Edit { start: span.start as usize, end: span.end as usize, text: quoted(word) }
     }
 
-    /// Something behind the brace that opens a block.
     pub(super) fn inside(block: Span, text: &str) -> Edit {
         Edit { start: block.end as usize, end: block.end as usize, text: format!(" {text}") }
     }
 
-    /// Something at the end.
     pub(super) fn end(file: &[u8], text: &str) -> Edit {
         let line_end = if file.last().is_some_and(|&last| last != b'\n') { "\n" } else { "" };
         Edit { start: file.len(), end: file.len(), text: format!("{line_end}{text}") }
     }
 
-    /// A directive without a block becomes a comment, or nothing where others share its line.
+    /// Comments out a directive without a block, or removes it if it shares its line.
     pub(super) fn take_out(file: &[u8], span: Span) -> Edit {
         let (start, end) = (span.start as usize, span.end as usize);
         let before = file[..start].iter().rev().take_while(|&&byte| byte != b'\n');
@@ -46,7 +42,7 @@ impl Edit {
     }
 }
 
-/// The text with these changes. Of two that touch the same bytes the first is made.
+/// Of two edits of the same bytes the first wins.
 pub(super) fn apply(file: &[u8], edits: &[Edit]) -> Vec<u8> {
     let mut edits = edits.to_vec();
     edits.sort();
@@ -65,7 +61,6 @@ pub(super) fn apply(file: &[u8], edits: &[Edit]) -> Vec<u8> {
     text
 }
 
-/// A word as a file has to write it.
 fn quoted(word: &str) -> String {
     let is_plain =
         |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:@,=~%*?[]$!^".contains(&byte) || byte >= 0x80;

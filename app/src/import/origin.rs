@@ -10,21 +10,16 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A configuration to be imported.
 #[derive(Debug)]
 pub(super) struct Origin {
-    /// The main file, absolute.
     pub(super) main: PathBuf,
-    /// The folder that it lies in, as it was named.
     pub(super) folder: PathBuf,
-    /// The same folder without links on its way.
     pub(super) real: PathBuf,
-    /// What relative paths hang on that are no parts of the configuration.
+    /// Base of relative paths that are not part of the configuration.
     pub(super) prefix: PathBuf,
 }
 
 impl Origin {
-    /// Looks for it.
     pub(super) fn find(given: &Path, prefix: Option<&Path>) -> Result<Origin, String> {
         let given = std::path::absolute(given).map_err(|error| error.to_string())?;
         let main = match given.is_dir() {
@@ -47,12 +42,11 @@ impl Origin {
         Ok(Origin { main, folder, real, prefix })
     }
 
-    /// Reads it, leaving out what may be left out.
     pub(super) fn load(&self) -> Loaded {
         load(&options(&self.prefix, &self.main, None, true))
     }
 
-    /// Where a path lies below the folder; `None` where it does not.
+    /// The path relative to the directory; `None` outside it.
     pub(super) fn below(&self, path: &Path) -> Option<PathBuf> {
         let path = straight(&self.folder.join(path));
         let inside = path.strip_prefix(straight(&self.folder)).or_else(|_| path.strip_prefix(&self.real));
@@ -60,7 +54,7 @@ impl Origin {
     }
 }
 
-/// A path without `.` and `..`, by its words alone.
+/// Removes `.` and `..` without looking at the disk.
 pub(super) fn straight(path: &Path) -> PathBuf {
     let mut straight = PathBuf::new();
     for part in path.components() {
@@ -73,7 +67,7 @@ pub(super) fn straight(path: &Path) -> PathBuf {
     straight
 }
 
-/// The prefix of the nginx of this machine, if this is its folder.
+/// The prefix of the installed nginx, if this is its directory.
 fn built_in(folder: &Path) -> Option<PathBuf> {
     let asked = |program: &OsStr| {
         Command::new(program).arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).output().ok()
@@ -85,7 +79,6 @@ fn built_in(folder: &Path) -> Option<PathBuf> {
     (own == folder).then_some(prefix)
 }
 
-/// Prefix and main file of what `nginx -V` says.
 fn of_build(said: &str) -> Option<(PathBuf, PathBuf)> {
     let option = |name: &str| said.split_whitespace().find_map(|word| word.strip_prefix(name));
     let prefix = option("--prefix=").unwrap_or("/usr/local/nginx");

@@ -8,10 +8,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Bytes of one file at the most.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Owner and mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Likeness {
     pub(super) uid: u32,
@@ -20,17 +18,12 @@ pub(super) struct Likeness {
 }
 
 impl Likeness {
-    /// Those of a file; of a folder also whose its new files are (setgid) and who may remove them (sticky).
     pub(super) fn of(found: &Metadata) -> Likeness {
         let kept = if found.is_dir() { 0o3777 } else { 0o777 };
         Likeness { uid: found.uid(), gid: found.gid(), mode: found.mode() & kept }
     }
 }
 
-/// Reads a file.
-///
-/// # Errors
-/// What the system says; it is no file, or too large for one of a configuration.
 pub(super) fn read(path: &Path) -> io::Result<(Vec<u8>, Likeness)> {
     // A pipe would be waited for.
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();

@@ -6,17 +6,14 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// The folder of packages.
 const PACKAGED: &str = "/etc/millstream";
-/// nginx's own folders, which say nothing about a file in them.
+/// nginx's own directories; a name in one says nothing about its file.
 const KNOWN: [&str; 4] = ["/var/log/nginx", "/var/cache/nginx", "/var/lib/nginx", "/var/log"];
-/// What is no file of nginx's own.
 const DEVICES: [&str; 2] = ["/dev/", "/proc/"];
 
-/// Folders that are written to.
 #[derive(Debug)]
 pub(super) struct OwnPlaces {
-    /// Whether the unit of packages runs what is there.
+    /// Whether the unit of packages runs the target.
     pub(super) is_packaged: bool,
     logs: &'static str,
     caches: &'static str,
@@ -25,7 +22,6 @@ pub(super) struct OwnPlaces {
 }
 
 impl OwnPlaces {
-    /// Those that go with a target.
     pub(super) fn of(target: &Path) -> OwnPlaces {
         if target == Path::new(PACKAGED) {
             return OwnPlaces {
@@ -40,49 +36,44 @@ impl OwnPlaces {
         OwnPlaces { is_packaged: false, logs: "logs/", caches: "cache/", states: "", run: "" }
     }
 
-    /// Directives that the unit writes on the command line.
+    /// Directives that the unit puts on the command line.
     pub(super) fn globals(&self) -> Option<String> {
         self.is_packaged.then(|| "daemon off;".to_owned())
     }
 
-    /// The pid file.
     pub(super) fn pid(&self) -> String {
         format!("{}nginx.pid", self.run)
     }
 
-    /// A log of Millstream's own.
     pub(super) fn log(&self, name: &str) -> String {
         format!("{}{name}", self.logs)
     }
 
-    /// Folders of the target that nobody else makes.
+    /// Directories that nothing else creates.
     pub(super) fn folders(&self) -> impl Iterator<Item = &'static str> {
         let own = if self.is_packaged { None } else { Some([self.logs, self.caches]) };
         own.into_iter().flatten().map(|folder| folder.trim_end_matches('/'))
     }
 }
 
-/// Which names were given, so that no two paths come to have one.
+/// Assigned names, so that no two paths share one.
 #[derive(Debug, Default)]
 pub(super) struct Names(HashMap<String, String>);
 
 impl Names {
-    /// The place of a log.
     pub(super) fn log(&mut self, path: &str, places: &OwnPlaces) -> String {
         self.place(path, places.logs)
     }
 
-    /// The place of a cache, or of temporary files.
     pub(super) fn cache(&mut self, path: &str, places: &OwnPlaces) -> String {
         self.place(path, places.caches)
     }
 
-    /// The place of what outlives a restart.
     pub(super) fn state(&mut self, path: &str, places: &OwnPlaces) -> String {
         self.place(path, places.states)
     }
 
-    /// A name in one folder, since folders in it would have to be made.
+    /// A flat name in one directory, as subdirectories would have to be created.
     fn place(&mut self, path: &str, folder: &str) -> String {
         let known = KNOWN.iter().find_map(|known| path.strip_prefix(known)?.strip_prefix('/'));
         let short = known.or_else(|| path.rsplit('/').next()).unwrap_or(path);
@@ -99,17 +90,16 @@ impl Names {
     }
 }
 
-/// Whether a path is a device, which two programs can share.
+/// Two programs can share a device.
 pub(super) fn is_device(path: &Path) -> bool {
     DEVICES.iter().any(|device| path.starts_with(device))
 }
 
-/// The folders of systemd's that the service sees empty.
+/// Whether systemd shows the service this directory empty.
 pub(super) fn is_hidden(path: &Path) -> bool {
     ["/home", "/root", "/run/user", "/tmp", "/var/tmp"].iter().any(|hidden| path.starts_with(hidden))
 }
 
-/// A path as text.
 pub(super) fn text(path: PathBuf) -> String {
     path.to_string_lossy().into_owned()
 }

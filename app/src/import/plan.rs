@@ -10,34 +10,27 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Files of one configuration at the most.
 const MOST_ENTRIES: usize = 20_000;
 
-/// One entry of the target.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// A file with the owner and the mode that it has.
     File { text: Vec<u8>, like: Likeness },
-    /// A link to another entry.
     Link(PathBuf),
 }
 
-/// What is in the target, by its place there.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// The folder that all of it comes from, whose folders are copied with their modes.
+    /// Their source; its directories are copied with their modes.
     pub(super) folder: PathBuf,
     pub(super) entries: BTreeMap<PathBuf, Entry>,
-    /// Files that are named and stay where they are.
     pub(super) stay: Vec<PathBuf>,
 }
 
-/// Something that is not as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Difference {
     pub(super) span: Option<Span>,
     pub(super) text: String,
-    /// Whether it only has no effect here.
+    /// Whether the only difference is that it has no effect.
     pub(super) is_idle: bool,
 }
 
@@ -46,13 +39,12 @@ impl Plan {
         Plan { folder: folder.into(), entries: BTreeMap::new(), stay: Vec::new() }
     }
 
-    /// The number of files and that of links.
     pub(super) fn count(&self) -> (usize, usize) {
         let files = self.entries.values().filter(|entry| matches!(entry, Entry::File { .. })).count();
         (files, self.entries.len() - files)
     }
 
-    /// Puts a file in whose place below the folder of nginx this is, with the links on its way.
+    /// Adds a file of nginx's directory at its relative path, with the links on the way.
     pub(super) fn add(
         &mut self,
         origin: &Origin,
@@ -66,7 +58,6 @@ impl Plan {
         self.put(at, Entry::File { text, like })
     }
 
-    /// Puts the main file in, which has a name of its own here.
     pub(super) fn add_main(&mut self, name: &Path, (text, like): (Vec<u8>, Likeness)) -> Result<(), String> {
         self.put(name.into(), Entry::File { text, like })
     }
@@ -85,7 +76,7 @@ impl Plan {
     }
 }
 
-/// Where a file is behind the links that stay links, and those.
+/// The path behind the links that stay links, and those links.
 fn behind_links(origin: &Origin, place: &Path) -> (PathBuf, Vec<(PathBuf, PathBuf)>) {
     let mut links = Vec::new();
     let mut at = PathBuf::new();
@@ -116,7 +107,6 @@ fn place_with(mut at: PathBuf, rest: Vec<Component<'_>>) -> PathBuf {
     at
 }
 
-/// The text of a link at a place that leads to another one.
 fn relative(link: &Path, to: &Path) -> PathBuf {
     let from: Vec<_> = link.parent().unwrap_or(Path::new("")).components().collect();
     let to: Vec<_> = to.components().collect();

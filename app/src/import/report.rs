@@ -10,14 +10,11 @@ use millstream_conf::load::Loaded;
 use millstream_conf::source::Sources;
 use std::path::{Path, PathBuf};
 
-/// Lines of one list at the most.
 const MOST_LISTED: usize = 200;
 
-/// The text of an import that went well.
 pub(super) struct ImportReport {
     from: String,
     to: PathBuf,
-    /// Files, and links.
     count: (usize, usize),
     copied: Vec<String>,
     differences: Vec<String>,
@@ -54,17 +51,14 @@ impl ImportReport {
         }
     }
 
-    /// Nothing was written.
     pub(super) fn is_dry(&mut self) {
         self.is_dry = true;
     }
 
-    /// What has to be done by hand.
     pub(super) fn before(&mut self, sentences: Vec<String>) {
         self.before.extend(sentences);
     }
 
-    /// Files that were there and are included with the others.
     pub(super) fn strangers(&mut self, files: &[PathBuf]) {
         let told = |file: &PathBuf| {
             let at = self.to.join(file);
@@ -76,14 +70,12 @@ impl ImportReport {
         self.before.extend(files.iter().map(told));
     }
 
-    /// Where files are that were replaced.
     pub(super) fn kept(&mut self, folder: Option<PathBuf>) {
         if let Some(folder) = folder {
             self.before.push(format!("what was replaced is in {}", folder.display()));
         }
     }
 
-    /// All of it.
     pub(super) fn text(&self, places: &OwnPlaces) -> String {
         let to = self.to.display();
         let files = match self.count {
@@ -111,7 +103,6 @@ impl ImportReport {
     }
 }
 
-/// The answer where files of the target would be lost.
 pub(super) fn refused(from: &str, to: &Path, differing: &[PathBuf]) -> String {
     let files = counted(differing.len(), "file");
     let mut text = format!(
@@ -125,7 +116,7 @@ pub(super) fn refused(from: &str, to: &Path, differing: &[PathBuf]) -> String {
     text
 }
 
-/// What the check says that is no error: what means something else here, is left out, or does nothing.
+/// Warnings of the check: what means something else here, is left out, or has no effect.
 pub(super) fn findings(loaded: &Loaded) -> Vec<Difference> {
     let all = of(&loaded.diagnostics, Severity::Warning).chain(of(&loaded.diagnostics, Severity::Idle));
     all.map(|finding| {
@@ -140,7 +131,6 @@ pub(super) fn findings(loaded: &Loaded) -> Vec<Difference> {
     .collect()
 }
 
-/// `1 file`, `2 files`.
 pub(super) fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

@@ -21,13 +21,10 @@ use std::path::Path;
 #[cfg(test)]
 mod tests;
 
-/// Files of nginx's packages that sites include.
 const STOCK: [&str; 6] =
     ["fastcgi_params", "fastcgi.conf", "uwsgi_params", "scgi_params", "proxy_params", "mime.types"];
-/// Files of `snippets` at most.
 const MOST_SNIPPETS: usize = 1_000;
 
-/// What the target is to hold, and what is not as it was.
 pub(super) fn plan(
     origin: &Origin,
     loaded: &Loaded,
@@ -65,7 +62,7 @@ struct Rewriting<'a> {
     loaded: &'a Loaded,
     places: &'a OwnPlaces,
     names: Names,
-    /// Words that were looked at: a file that is included twice has each of them twice.
+    /// Words already handled: a file included twice yields each word twice.
     seen: HashSet<Span>,
     edits: HashMap<FileId, Vec<Edit>>,
     copied: BTreeSet<FileId>,
@@ -74,7 +71,6 @@ struct Rewriting<'a> {
 }
 
 impl Rewriting<'_> {
-    /// The main file is the first that was read.
     fn main(&self) -> FileId {
         FileId(0)
     }
@@ -91,7 +87,7 @@ impl Rewriting<'_> {
         self.differences.push(Difference { span, text, is_idle: false });
     }
 
-    /// Changes a file, if it is one that is copied; the others are somebody else's, and what would have to change is told.
+    /// Edits a file if it is copied; otherwise reports `told` as a difference.
     fn change(&mut self, span: Span, edit: Edit, told: Option<String>) {
         if self.origin.below(self.file(span.file)).is_some() {
             self.edits.entry(span.file).or_default().push(edit);
@@ -125,7 +121,6 @@ impl Rewriting<'_> {
         }
     }
 
-    /// One path that a directive names.
     fn path(&mut self, path: &NamedPath) -> Result<(), String> {
         if !self.seen.insert(path.span) || path.written.is_empty() {
             return Ok(());
@@ -166,7 +161,7 @@ impl Rewriting<'_> {
         Ok(())
     }
 
-    /// A file of the configuration's own; false where it stays where it is.
+    /// Adds a file of the configuration; false if it stays outside.
     fn own(&mut self, path: &NamedPath, whole: &Path) -> Result<bool, String> {
         let Some(below) = self.origin.below(whole) else { return Ok(false) };
         let read = match original::read(whole) {
@@ -183,7 +178,7 @@ impl Rewriting<'_> {
         Ok(true)
     }
 
-    /// A path that is what it was, wherever the configuration is.
+    /// Writes out a path that would change its meaning with the configuration's place.
     fn settle(&mut self, path: &NamedPath, whole: &Path, told: Option<String>) {
         if Path::new(&path.written) != whole {
             // With the slash at its end, which an `alias` means something by.
@@ -192,7 +187,6 @@ impl Rewriting<'_> {
         }
     }
 
-    /// A path that nginx writes.
     fn moved(&mut self, path: &NamedPath, whole: &Path) {
         if places::is_device(whole) {
             return;
@@ -211,7 +205,7 @@ impl Rewriting<'_> {
         self.change(path.span, Edit::word(path.span, &anew), Some(told));
     }
 
-    /// What the unit says, and a file must not say again.
+    /// Removes directives that the unit's command line sets.
     fn of_the_unit(&mut self) {
         if !self.places.is_packaged {
             return;
@@ -233,7 +227,7 @@ impl Rewriting<'_> {
         }
     }
 
-    /// What nginx was built with where the files say nothing.
+    /// Adds nginx's built-in values that the files leave out.
     fn defaults(&mut self, configuration: &Configuration) {
         let tree = &self.loaded.parts.tree;
         let is_written = |block: &[Directive], name: &str| block.iter().any(|one| one.name.text == name);
@@ -276,7 +270,6 @@ impl Rewriting<'_> {
         }
     }
 
-    /// Owner and mode of the file that a text came from.
     fn likeness(&self, id: FileId) -> io::Result<Likeness> {
         let (text, like) = original::read(self.file(id))?;
         match text == self.text(id) {
@@ -285,7 +278,7 @@ impl Rewriting<'_> {
         }
     }
 
-    /// Files that nginx's packages bring for `include` and that nothing includes yet: whoever writes the next site looks for them.
+    /// Adds files of nginx's packages for `include` that nothing includes yet: the next site may.
     fn spare(&mut self) -> Result<(), String> {
         let snippets = std::fs::read_dir(self.origin.folder.join("snippets")).into_iter().flatten().flatten();
         let mut spare: Vec<_> = snippets.map(|entry| Path::new("snippets").join(entry.file_name())).collect();
@@ -304,7 +297,6 @@ impl Rewriting<'_> {
         Ok(())
     }
 
-    /// All files with their changes.
     fn whole(mut self) -> Result<(Plan, Vec<Difference>), String> {
         for id in std::mem::take(&mut self.copied) {
             let path = self.file(id).to_path_buf();
@@ -326,7 +318,7 @@ impl Rewriting<'_> {
     }
 }
 
-/// Whether a server has its files where nginx looks if nobody says. That of the control socket, which no file writes, has none.
+/// Whether a server uses the default root. The control socket's server, which is in no file, has none.
 fn serves_default_root(configuration: &Configuration, prefix: &Path) -> bool {
     let (http, default) = (&configuration.http, prefix.join("html"));
     let listeners = http.listeners.iter().filter(|listener| !listener.owner_only);

@@ -18,14 +18,11 @@ use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Paths that one sentence names at the most.
 const MOST_NAMED: usize = 10;
-/// What everybody may do with a file.
 const READ: u32 = 0o4;
 const WRITE: u32 = 0o2;
 const ENTER: u32 = 0o1;
 
-/// All that has to be done by hand, a sentence each.
 pub(super) fn look(
     configuration: &Configuration,
     loaded: &Loaded,
@@ -46,7 +43,6 @@ pub(super) fn look(
     found
 }
 
-/// Addresses that somebody else listens on.
 fn held_ports(configuration: &Configuration) -> Vec<String> {
     let mut held: BTreeMap<String, BTreeSet<SocketAddr>> = BTreeMap::new();
     for listener in &configuration.http.listeners {
@@ -70,7 +66,7 @@ fn held_ports(configuration: &Configuration) -> Vec<String> {
     held.into_iter().map(told).collect()
 }
 
-/// Files that root or a group may read and the service may not.
+/// Files that the service's user cannot read.
 fn unreadable(plan: &Plan, target: &Path) -> Option<String> {
     // A copy has the modes of its file and of the folders below that of nginx.
     let is_shut = |at: &Path, like: &Likeness| {
@@ -96,7 +92,6 @@ fn unreadable(plan: &Plan, target: &Path) -> Option<String> {
     })
 }
 
-/// Folders of files that the unit hides from the service.
 fn hidden(loaded: &Loaded, origin: &Origin) -> Option<String> {
     let served = loaded.parts.paths.iter().filter(|path| path.used == PathUse::Served);
     let paths: BTreeSet<PathBuf> = served
@@ -111,7 +106,6 @@ fn hidden(loaded: &Loaded, origin: &Origin) -> Option<String> {
     })
 }
 
-/// Unix sockets that the service may not open.
 fn sockets(configuration: &Configuration) -> Vec<String> {
     let http = &configuration.http;
     let servers = http.upstreams.iter().flat_map(|upstream| &upstream.servers);
@@ -145,7 +139,7 @@ fn sockets(configuration: &Configuration) -> Vec<String> {
     found
 }
 
-/// Whether everybody may do so; what cannot be looked at is not complained about.
+/// Whether others have the permission; true if it cannot be found out.
 fn may(path: &Path, what: u32) -> bool {
     fs::metadata(path).map_or(true, |found| found.mode() & what != 0)
 }

@@ -16,23 +16,19 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown, fchown, symlink};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Entries of a folder that is there already at the most, and how deep they lie.
 const MOST_ENTRIES: usize = 100_000;
 const DEEPEST: usize = 64;
-/// Folders with what was replaced at the most.
 const MOST_KEPT: u32 = 100;
 
-/// The file that a package puts there, which nobody has written and anybody may replace.
+/// The packaged file, which nobody has edited, so it may be replaced.
 const PACKAGED: &[u8] = include_bytes!("../../../packaging/nginx.conf");
 
-/// A folder that may be there.
 #[derive(Debug)]
 pub(super) struct Target {
     folder: PathBuf,
 }
 
 impl Target {
-    /// The folder of this name, links followed.
     pub(super) fn find(given: &Path) -> Result<Target, String> {
         let shown = |error: io::Error| format!("{}: {error}", given.display());
         let folder = std::path::absolute(given).map_err(shown)?;
@@ -50,7 +46,7 @@ impl Target {
         &self.folder
     }
 
-    /// A folder that holds what is copied, or is that, is no target; neither is one that holds other things.
+    /// Refuses a target that contains or is the source, or holds other things.
     pub(super) fn refuse(&self, origin: &Origin) -> Result<(), String> {
         let (shown, folder) = (self.folder.display(), &self.folder);
         if origin.real.starts_with(folder) {
@@ -65,7 +61,6 @@ impl Target {
         }
     }
 
-    /// Entries that are there and something else.
     pub(super) fn differing(&self, plan: &Plan) -> Vec<PathBuf> {
         let differs = |(at, entry): &(&PathBuf, &Entry)| {
             let path = self.folder.join(at);
@@ -83,8 +78,8 @@ impl Target {
         plan.entries.iter().filter(differs).map(|(at, _)| at.clone()).collect()
     }
 
-    /// Makes the copy, which goes away again unless it is put in its place. Until then nobody else can come into it: what is given away in it
-    /// could be exchanged for a link by whom it is given to.
+    /// Makes the copy in a temporary directory, which is removed unless it is put in place. Until then no
+    /// other user can enter it: the new owner of a file could replace it by a link.
     pub(super) fn stage(&self, plan: &Plan) -> Result<TempDir, String> {
         let parent = self.folder.parent().unwrap_or(Path::new("/"));
         let staging = tempfile::Builder::new()
@@ -103,7 +98,7 @@ impl Target {
         Ok(staging)
     }
 
-    /// Puts the copy in its place. What differed is kept in a folder of its own, whose name comes back.
+    /// Moves the copy into place; returns the directory of the replaced files.
     pub(super) fn put(
         &self,
         staging: TempDir,
@@ -129,7 +124,7 @@ impl Target {
     }
 }
 
-/// Files that the copy includes and no file of nginx brought: they were there before.
+/// Included files that existed in the target before and are not nginx's.
 pub(super) fn strangers(copy: &Loaded, staging: &Path, plan: &Plan) -> Vec<PathBuf> {
     let files = copy.sources.inclusions().iter().flat_map(|inclusion| &inclusion.files);
     let mut strangers: Vec<PathBuf> = files
@@ -142,12 +137,11 @@ pub(super) fn strangers(copy: &Loaded, staging: &Path, plan: &Plan) -> Vec<PathB
     strangers
 }
 
-/// Whether a file, or a folder above it that is a link, is part of the plan.
 fn is_planned(file: &Path, plan: &Plan) -> bool {
     file.ancestors().any(|part| plan.entries.contains_key(part))
 }
 
-/// Gives each of two folders the other's name.
+/// Atomically.
 fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
         Ok(()) => return Ok(()),
@@ -164,7 +158,6 @@ fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     fs::rename(&aside, one)
 }
 
-/// Moves what differed into a new folder beside the target.
 fn keep(old: &Path, target: &Path, differing: &[PathBuf]) -> io::Result<Option<PathBuf>> {
     if differing.is_empty() {
         return Ok(None);
@@ -187,7 +180,7 @@ fn keep(old: &Path, target: &Path, differing: &[PathBuf]) -> io::Result<Option<P
     Ok(Some(kept))
 }
 
-/// Makes the entries of one folder those of another one too: folders anew, all else by the same files.
+/// Adds the entries of one directory to another: directories anew, files as hard links.
 fn link_all(from: &Path, to: &Path, (left, depth): (&mut usize, usize)) -> io::Result<()> {
     let shown = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", from.display()));
     for entry in fs::read_dir(from).map_err(shown)? {
@@ -210,7 +203,6 @@ fn link_all(from: &Path, to: &Path, (left, depth): (&mut usize, usize)) -> io::R
     Ok(())
 }
 
-/// Makes one entry in the copy.
 fn make(staging: &Path, at: &Path, entry: &Entry, folder: &Path) -> io::Result<()> {
     let shown = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", at.display()));
     let mut parents: Vec<&Path> =
@@ -250,7 +242,7 @@ fn make(staging: &Path, at: &Path, entry: &Entry, folder: &Path) -> io::Result<(
     .map_err(shown)
 }
 
-/// Gives a folder that nobody else can reach yet owner and mode of another one. Only root can give away.
+/// Copies owner and mode to a directory that no other user can reach yet. Only root can change the owner.
 fn be_like(path: &Path, like: Likeness) -> io::Result<()> {
     if rustix::process::geteuid().is_root() {
         chown(path, Some(like.uid), Some(like.gid))?;

@@ -27,12 +27,10 @@ use millstream_load::{drive, export, report};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
-/// Every answer was an error.
 const ALL_ERRORS: u8 = 2;
-/// A bound was not kept, or it is not known whether it was. 3 to 5 are `compare`'s.
+/// A bound was exceeded, or it is unknown whether it was. `compare` uses 3 to 5.
 const MISSED: u8 = 6;
 
-/// The whole command.
 pub fn run(bench: &Bench) -> ExitCode {
     end::status(match &bench.what {
         Some(BenchVerb::Compare(flags)) => comparing::compare(flags),
@@ -64,7 +62,6 @@ fn load(flags: &Load) -> Result<ExitCode, End> {
     ended(&outcome, stop.flag().load(Ordering::Relaxed))
 }
 
-/// One run with its report.
 fn once(
     flags: &Load,
     plan: &Plan,
@@ -97,7 +94,6 @@ fn once(
     Ok(Some(outcome))
 }
 
-/// Whether it went on to its end, and whether there was anything but errors.
 fn ended(outcome: &Outcome, is_stopped: bool) -> Result<ExitCode, End> {
     if is_stopped {
         return Err(End::Stopped("; the figures cover the time until then"));
@@ -121,7 +117,6 @@ fn ended(outcome: &Outcome, is_stopped: bool) -> Result<ExitCode, End> {
     Ok(ExitCode::from(ALL_ERRORS))
 }
 
-/// The errors in a few words, statuses by number.
 fn told(outcome: &Outcome) -> String {
     let counts = &outcome.counts;
     let statuses = counts

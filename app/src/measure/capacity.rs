@@ -19,12 +19,10 @@ use millstream_net::cores;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// The JSON that `--json` writes.
 const CAPACITY: json::Kind = "millstream.capacity/2";
-/// The most threads of the generator that are taken without asking.
+/// Default number of threads at most.
 const THREADS: usize = 4;
 
-/// The whole command.
 pub fn run(flags: &Flags) -> ExitCode {
     end::status(carry_out(flags))
 }
@@ -82,7 +80,6 @@ fn measured(flags: &Flags, stop: &Stop) -> Result<Capacity, Unmeasured> {
     Ok(all)
 }
 
-/// What was asked for, and what came of it.
 fn case(
     flags: &Flags,
     connections: u32,

@@ -14,18 +14,15 @@ use millstream_origin::{DemoOptions, THREADS};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Rounds: the fewest that tell anything.
 const ROUNDS: u32 = FEWEST;
 
-/// The picture, where none is named.
 const PICTURE: &str = "millstream-demo.html";
 
-/// The whole command.
 pub fn run(demo: &Demo) -> ExitCode {
     end::status(climbed(demo))
 }
 
-/// The reports, and where the picture goes: a demo needs no folder that can be written unless the user names one.
+/// The reports, and the picture's path: without `--html` a demo needs no writable working directory.
 fn opened(demo: &Demo) -> Result<(Output, PathBuf), End> {
     let json = demo.json.as_deref();
     if let Some(html) = &demo.html {

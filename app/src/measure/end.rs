@@ -4,20 +4,18 @@ use millstream_load::unmeasured::Unmeasured;
 use millstream_net::terminal;
 use std::process::ExitCode;
 
-/// What a shell says of a program that was interrupted.
+/// 128 + SIGINT, as shells report it.
 const INTERRUPTED: u8 = 130;
 
-/// Why there are no figures, or not all.
 #[derive(Debug)]
 pub(super) enum End {
-    /// In one sentence.
     Wrong(String),
-    /// By the user; what that means here.
+    /// By the user; the text says what that means.
     Stopped(&'static str),
 }
 
 impl End {
-    /// The user stopped a command that starts others.
+    /// For a command that starts other processes.
     pub(super) const STOPPED: End = End::Stopped("; what was started for it has ended");
 }
 
@@ -36,7 +34,6 @@ impl From<String> for End {
     }
 }
 
-/// The exit status; what there is to say goes to standard error.
 pub(super) fn status(done: Result<ExitCode, End>) -> ExitCode {
     done.unwrap_or_else(|end| match end {
         End::Wrong(why) => {
@@ -50,7 +47,6 @@ pub(super) fn status(done: Result<ExitCode, End>) -> ExitCode {
     })
 }
 
-/// Says that the proxy that was measured is not the one that is used, where that is so.
 pub(super) fn tell_unoptimised() {
     if cfg!(debug_assertions) {
         tell(
@@ -59,7 +55,6 @@ pub(super) fn tell_unoptimised() {
     }
 }
 
-/// A line on standard error.
 #[allow(clippy::print_stderr, reason = "the one place where these commands do")]
 pub(super) fn tell(words: &str) {
     let line = format!("millstream: {}", terminal::visible(words));

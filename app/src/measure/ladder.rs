@@ -27,10 +27,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// What the default ladder may take, so that it is told before two minutes are over.
+/// Limit of the default ladder, so that the report comes within two minutes.
 const LIMIT: Duration = Duration::from_secs(105);
 
-/// The whole command.
 pub fn run(ladder: &Ladder) -> ExitCode {
     end::status(match &ladder.print {
         Some(name) => print(ladder, name),
@@ -51,7 +50,7 @@ fn measured(ladder: &Ladder) -> Result<ExitCode, End> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which steps were not asked for, and whether `here`, where the user's own configuration stands, is one of them.
+/// Steps that were not requested, and whether `here`, the user's own configuration, is one of them.
 fn left_out(steps: &[Step], here: Option<Step>) -> Option<String> {
     let is_out = |step: &Step| !steps.contains(step);
     let names: Vec<&str> = Step::ALL.into_iter().filter(is_out).map(Step::name).collect();
@@ -61,7 +60,7 @@ fn left_out(steps: &[Step], here: Option<Step>) -> Option<String> {
     (!names.is_empty()).then(|| format!("Left out by --steps: {}.{here}", names.join(", ")))
 }
 
-/// How to have what is recommended, where it is something cached that anybody may share.
+/// How to get the recommended step, if it caches something public.
 fn next(ladder: &Ladder, climbed: &Climbed) -> Option<Vec<String>> {
     let url = ladder.url.as_deref().filter(|_| climbed.caching.keeps != Keeps::No)?;
     let step = worth::recommended(climbed)?;
@@ -89,7 +88,7 @@ fn next(ladder: &Ladder, climbed: &Climbed) -> Option<Vec<String>> {
     ])
 }
 
-/// What the file that `--config` names has of the steps.
+/// The steps that the file of `--config` has.
 fn running(ladder: &Ladder) -> Result<Option<Running>, String> {
     let (Some(file), Some(url)) = (&ladder.config, &ladder.url) else { return Ok(None) };
     let name = file.display().to_string();
@@ -104,7 +103,6 @@ fn running(ladder: &Ladder) -> Result<Option<Running>, String> {
     running::running(&name, &configuration, &url).map(Some)
 }
 
-/// What the flags ask for.
 fn order(ladder: &Ladder) -> Result<Order, String> {
     let steps = match &ladder.steps {
         Some(names) => step::parse(names)?,
@@ -136,16 +134,12 @@ fn order(ladder: &Ladder) -> Result<Order, String> {
     })
 }
 
-/// Another order each time.
 pub(super) fn seed() -> u64 {
     // JSON's readers know whole numbers up to 2^53.
     u64::try_from(clock::wall().unix_milliseconds()).unwrap_or(0)
 }
 
-/// This program and the peers, each with its file.
-///
-/// # Errors
-/// One is not installed, or this program's own file is gone.
+/// This program and the peers, each with its binary.
 pub(super) fn parties(peers: &[Party]) -> Result<Vec<(Party, PathBuf)>, String> {
     let own =
         std::env::current_exe().map_err(|error| format!("this program's own file is not there: {error}"))?;
@@ -164,7 +158,7 @@ pub(super) fn parties(peers: &[Party]) -> Result<Vec<(Party, PathBuf)>, String> 
     Ok(parties)
 }
 
-/// Climbs with the progress on standard error; Ctrl-C and TERM stop it in order.
+/// Prints progress on standard error; Ctrl-C and TERM stop it in order.
 pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
     let stop = stop::on_signals(stop::THIRD)?;
     party::clear_away();
@@ -174,7 +168,7 @@ pub(super) fn carry_out(order: &Order) -> Result<Climbed, End> {
     Ok(climbed)
 }
 
-/// Text, and the reports that were asked for. Of a ladder that was cut short as well, which then ends as one.
+/// Writes text and reports, also of an interrupted ladder.
 pub(super) fn tell(climbed: &Climbed, commands: Vec<String>, output: &mut Output) -> Result<(), End> {
     let page = Page { commands, ..page(climbed) };
     output.put(&format!("\n{}", page.text(output.columns())));
@@ -182,7 +176,6 @@ pub(super) fn tell(climbed: &Climbed, commands: Vec<String>, output: &mut Output
     if climbed.cut_short.is_some() { Err(End::STOPPED) } else { Ok(()) }
 }
 
-/// `--print STEP`.
 fn print(ladder: &Ladder, name: &str) -> Result<ExitCode, End> {
     let step = step::find(name)?;
     let url = ladder.url.as_deref().unwrap_or("http://127.0.0.1:8000");

@@ -10,14 +10,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// The reports of one command.
 #[derive(Debug)]
 pub(super) struct Output {
     json: Option<Place>,
     html: Option<Place>,
-    /// What other tools read.
     exports: Vec<Place>,
-    /// Why text for the user was lost, the first time that it was.
     lost: OnceCell<io::Error>,
 }
 
@@ -27,7 +24,7 @@ enum Place {
     File(Report),
 }
 
-/// A file for a report. One that was made for it and never written goes with its value.
+/// A report's file; one that was created for it but never written is removed on drop.
 #[derive(Debug)]
 struct Report {
     path: PathBuf,
@@ -36,8 +33,7 @@ struct Report {
 }
 
 impl Output {
-    /// # Errors
-    /// A file cannot be written, or both reports are to be on standard output.
+    /// Fails if both reports would go to standard output.
     pub(super) fn open(json: Option<&Path>, html: Option<&Path>) -> Result<Output, End> {
         let (json, html) = (json.map(Place::open).transpose()?, html.map(Place::open).transpose()?);
         let output = Output { json, html, exports: Vec::new(), lost: OnceCell::new() };
@@ -49,10 +45,7 @@ impl Output {
         }
     }
 
-    /// One more file, where one is named.
-    ///
-    /// # Errors
-    /// It cannot be written, or is to be on standard output with another.
+    /// Adds a file, if named; fails if two would go to standard output.
     pub(super) fn export(&mut self, path: Option<&Path>) -> Result<(), End> {
         let Some(path) = path else { return Ok(()) };
         if path == "-" && self.takes_standard_output() {
@@ -62,10 +55,6 @@ impl Output {
         Ok(())
     }
 
-    /// Writes them, in the order in which they were named.
-    ///
-    /// # Errors
-    /// The first that cannot be written.
     pub(super) fn write_exports(&mut self, texts: impl Iterator<Item = String>) -> Result<(), End> {
         self.exports.iter_mut().zip(texts).try_for_each(|(place, text)| place.write(&text))
     }
@@ -75,7 +64,6 @@ impl Output {
         places.into_iter().any(|place| matches!(place, Place::Standard))
     }
 
-    /// The columns that text for the user has.
     pub(super) fn columns(&self) -> usize {
         match self.takes_standard_output() {
             true => terminal::columns(&io::stderr()),
@@ -83,13 +71,13 @@ impl Output {
         }
     }
 
-    /// Text for the user, folded for a terminal, see [`Output::put_whole`].
+    /// Folded for a terminal, see [`Output::put_whole`].
     pub(super) fn put(&self, text: &str) {
         self.put_whole(&terminal::folded(text, self.columns()));
     }
 
-    /// The same as it is: on standard output, or on standard error where a report takes the other. That it was lost is said
-    /// by [`Output::write`] or [`Output::end`].
+    /// On standard output, or on standard error if a report takes that. [`Output::write`] and [`Output::end`]
+    /// report a failure.
     pub(super) fn put_whole(&self, text: &str) {
         let text = terminal::visible(text);
         let put = if self.takes_standard_output() {
@@ -103,10 +91,6 @@ impl Output {
         }
     }
 
-    /// Writes the reports that were asked for.
-    ///
-    /// # Errors
-    /// The first that cannot be written, or that text before it could not.
     pub(super) fn write(
         &mut self,
         json: impl FnOnce() -> String,
@@ -117,14 +101,13 @@ impl Output {
         self.end()
     }
 
-    /// # Errors
-    /// Text for the user was lost.
+    /// Fails if text for the user was lost.
     pub(super) fn end(&self) -> Result<(), End> {
         self.lost.get().map_or(Ok(()), |error| Err(unwritable(Path::new("standard output"), error)))
     }
 }
 
-/// A closed pipe is the reader's wish.
+/// A closed pipe is no error.
 fn to_standard_output(bytes: &[u8]) -> io::Result<()> {
     match io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

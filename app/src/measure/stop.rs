@@ -9,16 +9,12 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::exit;
 use std::thread;
 
-/// Which signal ends this process at once, where nothing was started that would be left behind.
+/// The second signal ends the process at once, if nothing was started that would be left behind.
 pub(super) const SECOND: usize = 2;
-/// The same where processes and directories are to go first, which the second one hurries.
+/// With processes and directories to clean up the third does; the second hurries.
 pub(super) const THIRD: usize = 3;
 
-/// A wish that the first of these signals utters, and the second with emphasis; the one that `last` counts ends this
-/// process where it stands.
-///
-/// # Errors
-/// The signals cannot be taken.
+/// The first signal requests a stop, the second an urgent one; number `last` ends the process on the spot.
 pub(super) fn on_signals(last: usize) -> Result<Stop, End> {
     let failed = |error| format!("signals cannot be taken: {error}");
     let stop = Stop::new().map_err(failed)?;

@@ -19,7 +19,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 impl Opener {
-    /// Answers one question; `false` where none can be answered any more.
+    /// `false` if the connection has ended.
     pub(super) fn answer_one(&mut self, served: &Served) -> bool {
         let Ok(Some((bytes, _))) = served.channel.receive() else { return false };
         let Ok(question) = serde_json::from_slice(&bytes) else { return false };
@@ -91,7 +91,7 @@ impl Opener {
         Ok(Reply::Done)
     }
 
-    /// What may be asked for: what the configuration in force names, and what the one that was read last does.
+    /// What may be opened: what the configurations in force and last read name.
     fn lists(&self) -> impl Iterator<Item = &files::Named> {
         std::iter::once(&self.named).chain(self.read.as_ref().map(|(_, named)| named))
     }
@@ -100,7 +100,7 @@ impl Opener {
         if self.lists().any(|named| named.has(path, access)) { Ok(()) } else { Err(unnamed()) }
     }
 
-    /// Reads the configuration anew. What is wrong with it is told by the other process, which reads it too.
+    /// Errors are left to the other process, which reads it too.
     fn load(&mut self) -> io::Result<()> {
         if !std::mem::take(&mut self.due.reload) {
             return Err(unasked());
@@ -149,7 +149,7 @@ impl Opener {
         Ok(())
     }
 
-    /// Takes more of the files to be watched, which are no more than the configuration names.
+    /// Adds files to watch; no more than the configuration names.
     fn follow(&mut self, files: Vec<PathBuf>, is_last: bool) -> io::Result<Reply> {
         let mut all = std::mem::take(&mut self.to_follow);
         files.iter().try_for_each(|path| self.check(path, Access::Read))?;
@@ -166,7 +166,6 @@ impl Opener {
     }
 }
 
-/// An answer as it is sent, in pieces where it is long.
 fn message(reply: &Reply) -> io::Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec(reply)?;
     bytes.push(END);

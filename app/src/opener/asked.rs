@@ -7,72 +7,59 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;
 
-/// A question. Each is answered before the next one is put.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Ask {
-    /// A file that the configuration names: to be read, or to be written to its end and made with these permissions.
+    /// A file that the configuration names: to read, or to append to and create with these permissions.
     Open(PathBuf, Option<u32>),
-    /// The files that match an `include` pattern.
     Matches(String),
-    /// What did not fit into the message before.
     Rest,
-    /// Read the configuration anew, as a `HUP` has it.
+    /// Read the configuration again, as on `HUP`.
     Load,
-    /// Open the sockets of what was read; from then on that is in force.
+    /// Open the sockets of what was read, which is then in force.
     Listen,
-    /// Sockets of an address, by its number, from one of them on.
+    /// Sockets of an address, by its number, from this position on.
     Sockets(usize, usize),
-    /// The pid file is where the configuration has it.
+    /// Write the pid file where the configuration has it.
     Enter,
-    /// Start the next process, as a `USR2` has it.
+    /// Start the next process, as on `USR2`.
     Upgrade,
-    /// Whether the next process has ended, as a `CHLD` has it.
+    /// Whether the next process has ended, as on `CHLD`.
     Reap,
-    /// Close the listening sockets.
     Leave,
-    /// Tell the service manager, by the number of the word in [`WORDS`].
+    /// Notify the service manager with this word of [`WORDS`].
     Say(usize),
-    /// Watch files; the answer is a pipe through which a byte comes when something happens to one.
+    /// Watch files; the reply is a pipe that gets a byte for each event.
     Watch,
-    /// Watch these and those of the questions before, up to one that had `true`. With `true` the list ends: from now on these are watched, and no others.
+    /// Watch these and those of the previous messages up to one with `true`, which completes the list and
+    /// replaces the old one.
     Follow(Vec<PathBuf>, bool),
 }
 
-/// The last byte of an answer.
 pub const END: u8 = b'\n';
 
-/// Words for the service manager, by their numbers.
 pub const WORDS: [Word; 4] = [Word::Ready, Word::Reloading, Word::Stopping, Word::Alive];
 
-/// An answer.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Reply {
-    /// It is done; files that were asked for are with it.
+    /// Requested files come with it.
     Done,
-    /// It is not.
     Failed(SentError),
-    /// Paths.
     Paths(Vec<PathBuf>),
-    /// What the sockets came to.
     Listened {
-        /// The addresses that are listened on, in order.
         addresses: Vec<String>,
-        /// Numbers of addresses that can be done without, and why they are not.
+        /// Optional addresses that could not be opened, by number.
         missing: Vec<(usize, SentError)>,
-        /// Whether one of before is no more.
+        /// Whether a previous address is gone.
         has_left: bool,
     },
-    /// Numbers of addresses that cannot be listened on, and why.
+    /// Addresses that could not be opened, by number.
     Refused(Vec<(usize, SentError)>),
-    /// A process.
     Process(u32),
-    /// What there is to be said.
     Text(Option<String>),
-    /// A directory that cannot be watched.
     Unwatched(PathBuf, SentError),
 }
 
-/// An error of the system's, as a message.
+/// A system error as a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentError {
     number: Option<i32>,

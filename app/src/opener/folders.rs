@@ -8,7 +8,7 @@ use millstream_conf::model::{Configuration, Handler, TempPath};
 use millstream_net::guarded_path::{self, Owner};
 use std::path::Path;
 
-/// Makes what is missing, and gives what is root's to `owner`.
+/// Creates what is missing, and gives what is root's to `owner`.
 pub fn prepare(configuration: &mut Configuration, owner: Owner) {
     state_folder::settle(configuration);
     let http = &configuration.http;

@@ -13,25 +13,19 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The way to the opener.
 #[derive(Debug, Clone)]
 pub struct OpenerLine(Arc<Mutex<Channel>>);
 
-/// That of this process, where it has an opener.
+/// Set if this process has an opener.
 static LINE: OnceLock<OpenerLine> = OnceLock::new();
 
 impl OpenerLine {
-    /// It, for this whole process from now on.
     pub fn open(channel: Channel) -> OpenerLine {
         let line = OpenerLine(Arc::new(Mutex::new(channel)));
         _ = LINE.set(line.clone());
         line
     }
 
-    /// Asks, and waits for the answer.
-    ///
-    /// # Errors
-    /// What the opener says; it is gone.
     pub fn ask(&self, question: &Ask) -> io::Result<(Reply, Vec<OwnedFd>)> {
         let channel = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let put = |question: &Ask| {
@@ -49,7 +43,6 @@ impl OpenerLine {
         }
     }
 
-    /// Tells the service manager.
     pub fn say(&self, word: Word) {
         let number = WORDS.iter().position(|known| *known == word);
         // Where the opener is gone nobody is left to hear it.
@@ -91,7 +84,6 @@ impl Watcher for OpenerLine {
     }
 }
 
-/// How many of these paths fit into one question, at least one.
 fn fitting(paths: &[PathBuf]) -> usize {
     // JSON makes six bytes of a control character at most; quotes and a comma are around each path.
     let longest = |path: &PathBuf| 6 * path.as_os_str().len() + 3;
@@ -103,10 +95,6 @@ fn fitting(paths: &[PathBuf]) -> usize {
     fits.take_while(|sum| *sum <= room).count().max(1).min(paths.len())
 }
 
-/// A watch on files that the configuration names, by who may look at them.
-///
-/// # Errors
-/// The system gives none.
 pub fn file_watch() -> io::Result<FileWatch> {
     let Some(line) = LINE.get() else { return FileWatch::new() };
     let (_, files) = line.ask(&Ask::Watch)?;
@@ -114,7 +102,6 @@ pub fn file_watch() -> io::Result<FileWatch> {
     FileWatch::through(pipe, Box::new(line.clone()))
 }
 
-/// What failed, for a message.
 pub fn failures<T>(list: impl IntoIterator<Item = (T, io::Error)>) -> Vec<(T, SentError)> {
     list.into_iter().map(|(what, error)| (what, SentError::from(&error))).collect()
 }

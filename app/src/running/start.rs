@@ -27,13 +27,11 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often an address is asked for again that another process has.
 const TRIES: u32 = 10;
-/// Before each.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Starts a process and runs it to its end; `hint` says what is needed where addresses cannot be listened on, `ready` is called once all that it
-/// listens on is open.
+/// Starts a process and runs it to its end; `hint` explains addresses that cannot be opened, `ready` is
+/// called once all sockets are open.
 pub(super) fn start(
     again: LoadAgain,
     mut loaded: Loaded,
@@ -102,7 +100,7 @@ pub(super) fn start(
     process.run(signals)
 }
 
-/// The open sockets, with a warning for each that the process can do without; none if one is refused, which is reported.
+/// Warns for each optional socket that failed; `None`, with an error printed, if a required one did.
 fn listen_or_tell(
     configuration: &Configuration,
     inherited: Inherited,
@@ -127,8 +125,8 @@ fn listen_or_tell(
     }
 }
 
-/// Opens the sockets. Where an opener was killed, the process that served ends a moment later than it; so where there is one, an address that another process
-/// has is asked for again for a while, as nginx does.
+/// After an opener was killed, its serving process ends a moment later; so with an opener, a held address is
+/// tried again for a while, as in nginx.
 fn listen(configuration: &Configuration, inherited: Inherited) -> Result<Opened, Vec<OpenError>> {
     let workers = accepting::workers(&configuration.main);
     let open = |inherited| listener::open(&configuration.http.listeners, workers, inherited, &[]);
@@ -145,20 +143,17 @@ fn listen(configuration: &Configuration, inherited: Inherited) -> Result<Opened,
     opened
 }
 
-/// What a process that serves begins with.
 struct Begun {
     configuration: Configuration,
     listenings: Vec<Arc<Listening>>,
     keeper: Keeper,
-    /// Signals that come to an opener.
     opener_signals: Option<PipeReader>,
-    /// Who waits for it to be ready.
     waiting: Option<PipeWriter>,
-    /// What happened to the one before.
     note: Option<String>,
 }
 
-/// Goes on as the process that serves: this one, or one that is split off and has no rights. In the opener it returns at the end of that.
+/// Continues as the serving process: this one, or a split-off one without rights. In the opener it returns
+/// when that has ended.
 fn begin(
     office: Office,
     configuration: Configuration,
@@ -184,7 +179,6 @@ fn begin(
     }
 }
 
-/// Says which addresses cannot be had, and what is needed.
 fn tell_refused(main: &Main, errors: &[OpenError], hint: impl Fn(&[OpenError]) -> Option<String>) {
     for error in errors {
         eprintln!("millstream: [emerg] {error}{}", pid_hint(main, error).unwrap_or_default());
@@ -194,7 +188,7 @@ fn tell_refused(main: &Main, errors: &[OpenError], hint: impl Fn(&[OpenError]) -
     }
 }
 
-/// Two files that name no pid file have the same one, and the control socket beside it.
+/// Two configurations that name no pid file share one, and the control socket beside it.
 fn pid_hint(main: &Main, error: &OpenError) -> Option<String> {
     if main.pid.as_os_str().is_empty() {
         // `serve` has no such file, and the name of its socket is chosen where nobody listens.
@@ -217,7 +211,8 @@ enum Side {
     Background(Option<PipeWriter>),
 }
 
-/// With `daemon on`, goes on in the background; the process at the terminal ends when the other is ready, or has failed.
+/// Goes into the background with `daemon on`; the process at the terminal ends when this one is ready or has
+/// failed.
 fn into_background(wanted: bool) -> io::Result<Side> {
     if !wanted {
         return Ok(Side::Background(None));

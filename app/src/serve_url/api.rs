@@ -12,10 +12,10 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// How long an API may take to accept a connection before it counts as not there.
+/// Longest wait for the API to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Says so where an API is what `serve` itself is to listen on: every request would ask itself.
+/// An error if the API is what `serve` itself listens on: every request would loop.
 pub fn is_itself(serve: &ServeUrl, configuration: &Configuration) -> Option<String> {
     let servers = configuration.http.upstreams.iter().flat_map(|upstream| &upstream.servers);
     let listeners = || configuration.http.listeners.iter().map(|listener| &listener.address);
@@ -41,7 +41,7 @@ pub fn is_itself(serve: &ServeUrl, configuration: &Configuration) -> Option<Stri
     })
 }
 
-/// Whether who connects to `api` comes to who listens on `own`.
+/// Whether connections to `api` reach a listener on `own`.
 fn reaches(api: SocketAddr, own: SocketAddr) -> bool {
     let is_here = own.ip() == api.ip()
         || own.ip().is_unspecified() && (api.ip().is_loopback() || api.ip().is_unspecified());
@@ -55,7 +55,7 @@ fn loopback(like: IpAddr) -> IpAddr {
     }
 }
 
-/// Tries each API once, as the user that serves, and says in the log what is wrong. Nobody waits for it.
+/// Tries each API once, as the serving user, and logs failures. Nothing waits for it.
 pub fn look(shared: &Shared, urls: &[String]) {
     let servers = shared.configuration.http.upstreams.iter().flat_map(|upstream| &upstream.servers);
     let addresses: Vec<(PeerAddress, String)> =

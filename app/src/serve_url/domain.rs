@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::net::UdpSocket;
 use std::path::PathBuf;
 
-/// What stands in the `http` block: the authority, and the server that sends others to https. Nothing without a domain.
+/// The issuer, and the server that redirects to https. Empty without a domain.
 pub(super) fn around(serve: &ServeUrl) -> Result<String, String> {
     let domains = &serve.domains;
     let Some(first) = domains.domain.first() else { return Ok(String::new()) };
@@ -45,7 +45,7 @@ pub(super) fn around(serve: &ServeUrl) -> Result<String, String> {
     Ok(out)
 }
 
-/// What stands in the server that passes on: where it listens, and its certificate.
+/// `listen` and certificate of the server that passes requests on.
 pub(super) fn of_server(domains: &Domains) -> String {
     let (listens, names) = (listens(&domains.https, " ssl"), domains.domain.join(" "));
     format!(
@@ -54,7 +54,7 @@ pub(super) fn of_server(domains: &Domains) -> String {
     )
 }
 
-/// A port alone is one of every address; of those of IPv6 where the machine has any.
+/// A port alone listens on every address, with IPv6 if the machine has it.
 fn listens(address: &str, parameters: &str) -> String {
     let mut out = format!("        listen {address}{parameters};\n");
     if address.parse::<u16>().is_ok() && UdpSocket::bind("[::1]:0").is_ok() {
@@ -63,7 +63,6 @@ fn listens(address: &str, parameters: &str) -> String {
     out
 }
 
-/// The address of TLS, as the name of the control socket has it.
 pub(super) fn address(domains: &Domains) -> String {
     match domains.https.contains(':') {
         true => domains.https.clone(),
@@ -71,7 +70,7 @@ pub(super) fn address(domains: &Domains) -> String {
     }
 }
 
-/// Where account and certificates are kept: in the folder that a service manager or the user has for that.
+/// The directory of account and certificates: that of the service manager or the user.
 fn state(domains: &Domains) -> Result<PathBuf, String> {
     if let Some(path) = &domains.acme_state {
         return std::path::absolute(path).map_err(|error| format!("--acme-state: {error}"));
@@ -87,7 +86,6 @@ fn state(domains: &Domains) -> Result<PathBuf, String> {
     own.ok_or_else(|| "there is no folder for certificates: name one with --acme-state".to_owned())
 }
 
-/// What is needed where ports cannot be had.
 pub(super) fn hint(errors: &[&OpenError]) -> Option<String> {
     let is = |kind: ErrorKind| errors.iter().any(|error| error.error.kind() == kind);
     let elsewhere = "write --https 8443 --http 8080 and have the ports 443 and 80 of the world led there";

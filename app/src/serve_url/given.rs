@@ -8,12 +8,9 @@ use millstream_net::listener::OpenError;
 use std::fmt;
 use std::io::ErrorKind;
 
-/// An option as it was given, or as it is by default.
 pub(super) struct Given<'a> {
-    /// With its hyphens.
     pub(super) name: &'static str,
     pub(super) value: &'a str,
-    /// The directives that it is in.
     directives: &'static [&'static str],
 }
 
@@ -23,7 +20,7 @@ impl fmt::Display for Given<'_> {
     }
 }
 
-/// All of them, but for the URLs and --access-log, which are looked at as they are read.
+/// Without the URLs and --access-log, which are checked while reading.
 pub(super) fn options(serve: &ServeUrl) -> Vec<Given<'_>> {
     let always: [(&str, &String, &[&str]); 12] = [
         ("--listen", &serve.listen, &["listen"]),
@@ -73,7 +70,7 @@ pub(super) fn options(serve: &ServeUrl) -> Vec<Given<'_>> {
     given.map(|(name, value, directives)| Given { name, value, directives }).collect()
 }
 
-/// What is needed where an address cannot be listened on: by which option it becomes another one.
+/// Names the option to change if an address cannot be opened.
 pub fn hint(serve: &ServeUrl, dashboard: Option<&Address>, errors: &[OpenError]) -> Option<String> {
     let (at_dashboard, others): (Vec<_>, Vec<_>) =
         errors.iter().partition(|error| Some(&error.address) == dashboard);
@@ -91,7 +88,6 @@ pub fn hint(serve: &ServeUrl, dashboard: Option<&Address>, errors: &[OpenError])
     (!hints.is_empty()).then(|| hints.join("; "))
 }
 
-/// The option whose value stands in a line of the text.
 pub(super) fn behind<'a>(serve: &'a ServeUrl, line: &str) -> Option<Given<'a>> {
     let directive = line.split_whitespace().next()?;
     let of_line = |option: &Given<'_>| option.directives.contains(&directive) && line.contains(option.value);

@@ -7,7 +7,6 @@ use millstream_net::terminal;
 use millstream_server::generation::Shared;
 use std::sync::Arc;
 
-/// Where it listens, what it fronts, what it will cache.
 pub fn greet(shared: &Shared, listenings: &[Arc<Listening>], serve: &ServeUrl, urls: &[String], demo: bool) {
     let (domains, microcache) = (&serve.domains.domain, serve.microcache.as_deref());
     let control = shared.configuration.main.control_socket.clone().map(ListenAddress::Unix);
@@ -76,7 +75,6 @@ fn say(told: &str) {
     eprintln!("{}", terminal::fitting(told, &std::io::stderr()));
 }
 
-/// How people name an address that is listened on.
 fn url_of(address: &str) -> String {
     if address.starts_with("unix:") { address.to_owned() } else { format!("http://{address}") }
 }

@@ -9,14 +9,14 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-/// What the system takes as the path of a socket (108 bytes), with some to spare.
+/// The system's limit for a socket's path is 108 bytes.
 const LONGEST: usize = 100;
 
-/// Seconds after which a socket that nobody listens on counts as left behind.
+/// Seconds after which a socket without a listener counts as left behind.
 const YOUNG: i64 = 60;
 
-/// The control sockets of each `serve` of this user that runs, in the order of their names; for root, of every user's
-/// behind its own.
+/// The control sockets of this user's running `serve`s by name; for root also those of other users, after its
+/// own.
 pub fn running() -> Vec<PathBuf> {
     let own = directory_of_own(false).ok();
     let others = if rustix::process::geteuid().is_root() { directories_of_others() } else { Vec::new() };
@@ -33,8 +33,8 @@ pub fn running() -> Vec<PathBuf> {
     running
 }
 
-/// Directories of control sockets that belong to other users than root: in the users' own runtime directories, and in that for
-/// temporary files. One that is not its user's alone is nobody's.
+/// Directories with control sockets of users other than root, under their runtime directories and that for
+/// temporary files. One that others can enter does not count.
 fn directories_of_others() -> Vec<PathBuf> {
     let inside = |directory: &Path| {
         let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
@@ -57,25 +57,20 @@ fn directories_of_others() -> Vec<PathBuf> {
     found
 }
 
-/// The name of the control socket of a `serve` on a port.
 pub fn name_of(port: u16) -> String {
     format!("serve-{port}.sock")
 }
 
-/// Whether a name is that of the control socket of a `serve` on a port.
 pub fn is_of(name: &str, port: u16) -> bool {
     within_name(name).is_some_and(|rest| rest.split('-').next() == Some(&*port.to_string()))
 }
 
-/// What tells the control sockets of `serve`s apart; none in other names.
+/// The part that tells the sockets of several `serve`s apart; `None` for other names.
 fn within_name(name: &str) -> Option<&str> {
     name.strip_prefix("serve-")?.strip_suffix(".sock")
 }
 
-/// The control socket of this process; its directory is made.
-///
-/// # Errors
-/// Why there can be none; then `serve` runs without.
+/// This process's control socket; creates its directory. On error `serve` runs without one.
 pub fn own(listen: &str) -> Result<PathBuf, String> {
     let directory = directory_of_own(true)?;
     remove_dead(&directory);
@@ -100,7 +95,7 @@ pub fn own(listen: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Removes sockets that killed processes have left in a directory of this user's. One that is young may be bound and not listened on yet.
+/// Removes sockets left by killed processes. A young one may be bound but not listened on yet.
 fn remove_dead(directory: &Path) {
     let now = clock::wall().seconds;
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -118,7 +113,7 @@ fn remove_dead(directory: &Path) {
     }
 }
 
-/// The control socket of a port that the process before has handed over.
+/// The control socket for a port handed over by the previous process.
 fn handed_over(directory: &Path, port: u16) -> Option<PathBuf> {
     let sockets = std::env::var(listener::ENVIRONMENT).ok()?;
     let paths = sockets.split(';').filter_map(|socket| socket.split_once(":unix:"));
@@ -129,12 +124,10 @@ fn handed_over(directory: &Path, port: u16) -> Option<PathBuf> {
     own.next()
 }
 
-/// Why no `serve` of this user can have a control socket; nothing where one can.
 pub fn why_none() -> Option<String> {
     std::fs::symlink_metadata(directory_path()).ok().and_then(|_| directory_of_own(false).err())
 }
 
-/// The directory in which this user's `serve` has its control socket, by the environment.
 pub fn directory_path() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR") {
         Some(runtime) if Path::new(&runtime).is_absolute() => PathBuf::from(runtime).join("millstream"),
@@ -142,10 +135,7 @@ pub fn directory_path() -> PathBuf {
     }
 }
 
-/// Where the control sockets of `serve` are: a directory that nobody else can enter.
-///
-/// # Errors
-/// Why there is none.
+/// A directory that no other user can enter.
 fn directory_of_own(make: bool) -> Result<PathBuf, String> {
     let (user, directory) = (rustix::process::geteuid(), directory_path());
     if make {

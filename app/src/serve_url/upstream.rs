@@ -10,36 +10,29 @@ use std::fs::File;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// The URLs as they were read.
 pub(super) struct Upstream {
-    /// What each `server` of the group is given.
     pub(super) servers: Vec<String>,
-    /// What is sent as `Host` in place of the client's.
     host: Option<String>,
-    /// The addresses of the URLs as an API writes them that redirects to itself: `host:port`.
+    /// `host:port` as an API writes it when it redirects to itself.
     addresses: Vec<String>,
     tls: Option<Tls>,
 }
 
-/// TLS to the API.
 struct Tls {
-    /// What is sent (SNI), and what the certificate must have.
+    /// The SNI, and the name that the certificate must have.
     name: String,
-    /// Who judges it; `None`: no one.
+    /// File of authorities; `None`: any certificate is accepted.
     trusted: Option<String>,
 }
 
-/// One URL.
 struct Parts<'a> {
     is_https: bool,
     server: String,
-    /// Host and port as written, without what a server of the group needs besides.
     authority: &'a str,
 }
 
 impl Upstream {
-    /// # Errors
-    /// A URL that cannot be served, or that does not go with the others or with a flag.
+    /// Fails for a URL that cannot be served, or contradicts another one or a flag.
     pub(super) fn read(urls: &[String], flags: &UpstreamFlags) -> Result<Upstream, String> {
         let parts = urls.iter().map(|url| parts(url)).collect::<Result<Vec<_>, _>>()?;
         let servers = parts.iter().map(|part| part.server.clone()).collect();
@@ -81,7 +74,7 @@ impl Upstream {
         Ok(Upstream { servers, host, addresses, tls: Some(Tls { name: name.to_owned(), trusted }) })
     }
 
-    /// The lines around the group that say what `$api_host` is, where `pass` sends it.
+    /// The lines that define `$api_host`, if `pass` uses it.
     pub(super) fn host_map(&self) -> String {
         if self.host.is_some() {
             return String::new();
@@ -93,7 +86,8 @@ impl Upstream {
         )
     }
 
-    /// What `proxy_pass` is given, and the lines that belong to it. `is_behind`: X-Forwarded-Host is written by a trusted proxy.
+    /// The argument of `proxy_pass`, and the lines that belong to it. `is_behind`: a trusted proxy writes
+    /// X-Forwarded-Host.
     pub(super) fn pass(&self, is_behind: bool) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let host = self.host.as_deref().unwrap_or("$api_host");
@@ -123,14 +117,12 @@ impl Upstream {
     }
 }
 
-/// Whether a host is a site's name: no address, and not this machine.
 fn has_name(host: &str) -> bool {
     let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
     let is_here = host.eq_ignore_ascii_case("localhost") || host.to_ascii_lowercase().ends_with(".localhost");
     !is_address && !is_here
 }
 
-/// The host of `host:port`.
 fn host_of(authority: &str) -> &str {
     match authority.rsplit_once(':') {
         Some((host, port)) if !port.contains(']') => host,
@@ -138,7 +130,6 @@ fn host_of(authority: &str) -> &str {
     }
 }
 
-/// The file that an https API is judged by.
 fn authorities(flags: &UpstreamFlags) -> Result<String, String> {
     let named = |name: &'static str, file: PathBuf| (name, file);
     let given = flags.upstream_ca.clone().map(|file| named("--upstream-ca", file));
@@ -156,7 +147,7 @@ fn authorities(flags: &UpstreamFlags) -> Result<String, String> {
     Ok(plain(&text).map_err(|why| wrong(&why))?.to_owned())
 }
 
-/// What stands in a URL behind the scheme and has no place there, as the end of a sentence; nothing where that is not what is wrong.
+/// What a URL has behind the authority but may not have, as the end of a sentence; empty if nothing.
 fn superfluous(rest: &str) -> String {
     let (before, query) = rest.split_once('?').map_or((rest, None), |(before, query)| (before, Some(query)));
     let (authority, path) = before.split_once('/').unwrap_or((before, ""));
@@ -169,7 +160,6 @@ fn superfluous(rest: &str) -> String {
     if named.is_empty() { String::new() } else { format!(" without {}", named.join(" and ")) }
 }
 
-/// A URL in its parts.
 fn parts(url: &str) -> Result<Parts<'_>, String> {
     plain(url)?;
     if let Some(path) = url.strip_prefix("unix:") {

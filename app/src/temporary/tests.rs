@@ -6,7 +6,6 @@ use millstream_conf::load::load_text;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-/// Settles a location with these directives below a prefix, and gives both places and what was found.
 fn settled(directives: &str, prefix: &Path, folders: &[&Path]) -> ([PathBuf; 2], Vec<(Severity, String)>) {
     let text = format!(
         "events {{}} http {{ server {{ location / {{ proxy_pass http://127.0.0.1:1; {directives} }} }} }}"

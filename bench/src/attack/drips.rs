@@ -8,9 +8,8 @@ use super::Finding;
 use super::subject::{Bench, on_this_thread, plain};
 use crate::source::Source;
 
-/// Between two bytes.
 const DRIP: Duration = Duration::from_millis(500);
-/// The bar, and how long is waited at all. Both timeouts are 3 s.
+/// Both timeouts are 3 s.
 const BAR: Duration = Duration::from_secs(5);
 const LIMIT: Duration = Duration::from_secs(12);
 
@@ -30,7 +29,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Finding, String> {
     })
 }
 
-/// When the connection was ended, or a status came.
+/// When the connection was closed or a status arrived.
 async fn request(port: u16) -> Duration {
     let began = Instant::now();
     let Ok(mut visitor) = Visitor::connect(port).await else { return began.elapsed() };
@@ -45,7 +44,6 @@ async fn request(port: u16) -> Duration {
     began.elapsed()
 }
 
-/// The status that the client got, and when.
 async fn answer(port: u16) -> (u16, Duration) {
     let began = Instant::now();
     let asked = async {

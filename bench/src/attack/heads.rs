@@ -10,10 +10,9 @@ use crate::source::Source;
 
 /// More than the file's `worker_connections`.
 const SLOW: usize = 200;
-/// Between two bytes of a slow head.
 const DRIP: Duration = Duration::from_secs(1);
 const CLIENTS: usize = 20;
-/// How long a client waits; the bar.
+/// The longest wait of a client; the bar.
 const PATIENCE: Duration = Duration::from_secs(5);
 const BAR: Duration = Duration::from_secs(1);
 
@@ -33,7 +32,7 @@ pub(super) fn measure(bench: &Bench) -> Result<Finding, String> {
     })
 }
 
-/// What each waited, how many were answered, and how many slow heads there were before.
+/// The wait of each client, how many got a response, and how many slow heads were open before.
 async fn clients(port: u16) -> (Vec<Duration>, usize, usize) {
     for _ in 0..SLOW {
         tokio::task::spawn_local(async move {

@@ -9,11 +9,10 @@ use super::Finding;
 use super::subject::{Bench, on_this_thread, plain};
 use crate::source::{Source, is_body};
 
-/// Bytes of the answer: more than the eighth of `--memory` that is stored.
+/// Bytes of the response: more than the eighth of `--memory` that may be stored.
 const LENGTH: u64 = 20_000_000;
-/// Groups that ask for one URL at once: megabytes a second, zero for as fast as it comes.
+/// Groups that request one URL at once: megabytes a second, zero for no limit.
 const GROUPS: &[&[u64]] = &[&[4, 8], &[8, 8], &[0, 8, 4, 2], &[0, 1, 1, 1]];
-/// The longest that a client waits.
 const LIMIT: Duration = Duration::from_secs(60);
 
 pub(super) fn measure(bench: &Bench) -> Result<Finding, String> {
@@ -32,7 +31,6 @@ pub(super) fn measure(bench: &Bench) -> Result<Finding, String> {
     Ok(Finding { figures: figures.join("; "), holds })
 }
 
-/// The right bytes that each has read.
 async fn group(port: u16, target: &str, paces: &[u64]) -> Vec<u64> {
     let mut clients = JoinSet::new();
     for pace in paces.iter().copied() {

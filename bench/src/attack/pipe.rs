@@ -14,13 +14,12 @@ use super::subject::{Bench, established_to, get, milliseconds, on_this_thread, p
 use crate::peers::configure;
 use crate::source::Source;
 
-/// Requests: their lines fill the pipe's 64 KiB several times over. Clients that ask at once.
+/// Requests, whose log lines fill the pipe's 64 KiB several times, and clients at once.
 const REQUESTS: usize = 4_000;
 const CLIENTS: usize = 8;
-/// The longest that all of them may take, and that one client waits.
+/// The longest that all of them together, or one client, may take.
 const LIMIT: Duration = Duration::from_secs(20);
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The bars.
 const WAIT: Duration = Duration::from_millis(100);
 const CLOSED: Duration = Duration::from_secs(5);
 const ENDED: Duration = Duration::from_secs(10);
@@ -62,7 +61,6 @@ pub(super) fn measure(bench: &Bench) -> Result<Finding, String> {
     })
 }
 
-/// What each answer took; those that did not come in time are missing.
 async fn clients(port: u16) -> Vec<Duration> {
     let request = "GET /logged/ HTTP/1.1\r\nHost: attack.example\r\nUser-Agent: somebody with a name of some length\r\nConnection: close\r\n\r\n";
     let end = Instant::now() + LIMIT;

@@ -10,13 +10,12 @@ use super::subject::{Bench, on_this_thread};
 use crate::source::Source;
 use crate::wrk;
 
-/// POSTs a second.
 const RATE: u32 = 20;
 /// Connections of the victims, and seconds of each of the two runs.
 const CONNECTIONS: u32 = 32;
 const SECONDS: u32 = 5;
 const TARGET: &str = "/body/900?age=60&delay=10";
-/// The bars: share of the requests a second that is left, and requests a second more at the API.
+/// The bars: share of the request rate that remains, and further requests a second at the API.
 const LEFT: f64 = 0.7;
 const MORE: f64 = 2.0;
 

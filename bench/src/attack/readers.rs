@@ -10,18 +10,18 @@ use super::Finding;
 use super::subject::{Bench, held_memory, mebibytes, on_this_thread, plain};
 use crate::source::Source;
 
-/// It is looked until nothing more has come for so long, at most for as long as that; what is held most counts.
+/// Memory is sampled until nothing more arrives for this long, or for the limit below; the maximum counts.
 const STEADY: Duration = Duration::from_secs(6);
 const LIMIT: Duration = Duration::from_secs(60);
-/// Growth that is none.
+/// Growth that counts as none.
 const LITTLE: u64 = 1 << 20;
-/// A reader takes what is there so often: often enough that no timeout ends it.
+/// Pause between two reads: short enough that no timeout applies.
 const BETWEEN: Duration = Duration::from_millis(700);
-/// What the bar allows beside `memory=`, and for each reader.
+/// What the bar allows beyond `memory=`, and for each reader.
 const BESIDE: u64 = 64 << 20;
 const EACH: u64 = 64 << 10;
 
-/// `serve`'s own `memory=`.
+/// The default of `serve`.
 const DEFAULT_MEMORY: u64 = 256 << 20;
 
 pub(super) fn stored(bench: &Bench) -> Result<Finding, String> {
@@ -55,7 +55,7 @@ fn hold(bench: &Bench, options: &[&str], memory: u64, readers: u64, path: &str) 
     })
 }
 
-/// The most that was held while they read.
+/// The most memory held while they read.
 async fn look(id: u32, port: u16, readers: u64, path: &str) -> u64 {
     for number in 0..readers {
         // Each its own URL, so that what is read has been evicted by others.

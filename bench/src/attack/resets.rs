@@ -14,16 +14,16 @@ use super::Finding;
 use super::subject::{Bench, HOT, milliseconds, on_this_thread, others, percentile};
 use crate::source::Source;
 
-/// Connections, the resets that all send in a second, and how long.
+/// Connections, resets a second of all together, and the duration.
 const CONNECTIONS: u32 = 4;
 const RATE: u32 = 30_000;
 const LASTING: Duration = Duration::from_secs(6);
-/// Between two bursts of a connection; what is in one.
+/// Pause between two bursts of a connection, and the resets in one.
 const BETWEEN: Duration = Duration::from_millis(10);
 const BURST: u32 = RATE / CONNECTIONS / 100;
-/// One hit for so many resets.
+/// Resets per hit.
 const A_HIT: u32 = 2;
-/// The bar, in milliseconds, and the least that others have to be answered: a tenth of what they ask for on a calm server.
+/// The bar in milliseconds, and the fewest responses to others: a tenth of their requests on a calm server.
 const WAIT: f64 = 50.0;
 const ANSWERED: usize = 100;
 
@@ -52,11 +52,10 @@ pub(super) fn measure(bench: &Bench) -> Result<Finding, String> {
     })
 }
 
-/// What an attacker got rid of.
 #[derive(Default)]
 struct Sent {
     resets: u32,
-    /// A connection that is closed is opened anew.
+    /// A closed connection is opened again.
     connections: u32,
 }
 
@@ -81,7 +80,6 @@ async fn attack(port: u16) -> Sent {
     all
 }
 
-/// A connection to its end.
 async fn one(port: u16, resets: &mut u32) -> std::io::Result<()> {
     let socket = TcpStream::connect(("127.0.0.1", port)).await?;
     let (mut reader, mut writer) = socket.into_split();

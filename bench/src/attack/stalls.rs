@@ -9,7 +9,7 @@ use super::subject::{Bench, established_to, on_this_thread, plain};
 use crate::source::Source;
 
 const CLIENTS: usize = 20;
-/// When nothing may be held any more; `send_timeout` is 2 s.
+/// By then nothing may be held; `send_timeout` is 2 s.
 const LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) fn interim(bench: &Bench) -> Result<Finding, String> {
@@ -20,7 +20,7 @@ pub(super) fn bodies(bench: &Bench) -> Result<Finding, String> {
     stall(bench, "/body/50000000", false)
 }
 
-/// `upstream`: the API's connections have to be gone too, as its answer has no end.
+/// `upstream`: the API's connections must be closed too, as its response has no end.
 fn stall(bench: &Bench, target: &str, upstream: bool) -> Result<Finding, String> {
     let source = Source::start();
     // One that is answered after all is closed too; who reads nothing does not see it, but the kernel does.

@@ -15,20 +15,17 @@ use crate::peers::{self, Started};
 use crate::product::Product;
 use crate::source::Source;
 
-/// Others, and what each waits between two requests.
 const OTHERS: usize = 10;
 const BETWEEN: Duration = Duration::from_millis(50);
-/// What is hot.
 pub(super) const HOT: &str = "/body/900?age=3600";
 
-/// What all attacks on one product have in common.
 pub(super) struct Bench {
     pub(super) product: Product,
     pub(super) binary: PathBuf,
 }
 
 impl Bench {
-    /// Both read the same file.
+    /// Millstream or nginx on the same file.
     pub(super) fn on_file(&self, file: &str, source: &Source) -> Result<Started, String> {
         peers::on_nginx_file(self.product, &self.binary, file, source.port)
     }
@@ -42,7 +39,6 @@ impl Bench {
     }
 }
 
-/// Runs clients on this thread.
 pub(super) fn on_this_thread<T>(clients: impl Future<Output = T>) -> Result<T, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -51,7 +47,6 @@ pub(super) fn on_this_thread<T>(clients: impl Future<Output = T>) -> Result<T, S
     Ok(LocalSet::new().block_on(&runtime, clients))
 }
 
-/// One GET; its status and how long it took.
 pub(super) async fn get(visitor: &mut Visitor, request: &str) -> std::io::Result<(u16, Duration)> {
     let began = Instant::now();
     visitor.send(request).await?;
@@ -61,12 +56,10 @@ pub(super) async fn get(visitor: &mut Visitor, request: &str) -> std::io::Result
     Ok((answer.status, began.elapsed()))
 }
 
-/// The request of an ordinary client.
 pub(super) fn plain(target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: attack.example\r\n\r\n")
 }
 
-/// What each request of others took.
 pub(super) async fn others(port: u16, over: &AtomicBool) -> Vec<Duration> {
     let (waited, request) = (Rc::new(RefCell::new(Vec::new())), plain(HOT));
     let mut visitors = Vec::new();
@@ -84,14 +77,14 @@ pub(super) async fn others(port: u16, over: &AtomicBool) -> Vec<Duration> {
     waited.take()
 }
 
-/// The value that so many percent do not pass; zero of nothing.
+/// Zero for no times.
 pub(super) fn percentile(times: &mut [Duration], percent: usize) -> Duration {
     times.sort();
     let rank = (times.len() * percent).div_ceil(100).max(1);
     times.get(rank - 1).copied().unwrap_or_default()
 }
 
-/// Resident memory and what is in files of memory, in bytes: both are taken from the machine.
+/// Bytes of resident memory and of memory files; both cost the machine.
 pub(super) fn held_memory(root: u32) -> u64 {
     let of_one = |id: u32| {
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
@@ -117,7 +110,7 @@ fn memory_files(id: u32) -> u64 {
     files.values().sum()
 }
 
-/// Connections that clients have established to a port, by the kernel's table.
+/// Established connections of clients to a port, by the kernel's table.
 pub(super) fn established_to(port: u16) -> usize {
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap_or_default();
     let local = format!(":{port:04X}");

@@ -12,11 +12,10 @@ use super::Finding;
 use super::subject::{Bench, HOT, get, milliseconds, on_this_thread, others, percentile};
 use crate::source::Source;
 
-/// Attacks a second, the connections that bring them, and how long.
+/// Attacks a second, their connections, and the duration.
 const RATE: u64 = 1_000;
 const CONNECTIONS: usize = 64;
 const LASTING: Duration = Duration::from_secs(6);
-/// The bars.
 const COST: f64 = 1.0;
 const WAIT: f64 = 10.0;
 
@@ -56,7 +55,6 @@ fn request() -> String {
     text + "\r\n"
 }
 
-/// How many were answered, and how many with an error.
 async fn attack(port: u16) -> (u64, u64) {
     let request: Rc<str> = request().into();
     let idle = Rc::new(RefCell::new(Vec::new()));

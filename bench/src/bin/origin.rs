@@ -11,7 +11,7 @@ use std::time::Duration;
 use millstream_bench::canned::Canned;
 use millstream_bench::epoll::{Respond, serve};
 
-/// Answers remembered per thread; targets beyond are built each time.
+/// Responses remembered per thread; for further targets they are built each time.
 const REMEMBERED: usize = 1024;
 
 static REQUESTS: AtomicU64 = AtomicU64::new(0);

@@ -22,11 +22,10 @@ use millstream_wire::{Fields, Headers};
 const ENTRIES: usize = 1_000_000;
 const TAGGED: usize = 1_000;
 const TAG: &str = "sale";
-/// How long is sampled before the purge and after it.
+/// Sampling time before and after the purge.
 const STRETCH: Duration = Duration::from_secs(1);
 const PHASES: [&str; 3] = ["before", "during", "after"];
 
-/// What the other thread saw in one phase.
 #[derive(Default)]
 struct Seen {
     nanoseconds: Vec<u32>,
@@ -94,7 +93,7 @@ fn measure(entries: usize) -> Result<(), String> {
     if lost > 0 || missed > 0 { Err(format!("{lost} lost, {missed} missed")) } else { Ok(()) }
 }
 
-/// Looks keys without the tag up, in an order that no cache of the processor can follow.
+/// Looks up keys without the tag, in an order that defeats the processor's caches.
 fn sample(
     store: &Arc<Store>,
     entries: usize,
@@ -138,7 +137,7 @@ fn line(mut seen: Seen) -> String {
     )
 }
 
-/// How long the same purge takes until it would outlive the process.
+/// How long the same purge takes with a journal.
 fn journaled() -> Result<Duration, String> {
     let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
     let store = open(zone(1000, Some(directory.path())))?;
@@ -149,7 +148,7 @@ fn journaled() -> Result<Duration, String> {
     Ok(began.elapsed())
 }
 
-/// Outside of a runtime the call returns when the journal is written.
+/// Outside a runtime the call returns once the journal is written.
 fn purge(store: &Arc<Store>) {
     let done = ready(store.purge(Purge { what: What::Tag(TAG.into()), how: How::Hard }));
     assert!(done.is_some_and(|done| done.is_ok()), "the purge was not written");
@@ -211,7 +210,7 @@ fn is_hit(front: &mut Front, number: usize) -> bool {
     matches!(front.lookup(&key(number), Fields::default(), &conf(), Now::read()), Lookup::Fresh(_))
 }
 
-/// What a future gives that has nothing to wait for.
+/// Polls a future that never waits.
 fn ready<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => Some(output),

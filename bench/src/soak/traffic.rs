@@ -10,22 +10,17 @@ use millstream_tests::visitor::{Framing, Visitor};
 
 use crate::source::is_body;
 
-/// The longest that one visit may take; streams are left long before.
+/// The longest visit; streams are left long before.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Lengths of answers: some fit into memory, some only on the disk, some nowhere.
+/// Lengths of responses: some fit into memory, some only on disk, some nowhere.
 const LENGTHS: &[u64] = &[900, 900, 900, 40_000, 300_000, 2_000_000, 9_000_000];
-/// URLs of each length.
 const PAGES: u64 = 40;
-/// Findings that are told.
 const TOLD: usize = 10;
 
-/// What clients did and saw.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// Statuses and other ends, how often each.
     ends: BTreeMap<String, u64>,
     pub(super) reloads: u64,
-    /// Answers with wrong bytes.
     pub(super) wrong: Vec<String>,
 }
 
@@ -52,7 +47,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// Numbers that look random and are the same in every run (xorshift64).
+/// xorshift64: the same numbers in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -64,7 +59,6 @@ impl Dice {
     }
 }
 
-/// One client, until the soak is over.
 pub(super) async fn client(port: u16, seed: u64, over: Rc<Cell<bool>>) -> Counts {
     let (mut counts, mut random) = (Counts::default(), Dice(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1));
     while !over.get() {
@@ -116,7 +110,6 @@ async fn visit(port: u16, random: &mut Dice, counts: &mut Counts) -> std::io::Re
     }
 }
 
-/// Reads an answer, or a part of one, and often leaves in the middle.
 async fn read(
     visitor: &mut Visitor,
     target: &str,

@@ -13,15 +13,12 @@ use super::zone::{Zone, headers};
 
 const KEYS: u32 = 100_000;
 const REQUESTS: usize = 2_000_000;
-/// Requests of a hundred that belong to the scan, where there is one.
+/// Percent of requests that belong to the scan, if there is one.
 const SCAN: u32 = 30;
-/// The one length where all bodies are alike.
 const LENGTH: usize = 1000;
 
-/// Lengths of bodies by key.
 type Length = fn(u32) -> usize;
 
-/// Prints the table.
 pub fn measure() {
     println!(
         "Hit ratio in %: {KEYS} keys, {REQUESTS} requests, the second half counted; the scan is {SCAN} % of the requests"
@@ -69,7 +66,6 @@ fn ratio(policy: &mut dyn Policy, trace: &[Ask], cost: impl Fn(u32) -> u64) -> f
     f64::from(hits) / f64::from(asked.max(1)) * 100.0
 }
 
-/// The real store.
 struct Ours {
     zone: Zone,
     fields: Headers,
@@ -98,7 +94,7 @@ fn fields() -> Headers {
     headers(&[("Content-Type", "application/json"), ("Cache-Control", "max-age=60")])
 }
 
-/// What entries cost ours, by the length of their bodies.
+/// Cost of an entry in the real store, by the length of its body.
 struct Costs(Vec<(usize, u64)>);
 
 impl Costs {

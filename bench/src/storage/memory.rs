@@ -17,7 +17,7 @@ const BODY: usize = 100;
 const KEY: usize = 40;
 const ROUNDS: usize = 3;
 
-/// Fields by kind: with names as many answers have them, which the product's table has, and with names unknown to it.
+/// Fields with common names, which the product's table holds, and with names unknown to it.
 pub(crate) const KINDS: &[(&str, &[(&str, &str)])] = &[("usual", USUAL), ("unknown", UNKNOWN)];
 const USUAL: &[(&str, &str)] = &[
     ("Content-Type", "application/json"),
@@ -34,7 +34,6 @@ const UNKNOWN: &[(&str, &str)] = &[
     ("x-server", "gunicorn"),
 ];
 
-/// The table's first lines.
 pub(crate) fn heading() -> String {
     format!(
         "{ENTRIES} entries: a key of {KEY} bytes from three variables, five fields, a body of {BODY} bytes; bytes per entry\n\
@@ -43,7 +42,7 @@ pub(crate) fn heading() -> String {
     )
 }
 
-/// Prints the line for one kind of fields; false where there is no such kind.
+/// False if there is no such kind.
 pub fn measure(kind: &str) -> bool {
     let Some((_, lines)) = KINDS.iter().find(|(name, _)| *name == kind) else { return false };
     let headers = headers(lines);
@@ -90,7 +89,7 @@ pub fn measure(kind: &str) -> bool {
     true
 }
 
-/// As long as keys of APIs are, with what differs at the end: `$scheme$host$request_uri`.
+/// As long as keys of APIs, and different at the end: `$scheme$host$request_uri`.
 fn write_key(number: u64, key: &mut Vec<u8>) {
     key.clear();
     let mut parts = Parts::default();
@@ -103,7 +102,7 @@ fn write_key(number: u64, key: &mut Vec<u8>) {
     parts.close(key).expect("it is short");
 }
 
-/// The longest of many, in microseconds of the thread's own time.
+/// The longest call, in microseconds of the thread's CPU.
 fn longest(numbers: std::ops::Range<u64>, mut each: impl FnMut(u64)) -> f64 {
     let mut longest = 0;
     let mut last = thread_nanoseconds();

@@ -5,15 +5,14 @@
 
 use std::collections::VecDeque;
 
-/// Something that keeps what fits.
 pub(crate) trait Policy {
-    /// Whether the key is there; else it is there from now on, if it may.
+    /// Whether the key is stored; if not, stores it if the policy admits it.
     fn ask(&mut self, key: u32, cost: u64) -> bool;
 }
 
 const NONE: u32 = u32::MAX;
 
-/// Keys in a row, each at most once, that are put in at one end and taken out anywhere.
+/// Keys in a row, each at most once; added at one end and removed anywhere.
 struct Queue {
     older: Vec<u32>,
     newer: Vec<u32>,
@@ -49,7 +48,6 @@ impl Queue {
     }
 }
 
-/// Least recently used.
 pub(crate) struct Lru {
     row: Queue,
     costs: Vec<u64>,
@@ -120,8 +118,8 @@ impl Policy for Sieve {
     }
 }
 
-/// S3-FIFO (Yang et al., SOSP 2023): a small queue of a tenth of the bytes, a main one, and the names of as many as the main
-/// one holds that went from the small one unused.
+/// S3-FIFO (Yang et al., SOSP 2023): a small queue of a tenth of the bytes, a main one, and a ghost list, as
+/// long as the main queue, of keys evicted from the small one unused.
 pub(crate) struct S3Fifo {
     small: VecDeque<u32>,
     main: VecDeque<u32>,

@@ -3,16 +3,15 @@
 //! Of N keys the one of rank r is asked for in proportion to 1 / r^s. A scan asks for keys that are never asked for again,
 //! as a crawler does. Ranks are spread over the keys, so that a key's number says nothing. Next: `policies`.
 
-/// One request.
 #[derive(Clone, Copy)]
 pub(crate) struct Ask {
-    /// Which key; those from the number of Zipf's keys on belong to the scan.
+    /// From the number of Zipf's keys on: a key of the scan.
     pub(crate) key: u32,
-    /// Whether it is one of the scan, which nobody can answer from memory.
+    /// Part of the scan, which no cache can hit.
     pub(crate) scan: bool,
 }
 
-/// A trace of `count` requests for `keys` keys; of a hundred, `scan` belong to a scan.
+/// A trace of `count` requests for `keys` keys, `scan` percent of them a scan.
 pub(crate) fn zipf(keys: u32, exponent: f64, scan: u32, count: usize) -> Vec<Ask> {
     let mut sum = 0.0;
     let sums: Vec<f64> = (1..=keys)
@@ -36,13 +35,13 @@ pub(crate) fn zipf(keys: u32, exponent: f64, scan: u32, count: usize) -> Vec<Ask
         .collect()
 }
 
-/// The length of a key's body: from 200 bytes to 20 KiB, smaller ones more often.
+/// From 200 bytes to 20 KiB, smaller ones more often.
 pub(crate) fn mixed_length(key: u32) -> usize {
     let step = (key.wrapping_mul(0x85eb_ca6b) >> 20) % 64;
     200 + (step * step) as usize * 5
 }
 
-/// Numbers that look random and are the same in every run (xorshift64*).
+/// xorshift64*: the same numbers in every run.
 struct Random(u64);
 
 impl Random {

@@ -12,7 +12,6 @@ use millstream_cache::{Front, Lookup, Now, Store, StoredHead};
 use millstream_conf::model::{CacheZone, ProxyCache, Template};
 use millstream_wire::{Fields, Headers};
 
-/// A zone with a worker's way into it.
 pub(crate) struct Zone {
     pub(crate) store: Arc<Store>,
     front: Front,
@@ -21,7 +20,6 @@ pub(crate) struct Zone {
 }
 
 impl Zone {
-    /// A zone of so many bytes and so many keys.
     pub(crate) fn open(bytes: u64, keys: u64) -> Zone {
         let zone = CacheZone {
             name: "bench".to_owned(),
@@ -34,7 +32,7 @@ impl Zone {
         Zone { front: Front::new(store.clone()), store, conf, now: Now::read() }
     }
 
-    /// Whether a key is answered from memory; else the answer is fetched, so to say, and stored.
+    /// Whether memory holds the key; if not, stores the response.
     pub(crate) fn ask(&mut self, key: &[u8], fields: Fields<'_>, body: &Bytes) -> bool {
         match self.front.lookup(key, Fields::default(), &self.conf, self.now) {
             Lookup::Fresh(_) => true,
@@ -52,7 +50,6 @@ impl Zone {
     }
 }
 
-/// Fields from lines of text.
 pub(crate) fn headers(lines: &[(&str, &str)]) -> Headers {
     let mut headers = Headers::new();
     lines.iter().for_each(|(name, value)| headers.push(name.as_bytes(), value.as_bytes()));

@@ -14,64 +14,55 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use super::Servers;
 use super::toxiproxy::{self, Relay};
 
-/// How long a process may take until it accepts connections.
 pub(super) const START: Duration = Duration::from_secs(15);
-/// Kilobytes per second that each connection has of the link.
+/// Kilobytes per second of the link for each connection.
 const PART: u32 = 4_000;
 
-/// A case.
 pub(super) struct VerdictCase {
     pub(super) name: &'static str,
-    /// Who must be named, or that it must be unknown.
+    /// The limit to name; or it must be unknown.
     pub(super) right: Limit,
     pub(super) build: fn(&Servers) -> Result<Stage, String>,
 }
 
-/// A built case. Everything in it ends when it is dropped.
 pub(super) struct Stage {
     pub(super) url: String,
-    /// The API without the proxy; `None` where nothing reaches it.
+    /// The API's URL without the proxy; `None` if no request reaches it.
     pub(super) direct: Option<String>,
     pub(super) connections: u32,
     pub(super) threads: u32,
     pub(super) origin_share: f64,
-    /// Whether the API is treated as one on another machine, whose CPU cannot be seen.
+    /// Whether the API counts as one on another machine, whose CPU cannot be seen.
     pub(super) is_elsewhere: bool,
     pub(super) hindrance: Hindrance,
     pub(super) proxy: Process,
     pub(super) api: Api,
-    /// Bytes per second that the way to the API can carry, as an interface would say.
+    /// Bytes per second of the link to the API, as an interface reports it.
     pub(super) link: Option<f64>,
-    /// What else runs.
     #[allow(dead_code, reason = "it ends when dropped")]
     pub(super) others: Vec<Other>,
 }
 
-/// What keeps the generator from its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hindrance {
     None,
-    /// It must share one core with a process that always wants it.
+    /// It shares one core with a busy process.
     OneCore,
-    /// It has the lowest priority.
     Nice,
 }
 
-/// The API as the bench has it.
 pub(super) enum Api {
     Own(Process),
     Embedded(#[allow(dead_code, reason = "it ends when dropped")] DemoOrigin),
     None,
 }
 
-/// What takes part beside the three.
 pub(super) enum Other {
     Relay(#[allow(dead_code, reason = "it ends when dropped")] Relay),
     Hog(#[allow(dead_code, reason = "it ends when dropped")] Process),
     Limited(#[allow(dead_code, reason = "it ends when dropped")] Limited),
 }
 
-/// All of them.
 pub(super) fn all() -> Vec<VerdictCase> {
     let case = |name, right, build| VerdictCase { name, right, build };
     vec![
@@ -89,7 +80,6 @@ pub(super) fn all() -> Vec<VerdictCase> {
 }
 
 impl Stage {
-    /// One of a fast or slow API behind a proxy.
     pub(super) fn new(url: String, direct: Option<String>, proxy: Process, api: Api) -> Stage {
         Stage {
             url,
@@ -106,7 +96,6 @@ impl Stage {
         }
     }
 
-    /// What is watched.
     pub(super) fn meter(&self) -> Meter {
         let own = std::process::id();
         let mut parties = vec![(PROXY, Whose::Tree(self.proxy.id()))];
@@ -120,7 +109,7 @@ impl Stage {
         Meter::new(parties)
     }
 
-    /// Keeps the calling thread, and all that it starts, from its work as the case has it.
+    /// Slows the calling thread and all it starts, as the case demands.
     pub(super) fn hinder_generator(&self) -> Result<(), String> {
         match self.hindrance {
             Hindrance::None => Ok(()),
@@ -151,7 +140,6 @@ fn one_at_a_time(servers: &Servers) -> Result<Stage, String> {
     embedded(servers, 1, 5, Work::Cpu)
 }
 
-/// More workers than there are requests.
 fn all_comers(servers: &Servers) -> Result<Stage, String> {
     embedded(servers, 256, 50, Work::Wait)
 }
@@ -165,7 +153,7 @@ fn embedded(servers: &Servers, workers: usize, milliseconds: u64, work: Work) ->
     Ok(Stage::new(format!("http://{address}/uncacheable"), direct, proxy, Api::Embedded(origin)))
 }
 
-/// The bench's API behind a proxy with so many workers, which has this in its location.
+/// The bench's API behind a proxy with so many workers; `inside` goes into its location.
 fn fast(servers: &Servers, workers: &str, inside: &str, query: &str) -> Result<Stage, String> {
     let (api, at) = fast_api(&servers.api)?;
     let (proxy, address) = proxy(servers, workers, &passing_with(at, inside))?;
@@ -183,7 +171,7 @@ fn rewriting(servers: &Servers) -> Result<Stage, String> {
     fast(servers, "1", filter, "size=20000&kind=text")
 }
 
-/// Held back to a fifth of a core.
+/// Limited to a fifth of a core.
 fn limited(servers: &Servers) -> Result<Stage, String> {
     let stage = fast(servers, "auto", "", "size=900")?;
     let Api::Own(api) = &stage.api else { return Err("it is a process".to_owned()) };
@@ -199,14 +187,14 @@ fn slow_generator(servers: &Servers) -> Result<Stage, String> {
     Ok(Stage { connections: 64, hindrance: Hindrance::OneCore, others: vec![Other::Hog(hog)], ..stage })
 }
 
-/// Three hungry processes for each core.
+/// Three busy processes for each core.
 fn crowded(servers: &Servers) -> Result<Stage, String> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let hogs = (0..3 * cores).map(|_| hog().map(Other::Hog)).collect::<Result<_, _>>()?;
     Ok(Stage { others: hogs, ..one_thread(servers)? })
 }
 
-/// The relay lets every connection have its part of the link.
+/// The relay limits every connection to its share of the link.
 fn full_link(servers: &Servers) -> Result<Stage, String> {
     let (api, at) = fast_api(&servers.api)?;
     let relay = toxiproxy::narrow(at, PART)?;
@@ -218,18 +206,17 @@ fn full_link(servers: &Servers) -> Result<Stage, String> {
     Ok(Stage { connections, is_elsewhere, link, others: vec![Other::Relay(relay)], ..stage })
 }
 
-/// A process that always wants a core.
 pub(super) fn hog() -> Result<Process, String> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "while :; do :; done"]);
     Process::start("a process that wants a core", command, Place::new().map_err(text)?).map_err(text)
 }
 
-/// A control group of its own with a CPU limit, as a container has it; gone when dropped, where its process is.
+/// A control group with a CPU limit, like a container's; removed on drop.
 pub(super) struct Limited(PathBuf);
 
 impl Limited {
-    /// Puts a process into it: so many hundredths of a core, in both versions of control groups.
+    /// Moves a process into it, with so many hundredths of a core; control groups v1 and v2.
     fn new(id: u32, hundredths: u32) -> Result<Limited, String> {
         let name = format!("millstream-verdict-{id}");
         let (mount, limits) = match Path::new("/sys/fs/cgroup/cgroup.controllers").is_file() {

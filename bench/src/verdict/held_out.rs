@@ -11,12 +11,10 @@ use super::Servers;
 use super::cases::{Api, Hindrance, Other, START, Stage, VerdictCase, fast_api, hog, passing, proxy, text};
 use super::toxiproxy;
 
-/// The API of four cases.
 const API: &str = include_str!("held_out.py");
-/// How long the way to a remote API takes, in milliseconds.
+/// Milliseconds to a remote API.
 const DELAY: u32 = 40;
 
-/// All of them.
 pub(super) fn all() -> [VerdictCase; 7] {
     let case = |name, right, build| VerdictCase { name, right, build };
     [
@@ -45,7 +43,7 @@ fn python(servers: &Servers, kind: &str) -> Result<Stage, String> {
     Ok(Stage::new(format!("http://{address}/"), direct, proxy, Api::Own(api)))
 }
 
-/// The relay accepts connections here and at once, so that the way looks short; and nobody sees the API's CPU.
+/// The relay accepts at once, so the link looks short, and the API's CPU is invisible.
 fn remote(servers: &Servers) -> Result<Stage, String> {
     let (api, at) = fast_api(&servers.api)?;
     let relay = toxiproxy::delayed(at, DELAY)?;
@@ -55,7 +53,7 @@ fn remote(servers: &Servers) -> Result<Stage, String> {
     Ok(Stage { is_elsewhere: true, others: vec![Other::Relay(relay)], ..stage })
 }
 
-/// As many threads of each as there are cores, and nobody else who works.
+/// As many threads of each as cores, and nothing else running.
 fn both(servers: &Servers) -> Result<Stage, String> {
     let (proxy, address) = proxy(servers, "auto", "location / { return 200 ok; }")?;
     let stage = Stage::new(format!("http://{address}/"), None, proxy, Api::None);
@@ -63,7 +61,7 @@ fn both(servers: &Servers) -> Result<Stage, String> {
     Ok(Stage { connections: 64, threads: u32::try_from(cores).unwrap_or(1), ..stage })
 }
 
-/// Others want every core, and the generator gives way to them.
+/// Other processes want every core, and the generator yields to them.
 fn niced(servers: &Servers) -> Result<Stage, String> {
     let (proxy, address) = proxy(servers, "auto", "location / { return 200 ok; }")?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

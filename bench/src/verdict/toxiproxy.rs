@@ -14,17 +14,13 @@ use millstream_tests::client::Client;
 
 use crate::product::find;
 
-/// The module, at the version that was tried.
 const MODULE: &str = "github.com/Shopify/toxiproxy/v2/cmd/server@v2.5.0";
 
-/// A relay to a server, which is in its way.
 pub(super) struct Relay {
     _relay: Process,
-    /// Where it listens.
     pub(super) address: SocketAddr,
 }
 
-/// The program, built where it is not there yet.
 pub(super) fn program() -> Result<PathBuf, String> {
     let folder = millstream_tests::target_directory().join("toxiproxy");
     let program = folder.join("server");
@@ -44,12 +40,12 @@ pub(super) fn program() -> Result<PathBuf, String> {
     if status.success() { Ok(program) } else { Err(format!("go install {MODULE} failed")) }
 }
 
-/// Puts a relay in front of a server: each connection gets so many kilobytes per second on the way back.
+/// Limits each connection to so many kilobytes per second towards the client.
 pub(super) fn narrow(server: SocketAddr, kilobytes_per_second: u32) -> Result<Relay, String> {
     relay(server, "bandwidth", &format!("\"rate\":{kilobytes_per_second}"))
 }
 
-/// The same, but every answer takes so many milliseconds.
+/// Delays every response by so many milliseconds.
 pub(super) fn delayed(server: SocketAddr, milliseconds: u32) -> Result<Relay, String> {
     relay(server, "latency", &format!("\"latency\":{milliseconds}"))
 }

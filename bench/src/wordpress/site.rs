@@ -11,15 +11,13 @@ use millstream_tests::{wait, workspace};
 
 use crate::product::find;
 
-/// Where Debian's package puts WordPress.
 const PACKAGE: &str = "/usr/share/wordpress";
-/// What is installed where something is lacking.
+/// The advice if something is missing.
 const INSTALL: &str =
     "apt-get install wordpress wordpress-theme-twentytwentythree mariadb-server php-fpm php-mysql";
-/// How long a part may take to come up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The site; all of it ends with the value.
+/// All of it ends on drop.
 pub(super) struct Site {
     _php: Running,
     _database: Running,
@@ -27,7 +25,6 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Makes the site and starts it.
     pub(super) fn start() -> Result<Site, String> {
         let prefix = Prefix::new();
         let database = database(&prefix)?;
@@ -79,14 +76,14 @@ fn php(prefix: &Prefix) -> Result<Running, String> {
     start(command, &prefix.join("php.sock"))
 }
 
-/// A file of `bench/wordpress`, filled in.
+/// Fills in a file of `bench/wordpress`.
 fn written(prefix: &Prefix, from: &str, to: &str) -> Result<PathBuf, String> {
     let path = workspace().join("bench/wordpress").join(from);
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(prefix.write(to, &fill(&text, &[("SITE", prefix.path().to_str().unwrap_or_default())])))
 }
 
-/// A program by its name, or by its name and a version as Debian's PHP has it.
+/// Also finds Debian's PHP, whose name ends in a version.
 fn program(name: &str) -> Result<PathBuf, String> {
     let versions = ["", "8.2", "8.3", "8.4", "8.5"];
     let found = versions.iter().find_map(|version| find(&format!("{name}{version}")));

@@ -7,7 +7,6 @@ use crate::network::contains;
 use crate::request::Request;
 use millstream_conf::model::{Satisfy, Settings};
 
-/// What the rules of a location say; nothing where none names the client.
 pub(super) fn judge(request: &mut Request, settings: &Settings) -> Result<Opinion, Question> {
     let remote = request.client();
     Ok(match settings.access.iter().find(|rule| contains(&rule.network, remote)) {
@@ -30,7 +29,6 @@ mod tests {
     use millstream_net::Address;
     use std::rc::Rc;
 
-    /// What the rules say to a client, by the access phase as a whole.
     fn check(rules: &str, client: &str, expected: Result<(), u16>) {
         let worker = worker(&format!("server {{ listen 80; location / {{ {rules} }} }}"));
         let mut request = admitted(&worker, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");

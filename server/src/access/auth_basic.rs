@@ -22,19 +22,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Whether a name and its password are right by a file.
 pub struct PasswordQuestion {
     realm: Vec<u8>,
     file: PathBuf,
     sent: BasicCredential,
     token: Token,
-    /// The state of the file by which they were right.
+    /// The state of the file for which they were right before.
     right_for: Option<FileState>,
 }
 
-/// What a file says.
 enum Finding {
-    /// They are right, by this state of the file; and whether that was computed.
     Right(FileState, bool),
     Wrong,
     NoUser,
@@ -42,7 +39,6 @@ enum Finding {
     NoFile(io::Error),
 }
 
-/// What the location's file says of a request, where that is known without asking it.
 pub(super) fn judge(request: &mut Request, settings: &Settings) -> Result<Opinion, Question> {
     let Some(basic) = &settings.auth_basic else { return Ok(Opinion::None) };
     let realm = value(&basic.realm, request);
@@ -65,7 +61,6 @@ pub(super) fn judge(request: &mut Request, settings: &Settings) -> Result<Opinio
     Err(Question::Password(Box::new(PasswordQuestion { realm, file, sent, token, right_for })))
 }
 
-/// Says how to be let in.
 fn refused(request: &mut Request, realm: &[u8]) -> Opinion {
     let mut text = b"Basic realm=\"".to_vec();
     // A variable may hold line ends, which must not become a field of their own.
@@ -76,7 +71,6 @@ fn refused(request: &mut Request, realm: &[u8]) -> Opinion {
 }
 
 impl PasswordQuestion {
-    /// Asks the file, and remembers what is right.
     pub async fn answer(self, request: &mut Request) -> Opinion {
         let question = Arc::new(self);
         let mut turn = None;
@@ -126,7 +120,7 @@ impl PasswordQuestion {
         }
     }
 
-    /// Looks a name up and compares its password. Nothing where that takes long and is `at_length` not wanted. Blocks.
+    /// `None` if comparing is slow and `at_length` is false. Blocks.
     fn find(&self, at_length: bool) -> Option<Finding> {
         let users = match Users::open(&self.file) {
             Ok(users) => users,

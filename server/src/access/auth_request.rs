@@ -10,12 +10,11 @@ use crate::variables::personal::shown_by;
 use crate::variables::value;
 use millstream_conf::model::{AuthRequest, Level, Settings};
 
-/// Asks wherever a location says so.
 pub(super) fn judge(_: &mut Request, settings: &Settings) -> Result<Opinion, Question> {
     if settings.auth_request.uri.is_some() { Err(Question::Service) } else { Ok(Opinion::None) }
 }
 
-/// What the answer to the subrequest means. `answer` is its head as it would have been sent.
+/// `answer`: the head of the subrequest's response as it would have been sent.
 pub fn heard(request: &mut Request, settings: &AuthRequest, subrequest: &Request, answer: &[u8]) -> Opinion {
     // Also of a refusal, for the page that tells it.
     for (target, template) in &settings.set {
@@ -35,7 +34,6 @@ pub fn heard(request: &mut Request, settings: &AuthRequest, subrequest: &Request
     }
 }
 
-/// The values of WWW-Authenticate in a head.
 fn challenges(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     const NAME: &[u8] = b"www-authenticate:";
     head.split(|&byte| byte == b'\n').filter_map(|line| {

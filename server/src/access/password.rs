@@ -13,14 +13,13 @@ use sha_crypt::{PasswordVerifier, ShaCrypt};
 use sha1::{Digest, Sha1};
 use yescrypt::Yescrypt;
 
-/// A format that is not read, or a line that is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unreadable;
 
-/// Octets of a password of which a thousand sums are made in less than a millisecond.
+/// Bytes of a password for which a thousand hashes take less than a millisecond.
 const SHORT: usize = 64;
 
-/// Whether comparing takes long, as the format means it to: from milliseconds to seconds.
+/// Whether comparing takes milliseconds to seconds, as the format intends.
 pub(super) fn is_slow(password: &[u8], stored: &[u8]) -> bool {
     let format = stored.strip_prefix(b"$").and_then(|rest| rest.split(|&byte| byte == b'$').next());
     match format {
@@ -30,7 +29,6 @@ pub(super) fn is_slow(password: &[u8], stored: &[u8]) -> bool {
     }
 }
 
-/// Whether `password` is what `stored` stands for.
 pub(super) fn is_right(password: &[u8], stored: &[u8]) -> Result<bool, Unreadable> {
     if let Some(plain) = stored.strip_prefix(b"{PLAIN}") {
         return Ok(equal(password, plain));
@@ -69,7 +67,7 @@ fn decoded(text: &[u8]) -> Result<Vec<u8>, Unreadable> {
     base64(text).ok_or(Unreadable)
 }
 
-/// Compares in a time that depends on the lengths alone.
+/// In a time that depends on the lengths alone.
 fn equal(one: &[u8], other: &[u8]) -> bool {
     let differing = one.iter().zip(other).fold(0, |sum, (a, b)| std::hint::black_box(sum | (a ^ b)));
     one.len() == other.len() && differing == 0

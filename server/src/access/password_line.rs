@@ -9,50 +9,40 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-/// Passwords computed at a time.
+/// Passwords computed at a time in the process.
 const AT_A_TIME: usize = 2;
-/// Passwords of one address that are computed or wait for it.
+/// Passwords of one address in line.
 const OF_AN_ADDRESS: usize = 16;
 
-/// The line of the process.
 pub(super) static LINE: PasswordLine =
     PasswordLine { places: Semaphore::const_new(AT_A_TIME), addresses: Mutex::new(None) };
 
-/// Who computes passwords, and who waits.
 pub(super) struct PasswordLine {
     places: Semaphore,
-    /// Addresses with passwords in line; the map is made with the first.
     addresses: Mutex<Option<HashMap<IpAddr, AddressQueue>>>,
 }
 
-/// The passwords of one address.
 struct AddressQueue {
     count: usize,
     turn: Arc<Semaphore>,
 }
 
-/// The right to compute a password, given back by dropping it.
+/// The right to compute a password, given back on drop.
 pub(super) struct PasswordTurn {
     _place: SemaphorePermit<'static>,
     _turn: OwnedSemaphorePermit,
     _member: Member,
 }
 
-/// One of the passwords of an address.
 struct Member {
     line: &'static PasswordLine,
     address: IpAddr,
 }
 
-/// The address has too many in line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooMany;
 
 impl PasswordLine {
-    /// Waits for the turn of a client.
-    ///
-    /// # Errors
-    /// Its address has too many in line.
     pub(super) async fn turn(&'static self, client: &Address) -> Result<PasswordTurn, TooMany> {
         let (member, turn) = self.enter(client.subscriber())?;
         // Neither is ever closed.

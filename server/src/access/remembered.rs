@@ -14,25 +14,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// For so long the file is not looked at.
+/// How long the file is not checked.
 const FRESH: Duration = Duration::from_secs(1);
-/// For so long a password is not computed again while its file stays as it is.
+/// How long a password is not computed again if its file stays the same.
 const KNOWN: Duration = Duration::from_secs(600);
-/// Clients that a worker remembers.
 const MOST: usize = 4096;
 
-/// A client's words for one file, as they are remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Token([u8; 32]);
 
-/// What is known of a client's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Memory {
-    /// They are right.
     Right,
-    /// They were right while the file was so.
     RightFor(FileState),
-    /// Nothing.
     Nothing,
 }
 
@@ -65,7 +59,6 @@ impl Token {
     }
 }
 
-/// What is known.
 pub(super) fn look(token: &Token, now: Instant) -> Memory {
     REMEMBERED.with_borrow(|remembered| match remembered.get(token) {
         Some(right) if now.saturating_duration_since(right.looked) < FRESH => Memory::Right,
@@ -74,7 +67,7 @@ pub(super) fn look(token: &Token, now: Instant) -> Memory {
     })
 }
 
-/// They are right by this state of the file; whether that was computed just now, or found unchanged.
+/// Remembers that they are right; `is_computed`: not only found unchanged.
 pub(super) fn remember(token: Token, file: FileState, is_computed: bool, now: Instant) {
     REMEMBERED.with_borrow_mut(|remembered| {
         if let Some(right) = remembered.get_mut(&token) {

@@ -10,14 +10,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of a file that are read: of users beyond them nobody knows.
+/// Bytes of a file that are read; later users are unknown.
 const LONGEST: u64 = 64 * 1024 * 1024;
-/// Bytes of a file that is kept; a longer one is read anew for each question.
+/// Bytes of a file that is kept in memory; a longer one is read for each request.
 const LONGEST_KEPT: u64 = 1024 * 1024;
-/// Files kept.
 const MOST_KEPT: usize = 16;
 
-/// The state of a file: another one is another file, or has been written.
+/// Differs if the file was replaced or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileState {
     inode: u64,
@@ -26,9 +25,7 @@ pub(super) struct FileState {
     changed: (i64, i64),
 }
 
-/// A file as it was when it was opened.
 pub(super) struct Users {
-    /// Its state then.
     pub(super) state: FileState,
     content: UsersText,
 }
@@ -44,8 +41,8 @@ struct KeptFile {
     content: Arc<[u8]>,
 }
 
-/// The files of all workers, the one that was read last at the end. Only threads that may block take the lock, and not while they
-/// read.
+/// Shared by all workers, most recently used last. Only threads that may block take the lock, and not while
+/// they read.
 static KEPT: Mutex<Vec<KeptFile>> = Mutex::new(Vec::new());
 
 impl FileState {
@@ -60,10 +57,7 @@ impl FileState {
 }
 
 impl Users {
-    /// Opens a file. Blocks.
-    ///
-    /// # Errors
-    /// It cannot be opened or read.
+    /// Blocks.
     pub(super) fn open(path: &Path) -> io::Result<Users> {
         let file = files::open_here(path, Access::Read)?;
         let state = FileState::of(&file.metadata()?);
@@ -89,15 +83,11 @@ impl Users {
         Ok(Users { state, content: UsersText::Kept(content) })
     }
 
-    /// Whether all of it is read for each name.
     pub(super) fn is_long(&self) -> bool {
         matches!(self.content, UsersText::Open(_))
     }
 
-    /// What stands behind a name. Blocks.
-    ///
-    /// # Errors
-    /// The file cannot be read.
+    /// Blocks.
     pub(super) fn password_of(self, user: &[u8]) -> io::Result<Option<Vec<u8>>> {
         match self.content {
             UsersText::Kept(content) => {
@@ -121,7 +111,7 @@ fn kept() -> std::sync::MutexGuard<'static, Vec<KeptFile>> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a line has behind this name: up to the next colon, for a remark may follow.
+/// Up to the next colon: a remark may follow.
 fn password_in(line: &[u8], user: &[u8]) -> Option<Vec<u8>> {
     let rest = line.strip_prefix(user)?.strip_prefix(b":")?;
     let end = rest.iter().position(|byte| matches!(byte, b':' | b'\r')).unwrap_or(rest.len());

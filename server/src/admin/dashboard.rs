@@ -8,14 +8,10 @@ use crate::client::Client;
 use crate::request::Request;
 use millstream_wire::Headers;
 
-/// A file of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asset {
-    /// What stands on it.
     Page,
-    /// How it looks.
     Style,
-    /// What it does.
     Script,
 }
 
@@ -25,12 +21,10 @@ const POLICY: &[u8] =
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
 impl Asset {
-    /// The file behind a name.
     pub(super) fn named(name: &str) -> Option<Asset> {
         [Asset::Page, Asset::Style, Asset::Script].into_iter().find(|asset| asset.name() == name)
     }
 
-    /// Its name in the path.
     pub(super) fn name(self) -> &'static str {
         match self {
             Asset::Page => "",
@@ -48,7 +42,6 @@ impl Asset {
     }
 }
 
-/// Answers with a file.
 pub(super) async fn answer(request: &mut Request, client: &mut Client, asset: Asset) -> Outcome {
     let (media_type, content) = asset.content();
     let mut headers = Headers::default();

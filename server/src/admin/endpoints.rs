@@ -15,44 +15,34 @@ use super::resource::Resource;
 use super::status::Subject;
 use millstream_wire::Method;
 
-/// A path and what can be done there.
 pub(super) struct Endpoint {
     /// As on the dashboard's listener; a name in braces stands for one segment.
     path: &'static str,
     operations: &'static [Operation],
 }
 
-/// One method of a path.
 pub(super) struct Operation {
     method: Method,
     says: &'static str,
-    /// Whether it changes something, so that it needs `write=on`.
+    /// Whether it changes something and needs `write=on`.
     pub(super) writes: bool,
-    /// Arguments of the query: name, meaning, whether it has to be there.
     query: &'static [(&'static str, &'static str, bool)],
-    /// The shape of its body, of JSON.
     body: Option<&'static str>,
     answers: &'static [(u16, AnswerBody)],
-    /// Whom it is for.
     audience: Audience,
 }
 
-/// What a body is.
 enum AnswerBody {
-    /// JSON of a type of `shapes`.
     Json(&'static str),
-    /// Text of one of these media types.
     Text(&'static [&'static str]),
 }
 
-/// Who is answered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Audience {
-    /// Everybody who reaches the port.
     Everybody,
-    /// Whoever comes to a name of this machine: the page.
+    /// Clients that use a name of this machine.
     Page,
-    /// Whom `api_allow` or `api_token` admits.
+    /// Clients that `api_allow` or `api_token` admits.
     Admitted,
 }
 
@@ -70,7 +60,6 @@ const EXPLAINED: &[(&str, &str, bool)] = &[
     ("header", "A field of the request, as Name:value; may stand several times.", false),
 ];
 
-/// A GET of JSON.
 const fn get(says: &'static str, answers: &'static [(u16, AnswerBody)]) -> Operation {
     Operation {
         method: Method::Get,
@@ -83,12 +72,11 @@ const fn get(says: &'static str, answers: &'static [(u16, AnswerBody)]) -> Opera
     }
 }
 
-/// A GET of figures, whose fields can be chosen.
+/// Its fields can be selected.
 const fn figures(says: &'static str, answers: &'static [(u16, AnswerBody)]) -> Operation {
     Operation { query: FIELDS, ..get(says, answers) }
 }
 
-/// A change, with the shape of its body.
 const fn change(
     method: Method,
     says: &'static str,
@@ -98,7 +86,6 @@ const fn change(
     Operation { method, writes: true, body, ..get(says, answers) }
 }
 
-/// A GET that is not only for whom the API is for.
 const fn open(audience: Audience, says: &'static str, answers: &'static [(u16, AnswerBody)]) -> Operation {
     Operation { audience, ..get(says, answers) }
 }
@@ -112,7 +99,6 @@ const PURGED: &[(u16, AnswerBody)] = &[
     (415, REFUSED),
     (500, REFUSED),
 ];
-/// What any change of a group's servers may come to beside its success.
 macro_rules! edited {
     ($status:literal $shape:literal) => {
         &[
@@ -127,14 +113,12 @@ macro_rules! edited {
     };
 }
 
-/// Rows of the table: a path and what can be done there.
 macro_rules! endpoints {
     ($($path:literal => [$($operation:expr),* $(,)?];)*) => {
         &[$(Endpoint { path: $path, operations: &[$($operation),*] }),*]
     };
 }
 
-/// Answers of one shape.
 macro_rules! json {
     ($shape:literal) => {
         &[(200, AnswerBody::Json($shape))]
@@ -144,7 +128,6 @@ macro_rules! json {
     };
 }
 
-/// Every path.
 static ENDPOINTS: &[Endpoint] = endpoints! {
     "/" => [open(Audience::Page, "The dashboard's page.", &[(200, AnswerBody::Text(&["text/html; charset=utf-8"]))])];
     "/dashboard.css" => [open(Audience::Page, "How the page looks.", &[(200, AnswerBody::Text(&["text/css; charset=utf-8"]))])];
@@ -202,13 +185,11 @@ static ENDPOINTS: &[Endpoint] = endpoints! {
     "/api/9/metrics" => [get("The same as /metrics.", &[(200, METRICS)])];
 };
 
-/// The row of what a path names; none where there is no such path.
 pub(super) fn of(resource: &Resource) -> Option<&'static Endpoint> {
     let path = path(resource)?;
     ENDPOINTS.iter().find(|endpoint| endpoint.path == path)
 }
 
-/// What a path of this resource looks like in the table.
 fn path(resource: &Resource) -> Option<String> {
     Some(match resource {
         Resource::Versions => "/api/".to_owned(),
@@ -239,18 +220,17 @@ fn path(resource: &Resource) -> Option<String> {
 }
 
 impl Endpoint {
-    /// What a method does here; HEAD is a GET without a body.
+    /// HEAD is a GET without a body.
     pub(super) fn operation(&self, method: Method) -> Option<&'static Operation> {
         let method = if method == Method::Head { Method::Get } else { method };
         self.operations.iter().find(|operation| operation.method == method)
     }
 
-    /// Its methods, as the field Allow has them (RFC 9110 §10.2.1).
+    /// As in the Allow field (RFC 9110 §10.2.1).
     pub(super) fn allow(&self) -> String {
         names(self.operations.iter())
     }
 
-    /// Those of them that change nothing.
     pub(super) fn allow_reading(&self) -> String {
         names(self.operations.iter().filter(|operation| !operation.writes))
     }

@@ -30,92 +30,66 @@ use std::sync::Arc;
 use stored::Stored;
 use verdict::Verdict;
 
-/// Fields of the imagined request at the most.
 const FIELDS: usize = 100;
 
-/// What is known about a URL.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
-    /// The URL, without secrets.
     pub url: String,
-    /// The method.
     pub method: String,
-    /// The address that a request for it would come in at.
     pub listener: String,
-    /// The server that would take it.
     pub server: ConfigurationPlace,
-    /// What is to be said where it is taken for want of a better one.
+    /// Why it is this server, if it is only the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_note: Option<String>,
-    /// The location that would take it.
     pub location: ConfigurationPlace,
-    /// The cache zone; absent where nothing is cached there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// The key; absent where nothing is cached there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<KeyMade>,
-    /// Which slice of the URL all of this is about; absent where it is not stored in slices.
+    /// The slice that all of this is about; absent if it is not stored in slices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
-    /// What a request would get now.
     pub now: Verdict,
-    /// The stored answers under the key.
     pub stored: Vec<Stored>,
-    /// The last answer that was not stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_refusal: Option<LastRefusal>,
-    /// The latest purge that went for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_purge: Option<LastPurge>,
 }
 
-/// A place in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigurationPlace {
-    /// As it was written.
     pub name: String,
     /// `file:line:column`.
     pub at: String,
 }
 
-/// An answer that was not stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastRefusal {
-    /// One word.
     pub reason: String,
-    /// A sentence.
     pub text: String,
-    /// What to change so that such an answer is stored.
     pub help: String,
-    /// How long ago, in milliseconds.
     pub milliseconds_ago: i64,
 }
 
-/// A purge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastPurge {
     /// `key`, `prefix`, `tag`, `all`, or `change` for a request that changed a response stored in slices.
     pub by: String,
-    /// The prefix, where it was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// Whether it only made stale.
     pub soft: bool,
-    /// Whether what is stored now came after it, so that it says nothing about that.
+    /// Whether it came before the stored response, about which it then says nothing.
     pub before_stored: bool,
-    /// How long ago, in milliseconds.
     pub milliseconds_ago: i64,
 }
 
-/// What a request to the API asks to be explained.
 struct ExplainQuery {
     url: Vec<u8>,
     method: String,
     fields: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Explains what the query names.
 pub(crate) async fn answer(request: &Request) -> Result<Explanation, ApiRefusal> {
     let asked = read(request.query().unwrap_or_default())?;
     let url = Url::parse(&asked.url)?;
@@ -202,7 +176,6 @@ fn read(query: &[u8]) -> Result<ExplainQuery, ApiRefusal> {
     Ok(asked)
 }
 
-/// `Name: value`; nothing that could end a line.
 fn field(line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let colon = line.iter().position(|&byte| byte == b':')?;
     let (name, value) = (line[..colon].trim_ascii(), line[colon + 1..].trim_ascii());
@@ -213,7 +186,6 @@ fn field(line: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     (good && !name.eq_ignore_ascii_case(b"host")).then(|| (name.to_vec(), value.to_vec()))
 }
 
-/// Where the request comes to, and what is answered there without the cache.
 fn routed(request: &Request, settled: &Settled, asked: &ExplainQuery) -> Explanation {
     let http = request.generation.http();
     let (server, location) = (request.server(), request.location());
@@ -291,7 +263,6 @@ fn purges(request: &Request, cache: &ProxyCache) -> bool {
     purge::in_cached_location(request, cache).is_some()
 }
 
-/// Which slice a request needs first.
 fn slice(request: &Request, start: u64) -> String {
     let size = request.location().settings.slice;
     let number = start.checked_div(size).unwrap_or_default();
@@ -323,7 +294,6 @@ fn purged(ruling: &Ruling, entries: &[Arc<Entry>], now: Now) -> LastPurge {
     }
 }
 
-/// `file:line:column` of a span.
 fn at(request: &Request, span: Span) -> String {
     request.generation.shared.configuration.sources.locate(span)
 }

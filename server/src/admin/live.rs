@@ -19,21 +19,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-/// Why nothing more is sent.
 enum LiveEnd {
-    /// The stream is over.
     Over,
     Client(ClientFailure),
 }
 
-/// The tables that stand in each frame: zones, upstreams, caches, and the most valuable misses.
 pub fn tables(shared: &Shared) -> Value {
     let mut tables = status::tables(shared);
     tables["misses"] = serde_json::to_value(misses::most_valuable(shared)).unwrap_or_default();
     tables
 }
 
-/// Sends the history, with what `tables` gives now, and follows.
 pub(super) async fn answer(
     request: &mut Request,
     client: &mut Client,
@@ -97,14 +93,13 @@ fn push(request: &mut Request, client: &mut Client, event: &str, data: &str) {
     client.pause();
 }
 
-/// Whether the stream is over; registers for hearing of it.
+/// Also registers for waking at the end.
 fn is_over(request: &Request, client: &Client, since: Instant, cx: &Context<'_>) -> bool {
     client.wait(Awaits::Request(since), cx.waker());
     let worker = &request.worker;
     worker.stage() != Stage::Running || !worker.serves_with(&request.generation) || client.is_shed()
 }
 
-/// Writes what was framed, as long as the stream goes on.
 async fn flush(request: &mut Request, client: &mut Client, since: Instant) -> Result<(), LiveEnd> {
     poll_fn(|cx| match client.poll_flush(cx, request) {
         Poll::Ready(done) => Poll::Ready(done.map_err(LiveEnd::Client)),
@@ -114,7 +109,6 @@ async fn flush(request: &mut Request, client: &mut Client, since: Instant) -> Re
     .await
 }
 
-/// Waits for a change, as long as the stream goes on and somebody reads it.
 async fn poll_next<T, E>(
     request: &Request,
     client: &mut Client,

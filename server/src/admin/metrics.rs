@@ -9,7 +9,6 @@ use crate::snapshot::snapshot;
 use millstream_telemetry::metrics::Exposition;
 use millstream_wire::{FieldId, Headers};
 
-/// Answers with the text that the client's `Accept` wants.
 pub(super) async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     let exposition = Exposition::wanted(request.field(FieldId::Accept).unwrap_or_default());
     let snapshot = snapshot(&request.generation.shared, request.worker.log_writer.statistics());

@@ -12,36 +12,29 @@ use millstream_telemetry::metrics::{Cause, CauseFamily, LocationSnapshot, Missed
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A location with a cache that had misses.
 #[derive(Debug, Serialize)]
 pub(super) struct OfLocation {
-    /// The location.
     location: ConfigurationPlace,
-    /// How long the upstream takes for a request here on average, in milliseconds.
+    /// Average time of the upstream for a request here, in milliseconds.
     origin_time: f64,
-    /// Requests that were not answered from the cache, by cause.
+    /// Requests that missed the cache, by cause.
     requests: BTreeMap<&'static str, Reason>,
-    /// Those of them whose response was not stored, by cause; these are not in `requests`.
+    /// Those whose response was not stored, by cause; not part of `requests`.
     not_stored: BTreeMap<&'static str, Reason>,
-    /// The URLs that most of them were for.
     urls: Vec<OfUrl>,
 }
 
-/// A URL with its misses.
 #[derive(Debug, Serialize)]
 struct OfUrl {
-    /// Host and path, without query and without secrets.
     url: String,
-    /// How often it was missed.
     count: u64,
-    /// How long the upstream took for these, in milliseconds.
+    /// Total time of the upstream, in milliseconds.
     time: f64,
-    /// Why it was missed last.
     text: &'static str,
 }
 
 impl OfLocation {
-    /// How long the upstream took for its misses, in milliseconds, as far as that can be known.
+    /// Estimated time of the upstream for its misses, in milliseconds.
     fn cost(&self) -> f64 {
         let all = self.requests.values().chain(self.not_stored.values());
         let count: u64 = all.map(|reason| reason.told.count).sum();
@@ -49,7 +42,6 @@ impl OfLocation {
     }
 }
 
-/// How often, and when last.
 #[derive(Debug, Serialize)]
 struct Told {
     count: u64,
@@ -57,17 +49,14 @@ struct Told {
     last: i64,
 }
 
-/// The same, with a sentence.
 #[derive(Debug, Serialize)]
 struct Reason {
     text: &'static str,
-    /// What helps, or what happened.
     help: &'static str,
     #[serde(flatten)]
     told: Told,
 }
 
-/// The causes of a family that came up in a location.
 fn causes(of: &LocationSnapshot, family: CauseFamily) -> impl Iterator<Item = (&'static str, Told)> {
     Cause::ALL.iter().zip(&of.causes).filter_map(move |(cause, counted)| {
         let (its, word) = cause.of();
@@ -76,14 +65,12 @@ fn causes(of: &LocationSnapshot, family: CauseFamily) -> impl Iterator<Item = (&
     })
 }
 
-/// What is said of an answer that was not stored.
 fn refused((word, told): (&'static str, Told)) -> (&'static str, Reason) {
     let reason = policy::Reason::ALL.iter().find(|reason| reason.name() == word);
     let (text, help) = reason.map_or(("", ""), |reason| (reason.text(), help_of(*reason)));
     (word, Reason { text, help, told })
 }
 
-/// What is said of a request that was not answered from the cache of these settings.
 fn missed((word, told): (&'static str, Told), cache: Option<&ProxyCache>) -> (&'static str, Reason) {
     (word, Reason { text: meaning(word), help: help_against_miss(word, cache), told })
 }
@@ -92,12 +79,10 @@ fn meaning(word: &str) -> &'static str {
     Cause::described(CauseFamily::Miss).find(|(name, _)| *name == word).map_or("", |(_, text)| text.trim())
 }
 
-/// Locations in a frame at most.
 const MOST_LOCATIONS: usize = 50;
-/// URLs of all locations together at most.
 const MOST_URLS: usize = 50;
 
-/// The URLs that most misses were for, those that took the upstream longest first.
+/// The URLs with most misses, those with the largest upstream time first.
 fn urls(mut counted: Vec<MissedUrl>) -> Vec<MissedUrl> {
     counted.sort_by_key(|one| std::cmp::Reverse((one.time, one.count)));
     counted.truncate(MOST_URLS);
@@ -115,7 +100,6 @@ fn of_url(one: &MissedUrl) -> OfUrl {
     OfUrl { url: one.url.clone(), count: one.count, time: one.time as f64 / 1000.0, text }
 }
 
-/// The locations whose misses took the upstream the most time.
 pub(super) fn most_valuable(shared: &Shared) -> Vec<OfLocation> {
     let mut all = all(shared);
     all.sort_by(|a, b| b.cost().total_cmp(&a.cost()));
@@ -123,7 +107,6 @@ pub(super) fn most_valuable(shared: &Shared) -> Vec<OfLocation> {
     all
 }
 
-/// All locations that had misses.
 pub(super) fn all(shared: &Shared) -> Vec<OfLocation> {
     let snapshot = shared.registry.snapshot();
     let (counted, urls) = (snapshot.locations, urls(snapshot.missed_urls));

@@ -41,35 +41,27 @@ use resource::Resource;
 use serde::{Deserialize, Serialize};
 use status::Subject;
 
-/// What stands below a version beside the figures of NGINX Plus.
+/// Children of a version besides the figures of NGINX Plus.
 const BESIDE_STATUS: [&str; 6] = ["http", "purge", "explain", "misses", "metrics", "live"];
 
-/// Bytes of a request's body at the most.
 const LONGEST_BODY: usize = 64 * 1024;
 
-/// What is wrong with a request, in NGINX Plus's form.
+/// An error in NGINX Plus's form.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ApiError {
-    /// It.
     pub error: ApiErrorText,
 }
 
-/// The inside of [`ApiError`].
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ApiErrorText {
-    /// The status.
     pub status: u16,
-    /// A sentence for people.
     pub text: String,
-    /// A word for programs.
     pub code: String,
 }
 
-/// A refusal with its word.
 pub(crate) struct ApiRefusal {
     refusal: Refusal,
     code: &'static str,
-    /// The methods that the path takes, where it takes another.
     allow: String,
 }
 
@@ -89,7 +81,6 @@ impl From<Refusal> for ApiRefusal {
     }
 }
 
-/// Answers a request to the API.
 pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     let Handler::Api(api) = request.location().settings.content.clone() else { return Outcome::Status(404) };
     let resource = resource::of(request, api.is_dashboard);
@@ -140,7 +131,7 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     }
 }
 
-/// Why a request that the API is for changes nothing here; `None` where it may.
+/// Why an admitted request may change nothing here; `None`: it may.
 fn changes_nothing(api: &Api, request: &Request, endpoint: &endpoints::Endpoint) -> Option<ApiRefusal> {
     match api.write {
         Write::Off => {
@@ -161,7 +152,6 @@ fn no_path() -> ApiRefusal {
     ApiRefusal::new(404, "PathNotFound", "there is no such path: the API is at /api/9/")
 }
 
-/// Changes what the resource names, as the body says.
 async fn write(
     request: &mut Request,
     client: &mut Client,
@@ -215,7 +205,6 @@ async fn read(request: &mut Request, client: &mut Client, resource: Resource) ->
     }
 }
 
-/// Reads the whole body of a request.
 async fn body(
     request: &mut Request,
     client: &mut Client,

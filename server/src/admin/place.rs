@@ -15,7 +15,6 @@ use millstream_wire::target::encode_raw;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
-/// A URL taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {
     encrypted: bool,
@@ -27,8 +26,7 @@ pub struct Url {
 }
 
 impl Url {
-    /// Takes a URL apart, as a browser does with what is typed into it: an IRI is a URL too, and spaces are encoded. Without a scheme it
-    /// is `http`.
+    /// Parses like a browser's address bar: accepts IRIs and encodes spaces. The default scheme is `http`.
     pub(crate) fn parse(text: &[u8]) -> Result<Url, ApiRefusal> {
         let bad = || {
             let text = format!("\"{}\" is no URL: write http://host/path", String::from_utf8_lossy(text));
@@ -65,7 +63,7 @@ impl Url {
     }
 }
 
-/// `host[:port]` as a browser sends it: a name with letters beyond ASCII has a form without (RFC 5891).
+/// `host[:port]` as a browser sends it, with non-ASCII names encoded (RFC 5891).
 fn in_ascii(authority: &[u8]) -> Option<Vec<u8>> {
     if authority.is_ascii() {
         return Some(authority.to_vec());
@@ -75,7 +73,6 @@ fn in_ascii(authority: &[u8]) -> Option<Vec<u8>> {
     Some((idna::domain_to_ascii(name).ok()? + port).into_bytes())
 }
 
-/// Where a request for the URL would come in.
 pub(crate) fn of(request: &Request, url: &Url) -> Result<Entrance, ApiRefusal> {
     let http = request.generation.http();
     let is_own =
@@ -103,7 +100,7 @@ pub(crate) fn of(request: &Request, url: &Url) -> Result<Entrance, ApiRefusal> {
     })
 }
 
-/// What is to be said where no server has the URL's name, so that requests for it reach one that was not written for it.
+/// A note if no server has the URL's name, so that the default one takes it.
 pub(crate) fn unnamed(place: &Entrance, url: &Url) -> Option<String> {
     let valid = host::validate(&url.host).ok()?;
     let name = valid.host.to_ascii_lowercase();
@@ -115,7 +112,6 @@ pub(crate) fn unnamed(place: &Entrance, url: &Url) -> Option<String> {
     })
 }
 
-/// A connection to a listener from this machine.
 fn connection(index: usize, listener: &Listener, name: &[u8]) -> ConnectionFacts {
     let local = match &listener.address {
         ListenAddress::Tcp(address) if address.ip().is_unspecified() => {

@@ -11,32 +11,24 @@ use crate::request::Request;
 use serde::{Deserialize, Serialize};
 use std::iter;
 
-/// Things named in one request at the most.
 const MOST: usize = 1024;
 
-/// What a purging request asks for.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PurgeBody {
-    /// URLs, all variants of each; one that ends in `*` means all that begin so.
+    /// All variants; a trailing `*` makes it a prefix.
     #[serde(skip_serializing_if = "Many::is_none")]
     pub url: Many,
-    /// All URLs that begin so.
     #[serde(skip_serializing_if = "Many::is_none")]
     pub prefix: Many,
-    /// Keys, as `proxy_cache_key` makes them.
     #[serde(skip_serializing_if = "Many::is_none")]
     pub key: Many,
-    /// All keys that begin so.
     #[serde(skip_serializing_if = "Many::is_none")]
     pub key_prefix: Many,
-    /// Tags.
     #[serde(skip_serializing_if = "Many::is_none")]
     pub tags: Many,
-    /// Everything.
     #[serde(skip_serializing_if = "is_false")]
     pub all: bool,
-    /// Only makes it stale.
     #[serde(skip_serializing_if = "is_false")]
     pub soft: bool,
 }
@@ -45,13 +37,10 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// One text or several.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Many {
-    /// One.
     One(String),
-    /// Several.
     Several(Vec<String>),
 }
 
@@ -74,7 +63,6 @@ impl Many {
     }
 }
 
-/// Purges what a body names, in one zone or wherever it falls.
 pub(crate) async fn purge(
     request: &Request,
     zone: Option<&str>,
@@ -137,7 +125,7 @@ fn by_url(request: &Request, body: &PurgeBody, orders: &mut Orders) -> Result<Ve
     Ok(notes)
 }
 
-/// Adds what is wanted of a URL; gives what is to be said of its host.
+/// Returns a note about the URL's host.
 fn add(
     request: &Request,
     url: &Url,
@@ -157,7 +145,7 @@ fn add(
     Ok(place::unnamed(&place, url))
 }
 
-/// What needs no URL: keys and everything in a zone that is named, tags in that or in all.
+/// Items without a URL: keys and everything in a named zone, tags in that or in all.
 fn in_zones(
     request: &Request,
     body: &PurgeBody,

@@ -11,12 +11,10 @@ use millstream_net::clock;
 use millstream_upstream::PeerState;
 use millstream_wire::Headers;
 
-/// Whoever can answer is alive.
 pub(super) async fn alive(request: &mut Request, client: &mut Client) -> Outcome {
     text(request, client, 200, "alive\n").await
 }
 
-/// Says whether requests should come here, and why not.
 pub(super) async fn ready(request: &mut Request, client: &mut Client) -> Outcome {
     if request.worker.stage() != Stage::Running {
         return text(request, client, 503, "not ready: the process stops\n").await;

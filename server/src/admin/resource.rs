@@ -7,39 +7,24 @@ use super::status::Subject;
 use crate::request::Request;
 use millstream_conf::model::LocationMatch;
 
-/// Arguments of one request at the most.
 const ARGUMENTS: usize = 256;
 
-/// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resource {
-    /// The API itself: which versions there are.
     Versions,
-    /// What is below a version.
     Root,
-    /// What is below `http`.
     Http,
-    /// Figures as NGINX Plus tells them: of a subject, or of what the rest of the path names in it.
     Status(Subject, Vec<String>),
-    /// Purging, in one zone or wherever it falls.
     Purge(Option<String>),
-    /// Why a URL is answered as it is.
     Explain,
-    /// Why requests were not answered from the cache.
     Misses,
-    /// All that is counted.
     Metrics,
-    /// A file of the dashboard's page.
     Asset(Asset),
-    /// What the page follows, and `millstream top`.
     Live,
-    /// Whether the process is there.
     Health,
-    /// Whether it should be sent requests.
     Readiness,
 }
 
-/// What a request's path names; `on_dashboard`, whether the location is that of the dashboard.
 pub fn of(request: &Request, on_dashboard: bool) -> Option<Resource> {
     let prefix = match &request.location().matches {
         LocationMatch::Prefix { path, .. } | LocationMatch::Exact(path) => path.len(),
@@ -53,7 +38,7 @@ pub fn of(request: &Request, on_dashboard: bool) -> Option<Resource> {
     if on_dashboard { beside_page(path) } else { named(path) }
 }
 
-/// What stands where the dashboard is: its page, what monitors ask for, and the API below its name.
+/// Next to the dashboard: its page, health checks, and the API below its name.
 pub(super) fn beside_page(path: &str) -> Option<Resource> {
     Some(match path {
         "metrics" => Resource::Metrics,
@@ -98,7 +83,6 @@ fn named(path: &str) -> Option<Resource> {
     })
 }
 
-/// The arguments of a query, decoded, in order.
 pub fn arguments(query: &[u8]) -> Vec<(String, Vec<u8>)> {
     let each = query.split(|&byte| byte == b'&').filter(|one| !one.is_empty()).take(ARGUMENTS);
     each.map(|one| {
@@ -111,7 +95,7 @@ pub fn arguments(query: &[u8]) -> Vec<(String, Vec<u8>)> {
     .collect()
 }
 
-/// Percent-decodes; what is no escape stays as it is.
+/// Leaves malformed escapes as they are.
 fn decoded(text: &[u8]) -> Vec<u8> {
     let digit = |byte: Option<&u8>| byte.and_then(|&byte| char::from(byte).to_digit(16));
     let mut out = Vec::with_capacity(text.len());
@@ -131,7 +115,7 @@ fn decoded(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Percent-encodes a value so that [`arguments`] gives it back.
+/// The inverse of [`arguments`].
 pub fn encoded(text: &[u8], out: &mut String) {
     for &byte in text {
         if byte.is_ascii_alphanumeric() || b"-._~/:".contains(&byte) {

@@ -24,14 +24,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of a server's address at the most: a name of DNS has 253, a path of a unix socket 107.
+/// A DNS name has up to 253 bytes, the path of a Unix socket 107.
 const LONGEST_ADDRESS: usize = 300;
-/// nginx's bound on `route`.
+/// nginx's bound.
 const LONGEST_ROUTE: usize = 32;
-/// As in the configuration.
 const MOST_WEIGHT: i64 = 1_000_000;
 
-/// What may be said of a server.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ServerFields {
@@ -47,14 +45,12 @@ struct ServerFields {
     drain: Option<bool>,
 }
 
-/// What came of it.
 enum Edited {
     Added(u64, Value),
     Changed(Value),
     Removed(Value),
 }
 
-/// Answers a request that is to change them.
 pub(super) async fn answer(
     request: &mut Request,
     client: &mut Client,
@@ -114,7 +110,7 @@ async fn change(shared: &Shared, method: Method, path: &[String], body: &[u8]) -
     }
 }
 
-/// The group of a name, where it may be changed. A reload may have put another in its place while this worker has not heard of it.
+/// Fails if it may not be changed, or a reload this worker has not seen yet replaced it.
 fn group(shared: &Shared, name: &str) -> Result<Arc<Group>, ApiRefusal> {
     let found = shared.groups.iter().zip(&shared.configuration.http.upstreams);
     match found.into_iter().find(|(group, _)| group.name() == name) {
@@ -131,7 +127,7 @@ fn number(upstream: &str, id: &str) -> Result<u64, ApiRefusal> {
     id.parse().map_err(|_| no_server(upstream, id))
 }
 
-/// Makes an edit off the loop: it may wait for the disk.
+/// Off the loop, as it may wait for the disk.
 async fn edit(group: &Arc<Group>, edit: Edit, id: &str) -> Result<Vec<u64>, ApiRefusal> {
     let editing = group.clone();
     let done = blocking::run(move || editing.edit(&edit)).await;
@@ -148,7 +144,6 @@ async fn edit(group: &Arc<Group>, edit: Edit, id: &str) -> Result<Vec<u64>, ApiR
     })
 }
 
-/// A body that cannot be followed.
 fn malformed(text: impl fmt::Display) -> ApiRefusal {
     ApiRefusal::new(400, "UpstreamConfFormatError", text.to_string())
 }
@@ -158,7 +153,6 @@ impl ServerFields {
         serde_json::from_slice(body).map_err(malformed)
     }
 
-    /// The server that it names, looked up.
     async fn server(self) -> Result<Server, ApiRefusal> {
         let bad = |text: String| ApiRefusal::new(400, "UpstreamBadAddress", text);
         let name =
@@ -193,7 +187,7 @@ impl ServerFields {
         Ok(Server { name: name.into(), parameters, route, backup, addresses, service: None, kept: true })
     }
 
-    /// The change that it asks for. Programs send back what they were told, so that a field that stays may be named.
+    /// Clients send back what they read, so unchanged fields are allowed.
     fn change(self, known: &PeerAccount) -> Result<ServerChange, ApiRefusal> {
         let stays = self.server.as_ref().is_none_or(|name| **name == *known.server || **name == *known.name)
             && self.backup.is_none_or(|backup| backup == known.backup);

@@ -19,19 +19,15 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// Files of a directory that are shown: a page of about 20 MB.
+/// Entries shown: a page of about 20 MB.
 const MOST: usize = 100_000;
-/// Bytes of the name of a function that a `jsonp` list may call.
 const LONGEST_CALLBACK: usize = 128;
 
-/// What was found in a directory.
 struct Listing {
     entries: Vec<DirectoryEntry>,
-    /// Whether there is more than may be shown.
     is_cut: bool,
 }
 
-/// Answers with the list of a directory that is there.
 pub async fn answer(request: &mut Request, client: &mut Client, directory: Vec<u8>) -> Outcome {
     let settings = &request.location().settings.autoindex;
     let (format, look) = (settings.format, look(request));
@@ -66,7 +62,6 @@ pub async fn answer(request: &mut Request, client: &mut Client, directory: Vec<u
     }
 }
 
-/// What is answered for a directory that cannot be read.
 pub(super) fn unreadable(request: &Request, directory: &Path, error: &io::Error) -> Outcome {
     log(request, Level::Error, format_args!("opendir() \"{}\" failed ({error})", directory.display()));
     Outcome::Status(match error.kind() {
@@ -95,7 +90,7 @@ fn look(request: &Request) -> Look {
     }
 }
 
-/// The function that a `jsonp` list calls, as the query names it; an error is a name that is none.
+/// The callback in the query; an error if it is no valid name.
 fn callback(request: &Request, format: AutoindexFormat) -> Result<Option<Vec<u8>>, ()> {
     let named = request.query().and_then(|query| target::argument(query, b"callback"));
     let Some(name) = named.filter(|name| format == AutoindexFormat::Jsonp && !name.is_empty()) else {
@@ -129,8 +124,7 @@ fn read(directory: &Path) -> io::Result<Listing> {
     Ok(listing)
 }
 
-/// A file, or what its link leads to; one whose link leads nowhere is shown as the link that it is, one that cannot be looked at is
-/// left out.
+/// A link counts as its target; one that leads nowhere as a link. `None` for what cannot be read.
 fn entry(path: &Path, name: OsString) -> io::Result<Option<DirectoryEntry>> {
     let metadata = match path.metadata() {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),

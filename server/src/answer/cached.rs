@@ -35,14 +35,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// Notes that the answer is that of an entry.
 pub fn report_entry(request: &mut Request, hit: &Hit, now: Now) {
     if let Some(report) = &mut request.report {
         report.note_lifetime(&hit.head().lifetime, now);
     }
 }
 
-/// Answers from the cache or, through it, from the upstream.
 pub async fn answer(request: &mut Request, client: &mut Client, found: Option<(Vec<u8>, Lookup)>) -> Outcome {
     // The configuration is borrowed through a handle of this thread: no count that other workers share is touched.
     let generation = request.generation.clone();
@@ -99,7 +97,6 @@ async fn with_lookup(
     take(request, client, course).await
 }
 
-/// Answers in the way that a look-up came to.
 async fn take(request: &mut Request, client: &mut Client, course: Course) -> Outcome {
     match course {
         Course::Entry(found) => from_entry(request, client, found).await.unwrap_or(Outcome::Status(502)),
@@ -130,13 +127,12 @@ async fn upstream(
     settle(request, client, proxied, fallback).await
 }
 
-/// Ends an exchange that was begun, with which the cache has nothing to do.
 pub async fn go_on(request: &mut Request, client: &mut Client, begun: Begun) -> Outcome {
     let proxied = gateway::go_on(request, client, begun).await;
     settle(request, client, proxied, None).await
 }
 
-/// What follows from how a request fared that was passed on; `fallback` is the entry it could fall back on.
+/// `fallback`: a stale entry to use on failure.
 pub async fn settle(
     request: &mut Request,
     client: &mut Client,
@@ -174,8 +170,8 @@ pub async fn settle(
     }
 }
 
-/// Answers from an entry, which is let go of before a slow client is waited for. It comes back where its file has
-/// vanished: nothing was sent.
+/// The entry is dropped before waiting for a slow client. `Err` returns it if its file has vanished; nothing
+/// was sent.
 pub async fn from_entry(
     request: &mut Request,
     client: &mut Client,
@@ -202,7 +198,6 @@ pub async fn from_entry(
     stored::answer(request, client, hit, now).await
 }
 
-/// Writes a prepared answer.
 pub async fn send_ready(request: &mut Request, client: &mut Client, out: Vec<u8>, ready: Ready) -> Outcome {
     let mut head = Some(out);
     let begun = poll_fn(|context| {
@@ -218,7 +213,7 @@ pub async fn send_ready(request: &mut Request, client: &mut Client, out: Vec<u8>
     sent.map_or_else(Outcome::Client, |()| Outcome::Done)
 }
 
-/// Makes the coded form of an entry where it is missing; whether it is there now. One thread makes it.
+/// Creates the coded form of an entry in one thread if it is missing; whether it exists now.
 async fn coded(request: &Request, hit: &Hit, coding: Coding) -> bool {
     if hit.entry.coded_body(coding).is_some() {
         return true;
@@ -245,7 +240,6 @@ async fn coded(request: &Request, hit: &Hit, coding: Coding) -> bool {
     hit.entry.coded_body(coding).is_some()
 }
 
-/// Streams what somebody else's fill brings, as it arrives.
 async fn follow(request: &mut Request, client: &mut Client, follower: Follower) -> Outcome {
     let stored: Arc<StoredHead> = follower.head().clone();
     let now = Now::read();
@@ -258,7 +252,6 @@ async fn follow(request: &mut Request, client: &mut Client, follower: Follower) 
     followed(request, outcome)
 }
 
-/// What follows from how following a fill went.
 pub fn followed(request: &mut Request, followed: Followed) -> Outcome {
     match followed {
         Followed::Done => Outcome::Done,

@@ -9,10 +9,8 @@ use crate::request::Request;
 use millstream_wire::{Headers, Method};
 use std::sync::Arc;
 
-/// Where authorities look.
 const FOLDER: &[u8] = b"/.well-known/acme-challenge/";
 
-/// What a request is answered with that looks for an open challenge.
 pub fn open(request: &Request) -> Option<Arc<str>> {
     let challenges = &request.generation.shared.acme.challenges;
     if challenges.is_empty() || request.connection.tls.is_some() || request.method != Method::Get {
@@ -22,7 +20,6 @@ pub fn open(request: &Request) -> Option<Arc<str>> {
     challenges.text(token)
 }
 
-/// Answers with it.
 pub async fn answer(request: &mut Request, client: &mut Client, text: &str) -> Outcome {
     let mut headers = Headers::default();
     headers.push(b"Content-Type", b"text/plain");

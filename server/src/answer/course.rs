@@ -36,32 +36,27 @@ use millstream_wire::h1::framing::Framing;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
-/// Look-ups for one request at the most: an entry may vanish between look-up and read, but not for ever.
+/// Look-ups per request: an entry may vanish between look-up and read, but not for ever.
 pub const LOOKUPS: usize = 8;
 
-/// What a look-up comes to. `$upstream_cache_status` is set, and a miss is counted.
+/// The result of a look-up. `$upstream_cache_status` is set, and a miss is counted.
 pub enum Course {
-    /// What is stored.
     Entry(Rc<Hit>),
-    /// What somebody else fetches, as it arrives.
     Follow(Follower),
-    /// The upstream is asked, with an entry to confirm or to fall back on.
+    /// Send to the upstream, with an entry to revalidate or to fall back on.
     Ask(Right, Option<Rc<Hit>>),
-    /// Whoever was waited for failed; an entry to fall back on.
+    /// The awaited fill failed; an entry to fall back on.
     Failed(Proxied, Option<Rc<Hit>>),
 }
 
-/// What may be done with the upstream's answer.
 pub enum Right {
-    /// It is stored, where it allows that.
     Fill(FillPermit),
-    /// The request's credential decides: it is stored where it says that it is for everybody.
+    /// The request has a credential: store it only if the response says that it is public.
     Apart(FillPermit),
-    /// Nothing is stored.
     None,
 }
 
-/// What a request finds under its key; `None` where the cache has no part in it.
+/// `None` if the cache is not involved.
 pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<u8>, Lookup)> {
     if query::waits_for_body(request, cache) {
         return None;
@@ -101,7 +96,6 @@ pub fn find(request: &mut Request, cache: &ProxyCache, now: Now) -> Option<(Vec<
     }
 }
 
-/// Looks a key up for a request.
 #[inline]
 fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Lookup {
     let mut front = request.generation.fronts[cache.zone.0 as usize].borrow_mut();
@@ -110,7 +104,7 @@ fn look_up(request: &Request, cache: &ProxyCache, key: &[u8], now: Now) -> Looku
     if request.wish.is_none() { lookup } else { wished(&front, request, key, lookup, now) }
 }
 
-/// What a request gets that asks for more than a fresh answer, or for less (`proxy_cache_client_control`).
+/// Applies the request's Cache-Control (`proxy_cache_client_control`).
 fn wished(front: &Front, request: &Request, key: &[u8], lookup: Lookup, now: Now) -> Lookup {
     let suits = |hit: &Hit| hit.head().satisfies(&request.wish, now) == Usable::Yes;
     match lookup {
@@ -123,7 +117,6 @@ fn wished(front: &Front, request: &Request, key: &[u8], lookup: Lookup, now: Now
     }
 }
 
-/// Counts why a request goes to the upstream, and notes it.
 pub fn missed(request: &mut Request, cause: Cause, detail: Option<&'static str>) {
     counting::missed(request, cause);
     let forward = match cause {
@@ -136,12 +129,12 @@ pub fn missed(request: &mut Request, cause: Cause, detail: Option<&'static str>)
     request.report_forward(forward, detail);
 }
 
-/// Whether a request that only wants what is stored has to be refused (RFC 9111 §5.2.1.7).
+/// `only-if-cached` without a usable entry (RFC 9111 §5.2.1.7).
 pub fn is_refused(request: &Request, lookup: &Lookup) -> bool {
     request.wish.only_if_cached && !matches!(lookup, Lookup::Fresh(_) | Lookup::Ahead(..) | Lookup::Disk(_))
 }
 
-/// What a look-up comes to, or the next look-up.
+/// Continues with the next look-up, or ends with a course.
 pub async fn step(
     request: &mut Request,
     cache: &ProxyCache,
@@ -202,26 +195,24 @@ pub async fn step(
     })
 }
 
-/// What too many look-ups come to.
 pub fn given_up(request: &mut Request) -> Course {
     request.cache_status = Some(CacheStatus::Miss);
     missed(request, Cause::Absent, None);
     Course::Ask(Right::None, None)
 }
 
-/// An entry has vanished between look-up and read: the next look-up.
+/// The entry has vanished between look-up and read.
 pub fn after_vanished(request: &Request, cache: &ProxyCache, key: &[u8], vanished: &Hit) -> Lookup {
     request.generation.shared.stores[cache.zone.0 as usize].forget(&vanished.entry);
     look_up(request, cache, key, Now::read())
 }
 
-/// The right to fill a key beside whoever fills it.
 pub fn beside(request: &Request, cache: &ProxyCache, key: &[u8]) -> FillPermit {
     request.generation.fronts[cache.zone.0 as usize].borrow().beside(key, request.asker)
 }
 
-/// Whether neither look-up nor answer have to do with the cache, as far as the request tells: then the client's own range
-/// and conditions go on. A HEAD might make what is stored for others look outdated.
+/// Whether the request tells that the response is neither looked up nor stored: then the client's range and
+/// conditions are passed on. A HEAD is excluded, as it may invalidate an entry.
 fn goes_past(request: &Request, cache: &ProxyCache) -> bool {
     let mut scratch = Vec::new();
     request.cache_status == Some(CacheStatus::Bypass)
@@ -229,7 +220,7 @@ fn goes_past(request: &Request, cache: &ProxyCache) -> bool {
         && cache.no_cache.iter().any(|condition| variables::holds(condition, request, &mut scratch))
 }
 
-/// A stale entry: answered as it is where that is allowed, else asked of the upstream with the entry to fall back on.
+/// Serves a stale entry if allowed, else revalidates it, with the entry to fall back on.
 fn stale(
     request: &mut Request,
     cache: &ProxyCache,
@@ -262,13 +253,12 @@ fn stale(
     Course::Entry(found)
 }
 
-/// Whether a request insists on an answer that was validated now.
 fn insists(request: &Request, hit: &Hit, now: Now) -> bool {
     !request.wish.is_none()
         && matches!(hit.head().satisfies(&request.wish, now), Usable::Validate(why) if why != Why::Stale)
 }
 
-/// Waits for somebody else's fill. `None`: look up again.
+/// Waits for another fill. `None`: look up again.
 async fn busy(
     request: &mut Request,
     cache: &ProxyCache,
@@ -322,7 +312,6 @@ async fn busy(
     })
 }
 
-/// What waiting for somebody else's fill came to, as a span says it.
 fn outcome(woken: &Woken) -> &'static str {
     match woken {
         Woken::Retry => "retry",
@@ -333,7 +322,7 @@ fn outcome(woken: &Woken) -> &'static str {
     }
 }
 
-/// A copy of the request goes to the upstream on its own; nobody waits for it (RFC 5861 §3).
+/// Sends a copy of the request upstream without anyone waiting for it (RFC 5861 §3).
 fn refresh_detached(request: &Request, permit: FillPermit, found: &Rc<Hit>) {
     let mut copy = request.for_refresh();
     let fallback = found.clone();

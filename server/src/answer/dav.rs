@@ -24,17 +24,12 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use tree::{CopyOrMove, DavRefusal, Depth, NewContent, Removal, Upload};
 
-/// What came of a method.
 enum DavOutcome {
-    /// Something is there now that was not, under the URI of the request.
     CreatedHere,
-    /// The same under another URI.
     CreatedThere,
-    /// There is nothing to send.
     Changed,
 }
 
-/// The method that a request changes files by, where its location lets it.
 pub fn asked(request: &Request, settings: &Settings) -> Option<DavMethod> {
     let methods = &settings.dav.methods;
     if methods.is_empty() {
@@ -51,7 +46,6 @@ pub fn asked(request: &Request, settings: &Settings) -> Option<DavMethod> {
     methods.contains(&method).then_some(method)
 }
 
-/// Changes files.
 pub async fn answer(request: &mut Request, client: &mut Client, method: DavMethod) -> Outcome {
     let done = match method {
         DavMethod::Put => put(request, client).await,
@@ -170,7 +164,6 @@ async fn transfer(request: &mut Request, is_move: bool) -> Result<DavOutcome, Ou
     Ok(if is_new { DavOutcome::CreatedThere } else { DavOutcome::Changed })
 }
 
-/// Does something to files on a thread that may block, and says so to those that have them open.
 async fn run<T: Send + 'static>(
     request: &Request,
     work: impl FnOnce(&RefusedLinks) -> Result<T, DavRefusal> + Send + 'static,
@@ -201,7 +194,6 @@ fn without_body(request: &Request, what: &str) -> Result<(), Outcome> {
     }
 }
 
-/// The path that the URI in force names.
 fn path(request: &Request) -> Result<PathBuf, Outcome> {
     match file_path::of(request) {
         Ok(path) if path.contains(&0) => {
@@ -218,7 +210,6 @@ fn path(request: &Request) -> Result<PathBuf, Outcome> {
     }
 }
 
-/// How deep the client wants a method to go.
 fn depth(request: &Request) -> Option<Depth> {
     Some(match request.fields().named(b"Depth")? {
         b"0" => Depth::Zero,
@@ -228,7 +219,7 @@ fn depth(request: &Request) -> Option<Depth> {
     })
 }
 
-/// The path, decoded and normalised, that `Destination` names on this server (RFC 4918 §10.3).
+/// The decoded and normalized path of `Destination` on this server (RFC 4918 §10.3).
 fn destination(request: &Request) -> Result<Vec<u8>, Outcome> {
     let Some(text) = request.fields().named(b"Destination") else {
         return Err(refuse(request, 400, format_args!("client sent no \"Destination\" header")));
@@ -269,12 +260,11 @@ fn destination(request: &Request) -> Result<Vec<u8>, Outcome> {
     }
 }
 
-/// A path without empty elements, and without a slash at its end.
 fn merged(path: PathBuf) -> PathBuf {
     path.components().collect()
 }
 
-/// Whether two paths are the same, or of two collections one contains the other.
+/// Whether the paths are equal, or one collection contains the other.
 fn are_nested(from: &std::path::Path, to: &std::path::Path, are_collections: bool) -> bool {
     from == to || are_collections && (from.starts_with(to) || to.starts_with(from))
 }

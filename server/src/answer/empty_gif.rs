@@ -7,18 +7,17 @@ use crate::request::Request;
 use millstream_wire::conditional::Validators;
 use millstream_wire::{FieldId, Headers, Method, date};
 
-/// GIF89a, section by section: the screen of one pixel with a table of two colours, the second of them transparent, and the
-/// pixel of that colour.
+/// GIF89a: a screen of one pixel with a table of two colours, the second transparent, and a pixel of that
+/// colour.
 const PICTURE: &[u8] = b"GIF89a\x01\0\x01\0\x80\x01\0\
     \0\0\0\xff\xff\xff\
     !\xf9\x04\x01\0\0\x01\0\
     ,\0\0\0\0\x01\0\x01\0\0\
     \x02\x02L\x01\0\
     ;";
-/// 28 September 1970, 06:00, the date that nginx gives its own.
+/// 28 September 1970, 06:00, as nginx's.
 const MODIFIED: i64 = 23_349_600;
 
-/// Answers with the picture.
 pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     if !matches!(request.method, Method::Get | Method::Head) {
         return Outcome::Status(405);

@@ -31,23 +31,19 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes read from a file at a time.
 const PIECE: u64 = 64 * 1024;
-/// Bytes that the kernel sends of a file at a time: as much as nginx has it send before others get their turn.
+/// Bytes sent by sendfile at a time, as in nginx before other connections get their turn.
 const SENT_AT_A_TIME: u64 = 2 * 1024 * 1024;
-/// Up to here reading costs less than a second system call to send it.
+/// Up to this size reading is cheaper than a second system call to send it.
 const READ_UP_TO: u64 = 16 * 1024;
 
-/// A file that goes out.
 struct ChosenFile {
     of: Arc<OpenFile>,
-    /// What it is coded with, where it stands in for another.
     coding: Option<Coding>,
     /// Whether other clients get another file.
     varies: bool,
 }
 
-/// Answers with the file that the URI names.
 pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     if !matches!(request.method, Method::Get | Method::Head | Method::Post) {
         return Outcome::Status(405);
@@ -83,7 +79,7 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     }
 }
 
-/// What the system says, as nginx writes it: `2: No such file or directory`.
+/// As nginx logs it: `2: No such file or directory`.
 fn cause(error: &std::io::Error) -> String {
     let text = error.to_string();
     match error.raw_os_error() {
@@ -92,8 +88,8 @@ fn cause(error: &std::io::Error) -> String {
     }
 }
 
-/// With `random_index` one of the directory's files is answered as a path of its own. Else the first `index` name that exists
-/// is, and so is one that begins with a slash, whether it exists or not; a directory without any is forbidden.
+/// With `random_index` redirects internally to one of the files. Otherwise to the first `index` name that
+/// exists or has a leading slash; without any the response is 403.
 async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> Outcome {
     if request.location().settings.random_index.enabled {
         match random_index::choose(directory).await {
@@ -149,16 +145,12 @@ async fn index(request: &mut Request, client: &mut Client, directory: &[u8]) -> 
     }
 }
 
-/// What stands for a directory.
 #[derive(Default)]
 struct Index {
-    /// Which of the names.
     name: Option<usize>,
-    /// Whether the directory is there.
     directory: bool,
 }
 
-/// Looks for the first name that stands for a directory; nothing where `metadata` cannot say.
 fn look_for(
     names: &[Vec<u8>],
     directory: &[u8],
@@ -176,8 +168,7 @@ fn look_for(
     Some(Index { name: None, directory: found.is_ok_and(|found| found.is_dir()) })
 }
 
-/// Opens the file that a client gets in place of a path: the first of those coded ones that is there, else the path's own; nothing
-/// where that is a directory.
+/// The first existing coded variant, else the path itself; `None` for a directory.
 async fn best(request: &Request, path: &Path) -> std::io::Result<Option<ChosenFile>> {
     let (beside, followed) = (precoded::beside(request, path), RefusedLinks::of(request));
     let open = async |path: &Path| open(request, &followed, path).await;
@@ -196,7 +187,7 @@ async fn best(request: &Request, path: &Path) -> std::io::Result<Option<ChosenFi
     }
 }
 
-/// Opens what is at a path. What one location refuses to follow another one may have opened, so then nothing is kept.
+/// Keeps nothing open if links are restricted: another location may have opened what this one refuses.
 async fn open(request: &Request, followed: &RefusedLinks, path: &Path) -> std::io::Result<FileOrDirectory> {
     if followed.refuses_some() {
         let (followed, path) = (followed.clone(), path.to_path_buf());
@@ -268,10 +259,9 @@ async fn send_body(
     }
 }
 
-/// Why a file did not go out whole.
 enum Cut {
     Client(ClientFailure),
-    /// It became shorter while it was sent, or cannot be read: the length that was announced cannot be kept.
+    /// It became shorter or unreadable, so the announced length cannot be kept.
     File,
 }
 
@@ -319,7 +309,6 @@ async fn send_range(
     Ok(())
 }
 
-/// Reads some of a part: nothing where it cannot be read.
 async fn read(of: &Arc<OpenFile>, part: Range<u64>) -> Vec<u8> {
     let mut bytes = vec![0; (part.end - part.start) as usize];
     let read = match of.file.read_at_once(&mut bytes, part.start) {

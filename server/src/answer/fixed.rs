@@ -17,7 +17,6 @@ use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Headers, accept, target};
 use std::io::Write;
 
-/// The `return` at a place in a level's script.
 pub fn rule(http: &Http, level: LocationId, at: usize) -> Option<&Return> {
     match http.location(level).settings.rewrite.script.get(at) {
         Some(Instruction::Return(rule)) => Some(rule),
@@ -25,7 +24,7 @@ pub fn rule(http: &Http, level: LocationId, at: usize) -> Option<&Return> {
     }
 }
 
-/// A `return` with a text, made ready for one write; nothing where it takes more than that, or is no text.
+/// Prepares a `return` with a text for a single write; `None` if it needs more, or is no text.
 pub fn at_once(request: &mut Request, rule: &Return, out: &mut Vec<u8>) -> Option<Ready> {
     let ReturnBody::Text(template) = &rule.body else { return None };
     let is_plain = request.framing == Framing::None && !request.is_extended_connect();
@@ -47,7 +46,6 @@ pub fn at_once(request: &mut Request, rule: &Return, out: &mut Vec<u8>) -> Optio
     Some(if has_body { Ready::Text(body.into()) } else { Ready::HeadOnly })
 }
 
-/// Answers as a `return` says.
 pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return) -> Outcome {
     match &rule.body {
         // A success would say that the other protocol is spoken (RFC 8441 §5).
@@ -73,14 +71,13 @@ pub async fn returned(request: &mut Request, client: &mut Client, rule: &Return)
     }
 }
 
-/// Answers with a text whose type is that of the URI.
 async fn text(request: &mut Request, client: &mut Client, status: u16, body: &[u8]) -> Outcome {
     let mut headers = Headers::default();
     headers.push(b"Content-Type", &media_type::of(request));
     whole(request, client, status, &headers, body).await
 }
 
-/// The answer that follows has this Location, in place of one that an answer before it was to have.
+/// Sets the Location of the next response, instead of an earlier one.
 pub fn lead_to(request: &mut Request, url: &[u8]) {
     let mut url = redirect::absolute(request, url.to_vec());
     // A line end that came in through a variable must not become a field of its own.
@@ -88,7 +85,6 @@ pub fn lead_to(request: &mut Request, url: &[u8]) {
     request.accel_fields.get_or_insert_default().set(b"Location", &url);
 }
 
-/// Sends the client to the same path with a slash, its query kept.
 pub fn redirect_with_slash(request: &Request) -> Outcome {
     let mut url = Vec::with_capacity(request.uri.len() + 1);
     target::escape_uri(&request.uri, &mut url);
@@ -100,14 +96,13 @@ pub fn redirect_with_slash(request: &Request) -> Outcome {
     Outcome::Redirect(301, url)
 }
 
-/// The page of a failure has a type of its own, whatever the answer that led to it by `X-Accel-Redirect` had.
+/// An error page has its own type, whatever response led to it by `X-Accel-Redirect`.
 pub fn forget_type(request: &mut Request) {
     if let Some(fields) = &mut request.accel_fields {
         fields.remove(FieldId::ContentType);
     }
 }
 
-/// Answers with the built-in page of a status.
 pub async fn page(request: &mut Request, client: &mut Client, status: u16) -> Outcome {
     forget_type(request);
     if let Some(headers) = grpc_status::of(request, status) {
@@ -134,7 +129,7 @@ pub async fn page(request: &mut Request, client: &mut Client, status: u16) -> Ou
     whole(request, client, failure::public_status(status), &headers, &body).await
 }
 
-/// `msie_refresh`: the page that leads a client on in place of a redirect, which then has no Location.
+/// `msie_refresh`: a page instead of a redirect, which then has no Location.
 fn refresh(request: &mut Request, status: u16) -> Option<Vec<u8>> {
     let is_asked = matches!(status, 301 | 302) && request.location().settings.redirects.msie_refresh;
     if !is_asked || !request.field(FieldId::UserAgent).is_some_and(browser::is_msie) {
@@ -155,7 +150,6 @@ fn refresh(request: &mut Request, status: u16) -> Option<Vec<u8>> {
     Some(page)
 }
 
-/// Sends a whole small answer.
 pub async fn whole(
     request: &mut Request,
     client: &mut Client,

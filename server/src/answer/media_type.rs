@@ -4,7 +4,7 @@
 use crate::request::Request;
 use millstream_wire::FieldId;
 
-/// The media type of a request's URI, as nginx finds it. An empty type before it counts for nothing.
+/// As nginx; an empty type set before does not count.
 pub fn of(request: &Request) -> Vec<u8> {
     let handed_on = request.accel_fields.as_ref().and_then(|fields| fields.view().get(FieldId::ContentType));
     if let Some(media) = handed_on.filter(|media| !media.is_empty()) {
@@ -17,7 +17,6 @@ pub fn of(request: &Request) -> Vec<u8> {
     known.map_or_else(|| settings.types.default.as_bytes().to_vec(), |media| media.as_bytes().to_vec())
 }
 
-/// What follows the last dot of the last segment.
 fn extension(uri: &[u8]) -> Option<&[u8]> {
     let name = uri.rsplit(|&byte| byte == b'/').next()?;
     let dot = memchr::memrchr(b'.', name)?;

@@ -25,25 +25,20 @@ use crate::gateway::{self, Proxied};
 use crate::request::Request;
 use crate::restart::Restart;
 
-/// How an answer went.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The client has its answer, or as much of it as could be sent.
+    /// The client has its response, or as much as could be sent.
     Done,
-    /// Nothing was sent; this status is to be answered, by an `error_page` or the built-in one.
+    /// Nothing was sent: respond with an `error_page` or the built-in page.
     Status(u16),
-    /// Nothing was sent; as with a status, and the client is to be sent to this URL.
+    /// Nothing was sent: the same, with this URL as Location.
     Redirect(u16, Vec<u8>),
-    /// Nothing was sent; the request goes on elsewhere.
+    /// Nothing was sent: the request continues elsewhere.
     Restart(Restart),
-    /// The client failed.
     Client(ClientFailure),
 }
 
-/// Reads the body of a request whole, for what is not an upstream.
-///
-/// # Errors
-/// What comes of a body that cannot be read or kept.
+/// Reads the whole body, for handlers other than upstreams.
 pub async fn hold_body(request: &mut Request, client: &mut Client) -> Result<(), Outcome> {
     gateway::hold(request, client).await.map_err(|failed| match failed {
         Proxied::ClientFailed(failure) => Outcome::Client(failure),

@@ -26,17 +26,12 @@ use millstream_wire::{FieldId, Method};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What follows for a request.
 pub enum PartialDecision {
-    /// What any request gets of this look-up.
     On(Lookup),
-    /// It is answered.
     Answered(Outcome),
-    /// The upstream is asked.
     Ask(Filling),
 }
 
-/// Decides whether a request is one of those above.
 pub async fn step(
     request: &mut Request,
     client: &mut Client,
@@ -78,12 +73,12 @@ pub async fn step(
     PartialDecision::On(lookup)
 }
 
-/// The answer to a request that says no-store is not stored.
+/// A request with no-store prevents storing.
 fn stored_by(request: &Request, filling: Filling) -> Filling {
     if request.wish.no_store { Filling::No } else { filling }
 }
 
-/// Whether the request's range is passed on: `proxy_cache_max_range_offset`, judged by the first range as in nginx.
+/// `proxy_cache_max_range_offset`: whether to pass the range on, judged by its first range as nginx does.
 fn goes_on_as_it_is(request: &Request, cache: &ProxyCache) -> bool {
     let (Some(most), Method::Get) = (cache.max_range_offset, request.method) else { return false };
     let Some(value) = request.field(FieldId::Range) else { return false };
@@ -118,7 +113,7 @@ async fn of_part(
     PartialDecision::Ask(stored_by(request, filling))
 }
 
-/// Answers a request whose range lies within a stored part; `None` where it does not, or the part cannot be read.
+/// `None` if the range is not inside the stored part, or that cannot be read.
 async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry>) -> Option<Outcome> {
     let part = entry.head().part?;
     let validators = Validators { etag: entry.head().etag(), last_modified: entry.head().last_modified };
@@ -147,7 +142,6 @@ async fn from_part(request: &mut Request, client: &mut Client, entry: &Arc<Entry
     Some(stored::send_all(request, client, stored::in_file(entry), &mut reader).await)
 }
 
-/// Whether a request is answered from a stored part, as far as its range says.
 pub fn lies_within(request: &Request, entry: &Entry) -> bool {
     let head = entry.head();
     let validators = Validators { etag: head.etag(), last_modified: head.last_modified };

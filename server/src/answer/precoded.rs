@@ -9,16 +9,13 @@ use millstream_conf::model::{Precoded, Settings};
 use millstream_wire::Coding;
 use std::path::{Path, PathBuf};
 
-/// Files to look for in place of one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Beside {
-    /// Those that the client would get, the best first.
     pub wanted: Vec<(Coding, PathBuf)>,
-    /// Those of which the others depend on the client: where one is there, the answer varies.
+    /// Files that make the response vary if they exist.
     pub varying: Vec<PathBuf>,
 }
 
-/// What a location says of each coding, the one it would rather give first.
 fn rules(settings: &Settings) -> [(Coding, Precoded, &'static str); 3] {
     [
         (Coding::Br, settings.brotli.precoded, ".br"),
@@ -27,7 +24,6 @@ fn rules(settings: &Settings) -> [(Coding, Precoded, &'static str); 3] {
     ]
 }
 
-/// The files to look for in place of one.
 pub fn beside(request: &Request, path: &Path) -> Beside {
     let mut rules = rules(&request.location().settings).to_vec();
     rules.retain(|(_, rule, _)| *rule != Precoded::Off);

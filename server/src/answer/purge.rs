@@ -27,17 +27,13 @@ use serde::{Deserialize, Serialize};
 use spelled::SpelledKeys;
 use std::borrow::Cow;
 
-/// Why nothing was purged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The status.
     pub status: u16,
-    /// What is wrong, and what to write.
     pub text: Cow<'static, str>,
 }
 
 impl Refusal {
-    /// A request that has no exact meaning.
     pub fn bad(text: impl Into<Cow<'static, str>>) -> Refusal {
         Refusal { status: 400, text: text.into() }
     }
@@ -49,30 +45,25 @@ impl From<Unmappable> for Refusal {
     }
 }
 
-/// How a request came to be one that purges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purging {
-    /// By its method.
     Method(PurgeMethod),
-    /// `proxy_cache_purge` with a condition that holds: answered with 204, as NGINX Plus does.
+    /// `proxy_cache_purge` with a true condition: responds 204, as NGINX Plus.
     Condition,
     /// `proxy_cache_purge ZONE KEY` of the location.
     Location,
 }
 
-/// One thing that was purged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Done {
-    /// The zone.
     pub zone: String,
     /// `key`, `prefix`, `tag` or `all`.
     pub by: String,
-    /// The key, the prefix of keys, or the tag; empty for `all`.
     pub text: String,
-    /// Whether something under exactly this key was in memory; absent where not one whole key was named.
+    /// Whether memory held exactly this key; absent unless one whole key was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_memory: Option<bool>,
-    /// Whether the key's file was there.
+    /// Whether the key's file existed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_disk: Option<bool>,
 }
@@ -80,40 +71,34 @@ pub struct Done {
 const NOT_FOUND: &str = "not_found";
 
 impl Done {
-    /// Whether it was of one key, under which nothing was stored.
     fn is_of_nothing(&self) -> bool {
         self.by == BY_KEY && self.in_memory != Some(true) && self.on_disk != Some(true)
     }
 }
 
-/// What was done, as purging requests and the API answer it.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PurgeReport {
-    /// `ok`, or `not_found`: keys were named one by one, and nothing was stored under any of them.
+    /// `ok`, or `not_found` if only single keys were named and none was stored.
     pub status: String,
-    /// Whether it was only made stale.
     pub soft: bool,
-    /// Each thing that was purged.
     pub purged: Vec<Done>,
-    /// What may not have been meant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 impl PurgeReport {
-    /// Of a purge that is in force.
     pub fn of(soft: bool, purged: Vec<Done>, notes: Vec<String>) -> PurgeReport {
         let status = if purged.iter().all(Done::is_of_nothing) { NOT_FOUND } else { "ok" };
         PurgeReport { status: status.to_owned(), soft, purged, notes }
     }
 
-    /// Whether keys were named one by one, and nothing was stored under any of them.
+    /// Whether only single keys were named and none was stored.
     pub fn found_nothing(&self) -> bool {
         self.status == NOT_FOUND
     }
 }
 
-/// Whether a request in a location with a cache purges. Costs a comparison where it does not.
+/// Costs one comparison if not.
 #[inline]
 pub fn in_cached_location(request: &Request, cache: &ProxyCache) -> Option<Purging> {
     if !cache.purge.is_empty() {
@@ -128,7 +113,6 @@ pub fn in_cached_location(request: &Request, cache: &ProxyCache) -> Option<Purgi
     PurgeMethod::of(request).map(Purging::Method)
 }
 
-/// Purges, or refuses to.
 pub async fn answer(request: &mut Request, client: &mut Client, purging: Purging) -> Outcome {
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
@@ -171,7 +155,8 @@ pub async fn answer(request: &mut Request, client: &mut Client, purging: Purging
     }
 }
 
-/// The same for the other locations that are touched. Whom the request's own location admits is told which one does not.
+/// Checks the rights of the other affected locations. A client that its own location admits learns which one
+/// refuses.
 fn refusing(orders: &Orders, request: &Request) -> Option<Refusal> {
     let admits = |right, id| right::admits(right, request, right::PURGE, id);
     let (_, id) = orders.rights.iter().find(|(right, id)| !admits(right, *id))?;
@@ -188,7 +173,7 @@ fn by_method(request: &Request, method: PurgeMethod) -> Result<(Orders, Option<b
     Ok((orders::of_request(request, &asked.wanted)?, asked.soft))
 }
 
-/// NGINX Plus goes by the key that the request itself has; where its method is a part of that, by that of a GET.
+/// As NGINX Plus, by the request's own key; if that contains the method, by the key of a GET.
 fn by_condition(request: &Request) -> Result<Orders, Refusal> {
     let target = request.head.query.map_or(request.head.path.end, |query| query.end);
     let target = request.bytes[request.head.path.start as usize..target as usize].to_vec();
@@ -199,8 +184,8 @@ fn by_condition(request: &Request) -> Result<Orders, Refusal> {
     orders::of_request(request, &wanted)
 }
 
-/// What a request of a location with a key of its own touches (`proxy_cache_purge zone key`): the keys that requests for what it
-/// captured have, as far as its own key is one of them, else whatever has its key.
+/// For `proxy_cache_purge zone key`: the keys of requests for the captured URL if its key is among them, else
+/// everything under its key.
 fn by_location(request: &mut Request, at: &PurgeAt) -> Orders {
     let own = keys_of_each_method(request, at);
     let texts = own.keys.iter().map(|key| key::text(key));
@@ -230,8 +215,8 @@ fn by_location(request: &mut Request, at: &PurgeAt) -> Orders {
     Orders::of_zone(at.zone, own.keys.iter().flat_map(both))
 }
 
-/// The keys of such a location, and where they name the method as requests that are stored have it: a HEAD has one of its own there, and the
-/// request that purges may be neither.
+/// The keys of such a location. If they contain the method, as stored requests have it: HEAD has its own, and
+/// the purging request may be neither.
 fn keys_of_each_method(request: &mut Request, at: &PurgeAt) -> SpelledKeys {
     let own = request.method;
     let mut found = SpelledKeys::of(request, &at.key);
@@ -245,10 +230,8 @@ fn keys_of_each_method(request: &mut Request, at: &PurgeAt) -> SpelledKeys {
     found
 }
 
-/// Gives the orders to the zones; done once all of them hold, also after a restart.
-///
-/// # Errors
-/// Where one could not be written down. It is in force all the same.
+/// Returns when all zones have applied them durably. On error a purge is in force but may be lost at a
+/// restart.
 pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io::Result<Vec<Done>> {
     let how = if soft { How::Soft } else { How::Hard };
     let generation: &Generation = &request.generation;
@@ -286,7 +269,7 @@ pub async fn carry_out(request: &Request, orders: Orders, soft: bool) -> std::io
     failed.map_or(Ok(purged), Err)
 }
 
-/// Several keys may have one text, which is told once.
+/// Keys with the same text are reported once.
 fn note(purged: &mut Vec<Done>, done: Done) {
     let is_same =
         |known: &&mut Done| (&known.zone, &known.by, &known.text) == (&done.zone, &done.by, &done.text);
@@ -299,7 +282,6 @@ fn note(purged: &mut Vec<Done>, done: Done) {
     }
 }
 
-/// What a purge of one key is said to be by.
 const BY_KEY: &str = "key";
 
 fn what(item: PurgeItem) -> What {
@@ -342,13 +324,11 @@ struct RefusalText<'a> {
     text: &'a str,
 }
 
-/// Answers with what is wrong.
 pub async fn refuse(request: &mut Request, client: &mut Client, refusal: &Refusal) -> Outcome {
     let error = RefusalText { status: refusal.status, text: &refusal.text };
     json(request, client, refusal.status, &RefusalReport { error }).await
 }
 
-/// Answers with a value as JSON, which nobody stores.
 pub async fn json(
     request: &mut Request,
     client: &mut Client,

@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-/// The name of one file of a directory; nothing where it has none.
+/// `None` if the directory has no file.
 pub async fn choose(directory: &[u8]) -> io::Result<Option<Vec<u8>>> {
     let directory = directory.to_vec();
     blocking::run(move || {
@@ -40,7 +40,6 @@ fn pick(
     Ok(chosen)
 }
 
-/// Whether it is a file, or a link that leads to one.
 fn is_file(entry: &DirEntry) -> bool {
     match entry.file_type() {
         Ok(kind) if kind.is_symlink() => entry.path().metadata().is_ok_and(|found| found.is_file()),

@@ -30,14 +30,11 @@ use std::ops::Range;
 use std::rc::Rc;
 use tokio::task::JoinSet;
 
-/// Why an answer in pieces broke off.
 enum SliceFailure {
     Client(ClientFailure),
-    /// A piece did not come, or is not of this answer; logged.
     Piece,
 }
 
-/// Whether a request is answered in pieces.
 pub fn applies(request: &Request) -> bool {
     let settings = &request.location().settings;
     settings.slice > 0
@@ -47,8 +44,7 @@ pub fn applies(request: &Request) -> bool {
         && !(request.fields().connection_lists("upgrade") && request.fields().has(FieldId::Upgrade))
 }
 
-/// Where the piece begins that a request needs first, as nginx has it: that of its range, where that is a single one
-/// with a beginning and without a condition.
+/// Start of the first piece, as nginx: that of a single range without condition, else 0.
 pub fn first_start(request: &Request) -> u64 {
     let size = request.location().settings.slice;
     if request.fields().has(FieldId::IfRange) {
@@ -60,7 +56,6 @@ pub fn first_start(request: &Request) -> u64 {
     }
 }
 
-/// Answers in pieces.
 pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     let start = first_start(request);
     request.whole = piece::whole(request);
@@ -103,7 +98,6 @@ pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     }
 }
 
-/// The upstream answered with something else than a piece.
 async fn as_it_is(request: &mut Request, client: &mut Client, piece: Piece) -> Outcome {
     match piece.source {
         Source::Entry(entry) => {
@@ -131,7 +125,7 @@ async fn in_pieces(request: &mut Request, client: &mut Client, first: Piece, who
     }
 }
 
-/// Ends an answer that cannot go on, or not begin. As in nginx no page stands in for it: the client sees the cut.
+/// Ends a response that cannot start or continue. As in nginx without an error page: the client sees the cut.
 async fn cut(request: &mut Request, client: &mut Client) -> Outcome {
     client.abandon();
     request.keep_alive = false;
@@ -141,8 +135,7 @@ async fn cut(request: &mut Request, client: &mut Client) -> Outcome {
     Outcome::Done
 }
 
-/// Makes the head from that of the first piece; the bytes that follow, or `None` for an answer without a body. The error
-/// is what the answer has not.
+/// Makes the head from the first piece's; returns the range to send, `None` without a body.
 fn begin(
     request: &mut Request,
     client: &mut Client,
@@ -216,7 +209,6 @@ async fn send(
     Ok(())
 }
 
-/// Fetches a piece on its own; what failed is logged where it failed.
 fn fetch(request: &Request, whole: &Whole, start: u64) -> impl Future<Output = Option<Piece>> + use<> {
     let (copy, is_cached) = (piece::copy(request, start), whole.is_cached);
     async move {
@@ -227,7 +219,7 @@ fn fetch(request: &Request, whole: &Whole, start: u64) -> impl Future<Output = O
     }
 }
 
-/// Pieces that do not belong together are fetched anew by the next request.
+/// Drops pieces that do not belong together, so that the next request fetches them again.
 fn forget(request: &Request, starts: &[u64]) {
     let settings = &request.location().settings;
     let Some(cache) = settings.cache() else { return };

@@ -13,8 +13,8 @@ use millstream_cache::{BodyReader, Entry, Hit, Now};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Answers from an entry, which comes back where its file has vanished: nothing was sent. While it is sent nothing holds
-/// a body in memory but its readers.
+/// Returns the entry if its file has vanished; nothing was sent. While sending, only readers hold the body in
+/// memory.
 pub async fn answer(
     request: &mut Request,
     client: &mut Client,
@@ -49,7 +49,7 @@ pub async fn answer(
     Ok(ended(request, client, file.as_ref(), sent).await)
 }
 
-/// The entry, where its body is in a file and may turn out to be damaged.
+/// `Some` if its body is in a file, which may be damaged.
 pub fn in_file(entry: &Arc<Entry>) -> Option<Arc<Entry>> {
     entry.body_in_file().is_some().then(|| entry.clone())
 }
@@ -74,7 +74,6 @@ async fn send_parts(
     Ok(())
 }
 
-/// Ends an answer whose every byte was handed over.
 pub async fn close(request: &mut Request, client: &mut Client) -> Outcome {
     client.end(request, None);
     match client.flush(request).await {
@@ -83,8 +82,7 @@ pub async fn close(request: &mut Request, client: &mut Client) -> Outcome {
     }
 }
 
-/// Sends what a reader gives of an entry under a head that is already made, and ends the answer. `file` is the entry
-/// where it is in a file.
+/// `file`: the entry if it is in a file. The head is ready.
 pub async fn send_all(
     request: &mut Request,
     client: &mut Client,
@@ -95,7 +93,7 @@ pub async fn send_all(
     ended(request, client, file.as_ref(), sent).await
 }
 
-/// What follows from how a body went out; an entry that cannot be read is of no use to the next request either.
+/// An unreadable entry is removed.
 async fn ended(
     request: &mut Request,
     client: &mut Client,
@@ -115,7 +113,6 @@ async fn ended(
     }
 }
 
-/// A piece of an entry could not be read as it was written.
 pub fn damaged(request: &Request, entry: &Arc<Entry>) {
     let cache = request.location().settings.cache();
     if let Some(cache) = cache {

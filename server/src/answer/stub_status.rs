@@ -6,7 +6,6 @@ use crate::request::Request;
 use crate::variables::Connections;
 use millstream_wire::{Headers, Method};
 
-/// Answers with the counts.
 pub async fn answer(request: &mut Request, client: &mut Client) -> Outcome {
     if !matches!(request.method, Method::Get | Method::Head) {
         return Outcome::Status(405);

@@ -8,7 +8,6 @@ use crate::variables;
 use millstream_conf::model::{IgnoredArg, Variable};
 use millstream_conf::variables::Builtin;
 
-/// Appends a variable as a key has it.
 pub fn append(variable: &Variable, request: &Request, ignored: &[IgnoredArg], key: &mut Vec<u8>) {
     let start = key.len();
     variables::append(variable, request, key);
@@ -35,7 +34,7 @@ pub fn append(variable: &Variable, request: &Request, ignored: &[IgnoredArg], ke
     }
 }
 
-/// Appends a target, or a request line, without those arguments; without a question mark where none is left.
+/// Without the question mark if no argument is left.
 fn append_without(value: &[u8], ignored: &[IgnoredArg], key: &mut Vec<u8>) {
     let Some(mark) = memchr::memchr(b'?', value) else { return key.extend_from_slice(value) };
     let (path, query) = (&value[..mark], &value[mark + 1..]);

@@ -19,8 +19,8 @@ use millstream_wire::{FieldId, Fields, Method, Span};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Carries out what follows from an answer for the caches; `fields` are those of the answer, `own` the right to store it.
-/// When this is done, the end of the process does not bring back what was there.
+/// Invalidates what a response to an unsafe request affects; `fields` are the response's, `own` the right to
+/// store it. On return the effect is durable.
 pub async fn after(request: &Request, status: u16, fields: Fields<'_>, mut own: Option<&mut FillPermit>) {
     if !policy::invalidates(request.method, status) {
         return;
@@ -41,18 +41,16 @@ pub async fn after(request: &Request, status: u16, fields: Fields<'_>, mut own: 
     }
 }
 
-/// Whether a reference of the answer, Content-Location say, names the target of the request itself.
 pub fn is_target(request: &Request, reference: &[u8]) -> bool {
     let own = request.head.path.of(&request.bytes);
     resolve(request, reference)
         .is_some_and(|(path, query)| path == own && query.as_deref() == request.query())
 }
 
-/// Zones and keys of which what is stored was dropped for one answer: Location often names the target itself, and one change takes
-/// one turn.
+/// Zones and keys dropped for one response: Location often names the target itself.
 type Forgotten = Vec<(usize, Vec<u8>)>;
 
-/// Drops what is stored for a request, in every zone that such requests may choose. Where the key names the method, HEAD has its own.
+/// In every zone that such requests may choose. If the key contains the method, HEAD's too.
 async fn forget(mut request: Request, mut own: Option<&mut FillPermit>, done: &mut Forgotten) {
     for method in [Method::Get, Method::Head] {
         request.method = method;
@@ -63,7 +61,7 @@ async fn forget(mut request: Request, mut own: Option<&mut FillPermit>, done: &m
     }
 }
 
-/// The same in one zone, as `proxy_cache_invalidation` of the location has it.
+/// In one zone, as its location's `proxy_cache_invalidation` says.
 async fn forget_in(
     request: &Request,
     cache: &ProxyCache,
@@ -98,8 +96,8 @@ async fn forget_in(
     }
 }
 
-/// Drops what is stored under a key when its turn has come. Where this worker ends first, the store keeps its promise all
-/// the same, in its round of a second or at the end of the process.
+/// Waits for the key's turn. If this worker ends first, the store drops it within a second or at the end of
+/// the process.
 fn forget_at(store: &Arc<Store>, key: &[u8], (at, now): (i64, Now)) {
     let (store, hash) = (store.clone(), store.hash(key));
     let wait = Duration::from_millis(u64::try_from(at.saturating_sub(now.unix_milliseconds)).unwrap_or(0));
@@ -111,7 +109,7 @@ fn forget_at(store: &Arc<Store>, key: &[u8], (at, now): (i64, Now)) {
     });
 }
 
-/// The GET of a reference, where it is of the same origin and would be admitted.
+/// `None` unless it is of the same origin and would be admitted.
 fn of_reference(request: &Request, reference: &[u8]) -> Option<Request> {
     let (path, query) = resolve(request, reference)?;
     let mut other = keyed::with_method(request, Method::Get);
@@ -142,8 +140,7 @@ fn appended(bytes: &mut Vec<u8>, text: &[u8]) -> Span {
     Span::new(start, bytes.len())
 }
 
-/// Path and query of a reference against the request's own target (RFC 3986 §5.2); `None` where it is of another
-/// origin or cannot be read.
+/// Path and query of a reference relative to the request's target (RFC 3986 §5.2); `None` for another origin.
 fn resolve(request: &Request, reference: &[u8]) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
     let scheme: &[u8] = if request.connection.tls.is_some() { b"https" } else { b"http" };
     let host = match request.head.authority {

@@ -29,22 +29,19 @@ use millstream_wire::{FieldId, Method, Span};
 #[cfg(test)]
 mod tests;
 
-/// What a request may ask of the cache.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Use {
-    /// Nothing: a method that is not cached.
     None,
-    /// Nothing, although the method is cached: its answer must neither come from the cache nor go there.
+    /// The method is cached, but this response may neither come from the cache nor go there.
     Past,
-    /// No look-up, for `proxy_cache_bypass` holds; the answer is stored under the key all the same.
+    /// `proxy_cache_bypass`: no look-up, but the response is stored under the key.
     Bypass(Vec<u8>),
-    /// A look-up under the key.
     Lookup(Vec<u8>),
 }
 
-/// Takes the fields away that Connection names, as they are on the way upstream (RFC 9110 §7.6.1). Else key and Vary would
-/// go by a value that the upstream never sees: `Connection: accept-language` would store the answer for no language as
-/// the German one. What frames or routes the request, or ends here, is left.
+/// Removes fields named by Connection, as on the way upstream (RFC 9110 §7.6.1). Otherwise `Connection:
+/// accept-language` would store the response for no language as the German one. Fields that frame or route
+/// the request stay.
 pub fn part_with_named(request: &mut Request) {
     let fields = request.fields();
     let named = NamedFields::of(fields);
@@ -61,8 +58,8 @@ pub fn part_with_named(request: &mut Request) {
     request.head.fields.retain(|_| stay.next().unwrap_or(true));
 }
 
-/// Gives a request a line with what its upstream is told of the client's address, where answers vary by that. It goes by the
-/// name of no field, and ends here.
+/// Adds a line with the client's address as sent upstream, if responses vary by it. It has no field's name
+/// and is not passed on.
 pub fn note_address(request: &mut Request, cache: &ProxyCache) {
     if !cache.vary.address {
         return;
@@ -103,7 +100,6 @@ pub fn note_address(request: &mut Request, cache: &ProxyCache) {
     buffers::give(told);
 }
 
-/// Decides whether the cache is asked. The key is in a buffer of the pool.
 pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
     if !policy::looks_up(cache, request.method) {
         return Use::None;
@@ -129,8 +125,7 @@ pub fn usage(request: &Request, cache: &ProxyCache) -> Use {
     }
 }
 
-/// Who asks, as far as the cache minds: whether the upstream is sent a credential that the key does not name
-/// (`proxy_cache_credentials public`).
+/// Whether the upstream gets a credential that is not in the key (`proxy_cache_credentials public`).
 pub fn asker(request: &Request, cache: &ProxyCache) -> Asker {
     let Credentials::Public { replaced, handed_on } = &cache.credentials else { return Asker::Anybody };
     let is_among = |names: &[Box<str>], name: &[u8]| {
@@ -169,11 +164,9 @@ pub fn asker(request: &Request, cache: &ProxyCache) -> Asker {
     }
 }
 
-/// Which halves of a target a key names.
+/// Which halves of a target the key contains.
 struct ToldHalves {
-    /// Of the one in force.
     in_force: Shows,
-    /// Of the one that came.
     as_came: Shows,
 }
 
@@ -200,7 +193,7 @@ fn told(request: &Request, cache: &ProxyCache) -> ToldHalves {
     told
 }
 
-/// Whether the target in force shows who asks, and the key does not name that half of it.
+/// Whether the rewritten target identifies the client, in a half that the key lacks.
 fn is_in_target(request: &Request, cache: &ProxyCache) -> bool {
     let is_untold = |half: Shows| !told(request, cache).in_force.has(half);
     let has_query = || request.query().is_some_and(|query| !query.is_empty());
@@ -210,7 +203,7 @@ fn is_in_target(request: &Request, cache: &ProxyCache) -> bool {
         || request.query_shows.has(Shows::WHO) && has_query() && is_untold(Shows::QUERY)
 }
 
-/// Whether a request field of this name is made for the upstream, so that the client's stays here.
+/// Whether the configuration sets this field for the upstream, so that the client's is dropped.
 pub fn is_made(pass: &Pass, name: &[u8]) -> bool {
     let is_cgi = pass.is_cgi();
     pass.set_headers().iter().any(|set| match is_cgi {
@@ -219,30 +212,28 @@ pub fn is_made(pass: &Pass, name: &[u8]) -> bool {
     })
 }
 
-/// Whether a key has a field's value in it.
 pub fn names_field(key: &Template, name: &[u8]) -> bool {
     key.variables().any(|variable| {
         matches!(variable, Variable::RequestHeader(field) if cgi_name::is_same(name, field.as_bytes()))
     })
 }
 
-/// The key of a request, whatever its method; `None` where it is too long for anything to be stored under it.
+/// For any method; `None` if it is too long to store anything.
 pub fn key(request: &Request, cache: &ProxyCache) -> Option<Vec<u8>> {
     let mut key = Vec::new();
     evaluate(request, cache, &mut key).ok().map(|()| key)
 }
 
-/// Whether everything that may have changed the answer is named by key or Vary.
+/// Whether key and Vary contain everything that may have changed the response.
 pub fn is_keyed(request: &Request) -> bool {
     !has_unkeyed_body(request)
 }
 
-/// The key that the same request would have with another method.
 pub fn key_of(request: &Request, cache: &ProxyCache, method: Method) -> Option<Vec<u8>> {
     if request.method == method { key(request, cache) } else { key(&with_method(request, method), cache) }
 }
 
-/// A request for the same target with another method: a key may name it.
+/// A copy with another method, which the key may contain.
 pub fn with_method(request: &Request, method: Method) -> Request {
     let mut other = request.for_refresh();
     // The head keeps the method that came: one that differs from it is told by its name.
@@ -273,16 +264,15 @@ fn evaluate(request: &Request, cache: &ProxyCache, key: &mut Vec<u8>) -> Result<
         .inspect_err(|TooLong| request.worker.metrics.add(Counter::CacheKeysTooLong, 1))
 }
 
-/// What stands in a key before the URI of a part of a page.
 const PART: &[u8] = b"\nPART ";
 
-/// Whether it is a part of a page whose key says which.
+/// Whether it is an included part whose key says which.
 fn is_named_part(request: &Request, cache: &ProxyCache) -> bool {
     request.is_included() && may_be_of_the_page(&cache.key)
 }
 
-/// Whether a key may be the same for all parts of a page, for it names what the client asked for (`$request_uri`) and not what each
-/// part is: with nginx's key alone one part would be answered with another, and a page with one of its parts.
+/// Whether a key may be the same for all parts of a page, as nginx's default with `$request_uri`: then one
+/// part would be served for another.
 fn may_be_of_the_page(key: &Template) -> bool {
     use Builtin::{DocumentUri, Request, RequestUri, Uri};
     let of_part =
@@ -296,8 +286,8 @@ fn may_be_of_the_page(key: &Template) -> bool {
     !key.variables().any(of_part) && key.variables().any(of_page)
 }
 
-/// A body that came with a GET or HEAD means nothing to anybody (RFC 9110 §9.3.1), and yet there are applications that
-/// read it and would answer everybody by it. That of a POST is the operator's: `proxy_cache_methods` named the method.
+/// A GET or HEAD with a body, which has no meaning (RFC 9110 §9.3.1) but which some applications read. A POST
+/// is the operator's choice: `proxy_cache_methods` names it.
 fn has_unkeyed_body(request: &Request) -> bool {
     matches!(request.method, Method::Get | Method::Head) && query::has_body(request)
 }

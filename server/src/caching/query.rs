@@ -13,30 +13,28 @@ use millstream_wire::h1::framing::Framing;
 use millstream_wire::{FieldId, Method};
 use std::rc::Rc;
 
-/// Bodies that are a part of a key, at the most; key and body together have the bound of keys.
+/// Bytes of a body that is part of a key; key and body together have the bound of keys.
 pub const LARGEST: usize = 8 * 1024;
 
-/// Fields that say what the body means.
+/// Fields that define the body's meaning.
 const META: [FieldId; 3] = [FieldId::ContentType, FieldId::ContentEncoding, FieldId::ContentLanguage];
 
-/// Whether the body of this request must be read before its key is known: it belongs to the key, or a template reads `$request_body`.
+/// Whether the body must be read before the key is known: it is part of the key, or a template reads
+/// `$request_body`.
 pub fn waits_for_body(request: &Request, cache: &ProxyCache) -> bool {
     matches!(request.body, KeptBody::Unread)
         && belongs_to_key(request)
         && policy::looks_up(cache, request.method)
 }
 
-/// Whether what is stored may be told apart by the body alone.
 fn belongs_to_key(request: &Request) -> bool {
     request.method == Method::Query || has_body(request) && request.generation.shared.names_bodies
 }
 
-/// Whether there is a body, on its way or at hand: that of a copy (`mirror`, `post_action`) is not framed.
 pub fn has_body(request: &Request) -> bool {
     request.framing != Framing::None || !matches!(request.body, KeptBody::Unread)
 }
 
-/// Reads the body as far as it may be a part of a key.
 pub async fn read_body(request: &mut Request, client: &mut Client) -> Result<(), ClientFailure> {
     let (mut bytes, mut is_whole) = (Vec::new(), !client.body_pending());
     while !is_whole && bytes.len() <= LARGEST {
@@ -46,7 +44,6 @@ pub async fn read_body(request: &mut Request, client: &mut Client) -> Result<(),
     Ok(())
 }
 
-/// Whether the body was found to be too large for a key.
 pub fn is_too_large(request: &Request) -> bool {
     match &request.body {
         KeptBody::Unread => false,
@@ -55,8 +52,8 @@ pub fn is_too_large(request: &Request) -> bool {
     }
 }
 
-/// Appends what the body is and says. The names are ours and only there with their fields, so an absent field differs
-/// from an empty one.
+/// Appends fields and body. Each name appears only with its field, so that an absent field differs from an
+/// empty one.
 pub fn append_content(request: &Request, key: &mut Vec<u8>, parts: &mut Parts) {
     key.extend_from_slice(b"\nQUERY");
     for id in META {

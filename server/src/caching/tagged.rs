@@ -7,7 +7,7 @@ use millstream_cache::Tags;
 use millstream_conf::model::ProxyCache;
 use millstream_wire::Fields;
 
-/// The tags of an answer to a request; `None` where they are too many to store it.
+/// `None` if there are too many to store the response.
 pub fn tags(request: &Request, cache: &ProxyCache, answer: Fields<'_>) -> Option<Tags> {
     let configured: Vec<Vec<u8>> =
         cache.tags.iter().map(|template| variables::value(template, request)).collect();

@@ -18,51 +18,41 @@ use millstream_wire::{Fields, Headers};
 use std::task::Context;
 use std::time::Duration;
 
-/// Bytes framed before they are written even though more is there.
+/// Bytes framed before they are written, even if more is ready.
 const AT_ONCE: usize = 32 * 1024;
 
-/// How far putting together has come.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Assembled {
-    /// All that is known by now is framed.
     All,
-    /// There is more than is framed at once.
     Some,
-    /// A subrequest has not answered yet.
     Waits,
-    /// There is more to do, once others had their turn.
     Later,
-    /// What a subrequest answers broke off, and so does this.
+    /// A subrequest's response was cut, and so is this one.
     Cut,
 }
 
-/// An answer being sent.
 pub(super) struct Answer {
     pub(super) out: Vec<u8>,
     pub(super) written: usize,
-    /// What follows `out` of a whole body.
+    /// The part of a whole body behind `out`.
     pub(super) tail: Tail,
     pub(super) head_left: usize,
     pub(super) framed: AnswerFraming,
-    /// What the body goes through first.
     pub(super) chain: Option<Chain>,
-    /// What else belongs to it.
     pub(super) assembly: Option<Box<Assembly>>,
     pub(super) compressor: Option<Compressor>,
-    /// Whether what the compressor holds goes out when the source pauses.
+    /// Whether to flush the compressor when the source pauses.
     pub(super) streams: bool,
-    /// Whether the source has paused since.
     pub(super) paused: bool,
-    /// The fields behind the body, for when all of it has gone through filters.
+    /// Trailer fields, until the filters have seen all of the body.
     pub(super) trailers: Option<Box<Headers>>,
-    /// The same as they go out, on a stream.
     pub(super) last_block: Option<Vec<u8>>,
-    /// Bytes of the body that are passed over before the first that goes out.
+    /// Bytes of the body to skip first.
     pub(super) skipped: u64,
     pub(super) ended: bool,
     pub(super) cut: bool,
     pub(super) send_timeout: Duration,
-    /// How fast it may go out (`limit_rate`).
+    /// `limit_rate`.
     pub(super) pace: Option<Box<Pace>>,
 }
 
@@ -74,7 +64,7 @@ impl Answer {
             + self.assembly.as_ref().map_or(0, |assembly| assembly.held())
     }
 
-    /// How it ended, and what is still to be said behind it on a stream.
+    /// How it ended, and the trailers still to be sent on a stream.
     pub(super) fn settle(mut self, abandoned: bool) -> (Ending, Option<Vec<u8>>) {
         buffers::give(std::mem::take(&mut self.out));
         let is_whole = self.ended && !self.cut && !abandoned;
@@ -87,7 +77,6 @@ impl Answer {
         (ending, self.last_block)
     }
 
-    /// What is left of a piece behind what is passed over.
     pub(super) fn wanted<'p>(&mut self, piece: &'p [u8]) -> &'p [u8] {
         let passed = usize::try_from(self.skipped).unwrap_or(usize::MAX).min(piece.len());
         self.skipped -= passed as u64;
@@ -102,12 +91,12 @@ impl Answer {
         }
     }
 
-    /// Whether neither filters nor a coding make something else of the body.
+    /// Neither filters nor a coding.
     pub(super) fn is_as_it_comes(&self) -> bool {
         self.chain.is_none() && self.assembly.is_none() && self.compressor.is_none()
     }
 
-    /// Takes some of the answer itself. What filters do not take at once waits for [`Answer::assemble`].
+    /// What filters do not take at once waits for [`Answer::assemble`].
     pub(super) fn put(&mut self, request: &mut Request, piece: &[u8]) {
         self.paused = false;
         match (&mut self.chain, &mut self.assembly) {
@@ -117,7 +106,6 @@ impl Answer {
         }
     }
 
-    /// Ends the answer itself. Trailer fields are sent where the body is chunked.
     pub(super) fn close(&mut self, request: &mut Request, trailers: Option<Fields<'_>>) {
         if self.chain.is_none() && self.assembly.is_none() {
             return self.finish(request, trailers);
@@ -130,7 +118,7 @@ impl Answer {
         }
     }
 
-    /// Frames what there is of an answer that is filtered or put together, as far as there is room.
+    /// Frames what is available of a filtered or assembled response, up to [`AT_ONCE`].
     pub(super) fn assemble(
         &mut self,
         context: &mut Context<'_>,
@@ -174,7 +162,7 @@ impl Answer {
         assembled
     }
 
-    /// One step of the filters, where there is room for what comes of it. False where they have nothing to do.
+    /// One step of the filters if there is room; false if there is nothing to do.
     fn filter(&mut self, request: &mut Request, stint: &mut Stint) -> bool {
         let Some(chain) = &mut self.chain else { return false };
         if self.assembly.as_ref().is_some_and(|assembly| !assembly.has_room()) {
@@ -204,13 +192,12 @@ impl Answer {
         true
     }
 
-    /// All has gone through filters.
     fn conclude(&mut self, request: &mut Request) {
         let trailers = self.trailers.take();
         self.finish(request, trailers.as_ref().map(|fields| fields.view()));
     }
 
-    /// Frames what the compressor holds back of a stream, so that the client gets every event when it comes.
+    /// Flushes the compressor, so that the client gets every event at once.
     fn flush_coded(&mut self, request: &mut Request) {
         self.paused = false;
         let Some(compressor) = &mut self.compressor else { return };
@@ -221,7 +208,6 @@ impl Answer {
         buffers::give(squeezed);
     }
 
-    /// Frames the end of the body.
     pub(super) fn finish(&mut self, request: &mut Request, trailers: Option<Fields<'_>>) {
         if let Some(mut compressor) = self.compressor.take() {
             let mut squeezed = buffers::take();
@@ -236,7 +222,6 @@ impl Answer {
         self.end(request, trailers);
     }
 
-    /// Frames a piece that has gone through the filters.
     pub(super) fn code(&mut self, request: &mut Request, piece: &[u8]) {
         match &mut self.compressor {
             Some(compressor) => {

@@ -23,45 +23,32 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-/// Bytes of a subrequest's answer that wait for their turn.
+/// Bytes of a subrequest's response that wait for their turn.
 const ROOM: usize = 64 * 1024;
-/// Bytes of the answer itself that are looked at in one step.
 const LOOKED_AT_ONCE: usize = 16 * 1024;
 
-/// What comes next of an answer.
 pub(super) enum NextPart {
-    /// Some of its body.
     Text(Vec<u8>),
-    /// Nothing yet, until more is put in.
     Nothing,
-    /// A subrequest has not answered yet.
     Waits,
-    /// Something, once others had their turn.
     Later,
-    /// What a subrequest answers broke off, and so does this.
+    /// A subrequest's response was cut, and so is this one.
     Cut,
-    /// Its body has ended.
     End,
 }
 
-/// An answer that is put together.
 pub(super) struct Assembly {
     parts: VecDeque<Part>,
     /// Bytes of text among the parts.
     held: usize,
-    /// Finds what is to be asked.
     ssi: Option<Box<Ssi>>,
-    /// What is asked for behind all else.
     after: Option<Box<str>>,
-    /// What has come of the answer itself and was not looked at.
     unread: Backlog,
-    /// Whether more comes of what was looked at.
+    /// Whether the parser has more output for its input.
     is_full: bool,
-    /// Whether nothing is looked at before the parts there are have gone.
+    /// Whether parsing waits for the present parts to be sent (`wait="yes"`).
     waits: bool,
-    /// Whether nothing more is put in.
     is_closed: bool,
-    /// Whether all of it is a part.
     has_ended: bool,
 }
 
@@ -71,12 +58,10 @@ enum Part {
     Included(Included),
 }
 
-/// A subrequest whose answer is read here.
 struct Included {
     inside: Rc<Inside>,
-    /// Its place among those of the page that are under way.
+    /// Its place among the page's active subrequests.
     _place: PartPlace,
-    /// The variable that gets the answer, and what it gets.
     variable: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -93,7 +78,7 @@ impl Included {
         Part::Included(Included { inside, _place: PartPlace::of(&request.sheet().page), variable })
     }
 
-    /// Takes some of what a variable gets; gives it back where it goes out.
+    /// Returns the bytes unless a variable takes them.
     fn take(&mut self, request: &Request, bytes: Vec<u8>) -> Option<Vec<u8>> {
         let Some((name, value)) = &mut self.variable else { return Some(bytes) };
         if value.len() + bytes.len() > request.location().settings.ssi.variable_size {
@@ -108,7 +93,6 @@ impl Included {
         None
     }
 
-    /// The answer has ended.
     fn ended(&mut self, request: &Request) {
         if let Some((name, value)) = self.variable.take()
             && self.inside.status.get() < 300
@@ -126,7 +110,7 @@ impl Drop for Included {
 }
 
 impl Assembly {
-    /// Begins with what stands before the answer itself; nothing where that is all of it.
+    /// Starts with the part before the response; `None` if there is nothing to assemble.
     pub(super) fn begin(
         addition: Option<Addition>,
         ssi: Option<Box<Ssi>>,
@@ -151,27 +135,22 @@ impl Assembly {
         }))
     }
 
-    /// Bytes that wait here.
     pub(super) fn held(&self) -> usize {
         self.held + self.unread.len()
     }
 
-    /// Whether there is room for more of the answer itself.
     pub(super) fn has_room(&self) -> bool {
         self.unread.len() < LOOKED_AT_ONCE
     }
 
-    /// Takes some of the answer itself, once it has gone through the filters.
     pub(super) fn put(&mut self, text: &[u8]) {
         self.unread.put(text);
     }
 
-    /// Nothing more is put in.
     pub(super) fn close(&mut self) {
         self.is_closed = true;
     }
 
-    /// What comes next.
     pub(super) fn next(
         &mut self,
         context: &mut Context<'_>,
@@ -220,7 +199,7 @@ impl Assembly {
         }
     }
 
-    /// Whether there is something to look at, and room for what comes of it. What is behind a subrequest that has to wait waits too.
+    /// Whether there is input, and room for its output. Text behind a waiting subrequest waits too.
     fn may_look(&self) -> bool {
         (self.is_full || !self.unread.is_empty())
             && !self.waits
@@ -228,7 +207,6 @@ impl Assembly {
             && !matches!(self.parts.back(), Some(Part::Unasked(_)))
     }
 
-    /// Looks at some of the answer itself. Gives how much work that was.
     fn look(&mut self, request: &Request, answerer: Answerer) -> usize {
         let given = self.unread.first(LOOKED_AT_ONCE);
         let (mut rest, mut own) = (given, Vec::new());
@@ -268,7 +246,6 @@ impl Assembly {
         self.ask_last(request, answerer);
     }
 
-    /// Asks for the last, where it was not yet and there is room for one more among those of the page.
     fn ask_last(&mut self, request: &Request, answerer: Answerer) {
         if let Some(part) = self.parts.back_mut()
             && let Part::Unasked(ask) = part
@@ -278,7 +255,6 @@ impl Assembly {
         }
     }
 
-    /// The last parts, once nothing is left to be looked at.
     fn conclude(&mut self, request: &Request, answerer: Answerer) {
         let is_looked_at = !self.waits && !self.is_full && self.unread.is_empty();
         let is_unasked = matches!(self.parts.back(), Some(Part::Unasked(_)));

@@ -14,45 +14,34 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// Whether a body goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyProgress {
-    /// More may come.
     More,
-    /// It was read to its end.
     End,
 }
 
-/// Bytes of a request's trailer section at the most.
 const TRAILER_LIMIT: usize = 8 * 1024;
 
-/// A body being read.
 pub(super) struct Body {
     state: Remaining,
     wants_continue: bool,
     decoded: u64,
-    /// The bound of an announced length: that of the location in which it was expected.
+    /// `client_max_body_size` of the location in which the body was expected.
     limit: u64,
-    /// How long each read may wait.
     timeout: Duration,
-    /// See [`idle_since`].
     idle_since: Instant,
 }
 
 enum Remaining {
     Length(u64),
     Chunked(Decoder),
-    /// Until its stream ends.
     UntilEnd,
     Ended,
 }
 
 impl Client {
-    /// Makes the body of a request readable; called once the location, and so the limits, are known.
-    ///
-    /// # Errors
-    /// `TooLarge` where the announced length is over `client_max_body_size`, `Malformed` where what is here already is no
-    /// chunked body: whoever answers, nobody knows where the next request begins.
+    /// Call it once the location, and so the limits, are known. Fails if the announced length is too large,
+    /// or the start is no chunked body: then no one knows where the next request starts.
     pub fn expect_body(&mut self, request: &Request) -> Result<(), ClientFailure> {
         let limit = request.location().settings.client_body.max_size;
         let state = match request.framing {
@@ -79,8 +68,7 @@ impl Client {
         outcome
     }
 
-    /// What is here of the body, at most `at_most` bytes, and whether that is all: nothing is waited for, and nobody is told to
-    /// go on.
+    /// Takes what has arrived, at most `at_most` bytes, without waiting or sending 100; whether that is all.
     pub async fn take_body_at_hand(
         &mut self,
         request: &mut Request,
@@ -100,12 +88,10 @@ impl Client {
         Ok(if self.body_pending() { BodyProgress::More } else { BodyProgress::End })
     }
 
-    /// Whether the body has not been read to its end.
     pub fn body_pending(&self) -> bool {
         self.body.as_ref().is_some_and(|body| !matches!(body.state, Remaining::Ended))
     }
 
-    /// Whether the body, if there is one, was made readable already.
     pub fn body_known(&self) -> bool {
         self.body.is_some()
     }
@@ -115,7 +101,6 @@ impl Client {
         self.body.as_ref().is_some_and(|body| body.wants_continue)
     }
 
-    /// Appends what one read brings of the body, decoded, to `into`.
     pub async fn read_body(
         &mut self,
         request: &mut Request,
@@ -124,7 +109,7 @@ impl Client {
         self.read_body_within(request, into, usize::MAX).await
     }
 
-    /// As [`Client::read_body`], at most `at_most` bytes, which is more than 0. What was read beyond waits.
+    /// The same with a bound above 0; the excess waits.
     pub async fn read_body_within(
         &mut self,
         request: &mut Request,
@@ -154,7 +139,7 @@ impl Client {
         }
     }
 
-    /// As [`Client::read_body_within`] for callers that wait for something else at the same time, who bound the time.
+    /// As [`Client::read_body_within`], for callers that wait for several things and have their own timeout.
     pub fn poll_body_within(
         &mut self,
         cx: &mut Context<'_>,
@@ -188,9 +173,8 @@ impl Client {
         Poll::Ready(Ok(BodyProgress::End))
     }
 
-    /// Reads what is left of a body nobody asked for and drops it, so that the connection can go on, as nginx does. Gives
-    /// up after `lingering_time`, or when nothing came for `lingering_timeout`; the body is then still pending and the
-    /// connection closes.
+    /// Drops the rest of an unused body, so that the connection can go on, as nginx. Gives up after
+    /// `lingering_time`, or `lingering_timeout` without data; then the connection closes.
     pub async fn discard_body(&mut self, request: &mut Request) {
         let settings = &request.location().settings;
         let (pause, until) = (settings.lingering.timeout, later(settings.lingering.time));
@@ -209,7 +193,6 @@ impl Client {
         buffers::give(dropped);
     }
 
-    /// The trailer fields of a chunked body read to its end.
     pub fn body_trailers(&self) -> Option<Fields<'_>> {
         match &self.body.as_ref()?.state {
             Remaining::Chunked(decoder) => Some(decoder.trailers()),
@@ -217,7 +200,8 @@ impl Client {
         }
     }
 
-    /// One read; false at the end of a body that is as long as its stream. A client whose place somebody else needs more has been too slow.
+    /// One read; false at the end of a body that ends with its stream. A client whose slot is needed counts
+    /// as too slow.
     async fn read_some(&mut self) -> Result<bool, ClientFailure> {
         let Some(body) = &self.body else { return Err(ClientFailure::Gone) };
         let (since, may_end) = (body.idle_since, matches!(body.state, Remaining::UntilEnd));
@@ -292,7 +276,6 @@ impl Client {
     }
 }
 
-/// Whether input is the beginning of a chunked body, or all of it.
 fn look_ahead(mut decoder: Decoder, input: &[u8]) -> Result<(), ClientFailure> {
     let mut at = 0;
     loop {
@@ -321,7 +304,6 @@ fn decode_chunked(
     }
 }
 
-/// Drops the first `count` bytes; an emptied buffer goes back to the pool.
 pub(super) fn consume(rest: &mut Vec<u8>, count: usize) {
     if count == rest.len() {
         let mut emptied = std::mem::take(rest);

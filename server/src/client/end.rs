@@ -15,28 +15,21 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Where a client is.
 pub enum End {
-    /// At the other end of a connection, which has a place among those of its worker.
     Connection(Stream, ConnectionSlot),
-    /// At the other end of a stream among several of a connection.
     Stream(Rc<streams::Http2Stream>),
-    /// In this process.
     Inside(Rc<Inside>),
 }
 
-/// What a request that asks by a subrequest and the subrequest have in common.
+/// Shared by a subrequest and the request that started it.
 pub struct Inside {
-    /// The way of the answer.
     pub pipe: Pipe,
-    /// Whether the head of the answer is wanted; else its body alone.
+    /// Whether the head of the response is wanted, not only its body.
     pub wants_head: bool,
-    /// The status of the answer, once it has ended.
     pub status: Cell<u16>,
 }
 
 impl End {
-    /// The way out.
     pub fn outlet<'s>(&'s mut self, deadline: &'s mut Deadline, timeout: Duration) -> Outlet<'s> {
         match self {
             End::Connection(stream, _) => Outlet::new(stream, deadline, timeout),
@@ -45,14 +38,13 @@ impl End {
         }
     }
 
-    /// Gives a stream up, so that nobody takes what there was for all; a connection is to be closed.
+    /// Resets a stream, or marks a connection to be closed.
     pub fn cancel(&self) {
         if let End::Stream(stream) = self {
             stream.reset(ErrorCode::Cancel);
         }
     }
 
-    /// Reads once; from inside nothing comes.
     pub fn poll_read_into(
         &mut self,
         cx: &mut Context<'_>,
@@ -66,23 +58,22 @@ impl End {
         }
     }
 
-    /// Whether all that a body has is read, where a stream's end tells that.
+    /// Whether the whole body was read, if its stream's end tells.
     pub(super) fn is_read(&self) -> bool {
         matches!(self, End::Stream(stream) if stream.is_read())
     }
 
-    /// Whether the kernel can send it files.
     pub(super) fn takes_files(&self) -> bool {
         matches!(self, End::Connection(stream, _) if stream.takes_files())
     }
 
-    /// Something that sees the close without reading; without a descriptor for it the close is seen at the next write.
+    /// Detects a close without reading; if no descriptor is free, the next write does.
     pub(super) fn hangup(&self) -> Option<(Hangup, Watch)> {
         let End::Connection(stream, place) = self else { return None };
         place.watch().and_then(|watch| Some((Hangup::of(stream).ok()?, watch)))
     }
 
-    /// Whether who is inside or at a stream has left; nothing for one at a connection, which only reading tells.
+    /// Ready when a stream or subrequest is cancelled; `None` for a connection, which only reading tells.
     pub(super) fn poll_left(&self, cx: &mut Context<'_>) -> Option<Poll<()>> {
         match self {
             End::Connection(..) => None,
@@ -91,7 +82,6 @@ impl End {
         }
     }
 
-    /// Whether heads go out. To most of those inside they do not.
     pub(super) fn takes_heads(&self) -> bool {
         match self {
             End::Connection(..) | End::Stream(_) => true,

@@ -39,23 +39,18 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 use stint::Stint;
 
-/// Why a client could not be read from or written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientFailure {
-    /// It closed or reset the connection.
     Gone,
-    /// It sent or took nothing for too long.
     Timeout,
-    /// Its body is larger than `client_max_body_size`.
     TooLarge,
-    /// Its body is not framed as RFC 9112 §7 says, or not as long as it announced.
+    /// Its body is not framed as RFC 9112 §7 demands, or differs from its announced length.
     Malformed,
-    /// Its head is larger than what is spoken to the upstream can say.
+    /// Its head is larger than the upstream's protocol allows.
     HeadTooLarge,
 }
 
 impl ClientFailure {
-    /// The status for the log and, where one can still be sent, for the client.
     pub fn status(self) -> u16 {
         match self {
             ClientFailure::Gone => 499,
@@ -66,12 +61,11 @@ impl ClientFailure {
         }
     }
 
-    /// Whether it is about the request's body, which is then lost.
     pub fn is_of_body(self) -> bool {
         matches!(self, ClientFailure::TooLarge | ClientFailure::Timeout | ClientFailure::Malformed)
     }
 
-    /// Of a body that is not as long as it was said to be nothing more is read.
+    /// The body differs from its announced length.
     fn of_reading(error: &std::io::Error) -> ClientFailure {
         if error.kind() == ErrorKind::InvalidData { ClientFailure::Malformed } else { ClientFailure::Gone }
     }
@@ -81,26 +75,24 @@ impl ClientFailure {
     }
 }
 
-/// How an answer ended, which says how its connection may.
+/// How a response ended; decides how its connection may go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Whole.
     Whole,
     /// Whole, once the connection closes.
     Closing,
-    /// Cut; its framing shows that.
+    /// Cut, and the framing shows it.
     Cut,
-    /// Cut, and delimited by closing: only a reset shows that (RFC 9112 §8).
+    /// Cut and delimited by closing: only a reset shows it (RFC 9112 §8).
     CutUnseen,
 }
 
-/// Bytes read ahead of the request in progress at the most, while watching whether the client leaves.
+/// Bytes read ahead while watching whether the client leaves.
 const READ_AHEAD: usize = 64 * 1024;
 
-/// What answers a subrequest to whoever asks, in a task of its own.
 pub type Answerer = fn(Box<Request>, Rc<Inside>);
 
-/// A client: that of a connection, or a request that asks by a subrequest.
+/// A connection, a stream, or a request that made a subrequest.
 pub struct Client {
     end: End,
     answerer: Answerer,
@@ -108,26 +100,23 @@ pub struct Client {
     rest: Vec<u8>,
     body: Option<Box<Body>>,
     answer: Option<Box<Answer>>,
-    /// There while as much is read ahead as may be.
+    /// Set while the read-ahead is full.
     hangup: Option<(Hangup, Watch)>,
     cut: bool,
     is_at_work: bool,
-    /// Whether it was last seen to take nothing of the answer.
+    /// Whether it last took nothing of the response.
     is_stalled: bool,
 }
 
 impl Client {
-    /// A client on an open connection. What its answers include is asked of `answerer`.
     pub fn new(stream: Stream, place: ConnectionSlot, answerer: Answerer) -> Self {
         Client::at(End::Connection(stream, place), answerer)
     }
 
-    /// A client on a stream of a connection.
     pub fn on_stream(stream: Rc<streams::Http2Stream>, answerer: Answerer) -> Self {
         Client::at(End::Stream(stream), answerer)
     }
 
-    /// A client inside.
     pub fn inside(inside: Rc<Inside>, answerer: Answerer) -> Self {
         Client::at(End::Inside(inside), answerer)
     }
@@ -147,7 +136,6 @@ impl Client {
         }
     }
 
-    /// The connection with its place; a client inside or on a stream has none.
     pub fn connection(&mut self) -> Option<(&mut Stream, &ConnectionSlot)> {
         match &mut self.end {
             End::Connection(stream, place) => Some((stream, place)),
@@ -155,7 +143,6 @@ impl Client {
         }
     }
 
-    /// The same, of a client that is needed no more.
     pub fn into_connection(self) -> Option<(Stream, ConnectionSlot)> {
         match self.end {
             End::Connection(stream, place) => Some((stream, place)),
@@ -163,43 +150,38 @@ impl Client {
         }
     }
 
-    /// Where it is, for a tunnel: what is read and written there is no message.
     pub fn place(&mut self) -> &mut End {
         &mut self.end
     }
 
-    /// Says what is waited for, see [`ConnectionSlot::wait`].
+    /// See [`ConnectionSlot::wait`].
     pub fn wait(&self, awaits: Awaits, waker: &Waker) {
         self.end.wait(awaits, waker);
     }
 
-    /// Whether the connection was asked to close because a newcomer needs its place.
     pub fn is_shed(&self) -> bool {
         self.end.is_shed()
     }
 
-    /// Says that a request has come, see [`ConnectionSlot::set_busy`].
+    /// See [`ConnectionSlot::set_busy`].
     pub fn set_busy(&self) {
         self.end.set_busy();
     }
 
-    /// The timeout in force.
     pub fn deadline(&mut self) -> &mut Deadline {
         &mut self.deadline
     }
 
-    /// Bytes read and not yet used.
     pub fn rest(&mut self) -> &mut Vec<u8> {
         &mut self.rest
     }
 
-    /// What was read ahead, for a tunnel that takes the connection over.
     pub fn take_read_ahead(&mut self) -> Vec<u8> {
         self.hangup = None;
         std::mem::take(&mut self.rest)
     }
 
-    /// Reads once into the unread bytes. `Ready(Ok(0))` is the end of the stream.
+    /// One read; `Ready(Ok(0))` at the end of the stream.
     pub fn poll_read_more(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<usize>> {
         self.poll_read_at_most(cx, usize::MAX)
     }
@@ -214,15 +196,14 @@ impl Client {
         self.end.poll_read_into(cx, &mut self.rest, at_most)
     }
 
-    /// Gives the read buffer back while nothing is in it.
     pub fn release_buffer(&mut self) {
         if self.rest.is_empty() && self.rest.capacity() > 0 {
             buffers::give(std::mem::take(&mut self.rest));
         }
     }
 
-    /// Ready when the client has closed its side. Reads ahead what is pipelined, up to a bound; past that it watches without
-    /// reading. While a request body is unread it does not watch either: reading the body will notice.
+    /// Ready when the client has closed its side. Reads pipelined requests ahead up to a bound, then watches
+    /// without reading. Does not watch while a body is unread: reading it will notice.
     pub fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Some(step) = self.end.poll_left(cx) {
             return step;
@@ -246,10 +227,7 @@ impl Client {
         self.hangup.as_mut().map_or(Poll::Pending, |(hangup, _)| hangup.poll(cx))
     }
 
-    /// What comes of something that waits on behalf of the client.
-    ///
-    /// # Errors
-    /// The client left meanwhile.
+    /// Awaits something for the client; fails if the client leaves.
     pub async fn unless_gone<F: Future>(&mut self, wait: F) -> Result<F::Output, ClientFailure> {
         let mut wait = pin!(wait);
         poll_fn(|cx| match wait.as_mut().poll(cx) {
@@ -259,7 +237,6 @@ impl Client {
         .await
     }
 
-    /// Whether the client has closed its side by now.
     pub async fn has_left(&mut self) -> bool {
         poll_fn(|cx| Poll::Ready(self.poll_gone(cx).is_ready())).await
     }
@@ -274,7 +251,7 @@ impl Client {
         self.unless_shed(cx, step)
     }
 
-    /// What writing came to. A client that takes nothing gives its place to others when places are short; it has been too slow.
+    /// A client that takes nothing loses its slot if slots are short; it counts as too slow.
     fn unless_shed(
         &mut self,
         cx: &Context<'_>,
@@ -330,7 +307,6 @@ impl Client {
         }
     }
 
-    /// Writes everything framed so far.
     pub async fn flush(&mut self, request: &mut Request) -> Result<(), ClientFailure> {
         loop {
             poll_fn(|cx| match self.poll_flush(cx, request) {
@@ -353,7 +329,7 @@ impl Client {
         }
     }
 
-    /// Waits until some of what is sent next would be taken, where that can be known: nobody who waits holds it meanwhile.
+    /// Waits until the client would take bytes, if that can be known, so that no one holds them meanwhile.
     pub async fn room(&mut self, request: &Request) -> Result<(), ClientFailure> {
         poll_fn(|cx| {
             let Some(answer) = &mut self.answer else { return Poll::Ready(Ok(())) };
@@ -366,22 +342,21 @@ impl Client {
         .await
     }
 
-    /// Whether an answer was begun: its status stands.
+    /// Whether the status is already fixed.
     pub fn begun(&self) -> bool {
         self.answer.is_some() || self.cut
     }
 
-    /// Bytes framed and not yet written.
     pub fn queued(&self) -> usize {
         self.answer.as_ref().map_or(0, |answer| answer.queued())
     }
 
-    /// Whether flushing goes on once others had their turn: the client is not what it waits for.
+    /// Whether flushing waits for other tasks rather than the client.
     pub fn is_at_work(&self) -> bool {
         self.is_at_work
     }
 
-    /// There is no answer: a connection is to be closed, and a stream is given up, with the code that nginx has for it.
+    /// Sends no response: closes a connection, or resets a stream with nginx's code.
     pub fn withhold(&mut self, request: &mut Request) {
         request.keep_alive = false;
         if let End::Stream(stream) = &self.end {
@@ -390,12 +365,11 @@ impl Client {
         }
     }
 
-    /// The answer cannot be ended as announced: the connection will be closed so that the client sees the cut.
+    /// Closes the connection, so that the client sees the cut.
     pub fn abandon(&mut self) {
         self.cut = true;
     }
 
-    /// Ends the request's turn: how its answer ended. A stream is ended with it.
     pub fn settle(&mut self) -> Ending {
         self.deadline.clear();
         self.body = None;

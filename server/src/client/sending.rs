@@ -25,13 +25,12 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::task::{Context, Poll};
 
-/// Pieces from this size on are written from where they are instead of being copied.
+/// From this size on pieces are written in place instead of copied.
 const WRITE_IN_PLACE: usize = 8 * 1024;
-/// A body up to this size is copied behind its head: a vectored write costs the kernel more than that.
+/// Up to this size a body is copied behind its head: a vectored write costs the kernel more.
 const WRITE_TOGETHER: usize = 4 * 1024;
 
 impl Client {
-    /// Makes the head of the answer; nothing is written yet.
     pub fn begin(&mut self, request: &mut Request, answer_head: AnswerHead<'_>) {
         if self.awaits_continue() {
             // It may send the body or not, so where the next request begins is not known (RFC 9110 §10.1.1).
@@ -102,12 +101,13 @@ impl Client {
         }));
     }
 
-    /// Takes the head of what is no message any more, where that does not go out with the bytes behind it.
+    /// The head of a tunnel, unless it is sent with the bytes behind it.
     pub fn put_head(&mut self, request: &mut Request, out: &mut Vec<u8>) {
         self.take_head(request, out, false);
     }
 
-    /// Leaves a head in the buffer where it goes out before the body. On a stream it has frames of its own; inside hardly anybody wants it.
+    /// Leaves the head in the buffer to be sent before the body. On a stream it has its own frames; most
+    /// subrequests skip it.
     fn take_head(&mut self, request: &mut Request, out: &mut Vec<u8>, is_all: bool) {
         match &self.end {
             End::Connection(..) => return,
@@ -121,15 +121,15 @@ impl Client {
         out.clear();
     }
 
-    /// The answer that was begun is a part of what comes: this much of it is passed over first. What comes beyond the
-    /// length that was announced is passed over anyway.
+    /// Skips this much of the body, for a partial response. Bytes beyond the announced length are skipped
+    /// anyway.
     pub fn skip(&mut self, bytes: u64) {
         if let Some(answer) = &mut self.answer {
             answer.skipped = bytes;
         }
     }
 
-    /// Whether all of the length that was announced has been framed, or goes through filters that keep it.
+    /// Whether the announced length is framed, or is in filters that keep it.
     pub fn has_all(&self) -> bool {
         self.answer.as_ref().is_some_and(|answer| match answer.framed {
             AnswerFraming::Length(left) => left <= answer.chain.as_ref().map_or(0, Chain::held) as u64,
@@ -137,37 +137,35 @@ impl Client {
         })
     }
 
-    /// Frames a piece of the body into the buffer, or has it wait there for the filters.
     pub fn push(&mut self, request: &mut Request, piece: &[u8]) {
         let Some(answer) = &mut self.answer else { return };
         let piece = answer.wanted(piece);
         answer.put(request, piece);
     }
 
-    /// Ends the body: nothing more is pushed. Trailer fields are sent where it is chunked.
+    /// Trailer fields are sent if the body is chunked.
     pub fn end(&mut self, request: &mut Request, trailers: Option<Fields<'_>>) {
         if let Some(answer) = &mut self.answer {
             answer.close(request, trailers);
         }
     }
 
-    /// The source has nothing more for now: what the compressor holds back of a stream goes out with the next flush, so that
-    /// the client gets every event when it comes. An answer of a known length is no stream, and is compressed better without.
+    /// The source pauses: the next flush empties the compressor, so that the client gets every event at once.
+    /// Not for a known length, which compresses better without.
     pub fn pause(&mut self) {
         if let Some(answer) = self.answer.as_mut().filter(|answer| answer.streams) {
             answer.paused = answer.compressor.is_some();
         }
     }
 
-    /// The answer is to pass as it comes, whatever its length (`proxy_buffering off`).
     pub fn unbuffered(&mut self) {
         if let Some(answer) = &mut self.answer {
             answer.streams = true;
         }
     }
 
-    /// Frames a piece and writes it. What of a large piece the socket takes at once is not copied; of the rest the client
-    /// has a copy of its own, so that a slow one holds nobody else's memory. A piece is short.
+    /// Frames a piece and writes it. What the socket takes at once is not copied; the rest is, so that a slow
+    /// client holds no one else's memory.
     pub async fn send(&mut self, request: &mut Request, piece: Bytes) -> Result<(), ClientFailure> {
         let in_place = piece.len() >= WRITE_IN_PLACE
             && self.answer.as_ref().is_some_and(|answer| {
@@ -199,12 +197,10 @@ impl Client {
         Ok(())
     }
 
-    /// Whether pieces of the body may stay in a file for [`Client::send_file`].
     pub fn takes_files(&self) -> bool {
         self.end.takes_files() && self.answer.as_ref().is_some_and(|answer| answer.is_as_it_comes())
     }
 
-    /// Frames a piece that is in a file, and lets the kernel send it.
     pub async fn send_file(
         &mut self,
         request: &mut Request,
@@ -236,7 +232,6 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a head made elsewhere and its whole body, in one write where the socket takes it.
     pub async fn send_whole(
         &mut self,
         request: &mut Request,
@@ -252,9 +247,9 @@ impl Client {
         .await
     }
 
-    /// The first step of [`Client::send_whole`]: what the socket does not take stays queued for [`Client::flush`].
-    /// Only then is the body's count of holders touched, which other threads share. Where the body is in a file as well,
-    /// the file is sent.
+    /// The first step of [`Client::send_whole`]: the rest stays queued for [`Client::flush`]. Only then is
+    /// the body's reference count touched, which threads share. If the body is also in a file, the file is
+    /// sent.
     pub fn poll_whole(
         &mut self,
         cx: &mut Context<'_>,
@@ -312,7 +307,7 @@ impl Client {
         step
     }
 
-    /// Sends an interim (1xx) answer at once (RFC 9110 §15.2); HTTP/1.0 clients get none, nor does anybody inside.
+    /// At once (RFC 9110 §15.2); not to HTTP/1.0 clients or subrequests.
     pub async fn interim(
         &mut self,
         request: &mut Request,
@@ -341,7 +336,7 @@ impl Client {
     }
 }
 
-/// Whether nothing follows the head: trailers alone, as gRPC calls it, are told from an empty body by that.
+/// Whether nothing follows the head: gRPC's trailers-only responses differ from an empty body.
 fn is_all(request: &Request, framed: AnswerFraming, is_as_it_comes: bool, status: u16) -> bool {
     match framed {
         AnswerFraming::Empty => true,
@@ -350,7 +345,7 @@ fn is_all(request: &Request, framed: AnswerFraming, is_as_it_comes: bool, status
     }
 }
 
-/// How hard the encoder of a response works, with the memory that it has; nothing where that is short.
+/// Effort of the response's encoder, and its memory; `None` if that is short.
 fn encoder_of(request: &Request, coding: Coding, length: Option<u64>) -> Option<(Effort, EncoderMemory)> {
     let effort = Effort::of(&request.location().settings, coding, length);
     let memory = EncoderMemory::take(effort);

@@ -5,28 +5,25 @@
 use std::pin::pin;
 use std::task::{Context, Poll};
 
-/// Work of one turn, in bytes that go through filters or what takes as long: less than a millisecond.
+/// Bytes through filters, or equal work, of one turn: less than a millisecond.
 const MOST: usize = 128 * 1024;
 
-/// The work of one turn.
 #[derive(Debug, Default)]
 pub(super) struct Stint {
     work: usize,
 }
 
 impl Stint {
-    /// Counts what was done.
     pub(super) fn worked(&mut self, work: usize) {
         self.work = self.work.saturating_add(work);
     }
 
-    /// Whether it is the turn of others.
     pub(super) fn is_over(&self) -> bool {
         self.work >= MOST
     }
 }
 
-/// Lets others in, and whoever has come to the loop's sockets meanwhile; the task goes on after them.
+/// Yields to other tasks, and to the loop's sockets.
 pub(super) fn poll_others<T>(context: &mut Context<'_>) -> Poll<T> {
     _ = pin!(tokio::task::yield_now()).poll(context);
     Poll::Pending

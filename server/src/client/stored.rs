@@ -7,17 +7,14 @@ use super::{Client, ClientFailure};
 use crate::request::Request;
 use millstream_cache::{BodyReader, Piece};
 
-/// Why a stored body did not go out whole.
 #[derive(Debug)]
 pub enum Unsent {
-    /// The client.
     Client(ClientFailure),
-    /// The body cannot be read as it was written: the answer must be cut, and the entry is of no use.
+    /// The body cannot be read: the response must be cut and the entry dropped.
     Body,
 }
 
 impl Client {
-    /// Sends what a reader gives, after the head and in its framing. Does not end the body.
     pub async fn send_stored(
         &mut self,
         request: &mut Request,

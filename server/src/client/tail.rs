@@ -8,16 +8,14 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::rc::Rc;
 
-/// What is left of a body that the socket did not take at once.
+/// What the socket did not take at once.
 #[derive(Default)]
 pub(super) enum Tail {
     #[default]
     None,
-    /// A small one, or one that is nobody's but the answer's.
     Bytes(Bytes),
-    /// One that the kernel sends from a file.
     File(Rc<dyn AsFd>, Range<u64>),
-    /// One that is held by name, so that a slow client does not hold its memory.
+    /// Held by name, so that a slow client does not hold its memory.
     Lent(Loan, Range<u64>),
 }
 
@@ -32,7 +30,7 @@ impl Tail {
         }
     }
 
-    /// The bytes, where they are in memory: for one write, not to be held.
+    /// For one write; `None` if they are not in memory.
     pub(super) fn bytes(&self) -> Option<Bytes> {
         match self {
             Tail::None => Some(Bytes::new()),
@@ -57,18 +55,14 @@ impl Tail {
     }
 }
 
-/// A body that is all there, for `Client::poll_whole`.
 pub struct WholeBody<'a> {
-    /// Its bytes.
     pub bytes: &'a Bytes,
-    /// What holds them for a slow client, where that is not the bytes themselves, and where in it they begin.
+    /// What holds it for a slow client, if not the bytes themselves, and their offset in it.
     pub held: Option<(&'a Held, u64)>,
-    /// The same bytes as a file.
     pub file: Option<&'a Rc<dyn AsFd>>,
 }
 
 impl WholeBody<'_> {
-    /// What is left of it behind so many bytes.
     pub(super) fn rest(&self, sent: usize) -> Tail {
         if let Some(file) = self.file {
             return Tail::File(file.clone(), sent as u64..self.bytes.len() as u64);

@@ -21,14 +21,12 @@ fn request(server: &str, head: &str) -> Request {
     admitted(&worker(&format!("server {{ listen 80; {server} }}")), head)
 }
 
-/// A client and its other end.
 fn pair() -> (Client, UnixStream) {
     let (ours, theirs) = UnixStream::pair().expect("sockets can be made");
     let place = worker("server { listen 80; }").try_admit().expect("it is the first");
     (Client::new(Stream::Unix(ours), place, |_, _| {}), theirs)
 }
 
-/// Reads a whole body that was sent as `sent`.
 async fn body(server: &str, fields: &str, sent: &str) -> Result<String, ClientFailure> {
     let mut request = request(server, &format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n"));
     let (mut client, mut other) = pair();
@@ -144,7 +142,6 @@ fn what_nobody_asked_for_is_read_to_its_end_so_that_the_connection_can_go_on() {
     });
 }
 
-/// What the other end gets of an answer of two pieces, and whether it was whole.
 async fn answer(head: &str, length: Option<u64>, pieces: &[&str], abandoned: bool) -> (String, bool, bool) {
     let mut request = request("", head);
     let (mut client, mut other) = pair();

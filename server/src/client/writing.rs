@@ -51,7 +51,6 @@ impl Answer {
         step
     }
 
-    /// Whether nothing is written for now, as fast as the client might be.
     pub(super) fn is_paused(&self) -> bool {
         self.pace.as_ref().is_some_and(|pace| pace.is_paused())
     }
@@ -60,7 +59,7 @@ impl Answer {
         self.send_timeout
     }
 
-    /// Reads a piece of what was moved to a file. False where nothing was.
+    /// Reads a piece of what was moved to a file; false without one.
     pub(super) async fn read_on(&mut self) -> io::Result<bool> {
         let Tail::Lent(loan, part) = &self.tail else { return Ok(false) };
         let bytes = loan.read(part.clone()).await?;
@@ -69,7 +68,7 @@ impl Answer {
         Ok(true)
     }
 
-    /// Counts bytes that were written; gives how many of them were not of `out`.
+    /// Returns how many of the bytes written were not of `out`.
     fn account(&mut self, request: &mut Request, count: usize) -> usize {
         if let Some(pace) = &mut self.pace {
             pace.wrote(request.sent.bytes, count as u64);
@@ -108,7 +107,6 @@ impl Answer {
         self.poll_written(outlet, cx, request)
     }
 
-    /// Everything was written that was to be.
     fn poll_written(
         &mut self,
         outlet: &mut Outlet<'_>,
@@ -125,7 +123,6 @@ impl Answer {
         Poll::Ready(Ok(()))
     }
 
-    /// As [`Answer::poll_write_piece`], for a piece in a file.
     pub(super) fn poll_write_file(
         &mut self,
         outlet: &mut Outlet<'_>,
@@ -147,7 +144,8 @@ impl Answer {
         self.poll_written(outlet, cx, request)
     }
 
-    /// Ready once something may be written, and would be taken. Whoever has its turn by this writes at once, so its pace is asked first.
+    /// Ready once something may be written and would be taken. Checks the pace first, as the caller writes at
+    /// once.
     pub(super) fn poll_room(
         &mut self,
         outlet: &mut Outlet<'_>,
@@ -158,7 +156,7 @@ impl Answer {
         outlet.poll_room(cx).map_err(|error| self.failed(&error))
     }
 
-    /// How many bytes may be written now. What a TLS session holds back goes out before a pause.
+    /// Bytes that may be written now. Flushes TLS before a pause.
     fn poll_most(
         &mut self,
         outlet: &mut Outlet<'_>,
@@ -175,7 +173,6 @@ impl Answer {
         }
     }
 
-    /// What one write came to: how much of it was the piece's.
     fn wrote(&mut self, wrote: io::Result<usize>, request: &mut Request) -> Result<usize, ClientFailure> {
         match wrote {
             Ok(count) => Ok(self.account(request, count)),

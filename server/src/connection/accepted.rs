@@ -22,34 +22,31 @@ use millstream_wire::{FieldId, host};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// The longest that a connection stays open for its line to be in the log.
+/// Longest time that a connection stays open for its line to be logged.
 const LOG_WAIT: Duration = Duration::from_millis(250);
 
-/// An idle connection that was in use this recently is not closed at once by a graceful stop, nor by a reload that
-/// took its listener away: the client's next request may be on its way already, and closing would reset it.
+/// A graceful stop, or a reload without its listener, keeps an idle connection this long after its last use:
+/// the next request may be on its way.
 pub(super) const DRAIN_GRACE: Duration = Duration::from_millis(500);
 
-/// The same where the client owes something: the first request of a connection, or the answer to a PING (RFC 9113 §6.8). It may be far away, or
-/// on a busy machine.
+/// The same if the client owes something: a connection's first request, or the response to a PING (RFC 9113
+/// §6.8). It may be far away, or busy.
 pub(super) const DRAIN_PATIENCE: Duration = Duration::from_secs(3);
 
-/// An accepted connection.
 pub(super) struct Accepted {
     pub(super) worker: Rc<Worker>,
     pub(super) facts: Rc<ConnectionFacts>,
     pub(super) address: Rc<ListenAddress>,
-    /// The newest configuration that listens on `address`; the next request is served with it.
+    /// The newest configuration that listens on `address`; used for the next request.
     pub(super) generation: Rc<Generation>,
-    /// A reload took the listener away: what is on its way is served, nothing after it.
+    /// A reload removed the listener: what is on its way is served, nothing after it.
     pub(super) is_leaving: bool,
     pub(super) last_used: Instant,
     pub(super) counted: Counted,
-    /// The last line of the access log.
     ticket: Option<Ticket>,
 }
 
 impl Accepted {
-    /// One that was just opened.
     pub(super) fn new(
         worker: Rc<Worker>,
         facts: Rc<ConnectionFacts>,
@@ -60,7 +57,7 @@ impl Accepted {
         Accepted { worker, facts, address, generation, is_leaving: false, last_used, counted, ticket: None }
     }
 
-    /// Takes over the configuration in force, unless it no longer listens on this connection's address.
+    /// Switches to the configuration in force, unless it no longer listens on this address.
     pub(super) fn follow_generation(&mut self) {
         if self.worker.serves_with(&self.generation) {
             return;
@@ -76,23 +73,20 @@ impl Accepted {
         }
     }
 
-    /// The server that a request belongs to until its host is known.
     pub(super) fn server(&self) -> &Server {
         let http = self.generation.http();
         http.server(http.listeners[self.facts.listener.get()].default_server)
     }
 
-    /// What holds in that server outside of its locations.
     pub(super) fn settings(&self) -> &Settings {
         &self.generation.http().location(self.server().own).settings
     }
 
-    /// How large the head of a request may be.
     pub(super) fn head_limits(&self) -> HeadLimits {
         limits_of(self.server())
     }
 
-    /// The same where the server that a head names, as far as it has come, allows more: as in nginx.
+    /// If the server named in an incomplete head allows more, as in nginx.
     pub(super) fn wider_limits(&self, head: &RequestHead, bytes: &[u8]) -> Option<HeadLimits> {
         let field = head.fields.iter().find(|field| field.id == FieldId::Host)?;
         let host = host::validate(field.value.of(bytes)).ok()?.host.to_ascii_lowercase();
@@ -107,7 +101,6 @@ impl Accepted {
         (wider != own).then_some(wider)
     }
 
-    /// A request to fill in, with the configuration in force now.
     pub(super) fn new_request(&mut self) -> Box<Request> {
         self.follow_generation();
         self.facts.requests.set(self.facts.requests.get() + 1);
@@ -129,7 +122,6 @@ impl Accepted {
         request
     }
 
-    /// Logs and counts a request that is over, and keeps what it took for the next one.
     pub(super) fn record(&mut self, mut request: Box<Request>, now: Instant) {
         self.worker.metrics.add(Counter::Requests, 1);
         counting::finished(&request, now);
@@ -146,7 +138,7 @@ impl Accepted {
         spare::keep(request);
     }
 
-    /// Waits until the last unbuffered line is in its file, but not for a disk that hangs.
+    /// Waits until the last unbuffered line is written, at most [`LOG_WAIT`].
     pub(super) async fn until_logged(&self) {
         let Some(ticket) = self.ticket else { return };
         let log_writer = self.worker.log_writer.clone();

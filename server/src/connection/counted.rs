@@ -3,30 +3,27 @@
 use millstream_telemetry::metrics::{Gauge, WorkerMetrics};
 use std::sync::Arc;
 
-/// A connection in the gauges, also if it ends by a panic.
+/// Counts the connection until dropped, by a panic too.
 pub(super) struct Counted {
     metrics: Arc<WorkerMetrics>,
-    /// What it does beside being open; nothing is idle.
+    /// `None`: idle.
     state: Option<Gauge>,
-    /// Its request, while that waits for its answer.
     processing: Option<Processing>,
 }
 
 impl Counted {
-    /// One more that is open.
     pub(super) fn new(metrics: Arc<WorkerMetrics>) -> Counted {
         metrics.gauge_add(Gauge::ConnectionsActive, 1);
         Counted { metrics, state: None, processing: None }
     }
 
-    /// It has a request that was not answered at once, in the zones of its server and its location.
+    /// A request that waits for its response, in its zones.
     pub(super) fn answers(&mut self, zones: (u32, u32)) {
         self.is(None);
         self.is(Some(Gauge::ConnectionsWriting));
         self.processing = Some(Processing::of(self.metrics.clone(), zones));
     }
 
-    /// What it does now.
     pub(super) fn is(&mut self, state: Option<Gauge>) {
         if self.state == state {
             return;
@@ -46,14 +43,13 @@ impl Drop for Counted {
     }
 }
 
-/// A request among those of its zones that wait for their answers, also if it ends by a panic.
+/// Counts a waiting request until dropped, by a panic too.
 pub(super) struct Processing {
     metrics: Arc<WorkerMetrics>,
     zones: (u32, u32),
 }
 
 impl Processing {
-    /// One more, in the zones of its server and its location.
     pub(super) fn of(metrics: Arc<WorkerMetrics>, zones: (u32, u32)) -> Processing {
         metrics.processing(zones, 1);
         Processing { metrics, zones }

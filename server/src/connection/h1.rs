@@ -38,27 +38,23 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A connection over which HTTP/1 is spoken, until it says that it is HTTP/2.
+/// An HTTP/1 connection, until its preface says HTTP/2.
 pub(super) struct Connection {
     accepted: Accepted,
     client: Client,
-    /// Whether HTTP/2 was chosen in the handshake, or its first bytes were the preface.
     is_http2: bool,
 }
 
-/// What the decision about a request left to do.
 enum Left {
-    /// Nothing: it was a hit and is written.
     Nothing,
     /// A hit that the socket did not take whole.
     Queued,
-    /// To wait for the upstream, which is asked.
+    /// The upstream is connected; its response is awaited.
     Begun(Box<Begun>),
-    /// All but the decision.
     Step(Box<Step>),
 }
 
-/// The status of a head that is none. The preface of HTTP/2 where that is not spoken is no request of another version (RFC 9113 §3.4).
+/// An HTTP/2 preface where that is not spoken is no request of another version (RFC 9113 §3.4).
 fn refusal(request: &Request, error: HeadError) -> u16 {
     match error {
         HeadError::BadVersion if request.bytes.starts_with(b"PRI * ") => 400,
@@ -68,14 +64,12 @@ fn refusal(request: &Request, error: HeadError) -> u16 {
 }
 
 impl Connection {
-    /// On what was just opened.
     pub(super) fn new(opened: Opened) -> Connection {
         let is_http2 = opened.has_chosen_http2();
         let Opened { accepted, socket, place } = opened;
         Connection { accepted, client: Client::new(socket, place, subrequest::answer), is_http2 }
     }
 
-    /// Serves it to its close, or until its first bytes are the preface of HTTP/2.
     pub(super) async fn run(&mut self) {
         if self.is_http2 {
             return;
@@ -118,7 +112,7 @@ impl Connection {
         Box::pin(self.accepted.until_logged()).await;
     }
 
-    /// Whether the first thing that a client says is that it speaks HTTP/2, and it may (RFC 9113 §3.3).
+    /// Whether the first bytes are an allowed HTTP/2 preface (RFC 9113 §3.3).
     fn is_preface(&self, request: &Request, error: HeadError) -> bool {
         let listener = &self.accepted.generation.http().listeners[self.accepted.facts.listener.get()];
         error == HeadError::BadVersion
@@ -129,7 +123,6 @@ impl Connection {
             && request.bytes.starts_with(&PREFACE[..request.bytes.len().min(PREFACE.len())])
     }
 
-    /// What began as a request was the preface.
     fn turn(&mut self, mut request: Box<Request>) {
         *self.client.rest() = std::mem::take(&mut request.bytes);
         spare::keep(request);
@@ -137,7 +130,6 @@ impl Connection {
         self.is_http2 = true;
     }
 
-    /// The rest of its life, where that is HTTP/2 after all.
     pub(super) fn turned(mut self) -> Option<Pin<Box<dyn Future<Output = ()>>>> {
         if !self.is_http2 {
             return None;
@@ -147,7 +139,6 @@ impl Connection {
         Some(h2::serve(Opened { accepted: self.accepted, socket, place }, came))
     }
 
-    /// Serves one request.
     async fn request(&mut self, mut request: Box<Request>) -> Next {
         request.keep_alive = self.may_keep_alive(&request);
         let mut admitted = admission::admit(&mut request);
@@ -200,14 +191,13 @@ impl Connection {
         self.conclude(request, now)
     }
 
-    /// What may take long holds no buffers: there are many slow requests, and a head is small.
+    /// Releases buffers before a long wait: there are many slow requests, and a head is small.
     fn hold_little(&mut self, request: &mut Request) {
         request.tighten();
         self.client.release_buffer();
     }
 
-    /// Decides about a request. A hit in memory is answered here, in one write, and an upstream that is to be asked for
-    /// something common is asked.
+    /// Serves a hit in memory in one write, and starts a simple upstream request.
     fn begin(&mut self, cx: &mut Context<'_>, request: &mut Request) -> Left {
         let now = Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: request.started };
         let mut out = buffers::take();
@@ -228,7 +218,6 @@ impl Connection {
         }
     }
 
-    /// Whether the connection may serve another request after this one, as far as that is no location's matter.
     fn may_keep_alive(&self, request: &Request) -> bool {
         let fields = request.fields();
         let wanted = match request.head.version {
@@ -238,7 +227,7 @@ impl Connection {
         wanted && !self.accepted.is_leaving && !self.accepted.worker.is_short()
     }
 
-    /// Refuses a request whose head or framing is wrong: it is not known where the next one begins, so this is the last.
+    /// After a malformed head or framing; the last request, as the start of the next is unknown.
     async fn refuse(&mut self, mut request: Box<Request>, status: u16) -> Next {
         request.keep_alive = false;
         self.accepted.counted.is(Some(Gauge::ConnectionsWriting));

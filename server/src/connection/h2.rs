@@ -52,89 +52,70 @@ use std::time::{Duration, Instant};
 use tokio::task::unconstrained;
 use turn::FrameTurn;
 
-/// The longest that a client which takes nothing keeps a connection that is over.
+/// Longest wait for a client that takes nothing at the end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Rounds of a connection before others have their turn.
+/// Rounds of a connection before other tasks get their turn.
 const ROUNDS: usize = 8;
 
-/// A connection over which HTTP/2 is spoken.
 struct Http2Connection {
     accepted: Accepted,
     socket: Stream,
     place: ConnectionSlot,
     carrier: Rc<Carrier>,
-    /// What was read and not yet understood.
     input: Vec<u8>,
-    /// What is being written, as far as `written`.
     output: Vec<u8>,
     written: usize,
-    /// Whether the client's socket has taken all that was framed.
     is_out: bool,
-    /// Octets of bodies that went past it in this turn.
     sent_now: usize,
-    /// How urgent the most urgent stream is that was opened in this turn and has not had its say yet.
+    /// The highest urgency among streams opened in this turn that have not run yet.
     unheard: Option<u8>,
     writing: Deadline,
     waiting: Deadline,
     preamble: Preamble,
     decoder: HpackDecoder,
-    /// A header block of which more is to come.
     block: Option<Box<HeaderBlock>>,
-    /// Since when the client alone is waited for: for the rest of a request while nothing else is under way, or for the bodies of all that is
-    /// or to take more of it, less what moves meanwhile is worth ([`idle_since`]).
+    /// Since when only the client is awaited: for a request's rest, for all bodies, or to read, less the
+    /// worth of what moves meanwhile ([`idle_since`]).
     client_due_since: Option<Instant>,
-    /// Streams that are open, in order.
     streams: Vec<Rc<streams::Http2Stream>>,
     serving: FuturesUnordered<Serving>,
-    /// The client's highest stream so far.
     last: u32,
-    /// The last one that counts, as far as the client was told.
+    /// The last stream that counts, as the client was told.
     last_told: u32,
     ended: Ended,
     early: EarlyPriorities,
     patience: Patience,
     turn: FrameTurn,
     departure: Departure,
-    /// What the client was told that it may do.
     granted: Granted,
 }
 
-/// Octets of one.
 #[cfg(test)]
 pub(super) const SIZE: usize = size_of::<Http2Connection>();
 
-/// How far the connection has begun (RFC 9113 §3.4).
+/// RFC 9113 §3.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Preamble {
-    /// So many octets of the preface have come.
     Preface(usize),
-    /// It is there, and SETTINGS have to follow.
     Settings,
-    /// Both have said what they are.
     Done,
 }
 
-/// What our SETTINGS say.
 struct Granted {
-    /// Streams at a time.
     streams: u32,
-    /// What may come of a body before anybody reads it.
+    /// Bytes of a body before anyone reads it.
     window: u32,
-    /// Whether the client has said that it knows.
     is_known: bool,
 }
 
-/// Why a connection ends.
 enum Fate {
-    /// Nobody has anything more to say.
     Over,
-    /// The client broke a rule that concerns all of it (RFC 9113 §5.4.1).
+    /// A connection error (RFC 9113 §5.4.1).
     Broken(ErrorCode, &'static str),
     /// The client is gone, or takes nothing.
     Gone,
 }
 
-/// Serves a connection to its close; `came` are its first bytes, where some were read already.
 pub(super) fn serve(opened: Opened, came: Vec<u8>) -> Pin<Box<dyn Future<Output = ()>>> {
     // In a box of its own, because a future has what it is given twice.
     let mut connection = Box::new(Http2Connection::new(opened, came));
@@ -216,7 +197,7 @@ impl Http2Connection {
         left.into_iter().for_each(|served| _ = self.settle(served));
     }
 
-    /// Says what we are (RFC 9113 §3.4), and how much may come on the whole connection.
+    /// Sends SETTINGS (RFC 9113 §3.4) and the connection's window.
     fn greet(&self) {
         let settings = [
             (settings::MAX_CONCURRENT_STREAMS, self.granted.streams),
@@ -278,7 +259,7 @@ impl Http2Connection {
         Poll::Pending
     }
 
-    /// Lets the streams go on that can, as far as there is room for what they write.
+    /// Runs the streams that can go on, as far as there is room for their output.
     fn go_on(&mut self, cx: &mut Context<'_>) -> Result<(), Fate> {
         self.unheard = None;
         loop {
@@ -291,7 +272,6 @@ impl Http2Connection {
         }
     }
 
-    /// Writes all that is framed.
     fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         let timeout = self.accepted.settings().send.timeout;
         let mut outlet = Outlet::new(&mut self.socket, &mut self.writing, timeout);
@@ -319,7 +299,7 @@ impl Http2Connection {
         outlet.poll_flush(cx)
     }
 
-    /// Reads once, unless too much waits to be written: what is read makes more.
+    /// One read, unless too much output waits: input makes more.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<std::io::Result<usize>> {
         if self.is_clogged() {
             return Poll::Pending;
@@ -333,17 +313,15 @@ impl Http2Connection {
         self.socket.poll_read_into(cx, &mut self.input, usize::MAX)
     }
 
-    /// Whether the client takes so little of what it makes us say that nothing more is heard of it.
+    /// Whether the client reads so little of our control frames that its input is ignored.
     fn is_clogged(&self) -> bool {
         self.carrier.queued() + self.output.len() - self.written >= 2 * streams::ROOM
     }
 
-    /// Whether the end is near and nothing is under way.
     fn is_over(&self) -> bool {
         self.departure == Departure::Closing && self.streams.is_empty()
     }
 
-    /// Nothing can be done now: waits for what comes, for a timeout, for a stop.
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<Fate> {
         self.hold_nothing();
         let has_streams = !self.streams.is_empty();
@@ -397,7 +375,6 @@ impl Http2Connection {
         self.carrier.rest();
     }
 
-    /// What is waited for, for when others want its place.
     fn awaits(&self, is_idle: bool) -> Awaits {
         match self.client_due_since {
             since if !is_idle => Awaits::Body(since.unwrap_or_else(clock::now)),
@@ -406,7 +383,7 @@ impl Http2Connection {
         }
     }
 
-    /// When waiting ends, where it does: answers have times of their own.
+    /// Only waits for the client; responses have their own timeouts.
     fn until(&self, is_idle: bool) -> Option<Instant> {
         if let Departure::Announced(at) = self.departure {
             return Some(at);
@@ -421,13 +398,14 @@ impl Http2Connection {
     }
 }
 
-/// Polls the connection's own socket without the budget that tokio gives a task. Its streams may have used that up, and a client whose
-/// requests are in the socket would seem to be idle, or one that reads to take nothing. `ROUNDS` and `turn` bound what is done instead.
+/// Polls the connection's socket outside tokio's budget. Its streams may have used that up, and a client with
+/// requests in the socket would seem idle, or one that reads to take nothing. `ROUNDS` and `turn` bound the
+/// work instead.
 fn unbudgeted<T>(cx: &mut Context<'_>, poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Poll<T> {
     pin!(unconstrained(poll_fn(poll))).poll(cx)
 }
 
-/// Writes what is left to be said; whether somebody is there to read it.
+/// Writes the last frames; whether the client may still read them.
 async fn say(socket: &mut Stream, last_words: &[u8], accepted: &Accepted, end: &Fate) -> bool {
     accepted.until_logged().await;
     let mut deadline = Deadline::new();
@@ -435,8 +413,8 @@ async fn say(socket: &mut Stream, last_words: &[u8], accepted: &Accepted, end: &
     !matches!(end, Fate::Gone) && outlet.write_all(&mut [IoSlice::new(last_words)]).await.is_ok()
 }
 
-/// Closes so that the client can read the last words. It speaks again as it reads what is before them (acknowledgements, windows), and a reset
-/// for that would take the rest away.
+/// Closes so that the client can read the last frames. It still sends acknowledgements and windows while it
+/// reads, and a reset for those would discard the rest.
 async fn linger(socket: &mut Stream, accepted: &Accepted, end: &Fate, is_shed: bool) {
     let mut lingering = accepted.settings().lingering.clone();
     if let Fate::Broken(..) = end {

@@ -8,14 +8,13 @@ use millstream_net::stream::Stream;
 use millstream_net::timer::{Deadline, with_deadline};
 use millstream_net::{buffers, clock};
 
-/// Closes a connection whose client took nothing in time, or has left: for what TLS still holds back it is not waited once more.
+/// For a client that was too slow or has left: does not wait for TLS.
 pub(super) async fn close_now(stream: &mut Stream) {
     let mut deadline = Deadline::new();
     deadline.set(clock::now());
     _ = with_deadline(&mut deadline, stream.shutdown_write()).await;
 }
 
-/// Closes a connection. `unread` says whether the client may still be sending.
 pub(super) async fn close(stream: &mut Stream, settings: &Lingering, unread: bool) {
     let lingers = match settings.close {
         LingeringClose::Off => false,

@@ -23,10 +23,9 @@ use millstream_net::stream::Stream;
 use std::rc::Rc;
 use tokio::task::AbortHandle;
 
-/// Serves a connection from its first byte to its close, in a task of its own. `address` is the listener that accepted it.
-///
-/// The task begins here, and not where this is called: a crate compiles all code of the futures that it spawns.
-/// What only the opening needs is in a box of its own, and so is HTTP/2: the future that is left for a connection's life is small.
+/// Serves a connection in its own task. `address` is the listener that accepted it.
+/// The task is spawned here and not by the caller, because a crate compiles all code of the futures it
+/// spawns. The opening and HTTP/2 have their own boxes, to keep the future for a connection's life small.
 pub fn serve(
     worker: Rc<Worker>,
     place: ConnectionSlot,
@@ -37,7 +36,6 @@ pub fn serve(
     tokio::task::spawn_local(life(worker, place, stream, remote, address)).abort_handle()
 }
 
-/// A connection's whole life.
 fn life(
     worker: Rc<Worker>,
     place: ConnectionSlot,

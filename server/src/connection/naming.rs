@@ -13,7 +13,6 @@ use millstream_net::{Address, clock};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// A connection whose handshake has begun.
 pub(super) struct Naming<'a> {
     pub(super) worker: &'a Rc<Worker>,
     pub(super) generation: &'a Rc<Generation>,
@@ -22,7 +21,6 @@ pub(super) struct Naming<'a> {
 }
 
 impl Naming<'_> {
-    /// What a text comes to for the name that the client asks for.
     pub(super) fn say(&self, text: &Template, name: Option<&str>) -> Vec<u8> {
         let facts = ConnectionFacts {
             tls: Some(Box::new(TlsInfo::imagined(name.map(Into::into)))),

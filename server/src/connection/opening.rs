@@ -21,14 +21,13 @@ use std::time::Instant;
 
 static SERIAL: AtomicU64 = AtomicU64::new(1);
 
-/// A connection that requests may come on.
 pub(super) struct Opened {
     pub(super) accepted: Accepted,
     pub(super) socket: Stream,
     pub(super) place: ConnectionSlot,
 }
 
-/// The TLS handshake, where the listener wants one, and the facts of the connection.
+/// Performs the TLS handshake if the listener wants one. `None` if it failed.
 pub(super) async fn open(
     worker: Rc<Worker>,
     generation: Rc<Generation>,
@@ -74,13 +73,12 @@ pub(super) async fn open(
 }
 
 impl Opened {
-    /// Whether client and server chose HTTP/2 in the handshake (RFC 9113 §3.2).
     pub(super) fn has_chosen_http2(&self) -> bool {
         self.socket.tls().is_some_and(|tls| tls.alpn == "h2")
     }
 }
 
-/// The TLS handshake, where the listener wants one, and whether the client spoke without; nothing where it came to nothing.
+/// Also returns whether the client spoke plain HTTP; `None` if it failed.
 async fn shake_hands(
     worker: &Rc<Worker>,
     generation: &Rc<Generation>,

@@ -11,7 +11,7 @@ use millstream_net::timer::Deadline;
 use millstream_net::{Address, clock};
 use millstream_telemetry::about::About;
 
-/// What the header of the PROXY protocol says; nothing at all where the connection is to be closed.
+/// `None`: close the connection; `Some(None)`: the header names no client.
 pub(super) async fn read(
     stream: &mut Stream,
     generation: &Generation,

@@ -8,7 +8,6 @@ use crate::request::Request;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Requests kept by each thread.
 const KEPT: usize = 64;
 
 #[allow(clippy::vec_box, reason = "the boxes are what is kept: a request moves by its pointer")]
@@ -18,12 +17,12 @@ thread_local! {
     static SPARE: Spare = const { RefCell::new(Vec::new()) };
 }
 
-/// A request of this configuration, to be reset before use.
+/// Reset it before use.
 pub(super) fn take(generation: &Rc<Generation>) -> Option<Box<Request>> {
     SPARE.with_borrow_mut(Vec::pop).filter(|request| Rc::ptr_eq(&request.generation, generation))
 }
 
-/// Keeps a finished request where it is of the configuration in force and there is room.
+/// Unless it is of an old configuration, or there is no room.
 pub(super) fn keep(request: Box<Request>) {
     let current = Rc::ptr_eq(&request.generation, &request.worker.generation());
     SPARE.with_borrow_mut(|spare| {
@@ -33,7 +32,7 @@ pub(super) fn keep(request: Box<Request>) {
     });
 }
 
-/// Lets all go; called when a configuration is replaced and when the thread ends.
+/// Call it when a configuration is replaced and when the thread ends.
 pub fn clear() {
     drop(SPARE.take());
 }

@@ -2,9 +2,9 @@
 
 use super::{h2, life};
 
-/// An idle keep-alive connection may cost 1.5 KiB in all; its future is the part that is decided here.
+/// An idle keep-alive connection may cost 1.5 KiB in all; its future's share is decided here.
 const FUTURE: usize = 480;
-/// What HTTP/2 has beside that; with tables, windows and the like an idle connection may cost 3 KiB.
+/// With tables and windows an idle HTTP/2 connection may cost 3 KiB.
 const HTTP_2: usize = 680;
 
 fn size_of_output<A, B, C, D, E, F>(_: impl FnOnce(A, B, C, D, E) -> F) -> usize {

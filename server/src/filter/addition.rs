@@ -7,16 +7,14 @@ use super::body::Draft;
 use super::coding;
 use crate::request::Request;
 
-/// What is added to an answer.
 #[derive(Default)]
 pub struct Addition {
-    /// The path of what stands before it.
+    /// A path; its response comes first.
     pub before: Option<Box<str>>,
-    /// The path of what stands behind it.
+    /// A path; its response comes last.
     pub after: Option<Box<str>>,
 }
 
-/// Begins, where something is added to answers of this type.
 pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Addition> {
     let settings = &request.location().settings.addition;
     if draft.status != 200 || request.wanted.is_some() || !settings.is_there() {

@@ -3,42 +3,35 @@
 //! How much that is, is the source's to bound: it goes on once what is queued has gone. Next: `chain` and `client/assembly`, which
 //! take from it.
 
-/// Bytes in their order.
 #[derive(Debug, Default)]
 pub struct Backlog {
     bytes: Vec<u8>,
-    /// How many of them are used.
     used: usize,
 }
 
 impl Backlog {
-    /// Adds a piece.
     pub fn put(&mut self, piece: &[u8]) {
         self.bytes.extend_from_slice(piece);
     }
 
-    /// Where pieces are added.
     pub fn end(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
 
-    /// How many bytes are left.
     pub fn len(&self) -> usize {
         self.bytes.len() - self.used
     }
 
-    /// Whether none is.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The first that are left, so many at the most.
     pub fn first(&self, most: usize) -> &[u8] {
         let rest = &self.bytes[self.used..];
         &rest[..rest.len().min(most)]
     }
 
-    /// So many of the first are used. Their room is free once they are most of all.
+    /// Frees their room once most bytes are consumed.
     pub fn advance(&mut self, count: usize) {
         self.used += count;
         if self.used == self.bytes.len() {

@@ -6,45 +6,38 @@
 use crate::request::Request;
 use millstream_wire::{FieldId, Headers};
 
-/// Bytes after which a filter makes no more of what it was given until they are gone: much may come of little.
+/// Bytes of output after which a filter pauses: a little input may yield much.
 pub const ENOUGH: usize = 32 * 1024;
 
-/// How far a filter has come with a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// All of it is taken, and what comes of it by now is out.
+    /// All input is consumed and its output written.
     All,
-    /// There is more to come out than [`ENOUGH`]; the piece may be used up all the same.
+    /// More output than [`ENOUGH`]; the input may be consumed all the same.
     Some,
-    /// The body has ended, and cannot be whole.
     Broken,
 }
 
-/// A filter at work on one body.
 pub(super) trait BodyFilter {
-    /// Takes of a piece, which becomes shorter, and appends what comes of it, until that is [`ENOUGH`] or nothing is left. With
-    /// the last piece, which may be empty, what was held back goes out too.
+    /// Consumes input, which becomes shorter, and appends output up to [`ENOUGH`]. The last piece, which may
+    /// be empty, also flushes what was held back.
     fn take(&mut self, request: &Request, piece: &mut &[u8], is_last: bool, out: &mut Vec<u8>) -> Taken;
 }
 
-/// A head that filters change.
 pub struct Draft {
-    /// The status, which stays.
     pub status: u16,
-    /// The fields.
     pub headers: Headers,
-    /// The body's length, where it is known still.
     pub length: Option<u64>,
 }
 
 impl Draft {
-    /// Bytes are added and taken away: there is no length and there are no ranges.
+    /// The length changes: removes Content-Length and ranges.
     pub fn resize(&mut self) {
         self.length = None;
         self.headers.remove(FieldId::AcceptRanges);
     }
 
-    /// The text is another: it keeps its time and, weak, its tag only where the configuration says so.
+    /// The text changes: keeps Last-Modified and a weak ETag only if configured.
     pub fn rewrite(&mut self, keeps_time: bool) {
         self.resize();
         if keeps_time {
@@ -55,7 +48,7 @@ impl Draft {
         }
     }
 
-    /// The bytes are others, and mean the same (RFC 9110 §8.8.1).
+    /// Other bytes with the same meaning: the ETag becomes weak (RFC 9110 §8.8.1).
     pub fn weaken(&mut self) {
         let tag = self.headers.view().get(FieldId::ETag).filter(|tag| !tag.starts_with(b"W/"));
         if let Some(weak) = tag.map(|tag| [b"W/", tag].concat()) {

@@ -17,20 +17,14 @@ use crate::request::Request;
 use millstream_conf::model::Phases;
 use millstream_wire::{Fields, Headers};
 
-/// Bytes that one filter is given in one step.
 const FILTERED_AT_ONCE: usize = 16 * 1024;
 
-/// The filters of one body.
 pub struct Chain(Vec<ChainLink>);
 
-/// A filter in its place.
 struct ChainLink {
     filter: Box<dyn BodyFilter>,
-    /// What it was not given yet.
     backlog: Backlog,
-    /// Whether it has more to say of what it was given.
     is_full: bool,
-    /// Whether nothing more comes.
     is_last: bool,
     has_ended: bool,
 }
@@ -45,43 +39,31 @@ impl ChainLink {
     }
 }
 
-/// What a step of a chain came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChainStep {
-    /// So many bytes were taken and came out.
     Done(usize),
-    /// There is nothing to do before more of the body comes.
     Dry,
-    /// All of the body has gone through.
     Ended,
-    /// The body has ended and cannot be whole.
     Broken,
 }
 
-/// What makes a filter of a head, where it has anything to do.
 type Begin = fn(&Request, &mut Draft) -> Option<Box<dyn BodyFilter>>;
 
-/// What happens to an answer on its way out, where anything does.
 pub struct Changes {
-    /// The filters that its body goes through.
     pub chain: Option<Chain>,
-    /// What stands before and behind it, which does not go through them.
     pub addition: Option<Addition>,
-    /// What finds commands in it.
     pub ssi: Option<Box<Ssi>>,
-    /// The head as all of them leave it.
     pub draft: Draft,
 }
 
 const BEFORE_ADDITION: [Begin; 2] = [gunzip::begin, sub_filter::begin];
 const BEHIND_ADDITION: [Begin; 1] = [charset::begin];
 
-/// Whether filters may go through bodies of the location, or fields follow them that are evaluated when they have gone out.
+/// Whether the location has filters, or trailers evaluated at the end.
 pub fn is_there(request: &Request) -> bool {
     request.location().settings.phases.has(Phases::FILTERS)
 }
 
-/// What happens to an answer, with the head as that leaves it. Nothing where nothing does.
 pub fn of(request: &Request, status: u16, fields: Fields<'_>, length: Option<u64>) -> Option<Changes> {
     if !is_there(request) {
         return None;
@@ -96,18 +78,14 @@ pub fn of(request: &Request, status: u16, fields: Fields<'_>, length: Option<u64
     is_changed.then_some(Changes { chain, addition, ssi, draft })
 }
 
-/// What the filters of a location do to an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// Nothing.
     None,
-    /// Bytes become others, one by one.
     Bytes,
-    /// Its length changes too.
     Length,
 }
 
-/// What happens to an answer of 200, so that it is known whether it has ranges.
+/// For a response of 200: tells whether it supports ranges.
 pub fn change(request: &Request, fields: Fields<'_>, length: Option<u64>) -> Change {
     match of(request, 200, fields, length) {
         None => Change::None,
@@ -117,26 +95,23 @@ pub fn change(request: &Request, fields: Fields<'_>, length: Option<u64>) -> Cha
 }
 
 impl Chain {
-    /// Takes a piece, which waits for [`Chain::step`].
     pub fn put(&mut self, piece: &[u8]) {
         if let Some(first) = self.0.first_mut() {
             first.backlog.put(piece);
         }
     }
 
-    /// Nothing more is put in.
     pub fn close(&mut self) {
         if let Some(first) = self.0.first_mut() {
             first.is_last = true;
         }
     }
 
-    /// Bytes that wait here.
     pub fn held(&self) -> usize {
         self.0.iter().map(|link| link.backlog.len()).sum()
     }
 
-    /// One step: the last filter that has anything to do takes some of that. What comes out of the chain is appended.
+    /// Runs the last filter that has input; appends the chain's output.
     pub fn step(&mut self, request: &Request, out: &mut Vec<u8>) -> ChainStep {
         let Some(at) = self.0.iter().rposition(ChainLink::is_behind) else {
             let has_ended = self.0.last().is_none_or(|last| last.has_ended);

@@ -11,23 +11,18 @@ use crate::variables::value;
 use millstream_conf::model::{Charset, Level};
 use millstream_wire::{FieldId, Fields};
 
-/// What becomes of an answer.
 struct Decided {
-    /// The new Content-Type.
     named: Vec<u8>,
-    /// Which conversion its text goes through.
     conversion: Option<usize>,
 }
 
-/// Why an answer stays as it is.
 enum Unconverted {
-    /// Nothing is said of it.
     Unsaid,
-    /// It is not known how to convert it: from which charset into which.
+    /// No `charset_map` from the first charset to the second.
     NoMap(Vec<u8>, Vec<u8>),
 }
 
-/// Takes what an upstream says of the charset of the response that it sends or leads to (`X-Accel-Charset`).
+/// `X-Accel-Charset`.
 pub fn take(request: &mut Request, fields: Fields<'_>) {
     let Some(name) = fields.get(FieldId::XAccelCharset) else { return };
     let pass = request.location().settings.pass();
@@ -41,14 +36,12 @@ pub fn take(request: &mut Request, fields: Fields<'_>) {
     request.accel_charset = (!name.is_empty()).then(|| name.into());
 }
 
-/// Whether the configuration names a charset anywhere.
 fn is_known(request: &Request, name: &[u8]) -> bool {
     let http = request.generation.http();
     let mapped = http.conversions.iter().map(|conversion| &conversion.from);
     http.charsets.iter().chain(mapped).any(|known| known.as_bytes().eq_ignore_ascii_case(name))
 }
 
-/// The Content-Type with its charset; `None` where it stays as it is. `is_coded` is whether the body has a content coding.
 pub fn named(request: &Request, status: u16, media: &[u8], is_coded: bool) -> Option<Vec<u8>> {
     let settings = &request.location().settings.charset;
     if settings.name.is_none() && request.accel_charset.is_none() {
@@ -60,13 +53,12 @@ pub fn named(request: &Request, status: u16, media: &[u8], is_coded: bool) -> Op
     decided(request, settings, media, is_coded).ok().map(|decided| decided.named)
 }
 
-/// Whether what is said is the same for all answers of a location.
+/// Whether it is the same for all responses of a location.
 pub fn is_fixed(settings: &Charset) -> bool {
     let names = settings.name.iter().chain(&settings.source);
     names.into_iter().all(|name| name.as_literal().is_some())
 }
 
-/// Begins, where the text is in one charset and is to be in another.
 pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Box<dyn BodyFilter>> {
     let settings = &request.location().settings.charset;
     if !settings.converts {
@@ -150,14 +142,12 @@ fn find(request: &Request, source: &[u8], target: &[u8]) -> Option<usize> {
     conversions.iter().position(|known| is(&known.from, source) && is(&known.to, target))
 }
 
-/// The charset that a parameter of a Content-Type says, without its quotes.
 fn said(part: &[u8]) -> Option<&[u8]> {
     let (name, value) = part.split_at_checked(8)?;
     let bare = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
     name.eq_ignore_ascii_case(b"charset=").then_some(bare)
 }
 
-/// Whether a value of a variable can stand in a field.
 fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:+".contains(byte))
 }

@@ -9,17 +9,12 @@ use millstream_conf::model::{Gzip, GzipHttpVersion, GzipProxied, Settings};
 use millstream_wire::accept_encoding::Weights;
 use millstream_wire::{Coding, FieldId, Fields, Headers, Version, cache_control};
 
-/// An answer as it is before anything is done to its body.
 pub struct Plain<'a> {
-    /// Its status.
     pub status: u16,
-    /// Its fields.
     pub fields: Fields<'a>,
-    /// Length of the body, where known.
     pub length: Option<u64>,
 }
 
-/// What a location says of a coding.
 struct Rule<'a> {
     coding: Coding,
     enabled: bool,
@@ -36,37 +31,34 @@ impl Rule<'_> {
     }
 }
 
-/// Whether what a location says of types holds for an answer: `*` does for one without a type too, as in nginx.
+/// `*` also covers a response without a type, as in nginx.
 pub(super) fn covers_type(any_type: bool, types: &[String], fields: Fields<'_>) -> bool {
     any_type || fields.get(FieldId::ContentType).is_some_and(|value| lists(types, value))
 }
 
-/// Whether a Content-Type is `text/html` or one of these.
+/// `text/html` always counts.
 fn lists(types: &[String], value: &[u8]) -> bool {
     let media = value.split(|&byte| byte == b';').next().unwrap_or(value).trim_ascii();
     media.eq_ignore_ascii_case(b"text/html")
         || types.iter().any(|listed| media.eq_ignore_ascii_case(listed.as_bytes()))
 }
 
-/// Whether Vary says that an answer is one of several by its coding.
 pub(super) fn varies(fields: Fields<'_>) -> bool {
     let is_it = |member: &[u8]| member == b"*" || member.eq_ignore_ascii_case(b"accept-encoding");
     let members = |value| <[u8]>::split(value, |&byte| byte == b',').map(<[u8]>::trim_ascii);
     fields.all(FieldId::Vary).any(|value| members(value).any(is_it))
 }
 
-/// What this client takes. Into another answer goes the plain content, which is coded with it.
+/// A subrequest accepts none: the page around it is coded.
 fn weights(request: &Request) -> Weights {
     Weights::read(request.fields().all(FieldId::AcceptEncoding).filter(|_| !request.is_included()))
 }
 
-/// Whether this client takes an answer in a coding.
 pub(super) fn takes(request: &Request, coding: Coding, fields: Fields<'_>) -> bool {
     let weights = weights(request);
     weights.takes(coding) && is_allowed(request, coding, fields)
 }
 
-/// The rule of a coding out of its feature's settings, which all have the same fields.
 macro_rules! rule {
     ($coding:expr, $of:expr) => {
         Rule {
@@ -79,14 +71,13 @@ macro_rules! rule {
     };
 }
 
-/// What a location says of each coding, the one it would rather give first: that which makes text smallest.
+/// Preferred codings first: those that make text smallest.
 fn rules(settings: &Settings) -> [Rule<'_>; 3] {
     let Settings { gzip, brotli, zstd, .. } = settings;
     [rule!(Coding::Br, brotli), rule!(Coding::Zstd, zstd), rule!(Coding::Gzip, gzip)]
 }
 
-/// The coding that this client gets the answer in: of those that the location offers for it, the one the client likes best. `None`
-/// is the plain body.
+/// The client's favourite of the location's codings; `None` is the plain body.
 pub fn choose(request: &Request, plain: &Plain<'_>) -> Option<Coding> {
     let rules = rules(&request.location().settings);
     if !rules.iter().any(|rule| rule.enabled) {
@@ -102,8 +93,7 @@ pub fn choose(request: &Request, plain: &Plain<'_>) -> Option<Coding> {
     weights.best(rules.iter().filter(suits).map(|rule| rule.coding))
 }
 
-/// Those of some codings that this client takes, what it likes best first, and before the plain content: of several that it likes as
-/// much in their order.
+/// Codings that the client accepts and prefers to none, its favourites first; equals in their order.
 pub fn by_preference(request: &Request, offered: impl Iterator<Item = Coding>) -> Vec<Coding> {
     let weights = weights(request);
     let nothing = Headers::default();
@@ -117,7 +107,7 @@ pub fn by_preference(request: &Request, offered: impl Iterator<Item = Coding>) -
     ordered
 }
 
-/// Whether some client would get the answer coded: such an answer varies (`gzip_vary`).
+/// Whether some client would get a coded response, so that this one varies (`gzip_vary`).
 pub fn is_offered(settings: &Settings, plain: &Plain<'_>) -> bool {
     let rules = rules(settings);
     rules.iter().any(|rule| rule.enabled)
@@ -131,7 +121,7 @@ fn may_be_coded(plain: &Plain<'_>) -> bool {
         && !cache_control::parse(plain.fields.all(FieldId::CacheControl)).no_transform
 }
 
-/// Whether nothing else keeps this client from a coding that it takes. As in nginx, the other codings know no such conditions.
+/// As in nginx, only gzip has conditions.
 fn is_allowed(request: &Request, coding: Coding, fields: Fields<'_>) -> bool {
     let gzip = &request.location().settings.gzip;
     coding != Coding::Gzip
@@ -140,14 +130,14 @@ fn is_allowed(request: &Request, coding: Coding, fields: Fields<'_>) -> bool {
             && !is_disabled(gzip, request)
 }
 
-/// `gzip_disable`; an expression that cannot be decided counts as one that matches, for the plain content is never wrong.
+/// `gzip_disable`; an expression that hits its limit counts as a match, as the plain body is always right.
 fn is_disabled(gzip: &Gzip, request: &Request) -> bool {
     let agent = || request.field(FieldId::UserAgent).unwrap_or_default();
     gzip.disable.iter().any(|regex| !matches!(capture(regex, agent()), Ok(None)))
 }
 
-/// `gzip_proxied`: the request came through another proxy. As in nginx, once anything but `off` is set, an answer with
-/// neither Expires nor Cache-Control is compressed unless `no_last_modified` or `no_etag` keep it from that.
+/// `gzip_proxied`, for requests with Via. As in nginx, with anything but `off` a response without Expires and
+/// Cache-Control is compressed, unless `no_last_modified` or `no_etag` prevents it.
 fn for_proxied(gzip: &Gzip, request: &Request, fields: Fields<'_>) -> bool {
     let rule = &gzip.proxied;
     if *rule == GzipProxied::default() {

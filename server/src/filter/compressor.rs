@@ -17,20 +17,18 @@ use std::time::{Duration, Instant};
 #[cfg(test)]
 mod tests;
 
-/// A stream that was given nothing for so long stalls.
+/// A stream without input for this long may lose its encoder.
 const STALLED: Duration = Duration::from_secs(1);
-/// Streams that give their encoders up for one other at the most: each codes what it holds.
+/// Streams that give up their encoders for another one; each encodes what it holds.
 const AT_ONCE: usize = 4;
 
-/// What encoders may hold together, and what they hold.
 pub(super) struct EncoderAccount {
     most: usize,
     held: AtomicUsize,
-    /// The streams that have taken of it. Whoever holds this lock waits for no other.
+    /// Streams with memory of it. A thread that holds this lock waits for no other.
     streams: Mutex<Vec<Weak<Mutex<Coder>>>>,
 }
 
-/// That of the process.
 static ACCOUNT: EncoderAccount = EncoderAccount::new(256 << 20);
 
 impl EncoderAccount {
@@ -38,7 +36,7 @@ impl EncoderAccount {
         EncoderAccount { most, held: AtomicUsize::new(0), streams: Mutex::new(Vec::new()) }
     }
 
-    /// The memory of an encoder, which others give up for it if they stall; `None` if there is no room for it.
+    /// Takes memory from stalled streams if needed; `None` if there is no room.
     pub(super) fn take(&'static self, bytes: usize, now: Instant) -> Option<EncoderMemory> {
         self.take_free(bytes).or_else(|| {
             self.reclaim(bytes, now);
@@ -53,7 +51,6 @@ impl EncoderAccount {
         (before + bytes <= self.most).then_some(taken)
     }
 
-    /// Has streams give up what they hold, those that have stalled longest first, until there is room for so much.
     fn reclaim(&self, bytes: usize, now: Instant) {
         let mut stalled: Vec<(Instant, Arc<Mutex<Coder>>)> = {
             let mut streams = locked(&self.streams);
@@ -86,19 +83,17 @@ impl EncoderAccount {
     }
 }
 
-/// The memory of a stream's encoder among that of all, given back by dropping it.
+/// An encoder's share, given back on drop.
 pub struct EncoderMemory {
     account: &'static EncoderAccount,
     bytes: usize,
 }
 
 impl EncoderMemory {
-    /// That of an encoder; `None` if there is no room for it, and the body goes as it is.
     pub fn take(effort: Effort) -> Option<EncoderMemory> {
         ACCOUNT.take(effort.memory(false), clock::now())
     }
 
-    /// Gives back all but so much.
     fn shrink(&mut self, bytes: usize) {
         let less = self.bytes.saturating_sub(bytes);
         self.bytes -= less;
@@ -112,7 +107,6 @@ impl Drop for EncoderMemory {
     }
 }
 
-/// A coded stream being made.
 pub struct Compressor {
     coder: Arc<Mutex<Coder>>,
     input: u64,
@@ -120,7 +114,6 @@ pub struct Compressor {
 }
 
 impl Compressor {
-    /// The beginning of a stream, which holds no encoder before there is something to code.
     pub fn new(effort: Effort, memory: EncoderMemory) -> Self {
         let account = memory.account;
         let coder = Arc::new(Mutex::new(Coder {
@@ -139,7 +132,6 @@ impl Compressor {
         Compressor { coder, input: 0, output: 0 }
     }
 
-    /// Compresses a piece; what is ready is appended to `out`.
     pub fn compress(&mut self, piece: &[u8], out: &mut Vec<u8>) {
         if !piece.is_empty() {
             self.input += piece.len() as u64;
@@ -147,18 +139,17 @@ impl Compressor {
         }
     }
 
-    /// Gives out all that was put in, so that the client can read it now. Each time costs some bytes, so it is for a
-    /// source that pauses.
+    /// Flushes everything for the client to read now. Each time costs some bytes, so only when the source
+    /// pauses.
     pub fn flush(&mut self, out: &mut Vec<u8>) {
         self.step(out, Coder::flush);
     }
 
-    /// Ends the stream. False where it is not whole: a library may be refused the memory that it needs.
+    /// False if the library lacked memory, so the stream is not whole.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> bool {
         self.step(out, Coder::finish)
     }
 
-    /// Bytes in and out so far.
     pub fn totals(&self) -> (u64, u64) {
         (self.input, self.output)
     }
@@ -173,24 +164,20 @@ impl Compressor {
     }
 }
 
-/// What makes a stream. Another thread may have it give its encoder up between two steps.
+/// Another thread may take its encoder between two steps.
 struct Coder {
     effort: Effort,
     account: &'static EncoderAccount,
-    /// There as long as there may be an encoder, or something is left.
+    /// Set as long as there may be an encoder, or output is left.
     memory: Option<EncoderMemory>,
-    /// Nothing before the first piece, between two parts of the stream, and in one of stored blocks.
+    /// `None` before the first piece, between two parts of the stream, and in stored blocks.
     encoder: Option<Encoder>,
-    /// What an encoder that was given up had not given out yet.
     left: Vec<u8>,
-    /// Whether a part of the stream has begun.
     has_begun: bool,
     has_failed: bool,
-    /// Whether it was given something since the last time all of it was given out.
     holds: bool,
-    /// When it was given something last.
     used: Instant,
-    /// The sum of what a stream of gzip was given.
+    /// gzip's checksum.
     content: Crc,
 }
 
@@ -212,7 +199,7 @@ impl Coder {
         }
     }
 
-    /// Begins the stream, or a part of it with an encoder if there is memory for one.
+    /// Starts the stream or a part of it, with an encoder if there is memory.
     fn begin(&mut self, out: &mut Vec<u8>) {
         if self.encoder.is_some() || self.has_failed {
             return;
@@ -261,7 +248,7 @@ impl Coder {
         !self.has_failed
     }
 
-    /// Gives the encoder up. What it has not given out yet comes with the next step, and counts until then.
+    /// Its last output comes with the next step, and counts until then.
     fn release(&mut self) {
         let holds = std::mem::take(&mut self.holds);
         match self.encoder.take().map(|encoder| encoder.leave(holds)) {
@@ -276,7 +263,7 @@ impl Coder {
         }
     }
 
-    /// Writing into memory only fails where the library itself does: then the stream stays without an end.
+    /// Writing into memory fails only if the library does: then the stream has no end.
     fn drain(&mut self, outcome: io::Result<()>, out: &mut Vec<u8>) {
         let Some(encoder) = &mut self.encoder else { return };
         match outcome {

@@ -11,19 +11,18 @@ use millstream_wire::Coding;
 use std::io::{self, Write};
 use zstd::zstd_safe::CParameter;
 
-/// How a coding is made in a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
     coding: Coding,
     level: u32,
     /// Of Brotli and zstd, as a power of two.
     window: u32,
-    /// Bytes of the body at the most.
+    /// Bytes of the body; an upper bound.
     most: usize,
 }
 
 impl Effort {
-    /// What a location says of a coding, for a body of this length, where that is known: a window is no larger than what goes through it.
+    /// The window is no larger than a body of known length.
     pub fn of(settings: &Settings, coding: Coding, length: Option<u64>) -> Effort {
         let (level, window, least) = match coding {
             Coding::Gzip => (settings.gzip.level, 0, 0),
@@ -39,17 +38,16 @@ impl Effort {
         effort
     }
 
-    /// The coding that is made.
     pub fn coding(self) -> Coding {
         self.coding
     }
 
-    /// Brotli's window that a stream announces: that of its lowest levels is larger than what is asked for.
+    /// The window that a stream announces: at Brotli's lowest levels larger than requested.
     pub(super) fn brotli_window(self) -> u32 {
         if self.level < 2 { self.window.max(18) } else { self.window }
     }
 
-    /// The level of an encoder that begins a stream, or goes on with one.
+    /// `goes_on`: continues another encoder's stream.
     fn brotli_level(self, goes_on: bool) -> u32 {
         match self.level {
             // For a small window these have tables of 32 MiB, and no use of them.
@@ -60,7 +58,7 @@ impl Effort {
         }
     }
 
-    /// Bytes that the library holds for a stream when it holds most, as measured: tables by the level, and what grows with the window.
+    /// Peak memory of the library, as measured: tables by level, and what grows with the window.
     pub(super) fn memory(self, goes_on: bool) -> usize {
         const MEGABYTE: usize = 1 << 20;
         match self.coding {
@@ -98,7 +96,7 @@ impl Effort {
         }
     }
 
-    /// Whether a body of this length is made so soon, in about 0.1 ms, that it is done at once on the worker.
+    /// Whether it takes only about 0.1 ms and can be done on the worker.
     pub fn is_short(self, length: usize) -> bool {
         // Brotli from its middle levels on and zstd at its high ones take ten times as long.
         let is_slow = match self.coding {
@@ -110,16 +108,14 @@ impl Effort {
     }
 }
 
-/// What one encoder holds at the most: a larger window is reduced.
+/// Memory of one encoder; a larger window is reduced.
 const MOST_EACH: usize = 64 << 20;
-/// Windows of zstd, as powers of two: the smallest, and the largest that every client has memory for (RFC 9659 §3).
+/// Powers of two: the smallest window, and the largest that every client supports (RFC 9659 §3).
 const ZSTD_WINDOWS: (u32, u32) = (10, 23);
-/// The tables of zstd's highest levels, as powers of two.
 const ZSTD_TABLES: u32 = 22;
-/// The smallest window that Brotli gains something by.
+/// The smallest window that helps Brotli.
 const BROTLI_WINDOW: u32 = 17;
 
-/// The window of a level of zstd.
 fn zstd_window(level: u32) -> u32 {
     match level {
         0..=1 => 19,
@@ -130,23 +126,23 @@ fn zstd_window(level: u32) -> u32 {
     }
 }
 
-/// What a flush of deflate ends with, an empty stored block (RFC 1951 §3.2.4), and how often the library is asked for it.
+/// A flush of deflate ends with an empty stored block (RFC 1951 §3.2.4); and how often the library is asked
+/// for it.
 const DEFLATE_MARK: [u8; 4] = [0, 0, 0xff, 0xff];
 const MOST_FLUSHES: usize = 8;
-/// Output that the Brotli library holds at a time.
+/// Output that the Brotli library holds.
 const BROTLI_BUFFER: usize = 4 * 1024;
 
-/// A library at work, writing into memory.
 pub(super) enum Encoder {
-    /// What stands around a stream of gzip is the compressor's.
+    /// The compressor writes gzip's header and trailer.
     Gzip(DeflateEncoder<Vec<u8>>),
-    /// With whether it goes on with a stream that another has begun.
+    /// And whether it continues another encoder's stream.
     Br(Box<brotli::CompressorWriter<Vec<u8>>>, bool),
     Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
 }
 
 impl Encoder {
-    /// One for the beginning of a stream, or for what follows a part of it that ends at a byte's end.
+    /// For the start of a stream, or after a part that ends at a byte boundary.
     pub(super) fn new(effort: Effort, goes_on: bool, ready: Vec<u8>) -> io::Result<Encoder> {
         Ok(match effort.coding {
             Coding::Gzip => Encoder::Gzip(DeflateEncoder::new(ready, gzip_level(effort.level))),
@@ -191,7 +187,7 @@ impl Encoder {
         }
     }
 
-    /// Gives out all that was put in since the last time, which is something, up to a byte's end.
+    /// Flushes to a byte boundary; there must be input since the last flush.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         let Encoder::Gzip(encoder) = self else { return self.writer().flush() };
         // Of more than its buffer takes, the library leaves the rest for the next time, and with it the mark of the end.
@@ -204,7 +200,6 @@ impl Encoder {
         Err(io::ErrorKind::Other.into())
     }
 
-    /// Ends the stream.
     pub(super) fn finish(self) -> io::Result<Vec<u8>> {
         match self {
             Encoder::Gzip(encoder) => encoder.finish(),
@@ -217,7 +212,7 @@ impl Encoder {
         }
     }
 
-    /// Ends a part of the stream at a byte's end, so that another encoder may go on with it. `holds`: whether something was put in since the
+    /// Ends a part at a byte boundary, so that another encoder can go on. `holds`: there is input since the
     /// last flush.
     pub(super) fn leave(mut self, holds: bool) -> io::Result<Vec<u8>> {
         if let Encoder::Zstd(encoder) = self {
@@ -230,13 +225,13 @@ impl Encoder {
     }
 }
 
-/// The level as this library has it: its first is faster than zlib's and leaves text half as large again, its second does
-/// what zlib's, and so nginx's, first does.
+/// This library's first level is faster than zlib's but leaves text half as large again; its second equals
+/// zlib's, and so nginx's, first.
 fn gzip_level(level: u32) -> Compression {
     Compression::new(level.max(2))
 }
 
-/// A whole body at once; nothing where the library has no memory for it.
+/// `None` if the library has no memory.
 pub fn whole(body: &[u8], effort: Effort) -> Option<Vec<u8>> {
     let mut ready = Vec::with_capacity(body.len() / 3);
     if effort.coding == Coding::Gzip {

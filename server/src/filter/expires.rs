@@ -11,23 +11,20 @@ use millstream_conf::model::expires::parse;
 use millstream_wire::date;
 use std::borrow::Cow;
 
-/// The second that stands for the past, and the one that stands for ever, as nginx has them.
+/// Seconds that nginx uses for the past and for ever.
 const EPOCH: i64 = 1;
 const MAX: i64 = 2_145_916_555;
 const TEN_YEARS: i64 = 315_360_000;
 const DAY: i64 = 86_400;
 
-/// What two fields say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// Expires, in seconds since 1970.
+    /// Seconds since 1970.
     pub expires: i64,
-    /// Cache-Control: max-age in seconds; `None` is `no-cache`.
+    /// Seconds; `None` is `no-cache`.
     pub max_age: Option<i64>,
 }
 
-/// The location's `expires` for an answer of this status; `None` where it changes nothing. As in nginx a variable whose
-/// value is none of the words changes nothing.
 pub fn in_force(request: &Request, status: u16) -> Option<Cow<'_, Expires>> {
     if !is_ordinary(status) {
         return None;
@@ -43,12 +40,12 @@ pub fn in_force(request: &Request, status: u16) -> Option<Cow<'_, Expires>> {
     (*found != Expires::Off).then_some(found)
 }
 
-/// The statuses to which `add_header` without `always`, and `expires`, apply, as in nginx.
+/// Statuses for `add_header` without `always` and for `expires`, as in nginx.
 pub fn is_ordinary(status: u16) -> bool {
     matches!(status, 200 | 201 | 204 | 206 | 301 | 302 | 303 | 304 | 307 | 308)
 }
 
-/// What the fields say at a moment, for an answer last modified then. `offset` gives local time's seconds east of UTC.
+/// `offset` returns local time's seconds east of UTC.
 pub fn stamp(
     expires: &Expires,
     last_modified: Option<i64>,
@@ -74,7 +71,6 @@ pub fn stamp(
     Some(Stamp { expires, max_age: (max_age >= 0).then_some(max_age) })
 }
 
-/// The next moment at which local clocks show a time of day.
 fn next(time: i64, now: i64, offset: impl Fn(i64) -> i32) -> i64 {
     let here = i64::from(offset(now));
     let midnight = (now + here).div_euclid(DAY) * DAY - here;
@@ -85,7 +81,6 @@ fn next(time: i64, now: i64, offset: impl Fn(i64) -> i32) -> i64 {
 }
 
 impl Stamp {
-    /// Writes the two fields.
     pub(super) fn write(&self, sink: &mut Sink<'_>) {
         sink.field(b"Expires", &date::format_http(self.expires));
         match self.max_age {

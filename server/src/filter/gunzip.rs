@@ -9,7 +9,6 @@ use flate2::write::MultiGzDecoder;
 use millstream_wire::{Coding, FieldId};
 use std::io::Write;
 
-/// Begins, where the answer is coded with gzip and the client does not take that.
 pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Box<dyn BodyFilter>> {
     let settings = &request.location().settings;
     let is_gzip = |value: &[u8]| value.eq_ignore_ascii_case(b"gzip") || value.eq_ignore_ascii_case(b"x-gzip");

@@ -16,42 +16,32 @@ use millstream_net::clock;
 use millstream_wire::h1::encode as line;
 use millstream_wire::{Coding, FieldId, Fields, Headers, date};
 
-/// What a head says.
 pub struct HeadPlan<'a> {
-    /// The status.
     pub status: u16,
-    /// The answer's fields.
     pub fields: Fields<'a>,
-    /// Content-Length, where the body's length is known and it is not chunked.
     pub length: Option<u64>,
-    /// Whether the body is chunked.
     pub chunked: bool,
-    /// What the body is coded with by us.
     pub coding: Option<Coding>,
-    /// Age in seconds, for an answer out of the cache (RFC 9111 §5.1).
+    /// Seconds, for a cached response (RFC 9111 §5.1).
     pub age: Option<u64>,
 }
 
-/// The unchanging part of a head, with the place of its date.
+/// The constant part of a head.
 pub struct Fixed {
-    /// The bytes, Date field included.
     pub bytes: Vec<u8>,
-    /// Where the date's 29 bytes stand; `None` where the answer's own date is passed on.
+    /// Offset of the date's 29 bytes; `None` if the response's own date is passed on.
     pub date_at: Option<usize>,
-    /// Which `add_header`s must be evaluated at each answer.
     adds: Adds,
-    /// `expires`, reckoned at each answer, and the answer's Last-Modified. The `add_header`s then follow all of it.
+    /// `expires`, computed for each response, with its Last-Modified. All `add_header`s follow it.
     expires: Option<(Expires, Option<i64>)>,
 }
 
-/// The `add_header`s that are evaluated at each answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Adds {
-    /// None.
     None,
-    /// Those whose values vary; the others stand in the unchanging part.
+    /// Those with variable values; the others are in the constant part.
     Varying,
-    /// Each, because what they say goes by what stands before it.
+    /// All, because their values depend on fields before them.
     All,
 }
 
@@ -60,7 +50,6 @@ fn is_ours(id: FieldId) -> bool {
     id.is_hop_by_hop() || matches!(id, FieldId::ContentLength | FieldId::Trailer)
 }
 
-/// Writes a whole head. Says whether a body follows it.
 pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &HeadPlan<'_>) -> bool {
     let status = request.outgoing(plan.status);
     let handed_on =
@@ -84,7 +73,7 @@ pub fn encode(out: &mut Vec<u8>, request: &mut Request, plan: &HeadPlan<'_>) -> 
     request.gets_body(status)
 }
 
-/// Writes the head of an interim answer (RFC 9110 §15.2).
+/// RFC 9110 §15.2.
 pub fn interim(out: &mut Vec<u8>, request: &Request, status: u16, fields: Fields<'_>) {
     let mut sink = Sink::new(out, Writing::of(request));
     sink.status(status);
@@ -94,8 +83,8 @@ pub fn interim(out: &mut Vec<u8>, request: &Request, status: u16, fields: Fields
     sink.end(Onward::Unsaid);
 }
 
-/// Keeps what an answer says before its head is made, for what a variable decides by it (`$sent_http_`): `expires`, and the
-/// charset, which is not yet in its Content-Type, as in nginx.
+/// Keeps fields for `$sent_http_` variables before the head is made: `expires`, and the charset, which
+/// Content-Type lacks at this point, as in nginx.
 pub fn draft(request: &mut Request, fields: Fields<'_>) {
     request.sent.head.clear();
     if !request.generation.shared.keeps_sent_heads || can_be_fixed(request) {
@@ -108,8 +97,9 @@ pub fn draft(request: &mut Request, fields: Fields<'_>) {
     }
 }
 
-/// The fields that responses before this one left to it, `X-Accel-Redirect`'s among them, and its own. A type that it has itself
-/// counts, and so does what it says of its ranges; what is made here has the one left to it already (`media_type`). Where it leads and which part it is, it says once.
+/// The response's own fields and those left by earlier ones, such as `X-Accel-Redirect`'s. Its own type and
+/// ranges take precedence; a local response already has the earlier type (`media_type`). Location and
+/// Content-Range are kept once.
 fn with_handed_on(status: u16, own: Fields<'_>, first: Fields<'_>) -> Headers {
     let is_typed = matches!(status, 204 | 304) || own.has(FieldId::ContentType);
     // A part, and what was not changed, say nothing of ranges (`chosen`), and are not to say another's.
@@ -129,8 +119,7 @@ fn with_handed_on(status: u16, own: Fields<'_>, first: Fields<'_>) -> Headers {
     headers
 }
 
-/// Whether heads of this location have a part that does not change: not where a variable says which fields there are, or
-/// what Content-Type or Server says.
+/// False if a variable decides which fields exist, or is in Content-Type or Server.
 pub fn can_be_fixed(request: &Request) -> bool {
     let settings = &request.location().settings;
     let says_itself = match &settings.headers.server_tokens {
@@ -142,7 +131,6 @@ pub fn can_be_fixed(request: &Request) -> bool {
         && charset::is_fixed(&settings.charset)
 }
 
-/// Makes the unchanging part of a head for a cached answer.
 pub fn fixed(request: &Request, plan: &HeadPlan<'_>) -> Fixed {
     let mut bytes = Vec::with_capacity(512);
     let settings = &request.location().settings;
@@ -163,7 +151,6 @@ pub fn fixed(request: &Request, plan: &HeadPlan<'_>) -> Fixed {
     Fixed { bytes, date_at, adds: if varies { Adds::Varying } else { Adds::None }, expires }
 }
 
-/// Writes a head from its unchanging part. Says whether a body follows it.
 pub fn from_fixed(
     out: &mut Vec<u8>,
     request: &mut Request,
@@ -186,15 +173,15 @@ pub fn from_fixed(
     request.gets_body(status)
 }
 
-/// Writes what `expires` says now, if anything. Such a lifetime begins with this answer and its Date, so no Age goes with
-/// it: a cache would take that off a lifetime that never had it (RFC 9111 §4.2.3).
+/// Writes `expires`, if set. Its lifetime starts with this response's Date, so no Age is sent: a cache would
+/// subtract it (RFC 9111 §4.2.3).
 fn stamp_fixed(sink: &mut Sink<'_>, fixed: &Fixed) -> bool {
     let Some((expires, modified)) = &fixed.expires else { return false };
     let stamp = expires::stamp(expires, *modified, clock::wall().seconds, clock::utc_offset);
     stamp.inspect(|stamp| stamp.write(sink)).is_some()
 }
 
-/// `stamped`: what `expires` says takes the place of the answer's own fields.
+/// `stamped`: `expires` replaces the response's own fields.
 fn fixed_part(sink: &mut Sink<'_>, request: &Request, plan: &HeadPlan<'_>, stamped: bool) -> Option<usize> {
     let settings = &request.location().settings;
     let is_coded = || plan.fields.has(FieldId::ContentEncoding);
@@ -236,12 +223,12 @@ fn fixed_part(sink: &mut Sink<'_>, request: &Request, plan: &HeadPlan<'_>, stamp
     date_at
 }
 
-/// Whether an `add_header` takes a field's place: as in nginx one of Last-Modified or ETag is not beside the answer's own.
+/// Whether an `add_header` replaces a field: as in nginx Last-Modified and ETag are not doubled.
 fn is_set(settings: &Settings, status: u16, name: &[u8]) -> bool {
     applying(&settings.headers.add, status).any(|add| name.eq_ignore_ascii_case(add.name.as_bytes()))
 }
 
-/// `gzip_vary`: the answer is one of several, whichever this client gets (RFC 9110 §12.5.5).
+/// `gzip_vary`, for every client (RFC 9110 §12.5.5).
 fn vary(sink: &mut Sink<'_>, settings: &Settings, plan: &HeadPlan<'_>) {
     let plain = Plain { status: plan.status, fields: plan.fields, length: plan.length };
     let is_decoded = || {
@@ -256,8 +243,7 @@ fn vary(sink: &mut Sink<'_>, settings: &Settings, plan: &HeadPlan<'_>) {
     }
 }
 
-/// Adds what the whole answer would say by `vary`, to the head of a part of it or of a 304 while it still describes the whole
-/// (RFC 9110 §15.3.7, §15.4.5).
+/// Adds the whole response's Vary to a part or a 304 (RFC 9110 §15.3.7, §15.4.5).
 pub fn vary_as_whole(request: &Request, headers: &mut Headers, length: Option<u64>) {
     let settings = &request.location().settings;
     let plain = Plain { status: 200, fields: headers.view(), length };
@@ -311,7 +297,7 @@ fn add_fields(sink: &mut Sink<'_>, request: &mut Request, status: u16, which: im
     }
 }
 
-/// Those that count for a status: of several that set one validator the last, as in nginx.
+/// Of several for one validator the last, as in nginx.
 pub(super) fn applying(adds: &[AddHeader], status: u16) -> impl Iterator<Item = &AddHeader> {
     adds.iter().enumerate().filter_map(move |(at, add)| {
         let is_set_again = || {
@@ -326,27 +312,23 @@ fn is_validator(name: &str) -> bool {
     name.eq_ignore_ascii_case("etag") || name.eq_ignore_ascii_case("last-modified")
 }
 
-/// Without `always` a field is added to these statuses only, as in nginx.
+/// The statuses without `always`, as in nginx.
 fn add_applies(add: &AddHeader, status: u16) -> bool {
     add.always || expires::is_ordinary(status)
 }
 
-/// Writes one added field.
 pub(super) fn write_add(sink: &mut Sink<'_>, request: &Request, add: &AddHeader) {
     sink.made(add.name.as_bytes(), |out| variables::evaluate(&add.value, request, out));
 }
 
-/// Whether a value is the same at every hit of an entry.
 fn is_constant(value: &Template) -> bool {
     value.variables().all(|variable| matches!(variable, Variable::Builtin(Builtin::UpstreamCacheStatus)))
 }
 
-/// Whether a value names fields of the answer itself.
 fn names_sent(value: &Template) -> bool {
     value.variables().any(|variable| matches!(variable, Variable::SentHeader(_)))
 }
 
-/// Keeps what the head says, as far as it was not kept yet.
 fn keep_sent(request: &mut Request, sink: &Sink<'_>) {
     if request.generation.shared.keeps_sent_heads {
         let kept = request.sent.head.len();

@@ -9,20 +9,17 @@ use millstream_conf::model::{Conversion, Table};
 use std::io::Write;
 use std::rc::Rc;
 
-/// Bytes that are converted without a look at how much has come of them: at most ten times as many.
+/// Bytes converted between two looks at the output, which is at most ten times as long.
 const AT_A_TIME: usize = 4 * 1024;
 
-/// A conversion at work.
 pub(super) struct Recode {
     generation: Rc<Generation>,
-    /// Which one it is.
     at: usize,
-    /// The beginning of a character.
+    /// The start of an incomplete character.
     held: Vec<u8>,
 }
 
 impl Recode {
-    /// The conversion of a configuration that stands at this place.
     pub(super) fn new(generation: Rc<Generation>, at: usize) -> Recode {
         Recode { generation, at, held: Vec::new() }
     }
@@ -31,7 +28,6 @@ impl Recode {
         self.generation.http().conversions.get(self.at)
     }
 
-    /// Whether each byte becomes one byte.
     pub(super) fn keeps_length(&self) -> bool {
         self.conversion().is_some_and(|conversion| matches!(conversion.table, Table::Bytes(_)))
     }
@@ -74,8 +70,8 @@ fn convert(table: &Table, piece: &[u8], held: &mut Vec<u8>, out: &mut Vec<u8>) {
     }
 }
 
-/// Converts what is whole; gives how many bytes at the end are not. What the charset does not have becomes a reference of HTML, what is
-/// no UTF-8 a question mark, as in nginx.
+/// Returns how many bytes at the end are incomplete. A character outside the charset becomes an HTML
+/// reference, invalid UTF-8 a question mark, as in nginx.
 fn from_utf8(table: &[(char, u8)], text: &[u8], out: &mut Vec<u8>) -> usize {
     let chunks = text.utf8_chunks();
     let (mut read, length) = (0, text.len());
@@ -99,7 +95,6 @@ fn from_utf8(table: &[(char, u8)], text: &[u8], out: &mut Vec<u8>) -> usize {
     0
 }
 
-/// Whether bytes that are no character may become one with others behind them.
 fn is_beginning(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }

@@ -12,38 +12,30 @@ use millstream_wire::h2::hpack::line::LineName;
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// What becomes of the connection behind an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Onward {
-    /// It speaks another protocol (101).
     Upgrade,
-    /// Another request may follow, within this time where it is told.
+    /// With the `Keep-Alive` timeout to announce, if any.
     Keep(Option<Duration>),
-    /// It ends.
     Close,
-    /// Nothing is said of it: the answer is an interim one.
+    /// An interim response has no Connection field.
     Unsaid,
 }
 
-/// How a head stands on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writing {
-    /// As lines of text.
     Text,
-    /// As a header block (RFC 7541), which is the same for every connection.
+    /// An HPACK block (RFC 7541), the same for every connection.
     Block,
 }
 
-/// A head on its way into a buffer.
 pub(super) struct Sink<'o> {
     out: &'o mut Vec<u8>,
-    /// Where the head begins.
     start: usize,
     writing: Writing,
 }
 
 impl Writing {
-    /// That of the answers to a request.
     #[inline]
     pub(super) fn of(request: &Request) -> Writing {
         if request.is_on_stream() { Writing::Block } else { Writing::Text }
@@ -51,14 +43,12 @@ impl Writing {
 }
 
 impl<'o> Sink<'o> {
-    /// A head that begins at the buffer's end.
     #[inline]
     pub(super) fn new(out: &'o mut Vec<u8>, writing: Writing) -> Sink<'o> {
         let start = out.len();
         Sink { out, start, writing }
     }
 
-    /// Begins with a status.
     #[inline]
     pub(super) fn status(&mut self, status: u16) {
         match self.writing {
@@ -67,7 +57,7 @@ impl<'o> Sink<'o> {
         }
     }
 
-    /// Begins with what was prepared: a status and fields, with the present date where it has its place.
+    /// A prepared status and fields, with the present date at its offset.
     #[inline]
     pub(super) fn prepared(&mut self, bytes: &[u8], date_at: Option<usize>) {
         self.out.extend_from_slice(bytes);
@@ -77,7 +67,6 @@ impl<'o> Sink<'o> {
         }
     }
 
-    /// A field whose value has no line ends.
     #[inline]
     pub(super) fn field(&mut self, name: &[u8], value: &[u8]) {
         match self.writing {
@@ -86,7 +75,6 @@ impl<'o> Sink<'o> {
         }
     }
 
-    /// A field that is a number.
     #[inline]
     pub(super) fn number(&mut self, name: &[u8], value: u64) {
         match self.writing {
@@ -95,8 +83,7 @@ impl<'o> Sink<'o> {
         }
     }
 
-    /// A field whose value is made where it will stand. An empty one is none, and line ends of variables cannot start a
-    /// field of their own.
+    /// The value is written in place. An empty one is dropped, and line ends in variables are blanked.
     pub(super) fn made(&mut self, name: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.out.len();
         let value = |out: &mut Vec<u8>| {
@@ -124,7 +111,6 @@ impl<'o> Sink<'o> {
         }
     }
 
-    /// The present date; gives its place, for [`Sink::prepared`].
     pub(super) fn date(&mut self) -> usize {
         with_now(|now| match self.writing {
             Writing::Text => {
@@ -135,7 +121,6 @@ impl<'o> Sink<'o> {
         }) - self.start
     }
 
-    /// How the body's end is shown, where not by the connection's.
     pub(super) fn framing(&mut self, chunked: bool, length: Option<u64>) {
         match length {
             _ if chunked && self.writing == Writing::Text => self.field(b"Transfer-Encoding", b"chunked"),
@@ -144,7 +129,6 @@ impl<'o> Sink<'o> {
         }
     }
 
-    /// Ends the head.
     #[inline]
     pub(super) fn end(&mut self, onward: Onward) {
         if self.writing == Writing::Block {
@@ -167,7 +151,6 @@ impl<'o> Sink<'o> {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// What the head says so far, as text.
     pub(super) fn said(&self) -> Cow<'_, [u8]> {
         let said = &self.out[self.start..];
         match self.writing {
@@ -177,7 +160,7 @@ impl<'o> Sink<'o> {
     }
 }
 
-/// The lines of a header block of ours, behind one that stands for the status.
+/// Decodes a header block made here, behind a line for the status.
 fn block_as_text(block: &[u8]) -> Vec<u8> {
     let mut text = b"\n".to_vec();
     let lines = HpackDecoder::default().decode(block, usize::MAX, |line| {

@@ -6,31 +6,29 @@
 use flate2::Crc;
 use millstream_wire::Coding;
 
-/// Member header without a name or a time (RFC 1952 §2.3).
+/// Member header without name and time (RFC 1952 §2.3).
 const GZIP_HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
-/// A last block without content (RFC 1951 §3.2.4).
+/// An empty last block (RFC 1951 §3.2.4).
 const DEFLATE_END: [u8; 5] = [1, 0, 0, 0xff, 0xff];
-/// A last meta-block without content (RFC 7932 §9.2).
+/// An empty last meta-block (RFC 7932 §9.2).
 pub(super) const BROTLI_END: u8 = 0b11;
-/// Frame header without a length or a checksum, with a window of 128 KiB (RFC 8878 §3.1.1.1).
+/// Frame header without length and checksum, with a window of 128 KiB (RFC 8878 §3.1.1.1).
 const ZSTD_HEADER: [u8; 6] = [0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
-/// The largest block that each format has.
 const DEFLATE_BLOCK: usize = 0xffff;
 const BROTLI_BLOCK: usize = 1 << 16;
 const ZSTD_BLOCK: usize = 128 << 10;
 
-/// Begins a stream of gzip, whether an encoder follows or not.
 pub(super) fn begin_gzip(out: &mut Vec<u8>) {
     out.extend_from_slice(&GZIP_HEADER);
 }
 
-/// Ends one, whose content has this sum (RFC 1952 §2.3.1).
+/// RFC 1952 §2.3.1.
 pub(super) fn end_gzip(content: &Crc, out: &mut Vec<u8>) {
     out.extend_from_slice(&content.sum().to_le_bytes());
     out.extend_from_slice(&content.amount().to_le_bytes());
 }
 
-/// Begins a stream of Brotli without an encoder: its window, and an empty meta-block up to a byte's end (RFC 7932 §9.1, §9.2).
+/// The window, and an empty meta-block up to a byte boundary (RFC 7932 §9.1, §9.2).
 pub(super) fn begin_brotli(window: u32, out: &mut Vec<u8>) {
     let (window, bits) = match window {
         16 => (0, 1),
@@ -42,7 +40,6 @@ pub(super) fn begin_brotli(window: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(&header.to_le_bytes()[..(bits + 6usize).div_ceil(8)]);
 }
 
-/// Appends a piece.
 pub(super) fn write(coding: Coding, piece: &[u8], out: &mut Vec<u8>) {
     match coding {
         Coding::Gzip => {
@@ -65,7 +62,6 @@ pub(super) fn write(coding: Coding, piece: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Ends the blocks of a stream.
 pub(super) fn end(coding: Coding, out: &mut Vec<u8>) {
     match coding {
         Coding::Gzip => out.extend_from_slice(&DEFLATE_END),
@@ -74,7 +70,7 @@ pub(super) fn end(coding: Coding, out: &mut Vec<u8>) {
     }
 }
 
-/// A frame, as several follow each other in a stream of zstd (RFC 8878 §3).
+/// A stream of zstd may have several frames (RFC 8878 §3).
 fn frame(piece: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&ZSTD_HEADER);
     let mut rest = piece;

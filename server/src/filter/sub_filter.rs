@@ -13,7 +13,6 @@ use millstream_conf::model::Substitution;
 use millstream_wire::FieldId;
 use std::sync::Arc;
 
-/// Begins, where the answer is of a type in which texts are replaced.
 pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Box<dyn BodyFilter>> {
     let settings = &request.location().settings.sub_filter;
     let fields = draft.headers.view();
@@ -34,19 +33,16 @@ pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Box<dyn Body
     Some(Box::new(Search::new(texts, settings.list.clone(), settings.once)))
 }
 
-/// A text that is looked for, and how far that has come.
+/// A text to find, and the state of its search.
 struct Text {
-    /// In lower case.
     from: Vec<u8>,
-    /// Of each beginning of it, by its last byte: how long a shorter one it ends with.
+    /// Knuth-Morris-Pratt: for each prefix, by its last byte, the length of its longest border.
     borders: Vec<usize>,
-    /// Which rule it is.
     rule: usize,
-    /// What stands for it, once it was found.
     to: Option<Vec<u8>>,
-    /// How much of the body was looked at.
+    /// Bytes of the body searched.
     seen: usize,
-    /// How many bytes of the text stand at the end of that: all where it was found.
+    /// Bytes of the text matched at the end of those; all if it was found.
     known: usize,
 }
 
@@ -71,7 +67,7 @@ fn borders(text: &[u8]) -> Vec<usize> {
 }
 
 impl Text {
-    /// Looks for the first that begins at a place or behind it: stops behind that, or at the end of what there is.
+    /// Searches from a position; stops behind the first match, or at the end of the input.
     fn find(&mut self, body: &[u8], from: usize) {
         while self.known > 0 && self.seen - self.known < from {
             self.known = self.borders[self.known - 1];
@@ -101,7 +97,7 @@ impl Text {
         self.known == self.from.len()
     }
 
-    /// Where it begins, or may.
+    /// Where the full or partial match starts.
     fn start(&self) -> usize {
         self.seen - self.known
     }
@@ -111,9 +107,7 @@ struct Search {
     texts: Vec<Text>,
     rules: Arc<[Substitution]>,
     once: bool,
-    /// What has come of the body and did not go out.
     body: Vec<u8>,
-    /// How much of that is done with.
     done: usize,
 }
 
@@ -122,7 +116,7 @@ impl Search {
         Search { texts, rules, once, body: Vec::new(), done: 0 }
     }
 
-    /// The text that is, or may be, at the first place of all: of several there the first in the list.
+    /// The leftmost text that matches or may still match; of several there the first in the list.
     fn first(&mut self, is_last: bool) -> Option<usize> {
         let mut first: Option<(usize, usize)> = None;
         for (at, text) in self.texts.iter_mut().enumerate() {
@@ -135,7 +129,7 @@ impl Search {
         first.map(|(_, at)| at)
     }
 
-    /// Replaces in what there is, up to what may be the beginning of a text. False where it stopped before, with enough to go out.
+    /// Replaces up to a possible partial match. False if it stopped early, with enough output.
     fn replace(&mut self, request: &Request, is_last: bool, out: &mut Vec<u8>) -> bool {
         while out.len() < ENOUGH {
             let Some(at) = self.first(is_last) else {
@@ -159,7 +153,6 @@ impl Search {
         false
     }
 
-    /// Adds to what has come; what is done with goes.
     fn put(&mut self, piece: &[u8]) {
         self.body.drain(..self.done);
         self.body.extend_from_slice(piece);
@@ -190,7 +183,7 @@ mod tests {
     use crate::fixture::{admitted, worker};
     use millstream_wire::Headers;
 
-    /// What comes of a body in two pieces, cut at each place; all must be the same.
+    /// The output for a body cut into two pieces at each position; all must agree.
     fn replaced(filters: &str, body: &str) -> String {
         let worker = worker(&format!("server {{ listen 80; location / {{ {filters} }} }}"));
         let request = admitted(&worker, "GET /?a=NeW&b=old HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -241,7 +234,6 @@ mod tests {
         }
     }
 
-    /// What each text would be compared with at each place.
     fn replaced_slowly(texts: &[(&str, &str)], body: &str) -> String {
         let (mut out, mut at) = (String::new(), 0);
         while at < body.len() {

@@ -20,7 +20,6 @@ fn fields(lines: &[(&str, &str)]) -> Headers {
     headers
 }
 
-/// The lines of a head, sorted, without its date.
 fn written(request: &mut Request, status: u16, lines: &[(&str, &str)], age: Option<u64>) -> Vec<String> {
     let headers = fields(lines);
     let plan =
@@ -219,7 +218,6 @@ fn effort(coding: Coding, level: u32) -> Effort {
     Effort::of(&request(&levels, GET).location().settings, coding, None)
 }
 
-/// What a client reads of a coded body that has come so far.
 fn read(coding: Coding, bytes: &[u8]) -> Vec<u8> {
     use std::io::Read;
     let mut text = Vec::new();

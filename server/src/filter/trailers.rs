@@ -10,19 +10,17 @@ use millstream_wire::Fields;
 use millstream_wire::h1::encode;
 use millstream_wire::h2::hpack::encoder;
 
-/// Whether the location wants fields behind the body of an answer with this status. Parts of an answer have none.
+/// Partial responses have none.
 pub fn are_expected(request: &Request, status: u16) -> bool {
     let add = &request.location().settings.trailers.add;
     !add.is_empty() && status != 206 && head::applying(add, status).next().is_some()
 }
 
-/// Appends all of them, as lines of text.
 pub fn write(out: &mut Vec<u8>, request: &mut Request, of_upstream: Option<Fields<'_>>) {
     make(request, of_upstream);
     out.extend_from_slice(&request.sent.trailers);
 }
 
-/// All of them as a header block; nothing where there are none.
 pub fn block(request: &mut Request, of_upstream: Option<Fields<'_>>) -> Option<Vec<u8>> {
     make(request, of_upstream);
     let mut block = Vec::new();
@@ -35,7 +33,7 @@ pub fn block(request: &mut Request, of_upstream: Option<Fields<'_>>) -> Option<V
     (!block.is_empty()).then_some(block)
 }
 
-/// Makes them, each with those before it in view.
+/// Each may refer to those before it.
 fn make(request: &mut Request, of_upstream: Option<Fields<'_>>) {
     let mut sent = std::mem::take(&mut request.sent.trailers);
     sent.clear();

@@ -3,7 +3,6 @@
 use crate::fixture::{admitted, variable, worker};
 use crate::variables::value;
 
-/// The four variables with this list of trusted proxies and these fields.
 fn said(trusted: &str, fields: &str) -> [String; 4] {
     let worker = worker(&format!("server {{ listen 80; {trusted} }}"));
     let request = admitted(&worker, &format!("GET / HTTP/1.1\r\nHost: own:81\r\n{fields}\r\n"));

@@ -15,7 +15,6 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 impl Passing<'_> {
-    /// Records that a head has come.
     pub(super) fn note_head(&mut self, connection: &Connection, head: &ResponseHead, now: Instant) {
         let elapsed = now.saturating_duration_since(self.asked_at);
         let Some(last) = self.request.tries.list.last_mut() else { return };
@@ -27,7 +26,6 @@ impl Passing<'_> {
         }
     }
 
-    /// The head that has come is accepted.
     pub(super) fn accepted(&self, turn: &mut Turn) {
         self.learn_session(turn);
         let Some(last) = self.request.tries.list.last() else { return };
@@ -37,7 +35,6 @@ impl Passing<'_> {
         }
     }
 
-    /// No server is live.
     pub(super) fn nobody(&mut self, group: &str) {
         self.count(Counter::UpstreamNoPeers, 1);
         let url = report::url(self.request, self.proxy, group, self.destination.uri.as_deref());
@@ -48,7 +45,6 @@ impl Passing<'_> {
         self.request.tries.list.push(Try { status: 502, response_time, ..nobody });
     }
 
-    /// Logs and counts a failure, and puts its status into the try.
     pub(super) fn report_failure(&mut self, peer: &Peer, failure: &ExchangeFailure) {
         let condition = failure.error.condition();
         self.count(
@@ -72,7 +68,7 @@ impl Passing<'_> {
         }
     }
 
-    /// A failure of its server takes it out after `max_fails` of them; 403 and 404 say nothing about it.
+    /// `max_fails` failures make the server unavailable; 403 and 404 do not count.
     pub(super) fn hold_against(&mut self, turn: Turn, condition: Condition, now: Instant) {
         turn.judged(match condition {
             Condition::Status(status) => Some(status),
@@ -96,7 +92,6 @@ impl Passing<'_> {
         self.request.worker.metrics.add(counter, by);
     }
 
-    /// The exchange has ended: records it, and keeps the connection where it can be used again.
     pub(super) fn finished(&mut self, connection: Box<Connection>, turn: Turn, length: u64, now: Instant) {
         self.note_end(&connection, length, now);
         self.report_leftover(&connection);
@@ -104,7 +99,6 @@ impl Passing<'_> {
         turn.succeeded(now);
     }
 
-    /// Says so where the upstream sent more than it announced.
     pub(super) fn report_leftover(&mut self, connection: &Connection) {
         if connection.has_leftover() {
             let url = report::url(
@@ -119,7 +113,7 @@ impl Passing<'_> {
         }
     }
 
-    /// Says so where the upstream refuses plain HTTP because it speaks TLS.
+    /// Logs that the upstream speaks TLS on this port.
     pub(super) fn report_tls(&self, connection: &Connection, status: u16) {
         if self.proxy.tls().is_some() || !asks_for_tls(status, connection.read_ahead()) {
             return;
@@ -132,7 +126,7 @@ impl Passing<'_> {
         report::write(self.request, Level::Error, what, Some(&url));
     }
 
-    /// Says so where a WebSocket was asked for and the upstream merely answers.
+    /// Logs that the upstream ignored the upgrade to WebSocket.
     pub(super) fn report_no_websocket(&self, connection: &Connection, status: u16) {
         let url =
             report::url(self.request, self.proxy, connection.peer_name(), self.destination.uri.as_deref());
@@ -142,12 +136,10 @@ impl Passing<'_> {
         report::write(self.request, Level::Error, what, Some(&url));
     }
 
-    /// Records the end of an answer's body.
     pub(super) fn note_end(&mut self, connection: &Connection, length: u64, now: Instant) {
         self.note_traffic(connection.traffic(), length, now);
     }
 
-    /// As [`Passing::note_end`], of an exchange whose connection is somebody else's by now.
     pub(super) fn note_traffic(&mut self, (received, sent): (u64, u64), length: u64, now: Instant) {
         self.count(Counter::UpstreamBytesReceived, received);
         self.count(Counter::UpstreamBytesSent, sent);
@@ -156,7 +148,7 @@ impl Passing<'_> {
         }
     }
 
-    /// A body broke off: logged; the client will see the cut.
+    /// Logs a truncated body; the client will see the cut.
     pub(super) fn broke_off(&mut self, connection: &Connection, error: &ExchangeError, length: u64) {
         self.note_end(connection, length, clock::now());
         let timed_out = error.condition() == Condition::Timeout;

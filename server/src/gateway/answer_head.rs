@@ -14,11 +14,10 @@ use millstream_wire::connection::NamedFields;
 use millstream_wire::{Field, FieldId, Fields, Headers};
 use smallvec::SmallVec;
 
-/// The fields of a head that go on; most heads have fewer.
 pub(super) type Visible = SmallVec<[Field; 32]>;
 
-/// The fields that go to the client: neither those of the connection nor hidden ones, and of those that are said once the
-/// first. Content-Length is not among them; the body's length is said in another place.
+/// Fields for the client: without those of the connection, hidden ones, and repeats of singletons.
+/// Content-Length is left out; the length is passed separately.
 pub(super) fn visible(exchange: &Exchange, fields: Fields<'_>) -> Visible {
     let named = NamedFields::of(fields);
     let mut said = 0_u128;
@@ -37,7 +36,7 @@ pub(super) fn visible(exchange: &Exchange, fields: Fields<'_>) -> Visible {
     fields.lines().filter(goes_on).collect()
 }
 
-/// Fields that mean nothing, or something else, behind a body: of routing, who asks, storing, and the content itself (RFC 9110 §6.5.1).
+/// Fields without meaning in trailers: routing, authentication, caching, content (RFC 9110 §6.5.1).
 const NOT_BEHIND: [&[u8]; 20] = [
     b"age",
     b"authorization",
@@ -61,14 +60,13 @@ const NOT_BEHIND: [&[u8]; 20] = [
     b"www-authenticate",
 ];
 
-/// The fields behind a body that go to the client: those that would of a head, and may stand there.
 pub(super) fn visible_behind(exchange: &Exchange, fields: Fields<'_>) -> Headers {
     let shown = visible(exchange, fields);
     let may_stand = |name: &[u8]| !NOT_BEHIND.iter().any(|known| name.eq_ignore_ascii_case(known));
     Headers::copied_from(Fields::new(fields.bytes(), &shown), |_, name, _| may_stand(name))
 }
 
-/// Whether `proxy_redirect` or `proxy_cookie_*` have to do with a head.
+/// Whether `proxy_redirect` or `proxy_cookie_*` may change a head.
 pub(super) fn may_be_rewritten(proxy: &Pass, fields: Fields<'_>) -> bool {
     proxy.http().is_some_and(|http| {
         let leads_elsewhere = || fields.has(FieldId::Location) || fields.has(FieldId::Refresh);
@@ -77,8 +75,8 @@ pub(super) fn may_be_rewritten(proxy: &Pass, fields: Fields<'_>) -> bool {
     })
 }
 
-/// The head with Location and Refresh rewritten by `proxy_redirect`, and cookies by `proxy_cookie_*`; `None` where nothing
-/// changes. The error is the status to answer with where that cannot be told.
+/// Applies `proxy_redirect` to Location and Refresh, and `proxy_cookie_*`; `None` if nothing changes. The
+/// error is a status.
 pub(super) fn rewritten(
     request: &mut Request,
     proxy: &Pass,
@@ -112,8 +110,7 @@ pub(super) fn rewritten(
     Ok((!changed.is_empty()).then(|| with_lines(fields, changed)))
 }
 
-/// The fields, with other values in some lines, which are named in order. All in one go: the upstream chooses how many there
-/// are of either.
+/// Replaces the values of these lines, in order, in one pass: the upstream decides how many there are.
 pub(super) fn with_lines(fields: Fields<'_>, changed: Vec<(usize, Vec<u8>)>) -> Headers {
     let mut headers = Headers::with_capacity(fields.len(), fields.bytes().len());
     let mut changed = changed.into_iter().peekable();
@@ -126,12 +123,10 @@ pub(super) fn with_lines(fields: Fields<'_>, changed: Vec<(usize, Vec<u8>)>) -> 
     headers
 }
 
-/// Where the URL of a Refresh value starts.
 fn position_of_url(text: &[u8]) -> Option<usize> {
     text.windows(4).position(|window| window.eq_ignore_ascii_case(b"url=")).map(|at| at + 4)
 }
 
-/// The URL that the first `proxy_redirect` that fits makes.
 fn redirect(request: &mut Request, rules: &[Redirect], url: &[u8]) -> Result<Option<Vec<u8>>, Undecided> {
     for rule in rules {
         let replaced = match rule {
@@ -155,8 +150,8 @@ fn redirect(request: &mut Request, rules: &[Redirect], url: &[u8]) -> Result<Opt
     Ok(None)
 }
 
-/// Leaves to the response that follows what one with `X-Accel-Redirect` has for it, as in nginx: of several such responses the
-/// last one's type and ranges, and the other fields of each.
+/// Keeps fields of a response with `X-Accel-Redirect` for the next one, as nginx: of several the last one's
+/// type and ranges, and the other fields of each.
 pub(super) fn hand_on(request: &mut Request, fields: Fields<'_>) {
     let handed_on = request.accel_fields.get_or_insert_default();
     if let Some(media) = fields.get(FieldId::ContentType) {
@@ -175,12 +170,12 @@ pub(super) fn hand_on(request: &mut Request, fields: Fields<'_>) {
     }
 }
 
-/// The length that the head announces, for answers without a body on the wire (HEAD, 304).
+/// The announced length of a response without a body (HEAD, 304).
 pub(super) fn announced(fields: Fields<'_>) -> Option<u64> {
     fields.get(FieldId::ContentLength).and_then(millstream_wire::octets::decimal)
 }
 
-/// Whether the body is to be buffered: `proxy_buffering` unless `X-Accel-Buffering` says otherwise.
+/// `proxy_buffering`, unless `X-Accel-Buffering` overrides it.
 pub(super) fn buffering(exchange: &Exchange, fields: Fields<'_>) -> bool {
     match fields.get(FieldId::XAccelBuffering).filter(|_| !exchange.ignore_headers.x_accel_buffering) {
         Some(value) if value.eq_ignore_ascii_case(b"no") => false,
@@ -189,7 +184,7 @@ pub(super) fn buffering(exchange: &Exchange, fields: Fields<'_>) -> bool {
     }
 }
 
-/// `X-Accel-Limit-Rate`: how many bytes a second the client is sent; 0 is as fast as it can.
+/// `X-Accel-Limit-Rate` in bytes a second; 0 is unlimited.
 pub(super) fn limit_rate(exchange: &Exchange, fields: Fields<'_>) -> Option<u64> {
     let value = fields.get(FieldId::XAccelLimitRate).filter(|_| !exchange.ignore_headers.x_accel_limit_rate);
     value.and_then(millstream_wire::octets::decimal)

@@ -17,7 +17,6 @@ use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{Fields, Headers};
 
 impl Passing<'_> {
-    /// What is to be done with an answer.
     pub(super) async fn answered(
         &mut self,
         AcceptedAnswer { mut connection, turn }: AcceptedAnswer,
@@ -89,14 +88,14 @@ impl Passing<'_> {
         self.pass(connection, turn, head, filling).await
     }
 
-    /// `X-Accel-Limit-Rate`, also of an answer that only says which other is to be sent.
+    /// `X-Accel-Limit-Rate`, also with `X-Accel-Redirect`.
     pub(super) fn take_limit_rate(&mut self, fields: Fields<'_>) {
         if let Some(rate) = answer_head::limit_rate(&self.proxy.exchange, fields) {
             self.request.limit_rate = Some(rate);
         }
     }
 
-    /// `proxy_limit_rate`; nginx limits only what it buffers.
+    /// `proxy_limit_rate`; as in nginx only for buffered responses.
     pub(super) fn limit_rate(&self, connection: &mut Connection) {
         let exchange = &self.proxy.exchange;
         if exchange.buffering && exchange.limit_rate != RequestSize::Fixed(0) {
@@ -107,7 +106,6 @@ impl Passing<'_> {
         }
     }
 
-    /// Passes an accepted answer to the client and, where it may be stored, to the cache.
     async fn pass(
         &mut self,
         connection: Box<Connection>,
@@ -175,17 +173,16 @@ impl Passing<'_> {
         self.transfer(connection, turn, head).await
     }
 
-    /// Whether an answer is read by way of a fill: of one that a client waits for, a piece that was asked for (`slice`).
+    /// Whether the response to a waiting client is read through a fill: it is the requested slice.
     fn is_opened(&self, status: u16) -> bool {
         self.tap.is_some() && (self.client.is_none() || status == 206 && self.request.names_slice.get())
     }
 
-    /// From here on only this client reads the answer: the upstream is not held for one that has left.
+    /// From here only this client reads the response: if it leaves, the upstream is released.
     fn watch(&mut self) {
         self.watching = !self.proxy.exchange.ignore_client_abort && self.proxy.store.place == Store::Off;
     }
 
-    /// Nothing of an answer goes on, for it cannot be told what `proxy_redirect` makes of it.
     fn withheld(
         &mut self,
         filling: Filling,
@@ -198,7 +195,7 @@ impl Passing<'_> {
         Proxied::Failed(status)
     }
 
-    /// Passes an answer that is not stored to who reads it by way of a fill; `reason` says why it is not.
+    /// Passes an unstored response to the reader of its fill; `reason` is why it is not stored.
     async fn along(
         &mut self,
         connection: Box<Connection>,

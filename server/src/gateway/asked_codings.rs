@@ -8,13 +8,13 @@ use millstream_conf::model::{Pass, Template};
 use millstream_wire::FieldId;
 use millstream_wire::accept_encoding::{self, AcceptEncoding};
 
-/// The class of the client's Accept-Encoding in a location with a cache; `None` where the field goes on as it came.
+/// The client's class in a location with a cache; `None`: its field is passed on unchanged.
 pub(super) fn class(request: &Request, proxy: &Pass) -> Option<AcceptEncoding> {
     proxy.cache.as_ref()?;
     accept_encoding::class(request.fields().all(FieldId::AcceptEncoding))
 }
 
-/// Keeps what a template makes of Accept-Encoding within the client's class: it may tell clients of one class apart.
+/// Reduces a configured Accept-Encoding to the client's class, as it may differ within a class.
 pub(super) fn keep_within(class: Option<AcceptEncoding>, made_by: &Template, out: &mut Vec<u8>, from: usize) {
     if out.len() == from || made_by.variables().next().is_none() {
         return;

@@ -23,52 +23,41 @@ use millstream_wire::h1::head::ResponseHead;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// An accepted answer: its head is parsed, its body is on the connection.
 pub(super) struct AcceptedAnswer {
     pub(super) connection: Box<Connection>,
     pub(super) turn: Turn,
 }
 
-/// Why there is no answer.
 pub(super) enum Stop {
-    /// The client's fault.
     Client(ClientFailure),
-    /// The upstream's: what happened, and the status to answer with.
     Upstream(Condition, u16),
 }
 
-/// A search for a server that answers, begun before.
 pub(super) struct Asking {
     pub(super) tried: Tried,
     pub(super) started: Instant,
-    /// Whose turn it is.
     pub(super) turn: Turn,
-    /// What has come of it; nothing yet where there is no connection.
     pub(super) underway: Option<Underway>,
 }
 
-/// An exchange with one server that has begun.
 pub(super) struct Underway {
     pub(super) connection: Box<Connection>,
     pub(super) written: WrittenHead,
     pub(super) at: At,
 }
 
-/// How far an exchange has come.
 pub(super) enum At {
-    /// The request's head, and how much of it is out.
     Sending(Vec<u8>, usize),
-    /// All of the request is out.
     Sent,
-    /// So ended the reading of the first head.
     Read(Result<(), ExchangeError>),
 }
 
-/// How often one server is asked again that has done nothing for a request: it may count calls for longer than their ends are heard of.
+/// Retries on a server that refused a request unprocessed: it may count calls longer than it takes to learn
+/// of their end.
 const MOST_REFUSALS: u32 = 8;
 
 impl Passing<'_> {
-    /// Asks servers until one gives a head that is accepted. `begun`: the first is asked already.
+    /// Tries servers until one sends an acceptable head. `begun`: the first is running already.
     pub(super) async fn ask(
         &mut self,
         begun: Option<Asking>,
@@ -109,7 +98,7 @@ impl Passing<'_> {
         }
     }
 
-    /// Asks one server, a second time where the first connection was stale. `None`: the next one is to be asked.
+    /// Tries one server, twice if the first connection was stale. `None`: try the next one.
     async fn ask_peer(
         &mut self,
         mut turn: Turn,
@@ -176,7 +165,6 @@ impl Passing<'_> {
         }
     }
 
-    /// One attempt with one server, up to a final head.
     async fn attempt(
         &mut self,
         turn: &Turn,
@@ -202,10 +190,7 @@ impl Passing<'_> {
         self.converse(Underway { connection, written, at: At::Sending(out, 0) }, head).await
     }
 
-    /// Records the try and writes the request's head, which is not sent yet.
-    ///
-    /// # Errors
-    /// The protocol cannot say it.
+    /// Writes the head without sending it. Fails if the protocol cannot express it.
     pub(super) fn begin_exchange(
         &mut self,
         connection: &mut Connection,
@@ -257,7 +242,7 @@ impl Passing<'_> {
         }
     }
 
-    /// Goes on with an exchange up to a final head, and records how that went.
+    /// Continues up to a final head, and records the result.
     async fn converse(
         &mut self,
         Underway { mut connection, written, at }: Underway,
@@ -271,8 +256,8 @@ impl Passing<'_> {
         outcome.map(|()| connection)
     }
 
-    /// Sends the request and reads heads until a final one. The request's own head goes once it is sent: the answer may
-    /// take long.
+    /// Sends the request and reads up to a final head. Frees the request's own head once sent: the response
+    /// may take long.
     async fn exchange_heads(
         &mut self,
         connection: &mut Connection,
@@ -321,7 +306,7 @@ impl Passing<'_> {
         }
     }
 
-    /// Sending failed: the upstream may have answered, a 413 say, and closed without reading all of the request.
+    /// After a failed send: the upstream may have responded, for example 413, and closed early.
     async fn answered_early(
         &mut self,
         connection: &mut Connection,
@@ -361,7 +346,7 @@ impl Passing<'_> {
         }
     }
 
-    /// What is left of the time that the caller of gRPC gives the call, where it says so.
+    /// The rest of the gRPC caller's timeout, if any.
     fn callers_patience(&self) -> Option<Duration> {
         let named = self.proxy.grpc().and_then(|_| self.request.fields().named(b"grpc-timeout"))?;
         let most = call_timeout::read(named)?;

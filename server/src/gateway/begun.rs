@@ -35,34 +35,25 @@ use std::mem;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-/// An exchange that was begun at once, and how far it has come.
 pub struct Begun {
     destination: Destination,
-    /// When a server was asked first.
     started: Instant,
     stage: ExchangeStage,
-    /// The head that came, where it is left to [`go_on`] to judge.
     head: Option<Box<ResponseHead>>,
 }
 
-/// How far an exchange has come.
 enum ExchangeStage {
-    /// A server was chosen; what has come of asking it.
     Asking(Tried, Turn, Option<Underway>),
-    /// The head is in the client's buffer, the body on its way there.
     Body(Transfer),
-    /// The body came so far, and not to its clean end.
     Moved(Transfer, Moved),
-    /// All is in the client's buffer, or out.
     Flushing,
-    /// It is over.
     Ended(Proxied),
 }
 
-/// The moment at which a task was woken, read when it is first wanted.
+/// The time of waking, read when first needed.
 type Woken = OnceCell<Instant>;
 
-/// Asks a server without waiting. `None`: this request is none for here, and nothing was done.
+/// `None`: this request needs more, and nothing was done.
 pub fn begin(context: &mut Context<'_>, request: &mut Request, client: &mut Client) -> Option<Box<Begun>> {
     let generation = request.generation.clone();
     let proxy = pass_of(request, &generation)?;
@@ -106,7 +97,7 @@ pub fn begin(context: &mut Context<'_>, request: &mut Request, client: &mut Clie
     Some(Box::new(Begun { destination, started, stage, head: None }))
 }
 
-/// Ends what polling alone could not.
+/// Finishes what polling could not.
 pub async fn go_on(request: &mut Request, client: &mut Client, begun: Begun) -> Proxied {
     let generation = request.generation.clone();
     let Some(proxy) = pass_of(request, &generation) else { return Proxied::Failed(500) };
@@ -139,14 +130,12 @@ pub async fn go_on(request: &mut Request, client: &mut Client, begun: Begun) -> 
     }
 }
 
-/// The `proxy_pass` in force.
 fn pass_of<'g>(request: &Request, generation: &'g Generation) -> Option<&'g Pass> {
     generation.http().location(request.location).settings.pass()
 }
 
 impl Begun {
-    /// Goes on as far as polling leads: the moment of the last step once the client has its answer, `None` where [`go_on`]
-    /// is to end it.
+    /// The time of the last step once the client has its response; `None`: [`go_on`] must finish it.
     pub fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -176,7 +165,7 @@ impl Begun {
         }
     }
 
-    /// Waits for the head; a plain one goes to the client.
+    /// A simple head goes straight to the client.
     fn poll_head(
         &mut self,
         context: &mut Context<'_>,
@@ -221,7 +210,6 @@ impl Begun {
         Poll::Ready(Some(stage))
     }
 
-    /// The body has been moved, or has not.
     fn moved(
         &mut self,
         moved: Moved,
@@ -242,7 +230,7 @@ impl Begun {
 }
 
 impl<'a> Passing<'a> {
-    /// A request without a body whose answer is its client's alone.
+    /// A request without a body, whose response is not shared.
     fn plain(
         request: &'a mut Request,
         client: &'a mut Client,
@@ -277,7 +265,7 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// Whether an answer goes on as it is, with nothing to be thought of beside it.
+    /// Whether the response needs no special handling.
     fn is_plain(&self, connection: &Connection, head: &ResponseHead) -> bool {
         let fields = head.view(connection.head_bytes());
         matches!(head.status, 200..400)
@@ -288,7 +276,6 @@ impl<'a> Passing<'a> {
             && self.set_aside(connection, head).is_none()
     }
 
-    /// Makes the client's head.
     fn accept(
         &mut self,
         mut connection: Box<Connection>,

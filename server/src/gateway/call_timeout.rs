@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-/// How long that is; nothing where the text is none (gRPC over HTTP/2, "Timeout": at most 8 digits and a unit).
+/// gRPC over HTTP/2, "Timeout": at most 8 digits and a unit; `None` if malformed.
 pub(super) fn read(text: &[u8]) -> Option<Duration> {
     let (unit, digits) = text.split_last()?;
     if digits.is_empty() || digits.len() > 8 {

@@ -14,7 +14,6 @@ use millstream_wire::{FieldId, Fields, date, etag};
 use std::borrow::Cow;
 use std::rc::Rc;
 
-/// What is missing beside a stored part.
 pub struct Rest {
     hit: Rc<Hit>,
     part: Part,
@@ -23,8 +22,7 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// What is missing beside an entry that is a part; `None` where it has no strong tag, the whole's length is not known,
-    /// or both ends are missing.
+    /// `None` without a strong ETag or the complete length, or if both ends are missing.
     pub fn of(hit: &Rc<Hit>) -> Option<Rest> {
         let part = hit.entry.head().part?;
         let complete = part.complete?;
@@ -41,7 +39,6 @@ impl Rest {
         Some(Rest { hit: hit.clone(), part, wanted, complete })
     }
 
-    /// The fields that ask for it.
     pub(super) fn fields(&self) -> [(&'static [u8], Cow<'_, [u8]>); 2] {
         let ContentRange { first, last, .. } = self.wanted;
         let value = if last + 1 == self.complete {
@@ -53,7 +50,6 @@ impl Rest {
         [(b"Range", value.into_bytes().into()), (b"If-Range", tag.into())]
     }
 
-    /// Whether a 206 is what was asked for, of the representation that the part is of.
     fn is_in(&self, fields: Fields<'_>, announced: Option<u64>) -> bool {
         let stored = self.hit.entry.head();
         let same_tag = match (stored.etag(), fields.get(FieldId::ETag)) {
@@ -69,7 +65,7 @@ impl Rest {
             && coding(stored.fields()) == coding(fields)
     }
 
-    /// The stored bytes, before or behind what comes. `None` where they cannot be read any more.
+    /// The stored bytes, before or behind those requested. `None` if they cannot be read.
     async fn kept(&self) -> Option<StoredParts> {
         let stored = self.hit.entry.body().open(0..self.hit.entry.length()).await.ok()?;
         let (before, after) = if self.part.first == 0 { (Some(stored), None) } else { (None, Some(stored)) };
@@ -77,8 +73,8 @@ impl Rest {
     }
 }
 
-/// Which part of the whole a 206 brings; `None` where it does not say, says it twice, or says something else than its
-/// framing: such a part is of no use to anybody else (RFC 9110 §14.4).
+/// The range of a 206; `None` if it is missing, doubled, or contradicts the framing: no one else can use it
+/// (RFC 9110 §14.4).
 pub(super) fn part(status: u16, fields: Fields<'_>, announced: Option<u64>) -> Option<Part> {
     if status != 206 || fields.all(FieldId::ContentRange).count() != 1 {
         return None;
@@ -88,8 +84,8 @@ pub(super) fn part(status: u16, fields: Fields<'_>, announced: Option<u64>) -> O
     fits.then_some(Part { first: range.first, last: range.last, complete: range.complete })
 }
 
-/// Whether a part says nothing by which another could be known to be of the same representation. One that is all there is
-/// needs no other.
+/// Whether a part cannot be matched with another for lack of a validator. A part that is the whole needs
+/// none.
 pub(super) fn fits_nothing(part: Option<Part>, fields: Fields<'_>) -> bool {
     part.is_some_and(|part| part.first > 0 || part.complete.is_none_or(|complete| part.last + 1 < complete))
         && !fields.has(FieldId::ETag)
@@ -97,8 +93,8 @@ pub(super) fn fits_nothing(part: Option<Part>, fields: Fields<'_>) -> bool {
 }
 
 impl<'a> Passing<'a> {
-    /// Puts a 206 to our own range together with the stored part, and stores the whole. Any other answer that only our own
-    /// range can explain is not for the client: the whole is asked for.
+    /// Combines a 206 with the stored part and stores the whole. Any other response caused by our range is
+    /// discarded, and the whole requested.
     pub(super) async fn combine(
         &mut self,
         connection: Box<Connection>,

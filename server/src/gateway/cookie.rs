@@ -9,7 +9,6 @@ use crate::route::{Undecided, capture};
 use crate::variables::value;
 use millstream_conf::model::{CookieFlags, CookieRule, Cookies, Pattern};
 
-/// A part of a cookie: its name and value, or an attribute.
 struct Attribute {
     name: Vec<u8>,
     value: Option<Vec<u8>>,
@@ -21,7 +20,6 @@ impl Attribute {
     }
 }
 
-/// A cookie as the location passes it on; `None` where it stays as it is.
 pub(super) fn rewritten(
     request: &mut Request,
     rules: &Cookies,
@@ -81,8 +79,7 @@ fn joined(parts: &[Attribute]) -> Vec<u8> {
     out
 }
 
-/// What the first rule that fits makes of a value: of a whole domain, in any case and whatever dot is before it, or of the beginning
-/// of a path.
+/// Applies the first matching rule: to a whole domain, ignoring case and a leading dot, or to a path prefix.
 fn replaced(
     request: &mut Request,
     rules: &[CookieRule],
@@ -124,7 +121,6 @@ fn flags_for<'r>(
     Ok(None)
 }
 
-/// What is done to each flag: `Some` says what it is to be, the outer `None` leaves it as it is.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Flags {
     secure: Option<bool>,
@@ -133,7 +129,7 @@ struct Flags {
 }
 
 impl Flags {
-    /// As in nginx a flag counts before its opposite, and of several SameSites the strictest.
+    /// As in nginx a flag precedes its opposite, and the strictest SameSite counts.
     fn of(request: &Request, rule: &CookieFlags) -> Flags {
         let words: Vec<Vec<u8>> = rule.flags.iter().map(|flag| value(flag, request)).collect();
         let has = |flag: &str| words.iter().any(|word| word.eq_ignore_ascii_case(flag.as_bytes()));
@@ -177,7 +173,7 @@ fn take_out(parts: &mut Vec<Attribute>, name: &str) {
     });
 }
 
-/// An attribute that is there already keeps its place, and its writing where its value is the same.
+/// Keeps an existing attribute's place, and its spelling if the value is the same.
 fn put(parts: &mut Vec<Attribute>, name: &str, value: Option<&str>) {
     let new = || Attribute { name: name.into(), value: value.map(Into::into) };
     match parts.iter_mut().skip(1).find(|part| part.is(name)) {

@@ -21,29 +21,22 @@ use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Where a request goes.
 pub(super) struct Destination {
-    /// The servers, as they were when the request began to be passed on.
+    /// Their state when proxying started.
     pub(super) peers: Version,
-    /// The worker's idle connections to them.
     pub(super) pool: Rc<Pool>,
-    /// How connections to them are made.
     pub(super) dial: Dial,
-    /// What the choice among them goes by.
     pub(super) key: Vec<u8>,
-    /// The request's session, where one of the servers is to have all of it.
     pub(super) session: Session,
-    /// The URI of a `proxy_pass` with variables, as evaluated; `None` where there is none.
+    /// Of a `proxy_pass` with variables, evaluated; `None` if it has no URI.
     pub(super) uri: Option<Vec<u8>>,
 }
 
 impl Destination {
-    /// An idle connection to one of the servers, for a request with a body of so many octets.
     pub(super) fn pooled(&self, peer: &Peer, body: u64, now: Instant) -> Option<Box<Connection>> {
         self.pool.take(peer, &self.dial, body, now)
     }
 
-    /// A new one.
     pub(super) async fn connect(
         &self,
         peer: &Peer,
@@ -54,7 +47,7 @@ impl Destination {
     }
 }
 
-/// For connections that serve one request alone.
+/// For connections that serve one request.
 const NOT_KEPT: UpstreamKeepalive = UpstreamKeepalive {
     size: KeepaliveSize::Fixed(0),
     requests: 1,
@@ -62,7 +55,6 @@ const NOT_KEPT: UpstreamKeepalive = UpstreamKeepalive {
     timeout: Duration::from_secs(60),
 };
 
-/// The destination of a `proxy_pass` without variables.
 pub(super) fn known(request: &Request, generation: &Generation, proxy: &Pass) -> Option<Destination> {
     match &proxy.target {
         PassTarget::Upstream(id) => {
@@ -76,7 +68,7 @@ pub(super) fn known(request: &Request, generation: &Generation, proxy: &Pass) ->
     }
 }
 
-/// Finds the destination of a `proxy_pass` with variables; else the status to answer with.
+/// For a `proxy_pass` with variables. The error is a status.
 pub(super) async fn find(
     request: &Request,
     generation: &Generation,
@@ -120,7 +112,6 @@ pub(super) async fn find(
     })
 }
 
-/// The TLS of the location in force; `host` is the name where none is written.
 fn secured(request: &Request, tls: &PassTls, host: &str) -> Option<Secured> {
     let connector = request.generation.shared.connectors.get(request.location.0 as usize)?.clone()?;
     let name = match &tls.name {
@@ -138,7 +129,6 @@ fn secured(request: &Request, tls: &PassTls, host: &str) -> Option<Secured> {
     Some(Secured { connector, name, certificate })
 }
 
-/// How connections are made, as the location has it.
 fn dial(request: &Request, proxy: &Pass, secured: Option<Secured>) -> Dial {
     let (exchange, http2) = (&proxy.exchange, proxy.is_http2());
     let header = proxy.http().and_then(|http| http.announces);
@@ -160,7 +150,6 @@ fn dial(request: &Request, proxy: &Pass, secured: Option<Secured>) -> Dial {
     Dial { secured, local: Some(Rc::new(local)), announced, http2 }
 }
 
-/// A group of the configuration with the worker's connections to it.
 fn of_group(
     request: &Request,
     generation: &Generation,
@@ -181,7 +170,7 @@ fn of_group(
     Destination { peers: upstream.version(), pool, dial, key, session, uri }
 }
 
-/// The addresses of an authority; where it is a name, the `resolver` is asked, and the system where there is none.
+/// A name is looked up with the `resolver`, or with the system if there is none.
 async fn addresses(request: &Request, parts: &Parts<'_>) -> Result<Vec<Address>, u16> {
     let text = std::str::from_utf8(parts.authority).map_err(|_| 500u16)?;
     if let Some(path) = text.strip_prefix("unix:") {

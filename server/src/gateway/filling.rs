@@ -25,23 +25,20 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// What became of a fill.
 struct Filled {
-    /// The connection; none once it is in the pool.
     connection: Option<Box<Connection>>,
     /// Bytes received from and sent to the upstream.
     traffic: (u64, u64),
     ended: Instant,
     length: u64,
     error: Option<ExchangeError>,
-    /// Whether it ended cleanly; else, without an error, nobody wanted it any more.
+    /// Whether it ended cleanly; if not and without an error, no one wanted it any more.
     whole: bool,
-    /// Why there was no file for what slow readers had not read.
+    /// Why there is no file for the data of slow readers.
     file_error: Option<io::Error>,
 }
 
 impl Filled {
-    /// One that did not end cleanly.
     fn new(
         connection: Box<Connection>,
         length: u64,
@@ -52,7 +49,7 @@ impl Filled {
         Filled { connection: Some(connection), traffic, ended, length, error, whole: false, file_error }
     }
 
-    /// Gives a connection back that can be used again. One that has brought too much is told of first.
+    /// Returns a reusable connection to the pool; logs surplus data first.
     fn give_back(&mut self, pool: &Pool) {
         let is_good = |connection: &mut Box<Connection>| self.whole && !connection.has_leftover();
         if let Some(connection) = self.connection.take_if(is_good) {
@@ -61,26 +58,23 @@ impl Filled {
     }
 }
 
-/// Stored bytes that belong before or behind those that come.
 pub(super) struct StoredParts {
     pub(super) before: Option<BodyReader>,
     pub(super) after: Option<BodyReader>,
-    /// How many bytes come.
     pub(super) expected: u64,
 }
 
-/// What the upstream's half tells the other.
 #[derive(Default)]
 struct FillProgress {
     length: Cell<u64>,
     traffic: Cell<(u64, u64)>,
 }
 
-/// The upstream's half, which may outlive the request.
+/// The upstream half, which may outlive the request.
 type Reading = Pin<Box<dyn Future<Output = Filled>>>;
 
 impl<'a> Passing<'a> {
-    /// Fills the cache and serves the client from the fill; `kept` is what is there already of the answer.
+    /// `kept`: the stored part of the response.
     pub(super) async fn fill(
         &mut self,
         connection: Box<Connection>,
@@ -146,7 +140,7 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// Gives a fill to whoever is to read it in place of a client; whether somebody is.
+    /// Hands a fill to a reader other than the client; false without one.
     fn give_to_tap(&mut self, fill: &Fill) -> bool {
         let Some(tap) = self.tap.and_then(Cell::take) else { return false };
         let Some(follower) = fill.follow() else { return false };
@@ -156,7 +150,6 @@ impl<'a> Passing<'a> {
         true
     }
 
-    /// Begins to store an answer: its status, its fields, how much of it is to come, and which part of the whole it is.
     pub(super) fn begin_fill(
         &mut self,
         permit: FillPermit,
@@ -176,8 +169,8 @@ impl<'a> Passing<'a> {
         permit.begin(stored, self.request.fields(), now)
     }
 
-    /// An answer in whose place its client gets a page is stored as any other, so that the upstream is not asked anew for each such
-    /// page. Nobody waits for its body.
+    /// Stores a response that an error page replaces, so that each page does not need the upstream. No one
+    /// waits for its body.
     pub(super) fn keep_behind_page(
         &mut self,
         connection: Box<Connection>,
@@ -209,7 +202,6 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// Fills the cache with an answer whose body nobody waits for.
     fn fill_alone(&mut self, connection: Box<Connection>, turn: Turn, mut fill: Fill) {
         fill.hold_to(self.bounds());
         // As if it had been read by one who has left: nobody holds the upstream by it for longer than by that.
@@ -247,7 +239,7 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// The client is done with: the rest of the fill goes on by itself, and its connection to where it came from.
+    /// The client is done: the rest of the fill continues in its own task.
     fn let_go(&mut self, reading: Reading, shared: &FillProgress) {
         let asked_at = self.asked_at;
         let mut whole = None;
@@ -271,7 +263,6 @@ impl<'a> Passing<'a> {
     }
 }
 
-/// What is left to be done for a fill that went on alone.
 fn conclude(worker: &Worker, pool: &Pool, filled: Filled) {
     let (received, sent) = filled.traffic;
     worker.metrics.add(Counter::UpstreamBytesReceived, received);
@@ -283,13 +274,12 @@ fn conclude(worker: &Worker, pool: &Pool, filled: Filled) {
     }
 }
 
-/// Only an answer that was old when it came has an age now.
+/// `None` unless it was already old on arrival.
 fn initial_age(fill: &Fill) -> Option<u64> {
     let age = fill.head().lifetime.initial_age;
     (!age.is_zero()).then_some(age.as_secs())
 }
 
-/// Upstream to cache.
 async fn read_all(
     mut connection: Box<Connection>,
     turn: Turn,
@@ -353,7 +343,7 @@ async fn read_all(
     Filled::new(connection, length, outcome.err().flatten(), file_error)
 }
 
-/// Adds stored bytes to a fill; an error without a cause is a file that cannot be read.
+/// An error without a cause is an unreadable file.
 async fn add(fill: &mut Fill, stored: Option<BodyReader>) -> Result<(), Option<ExchangeError>> {
     let Some(mut reader) = stored else { return Ok(()) };
     while let Some(piece) = reader.next().await {

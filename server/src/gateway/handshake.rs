@@ -15,13 +15,10 @@ use sha1::{Digest, Sha1};
 use std::borrow::Cow;
 
 const KEY: &str = "sec-websocket-key";
-/// What is put behind the key (RFC 6455 §1.3).
+/// RFC 6455 §1.3.
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// Judges a 101.
-///
-/// # Errors
-/// It does not open what the stream asks for.
+/// Fails if a 101 does not open the WebSocket of the request.
 pub(super) fn check(
     request: &Request,
     proxy: &Pass,
@@ -36,7 +33,6 @@ pub(super) fn check(
     judge(fields, key.as_deref()).map_err(ExchangeError::BadHandshake)
 }
 
-/// The key as it went upstream; nothing where the configuration keeps it back.
 fn sent_key<'r>(request: &'r Request, proxy: &Pass) -> Option<Cow<'r, [u8]>> {
     if let Some(set) = proxy.set_headers().iter().find(|set| set.name.eq_ignore_ascii_case(KEY)) {
         let value = variables::value(&set.value, request).trim_ascii().to_vec();
@@ -46,7 +42,7 @@ fn sent_key<'r>(request: &'r Request, proxy: &Pass) -> Option<Cow<'r, [u8]>> {
     own.map(Cow::Borrowed)
 }
 
-/// What a client checks (RFC 6455 §4.1), but for what it did not ask for itself.
+/// A client's checks (RFC 6455 §4.1), without those of optional features.
 fn judge(fields: Fields<'_>, key: Option<&[u8]>) -> Result<(), &'static str> {
     let mut protocols = fields.all(FieldId::Upgrade);
     match (protocols.next(), protocols.next()) {
@@ -66,7 +62,7 @@ fn judge(fields: Fields<'_>, key: Option<&[u8]>) -> Result<(), &'static str> {
     }
 }
 
-/// What proves that the key was read (RFC 6455 §4.2.2).
+/// RFC 6455 §4.2.2.
 fn accept(key: &[u8]) -> String {
     STANDARD.encode(Sha1::new().chain_update(key).chain_update(GUID).finalize())
 }

@@ -22,7 +22,6 @@ impl Passing<'_> {
         }
     }
 
-    /// Answers that do not go to the client as they are.
     pub(super) fn set_aside(&self, connection: &Connection, head: &ResponseHead) -> Option<Proxied> {
         let status = head.status;
         if status >= 400 && self.stale_covers(StaleCause::Status(status)) {
@@ -40,15 +39,14 @@ impl Passing<'_> {
         }
     }
 
-    /// Whether the request asks the upstream to confirm the stale entry. A 304 says that the answer would be a 200 (RFC 9110
-    /// §13.1.3), so it confirms no stored 404.
+    /// Whether to revalidate the stale entry. A 304 means 200 (RFC 9110 §13.1.3), so it cannot confirm a
+    /// stored 404.
     pub(super) fn revalidates(&self) -> bool {
         self.stale.as_ref().is_some_and(|stale| matches!(stale.entry.head().status, 200 | 206))
             && self.proxy.cache.as_ref().is_some_and(|cache| cache.revalidate)
     }
 
-    /// A 304 to our own condition: the stored answer lives on with the fields of the new one (RFC 9111 §4.3.4), if it is
-    /// the one that the 304 means.
+    /// After a 304 to our condition: updates the entry's fields (RFC 9111 §4.3.4), if the 304 refers to it.
     pub(super) fn confirmed(&mut self, filling: Filling, stale: &Rc<Hit>, fields: Fields<'_>) -> Proxied {
         let entry = &stale.entry;
         if !learning::confirms(entry, fields) {
@@ -74,7 +72,6 @@ impl Passing<'_> {
         }
     }
 
-    /// The terms under which an answer is stored, and what it can be purged by.
     pub(super) fn terms(
         &self,
         cache: &ProxyCache,
@@ -94,12 +91,11 @@ impl Passing<'_> {
         }
     }
 
-    /// The method that a response is stored for: the client's, whatever `proxy_method` sends in its place.
     fn asked_method(&self) -> Method {
         if self.caching && self.request.method == Method::Head { Method::Get } else { self.request.method }
     }
 
-    /// As if the request had been sent with this method; the flag is a 206 whose place in the whole is known.
+    /// For this method; the flag is a 206 with a known range.
     pub(super) fn storable_as(
         &self,
         cache: &ProxyCache,

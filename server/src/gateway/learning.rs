@@ -13,7 +13,7 @@ use millstream_wire::{FieldId, Fields, Headers, Method, etag};
 use std::sync::Arc;
 
 impl Passing<'_> {
-    /// Whether Content-Location says that the answer to a POST is what a GET of the target would get.
+    /// Whether Content-Location names the target, so that the response to POST is also that of a GET.
     pub(super) fn is_of_target(&self, fields: Fields<'_>) -> bool {
         self.method == Method::Post
             && fields
@@ -21,7 +21,7 @@ impl Passing<'_> {
                 .is_some_and(|reference| invalidation::is_target(self.request, reference))
     }
 
-    /// The right to store the answer: the one the request came with, or one for an answer to POST that stands for a GET.
+    /// The request's permit, or a new one for a response to POST that stands for a GET.
     pub(super) fn permit(&self, filling: Filling, status: u16, fields: Fields<'_>) -> Option<FillPermit> {
         let cache = self.proxy.cache.as_ref()?;
         match filling {
@@ -41,7 +41,7 @@ impl Passing<'_> {
         }
     }
 
-    /// Takes note of what a HEAD or a 304 that goes to the client says about the stored answer.
+    /// Updates or invalidates the entry by a HEAD or 304 passed to the client.
     pub(super) fn learn(&self, status: u16, fields: Fields<'_>) {
         let (Some(cache), Some(since)) = (&self.proxy.cache, self.since) else { return };
         let about_stored = match (self.method, status) {
@@ -79,14 +79,12 @@ impl Passing<'_> {
         }
     }
 
-    /// Whether the request, which was passed on as it came, has fields that may have changed the answer and that the
-    /// key of a GET does not name.
+    /// Whether the request has fields that may have changed the response but are not in a GET's key.
     fn says_what_no_key_names(&self, cache: &ProxyCache) -> bool {
         !keyed::is_keyed(self.request)
             || self.request.fields().iter().any(|(id, name, _)| unkeyed::ends_here(id, name, &cache.key))
     }
 
-    /// The right that the request would have got when it was sent.
     fn beside(&self, cache: &ProxyCache, method: Method) -> Option<FillPermit> {
         let key = keyed::key_of(self.request, cache, method)?;
         let front = self.request.generation.fronts[cache.zone.0 as usize].borrow();
@@ -94,8 +92,8 @@ impl Passing<'_> {
     }
 }
 
-/// Whether a 304 to a condition made from a stored answer means that answer (RFC 9111 §4.3.4): what it says of entity
-/// tag or date is not of another. One that says neither can mean no other, as no other was named.
+/// Whether a 304 to a condition from an entry refers to it (RFC 9111 §4.3.4): its ETag and date are not of
+/// another. Without either it can refer to no other.
 pub(super) fn confirms(entry: &Entry, fields: Fields<'_>) -> bool {
     let (named, own) = (fields.get(FieldId::ETag), entry.head().etag());
     let dates = (fields.get(FieldId::LastModified), entry.head().fields().get(FieldId::LastModified));
@@ -113,8 +111,8 @@ fn means(named: Option<&[u8]>, own: Option<&[u8]>, dates: (Option<&[u8]>, Option
     }
 }
 
-/// Whether an answer without a body is about the stored one: no validator and no length says otherwise (RFC 9111
-/// §4.3.5); a 304 must name it by its entity tag or its date (§4.3.4).
+/// Whether a response without a body describes the entry: no validator or length contradicts (RFC 9111
+/// §4.3.5); a 304 must have the same ETag or date (§4.3.4).
 fn is_same(entry: &Arc<Entry>, fields: Fields<'_>, status: u16) -> bool {
     let stored = entry.head().fields();
     let differs = |id: FieldId| fields.get(id).is_some_and(|value| stored.get(id) != Some(value));

@@ -76,91 +76,75 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// What came of passing a request on.
 pub enum Proxied {
-    /// Answered, or cut off in the middle of an answer; the status stands.
+    /// Responded, or cut halfway; the status stands.
     Done,
-    /// Nothing was sent; this status is to be answered.
     Failed(u16),
-    /// `proxy_intercept_errors`: the upstream's answer was put aside, an `error_page` has this status.
+    /// `proxy_intercept_errors`: the response was dropped for an `error_page` of this status.
     Intercepted(u16),
-    /// Nothing was sent, and `proxy_cache_use_stale` lets the stale entry stand in for what happened. The status is
-    /// the one to answer where the entry cannot be read.
+    /// Nothing was sent, and `proxy_cache_use_stale` allows the stale entry. The status is used if that
+    /// cannot be read.
     Stale(u16),
-    /// The client left, was too slow, or sent a bad body.
     ClientFailed(ClientFailure),
-    /// Nothing was sent: the answer is not what was asked for.
+    /// Nothing was sent: the response does not satisfy the request's conditions.
     Unmet(Unmet),
-    /// The upstream confirmed the stale entry by 304: this entry is the answer.
+    /// A 304 confirmed the stale entry, which is the response.
     Revalidated(Arc<Entry>),
-    /// `X-Accel-Redirect`: nothing was sent, the request goes on under this URI or `@name`.
+    /// `X-Accel-Redirect`: nothing was sent; continue with this URI or `@name`.
     Redirect(Vec<u8>),
-    /// Nothing was sent, and what came was of use to nobody: the whole is to be asked for. [`answer`] never gives it.
+    /// Nothing was sent and the response was useless: request the whole. [`answer`] never returns it.
     Again(Filling),
 }
 
-/// Whether the answer is to be stored.
 pub enum Filling {
-    /// Not stored.
     No,
-    /// By right of this permit, where the answer allows it.
     Permit(FillPermit),
-    /// The client's own range and conditions are passed on; a 206 is stored as a part.
+    /// The client's range and conditions are passed on; a 206 is stored as a part.
     Part(FillPermit),
-    /// Only the rest of a stored part is asked for; the whole is stored.
+    /// Requests only the rest of a stored part; the whole is stored.
     Rest(FillPermit, Box<Rest>),
-    /// Not stored, and yet asked for as a whole and passed on by way of a fill.
+    /// Not stored, but requested as a whole and read through a fill.
     Along(FillPermit),
 }
 
-/// What came of a request that is read by way of its fill.
 pub enum OpenedFill {
-    /// The answer as it arrives, the servers asked for it, and what is to be said of the cache.
     Stream(Follower, Box<Tries>, Option<Box<CacheReport>>),
-    /// There is none to be read.
     Ended(Proxied, Option<Box<CacheReport>>),
 }
 
-/// Where the answer of such a request goes.
 type Tap = oneshot::Sender<OpenedFill>;
 
-/// Everything that stays the same while one request is passed on.
 struct Passing<'a> {
     request: &'a mut Request,
     client: Option<&'a mut Client>,
     proxy: &'a Pass,
     destination: &'a Destination,
     body: RequestBody,
-    /// The method as sent: GET for a HEAD whose answer is to be stored.
+    /// As sent: GET for a HEAD whose response is to be stored.
     method: Method,
-    /// Whether the answer is to be stored, so that conditions and ranges of the client are not passed on.
+    /// Whether the response may be stored, so that the client's conditions and ranges are removed.
     caching: bool,
-    /// The stale entry that is to be confirmed or to fall back on.
     stale: Option<Rc<Hit>>,
-    /// What alone is asked for, because all else is stored.
     rest: Option<Box<Rest>>,
-    /// Who reads the answer by way of its fill, in place of a client.
+    /// Reads the response through its fill instead of a client.
     tap: Option<&'a Cell<Option<Tap>>>,
-    /// Whether a client that leaves ends the request.
     watching: bool,
-    /// The client left while its answer was fetched for the cache.
+    /// The client left while the cache was filled.
     left: bool,
-    /// Who else waits for the answer, where it is asked for the cache, and how long a client that left is waited for.
+    /// Other waiters for a fill, and how long it goes on after its client has left.
     awaited: Option<(Awaited, Duration)>,
-    /// When the present attempt began.
     asked_at: Instant,
-    /// Before it was sent, for what may be learned from the answer to a request without a right to store it: a purge
-    /// since then goes for that too.
+    /// A time before sending: later purges also apply to what is learned from the response.
     since: Option<Moment>,
 }
 
 thread_local! {
-    /// An answer's head to parse into, kept for its list of fields.
+    /// Reused for its list of fields.
     static HEAD: Cell<Option<Box<ResponseHead>>> = const { Cell::new(None) };
 }
 
-/// Passes a request on. `client` is `None` for a refresh nobody waits for; `stale` is the entry to confirm
-/// (`proxy_cache_revalidate`) or to fall back on (`proxy_cache_use_stale`); it is let go of once another answer is passed on.
+/// `client` is `None` for a background refresh; `stale` is the entry to revalidate or to fall back on,
+/// dropped once another response is passed on.
 pub fn answer(
     request: &mut Request,
     client: Option<&mut Client>,
@@ -170,8 +154,7 @@ pub fn answer(
     pass_on(request, client, None, filling, stale)
 }
 
-/// Passes a client's request on, whose answer `tap` reads by way of a fill if it is the piece that was asked for (`slice`); any
-/// other goes to the client.
+/// `tap` reads the response through a fill if it is the requested slice; any other goes to the client.
 pub fn open_piece(
     request: &mut Request,
     client: &mut Client,
@@ -181,7 +164,7 @@ pub fn open_piece(
     async move { pass_on(request, Some(client), Some(&tap), Filling::No, &mut None).await }
 }
 
-/// Passes a request on whose answer `tap` reads by way of its fill, whether it is stored or not.
+/// `tap` reads the response through its fill, stored or not.
 pub async fn open(
     mut request: Request,
     filling: Filling,
@@ -267,7 +250,6 @@ async fn pass_on(
     }
 }
 
-/// Where the request goes; the error is the status of a request that can go nowhere.
 async fn destination_of(
     request: &Request,
     generation: &Generation,
@@ -279,7 +261,6 @@ async fn destination_of(
     }
 }
 
-/// The body as it is sent: read now, or kept from before.
 async fn body_of(
     request: &mut Request,
     client: Option<&mut Client>,
@@ -299,14 +280,14 @@ async fn body_of(
     Ok(request_body::as_sent(body, request, proxy))
 }
 
-/// Whether others wait for the answer, and how long it is asked for when the client has left and nobody does.
+/// Other waiters, and how long a fill goes on without its client if no one waits.
 fn awaited(filling: &Filling, proxy: &Pass) -> Option<(Awaited, Duration)> {
     let bound = proxy.cache.as_ref().filter(|_| !proxy.exchange.ignore_client_abort)?.unread_timeout?;
     let (Filling::Permit(permit) | Filling::Along(permit)) = filling else { return None };
     Some((permit.awaited(), bound))
 }
 
-/// The method that is sent: `proxy_method`'s, and GET for a HEAD whose answer is to be stored.
+/// `proxy_method`, or GET for a HEAD whose response is to be stored.
 fn method(request: &Request, proxy: &Pass, caching: bool) -> Method {
     match proxy.http().and_then(|http| http.method.as_ref()) {
         _ if caching && request.method == Method::Head => Method::Get,
@@ -315,15 +296,15 @@ fn method(request: &Request, proxy: &Pass, caching: bool) -> Method {
     }
 }
 
-/// The answer is this request's alone: whoever waits for the key goes on its own, and need not wait for the next one.
+/// The response is for this request only: waiters for the key go upstream themselves, at once.
 fn alone(filling: Filling, reason: Option<Reason>) {
     if let Filling::Permit(permit) | Filling::Along(permit) = filling {
         permit.uncacheable(reason, Now::read());
     }
 }
 
-/// Gives the right to fill back after a failure. Others are told only of one that is no answer to this very request: it
-/// is the server that is away or too slow, whoever asks.
+/// Returns a permit after a failure. Waiters are told only of a server that is down or slow, not of a failure
+/// of this request.
 fn failed(filling: Filling, condition: Condition) {
     let (Filling::Permit(permit) | Filling::Part(permit)) = filling else { return };
     let (status, told) = match condition {
@@ -336,7 +317,6 @@ fn failed(filling: Filling, condition: Condition) {
 }
 
 impl<'a> Passing<'a> {
-    /// Asks, and does with the answer what is to be done. `begun`: the first server is asked already.
     async fn run(&mut self, begun: Option<Asking>, filling: Filling, head: &mut ResponseHead) -> Proxied {
         match self.ask(begun, head).await {
             Ok(asked) => self.answered(asked, filling, head).await,
@@ -344,7 +324,6 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// There is no answer.
     fn stopped(&mut self, stop: Stop, filling: Filling) -> Proxied {
         match stop {
             Stop::Client(failure) => Proxied::ClientFailed(failure),
@@ -355,7 +334,7 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// A failure that nobody else is asked about: the stale entry where it may stand in, else a status.
+    /// A final failure: the stale entry if allowed, else a status.
     fn fall_back(&self, condition: Condition, status: u16) -> Proxied {
         let cause = match condition {
             Condition::Error => StaleCause::Error,
@@ -366,7 +345,7 @@ impl<'a> Passing<'a> {
         if self.stale_covers(cause) { Proxied::Stale(status) } else { Proxied::Failed(status) }
     }
 
-    /// Whether somebody wants the answer, and not only the cache.
+    /// Whether anyone reads the response besides the cache.
     fn is_read(&self) -> bool {
         self.client.is_some() || self.tap.is_some()
     }

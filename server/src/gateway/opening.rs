@@ -11,10 +11,10 @@ use millstream_upstream::{Connection, ExchangeError, Peer};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// How often a request looks again for a descriptor that something other than connections has taken.
+/// Interval of looking for a free descriptor that others than connections hold.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// A connection to a server, once there is a descriptor for it; both within `timeout`.
+/// Waits for a descriptor and connects, both within `timeout`.
 pub(super) async fn open(
     worker: &Rc<Worker>,
     destination: &Destination,
@@ -60,7 +60,6 @@ pub(super) async fn open(
     }
 }
 
-/// There is no place for the connection.
 fn refused(worker: &Worker, lacks_descriptors: bool) -> ExchangeError {
     worker.metrics.add(Counter::UpstreamConnectionsRefused, 1);
     if lacks_descriptors {

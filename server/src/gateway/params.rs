@@ -23,11 +23,10 @@ pub(super) use fastcgi::write as write_fastcgi;
 pub(super) use scgi::write as write_scgi;
 pub(super) use uwsgi::write as write_uwsgi;
 
-/// HTTP_HOST where no parameter sets it, as in nginx: `$host$is_request_port$request_port`, which is the server's name where the
-/// request names no host.
+/// Default of HTTP_HOST, as nginx: `$host$is_request_port$request_port`, the server's name if the request has
+/// no host.
 const HOST: [Builtin; 3] = [Builtin::Host, Builtin::IsRequestPort, Builtin::RequestPort];
 
-/// Gives all of them by name and value.
 fn each(plan: &RequestPlan<'_>, params: &[Param], mut give: impl FnMut(&[u8], &[u8])) {
     let (mut name, mut value) = (Vec::new(), Vec::new());
     for param in params {

@@ -21,31 +21,22 @@ use millstream_wire::{Headers, Method};
 use std::fmt;
 use std::rc::Rc;
 
-/// How much of an answer is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProbeExtent {
-    /// Its head.
     Head,
-    /// Its body too, up to so many bytes.
     Body(usize),
 }
 
-/// An answer.
 pub(crate) struct Probed {
     pub(crate) status: u16,
     pub(crate) fields: Rc<Headers>,
-    /// As much of the body as was wanted.
     pub(crate) body: Vec<u8>,
 }
 
-/// Why there is none.
 #[derive(Debug)]
 pub(crate) enum ProbeError {
-    /// The exchange failed: how, at what, and what may help.
     Exchange(ExchangeError, &'static str, String),
-    /// The call of gRPC failed.
     Grpc(GrpcError),
-    /// The location's TLS is not to be had, or its protocol cannot say the request.
     Unspeakable,
 }
 
@@ -64,8 +55,7 @@ const SENDING: &str = "while sending request to upstream";
 const READING_HEAD: &str = "while reading response header from upstream";
 const READING_BODY: &str = "while reading response from upstream";
 
-/// Asks a server, over the connection that was kept where there is one. It is kept again where it can be used again, which
-/// takes the whole answer. Variables of the request then say what was answered.
+/// Uses the kept connection, if any, and keeps it after a whole response. Sets the request's variables.
 pub(crate) async fn probe(
     request: &mut Request,
     peer: &Peer,

@@ -18,8 +18,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 impl Passing<'_> {
-    /// A turn for a request that has asked nobody yet, once there is one; nothing where there is no queue, no place in it, or no turn
-    /// within its time.
+    /// Waits for a server before the first try; `None` without a queue, a place in it, or a turn in time.
     pub(super) async fn queued(&mut self, tried: &mut Tried) -> Result<Option<Turn>, ClientFailure> {
         let destination = self.destination;
         let Some(queue) = destination.peers.queue().filter(|_| tried.is_empty() && tried.left() > 0) else {
@@ -31,7 +30,6 @@ impl Passing<'_> {
     }
 }
 
-/// Waits until somebody has room, for `timeout` at the most.
 async fn wait(destination: &Destination, queue: &Arc<Queue>, tried: &mut Tried) -> Option<Turn> {
     let (peers, key, session) = (&destination.peers, &*destination.key, destination.session.server());
     let place = queue.enter()?;

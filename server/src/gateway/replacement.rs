@@ -8,7 +8,6 @@ use crate::shows::Shows;
 use crate::variables::value;
 use millstream_conf::model::{Regex, Template};
 
-/// What an expression that matches makes of a text, with its captures.
 pub(super) fn matched(
     request: &mut Request,
     from: &Regex,
@@ -23,7 +22,7 @@ pub(super) fn matched(
     Ok(Some(replaced))
 }
 
-/// A decoded variable may hold line ends; they must not become fields of their own.
+/// Blanks line ends, which decoded variables may have, so that they start no new field.
 pub(super) fn sanitised(mut text: Vec<u8>) -> Vec<u8> {
     text.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
     text

@@ -6,16 +6,14 @@ use crate::sent_target;
 use millstream_conf::model::{FastCgiPass, Level, Pass};
 use millstream_upstream::{Complaints, ExchangeError};
 
-/// Bytes of one complaint that are written; nginx's lines end there too.
 const MOST_OF_COMPLAINT: usize = 2048;
 
-/// Writes a line about a request; `upstream` is the URL that was asked.
 pub(super) fn write(request: &Request, level: Level, what: std::fmt::Arguments<'_>, upstream: Option<&str>) {
     failure::logs(request).tell(level, what, || failure::about(request, upstream));
 }
 
-/// Writes what a FastCGI application complains of as it comes, also where the request has gone on or its client has left;
-/// says whether `fastcgi_catch_stderr` names it.
+/// Logs the messages of a FastCGI application as they arrive, even after the request; returns whether
+/// `fastcgi_catch_stderr` matches.
 pub(super) fn complaints(request: &Request, pass: &FastCgiPass, upstream: &str) -> Complaints {
     let (generation, location) = (request.generation.clone(), request.location);
     let about = failure::about(request, Some(upstream));
@@ -31,7 +29,7 @@ pub(super) fn complaints(request: &Request, pass: &FastCgiPass, upstream: &str) 
     })
 }
 
-/// What to write instead of a URL's scheme, where its bytes prove that the upstream speaks the other one.
+/// Advises another scheme if the bytes prove that the upstream speaks it.
 pub(super) fn hint(proxy: &Pass, error: &ExchangeError) -> String {
     match error {
         ExchangeError::PlainHttp(_) if proxy.http().is_some() || proxy.grpc().is_some() => {
@@ -43,14 +41,13 @@ pub(super) fn hint(proxy: &Pass, error: &ExchangeError) -> String {
     }
 }
 
-/// The same of an upstream that speaks TLS.
 pub(super) fn asks_for_tls(proxy: &Pass) -> String {
     let (plain, secured) = (scheme(proxy, false), scheme(proxy, true));
     let instead = if plain == secured { String::new() } else { format!("; use {secured}://") };
     format!(" (the upstream speaks TLS on this port{instead})")
 }
 
-/// How a URL of the protocol begins; FastCGI and SCGI have no TLS.
+/// FastCGI and SCGI have no TLS.
 fn scheme(proxy: &Pass, secured: bool) -> &'static str {
     match (proxy.protocol.prefix(), secured) {
         ("proxy", false) => "http",
@@ -61,7 +58,7 @@ fn scheme(proxy: &Pass, secured: bool) -> &'static str {
     }
 }
 
-/// The URL of a peer as nginx's log has it: `http://127.0.0.1:8000/path`, `http://unix:/run/api.sock:/path`.
+/// As in nginx's log: `http://127.0.0.1:8000/path`, `http://unix:/run/api.sock:/path`.
 pub(super) fn url(request: &Request, proxy: &Pass, peer: &str, uri: Option<&[u8]>) -> String {
     let colon = if peer.starts_with("unix:") { ":" } else { "" };
     let mut path = Vec::new();

@@ -20,25 +20,19 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Bytes read from a file at a time.
 pub(super) const PIECE: usize = 64 * 1024;
 
-/// Bytes written to a file at a time at the least, where `client_body_buffer_size` is less.
+/// Fewest bytes written to a file at a time, if `client_body_buffer_size` is smaller.
 const LEAST_PIECE: usize = 4 * 1024;
 
-/// A request's body.
 pub(super) enum RequestBody {
-    /// There is none.
     None,
-    /// Kept in memory; may be empty with a length announced.
+    /// May be empty with an announced length.
     Memory(Rc<Vec<u8>>),
-    /// Kept in a file.
     File(Arc<File>, u64),
-    /// Passed on as it comes.
     Stream {
-        /// Its length, where it was announced.
         length: Option<u64>,
-        /// What was here when it was first looked at, and goes out with the head. It is kept while it is all that was sent.
+        /// Received at first and sent with the head. Kept as long as nothing else was sent.
         first: Vec<u8>,
         /// Whether anything was sent that is not kept.
         begun: bool,
@@ -46,7 +40,6 @@ pub(super) enum RequestBody {
 }
 
 impl RequestBody {
-    /// How it is framed upstream.
     pub(super) fn framed(&self) -> RequestFraming {
         match self {
             RequestBody::None => RequestFraming::None,
@@ -58,7 +51,7 @@ impl RequestBody {
         }
     }
 
-    /// How long it is, in octets; `u64::MAX` where nobody knows.
+    /// `u64::MAX` if unknown.
     pub(super) fn octets(&self) -> u64 {
         match self.framed() {
             RequestFraming::None => 0,
@@ -67,13 +60,12 @@ impl RequestBody {
         }
     }
 
-    /// Whether it can be sent (once more) from its first byte.
+    /// Whether it can be sent from its first byte, perhaps again.
     pub(super) fn is_replayable(&self) -> bool {
         !matches!(self, RequestBody::Stream { begun: true, .. })
     }
 }
 
-/// The body of a request whose client has no more of it.
 pub(super) fn kept(request: &Request) -> Result<RequestBody, Proxied> {
     match &request.body {
         KeptBody::Memory(bytes) => Ok(RequestBody::Memory(Rc::clone(bytes))),
@@ -87,7 +79,7 @@ pub(super) fn kept(request: &Request) -> Result<RequestBody, Proxied> {
     }
 }
 
-/// A body that was passed on as it came cannot be sent once more, and half a body is none.
+/// A streamed body cannot be sent again, and half a body is useless.
 fn lost(request: &Request, status: u16) -> Proxied {
     if status == PASSED_ON {
         let what = format_args!("the request body was streamed to an upstream and cannot be sent again");
@@ -96,7 +88,6 @@ fn lost(request: &Request, status: u16) -> Proxied {
     Proxied::Failed(status)
 }
 
-/// Gives a body that was to be passed on back to its request, with what was read of it.
 pub(super) fn give_back(request: &mut Request, body: RequestBody) {
     match body {
         RequestBody::Stream { begun: true, .. } => request.body = KeptBody::Lost(PASSED_ON),
@@ -105,14 +96,13 @@ pub(super) fn give_back(request: &mut Request, body: RequestBody) {
     }
 }
 
-/// A body that is all in memory, which `$request_body` shows.
 fn in_memory(request: &mut Request, bytes: Vec<u8>) -> RequestBody {
     let bytes = Rc::new(bytes);
     request.body = KeptBody::Memory(Rc::clone(&bytes));
     RequestBody::Memory(bytes)
 }
 
-/// What is sent in place of a body, where the location says so (`proxy_set_body`, `proxy_pass_request_body`).
+/// Applies `proxy_set_body` and `proxy_pass_request_body`.
 pub(super) fn as_sent(body: RequestBody, request: &Request, proxy: &Pass) -> RequestBody {
     match proxy.http().and_then(|http| http.body.as_ref()) {
         Some(template) => RequestBody::Memory(Rc::new(variables::value(template, request))),
@@ -121,7 +111,6 @@ pub(super) fn as_sent(body: RequestBody, request: &Request, proxy: &Pass) -> Req
     }
 }
 
-/// Takes the body of a request, reading it whole where it is to be buffered.
 pub(super) async fn read(
     request: &mut Request,
     client: &mut Client,
@@ -142,14 +131,14 @@ pub(super) async fn read(
     whole(request, client, bytes).await
 }
 
-/// Whether bodies are read whole. One that is not passed on is read all the same, as a file or a variable may be wanted of it.
+/// One that is not passed on is read too, for a file or a variable.
 fn is_buffered(proxy: &Pass) -> bool {
     proxy.exchange.request_buffering
         || !proxy.exchange.passes_body
         || proxy.http().is_some_and(|http| http.body.is_some())
 }
 
-/// Whether a body of no bytes, which its client announced and which needs no reading, is to be in a file (`client_body_in_file_only`).
+/// Whether an announced empty body needs a file (`client_body_in_file_only`).
 pub(super) fn lacks_empty_file(request: &Request) -> bool {
     let is_zero = |value: &[u8]| value.iter().all(|digit| *digit == b'0');
     let is_announced = || match request.framing {
@@ -164,10 +153,7 @@ pub(super) fn lacks_empty_file(request: &Request) -> bool {
         && is_announced()
 }
 
-/// Reads the body of a request whole and keeps it, so that whatever runs next finds it.
-///
-/// # Errors
-/// [`Proxied::ClientFailed`] or [`Proxied::Failed`].
+/// Reads the whole body for whatever runs next. Fails with [`Proxied::ClientFailed`] or [`Proxied::Failed`].
 pub async fn hold(request: &mut Request, client: &mut Client) -> Result<(), Proxied> {
     if !client.body_known() {
         client.expect_body(request).map_err(Proxied::ClientFailed)?;
@@ -179,7 +165,7 @@ pub async fn hold(request: &mut Request, client: &mut Client) -> Result<(), Prox
     Ok(())
 }
 
-/// What was read of a body before. Until it is all here it counts as lost: what is left by a failure half-way is no body.
+/// Takes what was read before. Until complete the body counts as lost: half of it is useless.
 fn begun(request: &mut Request) -> Vec<u8> {
     match std::mem::replace(&mut request.body, KeptBody::Lost(PASSED_ON)) {
         KeptBody::Part(bytes) => bytes,
@@ -187,7 +173,6 @@ fn begun(request: &mut Request) -> Vec<u8> {
     }
 }
 
-/// The length of a body, where it was announced.
 fn announced(request: &Request) -> Option<u64> {
     match request.framing {
         Framing::Length(length) => Some(length),
@@ -195,7 +180,6 @@ fn announced(request: &Request) -> Option<u64> {
     }
 }
 
-/// Reads a body to its end, into memory or a file.
 async fn whole(
     request: &mut Request,
     client: &mut Client,
@@ -212,7 +196,7 @@ async fn whole(
     }
 }
 
-/// A body that is passed on as it comes. One that is here already is kept as any other, so that it can be sent once more.
+/// One that has arrived completely is kept, so that it can be sent again.
 async fn stream(
     request: &mut Request,
     client: &mut Client,
@@ -230,7 +214,7 @@ async fn stream(
     }
 }
 
-/// Reads until there are so many bytes, or the body ends, which it tells. A slow client's body takes no more memory.
+/// Reads this many bytes, or to the end; whether that is reached. A slow client's body takes no more memory.
 async fn fill(
     request: &mut Request,
     client: &mut Client,
@@ -246,7 +230,7 @@ async fn fill(
     Ok(ended)
 }
 
-/// Whether a body that was read for the cache's key is to be in a file too, where others read it (`client_body_in_file_only`).
+/// Whether a body read for the cache's key is also needed in a file (`client_body_in_file_only`).
 pub(super) fn lacks_file(request: &Request, proxy: &Pass) -> bool {
     matches!(request.body, KeptBody::Memory(_))
         && request.location().settings.client_body.in_file_only != InFileOnly::Off
@@ -254,7 +238,6 @@ pub(super) fn lacks_file(request: &Request, proxy: &Pass) -> bool {
         && request.body_file.is_none()
 }
 
-/// Puts a body that is in memory into a file with a name too.
 pub(super) async fn put_in_file(request: &mut Request) -> Result<(), Proxied> {
     let KeptBody::Memory(bytes) = &request.body else { return Ok(()) };
     let bytes = bytes.to_vec();
@@ -305,7 +288,7 @@ fn unwritable(request: &Request, folder: &Path, error: &io::Error) -> Proxied {
     Proxied::Failed(500)
 }
 
-/// A new file in a folder that the start has proved. Where somebody has removed the folder since, it is made again.
+/// Creates the folder again if it was removed since the start.
 pub(super) async fn open(folder: PathBuf) -> io::Result<File> {
     blocking::run(move || match temporary::file_in(&folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -317,7 +300,6 @@ pub(super) async fn open(folder: PathBuf) -> io::Result<File> {
     .await
 }
 
-/// The same with a name, which is noted as that of the request's body.
 async fn named_file(request: &mut Request, folder: &Path) -> io::Result<File> {
     let stays = request.location().settings.client_body.in_file_only == InFileOnly::On;
     let (file, named) = open_named(folder.to_path_buf(), stays).await?;
@@ -325,7 +307,7 @@ async fn named_file(request: &mut Request, folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The same with a name, which stays if it is to.
+/// `stays`: not removed with the request.
 async fn open_named(folder: PathBuf, stays: bool) -> io::Result<(File, BodyFile)> {
     blocking::run(move || {
         let (file, path) = match temporary::named_file_in(&folder) {
@@ -345,7 +327,6 @@ async fn open_named(folder: PathBuf, stays: bool) -> io::Result<(File, BodyFile)
     .await
 }
 
-/// Writes a buffer at an offset and gives it back, also beside an error.
 pub(super) async fn write_at(
     file: &Arc<File>,
     buffer: Vec<u8>,
@@ -359,7 +340,6 @@ pub(super) async fn write_at(
     .await
 }
 
-/// Reads so many bytes from an offset into a buffer, which it gives back.
 pub(super) async fn read_at(
     file: &Arc<File>,
     mut buffer: Vec<u8>,

@@ -1,10 +1,9 @@
 //! The head that goes upstream, written anew: request line, `proxy_set_header`s, the client's other end-to-end fields,
 //! and our own framing. In FastCGI the same fields go on as parameters (`params`).
 //!
-//! Fields of the connection never pass (RFC 9110 §7.6.1), and no value can bring a line end with it. Names with other
-//! characters than letters, digits and hyphens are left out, unless `ignore_invalid_headers` or `underscores_in_headers` says otherwise: an application that maps `_`
-//! and `-` to the same name would take them for fields that a proxy vouches for. Next: `unkeyed`, what else is held back
-//! where an answer is to be shared.
+//! Hop-by-hop fields never pass (RFC 9110 §7.6.1), and no value can contain a line end. Names with other characters than letters, digits
+//! and hyphens are dropped (`ignore_invalid_headers`, `underscores_in_headers`): an application that maps `_` and `-` to one name would
+//! take them for fields that a proxy vouches for. Next: `unkeyed`, what else is held back if the response is to be shared.
 
 use super::unkeyed::{self, HiddenAddresses};
 use super::{Rest, asked_codings};
@@ -29,46 +28,32 @@ use std::borrow::Cow;
 #[cfg(test)]
 mod tests;
 
-/// How the body that follows is framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequestFraming {
-    /// No body, and none announced.
     None,
-    /// Content-Length.
     Length(u64),
-    /// Chunked.
     Chunked,
 }
 
-/// What a head is made of.
 pub(super) struct RequestPlan<'a> {
     pub(super) request: &'a Request,
     pub(super) proxy: &'a Pass,
-    /// The method as sent, which wins over the request's own where they differ.
     pub(super) method: Method,
-    /// The URI of a `proxy_pass` with variables.
     pub(super) uri: Option<&'a [u8]>,
-    /// Conditions and ranges of the client stay behind: the whole answer is wanted.
+    /// Leaves out the client's conditions and ranges: the whole response is wanted.
     pub(super) caching: bool,
-    /// The entry to be confirmed.
     pub(super) confirm: Option<&'a Entry>,
-    /// What alone is asked for.
     pub(super) rest: Option<&'a Rest>,
     pub(super) framed: RequestFraming,
-    /// The class of Accept-Encoding that is asked for in place of the client's.
     pub(super) codings: Option<AcceptEncoding>,
 }
 
-/// What the head that was written allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WrittenHead {
-    /// Whether the connection may be used again.
     pub(super) keep: bool,
-    /// Whether it asks for another protocol.
     pub(super) upgrade: bool,
 }
 
-/// Appends the head in HTTP/1.
 pub(super) fn write(out: &mut Vec<u8>, plan: &RequestPlan<'_>, http: &HttpPass) -> WrittenHead {
     append_method(out, plan, http.method.as_ref());
     out.push(b' ');
@@ -114,7 +99,7 @@ pub(super) fn write(out: &mut Vec<u8>, plan: &RequestPlan<'_>, http: &HttpPass) 
     written
 }
 
-/// Appends the head as a header block of HTTP/2 (RFC 9113 §8.3.1). `method` is `proxy_method`'s.
+/// As an HTTP/2 header block (RFC 9113 §8.3.1). `method` is `proxy_method`'s.
 pub(super) fn write_block(
     out: &mut Vec<u8>,
     plan: &RequestPlan<'_>,
@@ -169,7 +154,7 @@ pub(super) fn write_block(
     WrittenHead { keep: true, upgrade: false }
 }
 
-/// Whether a field may stand in HTTP/2: none of a connection, and none that stands in another form (RFC 9113 §8.2.2).
+/// Whether HTTP/2 allows the field (RFC 9113 §8.2.2).
 fn may_be_set(name: &[u8]) -> bool {
     let id = FieldId::of(name);
     !id.is_hop_by_hop() && !matches!(id, FieldId::Host | FieldId::ContentLength) && is_token(name)
@@ -179,8 +164,8 @@ fn is_host(set: &SetHeader) -> bool {
     set.name.eq_ignore_ascii_case("host")
 }
 
-/// The host that a request is for: the last `Host` that is set, as only one may be sent (RFC 9112 §3.2). Where that is empty and
-/// one has to be sent, it is `$proxy_host`, as in nginx.
+/// The last `Host` set, as only one may be sent (RFC 9112 §3.2). If it is empty but needed, `$proxy_host`, as
+/// in nginx.
 fn append_host(out: &mut Vec<u8>, plan: &RequestPlan<'_>, is_due: bool) {
     if let Some(host) = plan.proxy.set_headers().iter().rfind(|set| is_host(set)) {
         variables::evaluate(&host.value, plan.request, out);
@@ -194,7 +179,7 @@ fn append_host(out: &mut Vec<u8>, plan: &RequestPlan<'_>, is_due: bool) {
     }
 }
 
-/// A decoded variable ($uri) may hold line ends, which no value has.
+/// Blanks line ends, which decoded variables ($uri) may have.
 fn blank_ends(value: &mut [u8]) {
     if memchr::memchr3(b'\r', b'\n', 0, value).is_some() {
         value.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n' | 0)).for_each(|byte| *byte = b' ');
@@ -219,7 +204,7 @@ fn append_method(out: &mut Vec<u8>, plan: &RequestPlan<'_>, method: Option<&Temp
     out.extend_from_slice(plan.request.method_text());
 }
 
-/// One `proxy_set_header`; nothing where its value is empty. Framing is never set by hand, except for that of no body (`sets_length`).
+/// One `proxy_set_header`; dropped if empty. Framing cannot be set, except that of no body (`sets_length`).
 fn append_set(out: &mut Vec<u8>, plan: &RequestPlan<'_>, set: &SetHeader, written: &mut WrittenHead) {
     let name = set.name.as_bytes();
     if name.eq_ignore_ascii_case(b"content-length") || name.eq_ignore_ascii_case(b"transfer-encoding") {
@@ -247,12 +232,11 @@ fn append_set(out: &mut Vec<u8>, plan: &RequestPlan<'_>, set: &SetHeader, writte
     out.extend_from_slice(b"\r\n");
 }
 
-/// Fields that `proxy_upgrade` writes itself.
 fn is_of_upgrade(name: &str) -> bool {
     name.eq_ignore_ascii_case("connection") || name.eq_ignore_ascii_case("upgrade")
 }
 
-/// Whether a field asks for another protocol, which a client of HTTP/1.0 must not be given (RFC 9110 §7.8).
+/// Whether a field requests another protocol, which is not for HTTP/1.0 clients (RFC 9110 §7.8).
 fn asks_to_switch(request: &Request, set: &SetHeader) -> bool {
     let is_connection = set.name.eq_ignore_ascii_case("connection");
     set.name.eq_ignore_ascii_case("upgrade")
@@ -262,7 +246,7 @@ fn asks_to_switch(request: &Request, set: &SetHeader) -> bool {
                 .any(|option| option.trim_ascii().eq_ignore_ascii_case(b"upgrade"))
 }
 
-/// The client's wish for another protocol, made ours (RFC 9110 §7.8): both fields are for one connection only.
+/// The client's upgrade (RFC 9110 §7.8); both fields are hop-by-hop.
 fn append_upgrade(out: &mut Vec<u8>, request: &Request) {
     encode::field(out, b"Connection", b"upgrade");
     for value in request.fields().all(FieldId::Upgrade) {
@@ -270,8 +254,8 @@ fn append_upgrade(out: &mut Vec<u8>, request: &Request) {
     }
 }
 
-/// Whether the request goes upstream with a credential of whoever sent it (RFC 9111 §3.5 is about the request that is
-/// answered). One that stands in the configuration is the proxy's own and identifies nobody.
+/// Whether the request is sent with the client's credential (RFC 9111 §3.5). A configured one is the proxy's
+/// own and identifies no one.
 pub(super) fn has_credential(request: &Request, proxy: &Pass) -> bool {
     let mut made =
         proxy.set_headers().iter().filter(|set| set.name.eq_ignore_ascii_case("authorization")).peekable();
@@ -283,8 +267,8 @@ pub(super) fn has_credential(request: &Request, proxy: &Pass) -> bool {
     })
 }
 
-/// Whether `proxy_set_header Content-Length` is in force with this value. Of those that it may have, nothing leaves the length of no body
-/// out, and 0 is the only one that is true of none, which some servers want of every POST.
+/// Whether `proxy_set_header Content-Length` has this value, for a request without a body: an empty one drops
+/// the length, and 0 is sent, which some servers demand of every POST.
 fn sets_length(plan: &RequestPlan<'_>, length: &[u8]) -> bool {
     let mut set = plan.proxy.set_headers().iter();
     set.any(|set| {
@@ -293,10 +277,9 @@ fn sets_length(plan: &RequestPlan<'_>, length: &[u8]) -> bool {
     })
 }
 
-/// Fields that the gateway adds to a request: name and value.
 pub(super) type Added<'a> = SmallVec<[(&'static [u8], Cow<'a, [u8]>); 4]>;
 
-/// The conditions that ask whether a stored answer is still good (RFC 9111 §4.3.1), and what alone is asked for.
+/// Conditions for revalidation (RFC 9111 §4.3.1), and the range of a missing rest.
 pub(super) fn conditions<'a>(plan: &RequestPlan<'a>) -> Added<'a> {
     let mut fields = SmallVec::new();
     if let Some(entry) = plan.confirm {
@@ -310,7 +293,6 @@ pub(super) fn conditions<'a>(plan: &RequestPlan<'a>) -> Added<'a> {
     fields
 }
 
-/// The client's fields that go on.
 pub(super) fn going_on<'a>(
     plan: &'a RequestPlan<'a>,
 ) -> impl Iterator<Item = (FieldId, &'a [u8], &'a [u8])> + use<'a> {
@@ -355,7 +337,6 @@ pub(super) fn going_on<'a>(
     })
 }
 
-/// Whether a field asks for less than the whole.
 pub(super) fn is_condition(id: FieldId) -> bool {
     is_precondition(id) || matches!(id, FieldId::Range | FieldId::IfRange)
 }

@@ -8,10 +8,6 @@ use crate::client::ClientFailure;
 use millstream_conf::model::{HttpVersion, Protocol};
 use millstream_upstream::Speaker;
 
-/// Appends it; `peer` is who is asked, by name.
-///
-/// # Errors
-/// The protocol cannot say it.
 pub(super) fn write(
     out: &mut Vec<u8>,
     plan: &RequestPlan<'_>,

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-/// Octets of a body on its way that are kept until a server has answered: the first messages of a stream.
+/// Bytes of a streamed body kept until a server has responded: a stream's first messages.
 const MOST_KEPT: usize = 16 * 1024;
 
 impl Passing<'_> {
-    /// Sends the head and a body that is kept. `false`: the body is to be passed on as it comes.
+    /// False: the body is to be streamed.
     pub(super) async fn send(
         &mut self,
         connection: &mut Connection,
@@ -39,7 +39,7 @@ impl Passing<'_> {
         Ok(true)
     }
 
-    /// Passes the body on as it comes. `false`: the upstream speaks before all of it is out.
+    /// False: the upstream responds before all of it is sent.
     pub(super) async fn send_stream(&mut self, connection: &mut Connection) -> Result<bool, AttemptFailure> {
         let RequestBody::Stream { begun, first, .. } = &mut self.body else { return Ok(true) };
         let Some(client) = self.client.as_deref_mut() else { return Ok(true) };
@@ -83,7 +83,6 @@ impl Passing<'_> {
     }
 }
 
-/// Sends a body that is kept in a file.
 async fn send_file(
     connection: &mut Connection,
     file: &Arc<File>,

@@ -9,18 +9,15 @@ use crate::variables::value;
 use millstream_conf::model::{Sticky, Template, UpstreamId};
 use millstream_net::clock;
 
-/// What is known of a request's session, in a group with `sticky`.
 #[derive(Default)]
 pub(super) struct Session {
-    /// The group; nothing where it has no `sticky`.
+    /// `None` without `sticky`.
     pub(super) group: Option<UpstreamId>,
-    /// The session that the request names, as it names it.
     pub(super) name: Option<Vec<u8>>,
-    /// What `sticky` calls the server that it belongs to, where that is known.
+    /// `sticky`'s name of its server, if known.
     server: Option<Vec<u8>>,
 }
 
-/// The session of a request to a group.
 pub(super) fn session(request: &Request, generation: &Generation, group: usize) -> Session {
     let Some(sticky) = &generation.http().upstreams[group].sticky else { return Session::default() };
     let name = first_value(&sticky.lookup, request);
@@ -34,18 +31,15 @@ pub(super) fn session(request: &Request, generation: &Generation, group: usize) 
     Session { group: Some(UpstreamId(group as u32)), name, server }
 }
 
-/// The first that has a value.
 pub(super) fn first_value(templates: &[Template], request: &Request) -> Option<Vec<u8>> {
     templates.iter().map(|template| value(template, request)).find(|value| !value.is_empty())
 }
 
 impl Session {
-    /// What `sticky` calls the server to be asked.
     pub(super) fn server(&self) -> Option<&[u8]> {
         self.server.as_deref()
     }
 
-    /// How it is kept.
     pub(super) fn sticky<'g>(&self, generation: &'g Generation) -> Option<&'g Sticky> {
         generation.http().upstream(self.group?).sticky.as_ref()
     }

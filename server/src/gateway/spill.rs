@@ -24,35 +24,25 @@ use tokio::sync::Notify;
 /// Bytes read from the file at a time: what a slow client holds.
 const READ: usize = 32 * 1024;
 
-/// A connection whose answer is on its way, and the turn of its server.
 pub(super) type Exchange = (Box<Connection>, Turn);
 
-/// How it ended.
 pub(super) enum SpillEnd {
-    /// Upstream and client have both ended; the last bytes are in the client's buffer or out.
     Whole,
-    /// The upstream broke off; what came before is in the client's buffer or out.
     Upstream(ExchangeError, Box<Connection>),
-    /// The client failed.
     Client(ClientFailure),
-    /// The file takes no more: all that it took is in the client's buffer or out, and this piece comes next.
+    /// The file is full: what it took is in the client's buffer or sent, and this piece comes next.
     NoFile(io::Error, Exchange, Vec<u8>),
-    /// What the file took cannot be read from it.
     Unreadable(io::Error),
 }
 
-/// What was moved.
 pub(super) struct Spilled {
     pub(super) ending: SpillEnd,
-    /// Bytes of the body that took this way.
     pub(super) length: u64,
-    /// When the upstream had ended.
     pub(super) ended: Instant,
     /// Bytes received from and sent to the upstream.
     pub(super) traffic: (u64, u64),
 }
 
-/// What the two halves share.
 struct SpillProgress {
     written: Cell<u64>,
     read: Cell<u64>,
@@ -60,14 +50,14 @@ struct SpillProgress {
     ended: Cell<Option<Instant>>,
     traffic: Cell<(u64, u64)>,
     failed: RefCell<Option<SpillEnd>>,
-    /// Wakes the half that reads the file.
+    /// Wakes the reader.
     more: Notify,
-    /// Wakes the half that writes it.
+    /// Wakes the writer.
     room: Notify,
 }
 
-/// Moves what the client wants of the rest of an answer to it by way of a file. Connection and turn are given back as soon
-/// as their part is over.
+/// Moves the rest of a response through a file to the client. Returns connection and turn as soon as
+/// possible.
 pub(super) async fn through_file(
     client: &mut Client,
     request: &mut Request,
@@ -111,7 +101,6 @@ pub(super) async fn through_file(
     }
 }
 
-/// Upstream to file.
 async fn fill(
     shared: &SpillProgress,
     file: &Arc<File>,
@@ -161,7 +150,7 @@ async fn fill(
     shared.more.notify_one();
 }
 
-/// Gathers what is there of the body, at least something, about a piece at the most; whether it has ended.
+/// Collects at least something and about a piece at most; whether the body has ended.
 pub(super) async fn gather(
     connection: &mut Connection,
     piece: &mut Vec<u8>,
@@ -194,7 +183,6 @@ pub(super) async fn gather(
     }
 }
 
-/// File to client.
 async fn drain(
     shared: &SpillProgress,
     file: &Arc<File>,

@@ -12,7 +12,7 @@ use millstream_net::clock;
 use millstream_upstream::Turn;
 use millstream_wire::date;
 
-/// A server is chosen: the client is told by `sticky cookie`, whatever becomes of its answer.
+/// Sends `sticky cookie`, whatever the response.
 pub(super) fn chosen(request: &mut Request, destination: &Destination, turn: &Turn) {
     if destination.session.group.is_none() {
         return;
@@ -23,7 +23,6 @@ pub(super) fn chosen(request: &mut Request, destination: &Destination, turn: &Tu
     }
 }
 
-/// The cookie that names a server.
 fn cookie_of(cookie: &StickyCookie, server: &str, request: &Request) -> Vec<u8> {
     let mut text = [cookie.name.as_bytes(), b"=", server.as_bytes()].concat();
     let mut add = |name: &str, value: &[u8]| {
@@ -66,7 +65,7 @@ fn cookie_of(cookie: &StickyCookie, server: &str, request: &Request) -> Vec<u8> 
 }
 
 impl Passing<'_> {
-    /// An answer's head is accepted: what `sticky learn` has to learn of it is known.
+    /// `sticky learn`, once a head is accepted.
     pub(super) fn learn_session(&self, turn: &mut Turn) {
         let session = &self.destination.session;
         let Some(group) = session.group else { return };

@@ -28,7 +28,6 @@ use std::time::{Duration, SystemTime};
 use tempfile::{NamedTempFile, TempPath};
 use tokio::sync::Notify;
 
-/// Where an answer is kept, and how.
 #[derive(Clone)]
 struct StoreTarget {
     path: PathBuf,
@@ -36,11 +35,10 @@ struct StoreTarget {
     modified: Option<SystemTime>,
 }
 
-/// What the half that writes the file tells the half that reads it.
 struct StoringProgress {
     written: Cell<u64>,
     ended: Cell<bool>,
-    /// Whether the file cannot be written any more; the client's answer ends with it.
+    /// The file cannot be written; the client's response ends with it.
     failed: RefCell<Option<StoringFailure>>,
     more: Notify,
 }
@@ -51,7 +49,6 @@ enum StoringFailure {
 }
 
 impl<'a> Passing<'a> {
-    /// Whether this answer is to be kept as a file, and where.
     fn place(&self, head: &ResponseHead, connection: &Connection) -> Option<StoreTarget> {
         let asked = self.request.method == Method::Get && head.status == 200;
         let path = if asked { path(self.request, &self.proxy.store.place)? } else { return None };
@@ -70,7 +67,6 @@ impl<'a> Passing<'a> {
         Some(StoreTarget { path, mode: self.proxy.store.mode, modified })
     }
 
-    /// A temporary file for this answer, where it is to be kept as a file; else it is only passed on.
     pub(super) async fn keeps(&self, head: &ResponseHead, connection: &Connection) -> Option<Keeping> {
         self.client.as_ref()?;
         let place = self.place(head, connection)?;
@@ -84,7 +80,6 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// Passes the body on and keeps it; the head is made.
     pub(super) async fn keep(
         &mut self,
         client: &mut Client,
@@ -139,13 +134,12 @@ impl<'a> Passing<'a> {
     }
 }
 
-/// An answer that is to be kept, before its body.
 pub(super) struct Keeping {
     place: StoreTarget,
     file: NamedTempFile,
 }
 
-/// The path of a request's file; the error is one that is refused. `None`: as in nginx an empty path keeps nothing.
+/// `None` for an empty path, which as in nginx stores nothing; the error is a refused path.
 fn path(request: &Request, store: &Store) -> Option<Result<PathBuf, Vec<u8>>> {
     let path = match store {
         Store::Off => return None,
@@ -163,7 +157,6 @@ fn path(request: &Request, store: &Store) -> Option<Result<PathBuf, Vec<u8>>> {
     Some(if refused { Err(path) } else { Ok(PathBuf::from(OsStr::from_bytes(&path))) })
 }
 
-/// Upstream to file.
 async fn write(
     shared: &StoringProgress,
     file: &Arc<File>,
@@ -187,7 +180,6 @@ async fn write(
     }
 }
 
-/// File to client.
 async fn read(
     shared: &StoringProgress,
     file: &Arc<File>,
@@ -221,14 +213,13 @@ async fn read(
     }
 }
 
-/// A file beside its place, so that renaming it never leaves the filesystem. Nobody guesses its name.
+/// In the final directory, so that renaming stays on one filesystem; its name is unpredictable.
 fn temporary(place: &StoreTarget) -> io::Result<NamedTempFile> {
     make_folder(place)?;
     let folder = place.path.parent().ok_or(ErrorKind::InvalidInput)?;
     tempfile::Builder::new().prefix(".millstream-").rand_bytes(16).tempfile_in(folder)
 }
 
-/// Gives a whole file its name, off the loop.
 async fn give_name(file: Arc<File>, name: TempPath, place: StoreTarget) -> io::Result<()> {
     blocking::run(move || {
         finish(&file, &place)?;
@@ -237,13 +228,13 @@ async fn give_name(file: Arc<File>, name: TempPath, place: StoreTarget) -> io::R
     .await
 }
 
-/// `proxy_store_access`, and the time that Last-Modified says.
+/// Sets `proxy_store_access` and the time of Last-Modified.
 fn finish(file: &File, place: &StoreTarget) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(place.mode))?;
     place.modified.map_or(Ok(()), |modified| file.set_modified(modified))
 }
 
-/// Who may read a file may search its folder, as in nginx.
+/// Read permission implies search permission, as in nginx.
 fn make_folder(place: &StoreTarget) -> io::Result<()> {
     let mode = place.mode | (place.mode & 0o444) >> 2;
     let Some(folder) = place.path.parent() else { return Ok(()) };

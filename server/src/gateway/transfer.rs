@@ -25,55 +25,46 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// How moving a body ended.
 pub(super) enum Moved {
-    /// It ended cleanly; its last bytes may still be in the client's buffer.
+    /// The last bytes may still be in the client's buffer.
     Whole,
-    /// The client's buffer has all that it wants, and the upstream has not ended.
+    /// The client has all it wants, and the upstream has not ended.
     Enough,
-    /// The client's buffer is full and takes no more for now.
     Full,
-    /// The upstream broke off.
     Upstream(ExchangeError),
-    /// The client failed.
     Client(ClientFailure),
 }
 
-/// What follows the head of an answer.
 pub(super) enum Follows {
-    /// Its body.
     Body {
-        /// Whether as much of it is taken from the upstream as there is room for.
+        /// Whether to read from the upstream as much as there is room for.
         buffered: bool,
-        /// Where what the client wants of it ends.
         wanted: u64,
     },
-    /// Nothing: the client has the body, or does not want it.
+    /// The client has the body, or does not want it.
     Nothing,
 }
 
-/// A body on its way from the upstream into the client's buffer and from there out.
+/// A body from the upstream into the client's buffer.
 pub(super) struct Transfer {
     pub(super) connection: Box<Connection>,
     pub(super) turn: Turn,
-    /// Bytes framed and not yet written at the most.
+    /// Bytes framed and not yet written.
     bound: usize,
-    /// Whether a full buffer ends the moving, because there is a file to go on with.
+    /// Whether a full buffer ends the transfer, to go on through a file.
     spills: bool,
     /// Whether a client that leaves ends it while the upstream is silent.
     watching: bool,
     timeout: Duration,
-    /// What of the request's body is not out yet, where that goes on beside the answer, and how long the upstream may take nothing of it.
+    /// The rest of the request's body, if sent during the response, and the upstream's timeout for it.
     upward: Option<Box<Upward>>,
     send_timeout: Duration,
-    /// Bytes of the body so far.
     pub(super) length: u64,
-    /// Where what the client wants of it ends: who has its range waits for nothing more, however long the rest takes.
+    /// Where the part that the client wants ends, however long the rest takes.
     wanted: u64,
 }
 
 impl<'a> Passing<'a> {
-    /// Passes head and body on.
     pub(super) async fn transfer(
         &mut self,
         connection: Box<Connection>,
@@ -108,7 +99,6 @@ impl<'a> Passing<'a> {
         self.pass_body(client, transfer).await
     }
 
-    /// The body of an answer whose head is made.
     pub(super) fn body_on_its_way(
         &self,
         client: &mut Client,
@@ -137,13 +127,11 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// Passes a body on.
     pub(super) async fn pass_body(&mut self, client: &mut Client, mut transfer: Transfer) -> Proxied {
         let moved = poll_fn(|context| transfer.poll(context, client, self.request)).await;
         self.moved(client, transfer, moved).await
     }
 
-    /// What follows once a body has been moved, or has not.
     pub(super) async fn moved(&mut self, client: &mut Client, transfer: Transfer, moved: Moved) -> Proxied {
         let length = transfer.length;
         match moved {
@@ -177,7 +165,6 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// The body has ended cleanly.
     pub(super) fn ended(&mut self, client: &mut Client, transfer: Transfer, now: Instant) {
         let Transfer { connection, turn, length, .. } = transfer;
         let trailers = connection.trailers().filter(|trailers| !trailers.is_empty());
@@ -192,7 +179,6 @@ impl<'a> Passing<'a> {
         self.finished(connection, turn, length, now);
     }
 
-    /// Makes the client's head. The error is what the answer has not.
     pub(super) fn begin(
         &mut self,
         client: &mut Client,
@@ -237,12 +223,11 @@ impl<'a> Passing<'a> {
         })
     }
 
-    /// Whether the whole was asked for because it might have been stored, and the client asked for less.
+    /// Whether the client asked for less than the whole that was requested for the cache.
     fn withheld_conditions(&self) -> bool {
         self.caching && self.request.head.fields.iter().any(|field| is_condition(field.id))
     }
 
-    /// Begins with what of a whole answer the client gets.
     fn begin_chosen(
         &mut self,
         client: &mut Client,
@@ -258,18 +243,17 @@ impl<'a> Passing<'a> {
         Ok(shape.extent)
     }
 
-    /// Lets go of an answer whose body nobody wants.
     pub(super) fn discard(&mut self, connection: Box<Connection>, turn: Turn) {
         self.part_with(connection, turn, 0);
     }
 
-    /// Lets go of an answer of whose body nobody wants more than this length. The connection is kept where the rest is there already.
+    /// Drops the body beyond this length. The connection is kept if the rest has arrived.
     fn part_with(&mut self, mut connection: Box<Connection>, turn: Turn, length: u64) {
         connection.pass_over();
         self.finished(connection, turn, length, clock::now());
     }
 
-    /// Goes on through a file, once the client is too slow for the memory that one answer may take.
+    /// Continues through a file, once the client is too slow for the memory of one response.
     async fn spill(&mut self, client: &mut Client, transfer: Transfer) -> Proxied {
         let Transfer { connection, turn, length, bound, watching, timeout, send_timeout, wanted, .. } =
             transfer;
@@ -325,7 +309,7 @@ impl<'a> Passing<'a> {
 }
 
 impl Transfer {
-    /// Moves what there is. Nothing is to be moved once it was ready.
+    /// Do not call it after it was ready.
     pub(super) fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -379,7 +363,6 @@ impl Transfer {
     }
 }
 
-/// Writes what is framed; the request is done.
 pub(super) async fn flushed(client: &mut Client, request: &mut Request) -> Proxied {
     match client.flush(request).await {
         Ok(()) => Proxied::Done,
@@ -387,7 +370,6 @@ pub(super) async fn flushed(client: &mut Client, request: &mut Request) -> Proxi
     }
 }
 
-/// The answer cannot be ended as announced: what came goes out, then the connection closes.
 pub(super) async fn cut(client: &mut Client, request: &mut Request) -> Proxied {
     client.abandon();
     request.keep_alive = false;

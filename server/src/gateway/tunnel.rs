@@ -23,7 +23,6 @@ use std::io;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// One of both that talk.
 enum Side<'a> {
     Client(&'a mut Client),
     Upstream(&'a mut Stream),
@@ -45,59 +44,47 @@ impl Side<'_> {
     }
 }
 
-/// One direction.
 struct Way {
     buffer: Vec<u8>,
     written: usize,
     moved: u64,
-    /// The source has ended.
     ended: bool,
-    /// The end was passed on.
     shut: bool,
-    /// The other direction has broken: this one goes on as far as what has come, and ends in a cut.
+    /// The other direction broke: this one delivers what has arrived, and ends in a cut.
     is_cut: bool,
-    /// Runs while the other side takes nothing, for `patience`.
+    /// Runs for `patience` while the receiver takes nothing.
     stalled: Deadline,
     patience: Duration,
 }
 
-/// Where a direction broke.
 enum Fault {
-    /// Who talks was reset, or is gone.
+    /// The sender was reset, or is gone.
     Source,
-    /// Who listens takes nothing any more.
     Sink,
-    /// Who listens took nothing for too long.
     Slow,
 }
 
-/// Why it ended before both sides had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CutOff {
-    /// One of both is gone.
     Broken,
     /// Nothing moved for too long, or the upstream took nothing.
     Upstream,
-    /// The client took nothing for too long.
     Client,
-    /// Nothing moved, and others need its places.
+    /// Nothing moved, and other connections need the slots.
     Shed,
 }
 
-/// Both directions.
 struct Tunnel<'t> {
     client: &'t mut Client,
     connection: &'t mut Connection,
     down: Way,
     up: Way,
-    /// Runs while nothing moves.
     idle: Deadline,
     timeout: Duration,
     entry: TunnelEntry,
 }
 
 impl Passing<'_> {
-    /// Passes the 101 on and joins the two connections.
     pub(super) async fn tunnel(
         &mut self,
         mut connection: Box<Connection>,
@@ -146,7 +133,6 @@ impl Passing<'_> {
         Proxied::Done
     }
 
-    /// Says so where the time was over.
     fn report_cut(&self, connection: &Connection, cut: CutOff) {
         let (level, why) = match cut {
             CutOff::Broken => return,
@@ -160,7 +146,6 @@ impl Passing<'_> {
         report::write(self.request, level, what, Some(&url));
     }
 
-    /// The head that says to the client that the other protocol is spoken.
     fn put_head(&mut self, client: &mut Client, fields: Fields<'_>, out: &mut Vec<u8>) {
         let mut shown = visible(&self.proxy.exchange, fields);
         let is_stream = self.request.is_on_stream();
@@ -179,7 +164,6 @@ impl Passing<'_> {
 }
 
 impl Tunnel<'_> {
-    /// Moves what can be moved; ready at the end of both directions.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<(), CutOff>> {
         let Some(upstream) = self.connection.stream_mut() else {
             return Poll::Ready(Err(CutOff::Broken));
@@ -213,7 +197,6 @@ impl Tunnel<'_> {
         }
     }
 
-    /// Nothing moves for now.
     fn poll_idle(&mut self, context: &mut Context<'_>) -> Poll<Result<(), CutOff>> {
         self.entry.wait(context.waker());
         if self.entry.is_shed() {
@@ -229,7 +212,6 @@ impl Way {
         Way { buffer, written: 0, moved: 0, ended: false, shut: false, is_cut: false, stalled, patience }
     }
 
-    /// Moves what can be moved; ready at the end of this direction.
     fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -283,7 +265,6 @@ impl Fault {
     }
 }
 
-/// An empty buffer goes back to the pool.
 fn rest(buffer: &mut Vec<u8>) {
     if buffer.is_empty() && buffer.capacity() > 0 {
         buffers::give(std::mem::take(buffer));

@@ -1,10 +1,9 @@
-//! Fields that make applications answer as if another request had been sent: not passed from a client to the upstream
-//! where the cache has a part in the request.
+//! Fields that make applications respond as if to another request: not passed upstream if the cache is involved.
 //!
-//! Whoever sends one of these would decide what everybody else is answered under the same key (cache poisoning). One
-//! passes where `proxy_cache_key` names it (`$http_x_forwarded_host`), or where a `proxy_set_header` says what it is; and
-//! where the cache has no part in the request nothing is held back. X-Forwarded-For, X-Real-IP and their like are not in the table:
-//! they say who asks, not what for, and logs live on them; they end here where answers vary by the client's address. The reasons are in the table. Next: `request_head`.
+//! A client with such a field would decide what everyone else gets under the same key (cache poisoning). One passes if `proxy_cache_key`
+//! names it (`$http_x_forwarded_host`) or a `proxy_set_header` sets it. X-Forwarded-For, X-Real-IP and their like are not in the table:
+//! they say who asks, not what for, and logs need them; they are dropped if responses vary by the client's address. The table has the
+//! reasons. Next: `request_head`.
 
 use crate::caching::keyed::names_field;
 use crate::failure;
@@ -18,20 +17,17 @@ use millstream_wire::{FieldId, Fields};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a field makes an application believe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
-    /// Asked for under another host, scheme, port or prefix: it ends up in links and redirects.
+    /// Host, scheme, port or prefix, which ends up in links and redirects.
     Origin,
-    /// Another path or query was asked for.
     Target,
-    /// Another method was used.
     Method,
 }
 
 use Effect::{Method, Origin, Target};
 
-/// Field, what it changes, and who believes it.
+/// Field, effect, and applications that use it.
 const TABLE: &[(&str, Effect, &str)] = &[
     (
         "Forwarded",
@@ -117,14 +113,14 @@ const TABLE: &[(&str, Effect, &str)] = &[
     ("CloudFront-Forwarded-Proto", Origin, "back ends of that CDN"),
 ];
 
-/// Fields that ask for another form of the same page. They pass, for applications work by them; but what one of them
-/// brought is nobody else's where neither key nor Vary names it.
+/// Fields that request another form of a page. They are passed on, as applications need them; the response is
+/// not shared unless key or Vary names them.
 const FORMS: &[&str] = &[
     // Next.js: the page's components for its router in place of HTML.
     "RSC",
 ];
 
-/// Whether a request asks for a form of which neither key nor the answer's Vary says that there are several.
+/// Whether a request asks for a form that neither key nor Vary names.
 pub(super) fn asks_for_unnamed_form(request: Fields<'_>, cache: &ProxyCache, answer: Fields<'_>) -> bool {
     !cache.vary.unlisted
         && FORMS.iter().any(|form| {
@@ -134,12 +130,12 @@ pub(super) fn asks_for_unnamed_form(request: Fields<'_>, cache: &ProxyCache, ans
         })
 }
 
-/// Which of the client's fields that say its address end here.
+/// Fields with the client's address that are not passed on.
 pub(super) enum HiddenAddresses<'a> {
     None,
-    /// `proxy_pass_client_address off`.
     All,
-    /// Nobody vouches for them, and answers vary by what the upstream is told (`proxy_cache_vary address`): those that this key does not name.
+    /// Those outside the key, if no trusted proxy sent them and responses vary by address (`proxy_cache_vary
+    /// address`).
     Unkeyed(&'a Template),
 }
 
@@ -168,8 +164,8 @@ impl<'a> HiddenAddresses<'a> {
     }
 }
 
-/// Says once that a proxy in front is not believed, where there seems to be one: all its clients are one to the upstream. Strangers who
-/// write the field themselves come from elsewhere.
+/// Logs once that a proxy in front seems to be untrusted: then all its clients are one. Clients that forge
+/// the field come from elsewhere.
 fn note_unbelieved(request: &Request) {
     static SAID: AtomicBool = AtomicBool::new(false);
     if SAID.load(Ordering::Relaxed) {
@@ -194,7 +190,7 @@ fn note_unbelieved(request: &Request) {
     }
 }
 
-/// Whether a client's field ends here. `key` is the `proxy_cache_key` in force.
+/// Whether a field is removed. `key`: the `proxy_cache_key`.
 pub(super) fn ends_here(id: FieldId, name: &[u8], key: &Template) -> bool {
     // What the table of fields knows is nearly always something else, and cheap to tell.
     let known = matches!(
@@ -206,7 +202,6 @@ pub(super) fn ends_here(id: FieldId, name: &[u8], key: &Template) -> bool {
         && !names_field(key, name)
 }
 
-/// The names for the manual and for tests.
 #[cfg(test)]
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|(name, _, _)| *name)

@@ -10,10 +10,8 @@ use millstream_upstream::{Connection, ExchangeError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// Octets read from the client at a time.
 const PIECE: usize = 16 * 1024;
 
-/// A body on its way up.
 #[derive(Debug, Default)]
 pub(super) struct Upward {
     piece: Vec<u8>,
@@ -21,14 +19,12 @@ pub(super) struct Upward {
     has_ended: bool,
 }
 
-/// Why it goes no further.
 pub(super) enum Stuck {
     Client(ClientFailure),
     Upstream(ExchangeError),
 }
 
 impl Upward {
-    /// Moves what there is; ready once all of it is out, or the upstream takes no more of it.
     pub(super) fn poll(
         &mut self,
         context: &mut Context<'_>,

@@ -9,7 +9,6 @@ use std::pin::pin;
 use std::task::{Poll, ready};
 use std::time::Duration;
 
-/// What a future gives, unless the client leaves first.
 pub(super) async fn watch<F: Future>(
     client: Option<&mut Client>,
     future: F,
@@ -23,8 +22,7 @@ pub(super) async fn watch<F: Future>(
     .await
 }
 
-/// As [`watch`], for an answer that is asked for the cache: a client that leaves ends it after `bound`, unless others wait
-/// for the answer then.
+/// As [`watch`], for a fill: after the client has left it ends after `bound`, unless others wait then.
 pub(super) async fn watch_for_others<F: Future>(
     client: Option<&mut Client>,
     future: F,

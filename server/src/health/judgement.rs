@@ -8,18 +8,13 @@ use crate::request::Request;
 use crate::variables;
 use millstream_conf::model::{FieldTest, HealthMatch, HealthTest, Regex};
 
-/// How much of a body is looked at.
 pub(super) const BODY: usize = 256 * 1024;
 
-/// Whether bodies are looked at.
 pub(super) fn reads_body(wanted: Option<&HealthMatch>) -> bool {
     wanted.is_some_and(|wanted| wanted.tests.iter().any(|test| matches!(test, HealthTest::Body { .. })))
 }
 
-/// Judges an answer; the request's variables know it.
-///
-/// # Errors
-/// What is wrong with it, as an end of a sentence.
+/// The error ends a sentence.
 pub(super) fn judge(wanted: Option<&HealthMatch>, answer: &Probed, request: &Request) -> Result<(), String> {
     match wanted {
         Some(wanted) => wanted.tests.iter().try_for_each(|test| pass(test, answer, request)),
@@ -68,12 +63,11 @@ fn is_wanted(value: &FieldTest, line: &[u8]) -> Result<bool, String> {
     }
 }
 
-/// An expression that cannot be decided passes no test, neither one for a match nor one for none.
+/// An expression that hits its limit fails either test.
 fn finds(expression: &Regex, text: &[u8]) -> Result<bool, String> {
     expression.is_match(text).map_err(|_| format!("\"{}\" cannot be decided", expression.source))
 }
 
-/// The beginning of a value, as a line of the log shows it.
 fn shown(value: &[u8]) -> String {
     const MOST: usize = 100;
     readable(&value[..value.len().min(MOST)])

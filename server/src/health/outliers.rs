@@ -10,7 +10,6 @@ use millstream_telemetry::log_error;
 use millstream_upstream::{Group, OutlierNews, OutlierWatch};
 use std::sync::Arc;
 
-/// Watches over a group until this is aborted; a group that looks for no outliers needs none.
 pub(super) async fn watch(group: Arc<Group>, log: ErrorLogs) {
     let Some(outliers) = group.outliers() else { return };
     let mut watch = OutlierWatch::new(outliers, &group.in_force(), clock::now());

@@ -12,12 +12,10 @@ use millstream_wire::h1::head::{HeadLimits, Progress};
 use millstream_wire::host;
 use std::rc::Rc;
 
-/// More than any word of a configuration, and its host, can be.
+/// More than any word and host of a configuration.
 const LONGEST: usize = 64 * 1024;
-/// Host.
 const FIELDS: usize = 1;
 
-/// A request for a path in a location; nothing where no such request can be sent.
 pub(super) fn make(
     worker: &Rc<Worker>,
     generation: &Rc<Generation>,
@@ -43,7 +41,7 @@ pub(super) fn make(
     Some(request)
 }
 
-/// The name of the server, where a request could ask for it; else the one that the location passes requests to.
+/// The server's name if a request can have it, else the host of `proxy_pass`.
 fn name(generation: &Generation, server: ServerId, location: LocationId) -> Vec<u8> {
     let Server { name, .. } = generation.http().server(server);
     let is_plain = !name.is_empty() && !name.starts_with(['~', '*', '.']) && !name.ends_with('*');

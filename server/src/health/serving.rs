@@ -4,7 +4,6 @@
 
 use prost::Message;
 
-/// The method that is called.
 pub(super) const CHECK: &str = "/grpc.health.v1.Health/Check";
 
 #[derive(Clone, PartialEq, Message)]
@@ -19,19 +18,15 @@ struct ServiceAnswer {
     status: i32,
 }
 
-/// What a service may be, by number.
 const STATES: [&str; 4] = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
 const SERVING: i32 = 1;
 
-/// The message that asks about a service, or with no name about the server.
+/// An empty name means the server itself.
 pub(super) fn message(service: &str) -> Vec<u8> {
     ServiceQuestion { service: service.to_owned() }.encode_to_vec()
 }
 
-/// Judges the outcome of a call: its code and the reason for it, and the message where there is one.
-///
-/// # Errors
-/// What is wrong with it, as an end of a sentence.
+/// By code, reason and message. The error ends a sentence.
 pub(super) fn judge(wanted: u32, (code, reason): (u32, &str), message: Option<&[u8]>) -> Result<(), String> {
     if code != wanted {
         let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };

@@ -5,41 +5,34 @@
 use super::{Seat, Table};
 use std::sync::Arc;
 
-/// What nginx's slabs take for an entry beside its key.
+/// Bytes of an entry besides its key in nginx's slabs.
 const OVERHEAD: usize = 36;
 
-/// A zone that counts what is under way.
 #[derive(Debug)]
 pub struct ConnectionZone {
     table: Table<u32>,
 }
 
-/// One of a key's requests, counted until it is dropped.
+/// Counts one request of a key until dropped.
 #[derive(Debug)]
 pub struct UnderWay {
     zone: Arc<ConnectionZone>,
     seat: Seat,
 }
 
-/// Why a request may not come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refused {
-    /// As many of its key are under way as may be.
     TooMany,
-    /// The zone has no room for its key.
     Full,
 }
 
 impl ConnectionZone {
-    /// A zone of so many bytes.
+    /// In bytes.
     pub fn new(size: u64) -> Self {
         ConnectionZone { table: Table::new(size, OVERHEAD) }
     }
 
-    /// Counts a request of a key of which `most` may be under way.
-    ///
-    /// # Errors
-    /// Why it may not come.
+    /// `most`: requests of the key allowed at a time.
     pub fn enter(self: &Arc<Self>, key: &[u8], most: u32) -> Result<UnderWay, Refused> {
         let (shard, hash, mut guard) = self.table.of(key);
         let node = match guard.find(hash, key) {

@@ -14,19 +14,17 @@ use shard::Shard;
 use std::hash::BuildHasher;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Shards of a zone at the most.
 const MOST_SHARDS: u64 = 16;
-/// A shard has at least so many bytes, so that a small zone is not cut into pieces that are full one by one.
+/// Bytes; small zones are not split, as each shard could fill up alone.
 const LEAST_SHARD: u64 = 64 * 1024;
 
-/// A table from keys to what is remembered of them.
 #[derive(Debug)]
 struct Table<S> {
     shards: Box<[Mutex<Shard<S>>]>,
     hasher: RandomState,
 }
 
-/// A key's place in a table. It holds for as long as something keeps the key from being removed.
+/// Valid as long as something prevents the key's removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seat {
     shard: u32,
@@ -34,14 +32,14 @@ pub struct Seat {
 }
 
 impl<S> Table<S> {
-    /// A table of so many bytes; one entry costs `overhead` and its key, rounded up to a power of two as nginx's slabs do it.
+    /// `size` in bytes; an entry costs `overhead` and its key, rounded up to a power of two as in nginx's
+    /// slabs.
     fn new(size: u64, overhead: usize) -> Self {
         let count = (size / LEAST_SHARD).clamp(1, MOST_SHARDS);
         let shard = || Mutex::new(Shard::new(size / count, overhead));
         Table { shards: (0..count).map(|_| shard()).collect(), hasher: RandomState::default() }
     }
 
-    /// Locks the shard of a key; with the shard's number and the key's hash.
     fn of(&self, key: &[u8]) -> (u32, u64, MutexGuard<'_, Shard<S>>) {
         let hash = self.hasher.hash_one(key);
         // The table inside a shard takes the other end of the hash.

@@ -26,19 +26,14 @@ pub enum ConnectionLimited {
     RejectedDryRun,
 }
 
-/// What the limits made of a request.
 #[derive(Debug, Default)]
 pub struct Passed {
-    /// What `limit_req` made of it, once it was counted.
     pub requests: Option<RequestLimited>,
-    /// What `limit_conn` made of it, once it was counted.
     pub connections: Option<ConnectionLimited>,
-    /// What counts it as under way.
     pub under_way: SmallVec<[UnderWay; 1]>,
 }
 
 impl RequestLimited {
-    /// As it is counted.
     pub fn outcome(self) -> LimitOutcome {
         match self {
             RequestLimited::Passed => LimitOutcome::Passed,
@@ -49,7 +44,6 @@ impl RequestLimited {
         }
     }
 
-    /// nginx's word.
     pub fn name(self) -> &'static str {
         match self {
             RequestLimited::Passed => "PASSED",
@@ -62,7 +56,6 @@ impl RequestLimited {
 }
 
 impl ConnectionLimited {
-    /// As it is counted.
     pub fn outcome(self) -> LimitOutcome {
         match self {
             ConnectionLimited::Passed => LimitOutcome::Passed,
@@ -71,7 +64,6 @@ impl ConnectionLimited {
         }
     }
 
-    /// nginx's word.
     pub fn name(self) -> &'static str {
         match self {
             ConnectionLimited::Passed => "PASSED",

@@ -8,59 +8,53 @@ use super::{Seat, Table};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What nginx's slabs take for an entry beside its key.
+/// Bytes of an entry besides its key in nginx's slabs.
 const OVERHEAD: usize = 80;
-/// Removed unasked are only keys that nobody asked with for so long, in milliseconds, and whose excess is gone.
+/// Milliseconds a key must be unused, with no excess left, to be removed.
 const QUIET: i64 = 60_000;
-/// A key that was never counted was last seen so long ago that nothing is left of any excess.
+/// A key never counted was last seen so long ago that no excess is left.
 const LONG_AGO: i64 = 86_400_000;
 
-/// A zone that counts requests.
 #[derive(Debug)]
 pub struct RequestZone {
     table: Arc<Table<Excess>>,
-    /// Thousandths of a request a second.
+    /// Thousandths of a request per second.
     rate: i64,
     began: Instant,
 }
 
-/// What is remembered of a key.
 #[derive(Debug, Clone, Copy)]
 struct Excess {
     /// In thousandths of a request.
     excess: i64,
-    /// When a request was last counted, in milliseconds since the zone began.
+    /// When a request was last counted, in milliseconds since the zone's creation.
     last: i64,
-    /// Requests between the look-up and the account, for which the key stays.
+    /// Requests between look-up and counting, which keep the key.
     held: u32,
 }
 
-/// What a zone says of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Said {
-    /// It was counted, with this excess.
     Counted(i64),
-    /// It may come; its key is held until it is counted or let go.
+    /// Allowed; the key is held until it is counted or released.
     Held(Seat),
-    /// It is too much, by this excess.
     TooMuch(i64),
-    /// The zone has no room for its key.
     Full,
 }
 
 impl RequestZone {
-    /// A zone of so many bytes with a rate in thousandths of a request a second.
+    /// `size` in bytes, `rate` in thousandths of a request per second.
     pub fn new(size: u64, rate: u64, now: Instant) -> Self {
         RequestZone { table: Arc::new(Table::new(size, OVERHEAD)), rate: rate as i64, began: now }
     }
 
-    /// The same zone with another rate; what it remembers stays.
+    /// Keeps the keys.
     #[must_use]
     pub fn with_rate(&self, rate: u64) -> Self {
         RequestZone { table: self.table.clone(), rate: rate as i64, began: self.began }
     }
 
-    /// Looks a key up for a request that may exceed the rate by `burst` thousandths. Asked last, the zone counts it at once.
+    /// `burst` in thousandths. `is_last`: counts the request at once.
     pub fn ask(&self, key: &[u8], burst: u64, is_last: bool, now: Instant) -> Said {
         let now = self.milliseconds(now);
         let (shard, hash, mut guard) = self.table.of(key);
@@ -102,7 +96,7 @@ impl RequestZone {
         Said::Full
     }
 
-    /// Counts a request whose key is held, and lets the key go; its excess.
+    /// Also releases the key; returns the excess.
     pub fn count(&self, seat: Seat, now: Instant) -> i64 {
         let now = self.milliseconds(now);
         let mut guard = self.table.lock(seat.shard);
@@ -113,17 +107,16 @@ impl RequestZone {
         excess
     }
 
-    /// Lets a held key go without counting.
     pub fn release(&self, seat: Seat) {
         self.table.lock(seat.shard).state(seat.node).held -= 1;
     }
 
-    /// How many milliseconds a request has to wait for so many thousandths.
+    /// In milliseconds.
     pub fn wait_for(&self, thousandths: i64) -> u64 {
         (i128::from(thousandths) * 1000 / i128::from(self.rate)).max(0) as u64
     }
 
-    /// The excess of a key with one more request, and the milliseconds that passed.
+    /// The excess with one more request, and the milliseconds since the last.
     fn excess(&self, known: &Excess, now: i64) -> (i64, i64) {
         let passed = match now - known.last {
             // The clock was put back.
@@ -161,7 +154,6 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Asks a zone of a rate at some moments; what nginx's arithmetic makes of each: the excess, negative where it is refused.
     fn check(rate: u64, burst: u64, moments: &[(u64, i64)]) {
         let began = millstream_net::clock::now();
         let zone = RequestZone::new(1 << 20, rate, began);

@@ -6,19 +6,17 @@
 use hashbrown::HashTable;
 use smallvec::SmallVec;
 
-/// No node.
 const NONE: u32 = u32::MAX;
 
-/// A part of a table, of bounded memory.
 #[derive(Debug)]
 pub(super) struct Shard<S> {
     numbers: HashTable<u32>,
     nodes: Vec<Node<S>>,
-    /// The first of the nodes that are free, chained by `older`.
+    /// Head of the list of free nodes, linked by `older`.
     free: u32,
     newest: u32,
     oldest: u32,
-    /// Bytes that further keys may take.
+    /// Bytes left for keys.
     room: u64,
     overhead: usize,
 }
@@ -44,17 +42,14 @@ impl<S> Shard<S> {
         }
     }
 
-    /// The node of a key.
     pub(super) fn find(&self, hash: u64, key: &[u8]) -> Option<u32> {
         self.numbers.find(hash, |&number| self.nodes[number as usize].key.as_slice() == key).copied()
     }
 
-    /// What is remembered at a node.
     pub(super) fn state(&mut self, node: u32) -> &mut S {
         &mut self.nodes[node as usize].state
     }
 
-    /// Makes a node the newest.
     pub(super) fn touch(&mut self, node: u32) {
         if self.newest != node {
             self.unchain(node);
@@ -62,12 +57,10 @@ impl<S> Shard<S> {
         }
     }
 
-    /// The node that was touched longest ago.
     pub(super) fn oldest(&self) -> Option<u32> {
         (self.oldest != NONE).then_some(self.oldest)
     }
 
-    /// Remembers something of a new key; nothing where there is no room for it.
     pub(super) fn insert(
         &mut self,
         hash: u64,
@@ -91,7 +84,6 @@ impl<S> Shard<S> {
         Some(number)
     }
 
-    /// Forgets a node.
     pub(super) fn remove(&mut self, number: u32, rehash: impl Fn(&[u8]) -> u64) {
         self.unchain(number);
         let node = &mut self.nodes[number as usize];
@@ -142,7 +134,6 @@ mod tests {
         key.iter().map(|&byte| u64::from(byte)).sum()
     }
 
-    /// All keys from the oldest.
     fn keys(shard: &Shard<u8>) -> Vec<Vec<u8>> {
         let mut keys = Vec::new();
         let mut at = shard.oldest;

@@ -10,13 +10,9 @@ use crate::limit_zone::passed::ConnectionLimited;
 use crate::request::Request;
 use millstream_conf::model::{ConnectionLimit, ConnectionLimits};
 
-/// Keys longer than this are not counted, as in nginx.
+/// Longer keys are not counted, as in nginx.
 const LONGEST_KEY: usize = 255;
 
-/// Counts a request, unless it was already.
-///
-/// # Errors
-/// The status of the refusal.
 pub(super) fn pass(request: &mut Request, settings: &ConnectionLimits) -> Result<(), u16> {
     if request.limited.connections.is_some() {
         return Ok(());

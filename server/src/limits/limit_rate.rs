@@ -14,19 +14,17 @@ use millstream_net::timer::Deadline;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-/// How fast one answer goes out.
 #[derive(Debug)]
 pub struct Pace {
     /// Bytes a second, not 0.
     rate: u64,
-    /// Bytes before it holds.
+    /// Bytes before the limit applies.
     after: u64,
     began: Instant,
     pause: Deadline,
 }
 
 impl Pace {
-    /// That of an answer; nothing where it may go as fast as it can.
     pub fn of(request: &Request) -> Option<Box<Pace>> {
         let settings = &request.location().settings.limit_rate;
         let is_unlimited = request.limit_rate.is_none() && settings.rate == RequestSize::Fixed(0);
@@ -38,7 +36,7 @@ impl Pace {
         (rate > 0).then(|| Box::new(Pace { rate, after: bytes(&settings.after, request), began, pause }))
     }
 
-    /// How many bytes may be written now that `sent` are; waits until it is at least one.
+    /// Bytes that may be written after `sent`; waits until there is one.
     pub fn poll_most(&mut self, cx: &mut Context<'_>, sent: u64) -> Poll<usize> {
         loop {
             if self.pause.at().is_some() {
@@ -53,12 +51,11 @@ impl Pace {
         }
     }
 
-    /// Whether it waits.
     pub fn is_paused(&self) -> bool {
         self.pause.at().is_some()
     }
 
-    /// So many bytes more were written, beside those that were `sent` before.
+    /// `more` bytes after the first `sent`.
     pub fn wrote(&mut self, sent: u64, more: u64) {
         let pause = self.pause_after(sent, more);
         if !pause.is_zero() {
@@ -66,7 +63,7 @@ impl Pace {
         }
     }
 
-    /// What may be written, or how long nothing may.
+    /// Bytes that may be written, or the time to wait.
     fn most(&self, sent: u64, now: Instant) -> Result<u64, Duration> {
         let (rate, since) = (u128::from(self.rate), now.saturating_duration_since(self.began));
         let allowed = rate * (since.as_millis() + 1000) / 1000 + u128::from(self.after);
@@ -86,7 +83,7 @@ fn milliseconds(count: u128) -> Duration {
     Duration::from_millis(u64::try_from(count).unwrap_or(u64::MAX))
 }
 
-/// A size in bytes; one that is none is told, and no limit, as in nginx.
+/// In bytes; an invalid size is logged and means no limit, as in nginx.
 pub fn bytes(of: &RequestSize, request: &Request) -> u64 {
     match of {
         RequestSize::Fixed(bytes) => *bytes,

@@ -16,20 +16,19 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Keys longer than this are not counted, as in nginx.
+/// Longer keys are not counted, as in nginx.
 const LONGEST_KEY: usize = 65535;
 
-/// What all zones together say.
 enum Together {
-    /// Nobody counts it.
+    /// By no zone.
     Uncounted,
-    /// It is counted; the number of the limit that wants the longest delay, its excess and the delay.
+    /// With the limit of the longest delay.
     Counted { limit: usize, excess: i64, delay: u64 },
-    /// The limit of this number refuses it, where it is too much with its excess.
+    /// `None`: the zone is full.
     Refused { limit: usize, excess: Option<i64> },
 }
 
-/// Counts a request, unless it was already.
+/// Unless it was counted already.
 pub(super) fn pass(request: &mut Request, settings: &RequestLimits) -> Ruling {
     if settings.limits.is_empty() || request.limited.requests.is_some() {
         return Ruling::Passes;
@@ -47,7 +46,6 @@ pub(super) fn pass(request: &mut Request, settings: &RequestLimits) -> Ruling {
     ruling
 }
 
-/// What is made of what the zones say.
 fn rule(request: &mut Request, settings: &RequestLimits, together: Together, now: Instant) -> Ruling {
     let dry_run = settings.too_much.dry_run;
     match together {
@@ -81,7 +79,6 @@ fn rule(request: &mut Request, settings: &RequestLimits, together: Together, now
     }
 }
 
-/// Asks the zones in turn.
 fn ask(request: &Request, limits: &[RequestLimit], now: Instant) -> Together {
     let mut held: SmallVec<[(usize, Seat); 4]> = SmallVec::new();
     let mut last = None;
@@ -129,7 +126,7 @@ enum Event {
     Delaying,
 }
 
-/// nginx's lines, which people have their tools look for.
+/// nginx's wording, which tools search for.
 fn log(request: &Request, level: Level, event: Event, dry_run: bool, excess: i64, limit: &RequestLimit) {
     let zone = &request.generation.http().request_zones[limit.zone.0 as usize].zone.name;
     let dry_run = if dry_run { ", dry run" } else { "" };

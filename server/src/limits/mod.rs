@@ -14,17 +14,12 @@ use millstream_conf::model::{Level, Settings, Template};
 use millstream_net::buffers;
 use std::time::Instant;
 
-/// Lets a request pass, or says what it meets.
 pub enum Ruling {
-    /// It passes.
     Passes,
-    /// It passes, but not before that moment.
     Until(Instant),
-    /// It is refused with this status.
     Refused(u16),
 }
 
-/// Counts a request in the zones of its location.
 pub fn pass(request: &mut Request, settings: &Settings) -> Ruling {
     match limit_req::pass(request, &settings.limit_req) {
         Ruling::Passes => {}
@@ -36,7 +31,7 @@ pub fn pass(request: &mut Request, settings: &Settings) -> Ruling {
     }
 }
 
-/// What becomes of a key that was made in a buffer of the thread. One that is empty, or longer than `longest` bytes, is not
+/// Passes on a key built in a buffer of the thread. An empty one, or one over `longest` bytes, is not
 /// counted, as in nginx.
 fn with_key<T>(
     key: &Template,

@@ -3,7 +3,6 @@
 use crate::fixture::{admitted, variable, worker};
 use crate::variables::value;
 
-/// The client's address and port, and those of the connection.
 fn said(settings: &str, fields: &str) -> [String; 4] {
     let worker = worker(&format!("server {{ listen 80; {settings} }}"));
     let mut request = admitted(&worker, &format!("GET / HTTP/1.1\r\nHost: own\r\n{fields}\r\n"));

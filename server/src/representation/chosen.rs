@@ -1,11 +1,9 @@
-//! What of an answer a client gets, for every answer that is at hand: its conditions, range and coding, in this order.
+//! What of a response a client gets, for every response at hand: its conditions, range and coding, in this order.
 //!
-//! The one file that decides it, whether the answer is in memory, in a file, on its way or fresh from the upstream: an
-//! [`Offer`] becomes what is [`Chosen`], and that a [`Shape`], the head with the extent of the body. The bytes come from whoever
-//! has them. As in nginx, an answer that is compressed on its way has no ranges, and neither has one of unknown length, or
-//! whose length filters change.
-//! Against RFC 9110 §14.2 nginx answers HEAD with ranges as well; here `Range` counts in GET alone. Next: `multipart`,
-//! several ranges in one answer; `hit` and `follow`, which send.
+//! The one file that decides it, whether the response is in memory, in a file, arriving or fresh from the upstream: an [`Offer`] becomes
+//! what is [`Chosen`], and that a [`Shape`], the head with the extent of the body. As in nginx, a response that is compressed on its way
+//! has no ranges, nor has one whose length is unknown or changed by filters. nginx answers HEAD with ranges as well; here `Range` counts
+//! in GET alone (RFC 9110 §14.2). Next: `multipart`, several ranges in one response; `hit` and `follow`, which send.
 
 use super::multipart::Multipart;
 use crate::client::{AnswerHead, Client};
@@ -24,74 +22,59 @@ use std::ops::Range;
 #[cfg(test)]
 mod tests;
 
-/// An answer, whole, as it is at hand.
 #[derive(Debug, Clone, Copy)]
 pub struct Offer<'a> {
-    /// Its status; only a 200 has conditions and ranges.
+    /// Conditions and ranges need a 200.
     pub status: u16,
-    /// Its fields.
     pub fields: Fields<'a>,
-    /// What conditions and `If-Range` are compared with.
     pub validators: Validators<'a>,
-    /// Length of the body, where known.
     pub length: Option<u64>,
-    /// Whether its bytes come once and in order, so that there can only be one range.
+    /// Whether its bytes come once and in order, which allows only one range.
     pub is_stream: bool,
 }
 
-/// What of an answer a request gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Chosen {
-    /// All of it, with its own status; coded, where no filters go through it first, which may leave it another one.
+    /// With its own status; coded here unless filters come first.
     Whole(Option<Coding>),
-    /// One range: 206.
+    /// 206.
     Part(Range<u64>),
-    /// Several ranges, as they were asked for: 206, multipart.
+    /// 206, multipart, in the requested order.
     Parts(Vec<Range<u64>>),
-    /// Only that the client's copy is still good: 304.
+    /// 304.
     NotModified,
-    /// Only that it is not what the client expects: 412.
+    /// 412.
     PreconditionFailed,
-    /// Nothing of what was asked exists in an answer of this length: 416.
+    /// 416, with the complete length.
     Unsatisfiable(u64),
 }
 
-/// What a request asks for that an answer has not: an error, see [`refuse`].
+/// What the response cannot satisfy: an error, see [`refuse`].
 #[derive(Debug)]
 pub enum Unmet {
-    /// It is not what the client expects.
     Condition,
-    /// Nothing of the range exists in an answer of this length, whose fields these are.
     Range(u64, Box<Headers>),
 }
 
-/// A head, and how much of the body goes with it.
+/// A head, and which part of the body follows.
 #[derive(Debug)]
 pub struct Shape {
-    /// The status.
     pub status: u16,
-    /// The fields.
     pub headers: Headers,
-    /// Length of the body before it is coded, where known.
+    /// Before coding.
     pub length: Option<u64>,
-    /// What goes out of the body.
     pub extent: Extent,
 }
 
-/// What goes out of a body.
 #[derive(Debug)]
 pub enum Extent {
-    /// Nothing.
     Nothing,
-    /// All of it.
     Whole,
-    /// One range.
     Part(Range<u64>),
-    /// Several ranges with heads between them.
     Parts(Multipart),
 }
 
-/// Chooses by conditions, then by range (RFC 9110 §13.2.2).
+/// By conditions, then by range (RFC 9110 §13.2.2).
 pub fn choose(request: &Request, offer: &Offer<'_>) -> Chosen {
     // Most requests ask for the whole: one look at their fields tells.
     if offer.status == 200 && request.head.fields.iter().any(|field| asks_for_less(field.id)) {
@@ -104,7 +87,7 @@ pub fn choose(request: &Request, offer: &Offer<'_>) -> Chosen {
     choose_range(request, offer)
 }
 
-/// Chooses by range alone: the upstream has judged the conditions.
+/// By range alone: the upstream has judged the conditions.
 pub fn choose_range(request: &Request, offer: &Offer<'_>) -> Chosen {
     let Offer { status, fields, length, .. } = *offer;
     let coding = coding::choose(request, &Plain { status: request.outgoing(status), fields, length });
@@ -128,8 +111,7 @@ pub fn choose_range(request: &Request, offer: &Offer<'_>) -> Chosen {
     Chosen::Whole(coding.filter(|_| !chain::is_there(request)))
 }
 
-/// Chooses of a stored part of an answer; nothing where the one range that is asked for does not lie within. Positions are those in
-/// the whole.
+/// From a stored part; `None` unless it contains the single requested range. Positions are in the whole.
 pub fn choose_within(request: &Request, part: &Part, validators: Validators<'_>) -> Option<Chosen> {
     if request.method != Method::Get
         || has_no_ranges(request)
@@ -152,10 +134,7 @@ pub fn choose_within(request: &Request, part: &Part, validators: Validators<'_>)
 }
 
 impl Chosen {
-    /// The head, out of the fields as this location passes them on. `length` is that of the whole.
-    ///
-    /// # Errors
-    /// What the answer has not.
+    /// `headers` as to be passed on; `length` is that of the whole.
     pub fn shape(
         self,
         request: &mut Request,
@@ -196,7 +175,6 @@ impl Chosen {
     }
 }
 
-/// Whether a field may make an answer less than the whole.
 fn asks_for_less(id: FieldId) -> bool {
     matches!(
         id,
@@ -205,14 +183,12 @@ fn asks_for_less(id: FieldId) -> bool {
 }
 
 impl Shape {
-    /// Begins the answer. `age` is what it says of its age, out of the cache.
     pub fn begin(&self, request: &mut Request, client: &mut Client, age: Option<u64>) {
         let Shape { status, length, .. } = *self;
         client.begin(request, AnswerHead { status, fields: self.headers.view(), length, age });
     }
 }
 
-/// Evaluates a request's conditions against the validators of an answer of 200.
 fn evaluate(request: &Request, validators: Validators<'_>) -> Outcome {
     // The page of an error is not what the client has a copy of.
     if is_page_of_error(request) {
@@ -224,7 +200,7 @@ fn evaluate(request: &Request, validators: Validators<'_>) -> Outcome {
     }
 }
 
-/// Whether a 304 that a date alone gave is one by `if_modified_since` too: as in nginx the default asks for the very date.
+/// Whether `if_modified_since` confirms a 304 by date alone: as in nginx the default demands the exact date.
 fn date_counts(request: &Request, validators: Validators<'_>) -> bool {
     if request.fields().has(FieldId::IfNoneMatch) {
         return true;
@@ -242,7 +218,7 @@ fn is_page_of_error(request: &Request) -> bool {
     request.error_status.is_some_and(|status| status != 200)
 }
 
-/// Whether nothing has ranges here: `max_ranges 0`, or the page of an error.
+/// `max_ranges 0`, or an error page.
 fn has_no_ranges(request: &Request) -> bool {
     request.location().settings.ranges.max == Some(0) || is_page_of_error(request)
 }
@@ -254,7 +230,8 @@ fn may_have_ranges(request: &Request, offer: &Offer<'_>) -> bool {
         && is_strong(request, offer)
 }
 
-/// A date in `If-Range` is only good where the answer did not change in the second it was made in (RFC 9110 §8.8.2.2).
+/// A date in `If-Range` counts only if the response did not change in the second it was made (RFC 9110
+/// §8.8.2.2).
 fn is_strong(request: &Request, offer: &Offer<'_>) -> bool {
     let by_date = request.field(FieldId::IfRange).is_some_and(|value| !value.ends_with(b"\""));
     if !by_date {
@@ -265,7 +242,7 @@ fn is_strong(request: &Request, offer: &Offer<'_>) -> bool {
     offer.validators.last_modified.is_some_and(|modified| modified < made)
 }
 
-/// Who has an answer whole can give any part of it; only where the origin says that there are none, there are none.
+/// Any part of a whole response can be served, unless the origin says otherwise.
 fn offers_ranges(request: &Request, fields: Fields<'_>) -> bool {
     forced(request)
         || !fields.get(FieldId::AcceptRanges).is_some_and(|value| value.eq_ignore_ascii_case(b"none"))
@@ -276,8 +253,7 @@ pub fn forced(request: &Request) -> bool {
     request.location().settings.pass().is_some_and(|proxy| proxy.exchange.force_ranges)
 }
 
-/// Settles Accept-Ranges in the head of a whole answer of which parts can be had: it has ranges, unless the origin says that
-/// there are none.
+/// Sets Accept-Ranges of a whole response, unless the origin says that there are no ranges.
 pub fn announce(request: &Request, status: u16, headers: &mut Headers) {
     if request.location().settings.ranges.max == Some(0) {
         headers.remove(FieldId::AcceptRanges);
@@ -286,7 +262,7 @@ pub fn announce(request: &Request, status: u16, headers: &mut Headers) {
     }
 }
 
-/// Makes a head that of one range of a whole of `complete` bytes (`None`: not known).
+/// `complete`: the whole's length; `None` if unknown.
 fn describe_part(headers: &mut Headers, part: &Range<u64>, complete: Option<u64>) {
     let range = ContentRange { first: part.start, last: part.end.saturating_sub(1), complete };
     let mut value = Vec::with_capacity(48);
@@ -295,15 +271,15 @@ fn describe_part(headers: &mut Headers, part: &Range<u64>, complete: Option<u64>
     headers.set(b"Content-Range", &value);
 }
 
-/// Takes out what describes a body, for an answer without one (RFC 9110 §15.4.5).
+/// Removes fields about a body (RFC 9110 §15.4.5).
 fn describe_no_body(headers: &mut Headers) {
     for id in [FieldId::ContentType, FieldId::ContentEncoding, FieldId::ContentRange, FieldId::AcceptRanges] {
         headers.remove(id);
     }
 }
 
-/// The status for what an answer has not. As in nginx the page of 416 has the answer's own fields but for what they say of its body. It
-/// says how long the whole is (RFC 9110 §15.5.17), and nothing of how long it is fresh: it is not for as long as the whole.
+/// Returns the status. As in nginx the page of 416 has the response's fields except those about its body. It
+/// adds the complete length (RFC 9110 §15.5.17) and drops freshness, which does not apply to it.
 pub fn refuse(request: &mut Request, unmet: Unmet) -> u16 {
     let Unmet::Range(length, fields) = unmet else { return 412 };
     let handed_on = request.accel_fields.get_or_insert_default();
@@ -314,7 +290,7 @@ pub fn refuse(request: &mut Request, unmet: Unmet) -> u16 {
     416
 }
 
-/// Whether a field describes the body of a whole answer, when it was made or how long it is fresh.
+/// Whether a field describes the whole body, its time or its freshness.
 fn is_of_whole(id: FieldId, name: &[u8]) -> bool {
     use FieldId as F;
     const OTHERS: [&str; 4] = ["content-md5", "content-digest", "digest", "repr-digest"];

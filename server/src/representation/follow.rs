@@ -14,21 +14,17 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Poll, ready};
 
-/// Bytes framed for the client before they are written even though more is there.
+/// Bytes framed before they are written, even if more is ready.
 const QUEUE: usize = 32 * 1024;
 
-/// How following went.
 #[derive(Debug)]
 pub enum Followed {
-    /// The client has its answer, or as much of it as there was.
     Done,
-    /// Nothing was sent: the answer is not what was asked for.
+    /// Nothing was sent: the response does not satisfy the request.
     Unmet(Unmet),
-    /// The client failed.
     Client(ClientFailure),
 }
 
-/// Answers from a fill as it arrives. `age` is what the answer says of its age.
 pub async fn serve(
     request: &mut Request,
     client: &mut Client,
@@ -72,7 +68,6 @@ pub async fn serve(
     outcome.map_or_else(Followed::Client, |()| Followed::Done)
 }
 
-/// Cache to client.
 async fn pass(
     request: &mut Request,
     client: &mut Client,

@@ -23,7 +23,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A prepared answer: one representation for one location.
+/// A prepared response: one representation in one location.
 pub struct Prepared {
     head: head::Fixed,
     status: u16,
@@ -32,21 +32,21 @@ pub struct Prepared {
     file: OnceCell<Option<Rc<dyn AsFd>>>,
 }
 
-/// Bodies from this size on are sent from a file in memory once they are in demand: the kernel then takes their pages as
-/// they are. Below it a second system call costs more than copying.
+/// Popular bodies from this size on are sent from a memory file, whose pages the kernel takes without
+/// copying. Below it a second system call costs more.
 const FILE_FROM: usize = 24 * 1024;
 /// Larger bodies are not held twice.
 const FILE_UP_TO: usize = 1024 * 1024;
-/// Answers from one prepared form before it gets a file.
+/// Uses of a prepared form before it gets a file.
 const FILE_AFTER: u32 = 8;
-/// Files of one thread at a time: at most 64 MiB of memory beside the cache's own.
+/// Per thread: at most 64 MiB besides the cache's memory.
 const FILES: usize = 64;
 
 thread_local! {
     static OPEN_FILES: Cell<usize> = const { Cell::new(0) };
 }
 
-/// A body's file; counted while it is there, a slow client's too.
+/// Counted while it exists, for a slow client too.
 struct SentFile(MemoryFile);
 
 impl SentFile {
@@ -73,20 +73,16 @@ impl Drop for SentFile {
     }
 }
 
-/// What is to be written after the head that was put into the buffer.
 pub enum Ready {
-    /// Nothing more: HEAD, 204, 304.
+    /// HEAD, 204, 304.
     HeadOnly,
-    /// The body.
     Body(Rc<Prepared>),
-    /// A range of the body, not copied: its bytes, the body, and where in it they begin.
+    /// A range of the body without a copy: its bytes, their holder, and the offset in it.
     Part(Bytes, Held, u64),
-    /// A text that was made for this answer.
     Text(Bytes),
 }
 
 impl Ready {
-    /// The body as it is sent; none for an answer without one.
     pub fn whole(&self) -> WholeBody<'_> {
         static NONE: Bytes = Bytes::from_static(b"");
         match self {
@@ -100,7 +96,6 @@ impl Ready {
         }
     }
 
-    /// The body as a file, where it is of a size and in such demand that sending it so is cheaper.
     fn file(&self) -> Option<&Rc<dyn AsFd>> {
         let Ready::Body(prepared) = self else { return None };
         if !(FILE_FROM..=FILE_UP_TO).contains(&prepared.body.len()) {
@@ -115,14 +110,13 @@ impl Ready {
     }
 }
 
-/// What of an entry a request gets. The coding may still have to be made.
 pub fn choose(request: &Request, entry: &Arc<Entry>) -> Chosen {
     chosen::choose(request, &offer(entry))
 }
 
-/// Writes the head of a hit into `out` and says what follows. `None` where it takes more than one write: the body is not
-/// in memory, several ranges of it are wanted, it is an error, or its compressed form is not yet made; and where the
-/// entry is only a part of an answer.
+/// Writes the head of a hit and returns what follows. `None` if it needs more than one write: the body is not
+/// in memory, several ranges are requested, it is an error, its coding is missing, or the entry is only a
+/// part.
 pub fn ready(
     request: &mut Request,
     hit: &Hit,
@@ -173,7 +167,6 @@ fn offer(entry: &Arc<Entry>) -> Offer<'_> {
     }
 }
 
-/// Writes the head of what was chosen, for this one answer. Says whether a body follows it.
 fn shaped(
     request: &mut Request,
     entry: &Arc<Entry>,
@@ -197,7 +190,6 @@ fn shaped(
     Some(head::encode(out, request, &plan))
 }
 
-/// One range of a body in memory.
 fn part_of(
     request: &mut Request,
     entry: &Arc<Entry>,
@@ -211,7 +203,7 @@ fn part_of(
     Some(if has_body { Ready::Part(body, held, part.start) } else { Ready::HeadOnly })
 }
 
-/// `$upstream_http_…` and `$upstream_cache_…` of an answer out of the cache are the stored ones.
+/// Sets `$upstream_http_…` and `$upstream_cache_…` from the entry.
 pub fn remember(request: &mut Request, head: Head<'_>, now: Now) {
     if request.generation.shared.keeps_upstream_heads {
         request.tries.headers = Some(Rc::new(Headers::copied_from(head.fields(), |_, _, _| true)));
@@ -219,7 +211,7 @@ pub fn remember(request: &mut Request, head: Head<'_>, now: Now) {
     }
 }
 
-/// An entry answered as an error page has that error's status, so its head is made for the occasion.
+/// An entry served as an error page has the error's status, so its head is made here.
 fn unprepared(
     request: &mut Request,
     entry: &Arc<Entry>,
@@ -232,7 +224,6 @@ fn unprepared(
     Some(if has_body { Ready::Body(Rc::new(prepared)) } else { Ready::HeadOnly })
 }
 
-/// The fields of a stored answer as this location passes them on.
 pub fn passed_on(request: &mut Request, head: Head<'_>) -> Headers {
     charset::take(request, head.fields());
     head::draft(request, head.fields());

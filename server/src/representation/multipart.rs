@@ -7,18 +7,16 @@ use millstream_wire::{FieldId, Headers};
 use std::hash::BuildHasher;
 use std::ops::Range;
 
-/// The layout of an answer in several parts.
 #[derive(Debug)]
 pub struct Multipart {
     boundary: [u8; 20],
     media: Vec<u8>,
-    /// The ranges in the order they are sent.
     pub ranges: Vec<Range<u64>>,
     complete: u64,
 }
 
 impl Multipart {
-    /// Lays out these ranges of an answer of `complete` bytes and makes its head that of the parts.
+    /// Turns `headers` into those of a multipart response; `complete` is the whole's length.
     pub fn new(headers: &mut Headers, ranges: Vec<Range<u64>>, complete: u64) -> Multipart {
         let media = headers.view().get(FieldId::ContentType).unwrap_or_default().to_vec();
         let layout = Multipart { boundary: random_boundary(), media, ranges, complete };
@@ -28,7 +26,6 @@ impl Multipart {
         layout
     }
 
-    /// Length of the whole multipart body.
     pub fn length(&self) -> u64 {
         let mut text = Vec::with_capacity(256);
         let parts = self.ranges.iter().map(|range| {
@@ -42,7 +39,6 @@ impl Multipart {
         parts + text.len() as u64
     }
 
-    /// What stands before the bytes of a range.
     pub fn write_head(&self, range: &Range<u64>, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\r\n--");
         out.extend_from_slice(&self.boundary);
@@ -56,7 +52,6 @@ impl Multipart {
         out.extend_from_slice(b"\r\n\r\n");
     }
 
-    /// What stands behind the last range.
     pub fn write_end(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\r\n--");
         out.extend_from_slice(&self.boundary);
@@ -64,7 +59,7 @@ impl Multipart {
     }
 }
 
-/// Twenty digits that nobody can guess, so that no content can be made to look like a boundary.
+/// Unpredictable, so that no content can imitate a boundary.
 fn random_boundary() -> [u8; 20] {
     // The standard library's hasher is keyed by the system's random source.
     let number = std::hash::RandomState::new().hash_one(0u8);

@@ -9,37 +9,32 @@ use millstream_net::{Address, clock};
 use std::cell::Cell;
 use std::time::Instant;
 
-/// What holds for a connection as a whole.
 #[derive(Debug)]
 pub struct ConnectionFacts {
     /// `$connection`.
     pub serial: u64,
-    /// The client's address.
     pub remote: Address,
-    /// Its text without port, as logs and `X-Forwarded-For` want it.
+    /// Without the port, as in logs and `X-Forwarded-For`.
     pub remote_text: Box<str>,
-    /// The address that accepted it.
     pub local: Address,
-    /// Index of the listener that accepted it, in the configuration in force.
+    /// Index in the configuration in force.
     pub listener: Cell<usize>,
-    /// Whether it came to a TLS port without TLS: each of its requests is refused (497).
+    /// Plain HTTP on a TLS port: each request is refused (497).
     pub is_plain_on_tls: bool,
-    /// Whom a proxy speaks for (`listen … proxy_protocol`).
+    /// `listen … proxy_protocol`.
     pub proxied: Option<Box<Proxied>>,
-    /// TLS facts, where it is encrypted; boxed, for most connections idle without any.
+    /// Boxed, as most connections idle without any.
     pub tls: Option<Box<TlsInfo>>,
-    /// The certificate that the client showed.
     pub certificate: Option<Box<ClientCertificate>>,
-    /// When it was accepted.
     pub opened: Instant,
-    /// Requests so far, the present one included.
+    /// The present one included.
     pub requests: Cell<u64>,
-    /// Copies of them (`mirror`) that are not finished.
+    /// Unfinished copies (`mirror`).
     pub copies: Cell<usize>,
 }
 
 impl ConnectionFacts {
-    /// A connection without TLS and without a proxy before it, with its first request.
+    /// The first request of a connection without TLS and proxy.
     pub fn plain(remote: Address, local: Address, listener: usize) -> Self {
         ConnectionFacts {
             serial: 0,
@@ -58,11 +53,10 @@ impl ConnectionFacts {
     }
 }
 
-/// Whom a request came from, as a trusted proxy says.
 #[derive(Debug, Clone)]
 pub struct ClientAddress {
-    /// The address; port 0 where it was not said.
+    /// Port 0 if unknown.
     pub address: Address,
-    /// Its text without port.
+    /// Without the port.
     pub text: Box<str>,
 }

@@ -10,21 +10,17 @@ use millstream_wire::{FieldId, Method};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-/// What of the answer to a subrequest is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SubrequestPart {
-    /// The head alone.
     Head,
-    /// The body, which becomes a part of another answer.
     Body,
-    /// The body, which becomes the value of a variable.
     Variable,
 }
 
 impl Request {
-    /// A request of its own by which this one asks: a GET of a path of the same server, without body, query, conditions and ranges, for
-    /// these are about what the client wants. As in nginx, `$request_uri`, `$request_id` and the fields are the client's, the variables
-    /// that the configuration sets are one for both, and what the limits have counted is not counted again.
+    /// A GET subrequest on the same server, without body, query, conditions and ranges. As in nginx,
+    /// `$request_uri`, `$request_id` and the fields are the client's, set variables are shared, and limits do
+    /// not count again.
     pub fn subrequest(&self, path: &[u8], wanted: SubrequestPart) -> Box<Request> {
         self.has_asked.set(true);
         let (worker, generation) = (self.worker.clone(), self.generation.clone());
@@ -47,15 +43,15 @@ impl Request {
         sub
     }
 
-    /// A copy of this request for another path of its server (`mirror`): method, query and fields are the same, and the body that was read where
-    /// it is wanted.
+    /// A copy for another path (`mirror`), with the same method, query and fields, and the body if it is
+    /// wanted.
     pub fn mirrored(&self, path: &[u8], with_body: bool) -> Box<Request> {
         let mut copy = self.subrequest(path, SubrequestPart::Head);
         copy.resemble(self, with_body);
         copy
     }
 
-    /// What follows this request once it is done (`post_action`): the same again, with what was answered, until it is sent elsewhere.
+    /// The request after this one (`post_action`): the same, with its response, until redirected.
     pub fn follow_up(&self) -> Box<Request> {
         let mut next = self.subrequest(&self.uri, SubrequestPart::Head);
         next.resemble(self, true);
@@ -69,7 +65,7 @@ impl Request {
         next
     }
 
-    /// Takes over what is asked for, and not only by whom. A body is at hand and not on its way, whatever framed it.
+    /// Copies the content of the request besides its client. A body is at hand, whatever its framing was.
     fn resemble(&mut self, of: &Request, with_body: bool) {
         self.arguments = Arguments::Replaced(of.query().unwrap_or_default().to_vec());
         self.query_shows = of.query_shows;
@@ -82,7 +78,7 @@ impl Request {
         }
     }
 
-    /// A copy for a refresh that goes on without the client: a GET, routed as this one.
+    /// For a background refresh: a GET with the same routing.
     pub fn for_refresh(&self) -> Request {
         let mut copy =
             Request::new(self.worker.clone(), self.generation.clone(), self.connection.clone(), self.started);
@@ -117,7 +113,6 @@ impl Request {
     }
 }
 
-/// Fields that say what of an answer a client wants, and in which protocol.
 fn is_about_content(id: FieldId) -> bool {
     matches!(
         id,

@@ -1,6 +1,5 @@
 //! `$request_id`: 32 random hexadecimal digits.
 
-/// A new one.
 pub(super) fn random() -> [u8; 32] {
     use std::hash::BuildHasher;
     // The standard library's hasher is keyed by the system's random source; a counter keeps ids apart on a thread.

@@ -17,7 +17,7 @@ const TRACEPARENT: &[u8] = b"traceparent";
 const TRACESTATE: &[u8] = b"tracestate";
 
 impl Request {
-    /// Its trace, made when it is first asked for: that of whoever sent the request where `otel_trace_context` takes it, else a new one.
+    /// Created when first needed: the sender's if `otel_trace_context` accepts it, else a new one.
     pub fn trace(&self) -> &Rc<Trace> {
         self.trace.get_or_init(|| {
             let extracts = self.location().settings.otel.context.extract;
@@ -27,14 +27,13 @@ impl Request {
         })
     }
 
-    /// What a traceparent says. Of several none is to be believed.
+    /// `traceparent`; several are ignored.
     fn context_that_came(&self) -> Option<TraceContext> {
         let mut fields = self.fields().all_named(TRACEPARENT);
         let one = TraceContext::parse(fields.next()?);
         one.filter(|_| fields.next().is_none())
     }
 
-    /// Puts our context in the place of the one that came.
     pub fn tell_context(&mut self) {
         let trace = self.trace().clone();
         let bytes = &self.bytes;
@@ -51,7 +50,6 @@ impl Request {
         }
     }
 
-    /// Appends a field that did not come; gives back where its value begins.
     fn append_field(&mut self, name: &[u8], value: &[u8]) -> usize {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(name);
@@ -62,7 +60,7 @@ impl Request {
         middle
     }
 
-    /// A server is asked: the id of the span for that, which it is told, where the request is recorded.
+    /// The id of a span for a request to a server, which is told it; `None` unless recorded.
     pub fn begin_try(&mut self) -> Option<SpanId> {
         let trace = self.trace.get().filter(|trace| trace.sampled.get())?;
         let id = SpanId::random();

@@ -11,11 +11,9 @@ use crate::variables;
 use crate::variables::personal::shown_by;
 use millstream_conf::model::{Condition, Level, Regex, Template};
 
-/// What is known of a condition.
 pub(super) enum Truth {
     Holds,
     Fails,
-    /// Nothing yet: a file is to be looked for.
     Ask(FileTest),
 }
 
@@ -25,7 +23,7 @@ impl Truth {
     }
 }
 
-/// Judges a condition; `answer` is what the file test that it asked for says. The error is the status to answer.
+/// `answer`: the result of the file test. The error is a status.
 pub(super) fn judge(
     condition: &Condition,
     request: &mut Request,
@@ -48,7 +46,7 @@ pub(super) fn judge(
     })
 }
 
-/// Whether a variable matches; what is captured stays for what follows, and a miss takes it away.
+/// Sets the captures, or clears them without a match.
 fn matches(variable: &Template, regex: &Regex, request: &mut Request) -> Result<bool, u16> {
     let text = variables::value(variable, request);
     let captured = capture(regex, &text).map_err(|undecided| undecided_by(request, &undecided))?;
@@ -63,7 +61,7 @@ fn matches(variable: &Template, regex: &Regex, request: &mut Request) -> Result<
     Ok(is_match)
 }
 
-/// `rewrite_log`: what an expression was matched against.
+/// `rewrite_log`.
 pub(super) fn told(request: &Request, regex: &Regex, is_match: bool, text: impl FnOnce() -> String) {
     if request.location().settings.rewrite.log {
         let verb = if is_match { "matches" } else { "does not match" };

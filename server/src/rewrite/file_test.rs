@@ -14,20 +14,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// What is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileTest {
-    /// The path, as the configuration made it.
     pub path: Vec<u8>,
-    /// What must be there.
     pub kind: FileKind,
 }
 
-/// The bit by which a file's owner may execute it.
 const OWNER_EXECUTES: u32 = 0o100;
 
 impl FileTest {
-    /// The answer, where the kernel has it; what cannot be looked at is told and counts as not there.
+    /// Without blocking, if the kernel can; failures are logged and count as missing.
     pub fn ask_at_once(&self, request: &Request) -> Option<bool> {
         let path = Path::new(OsStr::from_bytes(&self.path));
         let found = RefusedLinks::of(request).metadata_at_once(path)?;
@@ -37,7 +33,6 @@ impl FileTest {
         }))
     }
 
-    /// Asks off the loop.
     pub async fn ask(self, request: &Request) -> bool {
         first(vec![self], request).await.is_some()
     }
@@ -63,7 +58,7 @@ impl FileTest {
     }
 }
 
-/// The first of several that is there, where the kernel can say so of each up to it; else nothing is said.
+/// The first existing one, if the kernel can tell without blocking.
 pub fn first_at_once(tests: &[FileTest], request: &Request) -> Option<Option<usize>> {
     for (at, test) in tests.iter().enumerate() {
         if test.ask_at_once(request)? {
@@ -73,7 +68,7 @@ pub fn first_at_once(tests: &[FileTest], request: &Request) -> Option<Option<usi
     Some(None)
 }
 
-/// The first of several that is there. They are asked one after another, in one go off the loop.
+/// The first existing one; a single task off the loop.
 pub async fn first(tests: Vec<FileTest>, request: &Request) -> Option<usize> {
     let followed = RefusedLinks::of(request);
     let (found, failures) = blocking::run(move || {

@@ -24,37 +24,27 @@ use script::Ran;
 
 pub use script::{Paused, set};
 
-/// From where on a request is looked at.
 #[derive(Debug, Clone, Copy)]
 pub enum From {
-    /// The server's script.
     Server,
-    /// The location of the path in force.
     Location,
-    /// The script of the location in force.
     Rewrite,
-    /// The rest of a script.
     Script(Paused),
 }
 
-/// Where it came to.
 #[derive(Debug)]
 pub enum Settled {
-    /// To the location in force, whose other phases follow.
     Here,
-    /// A `return`: the level that wrote it, and its place in the script there.
+    /// The level of a `return`, and its position in the script.
     Return(LocationId, usize),
-    /// The client is sent to a URL, with 301 or 302.
     Redirect(u16, Vec<u8>),
-    /// The location's name is the path and a slash: the client is sent there.
+    /// Redirects to the path with a slash, a location's name.
     Slash,
-    /// A status.
     Status(u16),
-    /// A file is to be looked for first.
     Test(FileTest, Paused),
 }
 
-/// Runs the scripts of server and location, and finds the location, until the URI stays as it is.
+/// Runs the scripts of server and location until the URI no longer changes.
 pub fn settle(request: &mut Request, from: From) -> Settled {
     let own = request.server().own;
     let mut from = from;
@@ -103,7 +93,7 @@ pub fn settle(request: &mut Request, from: From) -> Settled {
     }
 }
 
-/// Whether the location's name is the path and a slash more, which only the redirect to it makes good.
+/// Whether only the redirect to the path with a slash reaches the location.
 fn slash_is_missing(request: &Request) -> bool {
     match &request.location().matches {
         LocationMatch::Exact(path) | LocationMatch::Prefix { path, .. } => path.len() > request.uri.len(),

@@ -11,17 +11,12 @@ use crate::variables::personal::shown_by;
 use millstream_conf::model::{Goal, Level, Rewrite, Template, Then};
 use millstream_wire::{masked, target};
 
-/// What came of a `rewrite`.
 pub(super) enum Replaced {
-    /// Its expression does not match.
     Nothing,
-    /// Another URI is in force.
     Uri(Then),
-    /// The client is sent to a URL.
     Redirect(u16, Vec<u8>),
 }
 
-/// Applies a `rewrite`. The error is the status to answer.
 pub(super) fn apply(rule: &Rewrite, request: &mut Request) -> Result<Replaced, u16> {
     let uri = std::mem::take(&mut request.uri);
     let captured = capture(&rule.regex, &uri);

@@ -16,52 +16,39 @@ use millstream_conf::model::{
 };
 use millstream_conf::size;
 
-/// A place in a script, and what is known there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paused {
-    /// The level whose script it is.
     pub owner: LocationId,
-    /// The instruction.
     pub at: usize,
-    /// Whether the URI was changed so that a location is to be looked for.
+    /// Whether the URI was changed, so that the location must be selected again.
     pub changed: bool,
-    /// Whether captures are escaped in values: in nginx they are until a `rewrite` has matched.
+    /// Whether captures are escaped in values: in nginx until a `rewrite` has matched.
     pub escapes: bool,
-    /// Whether an `if` that held had a content handler of its own.
+    /// Whether a true `if` had its own content handler.
     pub has_handler: bool,
-    /// What the file test says that the instruction asked for.
     pub answer: Option<bool>,
 }
 
 impl Paused {
-    /// Before the first instruction.
     pub fn at_start(owner: LocationId) -> Self {
         Paused { owner, at: 0, changed: false, escapes: true, has_handler: false, answer: None }
     }
 
-    /// With what the file test says.
     #[must_use]
     pub fn answered(self, answer: bool) -> Self {
         Paused { answer: Some(answer), ..self }
     }
 }
 
-/// How a script went.
 #[derive(Debug)]
 pub(super) enum Ran {
-    /// To its end, or to a `break`; whether the URI was changed.
     End { changed: bool },
-    /// To a `return`, at this place.
     Return(usize),
-    /// To a redirect.
     Redirect(u16, Vec<u8>),
-    /// To a status.
     Status(u16),
-    /// To a file test.
     Test(FileTest, Paused),
 }
 
-/// Carries out a script from a place in it.
 pub(super) fn run(request: &mut Request, from: Paused) -> Ran {
     let generation = request.generation.clone();
     let script = &generation.http().location(from.owner).settings.rewrite.script;
@@ -113,8 +100,8 @@ pub(super) fn run(request: &mut Request, from: Paused) -> Ran {
     ended(request, now, now.changed)
 }
 
-/// Notes what decides what a block does: it shows of who asks whether the block is carried out or not. Variables that the block does not
-/// set stay as they are, and so does the way of the request where the block leads nowhere.
+/// Notes that a condition decides which block runs: variables it sets reveal the condition's inputs, and so
+/// does the routing, if the block changes it.
 fn note_decision(
     request: &mut Request,
     condition: &Condition,
@@ -139,7 +126,6 @@ fn note_decision(
     }
 }
 
-/// Whether an instruction has a request passed on otherwise than without it.
 fn leads_on(instruction: &Instruction, request: &Request) -> bool {
     match instruction {
         Instruction::Set { target: Settable::Arguments, .. } | Instruction::Break => true,
@@ -154,7 +140,7 @@ fn has_page(request: &Request, status: u16) -> bool {
     request.location().settings.error_pages.iter().any(|page| page.status == status)
 }
 
-/// Whether one level's requests are passed on otherwise than another's, or with another `root`.
+/// Whether two levels pass requests on differently, or have another `root`.
 fn leads_elsewhere(one: &Settings, other: &Settings) -> bool {
     fn way(settings: &Settings) -> Option<(&PassTarget, Option<&str>)> {
         settings.pass().map(|pass| (&pass.target, pass.http().and_then(|http| http.uri.as_deref())))
@@ -162,8 +148,8 @@ fn leads_elsewhere(one: &Settings, other: &Settings) -> bool {
     way(one) != way(other) || one.files.root.path != other.files.root.path
 }
 
-/// The end of a script. Where an `if` with an upstream held and after it one that answers nothing, the settings are those of the last:
-/// nginx fails for want of an upstream, and what was to be passed on must not be sent as a file.
+/// After an `if` with an upstream and a later one without a handler, the last one's settings apply: nginx
+/// fails there, and what was meant for an upstream must not be sent as a file.
 fn ended(request: &Request, now: Paused, changed: bool) -> Ran {
     if !changed && now.has_handler && serves_files(request) { Ran::Status(500) } else { Ran::End { changed } }
 }
@@ -172,7 +158,6 @@ fn serves_files(request: &Request) -> bool {
     matches!(request.location().settings.content, Handler::Files)
 }
 
-/// Gives a variable of the configuration a value.
 pub fn set(request: &mut Request, target: Settable, value: &[u8], shows: Shows) {
     match target {
         Settable::Slot(number) => request.slots.set(number, value, shows),

@@ -7,14 +7,13 @@ use crate::variables;
 use millstream_conf::model::{Part, Template, Variable};
 use millstream_wire::target;
 
-/// A template's value.
 pub(super) fn of(template: &Template, request: &Request, escapes: bool) -> Vec<u8> {
     let mut out = Vec::new();
     append(template, request, escapes, &mut out);
     out
 }
 
-/// Appends a template's value; with `escapes` captures are percent-encoded as parts of a query.
+/// With `escapes` captures are percent-encoded as parts of a query.
 pub(super) fn append(template: &Template, request: &Request, escapes: bool, out: &mut Vec<u8>) {
     if !(escapes && came_escaped(request)) {
         return variables::evaluate(template, request, out);

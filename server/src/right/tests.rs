@@ -7,7 +7,6 @@ use millstream_conf::model::Network;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// Whether a request with these fields from this address may; `unix:` is a client on a unix socket.
 fn check(right: &ManageRight, from: &str, fields: &str, expected: bool) {
     let request = sent(from, fields);
     assert_eq!(judge(right, &request, API.pages).is_ok(), expected, "{from} {fields:?} {right:?}");

@@ -6,18 +6,15 @@
 use super::{Captured, Undecided, capture};
 use millstream_conf::model::{Http, Location, LocationId, LocationMatch, LocationTree};
 
-/// Where a path leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PathMatch {
-    /// To a location, with what the expressions on the way there captured, the outermost first.
+    /// With the captures of the expressions on the way, the outermost first.
     Location(LocationId, Vec<Captured>),
-    /// To a location that passes requests on and whose prefix is the path and a slash: the client is sent there.
+    /// A location with `proxy_pass` whose prefix is the path and a slash: redirect there.
     Slash(LocationId),
-    /// To none: the server's own level.
     Server,
 }
 
-/// Finds the location for a normalised path.
 pub fn find(http: &Http, tree: &LocationTree, path: &[u8]) -> Result<PathMatch, Undecided> {
     Ok(match search(http, tree, path)? {
         LevelMatch::Settled(found) => found,
@@ -26,11 +23,9 @@ pub fn find(http: &Http, tree: &LocationTree, path: &[u8]) -> Result<PathMatch, 
     })
 }
 
-/// What one level knows.
 enum LevelMatch {
-    /// It is decided.
     Settled(PathMatch),
-    /// A prefix, unless an expression above matches.
+    /// Unless an expression above matches.
     Prefix(LocationId),
     Nothing,
 }
@@ -66,7 +61,8 @@ fn search(http: &Http, tree: &LocationTree, path: &[u8]) -> Result<LevelMatch, U
     Ok(best.map_or(LevelMatch::Nothing, |(_, id)| LevelMatch::Prefix(id)))
 }
 
-/// What is nested in an expression is searched too. Named groups of both hold there; numbered ones are the last expression's.
+/// Searches locations nested in an expression. Named groups of both apply; numbered ones are the inner
+/// expression's.
 fn within_expression(
     http: &Http,
     id: LocationId,
@@ -85,12 +81,10 @@ fn within_expression(
     })
 }
 
-/// The location of a `@name`.
 pub fn named(tree: &LocationTree, name: &str) -> Option<LocationId> {
     tree.named.iter().find(|(known, _)| known == name).map(|&(_, id)| id)
 }
 
-/// The longest prefix of a path, with its length.
 fn longest_prefix(tree: &LocationTree, path: &[u8]) -> Option<(usize, LocationId)> {
     // Sorted by path: every prefix of `path` sorts at or before it, longer ones later.
     let end = tree.prefixes.partition_point(|(name, _)| name.as_bytes() <= path);

@@ -11,22 +11,20 @@ mod tests;
 use millstream_conf::model::Regex;
 use std::fmt;
 
-/// What an expression captured: the groups' byte ranges in the text, and which of them have names.
+/// Byte ranges of the groups, and which are named.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Captured {
-    /// Group 0 is the whole match; one that took no part is empty.
+    /// Group 0 is the whole match; an unused group is empty.
     pub groups: Vec<(u32, u32)>,
-    /// The numbers of the variables that take a group's text, and the group's; of two groups the one that took part.
+    /// Variable and group; of two groups with one name the used one.
     pub named: Vec<(u16, u16)>,
 }
 
-/// An expression needed more backtracking than is allowed, so that nobody knows whether it matches. It is answered with
-/// 500, as in nginx: what would follow from "no match" may be what the expression is there to keep from somebody.
+/// An expression exceeded the backtracking limit. The response is 500, as in nginx: treating it as "no match"
+/// might bypass what it protects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Undecided {
-    /// The expression as written.
     pub expression: Box<str>,
-    /// What it was to be matched against.
     pub text: Box<[u8]>,
 }
 
@@ -38,10 +36,8 @@ impl fmt::Display for Undecided {
     }
 }
 
-/// Bytes of a text that a line of the error log shows.
 const SHOWN: usize = 256;
 
-/// Matches an expression; `None` where it does not match.
 pub fn capture(regex: &Regex, text: &[u8]) -> Result<Option<Captured>, Undecided> {
     let undecided = |_| Undecided { expression: regex.source.as_str().into(), text: text.into() };
     let Some(captures) = regex.captures(text).map_err(undecided)? else { return Ok(None) };

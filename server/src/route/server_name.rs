@@ -6,7 +6,6 @@ use super::{Captured, Undecided, capture};
 use millstream_conf::model::{Http, Listener, Regex, ServerId, ServerName};
 use std::collections::HashMap;
 
-/// The names of the servers of one listening address.
 pub struct HostTable {
     exact: HashMap<Box<[u8]>, ServerId, foldhash::fast::RandomState>,
     leading: HashMap<Box<[u8]>, ServerId, foldhash::fast::RandomState>,
@@ -17,7 +16,7 @@ pub struct HostTable {
 }
 
 impl HostTable {
-    /// The table of a listener. Where two servers claim a name the first keeps it, as nginx warns.
+    /// The first of two servers keeps a name, as nginx warns.
     pub fn new(http: &Http, listener: &Listener) -> Self {
         let mut table = HostTable {
             exact: HashMap::default(),
@@ -36,7 +35,7 @@ impl HostTable {
         table
     }
 
-    /// The server for a host in lower case without port; empty where the request named none.
+    /// `host` is in lower case without port; empty if the request has none.
     pub fn find(&self, host: &[u8]) -> Result<(ServerId, Option<Captured>), Undecided> {
         if self.only_default {
             return Ok((self.default, None));
@@ -44,7 +43,7 @@ impl HostTable {
         Ok(self.named(host)?.unwrap_or((self.default, None)))
     }
 
-    /// Whether a `server_name` stands for this host, as far as that can be told.
+    /// Whether a `server_name` matches this host, as far as that can be told.
     pub fn names(&self, host: &[u8]) -> bool {
         matches!(self.named(host), Ok(Some(_)))
     }

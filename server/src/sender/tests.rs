@@ -6,7 +6,6 @@ use crate::realip;
 use millstream_net::proxy_protocol::Proxied;
 use std::rc::Rc;
 
-/// A request that came through what a header of the PROXY protocol says.
 fn behind(configuration: &str, source: Option<&str>, fields: &str) -> Request {
     let worker = fixture::worker(configuration);
     let mut request = fixture::admitted(&worker, &format!("PURGE / HTTP/1.1\r\nHost: a\r\n{fields}\r\n"));

@@ -11,19 +11,19 @@ use millstream_conf::model::Level;
 use millstream_net::clock;
 use std::rc::Rc;
 
-/// Copies may take one of so many places for connections to upstreams.
+/// Copies may use one in this many upstream connections.
 const PLACES_PER_COPY: usize = 4;
-/// A connection may have one of so many copies.
+/// A connection may have one in this many of the copies.
 const COPIES_PER_OWN: usize = 2;
 
-/// A copy that is not finished, counted for as long as the value lives.
+/// Counts an unfinished copy until dropped.
 struct Unfinished {
     worker: Rc<Worker>,
     connection: Rc<ConnectionFacts>,
 }
 
 impl Unfinished {
-    /// One more, where there may be; those of one request alone always may.
+    /// `None` at the limit; the copies of a single request are always allowed.
     fn count(request: &Request, of_one_request: usize) -> Option<Unfinished> {
         let (worker, connection) = (request.worker.clone(), request.connection.clone());
         let most = request.generation.shared.bounds.upstreams / PLACES_PER_COPY;
@@ -45,7 +45,6 @@ impl Drop for Unfinished {
     }
 }
 
-/// Sends a copy of a request to each of these paths, where there is a place for it.
 pub(super) fn send(request: &Request, uris: &[String], with_body: bool) {
     for uri in uris {
         let Some(unfinished) = Unfinished::count(request, uris.len()) else {
@@ -61,7 +60,7 @@ pub(super) fn send(request: &Request, uris: &[String], with_body: bool) {
     }
 }
 
-/// A slow mirror must not fill the log either.
+/// Logs rarely, so that a slow mirror does not flood the log.
 fn dropped(request: &Request, uri: &str, why: &str) {
     if request.worker.may_complain_of_copies(clock::now()) {
         let what = format_args!("copy of a request to \"{uri}\" is dropped: {why}");

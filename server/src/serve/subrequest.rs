@@ -26,21 +26,15 @@ use std::pin::Pin;
 use std::rc::Rc;
 use tokio::task::JoinHandle;
 
-/// Bytes of what stands for an answer that go out at a time: it may be long, and stand for many.
+/// Bytes of a stub sent at a time: it may be long, and used often.
 const STUB_AT_ONCE: usize = 16 * 1024;
 
-/// A subrequest that has been answered.
 pub(super) struct Answered {
-    /// The request, with what it was answered.
     pub(super) request: Box<Request>,
-    /// The head of the answer as it would have been sent; nothing where there is none.
     pub(super) head: Vec<u8>,
 }
 
-/// Asks for the head of a path of the request's server.
-///
-/// # Errors
-/// The client of the request that asks has left meanwhile.
+/// Requests the head of a path on the same server. Fails if the client leaves.
 pub(super) async fn ask(
     request: &mut Request,
     client: &mut Client,
@@ -71,7 +65,7 @@ pub(super) async fn ask(
     Ok(Answered { request: sub, head: inside.pipe.take() })
 }
 
-/// Answers a subrequest in a task of its own: however deep one stands in another, none stands on the other's stack.
+/// In its own task, so that nested subrequests do not share a stack.
 pub fn answer(mut sub: Box<Request>, inside: Rc<Inside>) {
     tokio::task::spawn_local(async move {
         let ends = Ends(inside);
@@ -79,7 +73,7 @@ pub fn answer(mut sub: Box<Request>, inside: Rc<Inside>) {
     });
 }
 
-/// Has a request answered in a task of its own, which goes on whoever waits for it, and drops the answer. `held` is dropped with the task.
+/// In its own task, which outlives its waiters; the response is dropped. `held` is dropped with the task.
 pub(super) fn apart(
     mut sub: Box<Request>,
     restart: Option<Restart>,
@@ -98,12 +92,11 @@ pub(super) fn apart(
     task
 }
 
-/// Whether something follows a request once it is done (`post_action`).
+/// `post_action`.
 pub fn is_followed(request: &Request) -> bool {
     !request.location().settings.post_action.uri.is_empty()
 }
 
-/// Has what follows a request answered. It goes on where its connection closes meanwhile.
 pub async fn follow(request: &mut Request) {
     let uri = request.location().settings.post_action.uri.as_bytes();
     let restart = match uri {
@@ -113,7 +106,7 @@ pub async fn follow(request: &mut Request) {
     _ = apart(request.follow_up(), Some(restart), request.worker.try_admit(), ()).await;
 }
 
-/// Answers with what stands for an answer that is empty or an error. Nothing was sent before. False where nothing stands for it.
+/// Replaces an empty or failed response by its stub, before anything is sent; false without a stub.
 pub(super) async fn answer_stub(sub: &mut Request, client: &mut Client) -> bool {
     let stub = sub.sheet.get().and_then(|sheet| sheet.stub.take());
     let Some(Stub { text, media }) = stub else { return false };
@@ -139,7 +132,7 @@ fn is_whole(client: &mut Client) -> bool {
     matches!(client.settle(), Ending::Whole | Ending::Closing)
 }
 
-/// Whoever reads hears of the end, also of one by a panic.
+/// Tells the reader about the end, by a panic too.
 struct Ends(Rc<Inside>);
 
 impl Drop for Ends {
@@ -148,7 +141,7 @@ impl Drop for Ends {
     }
 }
 
-/// Serves it, to the end of its answer, from where a restart leads or from its path. In a box of its own, for what serves a request may ask by another.
+/// From `restart` or its path to the end of its response. Boxed, as serving may recurse.
 fn serve<'a>(
     sub: &'a mut Request,
     inside: &'a Rc<Inside>,

@@ -14,10 +14,6 @@ use millstream_net::buffers;
 use millstream_net::timer::Deadline;
 use std::time::Instant;
 
-/// Waits, and goes on.
-///
-/// # Errors
-/// The client left meanwhile.
 pub(super) async fn on(
     check: Wait,
     request: &mut Request,
@@ -65,7 +61,6 @@ pub(super) async fn on(
     })
 }
 
-/// Reads the body; a step where that has failed.
 async fn held(request: &mut Request, client: &mut Client) -> Result<Option<Step>, ClientFailure> {
     match answer::hold_body(request, client).await {
         Ok(()) => Ok(None),
@@ -75,7 +70,6 @@ async fn held(request: &mut Request, client: &mut Client) -> Result<Option<Step>
     }
 }
 
-/// What the service says that the location asks.
 async fn service(request: &mut Request, client: &mut Client) -> Result<Opinion, ClientFailure> {
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings.auth_request;

@@ -8,7 +8,6 @@ use crate::request::Request;
 use crate::tries::Try;
 use millstream_traces::span::{Span, SpanKind, text};
 
-/// Appends the spans of a server that was asked, `number` others before it.
 pub(super) fn append(
     request: &Request,
     family: &Family<'_>,

@@ -10,7 +10,6 @@ use millstream_net::Address;
 use millstream_traces::span::{Attribute, Value, text};
 use millstream_wire::{FieldId, Version, masked};
 
-/// The attributes of a request that was answered.
 pub(super) fn of_request(request: &Request) -> Vec<Attribute> {
     let (connection, location) = (&*request.connection, request.location());
     let is_secure = connection.tls.is_some();
@@ -48,7 +47,7 @@ pub(super) fn of_request(request: &Request) -> Vec<Attribute> {
     all.0
 }
 
-/// An `otel_span_attr`. Header fields are lists.
+/// `otel_span_attr`; header fields are lists.
 fn own(attribute: &SpanAttribute, request: &Request) -> Attribute {
     let value = shown::value(&attribute.value, request, text);
     let is_field = ["http.request.header.", "http.response.header."]
@@ -58,7 +57,7 @@ fn own(attribute: &SpanAttribute, request: &Request) -> Attribute {
     (attribute.name.clone().into(), value)
 }
 
-/// The length that the request's head says, 0 where it says none.
+/// 0 without Content-Length.
 fn length(request: &Request) -> i64 {
     let said = request.field(FieldId::ContentLength).and_then(|value| std::str::from_utf8(value).ok());
     said.and_then(|value| value.parse().ok()).unwrap_or(0)
@@ -71,7 +70,6 @@ fn port(address: &Address) -> Option<u16> {
     }
 }
 
-/// Attributes as they are put together.
 pub(super) struct Says(pub(super) Vec<Attribute>);
 
 impl Says {
@@ -79,7 +77,7 @@ impl Says {
         self.0.push((name.into(), Value::Text(text(value))));
     }
 
-    /// Text in which secrets may stand.
+    /// Removes secrets.
     fn shown(&mut self, name: &'static str, value: &[u8]) {
         self.0.push((name.into(), Value::Text(masked::text(&text(value)).into_owned())));
     }

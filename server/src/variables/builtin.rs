@@ -25,10 +25,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// The nginx version whose behaviour is claimed.
+/// The emulated version of nginx.
 pub const NGINX_VERSION: &str = "1.31.5";
 
-/// Appends a variable's value.
 pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) -> Found {
     use Builtin as B;
     let connection = &*request.connection;
@@ -218,7 +217,7 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
     }
 }
 
-/// The port that the client wrote behind the host, which stands there for the Host field too once it is settled.
+/// As the client wrote it in the target or the Host field.
 fn request_port(request: &Request) -> Option<&[u8]> {
     let written = match request.head.authority {
         Some(span) => span.of(&request.bytes),
@@ -228,7 +227,6 @@ fn request_port(request: &Request) -> Option<&[u8]> {
     (!port.is_empty()).then_some(port)
 }
 
-/// What a request that could not be read does not have.
 fn give_known(value: &[u8], out: &mut Vec<u8>) -> Found {
     if value.is_empty() { Found::Nothing } else { give(value, out) }
 }
@@ -254,7 +252,6 @@ fn milliseconds(out: &mut Vec<u8>) -> Found {
     Found::Value
 }
 
-/// The request's first line without its end.
 pub(super) fn request_line(request: &Request) -> &[u8] {
     let start = request.head.method_text.start as usize;
     let line = &request.bytes[start.min(request.bytes.len())..];
@@ -262,7 +259,7 @@ pub(super) fn request_line(request: &Request) -> &[u8] {
     line[..end].strip_suffix(b"\r").unwrap_or(&line[..end])
 }
 
-/// What the client announced; of a body without a length what was received, once it is all here, as in nginx.
+/// As announced; without a length the bytes received, once complete, as in nginx.
 fn content_length(request: &Request, out: &mut Vec<u8>) -> Found {
     match (request.field(FieldId::ContentLength), &request.body) {
         (None, KeptBody::Memory(_) | KeptBody::File(..)) => decimal(request.body.held(), out),
@@ -333,7 +330,7 @@ fn proxy_pass(
     }
 }
 
-/// The script that the URI names and what follows it, by `fastcgi_split_path_info` and `fastcgi_index`.
+/// By `fastcgi_split_path_info` and `fastcgi_index`.
 fn script(variable: Builtin, request: &Request, out: &mut Vec<u8>) -> Found {
     let pass = request.location().settings.pass();
     let fastcgi = pass.and_then(|pass| pass.fastcgi());
@@ -355,7 +352,6 @@ fn script(variable: Builtin, request: &Request, out: &mut Vec<u8>) -> Found {
     Found::Value
 }
 
-/// The key, of a request for which the cache was asked.
 fn cache_key(request: &Request, out: &mut Vec<u8>) -> Found {
     let cache = request.location().settings.cache();
     match (cache, request.cache_status) {
@@ -415,7 +411,7 @@ fn give_named(name: Option<&str>, out: &mut Vec<u8>) -> Found {
     give_some(name.filter(|name| !name.is_empty()).map(str::as_bytes), out)
 }
 
-/// The present time, as `config timefmt` says in an answer with commands.
+/// The present time by `config timefmt`.
 fn date(request: &Request, zone: impl FnOnce(i64) -> (i32, Vec<u8>), out: &mut Vec<u8>) -> Found {
     let now = clock::wall().seconds;
     let (offset, name) = zone(now);

@@ -13,10 +13,10 @@ use millstream_net::clock;
 use sha1::{Digest, Sha1};
 use std::io::Write;
 
-/// Characters in a line of PEM (RFC 7468 §2).
+/// RFC 7468 §2.
 const LINE: usize = 64;
 
-/// `$ssl_client_verify`; nothing on a connection without TLS.
+/// `$ssl_client_verify`.
 pub(super) fn append_judgement(request: &Request, out: &mut Vec<u8>) -> Found {
     if request.connection.tls.is_none() {
         return Found::Nothing;
@@ -31,7 +31,6 @@ pub(super) fn append_judgement(request: &Request, out: &mut Vec<u8>) -> Found {
     }
 }
 
-/// What a certificate says; nothing where there is none.
 pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) -> Found {
     use Builtin as B;
     let Some(bytes) = client_certificate::shown(request) else { return Found::Nothing };
@@ -65,7 +64,6 @@ pub(super) fn append(variable: Builtin, request: &Request, out: &mut Vec<u8>) ->
     Found::Value
 }
 
-/// PEM, with what is to end its lines.
 fn write_pem(bytes: &[u8], end: &[u8], out: &mut Vec<u8>) {
     let text = STANDARD.encode(bytes);
     let lines = text.as_bytes().chunks(LINE);
@@ -76,7 +74,7 @@ fn write_pem(bytes: &[u8], end: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// All but what is unreserved in a URI (RFC 3986 §2.3) is escaped.
+/// Escapes all but unreserved characters (RFC 3986 §2.3).
 fn write_component(bytes: &[u8], out: &mut Vec<u8>) {
     for byte in bytes {
         match byte {

@@ -3,25 +3,18 @@
 use crate::request::Request;
 use millstream_telemetry::metrics::{Counter, Gauge};
 
-/// What is open and what has been, now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Connections {
-    /// Connections accepted so far.
     pub accepted: u64,
-    /// Requests begun so far.
     pub requests: u64,
-    /// Open connections.
     pub active: u64,
-    /// Those of which a head is being read.
     pub reading: u64,
-    /// Those that are being answered.
     pub writing: u64,
-    /// Idle ones.
     pub waiting: u64,
 }
 
 impl Connections {
-    /// As they are for a request, which is being answered itself: a hit is not counted while it is written.
+    /// Counts the request itself, as a hit is not counted while it is written.
     pub fn of(request: &Request) -> Connections {
         let snapshot = request.generation.shared.registry.snapshot();
         let gauge = |gauge| u64::try_from(snapshot.gauge(gauge)).unwrap_or(0);

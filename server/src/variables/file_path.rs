@@ -7,16 +7,14 @@ use super::value;
 use crate::request::Request;
 use millstream_conf::model::Replaces;
 
-/// Why a URI names no file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unmapped {
-    /// The path would go up.
+    /// `..` would leave the root.
     LeavesRoot,
-    /// A rewrite took the URI out of the location, whose name an `alias` was to replace.
+    /// A rewrite moved the URI out of the location whose name `alias` replaces.
     Rewritten,
 }
 
-/// The value of `root` or `alias`.
 pub fn root(request: &Request) -> Vec<u8> {
     let root = &request.location().settings.files.root;
     let mut path = value(&root.path, request);
@@ -26,10 +24,6 @@ pub fn root(request: &Request) -> Vec<u8> {
     path
 }
 
-/// The path of the file that the URI in force names.
-///
-/// # Errors
-/// It names none.
 pub fn of(request: &Request) -> Result<Vec<u8>, Unmapped> {
     let rest = match request.location().settings.files.root.replaces {
         Replaces::Name(length) => request.uri.get(length..).unwrap_or_default(),
@@ -39,10 +33,6 @@ pub fn of(request: &Request) -> Result<Vec<u8>, Unmapped> {
     below(request, rest)
 }
 
-/// The path of a name below `root` or `alias`.
-///
-/// # Errors
-/// It is no path there.
 pub fn below(request: &Request, name: &[u8]) -> Result<Vec<u8>, Unmapped> {
     let settings = &request.location().settings.files.root;
     if settings.replaces != Replaces::Nothing && request.is_outside {
@@ -55,12 +45,11 @@ pub fn below(request: &Request, name: &[u8]) -> Result<Vec<u8>, Unmapped> {
     if ups(name) > 0 || ups(&path) > written { Err(Unmapped::LeavesRoot) } else { Ok(path) }
 }
 
-/// Whether a path goes up where what the configuration wrote does not: a value in it would lead out of its directory.
+/// Whether variables add `..` that the configuration does not have: they would lead out of its directory.
 pub fn goes_up(path: &[u8], written: &[u8]) -> bool {
     ups(path) > ups(written)
 }
 
-/// Segments that go up.
 fn ups(path: &[u8]) -> usize {
     path.split(|&byte| byte == b'/').filter(|segment| *segment == b"..").count()
 }

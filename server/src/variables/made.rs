@@ -12,7 +12,6 @@ use crate::request::Request;
 use crate::shows::Shows;
 use millstream_conf::model::{Level, MadeId, Making};
 
-/// Appends a made variable's value.
 pub(super) fn append(id: MadeId, request: &Request, out: &mut Vec<u8>) -> Found {
     let remembered = RememberedId::Made(id);
     if request.made.append(remembered, out).is_some() {

@@ -32,16 +32,12 @@ use millstream_wire::{FieldId, Fields, target};
 use std::fmt;
 use std::time::Duration;
 
-/// Whether a variable had a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
-    /// A value, perhaps empty, was appended.
     Value,
-    /// There is none; nothing was appended.
     Nothing,
 }
 
-/// Appends a template's value.
 pub fn evaluate(template: &Template, request: &Request, out: &mut Vec<u8>) {
     for part in &template.parts {
         match part {
@@ -53,8 +49,8 @@ pub fn evaluate(template: &Template, request: &Request, out: &mut Vec<u8>) {
     }
 }
 
-/// Evaluates a `proxy_cache_key` to the key that the cache takes; the buffer must be empty. Nothing else makes keys.
-/// `append` gives each variable's value, `more` may add to the text, noting what is not its own.
+/// Evaluates a `proxy_cache_key` into an empty buffer; nothing else makes keys. `append` yields each
+/// variable's value, `more` may add text, marking variable parts.
 #[inline]
 pub fn evaluate_key(
     template: &Template,
@@ -78,14 +74,13 @@ pub fn evaluate_key(
     parts.close(key)
 }
 
-/// A template's value as a new vector.
 pub fn value(template: &Template, request: &Request) -> Vec<u8> {
     let mut out = Vec::new();
     evaluate(template, request, &mut out);
     out
 }
 
-/// Appends the value of the variable of a name in lower case, for texts that are not known at load.
+/// For names not known at load, in lower case.
 pub fn named(name: &str, request: &Request, out: &mut Vec<u8>) -> Found {
     let http = request.generation.http();
     if let Some(number) = slots::number(&http.slots, name) {
@@ -98,20 +93,18 @@ pub fn named(name: &str, request: &Request, out: &mut Vec<u8>) -> Found {
         .map_or(Found::Nothing, |variable| append(&variable, request, out))
 }
 
-/// Whether a condition (`if=`, `proxy_cache_bypass` …) holds: neither empty nor `0`.
+/// Neither empty nor `0` (`if=`, `proxy_cache_bypass` …).
 pub fn holds(template: &Template, request: &Request, scratch: &mut Vec<u8>) -> bool {
     scratch.clear();
     evaluate(template, request, scratch);
     !scratch.is_empty() && scratch.as_slice() != b"0"
 }
 
-/// Whether one of several conditions holds.
 pub fn any_holds(templates: &[Template], request: &Request) -> bool {
     let mut scratch = Vec::new();
     templates.iter().any(|template| holds(template, request, &mut scratch))
 }
 
-/// Appends a variable's value.
 pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Found {
     match variable {
         Variable::Builtin(builtin) if builtin.stays() => append_once(*builtin, request, out),
@@ -167,7 +160,7 @@ pub fn append(variable: &Variable, request: &Request, out: &mut Vec<u8>) -> Foun
     }
 }
 
-/// Appends the value that a variable had when it was first read, whatever path and location are in force now.
+/// Its value when first read, whatever path and location are in force now.
 fn append_once(builtin: Builtin, request: &Request, out: &mut Vec<u8>) -> Found {
     let id = RememberedId::Builtin(builtin);
     if let Some(is_there) = request.made.append(id, out) {
@@ -183,8 +176,8 @@ fn append_once(builtin: Builtin, request: &Request, out: &mut Vec<u8>) -> Found 
     found
 }
 
-/// A variable of the configuration without a value: one that is captured is not there, one that is set elsewhere is empty, which
-/// is told once (`uninitialized_variable_warn`).
+/// An unset variable: a capture has no value, any other is empty with a warning once
+/// (`uninitialized_variable_warn`).
 fn not_set(request: &Request, number: u16, out: &mut Vec<u8>) -> Found {
     if let Some(variable) = unset(number, request) {
         return append(&variable, request, out);
@@ -199,8 +192,8 @@ fn not_set(request: &Request, number: u16, out: &mut Vec<u8>) -> Found {
     Found::Value
 }
 
-/// The variable of the same name whose value one of the configuration has until it is set: one that is made of others, and as in nginx
-/// one that has a value of its own (`$http_…`, `$invalid_referer`).
+/// The value until it is set: that of a made variable of this name, or as in nginx of a built-in one
+/// (`$http_…`, `$invalid_referer`).
 fn unset(number: u16, request: &Request) -> Option<Variable> {
     let http = request.generation.http();
     let name = &http.slots.get(usize::from(number))?.name;
@@ -210,7 +203,6 @@ fn unset(number: u16, request: &Request) -> Option<Variable> {
     }
 }
 
-/// Writes to the error log of the request's location what was found wrong while a value was made.
 fn tell(request: &Request, level: Level, what: fmt::Arguments<'_>) {
     let logs = &request.generation.shared.error_logs[request.location.0 as usize];
     logs.tell(level, what, || About::connection(request.connection.serial));
@@ -225,7 +217,7 @@ fn give_some(value: Option<&[u8]>, out: &mut Vec<u8>) -> Found {
     value.map_or(Found::Nothing, |value| give(value, out))
 }
 
-/// All values of a field, joined as RFC 9110 §5.3 allows (cookies by `; `).
+/// Joined as RFC 9110 §5.3 allows (cookies by `; `).
 fn join(fields: Fields<'_>, name: &str, out: &mut Vec<u8>) -> Found {
     let separator: &[u8] = if name == "cookie" { b"; " } else { b", " };
     join_values(fields.all_named(name.as_bytes()), separator, out)
@@ -242,7 +234,7 @@ fn join_values<'v>(values: impl Iterator<Item = &'v [u8]>, separator: &[u8], out
     found
 }
 
-/// A request field. As in nginx a name with underscores is another spelling of it, unless such fields are left out.
+/// As in nginx underscores in names count as hyphens, unless such fields are dropped.
 fn request_field(request: &Request, name: &str, out: &mut Vec<u8>) -> Found {
     let settings = &request.server().settings.client_header;
     if settings.ignore_invalid && !settings.underscores || !name.contains('-') {
@@ -252,7 +244,7 @@ fn request_field(request: &Request, name: &str, out: &mut Vec<u8>) -> Found {
     join_values(request.fields().all_spelled(id, name), b", ", out)
 }
 
-/// A field as sent: its lines are searched, for a head is kept only where the configuration asks.
+/// Searches lines, as a head is kept only if the configuration needs it.
 fn sent_field<'a>(lines: impl Iterator<Item = &'a [u8]>, name: &str, out: &mut Vec<u8>) -> Found {
     let mut found = Found::Nothing;
     for line in lines {
@@ -268,7 +260,7 @@ fn sent_field<'a>(lines: impl Iterator<Item = &'a [u8]>, name: &str, out: &mut V
     found
 }
 
-/// Seconds with three decimals, as nginx's times are written.
+/// With three decimals, as nginx's times.
 fn seconds(time: Duration, out: &mut Vec<u8>) {
     let mut digits = itoa::Buffer::new();
     out.extend_from_slice(digits.format(time.as_secs()).as_bytes());

@@ -16,12 +16,11 @@ use millstream_wire::FieldId;
 use millstream_wire::credential::is_credential;
 use std::ops::BitOr;
 
-/// What a template comes to shows.
 pub fn shown_by(value: &Template, request: &Request) -> Shows {
     shown_by_all(value.variables(), request)
 }
 
-/// What these variables show. What is empty shows nothing.
+/// Empty values reveal nothing.
 pub fn shown_by_all<'v>(variables: impl Iterator<Item = &'v Variable>, request: &Request) -> Shows {
     variables.fold(Shows::NOTHING, |all, variable| {
         let shows = of_variable(variable, request);
@@ -29,7 +28,7 @@ pub fn shown_by_all<'v>(variables: impl Iterator<Item = &'v Variable>, request: 
     })
 }
 
-/// The same where only who asks is of interest: without them nothing is looked at, and nothing shown.
+/// The same for [`Shows::WHO`] alone: if none can reveal it, nothing is evaluated.
 pub fn who_is_shown_by_all<'v>(
     variables: impl Iterator<Item = &'v Variable> + Clone,
     request: &Request,
@@ -45,15 +44,15 @@ pub fn who_is_shown_by_all<'v>(
     if shows.has(Shows::WHO) { shows } else { Shows::NOTHING }
 }
 
-/// What a word of an upstream's may show that a request is led on by (`X-Accel-Redirect`, a command in a page): who asks, where
-/// the client says so at all.
+/// What an upstream's word may reveal that redirects a request (`X-Accel-Redirect`, a command in a page): the
+/// client's identity, if the request has any.
 pub fn shown_by_answer(request: &Request) -> Shows {
     let says = request.fields().iter().any(|(id, name, _)| is_credential(id, name));
     if says || client_certificate::shown(request).is_some() { Shows::WHO } else { Shows::NOTHING }
 }
 
-/// Whether what a variable would show is not there. That one which was set is empty may tell who asks; a path or a query by itself is
-/// not looked at.
+/// Whether what a variable would reveal is missing. A set but empty variable may still identify the client;
+/// path and query are not checked.
 fn is_absent(variable: &Variable, shows: Shows, request: &Request) -> bool {
     if !shows.has(Shows::FIELD | Shows::WHO) || matches!(variable, Variable::Slot(_)) {
         return false;
@@ -114,7 +113,6 @@ fn of_variable(variable: &Variable, request: &Request) -> Shows {
     }
 }
 
-/// What a variable of a link shows: what the link that was read first was made of.
 fn of_link(variable: &Variable, request: &Request) -> Shows {
     let Variable::Builtin(builtin) = variable else { return Shows::NOTHING };
     let known = || request.made.shows(RememberedId::Builtin(*builtin));
@@ -125,7 +123,6 @@ fn of_link(variable: &Variable, request: &Request) -> Shows {
     known().unwrap_or_default()
 }
 
-/// What a variable shows that is read now, and then stays.
 pub(super) fn of_read(builtin: Builtin, request: &Request) -> Shows {
     if builtin.source() != Source::Link {
         return Shows::NOTHING;

@@ -8,12 +8,12 @@ use crate::route::Undecided;
 use millstream_conf::model::{Level, Regex, ServerName, ValidReferers};
 use millstream_wire::FieldId;
 
-/// A longer host is not looked at, as in nginx.
+/// Longer hosts are not matched, as in nginx.
 const LONGEST_HOST: usize = 256;
-/// A shorter field is not looked at for its scheme, as in nginx: `http://i.ru`.
+/// Shorter fields are not parsed as a URL, as in nginx: `http://i.ru`.
 const SHORTEST_URL: usize = 11;
 
-/// Appends `1` where it may not, and nothing where it may.
+/// `1` if it is invalid, nothing if valid.
 pub(super) fn append(request: &Request, out: &mut Vec<u8>) -> Found {
     let valid = &request.location().settings.valid_referers;
     let is_valid = valid.as_ref().is_none_or(|valid| is_valid(valid, request));
@@ -47,7 +47,7 @@ fn behind_scheme(referer: &[u8]) -> Option<&[u8]> {
     if referer.len() < SHORTEST_URL { None } else { behind(b"http://").or_else(|| behind(b"https://")) }
 }
 
-/// Whether an expression matches. One that cannot be decided makes nothing valid.
+/// One that hits its limit makes nothing valid.
 fn matches<'e>(mut expressions: impl Iterator<Item = &'e Regex>, text: &[u8], request: &Request) -> bool {
     let matches = |regex: &Regex| match regex.is_match(text) {
         Ok(is_match) => is_match,

@@ -19,7 +19,6 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Appends what became of the link.
 pub(super) fn append(request: &Request, out: &mut Vec<u8>) -> Found {
     // As in nginx, when it expires is read with it and stays as well.
     super::append(&Variable::Builtin(Builtin::SecureLinkExpires), request, &mut Vec::new());
@@ -36,7 +35,7 @@ pub(super) fn append(request: &Request, out: &mut Vec<u8>) -> Found {
     }
 }
 
-/// Appends when the link expires, as it says itself.
+/// `$secure_link_expires`.
 pub(super) fn append_expires(request: &Request, out: &mut Vec<u8>) -> Found {
     let Some(link) = &request.location().settings.secure_link.link else { return Found::Nothing };
     match parts(&value(link, request)).1 {
@@ -45,14 +44,11 @@ pub(super) fn append_expires(request: &Request, out: &mut Vec<u8>) -> Found {
     }
 }
 
-/// When a link expires, as it says behind a comma.
 struct Expiry<'l> {
     text: &'l [u8],
-    /// Nothing where that is no second.
     second: Option<i64>,
 }
 
-/// The hash of a link, and when it expires if it says so.
 fn parts(link: &[u8]) -> (&[u8], Option<Expiry<'_>>) {
     let Some(comma) = link.iter().position(|&byte| byte == b',') else { return (link, None) };
     let text = &link[comma + 1..];
@@ -60,7 +56,7 @@ fn parts(link: &[u8]) -> (&[u8], Option<Expiry<'_>>) {
     (&link[..comma], Some(Expiry { text, second: second.filter(|second| *second > 0) }))
 }
 
-/// Whether a link whose hash is right has not expired yet; nothing where the hash is wrong.
+/// `None` if the hash is wrong.
 fn by_expression(request: &Request) -> Option<bool> {
     let settings = &request.location().settings.secure_link;
     let (link, md5) = (settings.link.as_ref()?, settings.md5.as_ref()?);
@@ -75,7 +71,6 @@ fn by_expression(request: &Request) -> Option<bool> {
     is_same(&hash, &right).then_some(is_valid)
 }
 
-/// The link behind a right hash.
 fn by_secret<'u>(uri: &'u [u8], secret: &str) -> Option<&'u [u8]> {
     let mut parts = uri.get(1..)?.splitn(3, |&byte| byte == b'/');
     let (_, hash, link) = (parts.next()?, parts.next()?, parts.next()?);

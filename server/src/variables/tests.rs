@@ -14,7 +14,6 @@ fn request(head: &str) -> Request {
     admitted(&worker("server { listen 80; server_name api.example; root /srv/$host; }"), head)
 }
 
-/// The value, or `None` where there is none.
 fn read(request: &Request, template: &Template) -> Option<String> {
     let Part::Variable(variable) = &template.parts[0] else { panic!("it is one variable") };
     let mut out = Vec::new();

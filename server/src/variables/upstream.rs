@@ -10,7 +10,7 @@ use millstream_wire::{FieldId, date};
 use std::io::Write;
 use std::time::Duration;
 
-/// Appends one text per try, separated as nginx does.
+/// One text per try, separated as in nginx.
 pub(super) fn each(request: &Request, out: &mut Vec<u8>, write: impl Fn(&Try, &mut Vec<u8>)) -> Found {
     for (index, one) in request.tries.list.iter().enumerate() {
         out.extend_from_slice(request.tries.separator(index));
@@ -19,7 +19,7 @@ pub(super) fn each(request: &Request, out: &mut Vec<u8>, write: impl Fn(&Try, &m
     if request.tries.list.is_empty() { Found::Nothing } else { Found::Value }
 }
 
-/// Seconds with three decimals; `-` where the time is not known.
+/// With three decimals; `-` if unknown.
 pub(super) fn seconds(time: Option<Duration>, out: &mut Vec<u8>) {
     match time {
         Some(time) => super::seconds(time, out),
@@ -27,13 +27,11 @@ pub(super) fn seconds(time: Option<Duration>, out: &mut Vec<u8>) {
     }
 }
 
-/// A number.
 pub(super) fn number(value: u64, out: &mut Vec<u8>) {
     // Writing to a vector cannot fail.
     _ = write!(out, "{value}");
 }
 
-/// A cookie set by the last answer.
 pub(super) fn cookie(request: &Request, name: &str, out: &mut Vec<u8>) -> Found {
     let Some(headers) = &request.tries.headers else { return Found::Nothing };
     for value in headers.view().all_named(b"set-cookie") {
@@ -48,14 +46,12 @@ pub(super) fn cookie(request: &Request, name: &str, out: &mut Vec<u8>) -> Found 
     Found::Nothing
 }
 
-/// A text without the spaces around it.
 fn unspaced(text: &[u8]) -> &[u8] {
     let start = text.iter().position(|&byte| byte != b' ').unwrap_or(text.len());
     let end = text.iter().rposition(|&byte| byte != b' ').map_or(start, |last| last + 1);
     &text[start..end]
 }
 
-/// What is known of the stored answer; nothing where there is none.
 pub(super) fn of_entry(variable: Builtin, request: &Request, out: &mut Vec<u8>) -> Found {
     let Some(cached) = &request.tries.cached else { return Found::Nothing };
     match variable {
@@ -72,7 +68,7 @@ pub(super) fn of_entry(variable: Builtin, request: &Request, out: &mut Vec<u8>) 
     Found::Value
 }
 
-/// `$slice_range`: the range of the piece of a sliced answer that is asked for.
+/// `$slice_range`.
 pub(super) fn slice_range(request: &Request, out: &mut Vec<u8>) -> Found {
     let Some(start) = request.slice else { return Found::Nothing };
     request.names_slice.set(true);
@@ -84,9 +80,9 @@ pub(super) fn slice_range(request: &Request, out: &mut Vec<u8>) -> Found {
     Found::Value
 }
 
-/// The target as it came, nginx names files by that; as it goes upstream, where an internal redirect or the variables of
-/// `proxy_pass` have made another of it. A URI part of `proxy_pass` alone makes two locations' answers one for neither:
-/// `proxy_redirect` has written each location's own prefix into them.
+/// The received target, by which nginx names files; the sent one after an internal redirect or with variables
+/// in `proxy_pass`. A URI of `proxy_pass` alone does not make two locations share responses: `proxy_redirect`
+/// has written each location's prefix into them.
 pub(super) fn sent_target(request: &Request, out: &mut Vec<u8>) -> Found {
     let Some(proxy) = request.location().settings.pass() else { return Found::Nothing };
     let url = match &proxy.target {

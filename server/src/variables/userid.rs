@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Characters of a cookie that are its id; what follows is padding, or a mark.
+/// Characters of a cookie with its id; padding or a mark follows.
 const LENGTH: usize = 22;
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -26,30 +26,27 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// What tells this process from those before it: nginx makes it of the time and the process as well.
+/// Distinguishes this process from earlier ones, by time and process id as in nginx.
 static START: LazyLock<u32> = LazyLock::new(|| {
     let fiftieths = u32::from(clock::wall().milliseconds) * 50;
     fiftieths << 16 | std::process::id() & 0xffff
 });
-/// How many ids this process has given.
 static GIVEN: AtomicU32 = AtomicU32::new(0);
-/// The last number of the first id of version 2, and how many there are until it comes again.
+/// The last number of the first id in version 2, and the count until it repeats.
 const FIRST_V2: u32 = 0x0303_0302;
 const ROUND_V2: u32 = (u32::MAX - FIRST_V2) / 0x100 + 1;
 
-/// Appends the id that came.
 pub(super) fn append_got(request: &Request, out: &mut Vec<u8>) -> Found {
     let Some(settings) = settings(request) else { return Found::Nothing };
     came(request, settings).id.map_or(Found::Nothing, |id| named(settings, &id, out))
 }
 
-/// Appends the id that the client is given.
 pub(super) fn append_set(request: &Request, out: &mut Vec<u8>) -> Found {
     let Some(settings) = settings(request) else { return Found::Nothing };
     given(request, settings).map_or(Found::Nothing, |given| named(settings, &given.id, out))
 }
 
-/// The cookie that goes with an answer to a client, and P3P; nothing where none does.
+/// And P3P; `None` if none is sent.
 pub fn cookie(request: &Request) -> Option<(Vec<u8>, &str)> {
     if request.wanted.is_some() {
         return None;
@@ -81,14 +78,12 @@ pub fn cookie(request: &Request) -> Option<(Vec<u8>, &str)> {
     Some((text, &settings.p3p))
 }
 
-/// The settings that hold: those of the client's own request.
 fn settings(request: &Request) -> Option<&UserId> {
     let http = request.generation.http();
     let location = if request.wanted.is_some() { request.visitor().location.get() } else { request.location };
     http.location(location).settings.userid.as_deref()
 }
 
-/// The cookie that came.
 fn came<'r>(request: &'r Request, settings: &UserId) -> &'r VisitorCookie {
     request.visitor().came.get_or_init(|| read(request, settings.name.as_bytes()))
 }
@@ -115,7 +110,7 @@ fn read(request: &Request, name: &[u8]) -> VisitorCookie {
     VisitorCookie { id, text: cookie.unwrap_or_default().into() }
 }
 
-/// The id that the answer gives, if it gives one: a new one, or the one that came with another mark.
+/// A new id, or the received one with another mark; `None` if none is sent.
 fn given(request: &Request, settings: &UserId) -> Option<GivenId> {
     if settings.mode == UserIdMode::Log {
         return None;
@@ -148,7 +143,7 @@ fn decide(request: &Request, settings: &UserId, cookie: &VisitorCookie) -> Optio
     Some(GivenId { id: fresh(request, settings), is_new: true })
 }
 
-/// A new id: four numbers, which are the service, the time, the process and a count.
+/// Service, time, process and counter.
 fn fresh(request: &Request, settings: &UserId) -> VisitorId {
     let count = GIVEN.fetch_add(1, Ordering::Relaxed);
     let now = clock::wall().seconds as u32;
@@ -173,7 +168,7 @@ fn fresh(request: &Request, settings: &UserId) -> VisitorId {
     id
 }
 
-/// `uid=` and the id's four numbers in hexadecimal digits, each as this machine reads it, as in nginx.
+/// `uid=` and four hexadecimal numbers in this machine's byte order, as in nginx.
 fn named(settings: &UserId, id: &VisitorId, out: &mut Vec<u8>) -> Found {
     out.extend_from_slice(settings.name.as_bytes());
     out.push(b'=');

@@ -9,31 +9,28 @@ use std::rc::Rc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// A tunnel in which something moved this recently is not ended to make room.
+/// A tunnel active this recently is not closed to make room.
 const TUNNEL_GRACE: Duration = Duration::from_secs(2);
 
-/// A tunnel as its worker sees it.
 pub(super) struct TunnelState {
     waker: Option<Waker>,
     idle_since: Instant,
-    /// Whether it was asked to end to make room.
     is_shed: bool,
 }
 
-/// A tunnel's entry; taken out by dropping it.
 pub struct TunnelEntry {
     worker: Rc<Worker>,
     key: usize,
 }
 
 impl Worker {
-    /// Enters a tunnel that begins now.
     pub fn enter_tunnel(self: &Rc<Self>) -> TunnelEntry {
         let state = TunnelState { waker: None, idle_since: clock::now(), is_shed: false };
         TunnelEntry { worker: self.clone(), key: self.tunnels.borrow_mut().insert(state) }
     }
 
-    /// Asks the tunnels that idle longest to end, so many at the most together with those that were asked before. Whether there are any.
+    /// Asks the tunnels idle longest to close, at most `most` with those asked before. Returns whether there
+    /// are any.
     pub(super) fn shed_tunnels(&self, most: usize, now: Instant) -> bool {
         let mut tunnels = self.tunnels.borrow_mut();
         let asked = tunnels.iter().filter(|(_, tunnel)| tunnel.is_shed).count();
@@ -58,7 +55,6 @@ impl Worker {
 }
 
 impl TunnelEntry {
-    /// So many bytes have moved, in either direction.
     pub fn moved(&self, bytes: usize) {
         let mut tunnels = self.worker.tunnels.borrow_mut();
         let tunnel = &mut tunnels[self.key];
@@ -66,7 +62,7 @@ impl TunnelEntry {
         tunnel.is_shed = false;
     }
 
-    /// Nothing moves: `waker` is told if the tunnel is asked to end.
+    /// Nothing moves: `waker` hears of a request to close.
     pub fn wait(&self, waker: &Waker) {
         let tunnel = &mut self.worker.tunnels.borrow_mut()[self.key];
         if !tunnel.waker.as_ref().is_some_and(|known| known.will_wake(waker)) {
@@ -74,7 +70,6 @@ impl TunnelEntry {
         }
     }
 
-    /// Whether it was asked to end.
     pub fn is_shed(&self) -> bool {
         self.worker.tunnels.borrow()[self.key].is_shed
     }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one configuration lacks, by what the server told when it refused it.
+/// What one configuration lacks, from the errors with which the server refused it.
 pub(super) fn of(output: &str) -> BTreeSet<String> {
     output.lines().filter_map(|line| line.split_once("[emerg] ")).map(|(_, told)| short(told)).collect()
 }
 
-/// `FILE:LINE:COLUMN: nginx knows "X", Millstream does not (yet)` is X; anything else is its message, without names.
+/// `FILE:LINE:COLUMN: nginx knows "X", Millstream does not (yet)` is X; other messages lose their names.
 fn short(told: &str) -> String {
     let message = match told.split_once(": ") {
         Some((place, message)) if place.ends_with(|end: char| end.is_ascii_digit()) => message,
@@ -26,7 +26,6 @@ fn short(told: &str) -> String {
     named.map_or_else(|| without_ports(&message), str::to_owned)
 }
 
-/// Ports are of this run only, too.
 fn without_ports(message: &str) -> String {
     let mut parts = message.split(':');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -36,7 +35,7 @@ fn without_ports(message: &str) -> String {
     })
 }
 
-/// How many each stops, and how many it stops alone; what stops most alone comes first.
+/// How many configurations each item stops, and how many it stops alone; most alone first.
 pub(super) fn table<'a>(all: impl Iterator<Item = &'a BTreeSet<String>>) -> Vec<(String, usize, usize)> {
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for blockers in all {
@@ -52,7 +51,6 @@ pub(super) fn table<'a>(all: impl Iterator<Item = &'a BTreeSet<String>>) -> Vec<
     rows
 }
 
-/// Prints that table.
 pub(super) fn print(rows: &[(String, usize, usize)]) {
     if !rows.is_empty() {
         println!("stops  alone  what is missing");

@@ -21,25 +21,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The list's file.
 const LIST: &str = "configurations.tsv";
 
-/// Differences that are shown for each configuration; all of them are kept in a file.
+/// Differences printed for each configuration; a file holds all of them.
 const SHOWN: usize = 5;
 
-/// What was asked for.
 pub(super) struct ConfigurationOptions {
-    /// The folder of folders.
     pub(super) folder: PathBuf,
-    /// Names of those to test; empty: all.
+    /// Empty: all.
     pub(super) only: Vec<String>,
-    /// Whether what loads now is kept.
+    /// Whether to record what loads now.
     pub(super) update: bool,
-    /// Whether those that load are asked, beside nginx.
     pub(super) probe: bool,
 }
 
-/// A row of the list.
 struct ConfigurationRow {
     name: String,
     repository: String,
@@ -48,16 +43,14 @@ struct ConfigurationRow {
     further: String,
     /// Directives of modules that nginx does not ship.
     foreign: String,
-    /// `PLACE=VALUE`, separated by bars: what its template is filled with where the name of the place does not say it.
+    /// `PLACE=VALUE`, separated by bars: fills places of its template whose names do not tell their value.
     values: String,
-    /// Whether it has loaded before.
     loads: bool,
 }
 
-/// What came of one.
 struct Tested {
     blockers: BTreeSet<String>,
-    /// nginx's first message where it refuses what was edited.
+    /// nginx's first error if it refuses the edited file.
     nginx: Option<String>,
 }
 
@@ -67,7 +60,6 @@ impl Tested {
     }
 }
 
-/// Tests them all.
 pub(super) fn run(options: &ConfigurationOptions) -> Result<(), String> {
     let mut rows = list()?;
     let home = target_directory().join("conformance/configurations");
@@ -150,7 +142,6 @@ fn keep(rows: &[ConfigurationRow]) -> Result<(), String> {
     fs::write(&path, text).map_err(|error| told_of(&path, &error))
 }
 
-/// The certificate, its key and the parameters that every configuration shares.
 fn prepare(shared: &Path) -> Result<(), String> {
     fs::create_dir_all(shared).map_err(|error| told_of(shared, &error))?;
     let (certificate, key) = edit::certificate(shared);
@@ -175,7 +166,6 @@ fn prepare(shared: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes the edited configuration into a folder of its own.
 fn assembled(
     row: &ConfigurationRow,
     folder: &Path,
@@ -200,12 +190,10 @@ fn assembled(
     Ok(tree)
 }
 
-/// nginx itself.
 fn nginx() -> PathBuf {
     std::env::var_os("NGINX_BINARY").map_or_else(|| "nginx".into(), PathBuf::from)
 }
 
-/// Has both read the configuration in a folder.
 fn test(home: &Path) -> Result<Tested, String> {
     let tested = |program: &Path| {
         let mut command = Command::new(program);
@@ -226,7 +214,6 @@ fn test(home: &Path) -> Result<Tested, String> {
     Ok(Tested { blockers, nginx: refused })
 }
 
-/// Asks both, and keeps what differs beside the configuration.
 fn ask(row: &ConfigurationRow, home: &Path, tree: &[Node]) -> Result<(), String> {
     let compared = probe::compare(binary(), &nginx(), home, &probe::questions(tree))?;
     let path = home.join("differences.txt");

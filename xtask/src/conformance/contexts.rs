@@ -7,13 +7,11 @@
 use millstream_conf::features;
 use millstream_conf::nginx_names;
 
-/// The file of the facts, in `tests/conformance`.
 pub(super) const FACTS: &str = "contexts.tsv";
 
-/// The block that is not one of nginx's own.
+/// The block that is not nginx's.
 const OWN: &str = "acme_issuer";
 
-/// Compares the facts with the table of directives.
 pub(super) fn check(facts: &str) -> Result<(), String> {
     let lines = facts.lines().filter(|line| !line.starts_with('#')).skip(1);
     let (mut count, mut breaches) = (0, Vec::new());
@@ -32,7 +30,6 @@ pub(super) fn check(facts: &str) -> Result<(), String> {
     Err(breaches.join("\n"))
 }
 
-/// What is wrong with one directive.
 fn breach(name: &str, contexts: &str) -> Option<String> {
     if nginx_names::module_of(name).is_none() {
         return Some(format!("{name}: conf/src/nginx_names.rs does not know it"));

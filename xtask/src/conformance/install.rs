@@ -3,11 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The npm package and its version; another version has other tests, and the score is of these.
+/// Pinned: another version has other tests, and the score is of these.
 const PACKAGE: &str = "http-cache-tests";
 const VERSION: &str = "0.4.5";
 
-/// Whether node and npm are there.
 pub(super) fn tools() -> Result<(), String> {
     for tool in ["node", "npm"] {
         let there = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -18,7 +17,6 @@ pub(super) fn tools() -> Result<(), String> {
     Ok(())
 }
 
-/// A clone of the tests' repository, whose dependencies are installed.
 pub(super) fn clone(folder: &Path) -> Result<PathBuf, String> {
     let folder = folder.canonicalize().map_err(|error| super::told_of(folder, &error))?;
     for part in ["test-engine/cli.mjs", "tests/index.mjs", "node_modules/undici"] {
@@ -32,7 +30,7 @@ pub(super) fn clone(folder: &Path) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// The npm package, installed into `target/` where it is not there yet.
+/// The npm package, installed into `target/` if missing.
 pub(super) fn package() -> Result<PathBuf, String> {
     let home = millstream_tests::target_directory().join("conformance");
     let folder = home.join("node_modules").join(PACKAGE);

@@ -15,30 +15,26 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-/// Longest run; one takes about a minute.
+/// One run takes about a minute.
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// A test and what came of it.
 pub(super) struct Test {
-    /// Its suite.
     pub(super) suite: String,
-    /// Its name for machines.
     pub(super) id: String,
     /// `required`, `optimal` or `check`.
     pub(super) kind: String,
     /// One word for each run.
     runs: Vec<String>,
-    /// What was wrong, by the first run that failed.
+    /// The failure of the first run that failed.
     why: String,
 }
 
 impl Test {
-    /// Whether it passed in every run.
     pub(super) fn passed(&self) -> bool {
         self.runs.iter().all(|run| run == "pass")
     }
 
-    /// Whether it is one to pass: a check only tells how a cache behaves.
+    /// A `check` only describes a cache's behaviour; it cannot fail.
     pub(super) fn counts(&self) -> bool {
         self.kind != "check"
     }
@@ -52,7 +48,6 @@ impl fmt::Display for Test {
     }
 }
 
-/// Runs the tests so many times; the files with what came of them.
 pub(super) fn all(tests: &Path, runs: usize) -> Result<Vec<PathBuf>, String> {
     let home = target_directory().join("conformance/runs");
     if home.exists() {
@@ -69,7 +64,6 @@ pub(super) fn all(tests: &Path, runs: usize) -> Result<Vec<PathBuf>, String> {
     })
 }
 
-/// One run in a folder of its own.
 fn once(tests: &Path, home: &Path) -> Result<PathBuf, String> {
     fs::create_dir_all(home).map_err(|error| told_of(home, &error))?;
     let (origin_port, port) = (ports::free(), ports::free());
@@ -98,7 +92,7 @@ fn once(tests: &Path, home: &Path) -> Result<PathBuf, String> {
     keep_results(&told, &home.join("results.json"))
 }
 
-/// The client prints the results as JSON behind whatever else it has to say.
+/// The client prints the results as JSON after its other output.
 fn keep_results(told: &Path, results: &Path) -> Result<PathBuf, String> {
     let text = fs::read_to_string(told).map_err(|error| told_of(told, &error))?;
     let json = text.find("\n{").map(|at| &text[at + 1..]).or_else(|| text.starts_with('{').then_some(&*text));
@@ -132,7 +126,6 @@ fn start(command: &mut Command, log: &Path) -> Result<Running, String> {
     Running::start(command).map_err(|error| format!("{}: {error}", command.get_program().to_string_lossy()))
 }
 
-/// What the tests themselves make of the results.
 pub(super) fn told(tests: &Path, results: &[PathBuf]) -> Result<Vec<Test>, String> {
     let output = node(tests, &folder().join("tell.mjs"))
         .arg(tests)

@@ -7,14 +7,12 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// How many tests of a kind passed, and of how many.
 #[derive(Debug, Clone, Copy, Default)]
 struct Count {
     passed: usize,
     all: usize,
 }
 
-/// A score: by kind, and which of the tests that count did not pass.
 #[derive(Debug)]
 pub(super) struct Score {
     required: Count,
@@ -24,7 +22,6 @@ pub(super) struct Score {
 }
 
 impl Score {
-    /// The score of these tests.
     pub(super) fn of(tests: &[Test]) -> Score {
         let count = |kind: &str| {
             let of_kind = || tests.iter().filter(|test| test.kind == kind);
@@ -53,7 +50,7 @@ impl fmt::Display for Score {
     }
 }
 
-/// Compares with what is kept: whatever passed must pass. `accept` writes the new score instead.
+/// What passed in the stored score must pass. `accept` stores the new score instead.
 pub(super) fn compare(path: &Path, judge: &str, score: &Score, accept: bool) -> Result<(), String> {
     let mut kept = match fs::read_to_string(path) {
         Ok(text) => serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?,

@@ -20,19 +20,15 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// What was asked for.
 pub(super) struct SuiteOptions {
-    /// The clone.
     pub(super) clone: PathBuf,
-    /// Names of files to run; empty: all.
+    /// Empty: all.
     pub(super) only: Vec<String>,
-    /// Files at the same time.
+    /// Files run at once.
     pub(super) jobs: usize,
-    /// Whether a better score is kept.
     pub(super) update: bool,
 }
 
-/// Runs the files.
 pub(super) fn run(options: &SuiteOptions) -> Result<(), String> {
     let mut rows = score::kept()?;
     let wanted: Vec<usize> = (0..rows.len())
@@ -57,7 +53,7 @@ pub(super) fn run(options: &SuiteOptions) -> Result<(), String> {
     settle(&mut rows, &results, options.update)
 }
 
-/// Plays the files, some at a time; one that falls short of what is kept is played once more.
+/// Several files at once; one that falls short of the stored score is run once more.
 fn all(stage: &Stage, rows: &[Row], wanted: &[usize], jobs: usize) -> Result<Vec<(usize, Played)>, String> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -87,7 +83,7 @@ fn all(stage: &Stage, rows: &[Row], wanted: &[usize], jobs: usize) -> Result<Vec
     })
 }
 
-/// What the server lacks for a file: what it told when it refused the configuration, or for want of what it was skipped.
+/// What the server lacks for a file: from the refused configuration, or from the reason it was skipped.
 fn missing(played: &Played) -> BTreeSet<String> {
     let mut all = blockers::of(&played.errors);
     all.extend(played.why.starts_with("skipped: ").then(|| played.why.clone()));
@@ -114,7 +110,6 @@ fn write_results(rows: &[Row], results: &[(usize, Played)]) -> Result<(), String
     fs::write(&path, format!("{:#}\n", json!(results))).map_err(|error| told_of(&path, &error))
 }
 
-/// Compares with what is kept, and keeps what is better where that was asked for.
 fn settle(rows: &mut [Row], results: &[(usize, Played)], update: bool) -> Result<(), String> {
     let lost: Vec<String> = results
         .iter()

@@ -2,7 +2,7 @@
 
 use crate::tree::File;
 
-/// Crates by floor, lowest first. Crates of the same floor are strangers.
+/// Lowest floor first. Crates of one floor do not depend on each other.
 const FLOORS: &[&[&str]] = &[
     &["conf", "wire"],
     &["telemetry"],
@@ -16,7 +16,6 @@ fn floor(folder: &str) -> Option<usize> {
     FLOORS.iter().position(|floor| floor.contains(&folder))
 }
 
-/// A breach for each dependency that runs up or sideways.
 pub(super) fn check(files: &[File]) -> Vec<String> {
     let manifests = files.iter().filter(|file| file.path == format!("{}/Cargo.toml", file.top()));
     manifests.flat_map(|file| manifest(file.top(), &file.text)).collect()

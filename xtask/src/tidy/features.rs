@@ -9,17 +9,15 @@ use crate::tree::File;
 
 const FEATURES: &str = "conf/src/features/";
 
-/// A field of what is resolved, or of what a level says.
+/// A field of a resolved configuration, or of one level of it.
 struct Field {
     file: String,
-    /// The struct that it is in.
     of: String,
     name: String,
     is_read_by_others: bool,
     is_set_by_rows: bool,
 }
 
-/// A breach for each field that nothing sets, or that nothing reads.
 pub(super) fn check(files: &[File]) -> Vec<String> {
     let is_source = |file: &&File| {
         file.path.ends_with(".rs")
@@ -53,7 +51,6 @@ pub(super) fn check(files: &[File]) -> Vec<String> {
     breaches
 }
 
-/// The fields of the macros that features are written with.
 fn fields(path: &str, code: &str) -> Vec<Field> {
     let mut found = Vec::new();
     let (mut kind, mut of) = (None, "");
@@ -81,7 +78,7 @@ fn fields(path: &str, code: &str) -> Vec<Field> {
     found
 }
 
-/// What follows each use of a field.
+/// The text after each use of a field.
 fn uses<'c>(code: &'c str, before: &str, name: &str) -> impl Iterator<Item = &'c str> {
     let field = format!("{before}{name}");
     let length = field.len();
@@ -90,7 +87,6 @@ fn uses<'c>(code: &'c str, before: &str, name: &str) -> impl Iterator<Item = &'c
     found.into_iter().map(|end| &code[end..]).filter(is_whole)
 }
 
-/// Whether a field is given a value by what follows it.
 fn sets(rest: &str) -> bool {
     let rest = rest.trim_start();
     rest.starts_with("= ") || rest.starts_with("=\n") || rest.starts_with(".get_or_insert")

@@ -6,10 +6,8 @@ use crate::source_text::{code_only, without_tests};
 use crate::tree::File;
 
 const TABLE: &str = "telemetry/src/metrics/table.rs";
-/// The enums that the table makes.
 const KINDS: [&str; 3] = ["Counter", "Gauge", "Timing"];
 
-/// A breach for each line of the table that no code names.
 pub(super) fn check(files: &[File]) -> Vec<String> {
     let Some(table) = files.iter().find(|file| file.path == TABLE) else {
         return vec![format!("{TABLE}: the table of metrics is not there")];
@@ -26,7 +24,7 @@ pub(super) fn check(files: &[File]) -> Vec<String> {
     unwritten.map(|row| format!("{TABLE}: nothing counts `{row}`; count it or take the line out")).collect()
 }
 
-/// `Counter::Requests` and so on, of every line.
+/// `Counter::Requests` and so on, for every row.
 fn rows(table: &str) -> Vec<String> {
     let mut kind = None;
     let mut rows = Vec::new();
@@ -42,7 +40,6 @@ fn rows(table: &str) -> Vec<String> {
     rows
 }
 
-/// Whether a name stands in code as a whole.
 fn names(code: &str, name: &str) -> bool {
     let ends = |rest: &str| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
     code.match_indices(name).any(|(at, _)| ends(&code[at + name.len()..]))

@@ -17,7 +17,6 @@ mod features;
 
 use crate::{manuals, tree};
 
-/// Checks everything; the error lists every breach, one per line.
 pub(crate) fn run() -> Result<(), String> {
     let files = tree::files();
     let reasons = reasons::read()?;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::source_text::{code_only, without_tests};
 use crate::tree::File;
 
-/// Crates whose inside is ordered.
+/// Crates whose modules are ordered.
 const CRATES: &[&str] = &[
     "conf",
     "wire",
@@ -27,13 +27,12 @@ const CRATES: &[&str] = &[
     "tests",
 ];
 
-/// A module's path inside its crate: `["h1", "head"]`.
+/// Inside its crate: `["h1", "head"]`.
 type Path = Vec<String>;
 
-/// The place of each declared module among its siblings.
+/// Position of each declared module among its siblings.
 type Order = HashMap<Path, usize>;
 
-/// A breach for each import that runs up.
 pub(super) fn check(files: &[File]) -> Vec<String> {
     let mut breaches = Vec::new();
     for folder in CRATES {
@@ -58,7 +57,7 @@ pub(super) fn check(files: &[File]) -> Vec<String> {
     breaches
 }
 
-/// The module that a file holds; `None` for tests, programs of their own and what is not source.
+/// `None` for tests, binaries and what is not source.
 fn module_of(path: &str) -> Option<Path> {
     let (_, inside) = path.split_once("/src/")?;
     let mut parts: Path = inside.strip_suffix(".rs")?.split('/').map(str::to_owned).collect();
@@ -91,7 +90,6 @@ fn declared(sources: &[(Path, &File, String)]) -> Order {
     order
 }
 
-/// The modules that a file names, with the line of each.
 fn imports(module: &Path, code: &str) -> Vec<(usize, Path)> {
     let mut found = Vec::new();
     for (start, prefix) in code.match_indices("crate::").chain(code.match_indices("super::")) {
@@ -115,7 +113,7 @@ fn imports(module: &Path, code: &str) -> Vec<(usize, Path)> {
     found
 }
 
-/// The paths of a use tree (`a::{b, c::{d, e}}`) behind a prefix; gives back how many bytes it read.
+/// Expands a use tree (`a::{b, c::{d, e}}`) under a prefix; returns the bytes it read.
 fn expand(text: &str, base: &Path, targets: &mut Vec<Path>) -> usize {
     let mut path = base.clone();
     let mut at = 0;

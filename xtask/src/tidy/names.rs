@@ -7,7 +7,6 @@ const REFUSED: &[&str] = &["util", "utils", "common", "helper", "helpers", "misc
 const REFUSED_ENDINGS: &[&str] =
     &["_impl", "_main", "_util", "_utils", "_helper", "_helpers", "_manager", "_inner"];
 
-/// A breach for each such name, and for each source file that does not open by saying what it owns.
 pub(super) fn check(files: &[File]) -> Vec<String> {
     files.iter().filter(|file| file.path.ends_with(".rs")).flat_map(one).collect()
 }

@@ -10,7 +10,7 @@ pub(super) type Reasons = BTreeMap<String, String>;
 
 const PATH: &str = "xtask/tidy-reasons.toml";
 
-/// Reads the file; an exception without a reason of at least a few words is an error.
+/// An exception without a reason of at least a few words is an error.
 pub(super) fn read() -> Result<Reasons, String> {
     let text = fs::read_to_string(tree::root().join(PATH)).map_err(|error| format!("{PATH}: {error}"))?;
     parse(&text)

@@ -7,7 +7,6 @@ use crate::tree::File;
 const FILE_LINES: usize = 450;
 const FUNCTION_LINES: usize = 70;
 
-/// A breach for each file and function that is too long and has no reason, and for each reason that nothing needs.
 pub(super) fn check(files: &[File], reasons: &Reasons) -> Vec<String> {
     let mut unused: Vec<&String> = reasons.keys().collect();
     let mut breaches = Vec::new();

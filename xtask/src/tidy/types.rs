@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::source_text::{code_only, without_tests};
 use crate::tree::File;
 
-/// A breach for each name that several types of a crate have.
 pub(super) fn check(files: &[File]) -> Vec<String> {
     let crates: BTreeSet<&str> = files.iter().map(File::top).collect();
     crates.into_iter().flat_map(|of| twins(of, files)).collect()
@@ -31,7 +30,6 @@ fn twins(of: &str, files: &[File]) -> Vec<String> {
     twins.map(|(name, places)| format!("`{name}` is several types: {}", places.join(", "))).collect()
 }
 
-/// The name of the type that a line declares for its module.
 fn declared(line: &str) -> Option<&str> {
     if line.starts_with(char::is_whitespace) {
         return None;

@@ -18,7 +18,6 @@ fn refused() -> [(String, &'static str); 6] {
 
 const UNFINISHED: [&str; 2] = ["todo!", "unimplemented!"];
 
-/// A breach for each line with such words.
 pub(super) fn check(files: &[File]) -> Vec<String> {
     let refused = refused();
     let mut breaches = Vec::new();

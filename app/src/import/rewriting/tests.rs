@@ -4,7 +4,7 @@ use super::*;
 use crate::import::plan::Entry;
 use std::fs;
 
-/// The text of a file of the target, and what differs, for files of nginx in a folder of their own; `@` stands for that.
+/// Compares a file of the target, and the differences; `@` in nginx's files stands for their directory.
 fn check(target: &str, files: &[(&str, &str)], expected: &[(&str, &str)], differences: &[&str]) {
     let place = tempfile::tempdir().expect("a directory");
     let folder = place.path().canonicalize().expect("it is there");

@@ -9,7 +9,6 @@ use millstream_load::compare::{self, COMPARISON, Change};
 use millstream_load::report::json;
 use std::process::ExitCode;
 
-/// The whole command.
 pub fn compare(flags: &Compare) -> Result<ExitCode, End> {
     let (before, after) = match (flags.before.as_slice(), flags.after.as_slice()) {
         ([before, after], []) => (std::slice::from_ref(before), std::slice::from_ref(after)),

@@ -14,14 +14,12 @@ use millstream_load::report::table::{FigureTable, row};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The most that may be errors where nothing is said.
 const ERRORS: f64 = 0.001;
-/// A search takes about so many trials: some twenty until a rate is found, and those that confirm it.
+/// Trials of a usual search: some twenty to find a rate, the rest to confirm it.
 const TRIALS: u32 = 35;
-/// So many rates are told in the report.
 const RATES: usize = 10;
 
-/// Searches and tells; the outcome of the best trial, none where the user stopped before there was one.
+/// Returns the best trial; `None` if stopped before the first.
 pub(super) fn search(
     flags: &Load,
     plan: &Plan,
@@ -56,7 +54,6 @@ pub(super) fn search(
     Ok(Some(best))
 }
 
-/// Each rate with what its trials showed, the highest first: those nearest to the one that was found.
 fn rates(trials: &[Tried], mode: Mode) -> FigureTable {
     let found = if let Mode::Open { rate, .. } = mode { rate } else { 1.0 };
     let mut all: Vec<f64> = Vec::new();
@@ -85,7 +82,6 @@ fn rates(trials: &[Tried], mode: Mode) -> FigureTable {
     FigureTable::of(caption, &["Held", "Longest p99", "Why not"], &[3], shown.iter().map(cells))
 }
 
-/// That trials of this rate, and of those after it, are longer than was asked for.
 fn lengthened(rate: f64, trial: Duration) -> String {
     let (rate, trial) = (Rate(rate), Quantity::from(trial));
     format!("{rate:>14}  needs trials of {trial}: shorter ones cannot show whether it holds")

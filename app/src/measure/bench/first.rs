@@ -16,15 +16,14 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What the user ended so early.
 const STOPPED: End = End::Stopped(" before anything was measured");
-/// The longest wait for the answer to the first request; a load may be told to wait longer.
+/// Longest wait for the first response, unless `--timeout` is longer.
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
 
-/// After so long the user is told what is waited for.
+/// Time after which the user is told about the wait.
 const NOTICE: Duration = Duration::from_secs(1);
 
-/// Says that the first response is waited for, unless it is dropped before.
+/// Prints that the first response is awaited, unless dropped before.
 struct Notice(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Notice {
@@ -54,21 +53,15 @@ impl Drop for Notice {
     }
 }
 
-/// What single requests took before the load.
 #[derive(Debug, Default)]
 pub(super) struct Single {
-    /// `None` where several URLs are loaded.
     pub(super) once: Option<Once>,
-    /// What else is to be said of them: a sentence behind others.
     pub(super) note: Option<String>,
 }
 
-/// Asks each server once, or for each URL where the bodies of the answers must stay `same_body`; only connects where each request changes
-/// something and their number is asked for. How long a single request takes, where only one is asked for: of a few more where that
-/// does no harm.
-///
-/// # Errors
-/// Why there is no answer.
+/// Sends one request to each server, or to each URL with `same_body`; only connects if requests change
+/// something and are counted. Measures a single response: for one target with a few more requests if that is
+/// harmless.
 pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Single, End> {
     let mut single = Single::default();
     let _notice = Notice::after(NOTICE, plan.timeout.min(FIRST_ANSWER));
@@ -127,7 +120,7 @@ pub(super) fn ask(plan: &mut Plan, same_body: bool, stop: &Stop) -> Result<Singl
     Ok(single)
 }
 
-/// What is said of requests before the load, where each may have changed something.
+/// Warns of requests before the load that may have changed something.
 fn uncounted(changing: u64) -> Option<String> {
     let requests = (changing > 0).then(|| plural(changing, "request"))?;
     Some(format!(
@@ -135,7 +128,7 @@ fn uncounted(changing: u64) -> Option<String> {
     ))
 }
 
-/// What is said of requests that stood behind what somebody had left with the server.
+/// Reports requests that were slowed by earlier load on the server.
 fn note(passed_over: &[f64], samples: &[Once]) -> Option<String> {
     let (longest, once) = (passed_over.iter().copied().reduce(f64::max)?, Once::of_several(samples)?);
     Some(format!(
@@ -147,17 +140,18 @@ fn note(passed_over: &[f64], samples: &[Once]) -> Option<String> {
     ))
 }
 
-/// Whether a few requests more change nothing, and nobody counts them.
+/// Whether a few further requests change nothing and are not counted.
 fn is_harmless(plan: &Plan, target: &Target) -> bool {
     is_safe(target) && plan.requests.is_none() && plan.mode == Mode::Closed
 }
 
-/// Whether the method is a safe one (RFC 9110 §9.2.1).
+/// RFC 9110 §9.2.1.
 fn is_safe(target: &Target) -> bool {
     target.is_head || target.request.starts_with(b"GET ")
 }
 
-/// Asks for one target, and for what it redirects to: who answered, and what; no answer where it is fine but too long to be kept.
+/// Requests a target and its redirects; returns who responded, and what; no response if it succeeded but is
+/// too long to keep.
 fn once(
     target: &Target,
     timeout: Duration,
@@ -196,7 +190,6 @@ fn once(
     }
 }
 
-/// Puts the address that answers before the others, whose order stays.
 fn prefer(addresses: &mut [SocketAddr], first: SocketAddr) {
     if let Some(place) = addresses.iter().position(|address| *address == first) {
         addresses[..=place].rotate_right(1);

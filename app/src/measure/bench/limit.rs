@@ -7,7 +7,6 @@ use millstream_load::plan::{Mode, Plan, Schedule};
 use millstream_load::progress::Progress;
 use millstream_load::verdict::{self, Evidence, Once, late_rest};
 
-/// Why nothing was watched.
 pub(super) fn unwatched(plan: &Plan, outcome: &Outcome) -> String {
     let Mode::Open { .. } = plan.mode else {
         return "The bottleneck is reported if one server is loaded: each of several has its own.".to_owned();
@@ -24,7 +23,6 @@ pub(super) fn unwatched(plan: &Plan, outcome: &Outcome) -> String {
     format!("{kept} A run without {option} (a closed loop) shows the server's bottleneck.")
 }
 
-/// Watches a load.
 pub(super) struct Watch {
     meter: Meter,
     direct: Option<Once>,
@@ -32,7 +30,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Watches one server under a closed loop, which took so long for a single request; `None` of others, see [`unwatched`].
+    /// Only for one server under a closed loop; `None` otherwise, see [`unwatched`].
     pub(super) fn of(plan: &Plan, direct: Option<Once>) -> Option<Watch> {
         let origins = plan.origins();
         let [places] = origins.as_slice() else { return None };
@@ -50,12 +48,10 @@ impl Watch {
         })
     }
 
-    /// Looks, now and then.
     pub(super) fn look(&mut self, progress: &Progress) {
         self.meter.watch(progress);
     }
 
-    /// What limited it, in sentences; `None` of a run that answered nothing.
     pub(super) fn sentences(&self, outcome: &Outcome) -> Option<String> {
         let found = self.meter.found();
         if outcome.counts.answers == 0 {

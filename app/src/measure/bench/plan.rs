@@ -14,21 +14,14 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
 
-/// The largest file that is sent as a body: each target holds it.
+/// Largest body file: each target holds it.
 const BODY: u64 = 256 << 20;
-/// Connections of a closed loop where nothing is said.
 const CONNECTIONS: u64 = 10;
-/// How long is measured where nothing is said.
 const DURATION: Duration = Duration::from_secs(10);
-/// The longest warm-up where nothing is said.
 const WARM_UP: Duration = Duration::from_secs(1);
-/// The length of a trial of --find-max where nothing is said.
 const TRIAL: Duration = Duration::from_secs(5);
 
-/// The plan that the flags ask for; names are resolved, files are read.
-///
-/// # Errors
-/// One sentence about the first thing that cannot be.
+/// Resolves names and reads files. The error is one sentence.
 pub fn plan(flags: &Load) -> Result<Plan, String> {
     let is_open = flags.rate.is_some() || flags.find_max || !flags.stages.is_empty() || flags.speed.is_some();
     if !is_open && (flags.poisson || flags.arrivals.is_some()) {
@@ -86,7 +79,7 @@ pub fn plan(flags: &Load) -> Result<Plan, String> {
     })
 }
 
-/// How long is measured; `None`: until the requests are done.
+/// `None`: until the requests are done.
 fn duration(flags: &Load, schedule: Option<&Schedule>) -> Option<Duration> {
     match (schedule, flags.find_max, flags.requests) {
         (Some(Schedule::Log { .. }), ..) if flags.duration.is_none() => None,
@@ -97,7 +90,6 @@ fn duration(flags: &Load, schedule: Option<&Schedule>) -> Option<Duration> {
     }
 }
 
-/// What sets the pace. That of a schedule is the mean.
 fn mode(flags: &Load, schedule: Option<&Schedule>) -> Result<Mode, String> {
     let mean = schedule.map(|schedule| schedule.requests() / schedule.duration().as_secs_f64());
     if mean.is_some_and(|mean| !(mean > 0.0 && mean.is_finite())) {
@@ -110,18 +102,18 @@ fn mode(flags: &Load, schedule: Option<&Schedule>) -> Result<Mode, String> {
     Ok(mean.or(flags.rate).map_or(Mode::Closed, |rate| Mode::Open { rate, arrivals: arrivals(flags) }))
 }
 
-/// What is not counted where nothing is said: opening connections, and a server that wakes. Of a number of requests nothing, as
-/// it is a number that somebody counts.
+/// The default warm-up: connecting, and a server that wakes up. None for a number of requests, as someone may
+/// count them.
 fn warm_up(duration: Option<Duration>) -> Duration {
     duration.map_or(Duration::ZERO, |duration| (duration / 10).min(WARM_UP))
 }
 
-/// Whether `-m` says this of the streams: no method is a number.
+/// Whether this `-m` means streams: no method is a number.
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The method that is asked for; empty: none is.
+/// Empty: none given.
 fn method(flags: &Load) -> Result<String, String> {
     let mut methods = flags.method.iter().filter(|text| !is_number(text));
     match (methods.next(), methods.next()) {
@@ -131,7 +123,7 @@ fn method(flags: &Load) -> Result<String, String> {
     }
 }
 
-/// Streams of a connection: `--streams`, or `-m` with a number, as h2load has it.
+/// `--streams`, or `-m` with a number, as in h2load.
 fn streams(flags: &Load) -> Result<u64, String> {
     let mut numbers = flags.method.iter().filter(|text| is_number(text));
     match (numbers.next(), numbers.next(), flags.streams) {
@@ -147,12 +139,11 @@ fn streams(flags: &Load) -> Result<u64, String> {
     }
 }
 
-/// An open loop opens one more whenever a request is due and none is free.
+/// An open loop opens a connection whenever a request is due and none is free.
 fn most_connections(flags: &Load) -> u32 {
     drive::most_connections(flags.threads.map_or_else(|| threads(u32::MAX), narrow))
 }
 
-/// How the requests of an open loop are spread.
 pub fn arrivals(flags: &Load) -> Arrivals {
     if flags.poisson || flags.arrivals == Some(ArrivalsOption::Poisson) {
         Arrivals::Poisson
@@ -161,7 +152,7 @@ pub fn arrivals(flags: &Load) -> Arrivals {
     }
 }
 
-/// Larger than anything that is possible stays so, for the plan's own words about it.
+/// Saturates, so that the plan rejects it with its own words.
 fn narrow(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -195,7 +186,7 @@ fn body(flags: &Load) -> Result<Vec<u8>, String> {
     }
 }
 
-/// A file as a body; what has no end, as a device or a pipe may, is not read to it.
+/// Reads at most [`BODY`] bytes: a device or a pipe may have no end.
 fn body_file(file: &str) -> Result<Vec<u8>, String> {
     let mut body = Vec::new();
     File::open(file)
@@ -207,7 +198,7 @@ fn body_file(file: &str) -> Result<Vec<u8>, String> {
     Ok(body)
 }
 
-/// The log; `-` is standard input.
+/// `-` is standard input.
 fn opened(file: &Path) -> io::Result<Box<dyn BufRead>> {
     if file == "-" {
         return Ok(Box::new(io::stdin().lock()));
@@ -215,7 +206,7 @@ fn opened(file: &Path) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::new(File::open(file)?)))
 }
 
-/// Says so where something looks like a template and nothing fills it.
+/// Warns of what looks like a template but has no data file.
 fn tell_unfilled(flags: &Load, body: &[u8]) {
     let texts = flags.urls.iter().chain(flags.header.iter().map(|(_, value)| value)).map(String::as_str);
     let double = texts.chain(str::from_utf8(body)).find_map(|text| rows::name_in(text, ("{{", "}}")));
@@ -230,7 +221,6 @@ fn tell_unfilled(flags: &Load, body: &[u8]) {
     }
 }
 
-/// The URLs, fields and the body with each row of a file.
 fn with_rows(flags: &Load, file: &Path) -> Result<Asked, String> {
     let name = file.display().to_string();
     let is_json = file.extension().is_some_and(|ending| ending == "jsonl" || ending == "ndjson");
@@ -275,17 +265,16 @@ fn with_rows(flags: &Load, file: &Path) -> Result<Asked, String> {
     Ok((asks, order, None))
 }
 
-/// Places of as many as there are, each once, in an order that looks random and is the same each time.
+/// A permutation that looks random and is always the same.
 fn shuffled(count: usize) -> Vec<u32> {
     let mut order: Vec<u32> = (0..count as u32).collect();
     Rng::with_seed(count as u64).shuffle(&mut order);
     order
 }
 
-/// What is asked for, in which order, and when.
+/// Requests, their order, and when each starts.
 type Asked = (Vec<Ask>, Vec<u32>, Option<Vec<u64>>);
 
-/// What the log asks for, at the server of the one URL.
 fn replayed(flags: &Load, file: &Path) -> Result<Asked, String> {
     let [base] = flags.urls.as_slice() else {
         return Err("a log is replayed against one server: give one URL with --log".to_owned());

@@ -12,61 +12,49 @@ use millstream_wire::date;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, BufRead, Read};
 
-/// Lines that are read at the most, those that are not replayed included.
 pub const LINES: u64 = 10_000_000;
-/// Distinct requests that are kept at the most; lines with further ones are skipped.
+/// Distinct requests; lines with further ones are skipped.
 pub const DISTINCT: usize = 1_000_000;
-/// The longest line; a longer one is skipped.
+/// Bytes of a line; longer ones are skipped.
 const LINE: u64 = 64 * 1024;
-/// What has not ended after so many bytes more is no line.
+/// Bytes without a line end after which the log is refused.
 const ENDLESS: u64 = 16 << 20;
 
-/// How compressed files begin.
 const COMPRESSED: [&[u8]; 4] = [b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh"];
 
-/// Statuses of a log that are of that hour and not of the request: what came too slowly, too many, or was not waited for
-/// (nginx's 499). A replay that has them is told of them.
+/// Statuses due to the moment rather than the request (499: nginx's closed request). A replay does not expect
+/// them again.
 const OF_THE_HOUR: [u16; 3] = [408, 429, 499];
 
-/// One of the requests of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// `GET` or `HEAD`.
     pub method: &'static str,
-    /// As it is sent.
     pub target: String,
 }
 
-/// A log's requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Replay {
-    /// The distinct ones, as they first came, each with the statuses from 400 to 499 that it had and may have again.
+    /// Distinct, in order of appearance, each with the 4xx statuses that it had and may have again.
     pub requests: Vec<(Request, BTreeSet<u16>)>,
-    /// Places in `requests`, as the lines came.
+    /// Indices into `requests`, one per line.
     pub order: Vec<u32>,
-    /// When each was logged, seconds since 1970, where that was asked for.
+    /// Seconds since 1970 of each line, if requested.
     pub times: Vec<i64>,
-    /// Lines that are not replayed, and why.
     pub skipped: BTreeMap<Skip, u64>,
-    /// Whether there were more than [`LINES`].
+    /// Whether the log has more than [`LINES`].
     pub is_cut: bool,
 }
 
-/// Why a line is not replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Skip {
-    /// It asks for something to be done.
     Method,
-    /// It has no request line for a path in quotes, or is too long for one.
     NoRequest,
-    /// It does not say when it was written.
     Untimed,
-    /// There are [`DISTINCT`] requests already.
+    /// Beyond [`DISTINCT`].
     TooMany,
 }
 
 impl Skip {
-    /// What such lines are or have, behind their number.
     pub fn words(self) -> &'static str {
         match self {
             Skip::Method => "with a method other than GET and HEAD",
@@ -77,10 +65,7 @@ impl Skip {
     }
 }
 
-/// Reads a log to its end, or to the bound of lines. `is_timed`: lines that do not say when they were written are skipped.
-///
-/// # Errors
-/// The log cannot be read, is compressed, or is no text of lines.
+/// Reads a log to its end, or to the bound of lines. `is_timed`: skips lines without a time.
 pub fn read(mut log: impl BufRead, is_timed: bool) -> io::Result<Replay> {
     let mut replay = Replay::default();
     let mut places: HashMap<Request, u32> = HashMap::new();
@@ -137,9 +122,9 @@ impl Replay {
         *self.skipped.entry(why).or_default() += 1;
     }
 
-    /// When each of `order` should start, nanoseconds from the first, `speed` times as fast as in the log. A log knows seconds:
-    /// the requests of one are spread over it evenly. Lines are written when answers end, so one may be older than the line
-    /// before it; it then counts as of the same second, as the order is kept.
+    /// Start of each of `order`, in nanoseconds from the first, `speed` times as fast as in the log. A log
+    /// has whole seconds, over which its requests are spread evenly. Lines are written when responses end, so
+    /// one may be older than the line before it; it counts as the same second, to keep the order.
     pub fn moments(&self, speed: f64) -> Vec<u64> {
         let mut moments = Vec::with_capacity(self.times.len());
         let (mut left, first) = (self.times.as_slice(), self.times.first().copied().unwrap_or(0));
@@ -165,7 +150,7 @@ fn invalid(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-/// `… "GET /path HTTP/1.1" 404 …` → the request, and the status where it follows.
+/// `… "GET /path HTTP/1.1" 404 …` → the request, and the status if it follows.
 fn request(line: &[u8]) -> Result<(Request, Option<u16>), Skip> {
     // A quote within the request line is escaped in the log, so the next one ends it.
     let mut parts = line.split(|byte| *byte == b'"').skip(1);
@@ -185,14 +170,13 @@ fn request(line: &[u8]) -> Result<(Request, Option<u16>), Skip> {
     Ok((Request { method, target }, status(rest)))
 }
 
-/// The first word, where it is a status.
 fn status(rest: &[u8]) -> Option<u16> {
     let word = rest.split(u8::is_ascii_whitespace).find(|word| !word.is_empty())?;
     let status = std::str::from_utf8(word).ok().filter(|_| word.len() == 3)?.parse().ok()?;
     (100..600).contains(&status).then_some(status)
 }
 
-/// The target with the log's own escapes (`\x22`) taken off and what no request line may hold written in percent.
+/// The target without the log's escapes (`\x22`); what a request line may not contain is percent-encoded.
 fn sent(target: &[u8]) -> Option<String> {
     let mut out = Vec::with_capacity(target.len());
     let mut at = 0;

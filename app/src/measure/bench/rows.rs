@@ -12,33 +12,24 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::{BufRead, Read};
 
-/// The most rows.
 pub const ROWS: usize = 200_000;
-/// The most bytes of a file. A row costs about a kilobyte and its request.
+/// Bytes of a file. A row costs about a kilobyte, and its request.
 pub const BYTES: u64 = 64 << 20;
 
-/// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowsFormat {
-    /// Comma-separated, the names first.
     Csv,
-    /// An object on each line.
     JsonLines,
 }
 
-/// A file's rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rows {
     names: Vec<String>,
-    /// Each with a value for each name.
     rows: Vec<Vec<String>>,
 }
 
 impl Rows {
-    /// Reads them all; `name` is the file's, for what is wrong.
-    ///
-    /// # Errors
-    /// The first mistake, as `name:line:column: what`.
+    /// `name` is for errors: `name:line:column: what`.
     pub fn read(name: &str, format: RowsFormat, file: impl BufRead) -> Result<Rows, String> {
         let mut file = file.take(BYTES + 1);
         let rows = match format {
@@ -57,13 +48,13 @@ impl Rows {
         }
     }
 
-    /// All of them, at least one: each with a value for each name.
+    /// At least one, each with a value for each name.
     pub fn all(&self) -> &[Vec<String>] {
         &self.rows
     }
 }
 
-/// One row more than may be is read, which shows that it is there.
+/// Reads one row beyond the limit, to detect it.
 fn csv(name: &str, mut file: impl Read) -> Result<Rows, String> {
     let mut text = Vec::new();
     file.read_to_end(&mut text).map_err(|error| format!("{name} cannot be read: {error}"))?;
@@ -98,7 +89,7 @@ fn csv(name: &str, mut file: impl Read) -> Result<Rows, String> {
     Ok(Rows { names, rows })
 }
 
-/// Line and field of a quote without an end (RFC 4180 section 2): all behind it would be one field.
+/// Line and field of an unclosed quote (RFC 4180 §2): the rest would be one field.
 fn open_quote(text: &[u8]) -> Option<(usize, usize)> {
     let (mut line, mut field, mut is_first, mut open) = (1, 1, true, None);
     let mut bytes = text.iter().peekable();
@@ -146,7 +137,7 @@ fn json_lines(name: &str, file: impl BufRead) -> Result<Rows, String> {
     Ok(Rows { names, rows })
 }
 
-/// The first of a text that looks like a column's name between these braces, with them.
+/// The first text between these braces that looks like a column's name, with the braces.
 pub fn name_in<'a>(text: &'a str, (open, close): (&str, &str)) -> Option<&'a str> {
     let is_of_name = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | ' ');
     text.match_indices(open).find_map(|(begin, _)| {
@@ -157,15 +148,12 @@ pub fn name_in<'a>(text: &'a str, (open, close): (&str, &str)) -> Option<&'a str
     })
 }
 
-/// A text with `{{name}}` in it: pieces of it, each with the place of the column whose value stands behind it, if one does.
+/// Literal pieces, each followed by the column of a value, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(Vec<(String, Option<usize>)>);
 
 impl Template {
-    /// Takes it apart; `what` names it for what is wrong.
-    ///
-    /// # Errors
-    /// A name that the rows do not have, or that does not end, with its column.
+    /// `what` names the text in errors.
     pub fn parse(what: &str, text: &str, rows: &Rows) -> Result<Template, String> {
         let (mut pieces, mut rest) = (Vec::new(), text);
         while let Some(begin) = rest.find("{{") {
@@ -184,17 +172,15 @@ impl Template {
         Ok(Template(pieces))
     }
 
-    /// Whether it has a name in it.
     pub fn has_names(&self) -> bool {
         self.0.len() > 1
     }
 
-    /// The text with a row's values, as they are.
     pub fn text(&self, row: &[String]) -> String {
         self.with(row, |value| Cow::Borrowed(value))
     }
 
-    /// The same where it is a URL: what no URL may have in it is written in percent.
+    /// As a URL: percent-encodes what a URL may not contain.
     pub fn url(&self, row: &[String]) -> String {
         self.with(row, |value| Cow::Owned(escaped(value.as_bytes())))
     }

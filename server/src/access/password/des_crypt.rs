@@ -7,7 +7,6 @@ use super::Unreadable;
 
 /// The digits of crypt(3), six bits each.
 const DIGITS: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Characters of a whole line.
 const LENGTH: usize = 13;
 
 /// Permuted choice 1: 56 bits of a key.
@@ -24,7 +23,7 @@ const ROUND_BITS: [u8; 48] = [
 ];
 /// By how much both halves of the key turn before a round.
 const TURNS: [usize; 16] = [1, 1, 2, 2, 2, 2, 2, 2, 1, 2, 2, 2, 2, 2, 2, 1];
-/// P: where the bits that the boxes give go.
+/// P: the permutation of the boxes' output.
 #[rustfmt::skip]
 const SPREAD: [u8; 32] = [
     16, 7, 20, 21, 29, 12, 28, 17, 1, 15, 23, 26, 5, 18, 31, 10, 2, 8, 24, 14, 32, 27, 3, 9, 19, 13, 30, 6, 22, 11, 4, 25,
@@ -56,7 +55,7 @@ const BOXES: [[u8; 64]; 8] = [
      7, 11, 4, 1, 9, 12, 14, 2, 0, 6, 10, 13, 15, 3, 5, 8, 2, 1, 14, 7, 4, 10, 8, 13, 15, 12, 9, 0, 3, 5, 6, 11],
 ];
 
-/// What a line would be, with the salt of `like`, if its password were `password`.
+/// The line for `password` with the salt of `like`.
 pub(super) fn made(password: &[u8], like: &str) -> Result<String, Unreadable> {
     let digit = |byte: u8| DIGITS.iter().position(|&digit| digit == byte).ok_or(Unreadable);
     let (LENGTH, &[first, second, ..]) = (like.len(), like.as_bytes()) else { return Err(Unreadable) };
@@ -80,7 +79,7 @@ pub(super) fn made(password: &[u8], like: &str) -> Result<String, Unreadable> {
     Ok(text)
 }
 
-/// The expansion of half a block, in which each bit of the salt exchanges two.
+/// The expansion of half a block; each bit of the salt swaps two of its bits.
 fn salted(salt: usize) -> [u8; 48] {
     let mut expansion = std::array::from_fn(|at| ((at / 6 * 4 + at % 6 + 31) % 32 + 1) as u8);
     for bit in (0..12).filter(|bit| salt >> bit & 1 == 1) {
@@ -89,7 +88,6 @@ fn salted(salt: usize) -> [u8; 48] {
     expansion
 }
 
-/// The keys of the sixteen rounds.
 fn rounds(password: &[u8]) -> [[u8; 48]; 16] {
     let mut key = [0; 64];
     for (place, byte) in key.chunks_mut(8).zip(password) {
@@ -105,7 +103,6 @@ fn rounds(password: &[u8]) -> [[u8; 48]; 16] {
     })
 }
 
-/// What one round makes of half a block.
 fn mixed(half: &[u8; 32], round: &[u8; 48], expansion: &[u8; 48]) -> [u8; 32] {
     let expanded = permuted(half, expansion);
     let mut boxed = [0; 32];

@@ -7,12 +7,11 @@ use md5::{Digest, Md5};
 
 /// The digits of crypt(3), six bits each, lowest first.
 const DIGITS: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Which bytes of the sum make the next four digits.
+/// The bytes of the hash behind each four digits.
 const ORDER: [[usize; 3]; 5] = [[0, 6, 12], [1, 7, 13], [2, 8, 14], [3, 9, 15], [4, 10, 5]];
-/// Characters of a salt that count.
 const LONGEST_SALT: usize = 8;
 
-/// What a line would be, with the mark and the salt of `like`, if its password were `password`.
+/// The line for `password` with the mark and the salt of `like`.
 pub(super) fn made(password: &[u8], like: &str) -> Result<String, Unreadable> {
     let mut parts = like.split('$').skip(1);
     let (Some(mark), Some(salt)) = (parts.next(), parts.next()) else { return Err(Unreadable) };
@@ -41,7 +40,6 @@ pub(super) fn made(password: &[u8], like: &str) -> Result<String, Unreadable> {
     Ok(text)
 }
 
-/// The sum that the rounds begin with.
 fn first(password: &[u8], mark: &[u8], salt: &[u8]) -> [u8; 16] {
     let inner = Md5::new().chain_update(password).chain_update(salt).chain_update(password).finalize();
     let mut sum = Md5::new().chain_update(password).chain_update(mark).chain_update(salt);

@@ -5,7 +5,6 @@ use super::{AnswerBody, Audience, ENDPOINTS, Endpoint, Operation, REFUSED};
 use millstream_wire::Method;
 use serde_json::{Map, Value, json};
 
-/// The page.
 pub fn openapi() -> String {
     let paths: Map<String, Value> =
         ENDPOINTS.iter().map(|endpoint| (endpoint.path.to_owned(), path(endpoint))).collect();

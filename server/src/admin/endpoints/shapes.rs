@@ -7,17 +7,13 @@
 use MadeOf::{Any, Fields, Figures};
 use serde_json::{Map, Value, json};
 
-/// What a body is made of.
 pub(super) enum MadeOf {
-    /// An object with these fields, each a name and a type.
     Fields(&'static [(&'static str, &'static str)]),
-    /// The same, any of which the argument `fields` may leave out.
+    /// The same, but the argument `fields` may leave any out.
     Figures(&'static [(&'static str, &'static str)]),
-    /// A type in words.
     Any(&'static str),
 }
 
-/// Every shape by name.
 pub(super) const SHAPES: &[(&str, MadeOf)] = &[
     ("ApiError", Fields(&[("error", "ApiErrorText")])),
     ("ApiErrorText", Fields(&[("status", "count"), ("text", "string"), ("code", "string")])),
@@ -367,7 +363,6 @@ pub(super) const SHAPES: &[(&str, MadeOf)] = &[
 ];
 
 impl MadeOf {
-    /// The JSON schema.
     pub(super) fn schema(&self) -> Value {
         let (fields, may_lack) = match self {
             Any(words) => return schema(words),
@@ -387,7 +382,6 @@ impl MadeOf {
     }
 }
 
-/// The JSON schema of a type in words.
 fn schema(words: &str) -> Value {
     if words.contains('|') {
         return json!({ "anyOf": words.split('|').map(schema).collect::<Vec<Value>>() });

@@ -7,11 +7,11 @@
 use millstream_cache::policy::Reason;
 use millstream_conf::model::ProxyCache;
 
-/// Shared by the reasons that the API can end by saying for whom a response is.
+/// For the reasons that the API can remove by saying that a response is public.
 const SAY_PUBLIC: &str =
     "have the API send Cache-Control: public, max-age=… with each response that is the same for every client";
 
-/// What helps so that such a response is stored.
+/// How to have such a response stored.
 pub(in crate::admin) fn help(reason: Reason) -> &'static str {
     match reason {
         Reason::Method => "responses to methods other than GET and HEAD belong to their request",
@@ -61,7 +61,7 @@ pub(in crate::admin) fn help(reason: Reason) -> &'static str {
     }
 }
 
-/// What helps so that such a request is answered from the cache, by the name of its cause, where these settings are in force.
+/// How to have such a request served from the cache, by the name of its cause and the present settings.
 pub(in crate::admin) fn help_against_miss(cause: &str, cache: Option<&ProxyCache>) -> &'static str {
     match cause {
         "absent" => "the first request for a response is a miss",
@@ -83,7 +83,6 @@ pub(in crate::admin) fn help_against_miss(cause: &str, cache: Option<&ProxyCache
     }
 }
 
-/// What helps where the stored response was stale, and what is configured already does not.
 fn expired(cache: Option<&ProxyCache>) -> &'static str {
     match cache.filter(|cache| cache.use_stale.updating && cache.background_update) {
         None => {

@@ -10,32 +10,24 @@ use millstream_conf::model::{Part, ProxyCache, ProxyProtocolTlv, Variable};
 use millstream_conf::variables::VARIABLES;
 use serde::{Deserialize, Serialize};
 
-/// A key and what made it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyMade {
-    /// Its text, without secrets.
     pub text: String,
-    /// The name of its file.
     pub file: String,
     /// `proxy_cache_key` as written, or the default.
     pub template: String,
-    /// Where that stands; absent for the default.
+    /// Its place; absent for the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
-    /// Each variable with its value.
     pub parts: Vec<KeyPart>,
 }
 
-/// A variable of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyPart {
-    /// The variable.
     pub variable: String,
-    /// Its value now, without secrets.
     pub value: String,
 }
 
-/// What makes the key of a request.
 pub(super) fn made(request: &Request, cache: &ProxyCache) -> KeyMade {
     let (mut text, mut shown) = (Vec::new(), String::new());
     let written = cache.written.iter().rev().find(|(name, _)| *name == "proxy_cache_key");
@@ -65,7 +57,6 @@ pub(super) fn made(request: &Request, cache: &ProxyCache) -> KeyMade {
     }
 }
 
-/// A variable as it is written.
 fn name(variable: &Variable, request: &Request) -> String {
     let prefixed = |prefix: &str, name: &str| format!("${prefix}{}", name.replace('-', "_"));
     match variable {

@@ -7,7 +7,7 @@ use crate::location_text::readable;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
-/// Request fields that name nobody.
+/// Request fields that identify no one.
 const TOLD: [&str; 24] = [
     "accept",
     "accept-charset",
@@ -34,13 +34,11 @@ const TOLD: [&str; 24] = [
     "x-forwarded-proto",
     "x-requested-with",
 ];
-/// Beginnings of names of such fields.
 const TOLD_FAMILIES: [&str; 2] = ["sec-ch-", "sec-fetch-"];
 
-/// The key of the marks: of this process, so that a mark cannot be looked up in a list made before.
+/// Random key of the marks, so that a mark cannot be looked up in a precomputed list.
 static MARKS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// One line: the field and what was said in it.
 pub(super) fn said(name: &str, value: Option<&str>) -> String {
     let name = readable(name.as_bytes());
     let Some(value) = value else { return format!("{name}: (absent)") };

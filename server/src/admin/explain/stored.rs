@@ -14,61 +14,48 @@ use millstream_conf::model::{Pass, ProxyCache};
 use millstream_wire::{Coding, Method, masked};
 use serde::{Deserialize, Serialize};
 
-/// A body in a coding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coded {
-    /// Its name, as in Content-Encoding.
     pub coding: String,
-    /// Its bytes.
     pub length: u64,
 }
 
-/// A stored answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stored {
     /// Whether the request would get this one.
     pub chosen: bool,
-    /// The request fields that its variant depends on, with what the request of this one said where that names nobody.
+    /// The fields its variant depends on, with their values if they identify no one.
     pub varies_by: Vec<String>,
-    /// Its status.
     pub status: u16,
-    /// Bytes of its body.
     pub length: u64,
-    /// Which bytes of which length these are, where it is a part.
+    /// Byte range and complete length of a partial response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// `memory` or `disk`.
     pub tier: String,
-    /// The codings that the body is kept in beside the plain one, with their bytes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub codings: Vec<Coded>,
-    /// How many tags it has.
     pub tags: usize,
-    /// Seconds for the Age field.
+    /// Seconds, as in the Age field.
     pub age: u64,
-    /// Whether it is fresh.
     pub fresh: bool,
-    /// Seconds of freshness left; negative once it is stale.
+    /// Seconds of freshness left; negative once stale.
     pub left: i64,
-    /// The arithmetic, one step each.
+    /// One step each.
     pub arithmetic: Vec<String>,
     /// What decided: a field with its value, or a directive.
     pub because: String,
-    /// Where the directive stands, where it was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<ConfigurationPlace>,
 }
 
-/// What a stored answer is looked at for.
 pub(super) struct Of<'a> {
     pub(super) request: &'a Request,
     pub(super) proxy: &'a Pass,
     pub(super) cache: &'a ProxyCache,
-    /// The latest purge that went for the key.
+    /// The latest purge that applies to the key.
     pub(super) ruling: Option<&'a Ruling>,
 }
 
-/// Tells of a stored answer.
 pub(super) fn told(of: &Of<'_>, entry: &Entry, chosen: bool, now: Now) -> Stored {
     let Of { request, proxy, cache, ruling } = *of;
     let head = entry.head();
@@ -128,8 +115,8 @@ pub(super) fn told(of: &Of<'_>, entry: &Entry, chosen: bool, now: Now) -> Stored
     }
 }
 
-/// The arithmetic of an answer that arrives, made that of one which is stored: fields of the exchange are not, the entry keeps
-/// what came of them.
+/// Turns the arithmetic of an arriving response into that of a stored one: the entry has only the results of
+/// its fields.
 fn as_stored(mut numbers: Arithmetic, head: &Head<'_>, purged_at: Option<i64>) -> Arithmetic {
     if numbers.initial_age.is_some() {
         numbers.initial_age = Some(head.lifetime.initial_age);
@@ -155,7 +142,6 @@ fn milliseconds(duration: std::time::Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Which bytes a part has.
 pub(super) fn part(part: &Part) -> String {
     match part.complete {
         Some(complete) => format!("bytes {}-{} of {complete}", part.first, part.last),
@@ -163,7 +149,6 @@ pub(super) fn part(part: &Part) -> String {
     }
 }
 
-/// What decided, as people write it.
 fn because(because: &Because<'_>) -> String {
     match because {
         Because::Field(id, value) => {
@@ -177,7 +162,6 @@ fn because(because: &Because<'_>) -> String {
     }
 }
 
-/// The fields that tell variants apart and what this one's request said in them.
 fn varies_by(entry: &Entry) -> Vec<String> {
     entry.varies_by().iter().map(|(name, value)| said(name, value.as_deref())).collect()
 }

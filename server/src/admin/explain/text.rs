@@ -85,7 +85,6 @@ impl Stored {
     }
 }
 
-/// A time that has passed, for people.
 pub(super) fn ago(milliseconds: i64) -> String {
     let seconds = milliseconds.max(0) / 1000;
     match seconds {

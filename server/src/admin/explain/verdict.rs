@@ -16,22 +16,18 @@ use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::h1::encode;
 use serde::{Deserialize, Serialize};
 
-/// What a request would get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// `HIT`, `MISS` …; `-` where the cache has no part in it. Absent only while it is being found out.
+    /// `HIT`, `MISS` …; `-` if the cache is not involved. Absent only while unknown.
     pub status: Option<String>,
-    /// Why, in a sentence.
     pub why: String,
 }
 
 impl Verdict {
-    /// The cache has no part in it.
     pub(super) fn past(why: &str) -> Verdict {
         Verdict { status: Some("-".to_owned()), why: why.to_owned() }
     }
 
-    /// Not known yet.
     pub(super) fn unknown() -> Verdict {
         Verdict { status: None, why: String::new() }
     }
@@ -41,7 +37,6 @@ impl Verdict {
     }
 }
 
-/// What an imagined request would get.
 pub(super) fn of(
     request: &Request,
     cache: &ProxyCache,
@@ -78,7 +73,7 @@ pub(super) fn of(
     }
 }
 
-/// Whether a request is one for itself, because of the credential it carries.
+/// Whether its credential excludes it from shared responses.
 fn is_apart(request: &Request, cache: &ProxyCache, chosen: Option<&std::sync::Arc<Entry>>) -> bool {
     request.asker == Asker::Known && chosen.is_none_or(|entry| !entry.meets(Needs::of(cache, request.asker)))
 }
@@ -169,7 +164,8 @@ fn without_entry(cache: &ProxyCache, sight: &Sight, now: Now) -> Verdict {
     Verdict::of(CacheStatus::Miss, why)
 }
 
-/// The latest that is known to have kept anything from being stored, or to have taken it out; `@` stands for when.
+/// The latest event that prevented storing or removed an entry, and when; `@` in the text stands for the
+/// time.
 fn latest(sight: &Sight) -> Option<(i64, String)> {
     // Of another request, perhaps: this one's answer may well be stored.
     let refused = sight.refused.map(|refused| {

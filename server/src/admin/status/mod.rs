@@ -13,17 +13,14 @@ use crate::request::Request;
 use millstream_wire::date;
 use serde_json::{Map, Value, json};
 
-/// The version of NGINX Plus's API.
 pub(super) const VERSION: u32 = 9;
 
 macro_rules! subjects {
     ($($(#[doc = $doc:literal])+ $variant:ident $name:literal in_http=$in_http:literal;)*) => {
-        /// What can be asked for.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Subject { $($(#[doc = $doc])+ $variant,)* }
 
         impl Subject {
-            /// Every one: its name, and whether it stands below `http`.
             const ALL: &'static [(Subject, &'static str, bool)] = &[$((Subject::$variant, $name, $in_http),)*];
         }
     };
@@ -61,34 +58,28 @@ subjects! {
 }
 
 impl Subject {
-    /// What a part of a path names, below `http` or beside it.
     pub(super) fn named(name: &str, in_http: bool) -> Option<Subject> {
         let mut all = Subject::ALL.iter();
         all.find(|(_, its, below)| *its == name && *below == in_http).map(|(subject, ..)| *subject)
     }
 
-    /// Its name in a path.
     pub(super) fn name(self) -> &'static str {
         self.row().1
     }
 
-    /// Whether it stands below `http`.
     pub(super) fn is_in_http(self) -> bool {
         self.row().2
     }
 
-    /// Its line, which is where its number says.
     fn row(self) -> &'static (Subject, &'static str, bool) {
         &Subject::ALL[self as usize]
     }
 
-    /// The names below `http`, or beside it.
     pub(super) fn names(in_http: bool) -> impl Iterator<Item = &'static str> {
         Subject::ALL.iter().filter(move |(.., below)| *below == in_http).map(|(_, name, _)| *name)
     }
 }
 
-/// What is told of a subject, or of a part of it; `fields` is the argument of that name.
 pub(super) fn of(
     request: &Request,
     subject: Subject,
@@ -133,7 +124,7 @@ pub(super) fn of(
     }
 }
 
-/// The name servers that have a `status_zone`. Addresses are all that is asked for: there are no look-ups of services or back to names.
+/// Those with a `status_zone`. Only addresses are looked up, no services or reverse names.
 fn resolvers(shared: &Shared) -> Value {
     let all = shared.configuration.http.resolvers.iter().zip(&shared.resolvers);
     let told = all.filter_map(|(conf, resolver)| {
@@ -146,7 +137,7 @@ fn resolvers(shared: &Shared) -> Value {
     Value::Object(told.collect())
 }
 
-/// NGINX Plus's word for a name that is not there.
+/// NGINX Plus's error code.
 fn not_found(subject: Subject) -> &'static str {
     match subject {
         Subject::Upstreams => "UpstreamNotFound",
@@ -184,10 +175,10 @@ fn whole(request: &Request, subject: Subject) -> Result<Value, ApiRefusal> {
     })
 }
 
-/// Zones that stand in a table at the most: those with the most requests.
+/// Zones in a table: those with the most requests.
 const MOST_ZONES: usize = 500;
 
-/// The tables of zones, upstreams and caches, for those who follow: names and forms of the API. Of zones, those that have had requests.
+/// Zones with requests, upstreams and caches, in the API's format.
 pub(super) fn tables(shared: &Shared) -> Value {
     let snapshot = shared.registry.snapshot();
     json!({
@@ -211,13 +202,11 @@ fn failed() -> ApiRefusal {
     ApiRefusal::new(500, "InternalError", "the figures could not be written")
 }
 
-/// The names of a `fields` argument; none where it is empty.
 fn wanted(fields: &[u8]) -> Vec<String> {
     let names = fields.split(|&byte| byte == b',').filter(|name| !name.is_empty());
     names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
 }
 
-/// Only these fields of an object.
 fn only(mut value: Value, names: &[String]) -> Value {
     if let Some(object) = value.as_object_mut() {
         object.retain(|name, _| names.iter().any(|wanted| wanted == name));
@@ -225,14 +214,14 @@ fn only(mut value: Value, names: &[String]) -> Value {
     value
 }
 
-/// A moment in milliseconds since 1970, as NGINX Plus writes it (ISO 8601, in UTC).
+/// ISO 8601 in UTC, as NGINX Plus.
 fn moment(unix_milliseconds: i64) -> String {
     let text = date::format_iso8601(unix_milliseconds.div_euclid(1000), 0);
     let seconds = String::from_utf8_lossy(&text[..19]).into_owned();
     format!("{seconds}.{:03}Z", unix_milliseconds.rem_euclid(1000))
 }
 
-/// Classes of statuses as an object, with their sum.
+/// By status class, with the sum.
 fn classes(responses: &[u64]) -> Value {
     let mut object = Map::new();
     for (index, count) in responses.iter().take(5).enumerate() {

@@ -7,7 +7,6 @@ use millstream_net::clock;
 use millstream_telemetry::metrics::Counter;
 use serde_json::{Value, json};
 
-/// Which process this is, and which configuration it serves with.
 pub(in crate::admin) fn nginx(request: &Request) -> Value {
     let shared = &request.generation.shared;
     json!({
@@ -22,7 +21,7 @@ pub(in crate::admin) fn nginx(request: &Request) -> Value {
     })
 }
 
-/// Connections of clients. Whoever is accepted is served, so none is dropped.
+/// Every accepted connection is served, so none is dropped.
 pub(super) fn connections(request: &Request) -> Value {
     told(&Connections::of(request))
 }
@@ -32,7 +31,6 @@ fn told(connections: &Connections) -> Value {
     json!({ "accepted": accepted, "dropped": 0, "active": active - waiting, "idle": waiting })
 }
 
-/// Requests of clients: all so far, and those that are being served.
 pub(super) fn requests(request: &Request) -> Value {
     counted(&Connections::of(request))
 }
@@ -42,7 +40,7 @@ fn counted(connections: &Connections) -> Value {
     json!({ "total": requests, "current": reading + writing })
 }
 
-/// The workers. They are threads of one process, which NGINX Plus would call one worker.
+/// Threads of one process, which NGINX Plus would count as one worker.
 pub(super) fn workers(request: &Request) -> Value {
     let connections = Connections::of(request);
     json!([{
@@ -53,7 +51,6 @@ pub(super) fn workers(request: &Request) -> Value {
     }])
 }
 
-/// Handshakes of clients.
 pub(super) fn ssl(request: &Request) -> Value {
     let snapshot = request.generation.shared.registry.snapshot();
     let [new, reused, failed] =

@@ -9,7 +9,7 @@ use millstream_upstream::{Group, PeerAccount, PeerState, QueueAccount};
 use serde_json::{Map, Value, json};
 use std::time::{Duration, Instant};
 
-/// All upstreams by name, those that a `proxy_pass` names by its address alone among them.
+/// Includes those that a `proxy_pass` names by address.
 pub(super) fn all(shared: &Shared) -> Value {
     let now = clock::now();
     let told = shared.groups.iter().map(|group| {
@@ -91,7 +91,6 @@ fn peer(account: &PeerAccount, now: Instant) -> Value {
     Value::Object(told)
 }
 
-/// The servers of an upstream as they are configured, or the one of a number.
 pub(super) fn servers(shared: &Shared, upstream: &str, which: &[String]) -> Result<Value, ApiRefusal> {
     let group = shared.groups.iter().find(|group| group.name() == upstream).ok_or_else(no_path)?;
     let group = group.latest();
@@ -106,18 +105,16 @@ pub(super) fn servers(shared: &Shared, upstream: &str, which: &[String]) -> Resu
     }
 }
 
-/// The refusal of a number that no server has.
 pub(in crate::admin) fn no_server(upstream: &str, id: &str) -> ApiRefusal {
     let text = format!("upstream \"{upstream}\" has no server with the number {id}");
     ApiRefusal::new(404, "UpstreamServerNotFound", text)
 }
 
-/// The servers of a group as they are configured, each address for itself.
+/// One entry per address.
 pub(in crate::admin) fn configured(group: &Group) -> Value {
     group.in_force().accounts(clock::now()).map(|account| server(&account)).collect()
 }
 
-/// The one of a number.
 pub(in crate::admin) fn configured_one(group: &Group, id: u64) -> Option<Value> {
     group.in_force().accounts(clock::now()).find(|account| account.id == id).map(|account| server(&account))
 }
@@ -141,7 +138,6 @@ fn server(account: &PeerAccount) -> Value {
     told
 }
 
-/// As configurations have it.
 fn time(time: Duration) -> String {
     if time.subsec_millis() == 0 { format!("{}s", time.as_secs()) } else { format!("{}ms", time.as_millis()) }
 }

@@ -10,13 +10,11 @@ use millstream_telemetry::metrics::{
 };
 use serde_json::{Map, Value, json};
 
-/// The zones of servers.
 pub(super) fn servers(snapshot: &Snapshot) -> Value {
     let told = snapshot.servers.iter().map(|(name, zone)| (name.clone(), Value::Object(http(zone))));
     Value::Object(told.collect())
 }
 
-/// The zones of locations.
 pub(super) fn locations(snapshot: &Snapshot) -> Value {
     let told = snapshot.locations.iter().map(|zone| {
         let LocationSnapshot { name, http: requests, origin, .. } = zone;
@@ -53,13 +51,11 @@ fn http(zone: &HttpSnapshot) -> Map<String, Value> {
     object
 }
 
-/// The zones of `limit_req` in force.
 pub(super) fn request_limits(shared: &Shared, snapshot: &Snapshot) -> Value {
     let zones = shared.configuration.http.request_zones.iter().map(|zone| zone.zone.name.as_str());
     limits(zones, &snapshot.request_limits, &LimitOutcome::ALL)
 }
 
-/// The zones of `limit_conn` in force.
 pub(super) fn connection_limits(shared: &Shared, snapshot: &Snapshot) -> Value {
     let zones = shared.configuration.http.connection_zones.iter().map(|zone| zone.zone.name.as_str());
     limits(zones, &snapshot.connection_limits, &LimitOutcome::OF_CONNECTIONS)

@@ -7,7 +7,6 @@ use millstream_wire::date::{self, Civil};
 use millstream_wire::target;
 use std::io::Write;
 
-/// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub(super) enum Kind {
@@ -26,35 +25,27 @@ impl Kind {
     }
 }
 
-/// A file of a directory.
 pub(super) struct DirectoryEntry {
-    /// Its name.
     pub(super) name: Vec<u8>,
-    /// What it is.
     pub(super) kind: Kind,
-    /// When it was changed, in seconds since 1970.
+    /// Seconds since 1970.
     pub(super) modified: i64,
-    /// Its length in bytes.
     pub(super) size: u64,
 }
 
-/// How an HTML list looks.
 pub(super) struct Look {
-    /// Sizes in bytes.
     pub(super) exact_size: bool,
-    /// Times so many seconds east of UTC.
+    /// Seconds east of UTC.
     pub(super) utc_offset: i32,
-    /// Whether names are read as UTF-8, so that their characters count and not their bytes.
     pub(super) is_utf8: bool,
 }
 
-/// Characters of a name that an HTML list shows.
+/// Characters of a name in an HTML list.
 const NAME_LENGTH: usize = 50;
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// As HTML.
 pub(super) fn html(uri: &[u8], entries: &[DirectoryEntry], look: &Look) -> Vec<u8> {
     let mut out = Vec::with_capacity(256 + 160 * entries.len());
     out.extend_from_slice(b"<html>\r\n<head><title>Index of ");
@@ -74,7 +65,6 @@ pub(super) fn html(uri: &[u8], entries: &[DirectoryEntry], look: &Look) -> Vec<u
     out
 }
 
-/// The link to an entry, as wide as all the others.
 fn link(entry: &DirectoryEntry, look: &Look, out: &mut Vec<u8>) {
     let is_directory = entry.kind == Kind::Directory;
     out.extend_from_slice(b"<a href=\"");
@@ -115,7 +105,6 @@ fn size(entry: &DirectoryEntry, look: &Look, out: &mut Vec<u8>) {
     };
 }
 
-/// As JSON; with a function to call as a script.
 pub(super) fn json(entries: &[DirectoryEntry], callback: Option<&[u8]>) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 + 128 * entries.len());
     if let Some(callback) = callback {
@@ -142,7 +131,6 @@ pub(super) fn json(entries: &[DirectoryEntry], callback: Option<&[u8]>) -> Vec<u
     out
 }
 
-/// As XML.
 pub(super) fn xml(entries: &[DirectoryEntry]) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 + 128 * entries.len());
     out.extend_from_slice(b"<?xml version=\"1.0\"?>\r\n<list>\r\n");
@@ -161,7 +149,7 @@ pub(super) fn xml(entries: &[DirectoryEntry]) -> Vec<u8> {
     out
 }
 
-/// Inside the quotes of a string (RFC 8259 §7).
+/// Inside a string (RFC 8259 §7).
 fn escape_json(text: &[u8], out: &mut Vec<u8>) {
     for &byte in text {
         match byte {

@@ -10,26 +10,24 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-/// Directories in each other that are copied or removed at the most: each holds descriptors.
+/// Depth of directories copied or removed: each level holds descriptors.
 const DEEPEST: usize = 200;
 
-/// Copies a directory into another one under a new name.
 pub(super) fn copy(from: &OwnedFd, to: &OwnedFd, names: (&CStr, &CStr)) -> io::Result<()> {
     copy_directory(from, to, names, &mut CopyLimits::default())
 }
 
-/// Where a copy stops.
 #[derive(Default)]
 struct CopyLimits {
     depth: usize,
-    /// The directory that is made: it is not copied into itself.
+    /// The new directory, which is not copied into itself.
     made: Option<(u64, u64)>,
 }
 
-/// How a directory in a tree is opened: never through a link.
+/// Never follows a link.
 const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Copies a directory; links and what is neither file nor directory are left out, as in nginx.
+/// Skips links and special files, as nginx.
 fn copy_directory(
     from: &OwnedFd,
     to: &OwnedFd,
@@ -77,7 +75,6 @@ fn copy_file(from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &CStr) -> io::Resul
     copy_content(file.into(), &mut new.into())
 }
 
-/// Copies a file's content, permissions and time.
 pub(super) fn copy_content(mut from: File, new: &mut File) -> io::Result<()> {
     let found = from.metadata()?;
     if !found.is_file() {
@@ -88,7 +85,7 @@ pub(super) fn copy_content(mut from: File, new: &mut File) -> io::Result<()> {
     new.set_modified(found.modified()?)
 }
 
-/// Removes a directory and what is in it. What cannot be removed keeps nothing else from it; the first such failure is told.
+/// Continues after a failure and returns the first.
 pub(super) fn remove(parent: BorrowedFd<'_>, name: &CStr, depth: usize) -> io::Result<()> {
     if depth == DEEPEST {
         return Err(Errno::MLINK.into());

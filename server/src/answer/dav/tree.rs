@@ -23,44 +23,24 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Why nothing was done, or not all.
 pub(super) struct DavRefusal {
-    /// The status to answer.
     pub(super) status: u16,
-    /// What the error log is told.
     pub(super) what: String,
 }
 
-/// What a file is to contain.
 pub(super) enum NewContent {
-    /// These bytes.
     Bytes(Vec<u8>),
-    /// What is in a file, which may be renamed where it has a name.
-    File {
-        /// The file, open.
-        file: Arc<File>,
-        /// Its length in bytes.
-        length: u64,
-        /// Its name.
-        named: Option<BodyFile>,
-    },
+    File { file: Arc<File>, length: u64, named: Option<BodyFile> },
 }
 
-/// A PUT.
 pub(super) struct Upload {
-    /// The file.
     pub(super) path: PathBuf,
-    /// What it is to contain.
     pub(super) content: NewContent,
-    /// Its permissions.
     pub(super) mode: u32,
-    /// Whether missing directories on its path are created.
     pub(super) makes_directories: bool,
-    /// When it was changed, where that is said.
     pub(super) modified: Option<SystemTime>,
 }
 
-/// The `Depth` field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub(super) enum Depth {
@@ -70,39 +50,31 @@ pub(super) enum Depth {
     Invalid,
 }
 
-/// A DELETE.
 pub(super) struct Removal {
-    /// What is to be removed.
     pub(super) path: PathBuf,
-    /// Whether the URI says that it is a collection.
+    /// Whether the URI ends in a slash.
     pub(super) is_collection: bool,
-    /// How deep.
     pub(super) depth: Option<Depth>,
 }
 
-/// A COPY or MOVE.
 pub(super) struct CopyOrMove {
-    /// The source, without a slash at its end.
+    /// Without a final slash.
     pub(super) from: PathBuf,
-    /// The destination, likewise.
+    /// Without a final slash.
     pub(super) to: PathBuf,
-    /// Whether the source is to be gone.
     pub(super) is_move: bool,
-    /// Whether both URIs are those of collections.
     pub(super) is_collection: bool,
-    /// Whether what is there already may be replaced.
     pub(super) overwrites: bool,
-    /// Permissions of files that are created; those of directories on the way to one follow from them.
+    /// Permissions of created files; those of directories follow from them.
     pub(super) mode: u32,
 }
 
-/// A name in a directory that is open.
 struct Entry<'p> {
     directory: OwnedFd,
     name: &'p OsStr,
 }
 
-/// What a system call failed with on a path; `missing` is the status where there is no such path.
+/// `missing`: the status if the path does not exist.
 fn refused(error: impl Into<io::Error>, missing: u16, what: &str, path: &Path) -> DavRefusal {
     let error = error.into();
     let status = match error.raw_os_error().map(Errno::from_raw_os_error) {
@@ -116,7 +88,7 @@ fn refused(error: impl Into<io::Error>, missing: u16, what: &str, path: &Path) -
     DavRefusal { status, what: format!("{what} \"{}\" failed ({error})", path.display()) }
 }
 
-/// The same of a file that cannot be written: as in nginx that is the server's fault, but where links are not followed.
+/// As in nginx a server error, unless links are refused.
 fn unwritten(error: io::Error, what: &str, path: &Path) -> DavRefusal {
     let status = if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) { 403 } else { 500 };
     DavRefusal { status, ..refused(error, 500, what, path) }
@@ -126,7 +98,7 @@ fn wrong(status: u16, path: &Path, what: impl Display) -> DavRefusal {
     DavRefusal { status, what: format!("\"{}\" {what}", path.display()) }
 }
 
-/// Who may read a file of this mode may search its directory, as in nginx.
+/// Read permission implies search permission, as in nginx.
 fn directory_mode(mode: u32) -> u32 {
     mode | (mode & 0o444) >> 2
 }
@@ -143,7 +115,6 @@ impl<'p> Entry<'p> {
         Ok(Entry { directory: links.directory(parent)?, name })
     }
 
-    /// The same, with the directories on its path made where they are missing.
     fn made(links: &RefusedLinks, path: &'p Path, mode: u32) -> io::Result<Entry<'p>> {
         let opened = Entry::open(links, path);
         let parent = path.parent().unwrap_or(path);
@@ -156,12 +127,12 @@ impl<'p> Entry<'p> {
         }
     }
 
-    /// What is there, a link itself.
+    /// Does not follow a link.
     fn look(&self) -> Result<Stat, Errno> {
         statat(&self.directory, self.name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Puts new content under this name, all at once: `write` is given a file beside it.
+    /// Replaces the file atomically: `write` gets a temporary file beside it.
     fn replace(&self, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
         // Nobody guesses it: the standard library's hasher is keyed by the system's random source.
         let beside = OsString::from(format!(".millstream-{:016x}", RandomState::new().hash_one(self.name)));
@@ -177,7 +148,7 @@ impl<'p> Entry<'p> {
     }
 }
 
-/// Makes a directory and those that it is in, each reached as links may be followed.
+/// Each parent is opened with the location's rules for links.
 fn make_directories(links: &RefusedLinks, path: &Path, mode: u32) -> io::Result<()> {
     if !links.refuses_some() {
         return DirBuilder::new().recursive(true).mode(mode).create(path);
@@ -196,7 +167,6 @@ fn make_directories(links: &RefusedLinks, path: &Path, mode: u32) -> io::Result<
     }
 }
 
-/// Puts a file in its place. Whether there was none.
 pub(super) fn put(links: &RefusedLinks, upload: Upload) -> Result<bool, DavRefusal> {
     let Upload { path, content, mode, makes_directories, modified } = upload;
     let failed = |error| unwritten(error, "PUT", &path);
@@ -212,7 +182,6 @@ pub(super) fn put(links: &RefusedLinks, upload: Upload) -> Result<bool, DavRefus
 }
 
 impl Entry<'_> {
-    /// Puts a file with this content under the name.
     fn fill(&self, content: NewContent, mode: u32, modified: Option<SystemTime>) -> io::Result<()> {
         let finish = |file: &File| {
             file.set_permissions(Permissions::from_mode(mode))?;
@@ -248,7 +217,7 @@ impl Entry<'_> {
     }
 }
 
-/// Removes a file, or a directory with all that is in it.
+/// Recursive for a directory.
 pub(super) fn delete(links: &RefusedLinks, removal: &Removal) -> Result<(), DavRefusal> {
     let path = &removal.path;
     let gone = |error: io::Error| {
@@ -274,7 +243,6 @@ pub(super) fn delete(links: &RefusedLinks, removal: &Removal) -> Result<(), DavR
     entry.remove(is_directory).map_err(|error| refused(error, 404, "DELETE", path))
 }
 
-/// Makes a directory.
 pub(super) fn make_collection(links: &RefusedLinks, path: &Path, mode: u32) -> Result<(), DavRefusal> {
     let failed = |error: io::Error| refused(error, 409, "MKCOL", path);
     let entry = Entry::open(links, path).map_err(failed)?;
@@ -282,7 +250,6 @@ pub(super) fn make_collection(links: &RefusedLinks, path: &Path, mode: u32) -> R
     mkdirat(&entry.directory, entry.name, mode).map_err(|error| failed(error.into()))
 }
 
-/// Copies or moves a file or a directory. Whether that made a collection.
 pub(super) fn transfer(links: &RefusedLinks, transfer: &CopyOrMove) -> Result<bool, DavRefusal> {
     let CopyOrMove { from, to, is_collection, .. } = transfer;
     let destination = match Entry::open(links, to) {
@@ -323,7 +290,8 @@ pub(super) fn transfer(links: &RefusedLinks, transfer: &CopyOrMove) -> Result<bo
     }
 }
 
-/// Whether a source is where it is to go, or one is inside the other. Links and mounts lead to a place by several paths, so paths do not show it.
+/// Whether source and destination are the same, or one contains the other. Compares inodes, as links and
+/// mounts give a place several paths.
 fn nested(source: &Entry<'_>, found: &Stat, to: &Entry<'_>, there: Option<&Stat>) -> Result<bool, Errno> {
     if !is_directory(found) {
         return Ok(source.name == to.name && is_same(&fstat(&source.directory)?, &fstat(&to.directory)?));
@@ -334,7 +302,6 @@ fn nested(source: &Entry<'_>, found: &Stat, to: &Entry<'_>, there: Option<&Stat>
         || there.map_or(Ok(false), |there| is_within(&source.directory, there))?)
 }
 
-/// Whether a directory is another one, or inside it.
 fn is_within(directory: &OwnedFd, other: &Stat) -> Result<bool, Errno> {
     let up = |from: &OwnedFd| {
         openat(from, "..", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
@@ -410,7 +377,6 @@ fn c_name(name: &OsStr) -> Result<CString, DavRefusal> {
 }
 
 impl Entry<'_> {
-    /// Removes what is under the name.
     fn remove(&self, is_directory: bool) -> io::Result<()> {
         if !is_directory {
             return Ok(unlinkat(&self.directory, self.name, AtFlags::empty())?);

@@ -11,10 +11,8 @@ use millstream_wire::Method;
 #[cfg(test)]
 mod tests;
 
-/// Tags in one request at the most.
 const TAGS: usize = 1024;
 
-/// Request fields with tags, split at spaces and commas.
 const TAG_FIELDS: [&[u8]; 9] = [
     b"surrogate-key",
     b"cache-tag",
@@ -26,31 +24,23 @@ const TAG_FIELDS: [&[u8]; 9] = [
     b"x-purge-tags",
     b"x-cache-tags",
 ];
-/// The same, and what they name only becomes stale.
+/// The same, for soft purges.
 const SOFT_TAG_FIELDS: [&[u8]; 2] = [b"xkey-softpurge", b"x-xkey-softpurge"];
-/// Fields with an expression for tags.
 const TAG_EXPRESSIONS: [&[u8]; 1] = [b"x-magento-tags-pattern"];
-/// Fields of BAN with an expression for tags.
 const BAN_TAG_EXPRESSIONS: [&[u8]; 4] =
     [b"x-cache-tags", b"cache-tags", b"x-ban-tags", b"x-magento-tags-pattern"];
-/// Fields of BAN with an expression for a URL.
 const BAN_URLS: [&[u8]; 3] = [b"x-url", b"x-ban-url", b"x-ban"];
-/// Fields of BAN with an expression for a host.
 const BAN_HOSTS: [&[u8]; 2] = [b"x-host", b"x-ban-host"];
 
-/// A method that purges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PurgeMethod {
-    /// The target, or the tags in a field.
     Purge,
-    /// What expressions in fields say.
+    /// By regular expressions in fields.
     Ban,
-    /// The tags in a field.
     PurgeKeys,
 }
 
 impl PurgeMethod {
-    /// The purging method of a request.
     pub fn of(request: &Request) -> Option<PurgeMethod> {
         if request.method != Method::Other {
             return None;
@@ -64,43 +54,29 @@ impl PurgeMethod {
     }
 }
 
-/// What is to go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PurgeScope {
-    /// What is stored for this target, on each of these hosts; without hosts on that of the request.
+    /// All variants of this target on these hosts.
     Target(Vec<u8>, Hosts),
-    /// What is stored for targets that begin so.
     Prefix(Vec<u8>, Hosts),
-    /// What carries one of these tags.
     Tags(Vec<Vec<u8>>),
-    /// Everything.
     All,
 }
 
-/// The hosts that are meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hosts {
-    /// The request's own.
     Own,
-    /// These.
     Named(Vec<Vec<u8>>),
-    /// Any.
     Any,
 }
 
-/// What a request asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PurgeRequest {
-    /// What is to go.
     pub wanted: PurgeScope,
-    /// Whether it is only to become stale; `None` leaves that to the configuration.
+    /// Whether to mark stale only; `None`: as configured.
     pub soft: Option<bool>,
 }
 
-/// Reads what a purging request asks for.
-///
-/// # Errors
-/// Where it has no exact meaning here.
 pub fn read(request: &Request, method: PurgeMethod) -> Result<PurgeRequest, Refusal> {
     match method {
         PurgeMethod::Purge => purge(request),
@@ -117,7 +93,6 @@ fn purge(request: &Request) -> Result<PurgeRequest, Refusal> {
     Ok(PurgeRequest { wanted: of_target(request)?, soft: soft_by_field(request) })
 }
 
-/// What the request's own target says.
 fn of_target(request: &Request) -> Result<PurgeScope, Refusal> {
     let target = origin_form(request);
     let is_expression =
@@ -135,7 +110,7 @@ fn of_target(request: &Request) -> Result<PurgeScope, Refusal> {
     })
 }
 
-/// Path and query as they came; of an absolute target without scheme and authority.
+/// Path and query as received; without scheme and authority.
 fn origin_form(request: &Request) -> &[u8] {
     let end = request.head.query.map_or(request.head.path.end, |query| query.end);
     &request.bytes[request.head.path.start as usize..end as usize]
@@ -196,7 +171,6 @@ fn ban(request: &Request) -> Result<PurgeRequest, Refusal> {
     Ok(PurgeRequest { wanted, soft })
 }
 
-/// `Fastly-Soft-Purge: 1`.
 fn soft_by_field(request: &Request) -> Option<bool> {
     value(request, &[b"fastly-soft-purge"]).map(|value| value == b"1").filter(|soft| *soft)
 }
@@ -205,7 +179,7 @@ fn value<'a>(request: &'a Request, names: &[&[u8]]) -> Option<&'a [u8]> {
     names.iter().find_map(|name| request.fields().named(name))
 }
 
-/// The value of the one field of these names; two could mean two things, so they are refused.
+/// The value of the only field with these names; two are refused as ambiguous.
 fn only<'a>(request: &'a Request, names: &[&[u8]]) -> Result<Option<&'a [u8]>, Refusal> {
     let fields = request.fields();
     let mut values = names.iter().flat_map(|name| fields.all_named(name));
@@ -216,7 +190,6 @@ fn only<'a>(request: &'a Request, names: &[&[u8]]) -> Result<Option<&'a [u8]>, R
     Ok(first)
 }
 
-/// The names in all fields of these; `None` where there is no such field.
 fn list(request: &Request, names: &[&[u8]]) -> Result<Option<Vec<Vec<u8>>>, Refusal> {
     let fields = request.fields();
     let mut values = names.iter().flat_map(|name| fields.all_named(name)).peekable();

@@ -28,7 +28,7 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// Request fields that an imagined request does not take over: they frame a body or ask for the purge.
+/// Fields not copied to the hypothetical request: they frame a body or request the purge.
 const LEFT_OUT: [&[u8]; 22] = [
     b"host",
     b"content-length",
@@ -54,34 +54,26 @@ const LEFT_OUT: [&[u8]; 22] = [
     b"if-modified-since",
 ];
 
-/// A host that is nobody's (RFC 2606 §2): what holds for it holds for all that no server names.
+/// A reserved host (RFC 2606 §2), which stands for all hosts that no server names.
 const ANY_HOST: &[u8] = b"any.invalid";
 const HOSTS_MATTER: Refusal = Refusal {
     status: 400,
     text: Cow::Borrowed("keys differ by host here: name the hosts, as ^(one|other)$ in X-Host"),
 };
 
-/// What goes out of a zone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PurgeItem {
-    /// This key, all variants.
     Key(Vec<u8>),
-    /// Every key with this text.
     Text(Vec<u8>),
-    /// Keys that begin so.
     Prefix(Vec<u8>),
-    /// What carries this tag.
     Tag(Vec<u8>),
-    /// All of it.
     All,
 }
 
-/// Orders for the zones, each once.
 #[derive(Debug, Default)]
 pub struct Orders {
-    /// What goes, by the number of its zone.
     pub items: BTreeSet<(u32, PurgeItem)>,
-    /// Who must allow it: the rights of every location that is touched, each with the first one that has it.
+    /// Rights of every affected location, each with the first location that has it.
     pub rights: Vec<(Arc<ManageRight>, LocationId)>,
 }
 
@@ -93,16 +85,12 @@ impl Orders {
         }
     }
 
-    /// Orders for one zone, which ask nobody further.
     pub fn of_zone(zone: CacheZoneId, items: impl Iterator<Item = PurgeItem>) -> Orders {
         Orders { items: items.map(|item| (zone.0, item)).collect(), rights: Vec::new() }
     }
 }
 
-/// What a request that asks for `wanted` touches.
-///
-/// # Errors
-/// Where a key cannot be told, or no cached location is meant.
+/// Fails if a key cannot be determined, or no cached location is affected.
 pub fn of_request(request: &Request, wanted: &PurgeScope) -> Result<Orders, Refusal> {
     let place = Entrance::of(request);
     let mut orders = Orders::default();
@@ -135,7 +123,7 @@ pub fn of_request(request: &Request, wanted: &PurgeScope) -> Result<Orders, Refu
     Ok(orders)
 }
 
-/// The hosts to look at; for any host the request's own stands for all, which is checked later.
+/// For any host the request's own stands for all, which is checked later.
 fn names(request: &Request, hosts: &Hosts) -> Vec<Vec<u8>> {
     match hosts {
         Hosts::Own | Hosts::Any => vec![own_host(request)],
@@ -143,7 +131,7 @@ fn names(request: &Request, hosts: &Hosts) -> Vec<Vec<u8>> {
     }
 }
 
-/// The Host as it came, port and all, for keys may have it.
+/// As received, with the port, which keys may contain.
 fn own_host(request: &Request) -> Vec<u8> {
     match request.field(millstream_wire::FieldId::Host) {
         Some(host) if !host.is_empty() => host.to_vec(),
@@ -246,7 +234,6 @@ fn of_prefix(
     Ok(())
 }
 
-/// What the keys of a location begin with for targets that begin with what the probes have in common.
 fn key_prefix(probes: &mut [Request], id: LocationId, cache: &ProxyCache) -> Option<Vec<u8>> {
     let keys: Vec<Vec<u8>> = probes
         .iter_mut()
@@ -268,8 +255,8 @@ fn key_prefix(probes: &mut [Request], id: LocationId, cache: &ProxyCache) -> Opt
     (parts && covers && is_foreseen(&probes[0], cache, common)).then(|| first[..common].to_vec())
 }
 
-/// Whether each variable that begins in the first `length` bytes of the key is the same for every request that is meant.
-/// With a cookie in front other requests' keys begin otherwise, and nobody knows how.
+/// Whether each variable in the first `length` bytes of the key is the same for all affected requests. A
+/// cookie in front makes other keys unpredictable.
 fn is_foreseen(probe: &Request, cache: &ProxyCache, length: usize) -> bool {
     let mut value = Vec::new();
     for part in &cache.key.parts {
@@ -292,7 +279,7 @@ fn is_foreseen(probe: &Request, cache: &ProxyCache, length: usize) -> bool {
     false
 }
 
-/// Whether the URL, the method and the place where it was asked for tell the value.
+/// Whether the value depends only on URL, method and place.
 fn is_of_url(variable: &Variable, location: &Location, http: &Http) -> bool {
     match variable {
         Variable::Builtin(Builtin::ProxyHost | Builtin::ProxyPort) | Variable::SentTarget => {
@@ -332,8 +319,8 @@ fn is_of_url(variable: &Variable, location: &Location, http: &Http) -> bool {
     }
 }
 
-/// Whether a variable of the configuration is made of what is the same for all URLs that begin alike: of two paths a `map` may
-/// make two values.
+/// Whether a configured variable is the same for all URLs with a common prefix: a `map` of the path may not
+/// be.
 fn is_made_of_place(variable: &Variable, probe: &Request) -> bool {
     let Variable::Made(id) = variable else { return false };
     let made = &probe.generation.http().made;
@@ -351,7 +338,7 @@ fn is_made_of_place(variable: &Variable, probe: &Request) -> bool {
     })
 }
 
-/// The part of a key before `$slice_range`; `None` where that is no part of it.
+/// The key before `$slice_range`; `None` without that.
 fn before_slices(cache: &ProxyCache) -> Option<Template> {
     let slices = |part: &Part| *part == Part::Variable(Variable::Builtin(Builtin::SliceRange));
     let end = cache.key.parts.iter().position(slices)?;
@@ -367,7 +354,7 @@ fn no_prefix(request: &Request, location: &Location, cache: &ProxyCache) -> Refu
     ))
 }
 
-/// The ways in which one URL may have been asked for, by a method that some cache stores; keys may tell them apart.
+/// Methods and schemes that some cache stores; keys may contain them.
 fn ways(http: &Http) -> Vec<(&'static str, bool)> {
     let is_stored = |method: Method| {
         let mut caches = http.locations.iter().filter_map(cache_of);
@@ -401,14 +388,12 @@ fn cache_of(location: &Location) -> Option<&ProxyCache> {
     location.settings.cache()
 }
 
-/// The caches of a server, one for each location that has one.
 fn caches(http: &Http, server: ServerId) -> impl Iterator<Item = (LocationId, &ProxyCache)> {
     let mut found = vec![http.server(server).own];
     collect(http, &http.server(server).locations, b"/", &mut found);
     found.into_iter().filter_map(|id| Some((id, cache_of(http.location(id))?)))
 }
 
-/// The locations of a server that may take paths that begin with `path`.
 fn cached_below(http: &Http, server: ServerId, path: &[u8]) -> Vec<LocationId> {
     let mut found = vec![http.server(server).own];
     collect(http, &http.server(server).locations, path, &mut found);

@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-/// An expression that has no exact meaning here, and what to write instead.
+/// A regular expression without an exact meaning here, and what to write instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unmappable(pub &'static str);
 
@@ -20,23 +20,15 @@ const UNANCHORED: Unmappable = Unmappable(
 const URL: Unmappable =
     Unmappable("an expression for a URL must be ^/path, ^/path.* or ^/path$ with nothing else in it, or .*");
 
-/// Which URLs an expression means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Urls {
-    /// All.
     Any,
-    /// Those that begin so.
     Prefix(Vec<u8>),
-    /// This one.
     Exact(Vec<u8>),
 }
 
-/// The tags of an expression; `None` for all.
-///
-/// Known are `(^|,)(a|b)(,|$)` and `((^|,)a(,|$))|((^|,)b(,|$))`, as FOSHttpCache and Magento write them.
-///
-/// # Errors
-/// Where it means anything else.
+/// `None` for all.
+/// Accepts `(^|,)(a|b)(,|$)` and `((^|,)a(,|$))|((^|,)b(,|$))`, as FOSHttpCache and Magento write them.
 pub fn tags(expression: &[u8]) -> Result<Option<Vec<Vec<u8>>>, Unmappable> {
     if matches!(expression, b"" | b".*" | b"^.*" | b".*$" | b"^.*$") {
         return Ok(None);
@@ -53,10 +45,7 @@ pub fn tags(expression: &[u8]) -> Result<Option<Vec<Vec<u8>>>, Unmappable> {
     Ok(Some(found))
 }
 
-/// The hosts of an expression; `None` for all. A dot is taken for a dot, also without a backslash.
-///
-/// # Errors
-/// Where it means anything else.
+/// `None` for all. A dot is literal, even without a backslash.
 pub fn hosts(expression: &[u8]) -> Result<Option<Vec<Vec<u8>>>, Unmappable> {
     if is_anything(expression) {
         return Ok(None);
@@ -67,10 +56,6 @@ pub fn hosts(expression: &[u8]) -> Result<Option<Vec<Vec<u8>>>, Unmappable> {
     names.into_iter().map(each).collect::<Result<_, _>>().map(Some)
 }
 
-/// The URLs of an expression.
-///
-/// # Errors
-/// Where it means anything else.
 pub fn urls(expression: &[u8]) -> Result<Urls, Unmappable> {
     if is_anything(expression) {
         return Ok(Urls::Any);
@@ -90,17 +75,13 @@ pub fn urls(expression: &[u8]) -> Result<Urls, Unmappable> {
     Ok(if exact { Urls::Exact(path) } else { Urls::Prefix(path) })
 }
 
-/// What stands before the `.*` or `*` at the end of a request's target; `None` where neither does.
-///
-/// The rest is a URL, not an expression, as clients write it that put `.*` behind the URL of a page.
+/// The target without a final `.*` or `*`; `None` without either.
+/// The rest is a URL, not an expression: clients append `.*` to a page's URL.
 pub fn target_prefix(target: &[u8]) -> Option<&[u8]> {
     target.strip_suffix(b".*").or_else(|| target.strip_suffix(b"*"))
 }
 
-/// Whether a target that its client calls an expression is nothing but a URL and perhaps `.*` behind it.
-///
-/// # Errors
-/// Where it is more.
+/// Fails unless an alleged expression is a plain URL, perhaps with a final `.*`.
 pub fn plain_target(target: &[u8]) -> Result<(), Unmappable> {
     let url = target.strip_suffix(b"$").unwrap_or(target);
     let url = target_prefix(url).unwrap_or(url);
@@ -112,7 +93,6 @@ fn is_anything(expression: &[u8]) -> bool {
     matches!(expression, b"" | b".*" | b"^.*" | b".*$" | b"^.*$" | b"." | b".+" | b"^")
 }
 
-/// The alternatives of an expression, split at each `|` outside of parentheses.
 fn alternatives(expression: &[u8]) -> Vec<&[u8]> {
     let (mut depth, mut start, mut escaped) = (0u32, 0, false);
     let mut parts = Vec::new();
@@ -135,7 +115,6 @@ fn alternatives(expression: &[u8]) -> Vec<&[u8]> {
     parts
 }
 
-/// What stands inside, where one pair of parentheses holds the whole.
 fn within_parentheses(expression: &[u8]) -> Option<&[u8]> {
     let inside = expression.strip_prefix(b"(")?.strip_suffix(b")")?;
     let (mut depth, mut escaped) = (0u32, false);
@@ -153,7 +132,7 @@ fn within_parentheses(expression: &[u8]) -> Option<&[u8]> {
     (depth == 0 && !escaped).then_some(inside)
 }
 
-/// The text of an expression that means one text: backslashes taken off, nothing that is special.
+/// The text, if the expression matches only one; without backslashes.
 fn literal(expression: &[u8], dots_are_dots: bool) -> Option<Vec<u8>> {
     let mut text = Vec::with_capacity(expression.len());
     let mut bytes = expression.iter();

@@ -13,8 +13,8 @@ use millstream_conf::variables::Builtin;
 use millstream_wire::spelling::canonical;
 use millstream_wire::target::{encode_raw, escape_uri};
 
-/// A target as it was written, as a browser sends it, as RFC 3986 §6.2.2 normalizes it, and the last two with percent-encodings in lower
-/// case, as WordPress writes them. What is stored under any other spelling is purged too, but not reported as found.
+/// A target as written, as a browser sends it, as RFC 3986 §6.2.2 normalizes it, and the last two with
+/// lower-case escapes, as WordPress writes them. Other spellings are purged too, but not reported as found.
 pub(super) fn targets(target: &[u8]) -> Vec<Vec<u8>> {
     let mut sent = Vec::with_capacity(target.len());
     encode_raw(target, &mut sent);
@@ -28,7 +28,6 @@ pub(super) fn targets(target: &[u8]) -> Vec<Vec<u8>> {
     each_once(found)
 }
 
-/// The texts, each where it stands first.
 fn each_once(texts: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let mut seen = Vec::with_capacity(texts.len());
     for text in texts {
@@ -39,7 +38,6 @@ fn each_once(texts: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     seen
 }
 
-/// Changes the case of percent-encodings.
 fn recase(target: &mut [u8], change: fn(&mut [u8])) {
     for at in 0..target.len().saturating_sub(2) {
         if target[at] == b'%' {
@@ -48,16 +46,13 @@ fn recase(target: &mut [u8], change: fn(&mut [u8])) {
     }
 }
 
-/// What a location of its own purges.
 pub(super) struct SpelledKeys {
-    /// Its key with what the location captured decoded, as it came, and as it is sent on; the first is as nginx evaluates it.
+    /// The key with captures decoded, as received, and as sent upstream; nginx evaluates the first.
     pub(super) keys: Vec<Vec<u8>>,
-    /// The targets that the location captured, of which a request's key may be one of these.
     pub(super) targets: Vec<Vec<u8>>,
 }
 
 impl SpelledKeys {
-    /// Evaluates a key for a request in each spelling.
     pub(super) fn of(request: &mut Request, template: &Template) -> SpelledKeys {
         let mut found = SpelledKeys { keys: vec![whole(template, request, false)], targets: Vec::new() };
         let generation = request.generation.clone();
@@ -76,13 +71,11 @@ impl SpelledKeys {
         found
     }
 
-    /// These, and those of another evaluation.
     pub(super) fn and(self, other: SpelledKeys) -> SpelledKeys {
         let all = |one: Vec<_>, other| each_once([one, other].concat());
         SpelledKeys { keys: all(self.keys, other.keys), targets: all(self.targets, other.targets) }
     }
 
-    /// Whether one of them has this text.
     pub(super) fn has(&self, text: &[u8]) -> bool {
         self.keys.iter().any(|key| key::text(key) == text)
     }
@@ -102,7 +95,7 @@ impl SpelledKeys {
     }
 }
 
-/// Captures from another spelling of the path; whether the expression matches it.
+/// Captures from another spelling of the path; false if the expression does not match.
 fn take(request: &mut Request, regex: &Regex, path: &[u8]) -> bool {
     let Ok(Some(captured)) = capture(regex, path) else { return false };
     request.made.clear();
@@ -110,7 +103,7 @@ fn take(request: &mut Request, regex: &Regex, path: &[u8]) -> bool {
     true
 }
 
-/// The whole key that a template makes. One that is too long is its text alone: nothing is stored under it.
+/// One that is too long is its text alone: nothing is stored under it.
 fn whole(template: &Template, request: &Request, escapes: bool) -> Vec<u8> {
     let is_decoded = |variable: &Variable| {
         matches!(

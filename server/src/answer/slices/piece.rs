@@ -29,22 +29,18 @@ use std::task::{Poll, ready};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-/// Bytes that an answer may begin with before anything of it is sent, nginx's `postpone_output`.
+/// nginx's `postpone_output`.
 const HELD_BACK: usize = 1460;
 
-/// Where a piece's bytes come from.
 pub(super) enum Source {
     Entry(Arc<Entry>),
     Stream(Follower),
 }
 
-/// A piece.
 pub(super) struct Piece {
     pub(super) source: Source,
     pub(super) cache_status: Option<CacheStatus>,
-    /// The upstream servers that were asked for it.
     pub(super) tries: Option<Tries>,
-    /// What is to be said of the cache.
     pub(super) report: Option<Box<CacheReport>>,
 }
 
@@ -64,7 +60,6 @@ impl Piece {
         self.head().status
     }
 
-    /// Its place in the whole.
     fn place(&self) -> Option<ContentRange> {
         let head = self.head();
         if head.status != 206 {
@@ -74,20 +69,18 @@ impl Piece {
     }
 }
 
-/// What all pieces of an answer have in common.
+/// Common to all pieces of a response.
 pub(super) struct Whole {
-    /// Where the piece begins that it was learnt from.
+    /// Start of the first piece.
     pub(super) first: u64,
-    /// Length of the whole.
     pub(super) complete: u64,
-    /// Whether the cache has a part in it.
     pub(super) is_cached: bool,
     etag: Option<Vec<u8>>,
     last_modified: Option<i64>,
 }
 
 impl Whole {
-    /// What a first piece says; `None` where it is not the piece that was asked for.
+    /// `None` if it is not the requested piece.
     pub(super) fn of(piece: &Piece, start: u64, size: u64, is_cached: bool) -> Option<Whole> {
         let complete = piece.place()?.complete?;
         let head = piece.head();
@@ -96,7 +89,7 @@ impl Whole {
         whole.has(piece, start, size).then_some(whole)
     }
 
-    /// Whether a piece is that of this answer which begins there. Without a tag the date of the last change tells.
+    /// Whether it is the piece of this response at `start`. Without an ETag, Last-Modified decides.
     pub(super) fn has(&self, piece: &Piece, start: u64, size: u64) -> bool {
         let head = piece.head();
         let end = start.saturating_add(size).min(self.complete);
@@ -108,7 +101,7 @@ impl Whole {
     }
 }
 
-/// The answer as a whole, by the key that it has as one: its pieces are known by it to belong together.
+/// The response by its key without slices, which ties its pieces together.
 pub(super) fn whole(request: &Request) -> Option<Rc<Sliced>> {
     let cache = request.location().settings.cache()?;
     let mut whole = request.for_refresh();
@@ -117,7 +110,6 @@ pub(super) fn whole(request: &Request) -> Option<Rc<Sliced>> {
     keyed::key(&whole, cache).map(|key| Rc::new(store.sliced(key)))
 }
 
-/// A copy of a request that asks for one piece.
 pub(super) fn copy(request: &Request, start: u64) -> Request {
     request.has_asked.set(true);
     let mut copy = request.for_refresh();
@@ -125,7 +117,6 @@ pub(super) fn copy(request: &Request, start: u64) -> Request {
     copy
 }
 
-/// Asks for the first piece without the cache; the error is what became of the request where something else came.
 pub(super) async fn first(request: &mut Request, client: &mut Client) -> Result<Piece, Proxied> {
     let (tap, mut opened) = oneshot::channel();
     let ending = gateway::open_piece(request, client, tap).await;
@@ -135,12 +126,11 @@ pub(super) async fn first(request: &mut Request, client: &mut Client) -> Result<
     }
 }
 
-/// Fetches a piece without the cache.
 pub(super) async fn fetch(request: Request) -> Result<Piece, Proxied> {
     ask(request, Filling::No, None).await
 }
 
-/// Looks for a piece, or fetches it. `None` where the cache has no part in the request.
+/// From the cache or the upstream. `None` if the cache is not involved.
 pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied> {
     let generation = request.generation.clone();
     let settings = &generation.http().location(request.location).settings;
@@ -159,7 +149,6 @@ pub(super) async fn open(mut request: Request) -> Result<Option<Piece>, Proxied>
     take(request, cache, &key, course).await.map(Some)
 }
 
-/// Gets a piece in the way that a look-up came to.
 async fn take(
     mut request: Request,
     cache: &ProxyCache,
@@ -193,7 +182,7 @@ fn of_entry(mut report: Option<Box<CacheReport>>, entry: Arc<Entry>, status: Opt
     Piece { source: Source::Entry(entry), cache_status: status, tries: None, report }
 }
 
-/// Fetches a piece in a task of its own and reads along.
+/// Fetches a piece in its own task and reads along.
 async fn ask(request: Request, filling: Filling, fallback: Option<Rc<Hit>>) -> Result<Piece, Proxied> {
     let cache_status = request.cache_status;
     let (tap, opened) = oneshot::channel();
@@ -218,7 +207,6 @@ async fn ask(request: Request, filling: Filling, fallback: Option<Rc<Hit>>) -> R
     }
 }
 
-/// What stands in for a piece that did not come.
 fn instead(
     ending: Proxied,
     mut report: Option<Box<CacheReport>>,
@@ -239,7 +227,7 @@ fn instead(
     }
 }
 
-/// Sends bytes of a piece; positions within it.
+/// `range` counts within the piece.
 pub(super) async fn send(
     request: &mut Request,
     client: &mut Client,
@@ -299,8 +287,8 @@ pub(super) async fn send(
     Ok(())
 }
 
-/// Whether the beginning of an answer waits for more of it: as long as nothing of it is out, a piece that turns out wrong takes
-/// nothing back.
+/// Whether the start of a response is buffered: until something is sent, a wrong piece can be replaced by an
+/// error.
 pub(super) fn is_held_back(request: &Request, client: &Client) -> bool {
     request.sent.bytes == 0 && client.queued() <= HELD_BACK
 }

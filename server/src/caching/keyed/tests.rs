@@ -6,7 +6,6 @@ use crate::fixture::{admitted, worker};
 use crate::request::{Arguments, Request};
 use millstream_cache::key::{LONGEST_TEXT, text};
 
-/// A request at a location with these words beside `proxy_cache`.
 fn request(words: &str, head: &str) -> Request {
     let http = format!(
         "proxy_cache_path /nowhere keys_zone=zone:1m; server {{ listen 80; location / {{ \

@@ -7,28 +7,23 @@ use millstream_net::clock;
 use std::pin::pin;
 use std::time::Instant;
 
-/// Whether a connection goes on.
 #[derive(PartialEq, Eq)]
 pub(super) enum Next {
     Request,
     Close(Closing),
 }
 
-/// How a connection closes.
 #[derive(PartialEq, Eq, Clone, Copy)]
 pub(super) enum Closing {
-    /// After a whole answer, with nothing to read as far as is known.
     Clean,
-    /// The client may still be sending.
     Unread,
-    /// It was too slow, or is not there to read the rest of its answer: nothing more is waited for.
+    /// It was too slow or is gone: do not wait.
     Now,
-    /// Its answer was cut where a clean end would look like the end of the whole.
+    /// The response was cut and a clean close would hide it.
     Reset,
 }
 
 impl Connection {
-    /// The connection ends in the middle of a head: logged, with nothing answered.
     pub(super) fn left(&mut self, mut request: Box<Request>, status: u16) {
         request.bytes.append(self.client.rest());
         request.sent.status = status;
@@ -36,7 +31,6 @@ impl Connection {
         self.conclude(request, clock::now());
     }
 
-    /// Logs and counts a request and decides how the connection goes on.
     pub(super) fn conclude(&mut self, request: Box<Request>, now: Instant) -> Next {
         let body_left = self.client.body_pending();
         let ending = self.client.settle();

@@ -11,10 +11,9 @@ use millstream_wire::h1::head::{HeadError, Progress};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Heads up to this size are copied out of the buffer that they were read into, which then stays where it is.
+/// Larger heads keep the buffer they were read into.
 const COPIED: usize = 2048;
 
-/// What came of waiting for a head.
 pub(super) enum HeadOutcome {
     Request(Box<Request>),
     Refused(Box<Request>, HeadError),
@@ -23,7 +22,7 @@ pub(super) enum HeadOutcome {
 }
 
 impl Connection {
-    /// Reads until a whole head is there. Holds no buffer while it waits for a first byte.
+    /// Holds no buffer while it waits for a first byte.
     pub(super) fn poll_head(
         &mut self,
         cx: &mut Context<'_>,
@@ -77,7 +76,6 @@ impl Connection {
         }
     }
 
-    /// Nothing to read: waits for bytes, for the timeout that holds now, for a stop.
     fn poll_waiting(
         &mut self,
         cx: &mut Context<'_>,
@@ -112,7 +110,7 @@ impl Connection {
         self.client.deadline().poll(cx).map(|()| HeadOutcome::TimedOut(pending.take()))
     }
 
-    /// How long a head may take. Behind a request the connection idles for as long as its location said.
+    /// After a request the connection idles as long as its location says.
     fn head_timeout(&self) -> Duration {
         self.accepted.server().settings.client_header.timeout
     }

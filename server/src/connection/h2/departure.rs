@@ -16,29 +16,24 @@ use millstream_wire::h2::window::LARGEST;
 use millstream_wire::h2::write;
 use std::time::Instant;
 
-/// How far a connection is on its way out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Departure {
-    /// It is not.
     Staying,
-    /// The client was told that there will be an end; it comes with the answer to our PING, or then.
+    /// The client was warned; the end comes with the response to our PING, or at this time.
     Announced(Instant),
-    /// Requests beyond the last one count for nothing: the client has been told so and may send them elsewhere.
+    /// The client knows the last request that counts and may send others elsewhere.
     Closing,
 }
 
-/// What our PING says, by which its answer is known.
 pub(super) const FAREWELL: [u8; 8] = *b"farewell";
 
 impl Departure {
-    /// Whether requests are taken on.
     pub(super) fn takes_requests(self) -> bool {
         self != Departure::Closing
     }
 }
 
 impl Http2Connection {
-    /// Whether the connection is to take no more requests.
     fn has_to_leave(&self, now: Instant) -> bool {
         let keepalive = &self.accepted.settings().keepalive;
         self.accepted.is_leaving
@@ -48,7 +43,6 @@ impl Http2Connection {
             || now.saturating_duration_since(self.accepted.facts.opened) >= keepalive.time
     }
 
-    /// Tells the client that there will be an end, once there is a reason.
     pub(super) fn leave_in_time(&mut self, now: Instant) {
         if self.departure != Departure::Staying || !self.has_to_leave(now) {
             return;
@@ -60,19 +54,18 @@ impl Http2Connection {
         });
     }
 
-    /// Tells the client which request was the last one.
     pub(super) fn say_farewell(&mut self) {
         self.departure = Departure::Closing;
         self.say_goaway(ErrorCode::NoError);
     }
 
-    /// Requests that came behind what the client was told of first count for nothing, whatever is told later.
+    /// GOAWAY. The first last-stream number stays in force, whatever is sent later.
     fn say_goaway(&mut self, code: ErrorCode) {
         self.last_told = self.last_told.min(self.last);
         self.carrier.frame(|out| write::goaway(out, self.last_told, code, b""));
     }
 
-    /// Tells the client why there is an end, where it has not been told, and our own log where it is the client's doing.
+    /// GOAWAY with the reason, unless sent already; logs the client's errors.
     pub(super) fn say_last(&mut self, end: &Fate) {
         match *end {
             Fate::Gone => return,

@@ -4,14 +4,13 @@
 
 use millstream_wire::h2::priority::Priority;
 
-/// What was said of streams that are not open yet.
 #[derive(Debug, Default)]
 pub(super) struct EarlyPriorities {
     said: Vec<(u32, Priority)>,
 }
 
 impl EarlyPriorities {
-    /// Remembers the last that was said of a stream, of no more than `most` streams.
+    /// Keeps the latest of each stream, for at most `most` streams.
     pub(super) fn add(&mut self, stream: u32, priority: Priority, most: usize) {
         if let Some((_, said)) = self.said.iter_mut().find(|(known, _)| *known == stream) {
             *said = priority;
@@ -20,7 +19,7 @@ impl EarlyPriorities {
         }
     }
 
-    /// What was said of a stream that opens. Those with lower numbers will never open (RFC 9113 §5.1.1).
+    /// Also drops lower streams, which will never open (RFC 9113 §5.1.1).
     pub(super) fn take(&mut self, stream: u32) -> Option<Priority> {
         let said = self.said.iter().find(|(known, _)| *known == stream).map(|(_, priority)| *priority);
         self.said.retain(|(known, _)| *known > stream);

@@ -2,47 +2,39 @@
 //!
 //! Only so many are remembered; a frame for an older one is as one for a stream that never was. Before: `frames`.
 
-/// Streams that are remembered of those on which both sides had said all.
+/// Remembered streams that ended on both sides.
 const KEPT: usize = 32;
 
-/// The streams that ended last. A connection on which none did holds nothing for them.
 #[derive(Debug, Default)]
 pub(super) struct Ended {
     closed: Option<Box<Ring>>,
     given_up: Option<Box<Ring>>,
 }
 
-/// The last of many numbers.
 #[derive(Debug, Default)]
 struct Ring {
     streams: Vec<u32>,
     next: usize,
 }
 
-/// What is known of a stream that is not open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Past {
-    /// Nothing.
     Unknown,
-    /// Both sides had said all.
     Closed,
-    /// We gave it up: its client may not know yet.
+    /// We reset it; its client may not know yet.
     GivenUp,
 }
 
 impl Ended {
-    /// Both sides have said all on a stream.
     pub(super) fn close(&mut self, stream: u32) {
         self.closed.get_or_insert_default().add(stream, KEPT);
     }
 
-    /// We give a stream up before its client has said all; `most`: streams that its client may have open, on each of which more may be on
-    /// its way.
+    /// `most`: streams that the client may have open, each of which may have more on its way.
     pub(super) fn give_up(&mut self, stream: u32, most: u32) {
         self.given_up.get_or_insert_default().add(stream, most.max(1) as usize);
     }
 
-    /// What is known of a stream.
     pub(super) fn past(&self, stream: u32) -> Past {
         let is_in =
             |ring: &Option<Box<Ring>>| ring.as_ref().is_some_and(|ring| ring.streams.contains(&stream));

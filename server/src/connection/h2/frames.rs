@@ -22,17 +22,15 @@ use millstream_wire::h2::window::BadWindow;
 use millstream_wire::h2::write;
 use std::rc::Rc;
 
-/// A piece of a body.
 struct DataFrame<'a> {
     stream: u32,
     data: &'a [u8],
-    /// What it counts for in windows.
+    /// Bytes it counts in windows, padding included.
     flow: u32,
     is_last: bool,
 }
 
 impl Http2Connection {
-    /// Takes all frames that have come as a whole, as long as what comes of them can be written.
     pub(super) fn take_frames(&mut self) -> Result<(), Fate> {
         if self.input.is_empty() {
             return Ok(());
@@ -78,7 +76,6 @@ impl Http2Connection {
         Ok(())
     }
 
-    /// How many octets are of the preface.
     fn take_preface(&mut self, input: &[u8], seen: usize) -> Result<usize, Fate> {
         let count = input.len().min(PREFACE.len() - seen);
         if input[..count] != PREFACE[seen..seen + count] {
@@ -140,7 +137,7 @@ impl Http2Connection {
         }
     }
 
-    /// Between the frames of a header block no other may stand (RFC 9113 §4.3).
+    /// Only CONTINUATION may come between a block's frames (RFC 9113 §4.3).
     fn check_block_is_over(&self, continued: Option<u32>) -> Result<(), Fate> {
         match &self.block {
             Some(block) if continued != Some(block.stream) => {
@@ -150,7 +147,6 @@ impl Http2Connection {
         }
     }
 
-    /// Whether a header block may come on a stream.
     fn check_opening(&mut self, stream: u32) -> Result<(), Fate> {
         if stream.is_multiple_of(2) {
             return Err(Fate::Broken(ErrorCode::ProtocolError, "a request on a stream of the server's"));
@@ -199,7 +195,6 @@ impl Http2Connection {
         }
     }
 
-    /// What came of a body is not as it may be.
     pub(super) fn refuse_body(&mut self, stream: u32, refused: BadBody) -> Result<(), Fate> {
         match refused {
             BadBody::Ended => self.break_stream(stream, ErrorCode::StreamClosed),
@@ -223,7 +218,7 @@ impl Http2Connection {
         if increment < TINY { self.charge(Work::Tiny) } else { Ok(()) }
     }
 
-    /// The client says how urgent a request is, also one that has yet to come (RFC 9218 §7.1).
+    /// Also for a stream that is not open yet (RFC 9218 §7.1).
     fn prioritise(&mut self, stream: u32, priority: Priority) -> Result<(), Fate> {
         if stream.is_multiple_of(2) {
             return Err(Fate::Broken(ErrorCode::ProtocolError, "a priority for a stream of the server's"));
@@ -257,7 +252,7 @@ impl Http2Connection {
         self.charge(Work::Reset)
     }
 
-    /// A frame on a stream that nobody opened (RFC 9113 §5.1, "idle").
+    /// An error for a stream that was never opened (RFC 9113 §5.1, "idle").
     fn check_is_no_idle(&self, stream: u32) -> Result<(), Fate> {
         match stream > self.last || stream.is_multiple_of(2) {
             true => Err(Fate::Broken(ErrorCode::ProtocolError, "a frame on a stream that is not open")),
@@ -265,14 +260,13 @@ impl Http2Connection {
         }
     }
 
-    /// A stream that is open.
     pub(super) fn stream(&self, id: u32) -> Option<&Rc<Http2Stream>> {
         let at = self.streams.binary_search_by_key(&id, |stream| stream.id()).ok()?;
         Some(&self.streams[at])
     }
 
-    /// Ends a stream for what its client did, also for whoever answers on it. It may have asked an
-    /// upstream, and gave it up as by a reset (CVE-2025-8671).
+    /// Resets a stream for a client's error. Charged like a client's reset if an upstream was involved
+    /// (CVE-2025-8671).
     fn break_stream(&mut self, id: u32, code: ErrorCode) -> Result<(), Fate> {
         match self.stream(id) {
             Some(stream) => {
@@ -284,13 +278,11 @@ impl Http2Connection {
         self.charge(Work::Refused)
     }
 
-    /// Ends a stream that nobody answers on.
     pub(super) fn reset(&mut self, id: u32, code: ErrorCode) {
         self.carrier.frame(|out| write::reset(out, id, code));
         self.ended.give_up(id, self.granted.streams);
     }
 
-    /// Takes work that brings nothing off the client's account.
     pub(super) fn charge(&mut self, work: Work) -> Result<(), Fate> {
         self.patience
             .charge(work, clock::now())

@@ -16,16 +16,13 @@ use millstream_wire::h2::request::decode_request;
 use millstream_wire::h2::request_error::RequestError;
 use millstream_wire::{FieldId, Version};
 
-/// A request that has come on a stream.
 pub(super) struct Come {
     pub(super) stream: u32,
     pub(super) request: Box<Request>,
-    /// Whether it has no body.
     pub(super) has_ended: bool,
     pub(super) priority: Priority,
 }
 
-/// A header block of which more is to come.
 pub(super) struct HeaderBlock {
     pub(super) stream: u32,
     has_ended: bool,
@@ -33,18 +30,15 @@ pub(super) struct HeaderBlock {
     bytes: Vec<u8>,
 }
 
-/// Where a header block stands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) stream: u32,
-    /// Whether nothing follows it on its stream.
     pub(super) has_ended: bool,
-    /// What is wrong with the frame, while its block still has to be read.
+    /// An error of the frame, while its block must still be decoded.
     pub(super) flaw: Option<ErrorCode>,
 }
 
 impl Http2Connection {
-    /// A block begins.
     pub(super) fn begin_block(&mut self, place: Place, fragment: &[u8], is_whole: bool) -> Result<(), Fate> {
         if is_whole {
             return self.take_block(place, fragment);
@@ -54,7 +48,6 @@ impl Http2Connection {
         self.check_block(fragment)
     }
 
-    /// A block goes on.
     pub(super) fn go_on_block(&mut self, stream: u32, fragment: &[u8], is_whole: bool) -> Result<(), Fate> {
         let Some(mut block) = self.block.take().filter(|block| block.stream == stream) else {
             return Err(Fate::Broken(
@@ -71,7 +64,7 @@ impl Http2Connection {
         self.check_block(fragment)
     }
 
-    /// Nobody sends more than a head may have, in pieces that say nothing (CVE-2024-27316).
+    /// Bounds the size and the number of tiny pieces (CVE-2024-27316).
     fn check_block(&mut self, fragment: &[u8]) -> Result<(), Fate> {
         let most = self.accepted.head_limits().total;
         if self.block.as_ref().is_some_and(|block| block.bytes.len() > most) {
@@ -80,8 +73,9 @@ impl Http2Connection {
         if fragment.is_empty() { self.charge(Work::Empty) } else { self.charge(Work::Tiny) }
     }
 
-    /// Whether no more streams may be opened. Those that the client has done with do not count (RFC 9113 §5.1.2), though what they asked for
-    /// may still have to be put away; of these there are never more than of the others. Those that we had to give up count until then.
+    /// Whether no more streams may be opened. Streams the client has ended do not count (RFC 9113 §5.1.2),
+    /// even if cleanup remains; there are never more of those than of the others. Those we reset count until
+    /// then.
     fn is_full(&self) -> bool {
         let most = self.granted.streams as usize;
         self.streams.len() >= most
@@ -89,7 +83,6 @@ impl Http2Connection {
                 || self.streams.iter().filter(|stream| !stream.is_done_with()).count() >= most)
     }
 
-    /// A block is there as a whole: a request, or what follows the body of one.
     fn take_block(&mut self, place: Place, block: &[u8]) -> Result<(), Fate> {
         if place.stream <= self.last {
             return self.take_trailers(place, block);
@@ -154,7 +147,6 @@ impl Http2Connection {
         }
     }
 
-    /// A second block of a stream ends its body.
     fn take_trailers(&mut self, place: Place, block: &[u8]) -> Result<(), Fate> {
         // What is in it is asked for by nobody, yet has to be sound.
         let decoded = decode_trailers(&mut self.decoder, block, &self.accepted.head_limits());

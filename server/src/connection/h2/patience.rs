@@ -6,37 +6,37 @@
 
 use std::time::Instant;
 
-/// What a purse holds at the most, and a new one has.
+/// Initial and largest balance of a purse.
 const MOST: u32 = 100_000;
-/// What each second puts into either.
+/// Paid into both each second.
 const A_SECOND: u32 = 10_000;
-/// What each response puts into the first.
+/// Paid into the first for each response.
 const A_RESPONSE: u32 = 1_000;
-/// What each response puts into the second for which an upstream was asked: it pays for one reset.
+/// Paid into the second for each response from an upstream: pays for one reset.
 const AN_UPSTREAM_RESPONSE: u32 = 500;
 
-/// What each piece of an answer puts on it that went out as it came, as the messages of a stream do: its client may say PING for each, as some do
-/// to measure the way, and something small of its own.
+/// Paid for each piece of a response sent as it arrived, like a stream's messages: some clients send a PING
+/// for each to measure the round trip, and another small frame.
 const A_PIECE: u32 = 110;
 
-/// Work that brings nothing, and what it costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
-    /// A request that its client gives up, whatever was done for it: 200 at once, 20 a second (CVE-2023-44487).
+    /// A cancelled request: 200 at once, 20 a second (CVE-2023-44487).
     Reset,
-    /// One that was given up, by a reset or a broken rule, once an upstream was asked for it: 200 at once, 20 a second, and one for each
-    /// response of an upstream.
+    /// One cancelled by a reset or an error after an upstream was involved: 200 at once, 20 a second, and one
+    /// for each response of an upstream.
     Abandoned,
-    /// A request that is not taken on: 200 at once.
+    /// A refused request: 200 at once.
     Refused,
-    /// A header block of so many octets that is too large or no request: each octet of it may stand for a line (CVE-2016-6581).
+    /// Bytes of a header block that is too large or no request: each may stand for a line (CVE-2016-6581).
     Block(usize),
-    /// SETTINGS, PING and answers to them, GOAWAY, PRIORITY, PRIORITY_UPDATE, frames of unknown kinds, frames of requests that are over: 1,000
-    /// at once, 100 a second (CVE-2019-9512, -9515, -9516).
+    /// SETTINGS, PING and their acknowledgements, GOAWAY, PRIORITY, PRIORITY_UPDATE, unknown frames, frames
+    /// of ended requests: 1,000 at once, 100 a second (CVE-2019-9512, -9515, -9516).
     Control,
-    /// DATA, HEADERS or CONTINUATION without anything in it that does not end anything (CVE-2019-9518).
+    /// Empty DATA, HEADERS or CONTINUATION without an end flag (CVE-2019-9518).
     Empty,
-    /// A little of a body or of a window (CVE-2019-9511), or a window of a request that is over: 20,000 at once, 2,000 a second.
+    /// A small piece of a body or window (CVE-2019-9511), or a window of an ended request: 20,000 at once,
+    /// 2,000 a second.
     Tiny,
 }
 
@@ -51,10 +51,10 @@ impl Work {
     }
 }
 
-/// Pieces of bodies and windows below this are [`Work::Tiny`].
+/// Bytes below which pieces of bodies and windows are [`Work::Tiny`].
 pub(super) const TINY: u32 = 32;
 
-/// A connection's purses: what is left in each, and up to when time was paid into both.
+/// The balance of each purse, and the time up to which both were paid.
 #[derive(Debug)]
 pub(super) struct Patience {
     own: u32,
@@ -62,17 +62,14 @@ pub(super) struct Patience {
     seen: Instant,
 }
 
-/// A purse is overdrawn.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Overdrawn;
 
 impl Patience {
-    /// That of a new connection.
     pub(super) fn new(now: Instant) -> Patience {
         Patience { own: MOST, upstream: MOST, seen: now }
     }
 
-    /// Takes work out of the purse that it is for.
     pub(super) fn charge(&mut self, work: Work, now: Instant) -> Result<(), Overdrawn> {
         if *self.purse_of(work) < work.cost() {
             let passed = now.saturating_duration_since(self.seen).as_millis().min(u128::from(MOST)) as u32;
@@ -89,17 +86,16 @@ impl Patience {
         if work == Work::Abandoned { &mut self.upstream } else { &mut self.own }
     }
 
-    /// So many pieces of answers went out, none of which the client's window cut.
+    /// Pieces that the client's window did not cut.
     pub(super) fn earn_pieces(&mut self, pieces: u32) {
         put(&mut self.own, pieces.saturating_mul(A_PIECE));
     }
 
-    /// A request was answered whole.
     pub(super) fn earn(&mut self) {
         put(&mut self.own, A_RESPONSE);
     }
 
-    /// That response was one for which an upstream was asked.
+    /// After [`Patience::earn`], if an upstream was involved.
     pub(super) fn earn_upstream(&mut self) {
         put(&mut self.upstream, AN_UPSTREAM_RESPONSE);
     }

@@ -31,15 +31,13 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// Octets of a body from which on a system call of its own is cheaper than a copy.
+/// Bytes from which a system call is cheaper than a copy.
 const WORTH_A_WRITE: usize = 32 * 1024;
-/// Octets of bodies that go to the socket at once in one turn of the connection; others have their turn then.
+/// Bytes of bodies written directly in one turn.
 const MOST_NOW: usize = 512 * 1024;
 
-/// A request that is being answered.
 pub(super) type Serving = Pin<Box<dyn Future<Output = Served>>>;
 
-/// A request that was answered, or given up.
 pub(super) struct Served {
     request: Box<Request>,
     stream: Rc<Http2Stream>,
@@ -47,15 +45,12 @@ pub(super) struct Served {
     refusal: Option<Declined>,
 }
 
-/// A request that was refused before anybody looked for what it asks.
 #[derive(Debug, Clone, Copy)]
 struct Declined {
-    /// What is wrong with it, for its client.
     flaw: Option<ErrorCode>,
 }
 
 impl Http2Connection {
-    /// Answers a request, or begins to.
     pub(super) fn answer(&mut self, come: Come) {
         let Come { stream: id, mut request, has_ended, priority } = come;
         request.keep_alive = true;
@@ -99,19 +94,17 @@ impl Http2Connection {
         self.serving.push(Box::pin(answered(request, stream, step, out, None)));
     }
 
-    /// Whether the server that a request is for takes requests over HTTP/2 here.
     fn speaks_with(&self, request: &Request) -> bool {
         let listener = &request.generation.http().listeners[self.accepted.facts.listener.get()];
         listener.http2 || request.server().settings.http2.enabled
     }
 
-    /// Whether a body is better given to the socket at once than copied behind what others have framed.
     fn sends_now(&self, body: &[u8]) -> bool {
         let is_written = self.written == self.output.len();
         body.len() >= WORTH_A_WRITE && is_written && self.sent_now < MOST_NOW && self.socket.takes_files()
     }
 
-    /// Frames a whole answer, where the client takes all of it now and as fast as can be.
+    /// False unless the client's windows take all of it at once.
     fn answer_whole(&mut self, id: u32, request: &mut Request, block: &[u8], body: &[u8]) -> bool {
         let chunk = request.location().settings.send.http2_chunk;
         let is_framed = match () {
@@ -132,7 +125,7 @@ impl Http2Connection {
         true
     }
 
-    /// Answers what is no request, or none for here; `flaw`: its stream ends with an error besides.
+    /// `flaw`: also resets the stream with this error.
     pub(super) fn refuse(
         &mut self,
         place: Place,
@@ -170,10 +163,7 @@ impl Http2Connection {
         stream
     }
 
-    /// A request is over.
-    ///
-    /// # Errors
-    /// Its client has given up too many for which an upstream was asked, or sent bodies for them that are none.
+    /// Fails if the client cancelled too many upstream requests, or sent malformed bodies for them.
     pub(super) fn settle(&mut self, served: Served) -> Result<(), Fate> {
         let Served { request, stream, is_whole, refusal } = served;
         let has_asked = request.has_asked.get();
@@ -212,7 +202,6 @@ impl Http2Connection {
     }
 }
 
-/// Answers a request on its stream.
 async fn answered(
     mut request: Box<Request>,
     stream: Rc<Http2Stream>,
@@ -241,13 +230,13 @@ async fn answered(
     served(request, stream, &mut client, refusal).await
 }
 
-/// Whether an upstream is asked whatever the client does meanwhile (`proxy_ignore_client_abort`).
+/// `proxy_ignore_client_abort`.
 fn passes_regardless(request: &Request) -> bool {
     request.location().settings.pass().is_some_and(|proxy| proxy.exchange.ignore_client_abort)
 }
 
-/// The answer is over. A client that is still sending is given time to see it before its stream is taken from it: some take what they
-/// have of the answer for nothing otherwise.
+/// Gives a client that is still sending time to read the response before its stream is reset: some discard
+/// what they have otherwise.
 async fn served(
     mut request: Box<Request>,
     stream: Rc<Http2Stream>,

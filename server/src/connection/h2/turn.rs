@@ -6,15 +6,12 @@
 use millstream_net::clock;
 use std::time::{Duration, Instant};
 
-/// Requests that one turn begins to answer, those left out that are answered at once.
 const MOST_OPENED: u16 = 32;
-/// How long one turn takes frames.
 const LONGEST: Duration = Duration::from_millis(1);
-/// Work between two looks at the clock: a frame is one, and one more for each [`OCTETS`] of it.
+/// Work between two looks at the clock: one per frame, and one for each [`OCTETS`] of it.
 const WORK_AT_ONCE: u16 = 16;
 const OCTETS: usize = 256;
 
-/// A turn of a connection.
 #[derive(Debug)]
 pub(super) struct FrameTurn {
     end: Instant,
@@ -24,12 +21,10 @@ pub(super) struct FrameTurn {
 }
 
 impl FrameTurn {
-    /// One that begins now.
     pub(super) fn begin(now: Instant) -> FrameTurn {
         FrameTurn { end: now + LONGEST, opened: 0, work: 0, is_over: false }
     }
 
-    /// Whether another frame is taken in this turn.
     pub(super) fn goes_on(&mut self) -> bool {
         self.is_over |= self.opened >= MOST_OPENED;
         if self.work >= WORK_AT_ONCE {
@@ -39,18 +34,15 @@ impl FrameTurn {
         !self.is_over
     }
 
-    /// A frame of so many octets was taken.
     pub(super) fn take(&mut self, octets: usize) {
         // A frame has 2^14 octets at the most (RFC 9113 §4.2), as we allow no more.
         self.work = self.work.saturating_add(u16::try_from(1 + octets / OCTETS).unwrap_or(u16::MAX));
     }
 
-    /// A request was begun to be answered.
     pub(super) fn open(&mut self) {
         self.opened += 1;
     }
 
-    /// Whether frames were left for the next turn.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
     }

@@ -10,7 +10,7 @@ use millstream_wire::{Field, FieldId, Method, Span};
 
 const KEY: &str = "sec-websocket-key";
 
-/// Makes a request to upgrade (RFC 6455 §4.1) of an extended CONNECT.
+/// Turns an extended CONNECT into an upgrade request (RFC 6455 §4.1).
 pub(super) fn as_upgrade(request: &mut Request) {
     request.method = Method::Get;
     // The client has no use for one (RFC 8441 §5), and a request has one of them (RFC 6455 §11.3.1).

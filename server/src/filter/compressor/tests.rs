@@ -13,7 +13,6 @@ fn effort(coding: Coding, level: u32, window: &str) -> Effort {
     Effort::of(&request.location().settings, coding, None)
 }
 
-/// What a client reads of a coded body that has come so far, and whether it has all.
 fn read(coding: Coding, bytes: &[u8]) -> (Vec<u8>, bool) {
     let mut text = Vec::new();
     let read = match coding {
@@ -27,7 +26,6 @@ fn read(coding: Coding, bytes: &[u8]) -> (Vec<u8>, bool) {
     (text, read.is_ok())
 }
 
-/// Numbers that repeat with their seed (splitmix64).
 struct Numbers(u64);
 
 impl Numbers {
@@ -39,7 +37,6 @@ impl Numbers {
     }
 }
 
-/// Words that repeat, bytes that do not, and the same words again.
 fn text(length: usize) -> Vec<u8> {
     let mut numbers = Numbers(7);
     let mut text = Vec::new();

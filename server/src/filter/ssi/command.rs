@@ -4,7 +4,6 @@
 
 use super::parser::WrittenCommand;
 
-/// Which command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
     Include,
@@ -19,15 +18,13 @@ pub(super) enum Name {
     EndBlock,
 }
 
-/// A command as it may be written.
 #[derive(Debug)]
 pub(super) struct Command {
     text: &'static str,
-    /// Which it is.
     pub(super) name: Name,
     required: &'static [&'static str],
     optional: &'static [&'static str],
-    /// Whether it belongs to an `if`, and is looked at in branches that are not taken as well.
+    /// Whether it belongs to an `if`, and is parsed in branches not taken too.
     pub(super) needs_if: bool,
 }
 
@@ -54,17 +51,14 @@ static COMMANDS: [Command; 10] = [
     command("endblock", Name::EndBlock, &[], &[]),
 ];
 
-/// The values of parameters, by name.
 #[derive(Debug)]
 pub(super) struct Parameters(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl Command {
-    /// The command of a name.
     pub(super) fn of(name: &[u8]) -> Option<&'static Command> {
         COMMANDS.iter().find(|command| command.text.as_bytes() == name)
     }
 
-    /// Its parameters, each at most once.
     pub(super) fn parameters(&self, written: WrittenCommand) -> Result<Parameters, String> {
         let mut known: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
         for (name, value) in written.parameters {
@@ -93,24 +87,20 @@ impl Command {
 }
 
 impl Parameters {
-    /// A value that may not be there.
     pub(super) fn optional(&self, name: &str) -> Option<&[u8]> {
         self.0.iter().find(|(known, _)| known == name.as_bytes()).map(|(_, value)| value.as_slice())
     }
 
-    /// A value that is there.
     pub(super) fn required(&self, name: &str) -> &[u8] {
         self.optional(name).unwrap_or_default()
     }
 
-    /// As [`Parameters::optional`], for good.
     pub(super) fn take(&mut self, name: &str) -> Option<Vec<u8>> {
         let at = self.0.iter().position(|(known, _)| known == name.as_bytes())?;
         Some(self.0.swap_remove(at).1)
     }
 }
 
-/// A command as text, for a block that has it in it.
 pub(super) fn text(written: &WrittenCommand) -> Vec<u8> {
     let mut text = [b"<!--#", &written.name[..]].concat();
     for (name, value) in &written.parameters {
@@ -125,7 +115,7 @@ pub(super) fn text(written: &WrittenCommand) -> Vec<u8> {
     text
 }
 
-/// Whether a value stood in single quotes, for there is a double one in it that is not escaped.
+/// Whether a value was in single quotes: it has an unescaped double one.
 fn has_bare_quote(value: &[u8]) -> bool {
     let mut bytes = value.iter();
     while let Some(byte) = bytes.next() {

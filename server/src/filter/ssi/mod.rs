@@ -23,48 +23,40 @@ use millstream_wire::FieldId;
 use millstream_wire::target::{self, escape_link};
 use parser::{Fragment, Parser, WrittenCommand};
 
-/// What stands for a command that fails.
 const MESSAGE: &[u8] = b"[an error occurred while processing the directive]";
 
-/// Bytes of a value that `echo` writes before it looks how much has come out.
+/// Bytes of a value that `echo` writes in one step.
 const ECHOED_AT_ONCE: usize = 4 * 1024;
-/// Work of commands, as [`Page::work`] counts it, before others get their turn: some expressions, or a large value.
+/// Work of commands, as in [`Page::work`], before other tasks get their turn: some expressions, or a large
+/// value.
 const WORK_AT_ONCE: u64 = 32 * 1024;
 
-/// Why carrying out commands stopped.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Pause {
-    /// What was given is used up.
     Used,
-    /// A subrequest is to be asked.
     Ask(Ask),
-    /// It was [`ENOUGH`] text or work, and there is more of it, even where all that was given is used up.
+    /// [`ENOUGH`] output or work; there is more, even if the input is used up.
     Enough,
 }
 
-/// A subrequest that is to be asked.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Ask {
-    /// Its path, decoded.
     pub path: Vec<u8>,
-    /// Its query.
     pub query: Vec<u8>,
-    /// What stands for its answer where that is empty or an error.
+    /// Replaces an empty or failed response.
     pub stub: Option<Stub>,
-    /// The variable that gets its answer; else that becomes a part of the page.
+    /// The variable that gets the response; `None`: it becomes part of the page.
     pub variable: Option<Vec<u8>>,
-    /// Whether nothing that follows is looked at before it is answered.
+    /// `wait="yes"`.
     pub waits: bool,
 }
 
 impl Ask {
-    /// For a path alone.
     pub fn path(path: &str) -> Ask {
         Ask { path: path.as_bytes().to_vec(), ..Ask::default() }
     }
 }
 
-/// Begins, where answers of this type have commands.
 pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Box<Ssi>> {
     let settings = &request.location().settings.ssi;
     let fields = draft.headers.view();
@@ -92,26 +84,20 @@ pub(super) fn begin(request: &Request, draft: &mut Draft) -> Option<Box<Ssi>> {
     Some(Box::new(ssi))
 }
 
-/// The commands of one answer.
 #[derive(Debug)]
 pub struct Ssi {
     parser: Parser,
     is_silent: bool,
-    /// The media type of the answer.
     media: Vec<u8>,
     message: Vec<u8>,
     encoding: Encoding,
-    /// Whether text goes out: neither in a block nor in a branch that is not taken.
     goes_out: bool,
-    /// Whether a branch was taken.
     is_chosen: bool,
     within: Within,
     in_block: bool,
-    /// What is left of a value that goes out.
     echoed: Bytes,
 }
 
-/// How `echo` writes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Encoding {
     None,
@@ -119,7 +105,6 @@ enum Encoding {
     Entity,
 }
 
-/// Where a command stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Nothing,
@@ -127,11 +112,10 @@ enum Within {
     Else,
 }
 
-/// Why a command fails.
 type CommandFailure = String;
 
 impl Ssi {
-    /// Takes some of the answer, which becomes shorter, and appends what comes of it; stops at what is to be asked, and when it was
+    /// Consumes input, which becomes shorter, and appends output; stops at a subrequest and when it was
     /// enough.
     pub fn next(&mut self, request: &Request, rest: &mut &[u8], out: &mut Vec<u8>) -> Pause {
         let page = &request.sheet().page;
@@ -163,7 +147,6 @@ impl Ssi {
         }
     }
 
-    /// What is left at the end of the answer.
     pub fn end(&mut self) -> &'static [u8] {
         let rest = self.parser.end();
         if self.goes_out { rest } else { b"" }
@@ -260,7 +243,6 @@ impl Ssi {
         self.echoed = value;
     }
 
-    /// Writes some of the value that goes out.
     fn write_echoed(&mut self, out: &mut Vec<u8>) {
         let value = self.echoed.split_to(self.echoed.len().min(ECHOED_AT_ONCE));
         match self.encoding {

@@ -8,37 +8,27 @@ use memchr::{memchr_iter, memmem};
 #[cfg(test)]
 mod tests;
 
-/// What a command begins with.
 const BEGINNING: &[u8] = b"<!--#";
-/// Bytes of the name of a command or a parameter.
 const LONGEST_NAME: usize = 16;
-/// Parameters of one command.
 const MOST_PARAMETERS: usize = 16;
 
-/// What stands in a text.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fragment<'p> {
-    /// Bytes that are no command.
     Text(&'p [u8]),
-    /// A command.
     Command(WrittenCommand),
-    /// One that is written wrongly, and how.
     Wrong(String),
 }
 
-/// A command as it is written.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct WrittenCommand {
-    /// Its name.
     pub name: Vec<u8>,
-    /// Names and values in their order; escapes are still in the values.
+    /// In order; values still have their escapes.
     pub parameters: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ParserState {
     Text,
-    /// So many bytes of [`BEGINNING`] have come.
     Beginning(usize),
     BeforeName,
     Name,
@@ -46,18 +36,13 @@ enum ParserState {
     Parameter,
     BeforeEqual,
     BeforeValue,
-    /// Within this quote.
     Value(u8),
-    /// Behind a backslash within this quote.
     Escaped(u8),
     BehindValue,
-    /// So many bytes of `-->` have come.
     Ending(u8),
-    /// The same of a command that is wrong.
     Wrong(u8),
 }
 
-/// A parser of one text.
 #[derive(Debug)]
 pub struct Parser {
     state: ParserState,
@@ -68,7 +53,6 @@ pub struct Parser {
 }
 
 impl Parser {
-    /// A parser at the beginning of a text. Values have so many bytes at the most.
     pub fn new(longest_value: usize) -> Parser {
         Parser {
             state: ParserState::Text,
@@ -79,12 +63,10 @@ impl Parser {
         }
     }
 
-    /// The line of the text that has been read to.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// The next of a piece, which becomes shorter; nothing once it is used up.
     pub fn next<'p>(&mut self, piece: &mut &'p [u8]) -> Option<Fragment<'p>> {
         loop {
             match self.state {
@@ -121,7 +103,7 @@ impl Parser {
         }
     }
 
-    /// What is left at the end of the text. A command without an end is nothing.
+    /// The output at the end of the text; an unfinished command is dropped.
     pub fn end(&mut self) -> &'static [u8] {
         match std::mem::replace(&mut self.state, ParserState::Text) {
             ParserState::Beginning(known) => &BEGINNING[..known],
@@ -129,7 +111,6 @@ impl Parser {
         }
     }
 
-    /// Takes what stands before the next command, or may stand before one.
     fn text<'p>(&mut self, piece: &mut &'p [u8]) -> &'p [u8] {
         let (end, used) = match memmem::find(piece, BEGINNING) {
             Some(at) => {
@@ -151,7 +132,6 @@ impl Parser {
         text
     }
 
-    /// Takes a byte of a command.
     fn byte(&mut self, byte: u8) -> Option<Fragment<'static>> {
         let is_space = matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
         self.state = match self.state {
@@ -237,7 +217,7 @@ impl Parser {
         }
     }
 
-    /// The command is wrong here; it ends where it would if it were right.
+    /// A malformed command ends where it would if it were right.
     fn is_wrong(&mut self, byte: u8, what: &str) -> ParserState {
         let name = self.written.name.escape_ascii();
         self.wrong = format!("{what} in \"{name}\" SSI command at \"{}\"", byte.escape_ascii());

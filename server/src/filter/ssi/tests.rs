@@ -11,7 +11,7 @@ fn request(settings: &str) -> Request {
     admitted(&worker(&format!("server {{ listen 80; ssi on; {settings} }}")), GET)
 }
 
-/// What comes of an answer, with `[path?query]` for each subrequest.
+/// The output for a response, with `[path?query]` for each subrequest.
 fn carried_out(request: &Request, answer: &[&str]) -> String {
     let mut headers = Headers::default();
     headers.push(b"Content-Type", b"text/html");

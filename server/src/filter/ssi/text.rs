@@ -7,18 +7,15 @@ use crate::variables::{self, Found};
 use bytes::Bytes;
 use millstream_conf::regular_expression::{self, PageRegex};
 
-/// Bytes of a text once its variables are in it.
 const LONGEST_VALUE: usize = 256 * 1024;
-/// Bytes of a text that a linear expression looks at.
+/// Bytes of a text for a linear expression.
 const LONGEST_MATCHED: usize = 8 * 1024;
-/// The same of one that backtracks, which may look at all of it from each place.
+/// Bytes for a backtracking one, which may search all of it from each position.
 const LONGEST_BACKTRACKED: usize = 512;
-/// What compiling is, as work.
 const COMPILING: usize = 16 * 1024;
-/// What a byte is, as work, to an expression of as many states as it may have.
+/// Work of a byte for an expression with the most states.
 const MATCHING: usize = 32;
 
-/// A variable's value; the name may be in any case.
 pub(super) fn variable(request: &Request, name: &[u8]) -> Option<Bytes> {
     let name = name.to_ascii_lowercase();
     if let Some(sheet) = request.sheet.get()
@@ -31,7 +28,7 @@ pub(super) fn variable(request: &Request, name: &[u8]) -> Option<Bytes> {
     (found == Found::Value).then(|| value.into())
 }
 
-/// A text with its variables and without its escapes. It is an error where that is longer than [`LONGEST_VALUE`].
+/// Expands variables and escapes; an error beyond [`LONGEST_VALUE`].
 pub(super) fn evaluate(request: &Request, text: &[u8]) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -63,7 +60,6 @@ pub(super) fn evaluate(request: &Request, text: &[u8]) -> Result<Vec<u8>, String
     Ok(out)
 }
 
-/// The name behind a dollar, and what follows it.
 fn reference<'t>(behind: &'t [u8], whole: &[u8]) -> Result<(&'t [u8], &'t [u8]), String> {
     let (is_braced, start) = match behind.strip_prefix(b"{") {
         Some(inner) => (true, inner),
@@ -85,7 +81,6 @@ fn reference<'t>(behind: &'t [u8], whole: &[u8]) -> Result<(&'t [u8], &'t [u8]),
     Ok((name, rest))
 }
 
-/// Whether a condition holds: a text that is not empty, or two that are compared, or one with an expression.
 pub(super) fn holds(request: &Request, condition: &[u8]) -> Result<bool, String> {
     let invalid = || format!("invalid expression in \"{}\"", String::from_utf8_lossy(condition));
     let is_of_left = |byte: &&u8| byte.is_ascii_alphanumeric() || b"${}_\"'".contains(byte);
@@ -117,8 +112,7 @@ fn trimmed(text: &[u8]) -> &[u8] {
     &text[spaces..]
 }
 
-/// Whether an expression matches; what it captures is the page's from then on. It is compiled anew each time, which costs less than
-/// to keep it, and counts.
+/// Sets the page's captures. Compiles each time, which counts as work and costs less than keeping it.
 fn matches(request: &Request, expression: &[u8], text: &[u8]) -> Result<bool, String> {
     let source = std::str::from_utf8(expression).map_err(|_| "a regular expression is no text".to_owned())?;
     if source.len() > regular_expression::MAX_PAGE_LENGTH {

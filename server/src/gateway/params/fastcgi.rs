@@ -5,7 +5,6 @@ use millstream_conf::model::FastCgiPass;
 use millstream_net::buffers;
 use millstream_wire::fastcgi::{Kind, encode};
 
-/// Appends both.
 pub(in crate::gateway) fn write(
     out: &mut Vec<u8>,
     plan: &RequestPlan<'_>,

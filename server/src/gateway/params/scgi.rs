@@ -7,7 +7,6 @@ use millstream_conf::model::ScgiPass;
 use millstream_net::buffers;
 use millstream_wire::scgi;
 
-/// Appends it.
 pub(in crate::gateway) fn write(out: &mut Vec<u8>, plan: &RequestPlan<'_>, pass: &ScgiPass) -> WrittenHead {
     let mut pairs = buffers::take();
     super::each(plan, &pass.params, |name, value| {

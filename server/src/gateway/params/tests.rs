@@ -7,7 +7,6 @@ use crate::fixture::{admitted, worker};
 use millstream_wire::Method;
 use millstream_wire::client_address::KNOWN;
 
-/// The parameters that go to an application from a location with these words, in order; what stands before a bar is the server's.
 fn sent(words: &str, request: &str, framed: RequestFraming) -> Vec<(String, String)> {
     let (server, words) = words.split_once('|').unwrap_or(("", words));
     let http = format!("server {{ listen 80; {server} location / {{ fastcgi_pass 127.0.0.1:1; {words} }} }}");

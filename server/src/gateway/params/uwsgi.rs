@@ -5,10 +5,7 @@ use crate::client::ClientFailure;
 use millstream_conf::model::UwsgiPass;
 use millstream_wire::uwsgi::Packet;
 
-/// Appends it.
-///
-/// # Errors
-/// `HeadTooLarge` where the parameters are more than the protocol can say.
+/// `HeadTooLarge` if the parameters exceed the protocol's limit.
 pub(in crate::gateway) fn write(
     out: &mut Vec<u8>,
     plan: &RequestPlan<'_>,

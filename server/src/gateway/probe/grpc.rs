@@ -11,7 +11,7 @@ use millstream_net::timer::Deadline;
 use millstream_upstream::{Dial, Peer, Secured};
 use std::sync::Arc;
 
-/// Calls a server, over the connection that was kept where there is one. It is kept again where the call has an outcome.
+/// Uses the kept connection, if any, and keeps it if the call has an outcome.
 pub(crate) async fn probe_grpc(
     request: &Request,
     peer: &Peer,
@@ -47,7 +47,6 @@ pub(crate) async fn probe_grpc(
     Ok(reply)
 }
 
-/// The same way to a server, whose TLS offers HTTP/2.
 fn agreeing(dial: Dial) -> Dial {
     let offering = |secured: Secured| Secured {
         connector: Arc::new(secured.connector.as_ref().clone().offering(&[b"h2"])),

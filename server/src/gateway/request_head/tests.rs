@@ -7,7 +7,6 @@ use millstream_telemetry::metrics::CacheStatus;
 use millstream_wire::Method;
 use millstream_wire::h2::hpack::decoder::HpackDecoder;
 
-/// The head that goes upstream from a location with these words; `cached` where the cache has a part in it.
 fn sent(words: &str, fields: &str, cached: bool) -> String {
     let http = format!(
         "proxy_cache_path /nowhere keys_zone=zone:1m; server {{ listen 80; location / {{ \
@@ -46,7 +45,7 @@ fn fields_that_make_up_another_request_do_not_reach_the_upstream_of_a_cached_loc
     assert!(!head.contains("evil"), "{head}");
 }
 
-/// What an application may take for another host, scheme, file or form of the page, by its name.
+/// Fields that an application may take for another host, scheme, file or form.
 #[test]
 fn fields_that_applications_believe_do_not_reach_the_upstream_of_a_cached_location() {
     for name in [
@@ -119,7 +118,6 @@ fn a_credential_made_of_the_request_counts_and_one_of_the_configuration_does_not
     check("proxy_set_header authorization $cookie_tok;", "", false);
 }
 
-/// What a block says that goes to an upstream over HTTP/2, `:authority` and `host`.
 fn hosts_in_block(location: &str, fields: &str) -> Vec<(String, String)> {
     let http = format!("server {{ listen 80; location / {{ {location} }} }}");
     let worker = worker(&http);

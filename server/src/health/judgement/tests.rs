@@ -8,7 +8,6 @@ use millstream_conf::model::{HealthQuestion, LocationId, ServerId};
 use millstream_wire::Headers;
 use std::rc::Rc;
 
-/// What `match` says of an answer 404 with two lines of X, a type and a body.
 fn told(tests: &str) -> Result<(), String> {
     let conf = format!(
         "map $uri $path {{ default $uri; }} map $uri $zero {{ default 0; }} upstream api {{ server 127.0.0.1:1; }}
@@ -34,7 +33,7 @@ fn told(tests: &str) -> Result<(), String> {
     judge(matches.as_deref(), &answer, &request)
 }
 
-/// An expression that reaches its limit on that body.
+/// Hits its limit on that body.
 const UNDECIDED: [&str; 2] =
     [r#"body ~ "(?=W)([\w\s]|[\w\s]|[\w\s])*\1P";"#, r#"body !~ "(?=W)([\w\s]|[\w\s]|[\w\s])*\1P";"#];
 

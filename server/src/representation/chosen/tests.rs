@@ -140,7 +140,6 @@ fn a_head_says_what_goes_with_it() {
     }
 }
 
-/// A body of several parts as it goes on the wire.
 fn whole(layout: &Multipart, body: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for range in &layout.ranges {
@@ -174,7 +173,6 @@ fn several_ranges_are_laid_out_as_in_nginx() {
     assert!(!String::from_utf8_lossy(&whole(&untyped, b"0123456789")).contains("Content-Type"));
 }
 
-/// What a client makes of an answer in several parts: the content of each part with its place.
 fn read_parts(body: &[u8]) -> Vec<(ContentRange, Vec<u8>)> {
     let first = body.windows(2).skip(2).position(|pair| pair == b"\r\n").expect("a boundary line") + 2;
     let boundary = body[..first].to_vec();

@@ -9,7 +9,6 @@ use millstream_wire::FieldId;
 use smallvec::SmallVec;
 use std::net::{IpAddr, SocketAddr};
 
-/// Appends the value for the request's address.
 pub(super) fn append(geo: &Geo, request: &Request, out: &mut Vec<u8>) {
     let mut address = match &geo.address {
         None => Some(request.client().clone()),

@@ -9,7 +9,6 @@ use crate::variables::personal::shown_by;
 use crate::variables::{evaluate, tell};
 use millstream_conf::model::{Level, Map};
 
-/// Appends the value of the text.
 pub(super) fn append(map: &Map, request: &Request, out: &mut Vec<u8>) {
     let start = out.len();
     evaluate(&map.source, request, out);
@@ -29,8 +28,7 @@ pub(super) fn append(map: &Map, request: &Request, out: &mut Vec<u8>) {
     }
 }
 
-/// The first expression that matches; an empty text is matched by none, as in nginx. One that cannot be decided ends the search,
-/// and `default` holds.
+/// Never for an empty text, as in nginx. One that hits its limit ends the search, with `default`.
 fn by_expression(map: &Map, request: &Request, text: &[u8]) -> Option<u32> {
     if text.is_empty() {
         return None;

@@ -4,7 +4,7 @@ use crate::request::Request;
 use crate::variables::evaluate;
 use millstream_conf::model::SplitClients;
 
-/// Appends the value of the client's share; nothing where it is in none.
+/// Appends nothing if no share matches.
 pub(super) fn append(split: &SplitClients, request: &Request, out: &mut Vec<u8>) {
     let start = out.len();
     evaluate(&split.key, request, out);
@@ -15,7 +15,7 @@ pub(super) fn append(split: &SplitClients, request: &Request, out: &mut Vec<u8>)
     }
 }
 
-/// MurmurHash2 in 32 bits with the seed 0.
+/// MurmurHash2, 32 bits, seed 0.
 fn murmur2(data: &[u8]) -> u32 {
     const M: u32 = 0x5bd1_e995;
     let mut hash = data.len() as u32;

@@ -9,17 +9,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Includes inside of includes, as nginx bounds them.
+/// Nested includes, as nginx bounds them.
 const DEEPEST: usize = 10;
 
-/// The files of a configuration beside its first.
 struct Files {
     /// Path in the repository, and the text.
     all: Vec<(String, String)>,
     used: BTreeSet<String>,
 }
 
-/// The whole configuration: `path` and `further` are relative to `folder`; `NAME:SECTION` is a part of a file.
+/// The whole configuration: `path` and `further` are relative to `folder`; `NAME:SECTION` is a part of a
+/// file.
 pub(super) fn tree(
     folder: &Path,
     path: &str,
@@ -47,7 +47,6 @@ fn text_of(folder: &Path, path: &str, values: &[(&str, &str)]) -> Result<String,
     Ok(template::plain(file, section, &String::from_utf8_lossy(&bytes), values))
 }
 
-/// The tree with what its includes name.
 fn expanded(tree: Vec<Node>, files: &mut Files, depth: usize) -> Result<Vec<Node>, String> {
     let mut out = Vec::with_capacity(tree.len());
     for mut node in tree {
@@ -67,7 +66,7 @@ fn expanded(tree: Vec<Node>, files: &mut Files, depth: usize) -> Result<Vec<Node
 }
 
 impl Files {
-    /// What an include means here; nothing where only the machine it was written for has it.
+    /// The files that an include names; none if only the original machine has them.
     fn named(&mut self, pattern: &str) -> Vec<(String, String)> {
         let (parent, name) = parts(pattern);
         let fits = |path: &str| matches(name, parts(path).1);
@@ -86,12 +85,11 @@ impl Files {
     }
 }
 
-/// Folder and name.
 fn parts(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }
 
-/// Whether a name fits a pattern with at most one asterisk; endings of templates and samples do not count.
+/// With at most one asterisk; endings of templates and samples do not count.
 fn matches(pattern: &str, name: &str) -> bool {
     let name = [".j2", ".jinja", ".template", ".tpl", ".sample", ".example", ".envsubst"]
         .iter()
@@ -104,8 +102,8 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Puts what nothing included where it belongs: locations into the first server, the rest into `http`. Where there is
-/// none yet, it goes to the front, because a format of logs is defined before it is used.
+/// Inserts files that no include names: locations into the first server, the rest into `http`. Without one
+/// they go to the front, because a log format is defined before it is used.
 fn place(tree: &mut Vec<Node>, added: Vec<Node>) {
     let (whole, added): (Vec<_>, Vec<_>) =
         added.into_iter().partition(|node| matches!(node.name(), "http" | "events" | "stream"));
@@ -128,7 +126,7 @@ fn place(tree: &mut Vec<Node>, added: Vec<Node>) {
     tree.extend(whole);
 }
 
-/// With `http` and `events` around it where the file belongs inside of them.
+/// Adds `http` and `events` around a file that belongs inside them.
 fn wrapped(tree: Vec<Node>) -> Result<Vec<Node>, String> {
     let has = |name: &str| tree.iter().any(|node| node.name() == name);
     if has("http") || has("stream") {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Directives whose first argument is a file or a folder of the machine's.
+/// Directives whose first argument is a file or folder of the original machine.
 const PATHS: &[&str] = &[
     "access_log",
     "alias",
@@ -34,7 +34,6 @@ const PATHS: &[&str] = &[
     "uwsgi_temp_path",
 ];
 
-/// Directives whose argument is a certificate, and those whose argument is its key.
 const CERTIFICATES: &[&str] = &[
     "ssl_certificate",
     "ssl_client_certificate",
@@ -46,27 +45,24 @@ const CERTIFICATES: &[&str] = &[
 ];
 const KEYS: &[&str] = &["ssl_certificate_key", "proxy_ssl_certificate_key", "grpc_ssl_certificate_key"];
 
-/// Directives that name a server to ask.
 const PASSES: &[&str] =
     &["proxy_pass", "fastcgi_pass", "uwsgi_pass", "scgi_pass", "grpc_pass", "memcached_pass"];
 
-/// Directives that belong to how a process is run, not to what it answers.
+/// Directives about how a process runs, not what it responds.
 const PROCESS: &[&str] = &["load_module", "user", "daemon", "master_process"];
 
-/// The edits of one configuration.
 pub(super) struct Edit<'a> {
-    /// The folder that stands for the machine.
+    /// Stands for the root of the original machine.
     home: &'a Path,
-    /// Where everything that is asked for listens.
+    /// Port of the origin that stands for every upstream.
     origin: u16,
     /// Directives of modules that nginx does not ship.
     foreign: &'a [&'a str],
     upstreams: BTreeSet<String>,
-    /// What each port that is listened on became.
+    /// The new port for each port in a `listen`.
     listening: BTreeMap<String, u16>,
 }
 
-/// The certificate and the key in a folder.
 pub(super) fn certificate(home: &Path) -> (PathBuf, PathBuf) {
     (home.join("certificate.pem"), home.join("key.pem"))
 }
@@ -76,13 +72,11 @@ impl<'a> Edit<'a> {
         Edit { home, origin, foreign, upstreams: BTreeSet::new(), listening: BTreeMap::new() }
     }
 
-    /// Edits a whole configuration and makes the files it wants.
     pub(super) fn apply(mut self, tree: &mut Vec<Node>) -> Result<(), String> {
         self.look(tree);
         self.nodes(tree, "")
     }
 
-    /// Names of upstreams, and ports.
     fn look(&mut self, nodes: &[Node]) {
         for node in nodes {
             match (node.name(), node.argument(1)) {
@@ -121,7 +115,7 @@ impl<'a> Edit<'a> {
         Ok(())
     }
 
-    /// A server needs an address, and with TLS a certificate.
+    /// Adds the address a server needs, and the certificate for TLS.
     fn server(&mut self, server: &mut Node, has_certificate: bool) {
         let (certificate, key) = certificate(self.home);
         let with_tls = server.block.iter().flatten().any(|node| {
@@ -185,7 +179,7 @@ impl<'a> Edit<'a> {
         Ok(format!("{host}:{port}"))
     }
 
-    /// A server to ask, with a scheme and a path where there are some; `None` where it stays. The origin speaks no TLS.
+    /// Replaces an upstream, keeping scheme and path; `None` leaves it. The origin speaks no TLS.
     fn address(&self, address: &str) -> Option<String> {
         let (scheme, rest) = address.split_once("://").map_or(("", address), |(scheme, rest)| (scheme, rest));
         let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
@@ -203,7 +197,7 @@ impl<'a> Edit<'a> {
         Some(format!("{scheme}127.0.0.1:{port}{path}"))
     }
 
-    /// A path of the machine's, under the folder, and made where something has to be there.
+    /// Moves a path under the folder, and creates what must exist there.
     fn path(&self, directive: &str, path: &str) -> Result<Option<String>, String> {
         let is_none = matches!(path, "off" | "on" | "stderr" | "/dev/null" | "/dev/stdout" | "/dev/stderr")
             || path.contains("://");
@@ -234,13 +228,12 @@ impl<'a> Edit<'a> {
     }
 }
 
-/// The port behind a host, or alone.
 fn port_of(address: &str) -> Option<&str> {
     let port = address.rsplit_once(':').map_or(address, |(_, port)| port);
     (!port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())).then_some(port)
 }
 
-/// The log's server on loopback, its other parameters as they are.
+/// Moves the log's server to loopback; other parameters stay.
 fn local_syslog(target: &str) -> String {
     let parts = target.trim_start_matches("syslog:").split(',').map(|part| match part.split_once('=') {
         Some(("server", _)) => "server=127.0.0.1:514",

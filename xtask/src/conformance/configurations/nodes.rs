@@ -6,7 +6,6 @@ use millstream_conf::source::Sources;
 use millstream_conf::tree::{Directive, Word as Read};
 use std::path::PathBuf;
 
-/// A word: what it says, and how it is written.
 #[derive(Debug, Clone)]
 pub(super) struct Word {
     pub(super) text: String,
@@ -14,7 +13,6 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// A word of ours, quoted where it has to be.
     pub(super) fn new(text: impl Into<String>) -> Word {
         let text = text.into();
         let plain = !text.is_empty() && !text.contains([' ', '\t', ';', '{', '}', '"', '\'', '\\', '#']);
@@ -27,7 +25,6 @@ impl Word {
     }
 }
 
-/// A directive, or a block.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) words: Vec<Word>,
@@ -35,28 +32,24 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// A directive of ours.
     pub(super) fn new(words: &[&str]) -> Node {
         Node { words: words.iter().map(|word| Word::new(*word)).collect(), block: None }
     }
 
-    /// The directive's name.
     pub(super) fn name(&self) -> &str {
         self.words.first().map_or("", |word| &word.text)
     }
 
-    /// An argument, from 1.
+    /// From 1.
     pub(super) fn argument(&self, number: usize) -> Option<&str> {
         self.words.get(number).map(|word| word.text.as_str())
     }
 
-    /// Whether a directive stands in its block.
     pub(super) fn has(&self, name: &str) -> bool {
         self.block.iter().flatten().any(|node| node.name() == name)
     }
 }
 
-/// Reads a text; the first error where it is no configuration.
 pub(super) fn parse(path: &str, text: &str) -> Result<Vec<Node>, String> {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();
@@ -79,7 +72,6 @@ fn node(directive: &Directive, text: &str) -> Node {
     Node { words, block }
 }
 
-/// Writes a tree as a configuration.
 pub(super) fn written(nodes: &[Node]) -> String {
     let mut out = String::new();
     write(nodes, 0, &mut out);

@@ -15,19 +15,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// How long an answer is waited for: many configurations ask servers that are not there.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Most paths asked for on one listener.
 const PATHS: usize = 16;
 
-/// Paths that configurations treat in ways of their own, whatever their locations are called.
+/// Paths that configurations often treat specially.
 const USUAL: &[&str] = &["/", "/index.php", "/some/where?a=1", "/style.css", "/image.png", "/.git/config"];
 
-/// A way to ask: its name, the method, further fields.
+/// Name, method, further fields.
 type Way = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
-/// All of them.
 const WAYS: &[Way] = &[
     ("GET", "GET", &[]),
     ("HEAD", "HEAD", &[]),
@@ -38,22 +36,18 @@ const WAYS: &[Way] = &[
     ("upgrade", "GET", &[("Upgrade", "websocket"), ("Connection", "upgrade")]),
 ];
 
-/// What is asked.
 pub(super) struct Question {
     port: u16,
     host: String,
     path: String,
 }
 
-/// What both said.
 pub(super) struct Compared {
-    /// Answers of nginx.
     pub(super) asked: usize,
-    /// One line for each answer that differs: what differs first, then what was asked.
+    /// One line per differing response: the first difference, then the request.
     pub(super) different: Vec<String>,
 }
 
-/// The questions to a configuration.
 pub(super) fn questions(tree: &[Node]) -> Vec<Question> {
     let http = tree.iter().filter(|node| node.name() == "http").flat_map(|http| http.block.iter().flatten());
     http.filter(|node| node.name() == "server").flat_map(of_server).collect()
@@ -85,7 +79,7 @@ fn of_server(server: &Node) -> Vec<Question> {
     })
 }
 
-/// An origin that tells what it was asked.
+/// An origin that echoes the request.
 pub(super) fn origin() -> Origin {
     Origin::start(|request: &Request| {
         let mut lines = request.head.split("\r\n");
@@ -105,7 +99,7 @@ pub(super) fn origin() -> Origin {
     })
 }
 
-/// Starts each program in turn and compares what they say. `folder` is put back as it was in between.
+/// Starts the programs in turn and compares their responses. `folder` is restored in between.
 pub(super) fn compare(
     ours: &Path,
     nginx: &Path,
@@ -162,10 +156,9 @@ fn running(program: &Path, folder: &Path, questions: &[Question]) -> Result<Said
 const PASSING: &[&str] =
     &["date", "server", "connection", "keep-alive", "transfer-encoding", "content-length"];
 
-/// Fields that `docs/differences.md` announces on answers out of the cache.
+/// Fields that `docs/differences.md` announces on cached responses.
 const ANNOUNCED: &[&str] = &["age", "accept-ranges"];
 
-/// The first thing in which two answers differ.
 fn difference(one: &io::Result<Answer>, other: &io::Result<Answer>) -> Option<String> {
     let (one, other) = match (one, other) {
         (Ok(one), Ok(other)) => (one, other),
@@ -208,7 +201,7 @@ fn difference(one: &io::Result<Answer>, other: &io::Result<Answer>) -> Option<St
     }
 }
 
-/// The text of a body, whatever it was coded with: two compressors need not make the same of it.
+/// The decoded body: two compressors need not produce the same bytes.
 fn decoded(answer: &Answer) -> String {
     let mut text = Vec::new();
     let is_whole = answer.field("content-encoding") == Some("gzip")
@@ -216,7 +209,7 @@ fn decoded(answer: &Answer) -> String {
     if is_whole { String::from_utf8_lossy(&text).into_owned() } else { answer.text() }
 }
 
-/// A text with `ID` in place of what `$request_id` makes, 32 digits that no two requests share.
+/// Replaces each `$request_id`, 32 digits that no two requests share, by `ID`.
 fn without_ids(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for run in text.split_inclusive(|letter: char| !letter.is_ascii_hexdigit()) {

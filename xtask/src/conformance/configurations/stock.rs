@@ -1,6 +1,5 @@
 //! What distributions of nginx ship beside it and configurations include: types, the parameters of the gateways.
 
-/// The text of an include that everybody has, by the last part of its name.
 pub(super) fn include(name: &str) -> Option<String> {
     let parameters = |directive: &str, rows: &[(&str, &str)]| {
         rows.iter().fold(String::new(), |all, (name, value)| all + &format!("{directive} {name} {value};\n"))
@@ -45,7 +44,7 @@ const TYPES: &[(&str, &str)] = &[
     ("audio/mpeg", "mp3"),
 ];
 
-/// RFC 3875 §4.1 by nginx's variables, with what PHP asks for.
+/// RFC 3875 §4.1 by nginx's variables, with what PHP needs.
 const GATEWAY: &[(&str, &str)] = &[
     ("QUERY_STRING", "$query_string"),
     ("REQUEST_METHOD", "$request_method"),
@@ -77,7 +76,7 @@ const FORWARDED: &[(&str, &str)] = &[
     ("X-Forwarded-Proto", "$scheme"),
 ];
 
-/// What Docker's image of nginx has at the top, and inside of `http`, around the files of `conf.d`.
+/// What Docker's image of nginx has at the top, and inside `http`, around the files of `conf.d`.
 pub(super) const AROUND: (&str, &str) = (
     "worker_processes auto;\nevents { worker_connections 1024; }\n",
     "include mime.types;\nlog_format main '$remote_addr - $remote_user [$time_local] \"$request\" $status';\ndefault_type application/octet-stream;\nsendfile on;\nkeepalive_timeout 65;\n",

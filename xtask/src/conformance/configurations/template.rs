@@ -5,7 +5,7 @@
 
 use super::nodes;
 
-/// The configuration inside a file; `section` names a part of a snapshot, `values` what stands for places of it.
+/// The configuration inside a file; `section` names a part of a snapshot, `values` fill places in it.
 pub(super) fn plain(path: &str, section: Option<&str>, text: &str, values: &[(&str, &str)]) -> String {
     let text = match section {
         Some(name) => section_of(text, name),
@@ -31,7 +31,6 @@ fn longest(parts: Vec<String>) -> String {
     parts.into_iter().filter(is_one).max_by_key(String::len).unwrap_or_default()
 }
 
-/// The fenced blocks of a page in Markdown.
 fn fences(text: &str) -> Vec<String> {
     let mut fences: Vec<String> = Vec::new();
     let mut open = false;
@@ -47,7 +46,6 @@ fn fences(text: &str) -> Vec<String> {
     fences
 }
 
-/// The indented blocks of a page in reStructuredText.
 fn indented(text: &str) -> Vec<String> {
     let mut blocks = vec![String::new()];
     for line in text.lines() {
@@ -59,10 +57,9 @@ fn indented(text: &str) -> Vec<String> {
     blocks
 }
 
-/// The marks of templates: how they open, how they close.
+/// How the marks of templates open and close.
 const MARKS: [(&str, &str); 4] = [("{#", "#}"), ("{%", "%}"), ("{{", "}}"), ("${", "}")];
 
-/// A template with its places filled.
 fn filled(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut branches: Vec<bool> = Vec::new();
@@ -87,7 +84,6 @@ fn filled(text: &str) -> String {
     underscored(&out)
 }
 
-/// What stands for a mark; statements open and close branches instead.
 fn fill(open: &str, inside: &str, branches: &mut Vec<bool>) -> String {
     let word = inside.split_whitespace().next().unwrap_or_default();
     match (open, word) {
@@ -128,7 +124,7 @@ fn underscored(text: &str) -> String {
     out
 }
 
-/// Values by what the place's name says, the first that fits.
+/// Values by what the place's name contains; the first match counts.
 const VALUES: &[(&str, &str)] = &[
     ("dollar", "$"),
     ("port", "8080"),

@@ -14,31 +14,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Longest time for a file; nginx's slowest takes 47 s.
+/// nginx's slowest file takes 47 s.
 const LIMIT: Duration = Duration::from_secs(75);
 
-/// Raises the loopback of a new network and runs the rest of the arguments: 0x8914 sets an interface's flags, 1 is "up".
+/// Raises the loopback of a new network and runs the rest of the arguments: 0x8914 sets an interface's flags,
+/// 1 is "up".
 const LOOPBACK_UP: &str = "use Socket; socket(my $s, AF_INET, SOCK_DGRAM, 0) or die; \
      my $up = pack('Z16sx14', 'lo', 1); ioctl($s, 0x8914, $up) or die; exec @ARGV or die";
 
-/// Where the files run, and on what.
 pub(super) struct Stage {
     suite: PathBuf,
     binary: PathBuf,
-    /// Under it every file has its own folder; short, for the paths of sockets.
+    /// Holds a folder for each file; its path is short, for the paths of sockets.
     work: tempfile::TempDir,
     logs: PathBuf,
-    /// What puts a command into a network and a list of processes of its own; empty where that cannot be.
+    /// The command that gives a process its own network and process list; empty if that is not possible.
     apart: Vec<String>,
 }
 
-/// What came of a file.
 pub(super) struct Played {
     pub(super) held: usize,
     pub(super) passes: bool,
-    /// What it says of itself where it does not pass: skipped, stopped by a message, or the first broken assertion.
+    /// The file's own reason if it does not pass: skipped, stopped by a message, or the first broken
+    /// assertion.
     pub(super) why: String,
-    /// What the server and the file wrote to standard error.
     pub(super) errors: String,
 }
 
@@ -67,12 +66,11 @@ impl Stage {
         Ok(Stage { suite, binary: binary.to_owned(), work, logs: logs.to_owned(), apart })
     }
 
-    /// Whether files can run side by side.
+    /// Whether files can run at the same time.
     pub(super) fn is_apart(&self) -> bool {
         !self.apart.is_empty()
     }
 
-    /// Plays a file.
     pub(super) fn play(&self, file: &str) -> Result<Played, String> {
         let folder = tempfile::Builder::new().prefix("f").tempdir_in(self.work.path());
         let folder = folder.map_err(|error| told_of(self.work.path(), &error))?;

@@ -3,28 +3,24 @@
 use super::super::{folder, told_of};
 use std::fs;
 
-/// Where it is kept.
 const KEPT: &str = "nginx-tests.tsv";
 
-/// One file of the suite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) name: String,
-    /// The assertions that nginx itself passes.
+    /// Assertions that nginx itself passes.
     pub(super) of: usize,
-    /// The assertions that have held.
+    /// Assertions that have held so far.
     pub(super) held: usize,
-    /// Whether the file has passed as a whole.
     pub(super) passes: bool,
 }
 
 impl Row {
-    /// Whether a result falls short of what is kept.
+    /// Whether a result falls short of the stored one.
     pub(super) fn is_above(&self, held: usize, passes: bool) -> bool {
         held < self.held || (self.passes && !passes)
     }
 
-    /// Takes what is better than before; whether something is.
     pub(super) fn raise(&mut self, held: usize, passes: bool) -> bool {
         let before = self.clone();
         self.held = self.held.max(held);
@@ -33,7 +29,6 @@ impl Row {
     }
 }
 
-/// The rows that are kept.
 pub(super) fn kept() -> Result<Vec<Row>, String> {
     let text = super::super::text_of(KEPT)?;
     text.lines().skip(1).map(|line| row(line).ok_or_else(|| format!("{KEPT}: {line}"))).collect()
@@ -49,7 +44,6 @@ fn row(line: &str) -> Option<Row> {
     })
 }
 
-/// Keeps them.
 pub(super) fn keep(rows: &[Row]) -> Result<(), String> {
     let text = rows.iter().fold("file\tassertions\theld\tfile passes\n".to_owned(), |all, row| {
         let Row { name, of, held, passes } = row;

@@ -1,29 +1,26 @@
 //! What a file of the suite prints: assertions, one a line, in the Test Anything Protocol.
 
-/// The two assertions that the suite adds to every file. A file that never starts passes them, so they do not count;
-/// they still decide whether a file passes.
+/// The two assertions that the suite adds to every file. They do not count, as a file that never starts
+/// passes them, but they decide whether a file passes.
 const ADDED: [&str; 2] = ["no alerts", "no sanitizer errors"];
 
-/// What came of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Tap {
-    /// Assertions that hold: neither skipped nor expected to fail.
+    /// Assertions that hold, neither skipped nor expected to fail.
     pub(super) held: usize,
-    /// The first that does not.
+    /// The first that does not hold.
     pub(super) broken: Option<String>,
-    /// Why the whole file was skipped.
     pub(super) skipped: Option<String>,
     planned: usize,
     seen: usize,
 }
 
 impl Tap {
-    /// Reads what was printed.
     pub(super) fn read(text: &str) -> Tap {
         text.lines().fold(Tap::default(), Tap::line)
     }
 
-    /// Whether all that was planned was seen, and nothing is broken.
+    /// Whether all planned assertions were seen and none is broken.
     pub(super) fn is_whole(&self) -> bool {
         self.skipped.is_none() && self.broken.is_none() && self.planned > 0 && self.seen == self.planned
     }

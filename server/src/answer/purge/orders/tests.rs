@@ -4,7 +4,6 @@ use super::*;
 use crate::answer::purge::asked::{self, PurgeMethod};
 use crate::fixture;
 
-/// What a request touches where these locations are.
 fn ask(locations: &str, head: &str) -> Result<Vec<String>, Refusal> {
     let worker = fixture::worker(&format!(
         "proxy_cache_path memory keys_zone=one:1m; proxy_cache_path memory keys_zone=two:1m;

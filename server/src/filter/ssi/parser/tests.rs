@@ -2,7 +2,7 @@
 
 use super::{Fragment, Parser};
 
-/// What is found in a text that comes in pieces: texts as they are, a command as `{name key=value}`, a wrong one as `{?}`.
+/// The fragments of a text in pieces: a command as `{name key=value}`, a malformed one as `{?}`.
 fn found(pieces: &[&str]) -> String {
     let mut parser = Parser::new(12);
     let mut out = String::new();
