@@ -12,6 +12,7 @@ mod types;
 mod words;
 mod wording;
 mod pages;
+mod doors;
 mod metrics;
 mod features;
 
@@ -28,6 +29,7 @@ pub(crate) fn run() -> Result<(), String> {
     breaches.extend(words::check(&files));
     breaches.extend(wording::check(&files));
     breaches.extend(pages::check(&files));
+    breaches.extend(doors::check(&files));
     breaches.extend(metrics::check(&files));
     breaches.extend(features::check(&files));
     breaches.extend(manuals::check());
