@@ -1,7 +1,8 @@
 //! `millstream man [COMMAND]`: the manual page, in roff. Options come from the command line itself, so that the page
 //! cannot say something else; what no option says (signals, files) stands here.
 //!
-//! It prints and never writes a file. Directives are not its matter: docs/directives.md is their manual.
+//! It prints and never writes a file. Directives are not its matter: docs/directives.md is their manual. A hidden command instead
+//! of a task of `xtask`, so that the command line stays in one crate and a package is made with nothing but the binary.
 
 use crate::cli;
 use clap::Command;

@@ -18,8 +18,10 @@ pub fn directives_markdown() -> String {
          is not listed here is an error. `--lenient` ignores it with a warning if it only affects logs, speed or looks; if it \
          decides what a client gets, it stays an error. A directive that belongs to another has no effect without that one.\n",
     );
-    let own: Vec<String> =
-        rows().filter(|row| is_own(row)).map(|row| format!("[`{0}`](#{0})", row.name)).collect();
+    let own: Vec<String> = rows()
+        .filter(|row| is_own(row) && !matches!(row.apply, Apply::Idle(_)))
+        .map(|row| format!("[`{0}`](#{0})", row.name))
+        .collect();
     let _ = writeln!(page, "\nMillstream's own, unknown to nginx and NGINX Plus: {}.", own.join(", "));
     for (heading, rows) in sections() {
         let _ = write!(page, "\n## {heading}\n");

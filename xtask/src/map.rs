@@ -1,6 +1,7 @@
 //! `cargo xtask map [FOLDER]`: every source file with the first sentence of its `//!`, which says what it owns.
 
 use crate::tree;
+use std::io::{ErrorKind, Write};
 
 /// Prints the files of the workspace, or of a folder of it.
 ///
@@ -13,17 +14,24 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         _ => return Err("cargo xtask map [FOLDER]".to_owned()),
     };
     let files = tree::files();
-    let mut above = "";
-    let mut is_empty = true;
-    for file in files.iter().filter(|file| file.path.ends_with(".rs") && file.path.starts_with(&folder)) {
-        let (parent, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
-        if parent != above || is_empty {
-            println!("{parent}/");
+    let sources = files.iter().filter(|file| file.path.ends_with(".rs") && file.path.starts_with(&folder));
+    let mut rows: Vec<_> = sources
+        .map(|file| (file.path.rsplit_once('/').unwrap_or(("", &file.path)), purpose(&file.text)))
+        .collect();
+    rows.sort();
+    let (mut page, mut above) = (String::new(), None);
+    for ((parent, name), purpose) in &rows {
+        if above.replace(parent) != Some(parent) {
+            page += &format!("{parent}/\n");
         }
-        (above, is_empty) = (parent, false);
-        println!("    {name:<28} {}", purpose(&file.text));
+        page += &format!("    {name:<28} {purpose}\n");
     }
-    if is_empty { Err(format!("{folder} has no source files")) } else { Ok(()) }
+    match std::io::stdout().write_all(page.as_bytes()) {
+        _ if rows.is_empty() => Err(format!("{folder} has no source files")),
+        // `head` has read enough.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.to_string()),
+        _ => Ok(()),
+    }
 }
 
 /// The first sentence of a file's `//!`.
