@@ -41,7 +41,6 @@ fn findings(input: &str) -> String {
     diagnostics.sorted().into_iter().map(|finding| finding.render(&sources)).collect()
 }
 
-/// Compiles what stands after the names that take variables.
 fn templates(tree: &[Directive], diagnostics: &mut Diagnostics) {
     for directive in tree {
         if matches!(&*directive.name.text, "return" | "log_format" | "add_header" | "proxy_cache_key") {
