@@ -103,7 +103,6 @@ enum BodySource {
 }
 
 impl BodyReader {
-    /// A new reader of the whole body.
     pub fn again(&self) -> BodyReader {
         self.part(0..u64::MAX)
     }

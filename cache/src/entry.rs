@@ -75,7 +75,6 @@ pub struct Entry {
     more: OnceLock<Box<More>>,
 }
 
-/// What few entries have.
 #[derive(Debug, Default)]
 struct More {
     tags: Tags,
@@ -84,7 +83,6 @@ struct More {
     coded: CodedBodies,
 }
 
-/// A small body that is being sent.
 struct SmallBody(Arc<Entry>);
 
 impl AsRef<[u8]> for SmallBody {
@@ -240,7 +238,6 @@ impl Entry {
         self.more.get().into_iter().flat_map(|more| more.coded.iter())
     }
 
-    /// Whether it is no longer stored.
     #[inline]
     pub fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)

@@ -20,7 +20,6 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// Of the fixed header.
 pub(crate) const FIXED: usize = 72;
 /// Bytes of the body under one checksum.
 pub(crate) const BLOCK: usize = 64 * 1024;

@@ -10,7 +10,6 @@ pub(crate) fn allocated(bytes: usize) -> u64 {
     (bytes.div_ceil(step) * step) as u64
 }
 
-/// Its two counts included.
 pub(crate) fn counted<T>() -> u64 {
     allocated(size_of::<T>() + 16)
 }

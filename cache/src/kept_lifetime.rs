@@ -14,7 +14,6 @@ const ALWAYS_VALIDATE: u8 = 1 << 3;
 /// First bit of [`Needs`].
 const NEEDS: u32 = 4;
 
-/// A compact [`Lifetime`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeptLifetime {
     fresh_until: i64,

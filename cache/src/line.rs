@@ -21,7 +21,6 @@ use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// What the line's holder is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Probe,
@@ -32,10 +31,8 @@ pub(crate) enum Purpose {
 /// to bear.
 const FEW: usize = 8;
 
-/// The line of one key and variant.
 #[derive(Debug)]
 pub(crate) struct Line {
-    /// The right to move it on.
     pub(crate) right: u64,
     pub(crate) purpose: Purpose,
     /// Where the fill stands among the purges, see `purges`.
@@ -45,9 +42,7 @@ pub(crate) struct Line {
     /// Bytes of the streaming body when it was last checked.
     seen: u64,
     pub(crate) progress: Option<Arc<Progress>>,
-    /// Who holds the right.
     asker: Asker,
-    /// Whether the previous fill failed.
     has_failed: bool,
     /// Waiters that left it early.
     let_go: usize,

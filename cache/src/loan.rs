@@ -186,7 +186,6 @@ impl Drop for Counted {
     }
 }
 
-/// A body that can be moved.
 #[derive(Debug)]
 struct Lent {
     place: Mutex<Place>,

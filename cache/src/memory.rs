@@ -100,7 +100,6 @@ impl Memory {
         (self.budget.bytes(), self.budget.most_bytes())
     }
 
-    /// Keys and variants held.
     pub(crate) fn cells(&self) -> u64 {
         self.budget.cells()
     }

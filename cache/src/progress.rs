@@ -43,7 +43,6 @@ impl fmt::Display for Aborted {
 
 impl std::error::Error for Aborted {}
 
-/// One body that is arriving.
 #[derive(Debug)]
 pub(crate) struct Progress {
     pub(crate) head: Arc<StoredHead>,
@@ -66,7 +65,6 @@ struct State {
     end: Option<End>,
     places: Vec<Option<ReaderPlace>>,
     followers: usize,
-    /// Whether anyone has ever read.
     was_read: bool,
     /// Wakes the filling side when a reader has advanced.
     filler: Option<Waker>,

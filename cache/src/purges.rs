@@ -42,7 +42,6 @@ pub enum What {
     Key(Vec<u8>),
     /// Every key whose text begins so, in any spelling.
     Prefix(Vec<u8>),
-    /// Everything that carries the tag.
     Tag(Vec<u8>),
     All,
 }
@@ -87,7 +86,6 @@ pub(crate) struct Purges {
 struct Generation(AtomicU64);
 
 impl Purges {
-    /// The number of the latest purge.
     #[inline]
     pub(crate) fn generation(&self) -> u64 {
         self.generation.0.load(Ordering::Acquire)

@@ -28,7 +28,6 @@ pub(crate) type WrittenVary = (VaryFields, Box<[u8]>);
 pub(crate) struct BaseFile {
     /// Variants with another epoch do not count.
     pub(crate) epoch: u64,
-    /// The variant that is in it.
     pub(crate) values: Option<Arc<[u8]>>,
 }
 
@@ -37,7 +36,6 @@ pub(crate) struct FilePlace {
     pub(crate) name: FileName,
     /// To be written into it.
     pub(crate) epoch: u64,
-    /// Whether it is the key's own.
     pub(crate) is_own: bool,
 }
 
@@ -104,7 +102,6 @@ impl OwnFile {
         OwnFile { epoch, variant }
     }
 
-    /// What memory keeps of it.
     pub(crate) fn base(&self) -> BaseFile {
         let values = self.variant.as_ref().map(|variant| variant.values.clone());
         BaseFile { epoch: self.epoch, values }

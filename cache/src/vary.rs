@@ -253,7 +253,6 @@ fn write_lines<'a>(lines: impl Iterator<Item = &'a [u8]>, as_list: bool, out: &m
     !first
 }
 
-/// Joins lines as they are.
 fn write_joined<'a>(lines: impl Iterator<Item = &'a [u8]>, separator: &[u8], out: &mut Vec<u8>) -> bool {
     let mut first = true;
     for line in lines {

@@ -30,7 +30,6 @@ pub struct Diagnostic {
     pub span: Option<Span>,
     /// What is wrong, in one sentence without a full stop.
     pub message: String,
-    /// What to write instead.
     pub help: Option<String>,
     /// Other findings on its line only follow from it.
     garbles_its_line: bool,
@@ -42,7 +41,6 @@ pub struct Diagnostic {
     further: Vec<Span>,
 }
 
-/// In the order they were made.
 #[derive(Debug, Clone, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,

@@ -31,7 +31,6 @@ pub trait Opener: Send + Sync {
     fn matches(&self, pattern: &str) -> io::Result<Vec<PathBuf>>;
 }
 
-/// What a configuration names.
 #[derive(Debug, Clone, Default)]
 pub struct Named {
     read: HashSet<PathBuf>,

@@ -16,7 +16,6 @@ pub struct HostNames<V> {
     trailing: Keys<V>,
 }
 
-/// Why nginx refuses a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfit {
     Invalid,
@@ -46,12 +45,10 @@ impl<V> Default for HostNames<V> {
 }
 
 impl<V: Clone> HostNames<V> {
-    /// Adds a key without wildcards.
     pub fn add_exact(&mut self, text: &str, value: V) -> Result<(), Unfit> {
         insert(&mut self.exact, text.to_ascii_lowercase(), value)
     }
 
-    /// Adds a name that may be a wildcard.
     pub fn add(&mut self, text: &str, value: V) -> Result<(), Unfit> {
         let asterisks = text.matches('*').count();
         if asterisks > 1 || text.contains("..") || text.contains('\0') {

@@ -20,7 +20,6 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-/// Deepest nesting of includes.
 pub const MAX_DEPTH: usize = 64;
 
 /// Most bytes of a configuration; a file included twice counts twice.
@@ -93,7 +92,6 @@ pub fn parse_text(
     Splicer::new(prefix, sources, diagnostics).whole(file, None, bytes)
 }
 
-/// Its includes are not spliced.
 struct Parsed {
     file: FileId,
     tree: Vec<Directive>,

@@ -17,7 +17,6 @@ use crate::tree::{Directive, Word};
 use crate::zones;
 use std::sync::Arc;
 
-/// Deepest nesting of locations.
 const MOST_NESTING: usize = 32;
 
 /// Its draft keeps what `listeners` needs.

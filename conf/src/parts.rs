@@ -6,7 +6,6 @@
 use crate::source::Span;
 use crate::tree::Directive;
 
-/// The base of a relative path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
     /// The prefix (`-p`).

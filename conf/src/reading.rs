@@ -158,7 +158,6 @@ impl Reading<'_> {
         template::compile(word, &scope, self.diagnostics)
     }
 
-    /// `None` after its error was reported.
     pub fn regex(&mut self, word: &Word, source: &str, ignore_case: bool) -> Option<Regex> {
         let mut regex = regular_expression::compile(source, ignore_case, word.span, self.diagnostics)?;
         let number = |name: &str| slots::number(&self.slots, name);
@@ -229,7 +228,6 @@ impl Reading<'_> {
     }
 }
 
-/// Sets a flag; used with [`Reading::choice`].
 pub type Switch<T> = fn(&mut T);
 
 /// `None` if the word has no equals sign.

@@ -85,7 +85,6 @@ impl Regex {
         self.compiled.is_match(text).map_err(|_| Exhausted)
     }
 
-    /// The whole match included.
     pub fn groups(&self) -> usize {
         self.compiled.captures_len()
     }
@@ -115,7 +114,6 @@ pub fn compile(source: &str, ignore_case: bool, span: Span, diagnostics: &mut Di
 /// An expression of a page, by the cost of matching.
 #[derive(Debug)]
 pub enum PageRegex {
-    /// Linear in the text.
     Linear(Regex),
     /// May backtrack, and look ahead at all of the text from each place.
     Backtracking(Regex),

@@ -19,7 +19,6 @@ mod tests;
 pub struct Template {
     /// In order; adjacent literals are merged.
     pub parts: Box<[Part]>,
-    /// As written in the file.
     pub source: Box<str>,
 }
 
@@ -39,9 +38,7 @@ pub enum Variable {
     RequestHeader(Box<str>),
     /// `$sent_http_NAME`: a field of the response as sent.
     SentHeader(Box<str>),
-    /// `$sent_trailer_NAME`.
     SentTrailer(Box<str>),
-    /// `$upstream_http_NAME`.
     UpstreamHeader(Box<str>),
     UpstreamTrailer(Box<str>),
     /// `$upstream_cookie_NAME`, from the upstream's Set-Cookie fields.
@@ -85,7 +82,6 @@ impl Variable {
 pub enum ProxyProtocolTlv {
     /// By type.
     Value(u8),
-    /// A sub-type of the TLS value.
     OfTls(u8),
     /// Whether the client's certificate is valid, as a number.
     TlsVerify,

@@ -16,7 +16,6 @@ mod tests;
 pub struct ValueError {
     /// What is wrong, in one sentence without a full stop.
     pub message: String,
-    /// What to write instead.
     pub help: Option<String>,
 }
 

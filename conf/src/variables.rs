@@ -154,29 +154,22 @@ pub enum Source {
     /// From what says nothing of the client, or nothing that the cache does not know by itself, such as the
     /// certificate.
     Common,
-    /// From the client's address.
     Address,
     /// From a field or the body, which may hold a credential.
     Field,
     /// From a credential, or from another response about the client.
     Who,
-    /// From the path in force.
     Path,
-    /// From the query in force.
     Query,
-    /// From path and query as they came.
     Target,
-    /// From `root` or `alias`.
     Folder,
     /// From `root` or `alias` and the path in force.
     File,
-    /// From what `secure_link` reads.
     Link,
     /// From what was set or captured; each request remembers where that came from.
     Kept,
 }
 
-/// The prefix and its doc.
 pub const FAMILIES: &[(&str, &str)] = &[
     ("arg_", "A value of the query string by name."),
     ("cookie_", "A cookie of the request by name."),

@@ -15,7 +15,6 @@ use millstream_conf::tree::Directive;
 
 const MARK: &str = "#### expected\n";
 
-/// Names that the missing-semicolon cases know.
 const NAMES: &[&str] = &[
     "events",
     "http",

@@ -46,13 +46,11 @@ pub struct GrpcCall<'a> {
 #[derive(Debug)]
 pub struct GrpcReply {
     pub code: u32,
-    /// The start of `grpc-message`.
     pub reason: String,
     /// Messages with their prefixes.
     body: Vec<u8>,
 }
 
-/// Why a call has no status.
 #[derive(Debug)]
 pub enum GrpcError {
     Http2(h2::Error),

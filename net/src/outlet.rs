@@ -114,7 +114,6 @@ impl<'s> Outlet<'s> {
         self.bounded(context, wrote.map(not_zero))
     }
 
-    /// See [`Inlet::poll_room`].
     pub fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let room = match &self.to {
             To::Stream(_) => Poll::Ready(()),

@@ -20,7 +20,6 @@ pub struct Pipe {
 struct State {
     bytes: Vec<u8>,
     ended: Option<End>,
-    /// Whether the reader has left.
     left: bool,
     reader: Option<Waker>,
     writer: Option<Waker>,

@@ -18,9 +18,7 @@ use std::os::fd::AsFd;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proxied {
-    /// As the proxy sees it.
     pub source: SocketAddr,
-    /// The address that the client connected to.
     pub destination: SocketAddr,
     /// Additional values (version 2): type, length, value in sequence.
     values: Box<[u8]>,
@@ -28,7 +26,6 @@ pub struct Proxied {
 
 /// Bytes before the sub-values of TLS: what the client did, and whether its certificate is valid.
 const TLS_FIXED: usize = 5;
-/// The type that holds them.
 const TLS: u8 = 0x20;
 
 impl Proxied {

@@ -52,7 +52,6 @@ pub enum ResolveError {
     /// It does not exist, or has no address.
     NotFound,
     TimedOut,
-    /// Too many names are being resolved.
     TooMany,
     /// The name servers' response, or what is wrong with them.
     Refused(String),

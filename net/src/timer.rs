@@ -23,7 +23,6 @@ mod tests;
 pub struct Deadline {
     at: Cell<Option<Instant>>,
     armed: Option<Pin<Box<Sleep>>>,
-    /// Whom the timer entry wakes.
     waker: Option<Waker>,
 }
 

@@ -237,12 +237,10 @@ impl WorkerMetrics {
         self.gauges[gauge as usize].store(value.cast_unsigned(), Ordering::Relaxed);
     }
 
-    /// This thread's part.
     pub fn gauge(&self, gauge: Gauge) -> i64 {
         self.gauges[gauge as usize].load(Ordering::Relaxed).cast_signed()
     }
 
-    /// This thread's part.
     pub fn counter(&self, counter: Counter) -> u64 {
         self.counters[counter as usize].load(Ordering::Relaxed)
     }

@@ -16,7 +16,6 @@ pub enum LogService {
     Unix(PathBuf),
 }
 
-/// The start of each line of one log.
 #[derive(Debug, Clone)]
 pub struct Header {
     facility: u8,

@@ -52,6 +52,7 @@ impl Application {
         Application::speaking(Speaks::FastCgi, script)
     }
 
+    /// The script returns the bytes of the response.
     pub fn speaking(speaks: Speaks, script: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let (listener, port) = crate::ports::listener();
         let state = Arc::new(ApplicationState {
@@ -70,7 +71,6 @@ impl Application {
         self.port
     }
 
-    /// The script returns the bytes of the response.
     pub fn asked(&self) -> Vec<Asked> {
         self.state.asked.lock().expect("nobody panics with it").clone()
     }
@@ -120,6 +120,7 @@ fn serve(mut stream: TcpStream, state: &ApplicationState, connection: usize) {
     }
 }
 
+/// Its modifiers become a parameter.
 fn read_packet(stream: &mut TcpStream) -> Option<Asked> {
     let mut header = [0; 4];
     stream.read_exact(&mut header).ok()?;
@@ -140,7 +141,6 @@ fn read_packet(stream: &mut TcpStream) -> Option<Asked> {
     read_body(stream, asked)
 }
 
-/// Its modifiers become a parameter.
 fn read_netstring(stream: &mut TcpStream) -> Option<Asked> {
     let (mut length, mut byte) = (0, [0]);
     loop {

@@ -30,7 +30,6 @@ pub struct AuthorityPlan<'a> {
     pub external_account: Option<(&'a str, &'a str)>,
     /// As environment.
     pub faults: &'a [(&'a str, &'a str)],
-    /// Whether its certificates name a responder.
     pub names_responder: bool,
 }
 
@@ -102,7 +101,6 @@ impl Authority {
         self.process = None;
     }
 
-    /// From now on a name resolves to this machine.
     pub fn name(&self, name: &str) {
         self.names.say(name, &["127.0.0.1"], 1);
     }

@@ -9,12 +9,10 @@ use std::time::Duration;
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
-/// Timeout of any one read.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct Client {
     stream: TcpStream,
-    /// Bytes read and not yet taken.
     rest: Vec<u8>,
 }
 
@@ -224,7 +222,6 @@ impl Client {
     }
 }
 
-/// On a connection of its own.
 pub fn get(port: u16, path: &str) -> Answer {
     get_with(port, path, &[])
 }

@@ -15,10 +15,8 @@ use millstream_wire::h2::frame::{Frame, FrameHead, flag, kind};
 use millstream_wire::h2::hpack::{HpackDecoder, integer};
 use millstream_wire::h2::{read, settings, write};
 
-/// Timeout of everything.
 const PATIENCE: Duration = Duration::from_secs(20);
 const LARGEST_FRAME: u32 = 1 << 20;
-/// Windows of a generous client.
 pub const GENEROUS: u32 = 1 << 30;
 
 pub type Lines = Vec<(String, String)>;
@@ -83,7 +81,6 @@ impl Frames {
         frames
     }
 
-    /// With these SETTINGS.
     pub fn connect_with(port: u16, said: &[(u16, u32)]) -> Frames {
         let mut frames = Frames::raw(port);
         let mut bytes = PREFACE.to_vec();
@@ -176,7 +173,6 @@ impl Frames {
         *self.window_of(stream) -= piece.len() as i64;
     }
 
-    /// As fast as the windows allow.
     pub fn upload(&mut self, stream: u32, body: &[u8]) {
         let mut rest = body;
         while !rest.is_empty() {
@@ -223,7 +219,6 @@ impl Frames {
         self.answers.get(&stream).cloned().unwrap_or_default()
     }
 
-    /// In whatever way.
     pub fn has_ended(&self, stream: u32) -> bool {
         self.answers.get(&stream).is_some_and(|answer| answer.end != End::Open)
     }

@@ -25,7 +25,6 @@ pub struct Load {
 pub struct Report {
     /// Complete responses with status 200.
     pub answered: usize,
-    /// One line per failed request.
     pub failures: Vec<String>,
     /// From request to complete response.
     pub slowest: Duration,

@@ -87,7 +87,6 @@ impl NameServer {
         self.records().insert(name.to_owned(), Record::Failure);
     }
 
-    /// No response for this name.
     pub fn hush(&self, name: &str) {
         self.records().insert(name.to_owned(), Record::Silence);
     }

@@ -39,7 +39,6 @@ pub enum Step {
     Send(Vec<u8>),
     Pause(Duration),
     Pass(Arc<Gate>),
-    /// Records the time.
     Note(Arc<Mutex<Vec<Instant>>>),
     Close,
 }

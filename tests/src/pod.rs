@@ -10,7 +10,6 @@ use std::process::{Command, Stdio};
 
 use crate::prefix::Prefix;
 
-/// The user of the image.
 pub const USER: u32 = 65532;
 
 pub struct Pod<'p> {

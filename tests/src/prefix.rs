@@ -18,7 +18,6 @@ impl Prefix {
         Self::within(&std::env::temp_dir())
     }
 
-    /// For example a tmpfs mount.
     pub fn within(parent: &Path) -> Self {
         let directory = tempfile::Builder::new()
             .prefix("millstream-")

@@ -62,7 +62,6 @@ pub struct Signing<'a> {
 /// The authority itself, for a week.
 pub const WEEK: Signing<'static> = Signing { signer: "ca", arguments: &["-ndays", "7"] };
 
-/// Question and response are DER.
 pub fn respond(folder: &Path, question: &[u8], word: Word, signing: &Signing<'_>) -> Vec<u8> {
     let own = tempfile::tempdir_in(folder).expect("own directory is writable");
     let file = |name: &str| own.path().join(name).display().to_string();

@@ -20,7 +20,6 @@ impl SigningAuthority {
         authority
     }
 
-    /// Self-signed.
     pub fn stand_alone(&self, name: &str) {
         let (key, certificate, subject) =
             (format!("{name}.key"), format!("{name}.pem"), format!("/O=Tests/CN={name}"));
@@ -72,12 +71,10 @@ impl SigningAuthority {
         self.openssl(&arguments);
     }
 
-    /// Both in DER.
     pub fn respond(&self, question: &[u8], word: Word, signing: &Signing<'_>) -> Vec<u8> {
         respond(&self.folder, question, word, signing)
     }
 
-    /// In DER.
     pub fn question(&self, name: &str) -> Vec<u8> {
         let (certificate, file) = (format!("{name}.pem"), format!("{name}.question"));
         self.openssl(&["ocsp", "-issuer", "ca.pem", "-cert", &certificate, "-no_nonce", "-reqout", &file]);

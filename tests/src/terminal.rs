@@ -27,7 +27,6 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Keys are the bytes that they send.
     pub fn start(command: &mut Command, columns: u16, rows: u16) -> Terminal {
         let ours =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
@@ -50,7 +49,7 @@ impl Terminal {
         Terminal { ours, theirs, screen, program }
     }
 
-    /// Without blanks at the ends of lines.
+    /// Keys are the bytes that they send.
     pub fn press(&mut self, keys: &str) {
         self.ours.write_all(keys.as_bytes()).expect("the terminal is there");
     }

@@ -16,7 +16,6 @@ const NARROW: u32 = 16 * 1024;
 
 pub struct Visitor {
     stream: TcpStream,
-    /// Bytes read and not yet taken.
     rest: Vec<u8>,
 }
 
@@ -123,7 +122,6 @@ impl Visitor {
         }
     }
 
-    /// Appends to `body`.
     pub async fn body(&mut self, mut framing: Framing, body: &mut Vec<u8>) -> io::Result<()> {
         while let Some(piece) = self.piece(&mut framing).await? {
             body.extend_from_slice(&piece);

@@ -30,7 +30,6 @@ pub struct Window {
 }
 
 impl Window {
-    /// `None` without a driver.
     pub fn open(width: u32, height: u32) -> Option<Window> {
         let folders = std::env::var_os("PATH")?;
         let program = std::env::split_paths(&folders)
@@ -83,13 +82,11 @@ impl Window {
         self.command("execute/async", &json!({ "script": script, "args": [] }))
     }
 
-    /// Of the first match; empty without one.
     pub fn text(&self, selector: &str) -> String {
         let script = format!("return document.querySelector({})?.innerText ?? '';", json!(selector));
         self.run(&script).as_str().unwrap_or_default().to_owned()
     }
 
-    /// As a person does.
     pub fn click(&self, selector: &str) {
         let id = self.find(selector);
         self.command(&format!("element/{id}/click"), &json!({}));
@@ -109,7 +106,6 @@ impl Window {
         severe.map(|entry| entry["message"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// Only if pictures are wanted.
     pub fn picture(&self, name: &str) {
         let Some(folder) = std::env::var_os("MILLSTREAM_PICTURES") else { return };
         let wanted = json!({ "cmd": "Page.captureScreenshot", "params": { "captureBeyondViewport": true } });
@@ -147,7 +143,6 @@ impl Window {
         (number(&heap["usedSize"]), number(&counts["nodes"]))
     }
 
-    /// Sets the preferred colour scheme.
     pub fn prefer(&self, scheme: &str) {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         let wanted = json!({ "cmd": "Emulation.setEmulatedMedia", "params": { "features": features } });

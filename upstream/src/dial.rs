@@ -19,7 +19,6 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Dial {
     pub secured: Option<Secured>,
-    /// Our own end, if it is configured.
     pub local: Option<Rc<Local>>,
     /// Sent before all else, TLS included: a header of the PROXY protocol.
     pub announced: Option<Rc<[u8]>>,

@@ -38,7 +38,6 @@ pub struct Group {
     name: Arc<str>,
     keepalive: UpstreamKeepalive,
     method: BalanceMethod,
-    /// By the index of the check.
     checks: Box<[HealthTerms]>,
     sessions: Option<Arc<Sessions>>,
     /// Versions have it too, since turns wake waiters.
@@ -64,7 +63,6 @@ pub struct Group {
 struct State {
     servers: Vec<Server>,
     in_force: Arc<Peers>,
-    /// The id of the next new peer.
     next_id: u64,
 }
 

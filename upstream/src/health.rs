@@ -48,22 +48,22 @@ pub struct Ejection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Well {
-        /// Not checked yet, and not to be used before.
+        /// In a row.
         failed: u32,
     },
-    /// In a row.
+    /// Not checked yet, and not to be used before.
     Waiting,
     Ill {
-        /// Kept over reloads.
+        /// In a row.
         passed: u32,
     },
 }
 
+/// Kept over reloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HealthAccount {
     pub checks: u64,
     pub fails: u64,
-    /// How often it became unhealthy.
     pub unhealthy: u64,
     /// `None` before the first.
     pub last_passed: Option<bool>,

@@ -107,7 +107,6 @@ pub(crate) fn by_rate(terms: &OutlierEjection, all: &[Conduct]) -> Vec<(usize, C
     outliers.map(|(place, rate)| (place, Conviction::Rate(rate, mean))).collect()
 }
 
-/// `out` of `all` are out already.
 pub(crate) fn has_room(terms: &OutlierEjection, out: usize, all: usize) -> bool {
     (out + 1) * 100 <= all * terms.max as usize
 }

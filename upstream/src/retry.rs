@@ -12,7 +12,6 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     Error,
-    /// One of the three timeouts.
     Timeout,
     InvalidHeader,
     /// A complete response with this status.

@@ -12,7 +12,6 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct Secured {
     pub connector: Arc<TlsConnector>,
-    /// The server's name.
     pub name: Rc<str>,
     /// Our certificate and its key, if they depend on the request.
     pub certificate: Option<Rc<(PemSource, PemSource)>>,

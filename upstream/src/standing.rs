@@ -105,7 +105,6 @@ impl Standing {
         &self.times
     }
 
-    /// Returns a change.
     pub(crate) fn checked(
         &self,
         parameters: &Parameters,

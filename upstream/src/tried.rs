@@ -8,7 +8,6 @@ pub struct Tried {
     mask: u64,
     /// Peers from the 65th on.
     more: Vec<u64>,
-    /// Only backups are left.
     pub(crate) backup: bool,
     pub(crate) left: u32,
     pub(crate) search: Search,

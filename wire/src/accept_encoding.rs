@@ -88,7 +88,6 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Reads all lines of the field.
     #[inline]
     pub fn read<'a>(values: impl Iterator<Item = &'a [u8]> + Clone) -> Weights {
         match common(values.clone()) {

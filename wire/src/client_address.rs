@@ -83,7 +83,6 @@ const PEERS: [&[u8]; 16] = [
     b"viewer",
 ];
 
-/// Both in one word.
 const BOTH: [&[u8]; 11] = [
     b"clientip",
     b"clientaddr",

@@ -21,7 +21,6 @@ pub struct Fields<'a> {
 
 #[derive(Debug, Clone, Copy)]
 enum Lines<'a> {
-    /// Lines are where the table says.
     Table(&'a [Field]),
     /// Lines stand one after the other, see [`crate::packed`].
     Packed,

@@ -7,7 +7,6 @@
 pub(crate) const TOKEN: u8 = 1;
 /// Allowed in a registered name (RFC 3986 §3.2.2) without further checks: not `.` and `%`.
 pub(crate) const HOST: u8 = 2;
-/// Not allowed in a request target.
 pub(crate) const NOT_TARGET: u8 = 4;
 /// Outside of RFC 3986, yet sent by clients and accepted by nginx: visible ASCII and bytes above 127.
 /// Percent-encoded before it goes upstream.
@@ -48,7 +47,6 @@ const fn classes() -> [u8; 256] {
     table
 }
 
-/// The union of the bytes' classes.
 #[inline]
 pub(crate) fn classes_of(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0, |classes, &byte| classes | CLASS[byte as usize])

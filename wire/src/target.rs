@@ -5,14 +5,11 @@
 
 use crate::octets::{is_target_byte, is_unreserved, trim};
 
-/// Why a path has no normal form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetError {
     /// `%` without two hexadecimal digits behind it.
     BadEscape,
-    /// A decoded NUL byte.
     Nul,
-    /// `..` climbs above the root.
     AboveRoot,
     NoSlash,
 }

@@ -285,7 +285,6 @@ fn move_line(
     }
 }
 
-/// Creates the cell if needed.
 fn put(
     slot: &mut Slot,
     values: Option<Arc<[u8]>>,
@@ -331,7 +330,6 @@ pub(super) fn take_entry(slot: &mut Slot, at: usize, after: &mut After) {
     empty(slot, at, after);
 }
 
-/// Leaves the cell.
 pub(super) fn empty(slot: &mut Slot, at: usize, after: &mut After) {
     let entry = slot.take_entry(at);
     if entry.is_some() {

@@ -32,14 +32,12 @@ pub(crate) struct Asked<'a> {
     pub(crate) since: u64,
 }
 
-/// A right, as data.
 #[derive(Debug, Clone)]
 pub(crate) struct Grant {
     pub(crate) key: Arc<Key>,
     pub(crate) values: Option<Arc<[u8]>>,
     /// The right to move the line on; `None` for a fill beside any line.
     pub(crate) right: Option<u64>,
-    /// When it was granted, in the order.
     pub(crate) order: u64,
     /// Where it stands among the purges.
     pub(crate) born: u64,
@@ -107,7 +105,6 @@ impl Memory {
         found
     }
 
-    /// Without any effect.
     pub(crate) fn peek(&self, key: &[u8], request: Fields<'_>) -> Option<Arc<Entry>> {
         let hash = self.hash(key);
         let mut shard = self.shard(hash);

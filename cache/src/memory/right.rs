@@ -19,7 +19,6 @@ const UNCACHEABLE_FOR: Duration = Duration::from_secs(10);
 const UNCACHEABLE_TIMES: u32 = 16;
 /// The same if the request itself was the cause, so that the next response may well be stored.
 const OWN_DOING_TIMES: u32 = 2;
-/// The longest such pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 
 /// How long after two failures of the upstream in a row requests do not wait for each other.

@@ -25,7 +25,6 @@ impl<T> Slab<T> {
         self.length
     }
 
-    /// Returns its index.
     pub(crate) fn push(&mut self, thing: T) -> usize {
         let index = self.length;
         if index / Self::IN_PIECE == self.pieces.len() {

@@ -34,9 +34,7 @@ pub(crate) struct Slot {
     pub(crate) vary: Option<Arc<VaryFields>>,
     pub(crate) base: Option<Box<BaseFile>>,
     pub(crate) cells: Cells,
-    /// The next older slot in the queue.
     pub(crate) older: u32,
-    /// The next newer one.
     pub(crate) newer: u32,
 }
 
@@ -119,7 +117,6 @@ impl Slot {
         }
     }
 
-    /// Returns the previous one.
     pub(crate) fn put_entry(&mut self, at: usize, entry: Arc<Entry>) -> Option<Arc<Entry>> {
         self.key = None;
         entry.enter();

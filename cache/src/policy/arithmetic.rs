@@ -27,14 +27,12 @@ pub enum Source {
         date: i64,
         /// Hundredths.
         percent: u8,
-        /// The longest that is guessed.
         longest: Duration,
     },
     /// no-cache and nothing else: it is validated at every use.
     NoCache,
 }
 
-/// The numbers behind a lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arithmetic {
     pub source: Source,

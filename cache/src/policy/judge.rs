@@ -44,11 +44,9 @@ pub enum Because<'a> {
     Field(FieldId, &'a [u8]),
     /// A field of the request; its value may be secret.
     RequestField(FieldId),
-    /// A directive of the configuration.
     Directive(&'static str),
     Method(Method),
     Status(u16),
-    /// That nothing was specified.
     Nothing,
 }
 
@@ -70,7 +68,6 @@ impl Because<'_> {
     }
 }
 
-/// A judgement with its grounds.
 #[derive(Debug, Clone, Copy)]
 pub struct Judgement<'a> {
     pub outcome: Storable,

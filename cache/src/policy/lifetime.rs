@@ -56,7 +56,6 @@ impl Needs {
     const PUBLIC: u8 = 1;
     const ORIGIN: u8 = 1 << 1;
     const UNLISTED: u8 = 1 << 2;
-    /// By address, or for everybody.
     const ADDRESS: u8 = 1 << 3;
 
     /// What a client needs in a location with these settings. What was stored under laxer ones may have been

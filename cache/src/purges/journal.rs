@@ -30,7 +30,6 @@ pub(crate) struct Journal {
 struct Records {
     bytes: Vec<u8>,
     records: usize,
-    /// Tickets given out.
     tickets: u64,
 }
 

@@ -44,7 +44,6 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    /// The widest rule that it can cause.
     pub(crate) fn widest(self) -> Scope {
         match self {
             Cause::Purge => Scope::All,

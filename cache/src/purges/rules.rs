@@ -26,7 +26,6 @@ pub(crate) enum Verdict {
     /// Stale since `at`, in milliseconds since 1970. It then counts as born with `upto`.
     Soft {
         at: i64,
-        /// The latest rule.
         upto: u64,
     },
     Hard,
@@ -62,7 +61,6 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// The number of the latest rule.
     pub(crate) fn last(&self) -> u64 {
         self.last
     }

@@ -26,7 +26,6 @@ const WRITERS: usize = 64;
 /// What an unsafe request may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Invalidate.
     Now,
     /// Only arrange that promises are kept at this moment, in milliseconds since 1970.
     At(i64),

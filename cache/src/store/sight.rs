@@ -32,7 +32,6 @@ pub struct Sight {
     /// Until when requests do not wait for each other because of that, in milliseconds since 1970; 0 = they
     /// do.
     pub uncacheable_until: i64,
-    /// Who fills it.
     pub line: Option<LineSight>,
     /// The latest purge that applied to it, as far as known: one by tag only if an entry with the tag is
     /// here.

@@ -41,7 +41,6 @@ pub(super) struct Tier {
     behind: Arc<Behind>,
     /// Purges whose requester waits until they survive a power failure.
     pub(super) purging: Arc<Behind>,
-    /// Bytes that wait to be written.
     pub(super) pending: AtomicU64,
     /// Times that writing an entry was put off.
     put_off: AtomicU64,

@@ -12,7 +12,6 @@ use millstream_wire::{FieldId, Fields};
 /// Stands for these fields among the names that a key varies by. No field has such a name (RFC 9110 §5.1).
 pub(super) const NAME: &[u8] = b":unlisted";
 
-/// Why a field makes no variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaningless {
     /// It ends at this hop, or is left out if a response is to be stored.

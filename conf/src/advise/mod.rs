@@ -32,7 +32,6 @@ struct Cached<'a> {
     /// The request fields that the location sets for the upstream.
     sent: &'a [SetHeader],
     cache: &'a ProxyCache,
-    /// Where the zone is named.
     span: Span,
 }
 

@@ -112,7 +112,6 @@ impl KeyKind {
 pub enum AccountKey {
     /// Generated if it does not exist.
     Made(KeyKind),
-    /// One that is there.
     File(PathBuf),
 }
 
@@ -161,7 +160,6 @@ pub struct WebUrl {
     /// Host and port as written.
     pub authority: String,
     pub address: PeerAddress,
-    /// Path and query.
     pub target: String,
 }
 

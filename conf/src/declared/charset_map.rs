@@ -1,6 +1,5 @@
 //! Conversions between two charsets, by byte or by character.
 
-/// One direction of a `charset_map`.
 #[derive(Debug, Clone)]
 pub struct Conversion {
     pub from: Box<str>,
@@ -12,7 +11,6 @@ pub struct Conversion {
 pub enum Table {
     Bytes(Box<[u8; 256]>),
     ToUtf8(Box<[char; 256]>),
-    /// Pairs sorted by character.
     FromUtf8(Box<[(char, u8)]>),
 }
 

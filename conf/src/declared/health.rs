@@ -77,14 +77,12 @@ pub enum HealthTest {
         /// Whether the status must be in one of the ranges, or in none.
         within: bool,
     },
-    /// `header Name …`.
     Field {
         name: String,
         value: FieldTest,
         /// Whether it must be present, or absent.
         there: bool,
     },
-    /// `body ~ expression`, `body !~ expression`.
     Body {
         expression: Regex,
         /// Whether it must match, or must not.

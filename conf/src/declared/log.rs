@@ -102,6 +102,5 @@ pub enum Escape {
     Default,
     /// As in JSON strings; an empty value stays empty.
     Json,
-    /// Nothing is escaped.
     None,
 }

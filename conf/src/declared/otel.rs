@@ -22,7 +22,6 @@ pub struct OtelExporter {
     pub interval: Duration,
     /// Interval between exports of metrics; `None` exports none.
     pub metrics_interval: Option<Duration>,
-    /// Spans per export.
     pub batch_size: usize,
     /// Batches that may wait.
     pub batch_count: usize,

@@ -29,16 +29,13 @@ without_templates!(Api);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnApi {
     pub write: Write,
-    /// Whether it is that of the `dashboard`.
     pub is_dashboard: bool,
     pub span: Span,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct ApiLevel {
-    /// `api`; not inherited.
     pub own: Option<OwnApi>,
-    /// Not inherited.
     pub dashboard: Option<Dashboard>,
     pub right: RightLevel,
 }

@@ -54,7 +54,6 @@ const NEVER: u64 = u64::MAX;
 
 record! {
     pub struct Browsers {
-        /// Opera first.
         pub modern: Vec<ModernBrowser>,
         /// `modern_browser unlisted`: unknown browsers are modern.
         pub unlisted: bool,

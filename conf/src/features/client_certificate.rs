@@ -17,7 +17,6 @@ use crate::source::Span;
 pub enum VerifyClient {
     #[default]
     Off,
-    /// Required, from a known authority.
     On,
     /// If present, it must be from a known authority.
     Optional,

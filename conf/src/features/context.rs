@@ -26,7 +26,6 @@ pub enum Context {
     SplitClients,
 }
 
-/// One bit for each context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contexts(u32);
 
@@ -40,9 +39,7 @@ pub const ACME_ISSUER: Contexts = Contexts::only(Context::AcmeIssuer);
 pub const HTTP_SERVER: Contexts = HTTP.or(SERVER);
 pub const SERVER_LOCATION: Contexts = SERVER.or(LOCATION);
 pub const HTTP_SERVER_LOCATION: Contexts = HTTP_SERVER.or(LOCATION);
-/// And `if` in a location.
 pub const UP_TO_IF: Contexts = HTTP_SERVER_LOCATION.or(Contexts::only(Context::IfInLocation));
-/// And `limit_except`, without `if`.
 pub const UP_TO_EXCEPT: Contexts = HTTP_SERVER_LOCATION.or(Contexts::only(Context::LimitExcept));
 pub const LOCATION_IF: Contexts = LOCATION.or(Contexts::only(Context::IfInLocation));
 pub const EVERYWHERE: Contexts = MAIN

@@ -14,9 +14,7 @@ use crate::tree::{Directive, Word};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorPageStatus {
-    /// The original status.
     Keep,
-    /// `=200`.
     Is(u16),
     /// `=`: the status of the page itself.
     FromPage,

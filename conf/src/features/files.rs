@@ -20,7 +20,6 @@ settings! {
             prefix: String::new(),
             replaces: Replaces::Nothing,
         },
-        /// The first that exists.
         index: Vec<Template> = vec![Template::literal("index.html")],
         log_not_found: bool = true,
     }
@@ -39,7 +38,6 @@ record! {
 /// What a path of the configuration replaces of a URI; the rest is appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replaces {
-    /// A `root`.
     Nothing,
     /// The name of the location, of this many bytes.
     Name(usize),

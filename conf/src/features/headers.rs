@@ -191,7 +191,6 @@ fn set_expires(level: &mut Level, directive: &Directive, reading: &mut Reading<'
     };
 }
 
-/// `None` after its error was reported.
 fn added(directive: &Directive, reading: &mut Reading<'_>) -> Option<AddHeader> {
     let always = match directive.args.get(2) {
         Some(word) => reading.one_of(word, &["always"]).is_some(),

@@ -37,7 +37,6 @@ impl Templates for HealthCheck {
 
 #[derive(Debug, Clone, Default)]
 pub struct HealthCheckLevel {
-    /// Its words; not inherited.
     own: Option<(Vec<Word>, Span)>,
 }
 

@@ -13,9 +13,7 @@ use crate::tree::Directive;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeepaliveDisable {
-    /// Old Microsoft browsers, after a POST.
     pub msie6: bool,
-    /// Safari on a Mac.
     pub safari: bool,
 }
 

@@ -46,7 +46,6 @@ pub enum LogLevel {
 pub enum ErrorForm {
     #[default]
     Text,
-    /// `json`: one object per line.
     Json,
 }
 
@@ -69,9 +68,7 @@ record! {
 
 #[derive(Debug, Clone)]
 pub enum LogPlace {
-    /// A file of the configuration.
     File(LogFileId),
-    /// Evaluated per request.
     Named(Template),
 }
 
@@ -183,7 +180,6 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| l.logs.subrequests = r.flag(&d.args[0]))),
 ];
 
-/// `None` after its error was reported.
 pub(super) fn error_log(directive: &Directive, reading: &mut Reading<'_>) -> Option<ErrorLog> {
     const LEVELS: [(&str, LogLevel); 8] = [
         ("emerg", LogLevel::Emerg),

@@ -11,9 +11,7 @@ use crate::tree::Directive;
 
 settings! {
     pub struct Mirror, MirrorLevel(place, reading) {
-        /// Each gets a copy of the request.
         uris: Vec<String> = Vec::new(),
-        /// Whether the body is copied too.
         request_body: bool = true,
     }
     phases |made| Phases::MIRROR.only_if(!made.uris.is_empty())

@@ -153,7 +153,6 @@ macro_rules! features {
         #[derive(Debug, Clone)]
         pub struct Settings {
             $($(#[$doc])* pub $name: <$name::$level as Feature>::Settings,)*
-            /// What responds.
             pub content: Handler,
             /// The phases before the content in which any feature acts.
             pub phases: Phases,
@@ -163,7 +162,6 @@ macro_rules! features {
         #[derive(Debug, Clone)]
         pub enum Handler {
             $($(#[$content_doc])* $handler($what),)*
-            /// A file under `root` or `alias`.
             Files,
         }
 
@@ -213,7 +211,6 @@ macro_rules! features {
             }
         }
 
-        /// In the order of the manual.
         const SECTIONS: &[(&str, &[Row])] = &[
             $(($other_title, $other::ROWS),)*
             $(($server_title, $server::ROWS),)*

@@ -31,7 +31,6 @@ impl Phases {
         Phases(self.0 | others.0)
     }
 
-    /// Whether they share any phase.
     pub const fn has(self, others: Phases) -> bool {
         self.0 & others.0 != 0
     }

@@ -20,7 +20,6 @@ record! {
         pub zone: CacheZoneId,
         /// A key that ends in `*` purges by prefix.
         pub key: Template,
-        /// Marks stale instead of removing.
         pub soft: bool,
         pub right: Arc<ManageRight>,
     }
@@ -62,7 +61,6 @@ fn written(level: &Level) -> Option<(Family, CacheZoneId, &Template, Span)> {
     })
 }
 
-/// Refuses one outside a location.
 pub fn refuse_outside(level: &Level, reading: &mut Reading<'_>) {
     if let Some((family, _, _, span)) = written(level) {
         refuse(family, span, reading);

@@ -10,7 +10,6 @@ use super::{Apply, Row, once};
 /// How a request's date is compared with the response's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IfModifiedSince {
-    /// The field is ignored.
     Off,
     /// Equal.
     #[default]
@@ -25,7 +24,6 @@ settings! {
     pub struct Ranges, RangesLevel(place, reading) {
         /// Requests with more ranges get the whole response; `None` = no limit by the user, 0 = no ranges.
         max: Option<u32> = None,
-        /// Whether files get an entity tag.
         etag: bool = true,
         if_modified_since: IfModifiedSince = IfModifiedSince::Exact,
     }

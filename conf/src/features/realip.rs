@@ -24,7 +24,6 @@ pub struct RealIp {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RealIpHeader {
-    /// All lines of X-Forwarded-For.
     ForwardedFor,
     /// The first line of a field.
     Field(Box<str>),

@@ -73,7 +73,6 @@ pub enum Settable {
 
 #[derive(Debug, Clone)]
 pub enum ReturnBody {
-    /// The built-in page of the status.
     None,
     /// With the default type.
     Text(Template),

@@ -45,7 +45,6 @@ pub enum Write {
 
 level! {
     pub struct RightLevel {
-        /// Each with its place.
         allow: Vec<(Allowed, Span)>,
         token: String,
     }

@@ -14,7 +14,6 @@ record! {
     pub struct SecureLink {
         /// The hash, and after a comma when the link expires.
         pub link: Option<Template>,
-        /// The text that is hashed.
         pub md5: Option<Template>,
         pub secret: Option<String>,
     }

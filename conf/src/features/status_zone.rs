@@ -15,11 +15,9 @@ use std::sync::Arc;
 /// Where the requests of a server or location are counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StatusZone {
-    /// Under its own name.
     #[default]
     Unnamed,
     Off,
-    /// With all others of this name.
     Named(Arc<str>),
 }
 

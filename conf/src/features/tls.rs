@@ -36,11 +36,9 @@ pub(in crate::features) use versions::versions;
 pub struct Tls {
     /// Pairs of certificate and key, the leaf first.
     pub certificates: Vec<(PemSource, PemSource)>,
-    /// Opens the keys.
     pub passwords: Option<PathBuf>,
     /// `None` reads certificates with variable names at each handshake.
     pub certificate_cache: Option<CertificateCache>,
-    /// Where session secrets are written.
     pub key_log: Option<PathBuf>,
     /// Where the first `ssl_certificate` stands, for errors found in files.
     pub span: Span,

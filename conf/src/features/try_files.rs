@@ -14,7 +14,6 @@ record! {
     pub struct TryFiles {
         /// In order.
         pub candidates: Vec<Candidate>,
-        /// Applies if none exists.
         pub otherwise: Otherwise,
     }
 }

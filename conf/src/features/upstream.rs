@@ -166,7 +166,6 @@ pub fn settle(level: &Level, reading: &mut Reading<'_>) {
     reading.declared.upstreams = upstreams;
 }
 
-/// Checks that need the whole block.
 pub fn check(upstream: &Upstream, reading: &mut Reading<'_>) {
     balancing::check(upstream, reading);
     if upstream.state.is_some() && upstream.zone.is_none() {

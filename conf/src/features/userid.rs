@@ -18,9 +18,7 @@ use crate::tree::{Directive, Word};
 pub enum UserIdMode {
     /// Cookies that come are logged; none is set.
     Log,
-    /// Cookies of version 1 are set.
     V1,
-    /// Cookies of version 2 are set.
     V2,
 }
 

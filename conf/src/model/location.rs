@@ -25,7 +25,6 @@ pub struct Location {
 
 #[derive(Debug, Clone)]
 pub struct LimitExcept {
-    /// The methods that it is not for.
     pub methods: Box<[Box<str>]>,
     pub location: LocationId,
 }

@@ -114,7 +114,6 @@ pub use location::{LimitExcept, Location, LocationTree};
 use crate::slots::Slot;
 use crate::source::Sources;
 
-/// A whole configuration, checked.
 #[derive(Debug, Default)]
 pub struct Configuration {
     pub sources: Sources,
@@ -150,7 +149,6 @@ pub struct Http {
     pub made: Vec<Made>,
     pub charsets: Vec<Box<str>>,
     pub conversions: Vec<Conversion>,
-    /// Where spans are exported to.
     pub otel_exporter: Option<OtelExporter>,
     pub otel_resource: OtelResource,
     pub acme_issuers: Vec<AcmeIssuer>,

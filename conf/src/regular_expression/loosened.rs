@@ -97,7 +97,6 @@ impl Loosening {
     }
 }
 
-/// Any text, of any bytes.
 fn anything() -> Expr {
     let child = Box::new(Expr::Any { newline: true, crlf: false });
     Expr::Repeat { child, lo: 0, hi: usize::MAX, greedy: true }

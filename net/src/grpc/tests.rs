@@ -16,9 +16,7 @@ enum Does {
     /// A head, a body of so many bytes after a prefix that says so, and perhaps `grpc-status`.
     Whole(usize, Option<&'static str>),
     Resets(Reason),
-    /// Closes the connection with GOAWAY.
     Leaves,
-    /// Closes it without GOAWAY.
     Breaks,
 }
 

@@ -22,9 +22,7 @@ pub enum BadBody {
 pub(super) struct Incoming {
     bytes: Vec<u8>,
     read: usize,
-    /// What the client may still send.
     window: u32,
-    /// The current size of the window.
     size: u32,
     /// Octets to give back to the client.
     owed: u32,

@@ -32,7 +32,6 @@ struct Http2StreamState {
     has_answered: bool,
     /// Whether the client reset the stream, or is gone.
     is_left: bool,
-    /// Whether we reset it.
     is_given_up: bool,
     /// The connection's progress when this stream last waited.
     seen: u64,
@@ -43,7 +42,6 @@ struct Http2StreamState {
 pub struct Beginning {
     /// Octets of its body that may come before it is read.
     pub preread: u32,
-    /// The announced length.
     pub announced: Option<u64>,
     pub has_ended: bool,
     pub priority: Priority,

@@ -44,7 +44,6 @@ struct Known {
 
 pub(super) struct Named {
     pub(super) path: PathBuf,
-    /// The directory that must exist.
     pub(super) root: PathBuf,
     pub(super) follows_links: bool,
     pub(super) lines: Vec<u8>,
@@ -107,7 +106,6 @@ impl NamedFiles {
         released
     }
 
-    /// For a rotation.
     pub(super) fn forget(&mut self) {
         self.known.clear();
     }

@@ -52,7 +52,6 @@ enum Target {
 
 struct Piece {
     bytes: Vec<u8>,
-    /// How many are written.
     done: usize,
     /// Bytes of lines before compression.
     charge: usize,
@@ -63,7 +62,6 @@ pub(super) struct Outcome {
     pub(super) bytes_written: u64,
     pub(super) bytes_dropped: u64,
     pub(super) errors: u64,
-    /// Each with its slot.
     pub(super) complaints: Vec<(usize, Telling)>,
     pub(super) emptied: Vec<Vec<u8>>,
 }
@@ -137,7 +135,6 @@ impl Output {
         released
     }
 
-    /// Returns its bytes of lines.
     pub(super) fn give_up(&mut self, outcome: &mut Outcome) -> usize {
         let mut released = 0;
         self.is_torn |= self.waiting.front().is_some_and(|piece| piece.done > 0);

@@ -28,7 +28,6 @@ pub(super) struct Shared {
     pub(super) work: Condvar,
     /// Wakes it there.
     pub(super) bell: OwnedFd,
-    /// Wakes drainers.
     pub(super) progress: Condvar,
     /// Every ticket up to this one is in its file, or waits for a full pipe. Written under the lock, read
     /// without.
@@ -64,7 +63,6 @@ pub(super) struct State {
     pub(super) slots: Vec<Option<Slot>>,
     /// Queued or being written, over all files.
     pub(super) bytes: usize,
-    /// The last ticket given out.
     pub(super) sent: u64,
     pub(super) phase: Phase,
     /// A waiter exists: no lingering.

@@ -41,7 +41,6 @@ pub enum FamilyKind {
 }
 
 impl FamilyKind {
-    /// As Prometheus names it.
     pub fn name(self) -> &'static str {
         match self {
             FamilyKind::Counter => "counter",
@@ -97,7 +96,6 @@ impl<'l> Labels<'l> {
     }
 }
 
-/// A writer of figures.
 pub trait FigureSink {
     /// Starts a family; the following samples belong to it.
     fn family(&mut self, name: &'static str, doc: &str, kind: FamilyKind);
@@ -111,7 +109,6 @@ pub trait FigureSink {
 /// Visits all samples of a family together.
 struct FigureWalk<'w> {
     sink: &'w mut dyn FigureSink,
-    /// The current family.
     family: &'static str,
 }
 

@@ -22,7 +22,6 @@ pub struct MissedUrl {
     pub error: u64,
     /// Time of the upstream, in microseconds.
     pub time: u64,
-    /// The latest cause.
     pub cause: Cause,
 }
 

@@ -16,7 +16,6 @@ macro_rules! causes {
             pub const ALL: &'static [Cause] = &[$(Cause::$variant,)*];
             pub const COUNT: usize = Self::ALL.len();
 
-            /// Its family and its label there.
             pub fn of(self) -> (CauseFamily, &'static str) {
                 match self { $(Cause::$variant => (CauseFamily::$family, $name),)* }
             }
@@ -79,7 +78,6 @@ causes! {
 }
 
 impl Cause {
-    /// By the word for the reason.
     pub fn not_stored(word: &str) -> Option<Cause> {
         Cause::ALL.iter().copied().find(|cause| cause.of() == (CauseFamily::NotStored, word))
     }

@@ -16,25 +16,17 @@ pub struct Snapshot {
     counters: [u64; Counter::COUNT],
     gauges: [i64; Gauge::COUNT],
     timings: Vec<HistogramSnapshot>,
-    /// In order of their numbers.
     pub servers: Vec<(String, HttpSnapshot)>,
-    /// In order of their numbers.
     pub locations: Vec<LocationSnapshot>,
-    /// In order of their numbers.
     pub caches: Vec<(String, CacheSnapshot)>,
-    /// In order of their numbers.
     pub request_limits: Vec<(String, LimitSnapshot)>,
-    /// In order of their numbers.
     pub connection_limits: Vec<(String, LimitSnapshot)>,
     /// The most missed URLs, as far as the threads' lists reach.
     pub missed_urls: Vec<MissedUrl>,
     /// Not kept by any thread: the caller fills it in.
     pub upstreams: Vec<Upstream>,
-    /// Filled in by the caller.
     pub process: Option<ProcessSnapshot>,
-    /// Filled in by the caller.
     pub tiers: Vec<CacheTier>,
-    /// Filled in by the caller.
     pub certificates: Vec<CertificateEnd>,
 }
 
@@ -77,7 +69,6 @@ pub(super) struct Savings {
 #[derive(Debug, Clone)]
 pub struct Upstream {
     pub name: String,
-    /// One entry per address.
     pub peers: Vec<UpstreamPeer>,
 }
 

@@ -26,7 +26,6 @@ impl Told {
             + &String::from_utf8_lossy(&self.output.stderr)
     }
 
-    /// By its name in JSON.
     fn step(&self, name: &str) -> &Value {
         let measures = self.json["measures"].as_array().unwrap_or_else(|| panic!("no JSON: {}", self.text()));
         measures.iter().find(|measure| measure["step"] == name).expect("the step was measured")

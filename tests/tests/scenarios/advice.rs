@@ -27,7 +27,6 @@ http {
 /// A row: what is advised, and what changes when it is followed.
 #[derive(Debug, Clone, Copy)]
 struct Followed {
-    /// The line, or its beginning.
     advice: &'static str,
     /// Of the location, before and after.
     lines: [&'static str; 2],
@@ -359,7 +358,6 @@ fn whoever_follows_the_advice_of_the_dashboard_loses_no_session_shares_no_page_a
     SHOWN.iter().for_each(follow);
 }
 
-/// Starts of lines, or of their continuation, that advise a change.
 const IMPERATIVES: [&str; 6] = ["write ", "have the API ", "put ", "give ", "remove ", "take "];
 
 #[test]

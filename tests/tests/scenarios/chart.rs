@@ -263,7 +263,6 @@ impl Container {
         command.stdout(written.try_clone().expect("an open file")).stderr(written)
     }
 
-    /// As the kubelet would.
     fn probe(&self, name: &str) -> u16 {
         let asked = &self.first()[name]["httpGet"];
         assert_eq!(asked["port"], "dashboard");

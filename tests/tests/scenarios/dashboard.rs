@@ -304,7 +304,6 @@ fn an_optional_dashboard_is_done_without_where_its_port_is_taken() {
     assert!(refused.err().is_some_and(|refused| refused.output.contains("another process listens there")));
 }
 
-/// Reads the figures, event by event.
 struct Viewer(Client);
 
 impl Viewer {

@@ -26,7 +26,6 @@ fn values<'v>(one: &'v str, two: &'v str, terms: &'v str) -> [(&'static str, &'v
     [("ONE", one), ("TWO", two), ("TERMS", terms)]
 }
 
-/// The test sets its status.
 fn moody() -> (Origin, Arc<AtomicU16>) {
     let status = Arc::new(AtomicU16::new(200));
     let told = status.clone();

@@ -33,7 +33,6 @@ fn status(answer: &Answer) -> &str {
     answer.field("x-cache-status").unwrap_or("none")
 }
 
-/// Numbers its responses in `X-Number`.
 fn numbered(script: impl Fn(&Request, usize) -> Vec<Step> + Send + 'static) -> Origin {
     let state = Mutex::new((0, script));
     Origin::start(move |request| {

@@ -439,7 +439,6 @@ fn wait_for(serving: &Serving, text: &str) {
     wait::until(text, || serving.prefix.read("output").contains(text));
 }
 
-/// A URL without a listener.
 fn nobody() -> String {
     format!("http://127.0.0.1:{}", ports::free())
 }

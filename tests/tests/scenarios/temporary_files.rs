@@ -40,7 +40,6 @@ impl Pattern {
         Pattern((0..1_000_003).map(next).collect())
     }
 
-    /// Up to the period's end.
     fn at(&self, place: u64) -> &[u8] {
         &self.0[(place % self.0.len() as u64) as usize..]
     }
@@ -57,7 +56,6 @@ impl Pattern {
         Ok(())
     }
 
-    /// Returns how much was right.
     fn right(&self, from: u64, piece: &[u8]) -> u64 {
         let mut done = 0;
         while done < piece.len() {
@@ -271,7 +269,6 @@ fn without_any_writable_folder_there_is_no_start() {
     assert!(told.contains("no place for temporary files") && told.contains("/var/tmp ("), "{told}");
 }
 
-/// Its workers are `www-data`.
 const OF_A_USER: &str = "user www-data; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
         access_log off;

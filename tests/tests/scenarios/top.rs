@@ -77,7 +77,6 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-/// Without a terminal.
 fn printed(command: &mut Command) -> Output {
     command.output().expect("it runs")
 }

@@ -64,7 +64,6 @@ impl Changed {
         each.map(|one| one["server"].as_str().expect("a name").to_owned()).collect()
     }
 
-    /// To eight requests.
     fn answering(&self) -> Vec<String> {
         let mut seen: Vec<String> =
             (0..8).map(|_| self.server.get("/").field("x-addr").unwrap_or_default().to_owned()).collect();

@@ -43,7 +43,6 @@ fn start() -> (Server, Origin) {
     (server, origin)
 }
 
-/// Name, value, and attributes.
 fn cookie(answer: &Answer) -> Option<(String, String, String)> {
     let text = answer.field("Set-Cookie")?;
     let (pair, attributes) = text.split_once("; ").unwrap_or((text, ""));

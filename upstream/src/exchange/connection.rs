@@ -186,7 +186,6 @@ impl Connection {
         self.body.is_ended() && self.start < self.buffer.len()
     }
 
-    /// Whether incomplete input was read.
     pub fn has_unread(&self) -> bool {
         self.start < self.buffer.len()
     }
@@ -235,20 +234,20 @@ impl Connection {
         self.peer
     }
 
-    /// For the rest of the current body; bytes per second.
     pub(crate) fn dial(&self) -> &Dial {
         &self.dial
     }
 
+    /// For the rest of the current body; bytes per second.
     pub fn limit_rate(&mut self, rate: u64) {
         self.pace = Some(Box::new(Pace::new(rate, (self.buffer.len() - self.start) as u64)));
     }
 
-    /// Bytes read and written in the current exchange.
     pub fn peer_name(&self) -> &Rc<str> {
         &self.name
     }
 
+    /// Bytes read and written in the current exchange.
     pub fn traffic(&self) -> (u64, u64) {
         (self.received, self.written)
     }

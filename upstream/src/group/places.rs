@@ -16,7 +16,6 @@ pub(super) struct Place {
 }
 
 impl Server {
-    /// Whether it has no known address.
     pub fn is_nowhere(&self) -> bool {
         let records = self.service.iter().flat_map(|service| &service.records);
         self.addresses.is_empty() && records.into_iter().all(|record| record.addresses.is_empty())

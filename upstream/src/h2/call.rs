@@ -16,7 +16,6 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-/// A call as its exchange has it.
 #[derive(Debug)]
 pub(crate) struct Call {
     link: Rc<Link>,

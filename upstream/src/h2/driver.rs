@@ -40,7 +40,6 @@ pub(super) struct Driver {
     waiting: Deadline,
 }
 
-/// Why a link ends.
 enum Outcome {
     Over,
     Lost(Lost),

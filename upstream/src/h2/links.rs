@@ -64,7 +64,6 @@ impl Links {
         self.known.borrow().links.is_empty()
     }
 
-    /// On an existing link.
     pub(crate) fn take(&self, peer: &Peer, dial: &Dial, body: u64, now: Instant) -> Option<Call> {
         let known = &mut *self.known.borrow_mut();
         known.links.retain(|(_, link)| !link.is_leaving());

@@ -4,7 +4,6 @@
 
 use super::{HEADER, Kind, REQUEST, VERSION};
 
-/// The most bytes of one record.
 pub const MOST: usize = u16::MAX as usize;
 
 /// `length` is at most [`MOST`].

@@ -6,12 +6,10 @@ use super::framing::Framing;
 /// Most bytes of trailers after a chunked body.
 const TRAILERS: usize = 64 * 1024;
 
-/// What is still to come of a body.
 #[derive(Debug)]
 pub enum Content {
     Length(u64),
     Chunked(Box<Decoder>),
-    /// Until the connection closes.
     Close,
 }
 

@@ -11,7 +11,6 @@ use crate::host::BadHost;
 pub enum HeadError {
     /// Not `method SP target SP version` (RFC 9112 §3).
     BadRequestLine,
-    /// The method is no token.
     BadMethod,
     /// The target has a disallowed byte, or a form that its method does not have (RFC 9112 §3.2).
     BadTarget,

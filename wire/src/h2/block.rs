@@ -12,7 +12,6 @@ pub struct Block<'a> {
     pub stream: u32,
     /// To be decoded by `hpack`.
     pub octets: Cow<'a, [u8]>,
-    /// Nothing follows it on the stream.
     pub end: bool,
 }
 

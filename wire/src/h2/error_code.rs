@@ -22,7 +22,6 @@ pub enum ErrorCode {
     CompressionError,
     /// The connection that CONNECT asked for failed.
     ConnectError,
-    /// The peer causes too much work.
     EnhanceYourCalm,
     InadequateSecurity,
     Http11Required,

@@ -43,7 +43,6 @@ pub struct FrameHead {
     pub length: u32,
     /// One of [`kind`], or an unknown one.
     pub kind: u8,
-    /// See [`flag`].
     pub flags: u8,
     /// Below 2^31; 0 is the connection.
     pub stream: u32,
@@ -91,7 +90,6 @@ pub enum Frame<'a> {
     },
     Headers {
         stream: u32,
-        /// The header block or its start.
         fragment: &'a [u8],
         end_headers: bool,
         /// Nothing but CONTINUATION follows on the stream.
@@ -116,7 +114,6 @@ pub enum Frame<'a> {
     PushPromise {
         stream: u32,
         promised: u32,
-        /// The header block or its start.
         fragment: &'a [u8],
         end_headers: bool,
     },
@@ -128,7 +125,6 @@ pub enum Frame<'a> {
         /// The highest stream that the peer has handled or will handle.
         last: u32,
         code: ErrorCode,
-        /// To be logged.
         debug: &'a [u8],
     },
     WindowUpdate {

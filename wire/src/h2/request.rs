@@ -73,7 +73,6 @@ struct Request<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cookies {
     None,
-    /// Joined into one.
     One,
     /// Other lines came between them.
     Scattered,

@@ -19,7 +19,6 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// If the connection goes on.
     pub fn status(self) -> u16 {
         match self {
             RequestError::Compression(_) | RequestError::Malformed(_) | RequestError::TooMany => 400,

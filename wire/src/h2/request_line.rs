@@ -165,7 +165,6 @@ impl PseudoFields {
     }
 }
 
-/// Appends a copy of earlier bytes.
 #[inline]
 fn append(bytes: &mut Vec<u8>, span: Span) {
     debug_assert!(span.end as usize <= bytes.len());

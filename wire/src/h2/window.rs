@@ -27,7 +27,6 @@ impl Window {
         self.0.max(0) as u32
     }
 
-    /// May be negative.
     #[inline]
     pub fn octets(self) -> i64 {
         self.0

@@ -72,7 +72,6 @@ fn nobody_waits_for_what_a_credential_is_told_and_it_waits_for_nobody() {
     assert!(matches!(ask(&mut front, Asker::Anybody, &conf(), now), Lookup::Fresh(_)));
 }
 
-/// One asks, the next waits.
 fn strangers_wait(front: &mut Front, now: Now) -> bool {
     let first = ask(front, Asker::Anybody, &conf(), now);
     assert!(matches!(first, Lookup::Miss(_) | Lookup::Stale(_, Some(_))), "{first:?}");

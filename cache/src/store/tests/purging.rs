@@ -216,9 +216,7 @@ const LANGUAGES: [&str; 2] = ["de", "fr"];
 #[derive(Debug, Clone)]
 enum Step {
     Store(usize, usize, u8),
-    /// Begins one.
     Begin(usize, usize, u8),
-    /// Finishes the one that was begun first.
     Finish,
     Purge(Target, bool),
     Look(usize, usize),

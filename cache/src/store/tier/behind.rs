@@ -10,7 +10,6 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Threads that work on it at a time.
 const WRITERS: usize = 2;
 
 type Work = Box<dyn FnOnce() + Send>;

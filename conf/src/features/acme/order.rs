@@ -82,7 +82,6 @@ pub fn certificate(draft: &ServerDraft, reading: &mut Reading<'_>) -> Option<Acm
     Some(AcmeCertificateId(at as u32))
 }
 
-/// Checks that the issued and the used certificate are the same.
 pub fn check(draft: &ServerDraft, tls: Option<&Tls>, reading: &mut Reading<'_>) {
     let pairs = || tls.into_iter().flat_map(|tls| tls.certificates.iter().map(|pair| (pair, tls.span)));
     for ((certificate, key), span) in pairs() {

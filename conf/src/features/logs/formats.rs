@@ -80,7 +80,6 @@ pub(super) fn log_format(directive: &Directive, reading: &mut Reading<'_>) {
     reading.declared.log_formats.push(Arc::new(LogFormat { name: name.text.clone(), escape, template }));
 }
 
-/// `None` after its error was reported.
 pub(super) fn format(directive: &Directive, reading: &mut Reading<'_>) -> Option<Arc<LogFormat>> {
     let Some(word) = directive.args.get(1) else { return reading.declared.log_formats.first().cloned() };
     // Where it stands behind its use, nginx does not know it yet.

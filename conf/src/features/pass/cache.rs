@@ -39,7 +39,6 @@ pub struct Valid {
 #[derive(Debug, Clone)]
 pub enum ZoneChoice {
     Off,
-    /// A fixed zone.
     Fixed(CacheZoneId),
     /// The zone whose name the text evaluates to; empty or `off` = none.
     Chosen(Template),

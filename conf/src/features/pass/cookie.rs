@@ -32,7 +32,6 @@ record! {
 
 record! {
     pub struct CookieFlags {
-        /// The cookies it applies to.
         pub name: Pattern,
         /// Each evaluates to a flag to set or remove; anything else has no effect.
         pub flags: Vec<Template>,

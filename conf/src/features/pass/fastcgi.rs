@@ -93,7 +93,6 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, _| of(l).catch_stderr.get_or_insert_default().push(d.args[0].text.clone()))),
 ];
 
-/// FastCGI has no TLS.
 pub const TLS_ROWS: &[Row] = &[];
 
 fn of(level: &mut Level) -> &mut FastCgiLevel {

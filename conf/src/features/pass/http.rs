@@ -83,9 +83,7 @@ record! {
         pub redirects: Vec<Redirect>,
         pub cookies: Cookies,
         pub method: Option<Template>,
-        /// What connections begin with.
         pub announces: Option<ProxyHeader>,
-        /// A client's Upgrade is passed on.
         pub upgrade: bool,
         pub passes_trailers: bool,
         /// Sent in place of the client's body.

@@ -158,7 +158,6 @@ macro_rules! families {
 
         #[derive(Debug, Clone, Default)]
         pub struct PassLevel {
-            /// Not inherited.
             pub draft: Option<PassDraft>,
             $($(#[$doc])* pub $field: FamilyLevel<$protocol::$level>,)*
         }

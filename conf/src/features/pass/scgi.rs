@@ -63,7 +63,6 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| of(l).params.get_or_insert_default().read(d, r))),
 ];
 
-/// SCGI has no TLS.
 pub const TLS_ROWS: &[Row] = &[];
 
 fn of(level: &mut Level) -> &mut ScgiLevel {

@@ -29,9 +29,7 @@ pub struct UpstreamTls {
     pub certificate: Option<(PemSource, PemSource)>,
     /// How certificates with variable names are kept.
     pub certificate_cache: Option<CertificateCache>,
-    /// Opens the key.
     pub passwords: Option<PathBuf>,
-    /// Where session secrets are written.
     pub key_log: Option<PathBuf>,
     /// Never empty.
     pub protocols: Vec<TlsVersion>,

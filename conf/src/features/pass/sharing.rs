@@ -83,7 +83,6 @@ level! {
         stale_while_updating: Option<StaleWhile>,
         /// The inner `None` is `off`.
         stale_if_error: Option<Duration>,
-        /// Whether it is `public`.
         credentials: bool,
         vary: (CacheVary, Span),
         invalidation: Invalidation,

@@ -39,7 +39,6 @@ settings! {
     pub struct Storing, StoreLevel(place, reading) {
         /// Responses of 200 are kept as files.
         place: Placed<Store> => Store = Placed::nowhere(Store::Off),
-        /// Permissions of these files.
         mode: u32 = 0o600,
     }
 }

@@ -25,9 +25,7 @@ pub enum Condition {
 pub enum FileKind {
     /// `-f`: a regular file.
     File,
-    /// `-d`.
     Directory,
-    /// `-e`.
     Anything,
     /// `-x`: executable by its owner.
     Executable,

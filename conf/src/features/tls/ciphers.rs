@@ -17,7 +17,6 @@ struct Suite {
     offered: Option<&'static str>,
     /// The OpenSSL words that include it.
     words: &'static str,
-    /// Why it is dropped, if it is.
     why: &'static str,
     /// Strength in bits, for `@STRENGTH`.
     bits: u16,

@@ -32,7 +32,6 @@ impl PemSource {
         }
     }
 
-    /// `say` evaluates the variables.
     pub fn evaluated(&self, say: impl Fn(&Template) -> Vec<u8>) -> Self {
         match self {
             PemSource::Variable(text, directory) => {
@@ -42,7 +41,6 @@ impl PemSource {
         }
     }
 
-    /// Evaluated at each handshake.
     pub fn is_variable(&self) -> bool {
         matches!(self, PemSource::Variable(..))
     }

@@ -80,7 +80,6 @@ pub(super) fn random(upstream: &mut Upstream, directive: &Directive, reading: &m
 /// Largest sum of weights of `hash … consistent`: 16 million points.
 const MOST_CONSISTENT_WEIGHT: u64 = 100_000;
 
-/// Checks that need the whole block.
 pub(super) fn check(upstream: &Upstream, reading: &mut Reading<'_>) {
     if !upstream.balance.method.has_slow_start()
         && let Some(server) = upstream.servers.iter().find(|server| server.slow_start > Duration::ZERO)

@@ -40,7 +40,6 @@ impl Groups {
         self.groups.push(Group { name: name.map(str::to_owned), start, end: None });
     }
 
-    /// Already written.
     pub(super) fn close(&mut self, out: &mut String) {
         out.push(')');
         if let Some(Some(group)) = self.open.pop() {

@@ -39,7 +39,6 @@ struct Flood {
     begin: fn(&mut Frames) -> Vec<u8>,
     /// Sent repeatedly: takes an unused stream number, returns the bytes of one round and the next number.
     again: fn(u32) -> (Vec<u8>, u32),
-    /// Possible codes of the end.
     codes: &'static [ErrorCode],
 }
 

@@ -33,7 +33,6 @@ use play::{Played, play};
 use resource::{By, Weights};
 
 const AT_ONCE: usize = 64;
-/// Time for shortening a failure.
 const SHRINKING: Duration = Duration::from_secs(20);
 
 const ALL: &[Against] = &[

@@ -20,7 +20,6 @@ impl Random {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// True in so many per cent of calls.
     pub fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

@@ -112,7 +112,6 @@ struct Ask {
     authorization: Option<&'static str>,
     cookie: Option<&'static str>,
     language: Option<&'static str>,
-    /// Sent together with the one before.
     together: bool,
 }
 
@@ -362,7 +361,6 @@ struct Given {
     answer: Answer,
 }
 
-/// The rule that a response broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Against {
     Mixed,

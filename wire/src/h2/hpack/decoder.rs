@@ -112,7 +112,6 @@ impl HpackDecoder {
         self.table.size()
     }
 
-    /// Octets of heap memory.
     pub fn memory(&self) -> usize {
         self.table.memory() + self.literal.capacity()
     }
@@ -155,7 +154,6 @@ impl HpackDecoder {
     }
 }
 
-/// Its text stands in the decoder.
 struct Literal {
     called: LineName,
     flaw: Option<Flaw>,

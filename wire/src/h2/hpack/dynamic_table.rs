@@ -75,7 +75,6 @@ impl DynamicTable {
         self.size += line.size();
     }
 
-    /// Changes the largest size (§4.3).
     pub fn resize(&mut self, largest: usize) {
         self.largest = largest;
         self.shrink_to(largest);

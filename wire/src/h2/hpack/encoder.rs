@@ -131,7 +131,6 @@ impl StaticName {
         StaticName { index, is_secret }
     }
 
-    /// Writes a literal up to its value.
     #[inline]
     fn literal(&self, out: &mut Vec<u8>, name: &[u8]) {
         let kind = if self.is_secret { NEVER_INDEXED } else { NOT_INDEXED };

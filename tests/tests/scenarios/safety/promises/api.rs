@@ -29,7 +29,6 @@ pub struct Made {
     pub length: usize,
     pub began: Instant,
     pub ended: Option<Instant>,
-    /// When the API last confirmed it.
     pub confirmed: Option<Instant>,
 }
 
@@ -37,7 +36,6 @@ pub struct Made {
 struct State {
     resources: HashMap<(usize, usize), (Resource, bool)>,
     made: Vec<Made>,
-    /// By URL and taker.
     last: HashMap<(usize, usize, Option<String>), usize>,
 }
 

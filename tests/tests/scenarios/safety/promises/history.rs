@@ -14,7 +14,6 @@ pub enum What {
     Range(usize, usize),
     /// With the ETag of what this client was last given.
     Again,
-    /// It leaves after so many bytes.
     Leave(usize),
 }
 

@@ -101,7 +101,6 @@ pub enum Against {
     Stale,
     /// Older than the client's own change, or than another's that is too long ago.
     Unchanged,
-    /// It looks complete and is not.
     Cut,
     Hung,
     /// The API was still responding long after no one read.
@@ -112,7 +111,6 @@ pub enum Against {
 pub struct Change {
     pub client: (String, String),
     pub made: Instant,
-    /// When the client knew.
     pub known: Instant,
 }
 
@@ -125,7 +123,6 @@ impl Change {
     }
 }
 
-/// By the changes of the resource.
 pub fn judge_changes(
     promise: &Promise,
     given: &Given,

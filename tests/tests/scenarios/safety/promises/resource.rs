@@ -17,7 +17,6 @@ pub enum By {
     Address,
     /// The same, as a CDN forwards it in a field of its own.
     Behind,
-    /// The user of a login proxy.
     User,
     /// In a field whose name does not show it.
     Certificate,

@@ -24,7 +24,6 @@ pub enum Does {
     FailsEarly,
     /// Closes before reading all.
     ClosesEarly,
-    /// No one listens there.
     Refuses,
 }
 
