@@ -31,7 +31,6 @@ const WAYS: usize = 8;
 /// Initial and maximum sets: 16,384 handles.
 const FEWEST_SETS: usize = 32;
 const MOST_SETS: usize = 2048;
-/// Prepared values of one handle.
 const PREPARED: usize = 4;
 /// Sets that one call of [`Front::sweep`] examines.
 const SWEEP: usize = 256;
@@ -117,7 +116,6 @@ pub enum Lookup {
     /// No longer fresh. With a permit it is yours to update, in the background if [`Entry::may_serve_stale`]
     /// allows it to be sent meanwhile. Without one another request updates it and it may be sent.
     Stale(Rc<Hit>, Option<FillPermit>),
-    /// Ask the upstream and fill.
     Miss(FillPermit),
     /// The client has changed what is stored, and its invalidation is still delayed
     /// (`proxy_cache_invalidation`): ask the upstream and fill.

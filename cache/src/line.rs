@@ -54,7 +54,6 @@ pub(crate) struct Line {
 pub struct Failure {
     /// Decides whether a stale response may be used.
     pub cause: StaleCause,
-    /// Otherwise the response's status.
     pub status: u16,
 }
 

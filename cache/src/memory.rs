@@ -95,7 +95,6 @@ impl Memory {
         while self.budget.is_over() && self.evict(None) {}
     }
 
-    /// Bytes held, and the bound.
     pub(crate) fn bytes(&self) -> (u64, u64) {
         (self.budget.bytes(), self.budget.most_bytes())
     }

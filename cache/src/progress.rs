@@ -66,9 +66,7 @@ struct State {
     places: Vec<Option<ReaderPlace>>,
     followers: usize,
     was_read: bool,
-    /// Wakes the filling side when a reader has advanced.
     filler: Option<Waker>,
-    /// Wakes it when the last reader has left.
     left: Option<Waker>,
 }
 

@@ -65,7 +65,6 @@ pub struct Store {
     tier: Option<Arc<Tier>>,
     /// Purges of single keys.
     recent: Recent,
-    /// Unsafe requests that invalidated a key.
     unsafe_requests: Recent,
     /// How often they may, and what was promised to those that came sooner.
     turns: Mutex<Rate>,
@@ -328,7 +327,6 @@ impl Store {
         }
     }
 
-    /// A slice with these tags may be stored from now on.
     pub(crate) fn note_piece(&self, tags: &Tags) {
         self.wholes.note(tags);
     }

@@ -62,7 +62,6 @@ impl Tags {
         (all.len() <= MOST).then(|| Tags::from(all))
     }
 
-    /// The tag of the response that this is a slice of.
     pub(crate) fn whole(&self) -> Option<Tag> {
         match self.0.as_deref() {
             Some([Tag::PIECE, whole, ..]) => Some(*whole),

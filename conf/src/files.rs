@@ -22,7 +22,6 @@ pub enum Access {
     Append(u32),
 }
 
-/// A process that opens files for this one.
 pub trait Opener: Send + Sync {
     /// Errors: those of opening it; the configuration does not name it.
     fn open(&self, path: &Path, access: Access) -> io::Result<File>;
@@ -65,7 +64,6 @@ pub fn has_opener() -> bool {
     OPENER.get().is_some()
 }
 
-/// From now on named files are recorded.
 pub fn note_names() {
     *NAMED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Named::default());
 }

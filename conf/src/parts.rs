@@ -23,7 +23,6 @@ pub enum PathUse {
     Stored,
     Log,
     Cache,
-    /// State that survives a restart.
     State,
     Temporary,
     Pid,

@@ -96,7 +96,6 @@ impl Reading<'_> {
         self.value(word.span, value::size(&word.text))
     }
 
-    /// A size of memory to allocate.
     pub fn memory_size(&mut self, word: &Word) -> Option<usize> {
         self.size(word).and_then(|bytes| usize::try_from(bytes).ok())
     }

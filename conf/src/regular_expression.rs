@@ -111,7 +111,6 @@ pub fn compile(source: &str, ignore_case: bool, span: Span, diagnostics: &mut Di
     }
 }
 
-/// An expression of a page, by the cost of matching.
 #[derive(Debug)]
 pub enum PageRegex {
     Linear(Regex),

@@ -77,7 +77,6 @@ impl Variable {
     }
 }
 
-/// What a header of the PROXY protocol contains besides the addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyProtocolTlv {
     /// By type.

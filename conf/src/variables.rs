@@ -218,7 +218,6 @@ impl Builtin {
         )
     }
 
-    /// Whether it identifies one client's certificate.
     pub fn names_certificate(self) -> bool {
         matches!(
             self,

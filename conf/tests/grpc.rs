@@ -35,7 +35,6 @@ fn pass(http: &str, location: &str) -> Pass {
     configuration.http.location(*id).settings.pass().cloned().expect("the location passes on")
 }
 
-/// Exactly one error, on the line of the location, with a help.
 fn one_error(location: &str, part: &str) {
     let said = found(&load("", location));
     assert_eq!(said.len(), 1, "{location}\n{said:#?}");

@@ -254,7 +254,6 @@ impl TieToParent {
     }
 }
 
-/// Applies the tie between fork and exec.
 pub(crate) fn before_exec(command: &mut Command, tie: TieToParent) {
     // SAFETY: in the child of a process with threads nothing may be called that takes a lock or allocates. `tie` makes two
     // system calls; its errors are numbers.

@@ -19,7 +19,6 @@ const PROBE: u64 = 256 * 1024;
 /// `statfs` numbers of tmpfs and ramfs. Neither supports `RWF_NOWAIT`.
 const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// A file, or a directory, that is open for reading.
 #[derive(Debug)]
 pub struct ReadFile {
     file: File,

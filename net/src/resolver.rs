@@ -178,7 +178,6 @@ impl Resolver {
         Ok(addresses)
     }
 
-    /// A result, or a place in line for it.
     fn known_or_asked(
         self: &Arc<Self>,
         host: &str,

@@ -17,7 +17,6 @@ pub struct About {
     pub referrer: Option<String>,
 }
 
-/// A part of the line, as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part<'a> {
     pub(crate) name: &'static str,

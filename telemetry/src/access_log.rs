@@ -152,7 +152,6 @@ pub fn escape_default(out: &mut Vec<u8>, value: &[u8]) {
     });
 }
 
-/// As the inside of a JSON string.
 pub fn escape_json(out: &mut Vec<u8>, value: &[u8]) {
     escape_by(out, value, &JSON_ESCAPED, |out, byte| match byte {
         b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),

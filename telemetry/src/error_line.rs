@@ -60,7 +60,6 @@ pub(crate) fn level_name(level: Level) -> &'static str {
     }
 }
 
-/// Truncates text at the bound.
 struct Bounded(String);
 
 impl Write for Bounded {

@@ -205,7 +205,6 @@ impl Client {
         self.rest.is_empty() && matches!(self.more(), Err(error) if error.kind() != ErrorKind::WouldBlock)
     }
 
-    /// Closes the writing side.
     pub fn finish_writing(&mut self) -> io::Result<()> {
         self.stream.shutdown(std::net::Shutdown::Write)
     }

@@ -188,7 +188,6 @@ pub fn families(export: &ExportMetricsServiceRequest) -> impl Iterator<Item = &M
     scopes.flat_map(|scope| &scope.metrics)
 }
 
-/// The newest matching sample.
 pub fn sample(
     exports: &[ExportMetricsServiceRequest],
     name: &str,

@@ -30,7 +30,6 @@ impl Doctor {
         Doctor::serve(true, Some(Identity::from_pem(certificate, key)))
     }
 
-    /// Without the health protocol.
     pub fn without_protocol() -> Doctor {
         Doctor::serve(false, None)
     }

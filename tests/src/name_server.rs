@@ -26,7 +26,6 @@ enum Record {
     /// Priority, weight, port and target (RFC 2782).
     Services(Vec<(u16, u16, u16, String)>, u32),
     Alias(String),
-    /// As many records, encoded.
     Encoded(u16, Vec<u8>),
     Failure,
     Silence,
@@ -113,7 +112,6 @@ impl Drop for NameServer {
     }
 }
 
-/// A port that is free for UDP and TCP.
 fn sockets() -> (UdpSocket, TcpListener, u16) {
     loop {
         let (listener, port) = ports::listener();

@@ -204,7 +204,6 @@ impl Server {
         wait::until(&format!("the error log says {told:?}"), || self.log().contains(told));
     }
 
-    /// Does not signal the server.
     pub fn rewrite(&self, template: &str, values: &[(&str, &str)]) {
         let port = self.port.to_string();
         let mut all = vec![("DIR", self.prefix.path().to_str().unwrap_or_default()), ("PORT", port.as_str())];

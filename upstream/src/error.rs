@@ -46,7 +46,6 @@ pub enum ExchangeError {
     HeadTooLarge,
     BadBody(ChunkedError),
     BadRecord(RecordError),
-    /// The application ended its response early.
     EndedEarly,
     /// `fastcgi_catch_stderr` matches what the application wrote.
     Caught,

@@ -72,7 +72,6 @@ impl Conduct {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Conviction {
     InARow(u32),
-    /// Its success rate and the mean of all.
     Rate(f64, f64),
 }
 

@@ -44,7 +44,6 @@ pub struct Pool {
     count: Arc<AtomicUsize>,
     busy: Rc<Cell<usize>>,
     peak: Cell<Peak>,
-    /// The task that watches for readability.
     watcher: RefCell<Option<Waker>>,
     /// Whether that task has no timer set because nothing idled when it last looked.
     asleep: Cell<bool>,

@@ -14,7 +14,6 @@ pub enum Condition {
     Error,
     Timeout,
     InvalidHeader,
-    /// A complete response with this status.
     Status(u16),
 }
 
@@ -35,7 +34,6 @@ pub struct Attempt {
     pub method: Method,
     /// If so, the upstream may have acted on it.
     pub request_sent: bool,
-    /// There is no body, or it is kept.
     pub body_replayable: bool,
     /// Whether the connection came from the pool and closed before any byte of a response.
     pub stale: bool,

@@ -18,7 +18,6 @@ pub struct Secured {
 }
 
 impl Secured {
-    /// With the certificate read.
     pub(crate) async fn ready(&self) -> Result<Cow<'_, TlsConnector>, TlsError> {
         match self.certificate.as_deref() {
             None => Ok(Cow::Borrowed(&*self.connector)),

@@ -19,7 +19,6 @@ pub struct Sessions {
     known: Mutex<Known>,
 }
 
-/// A hash of the session's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct SessionKey([u8; 16]);
 

@@ -38,7 +38,6 @@ struct Underway {
     /// Their total time up to `changed_at`.
     taken: u64,
     changed_at: Option<Instant>,
-    /// The average of their times, as choices saw it.
     average: u64,
 }
 

@@ -19,7 +19,6 @@ pub(crate) struct Search {
     /// Peers that were found and could not be asked. nginx gives up and takes turns after 20.
     pub(crate) misses: u32,
     pub(crate) rounds: u32,
-    /// The hash, or the place on the ring.
     pub(crate) hash: u32,
 }
 

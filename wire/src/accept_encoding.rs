@@ -9,7 +9,6 @@ use crate::list;
 /// The codings that a client accepts, of those the product knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct AcceptEncoding {
-    /// gzip, or its old name x-gzip.
     pub gzip: bool,
     /// br (RFC 7932).
     pub br: bool,

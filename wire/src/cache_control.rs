@@ -33,7 +33,6 @@ const RESTRICTING: [&[u8]; 11] = [
 pub enum Qualified<'a> {
     #[default]
     Absent,
-    /// Present, for the whole message.
     Whole,
     /// Present for the fields of this list only; see [`Qualified::names`].
     Fields(&'a [u8]),

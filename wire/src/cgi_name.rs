@@ -5,12 +5,10 @@
 
 use crate::field_id::{FieldId, LONGEST};
 
-/// A letter of a name as it is compared.
 pub(crate) const fn folded(byte: u8) -> u8 {
     if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() }
 }
 
-/// Whether CGI makes one name of both.
 pub fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| folded(*one) == folded(*other))
 }

@@ -13,7 +13,6 @@ const LONGEST_NAME: usize = 64;
 /// Fields of the family that no rule covers.
 const NAMES: [&[u8]; 4] = [b"forwarded", b"x-forwarded", b"x-coming-from", b"coming-from"];
 
-/// For whom a proxy asks.
 const FOR: [&[u8]; 5] = [b"forwarded-for", b"forwardedfor", b"forward-for", b"forwarder-for", b"proxied-for"];
 
 /// IP address words between hyphens: `X-Client-IP`, `CF-Connecting-IPv6`. It is the client's, unless the name

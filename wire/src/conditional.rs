@@ -29,7 +29,6 @@ impl<'a> Validators<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Respond as if there were no condition.
     Proceed,
     /// 304: the client's copy is still current.
     NotModified,

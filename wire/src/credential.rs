@@ -153,7 +153,6 @@ const OF_BROWSERS: [&[u8]; 5] = [b"sec-fetch-", b"sec-ch-", b"sec-websocket-", b
 /// The longest name that is examined. A longer one is no known field, and its sender shares nothing.
 const LONGEST_NAME: usize = 64;
 
-/// Whether a request field with this name is, or may be, a credential.
 #[inline]
 pub fn is_credential(id: FieldId, name: &[u8]) -> bool {
     match id {

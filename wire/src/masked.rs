@@ -21,7 +21,6 @@ pub fn query(query: &str) -> Cow<'_, str> {
     masked(query, true)
 }
 
-/// Masks all of it if the name demands it, else the secrets in it.
 pub fn field<'v>(name: &[u8], value: &'v str) -> Cow<'v, str> {
     match credential::is_secret(name) && !value.is_empty() {
         true => Cow::Borrowed(MASK),

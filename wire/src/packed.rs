@@ -27,7 +27,6 @@ pub fn append(id: FieldId, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(value);
 }
 
-/// The part of the name that has to be written.
 fn written(id: FieldId, name: &[u8]) -> &[u8] {
     if id != FieldId::Other && name == id.name().as_bytes() { &[] } else { name }
 }

@@ -77,7 +77,6 @@ pub fn first(value: &[u8]) -> Option<Spec> {
     list::elements(set(value)?).next().and_then(spec)
 }
 
-/// For a value that has exactly one range.
 pub fn only(value: &[u8]) -> Option<Spec> {
     let mut all = list::elements(set(value)?);
     let only = all.next().and_then(spec)?;

@@ -77,7 +77,6 @@ impl Tree {
         })
     }
 
-    /// Files, not further directories.
     pub(super) fn holds_files(&self, directory: Directory) -> bool {
         let all: u8 = self.levels.iter().sum();
         directory.digits() == usize::from(all)

@@ -124,7 +124,6 @@ impl Cells {
         None
     }
 
-    /// One cell needs no vector.
     fn settle(&mut self) {
         let Cells::Several { cells, .. } = self else { return };
         match cells.len() {

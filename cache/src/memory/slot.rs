@@ -63,7 +63,6 @@ impl Slot {
         self.key.clone().unwrap_or_else(|| Arc::new(Key::new(self.key(), self.hash)))
     }
 
-    /// The request's values of the fields this key varies by.
     pub(crate) fn values(&self, request: Fields<'_>) -> Option<Arc<[u8]>> {
         let fields = self.vary.as_ref()?;
         let mut values = Vec::with_capacity(64);

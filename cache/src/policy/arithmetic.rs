@@ -23,7 +23,6 @@ pub enum Source {
     Heuristic {
         /// In seconds since 1970.
         last_modified: i64,
-        /// Date, or the time of arrival.
         date: i64,
         /// Hundredths.
         percent: u8,

@@ -43,7 +43,6 @@ struct InFile {
 }
 
 impl Cause {
-    /// Of its journal in the cache directory.
     fn name(self) -> &'static str {
         match self {
             Cause::Purge => ".millstream-purges",

@@ -23,9 +23,7 @@ pub enum Scope {
     All,
     /// Keys whose text begins so.
     Prefix(Box<[u8]>),
-    /// By the tag's number.
     Tag(u64),
-    /// By the number of the key's text.
     Key(u64),
     /// Everything that is a slice of a response (`slice`).
     AllPieces,
@@ -37,7 +35,6 @@ pub enum Scope {
 /// the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// A purge that was requested and is promised.
     Purge,
     /// An unsafe request that changed what is stored in slices: as lasting as the removal of a file.
     Change,

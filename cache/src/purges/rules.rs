@@ -78,7 +78,6 @@ impl Rules {
         self.rows.queue_len()
     }
 
-    /// For a rule that is given at this moment.
     pub(super) fn next_number(&self, at: i64) -> u64 {
         self.last.saturating_add(1).max(u64::try_from(at).unwrap_or(0))
     }

@@ -87,7 +87,6 @@ impl Store {
         sight
     }
 
-    /// With the tags of what is known to be stored there.
     pub fn ruling(&self, entries: &[Arc<Entry>], key: &[u8]) -> Option<Ruling> {
         let heads: Vec<_> = entries.iter().map(|entry| entry.head()).collect();
         let tags = Tags::of_all(heads.iter().map(|head| head.tags));

@@ -36,7 +36,6 @@ pub(super) const PENDING: u64 = 64 * 1024 * 1024;
 pub(super) struct Tier {
     pub(super) disk: Arc<Disk>,
     journal: Journal,
-    /// Changes of responses that are stored in slices.
     changes: Journal,
     behind: Arc<Behind>,
     /// Purges whose requester waits until they survive a power failure.

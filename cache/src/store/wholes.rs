@@ -64,7 +64,6 @@ impl Wholes {
         Some(declare())
     }
 
-    /// A slice with these tags may be stored from now on.
     pub(super) fn note(&self, tags: &Tags) {
         let Some(whole) = tags.whole() else { return };
         let stored = self.stored.get_or_init(|| (0..BITS / 64).map(|_| AtomicU64::new(0)).collect());

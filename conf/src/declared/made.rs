@@ -11,7 +11,6 @@ pub mod split_clients;
 use crate::source::Span;
 use crate::template::{MadeId, Template, Variable};
 
-/// A variable that is made out of others.
 #[derive(Debug)]
 pub struct Made {
     /// Its name without the dollar, as written.
@@ -58,7 +57,6 @@ pub fn find(made: &[Made], id: MadeId) -> Option<&Made> {
     made.get(usize::from(id.0))
 }
 
-/// A variable, and all those it may be made of, recursively.
 pub fn made_of<'t>(made: &'t [Made], variable: &'t Variable) -> Vec<&'t Variable> {
     let (mut seen, mut all) = (vec![false; made.len()], vec![variable]);
     let mut next = 0;
@@ -75,7 +73,6 @@ pub fn made_of<'t>(made: &'t [Made], variable: &'t Variable) -> Vec<&'t Variable
     all
 }
 
-/// The variables that a template reads, recursively.
 pub fn reads<'t>(made: &'t [Made], template: &'t Template) -> Vec<&'t Variable> {
     template.variables().flat_map(|variable| made_of(made, variable)).collect()
 }

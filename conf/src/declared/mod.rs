@@ -99,7 +99,6 @@ impl Declared {
         }
     }
 
-    /// A variable, and all those it may be made of, recursively.
     pub fn made_of<'t>(&'t self, variable: &'t Variable) -> Vec<&'t Variable> {
         made::made_of(&self.made, variable)
     }

@@ -116,7 +116,6 @@ pub enum BalanceMethod {
     RandomTwoLeastTime(TimeTo),
 }
 
-/// What of a response is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeTo {
     Header,

@@ -16,7 +16,6 @@ record! {
     pub struct AuthRequest {
         /// Path of the subrequest; `None` = off.
         pub uri: Option<Box<str>>,
-        /// Variables set from its response.
         pub set: Box<[(Settable, Template)]>,
     }
 }

@@ -102,7 +102,6 @@ pub(super) fn lines<'t>(directive: &'t Directive, reading: &mut Reading<'_>) -> 
     lines.collect()
 }
 
-/// Reports a line that is neither a key with one value nor a standalone word.
 pub(super) fn wrong_line(key: &Word, directive: &Directive, reading: &mut Reading<'_>) {
     let name = &directive.name.text;
     reading
@@ -111,7 +110,6 @@ pub(super) fn wrong_line(key: &Word, directive: &Directive, reading: &mut Readin
 }
 
 impl Reading<'_> {
-    /// The variables that a template reads, recursively.
     pub fn reads<'t>(&'t self, template: &'t template::Template) -> Vec<&'t Variable> {
         made::reads(&self.declared.made, template)
     }

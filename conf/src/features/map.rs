@@ -89,7 +89,6 @@ impl MapDraft {
         }
     }
 
-    /// The same words are the same value.
     fn value(&mut self, word: &Word, reading: &mut Reading<'_>) -> u32 {
         if let Some(&known) = self.known.get(word.text.as_str()) {
             return known;

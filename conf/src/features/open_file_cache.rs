@@ -21,7 +21,6 @@ settings! {
         valid: Duration = Duration::from_secs(60),
         /// Uses of a file before it stays open.
         min_uses: u64 = 1,
-        /// Whether failures to open a file are remembered too.
         errors: bool = false,
     }
 }

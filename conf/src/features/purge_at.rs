@@ -51,7 +51,6 @@ impl Feature for PurgeAtLevel {
     }
 }
 
-/// The rows stand with their families.
 pub const ROWS: &[Row] = &[];
 
 fn written(level: &Level) -> Option<(Family, CacheZoneId, &Template, Span)> {

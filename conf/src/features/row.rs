@@ -83,7 +83,6 @@ impl Row {
         matches!(self.apply, Apply::Block(_) | Apply::Lines(_) | Apply::DeclareLines(_) | Apply::Make(_))
     }
 
-    /// The row of a directive that decides about the cache.
     pub(super) const fn deciding(self) -> Row {
         Row { decides: true, ..self }
     }
@@ -118,7 +117,6 @@ pub(super) const fn once(
     }
 }
 
-/// A row that may be repeated.
 pub(super) const fn often(
     name: &'static str,
     contexts: Contexts,

@@ -51,7 +51,6 @@ level! {
 }
 
 impl ValidReferersLevel {
-    /// Notes the names of the level's server.
     pub fn stands_in(&mut self, names: &[(ServerName, Span)]) {
         self.server_names = Some(names.iter().map(|(name, _)| name.clone()).collect());
     }

@@ -16,7 +16,6 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The environment variable that names inherited sockets.
 pub const ENVIRONMENT: &str = "MILLSTREAM_LISTEN";
 /// Sockets examined; more than any machine has addresses times cores in practice.
 const MOST: usize = 16 * 1024;

@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 struct Heard {
     addresses: Vec<IpAddr>,
-    /// The alias in the last response.
     alias: Option<Arc<str>>,
     /// The shortest lifetime of a record.
     least: Option<Duration>,

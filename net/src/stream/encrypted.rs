@@ -28,7 +28,6 @@ pub struct TlsInfo {
     pub resumed: bool,
     /// The client's certificates of this handshake, or of the one its session began with; its own first.
     pub certificates: Option<Arc<[CertificateDer<'static>]>>,
-    /// What the client offered, if it was to be kept.
     pub offered: Option<Arc<Offered>>,
 }
 

@@ -99,7 +99,6 @@ impl Carrier {
         write(self.state.borrow_mut().frames());
     }
 
-    /// A head, interim or not, or trailers.
     pub fn head(&self, stream: u32, block: &[u8], is_last: bool) {
         let state = &mut *self.state.borrow_mut();
         let most = state.peer.max_frame_size;

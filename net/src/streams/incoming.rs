@@ -14,7 +14,6 @@ const LARGEST_WINDOW: u32 = 256 * 1024;
 pub enum BadBody {
     Ended,
     Flow,
-    /// Its length differs from Content-Length.
     Length,
 }
 
@@ -28,7 +27,6 @@ pub(super) struct Incoming {
     owed: u32,
     /// Octets read since the window grew.
     kept_up: u32,
-    /// Rest of the announced length, if any.
     announced: Option<u64>,
     ended: bool,
     spoiled: bool,

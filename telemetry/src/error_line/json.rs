@@ -42,7 +42,6 @@ pub(super) fn line(told: &Telling) -> Vec<u8> {
     line.into_bytes()
 }
 
-/// Appends nothing if there is no room.
 fn append(line: &mut String, name: &str, value: &str, most: usize) {
     let around = ",\"\":\"\"".len() + name.len();
     let room = LINE_BYTES.saturating_sub(line.len() + around + END.len());

@@ -36,7 +36,6 @@ pub(super) struct Output {
     target: Target,
     /// In order.
     waiting: VecDeque<Piece>,
-    /// Whether the last write found a pipe full.
     is_full: bool,
     /// The file ends within a line, because the disk filled up there.
     is_torn: bool,

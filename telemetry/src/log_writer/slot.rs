@@ -36,11 +36,9 @@ pub(super) struct Slot {
     pub(super) bytes: usize,
     /// Lines dropped since the complaint, while there is no room.
     pub(super) dropping: Option<u64>,
-    /// An opened file that the writer has not taken yet.
     pub(super) opened: Option<Open>,
     /// The files of the group must be reopened.
     pub(super) renews: bool,
-    /// The reopened file, until what is queued for the old one is written.
     pub(super) next: Option<io::Result<File>>,
     pub(super) flow: Flow,
     pub(super) handle: Weak<Handle>,

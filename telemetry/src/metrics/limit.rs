@@ -30,7 +30,6 @@ impl LimitOutcome {
     pub const OF_CONNECTIONS: [LimitOutcome; 3] =
         [LimitOutcome::Passed, LimitOutcome::Rejected, LimitOutcome::RejectedDryRun];
 
-    /// As NGINX Plus names it.
     pub fn name(self) -> &'static str {
         match self {
             LimitOutcome::Passed => "passed",

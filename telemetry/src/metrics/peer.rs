@@ -11,9 +11,7 @@ use std::time::Duration;
 pub enum PeerTiming {
     /// With the handshake.
     Connect,
-    /// From the request to the response's head.
     Header,
-    /// From the request to the response's end.
     Response,
 }
 
@@ -86,7 +84,6 @@ impl PeerCells {
         add(&self.errors, u64::from(is_error));
     }
 
-    /// Adds all judgements, and those that were errors.
     pub fn add_judged_to(&self, (judged, errors): &mut (u64, u64)) {
         *judged += self.judged.load(Ordering::Relaxed);
         *errors += self.errors.load(Ordering::Relaxed);

@@ -34,7 +34,6 @@ fn start(check: &str, one: &Origin, two: &Origin) -> Server {
     Server::start(TWO, &[("ONE", &one.address()), ("TWO", &two.address()), ("CHECK", check)])
 }
 
-/// The test sets its status, for requests and checks alike.
 fn moody() -> (Origin, Arc<AtomicU16>) {
     let status = Arc::new(AtomicU16::new(200));
     let told = status.clone();

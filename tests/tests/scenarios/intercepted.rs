@@ -132,7 +132,6 @@ fn clients_that_ask_at_once_for_an_error_that_gets_a_page_are_one_request_to_the
     assert_eq!(origin.count(), 1);
 }
 
-/// Error pages that fail themselves, each as its name says.
 const FAILING_PAGES: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
         access_log off;

@@ -180,7 +180,6 @@ fn the_exporter_tells_of_the_api_of_nginx_plus_what_was_caused() {
     assert!(complaints.iter().all(|line| line.contains("plus version not found")), "{complaints:?}");
 }
 
-/// As the exporter names it for NGINX Plus.
 fn named(name: &str, labels: &str) -> String {
     let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
     format!("nginxplus_{name}{labels}")

@@ -42,7 +42,6 @@ fn numbered(script: impl Fn(&Request, usize) -> Vec<Step> + Send + 'static) -> O
     })
 }
 
-/// Always the same fields, and a number.
 fn counting(fields: &'static [(&'static str, &'static str)]) -> Origin {
     numbered(move |_, number| answer(200, fields, format!("answer {number}").as_bytes()))
 }

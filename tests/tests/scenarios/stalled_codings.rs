@@ -19,7 +19,6 @@ const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_proce
 
 const LARGE: usize = 3 << 19;
 
-/// Text that no coding reduces much below half.
 fn text(length: usize) -> String {
     let digits = (0..length as u64 / 8).map(|n| format!("{:08x}", n.wrapping_mul(2_654_435_761) as u32));
     digits.collect()

@@ -106,7 +106,6 @@ impl Body {
         }
     }
 
-    /// Returns whether that is how this body ends.
     pub(super) fn ended_with_stream(&mut self) -> bool {
         if let Self::Close(ended) = self {
             *ended = true;

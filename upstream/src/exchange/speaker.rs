@@ -82,7 +82,6 @@ impl Speaker {
         }
     }
 
-    /// Whether the upstream has ended the exchange.
     pub(super) fn is_ended(&self) -> Result<bool, ExchangeError> {
         match self {
             Speaker::Http1(_) | Speaker::Cgi | Speaker::Http2 => Ok(false),

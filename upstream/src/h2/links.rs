@@ -36,7 +36,6 @@ struct LinkList {
     is_over: bool,
 }
 
-/// The peer of a link, and how it was made.
 #[derive(Debug, Clone, PartialEq)]
 struct Route {
     peer: u64,

@@ -43,7 +43,6 @@ impl RecordError {
 pub struct Records {
     header: [u8; HEADER],
     filled: u8,
-    /// What is still to come of the record's content and padding.
     content: u16,
     padding: u8,
     stdout: Stdout,

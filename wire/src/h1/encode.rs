@@ -13,7 +13,6 @@ macro_rules! reasons {
             }
         }
 
-        /// The whole status line with its line end, for registered statuses.
         fn known_status_line(status: u16) -> Option<&'static str> {
             Some(match status {
                 $($status => concat!("HTTP/1.1 ", stringify!($status), " ", $reason, "\r\n"),)*

@@ -38,7 +38,6 @@ enum Name {
     Field(usize, FieldId),
     /// The empty line; the next one starts here.
     Blank(usize),
-    /// Another status line; the next line starts here.
     StatusLine(usize),
     /// No end yet; examined up to here.
     Partial(usize),
@@ -137,7 +136,6 @@ impl FieldScan {
     }
 }
 
-/// Checks a name that is not in the table, or whose colon has not come.
 fn unknown_name(bytes: &[u8], at: usize, colon: usize) -> Result<Name, FieldError> {
     match bytes[at..colon].iter().position(|&byte| !octets::is_token_byte(byte)) {
         Some(_) => Err(FieldError::Bad),

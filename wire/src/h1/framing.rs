@@ -36,7 +36,6 @@ pub enum FramingError {
     CodingInHttp10,
     /// Transfer-Encoding is no list of tokens, or chunked is not the last coding, or repeated.
     BadCoding,
-    /// A transfer coding other than chunked.
     UnknownCoding,
     /// Connection lists more than [`connection::MOST_OPTIONS`].
     ManyOptions,

@@ -19,7 +19,6 @@ pub enum HeadError {
     /// HTTP/0.9: no version, or major version 0.
     OldVersion,
     TargetTooLong,
-    /// A field line or the whole head is past the limit.
     FieldsTooLarge,
     TooManyFields,
     /// A field line outside of the grammar (RFC 9112 §5, RFC 9110 §5.5).

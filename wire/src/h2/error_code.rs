@@ -10,7 +10,6 @@ pub enum ErrorCode {
     InternalError,
     /// The peer sent more than the window had room for.
     FlowControlError,
-    /// The peer did not acknowledge settings in time.
     SettingsTimeout,
     /// A frame on a stream that the peer had ended.
     StreamClosed,
@@ -20,7 +19,6 @@ pub enum ErrorCode {
     Cancel,
     /// The header table of the connection cannot be maintained.
     CompressionError,
-    /// The connection that CONNECT asked for failed.
     ConnectError,
     EnhanceYourCalm,
     InadequateSecurity,

@@ -14,7 +14,6 @@ pub enum RequestError {
     /// A field, or all together, past the limit.
     TooLarge,
     TooMany,
-    /// The request line would be longer than the limit.
     TargetTooLong,
 }
 

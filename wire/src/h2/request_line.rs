@@ -34,7 +34,6 @@ struct Parts {
     method: Span,
     target: Span,
     authority: Option<Span>,
-    /// What the form of the target is judged by.
     form: Method,
     extra: Extra,
 }

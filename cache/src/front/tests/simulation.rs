@@ -83,7 +83,6 @@ impl Target {
     }
 }
 
-/// Each piece tells whose it is.
 fn pieces(fill: u64) -> Vec<Bytes> {
     (0..fill % 4 + 1).map(|piece| Bytes::from(format!("{fill}:{piece};"))).collect()
 }
@@ -167,7 +166,6 @@ impl Simulation {
         self.newest.retain(|key, fill| !target.goes_for(*key, Some(*fill)));
     }
 
-    /// Whether a purge from one moment to another applied to a fill.
     fn is_purged(&self, key: usize, fill: Option<u64>, from: usize, to: usize) -> bool {
         from < to && self.purges[from..to].iter().any(|target| target.goes_for(key, fill))
     }

@@ -277,7 +277,6 @@ struct World {
     steps: u64,
 }
 
-/// Every other key has a variant for each language.
 fn varies(key: usize) -> bool {
     key % 2 == 1
 }

@@ -69,7 +69,6 @@ impl Store {
     }
 }
 
-/// One look, by the holder of the right.
 struct Looking<'a> {
     store: &'a Store,
     tier: Arc<Tier>,

@@ -66,7 +66,6 @@ settings! {
         connect_timeout: Duration = MINUTE,
         /// Between two writes.
         send_timeout: Duration = MINUTE,
-        /// Between two reads.
         read_timeout: Duration = MINUTE,
         next_upstream: NextUpstream = NextUpstream { error: true, timeout: true, ..NextUpstream::default() },
         /// 0 = limited only by the number of servers.
@@ -83,7 +82,6 @@ settings! {
         /// The source address of connections; `None` = the system's choice.
         bind: Option<Bind> = None,
         socket_keepalive: bool = false,
-        /// Ranges are served whatever Accept-Ranges says.
         force_ranges: bool = false,
     }
 }

@@ -115,7 +115,6 @@ fn is_set(slot: u16, reading: &Reading<'_>) -> bool {
     reading.slots.get(usize::from(slot)).is_none_or(|slot| !slot.is_routed)
 }
 
-/// Whether two requests with one key have the same value of a variable.
 fn is_told(variable: &Variable, key: &Template) -> bool {
     let fixed = [Builtin::Hostname, Builtin::NginxVersion, Builtin::ProxyHost, Builtin::ProxyPort];
     matches!(variable, Variable::Builtin(builtin) if fixed.contains(builtin))

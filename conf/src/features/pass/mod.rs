@@ -215,7 +215,6 @@ families! {
     Grpc grpc "grpc" grpc GrpcLevel Grpc GrpcPass "gRPC" streamed,
 }
 
-/// Marks rows of directives that decide about the cache.
 const fn deciding<const N: usize>(mut rows: [Row; N]) -> [Row; N] {
     let mut at = 0;
     while at < N {
@@ -225,7 +224,6 @@ const fn deciding<const N: usize>(mut rows: [Row; N]) -> [Row; N] {
     rows
 }
 
-/// The rows stand with their families.
 pub const ROWS: &[Row] = &[];
 
 impl Family {
@@ -320,7 +318,6 @@ impl Pass {
         matches!(self.protocol, Protocol::FastCgi(_) | Protocol::Uwsgi(_) | Protocol::Scgi(_))
     }
 
-    /// Whether a body of unknown length can be sent.
     pub fn takes_unknown_length(&self) -> bool {
         self.is_http2() || self.http().is_some_and(|http| http.http_version == HttpVersion::Http11)
     }

@@ -19,7 +19,6 @@ pub enum Says {
     Itself,
     /// The method as sent: GET for a HEAD whose response is to be stored.
     Method,
-    /// The length of the body as sent.
     Length,
 }
 

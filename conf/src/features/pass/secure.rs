@@ -18,7 +18,6 @@ use crate::tree::Word;
 /// TLS to upstream servers: what connections of one name have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamTls {
-    /// The name is sent (SNI).
     pub sends_name: bool,
     /// The server's certificate must match the name and a trusted authority.
     pub verifies: bool,

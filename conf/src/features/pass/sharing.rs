@@ -29,7 +29,6 @@ pub enum Credentials {
 }
 
 record! {
-    /// A value that may tell an upstream the client's address.
     pub struct AddressValue {
         pub value: Template,
         /// The client's fields it is made of: it tells an address if one of them does. Empty = it always
@@ -38,7 +37,6 @@ record! {
     }
 }
 
-/// What responses vary by that their Vary does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheVary {
     /// By Origin, unless the response allows every origin.

@@ -265,7 +265,6 @@ fn has_no_port(address: &PeerAddress) -> bool {
     }
 }
 
-/// Without the port if it is the scheme's.
 fn host_header(host: &str, default_port: u16) -> String {
     host.strip_suffix(&format!(":{default_port}")).unwrap_or(host).to_owned()
 }

@@ -70,14 +70,12 @@ pub(super) enum OptionSwitch {
     CertificateCompression,
 }
 
-/// The fixed setting, and why.
 pub(super) struct Fixed(pub(super) bool, pub(super) &'static str);
 
 pub(super) enum OptionKind {
     Switch(OptionSwitch),
     /// On or off makes no difference that a client could see.
     Either(&'static str),
-    /// Always so; the opposite is reported.
     Always(Fixed),
 }
 

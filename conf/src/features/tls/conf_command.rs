@@ -239,7 +239,6 @@ fn list<T>(
     Some(found)
 }
 
-/// The bits of a version, or of all.
 fn version(name: &str) -> Option<u8> {
     if name.eq_ignore_ascii_case("ALL") {
         return Some(ALL);

@@ -11,7 +11,6 @@ use crate::reading::Reading;
 use crate::template::Template;
 use crate::tree::Word;
 
-/// Prefix of inline PEM.
 const DATA: &str = "data:";
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -73,7 +73,6 @@ fn variables(words: &[Word], reading: &mut Reading<'_>) -> Box<[Template]> {
     words.iter().filter_map(|word| variable(word, reading)).collect()
 }
 
-/// A word that is one variable and nothing else.
 fn variable(word: &Word, reading: &mut Reading<'_>) -> Option<Template> {
     let template = reading.template(word);
     if !word.text.starts_with('$') || template.variables().count() != 1 || template.parts.len() != 1 {

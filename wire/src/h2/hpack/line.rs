@@ -121,7 +121,6 @@ impl<'a> Line<'a> {
 }
 
 impl LineName {
-    /// Also whether the name is valid.
     pub(super) fn of(name: &[u8]) -> (LineName, Option<Flaw>) {
         if let [b':', rest @ ..] = name {
             return (LineName::Pseudo(Pseudo::of(rest)), None);

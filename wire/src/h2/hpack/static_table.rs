@@ -127,7 +127,6 @@ pub(super) fn index_of_field(id: FieldId) -> Option<usize> {
     }
 }
 
-/// Entries with names of fields that the product's table lacks.
 const UNKNOWN_FIELDS: [usize; 3] = [15, 20, 37];
 
 /// Of the first entry; for a pseudo-header field, or a field that the product's table lacks.

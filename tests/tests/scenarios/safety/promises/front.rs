@@ -40,7 +40,6 @@ impl Front {
         Front::start(command, port, Way::Direct(port), prefix)
     }
 
-    /// The same, trusting a proxy on this machine.
     pub fn behind_proxy(api: u16, options: &[&str]) -> Front {
         let (port, prefix) = (ports::free(), Prefix::new());
         let mut command = serve(api, port);

@@ -74,7 +74,6 @@ impl History {
         History { people, resources, moments }
     }
 
-    /// All histories with one thing removed.
     pub fn shorter(&self) -> Vec<History> {
         let mut all = Vec::new();
         for at in 0..self.moments.len() {

@@ -28,7 +28,6 @@ pub struct Promise {
     pub unlisted: bool,
     /// The same for the client's address, if the API is told it.
     pub addresses: bool,
-    /// A response that echoes the request's origin is given to no other origin.
     pub origins: bool,
     /// No event stream is given to two.
     pub streams: bool,
@@ -186,7 +185,6 @@ pub fn judge(
     }
 }
 
-/// To someone for whom it was not made.
 fn may_be_shared(promise: &Promise, resource: &Resource, made: &Made) -> bool {
     let Some(by) = resource.by else { return true };
     if by == By::Address && made.taker.is_none() {

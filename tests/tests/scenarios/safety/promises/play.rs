@@ -132,7 +132,6 @@ struct Client<'a> {
     from: &'static str,
     /// As far as a trusted party forwards it.
     address: &'static str,
-    /// X-Forwarded-For, by the proxy or forged.
     forwarded: Option<&'static str>,
     tells: bool,
 }
