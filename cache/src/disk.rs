@@ -50,7 +50,6 @@ use watch::Watch;
 const STRIPES: usize = 64;
 /// Prefix of temporary files, so that those left behind by a crash are recognised.
 const TEMPORARY: &str = ".millstream-";
-/// Least time between log lines about the disk.
 const QUIET: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]

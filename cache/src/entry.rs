@@ -213,7 +213,6 @@ impl Entry {
         self.lifetime().is_fresh(now)
     }
 
-    /// Whether it may be used for a request with these needs.
     #[inline]
     pub fn meets(&self, needs: Needs) -> bool {
         self.lifetime.meets(needs)

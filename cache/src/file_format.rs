@@ -164,7 +164,6 @@ pub(crate) fn body_matches(body: &[u8], table: &[u8]) -> bool {
     sums.finish().0 == table
 }
 
-/// The variable part of a file's start.
 #[derive(Debug)]
 pub(crate) struct FileHead {
     pub(crate) key: Vec<u8>,

@@ -49,7 +49,6 @@ pub struct FillBounds {
     pub unread: Option<Duration>,
     /// `proxy_cache_fill_timeout`: how long after its head the body is kept.
     pub arriving: Option<Duration>,
-    /// The directory of unnamed temporary files.
     pub folder: PathBuf,
     /// Bytes of a body that is not stored which may lie there; 0 = none.
     pub in_file: u64,
@@ -64,14 +63,12 @@ pub struct Fill {
     mode: Mode,
     held: u64,
     counted: u64,
-    /// There was no room for the last piece.
     crowded: bool,
     expected: Option<u64>,
     began: Now,
     bounds: FillBounds,
     /// When it is given up without readers.
     unread: Deadline,
-    /// When it is no longer kept.
     late: Deadline,
     aside: Option<Aside>,
     file_error: Option<io::Error>,

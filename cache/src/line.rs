@@ -44,7 +44,6 @@ pub(crate) struct Line {
     pub(crate) progress: Option<Arc<Progress>>,
     asker: Asker,
     has_failed: bool,
-    /// Waiters that left it early.
     let_go: usize,
     waiters: VecDeque<Arc<WaiterSlot>>,
 }

@@ -32,7 +32,6 @@ const MOVE_FROM: u64 = 2 * 1024 * 1024;
 /// Bytes read from a file at a time.
 const PIECE: u64 = 32 * 1024;
 
-/// All bodies of a memory tier that are large enough to be lent.
 #[derive(Debug, Default)]
 pub(crate) struct Loans {
     /// Bytes of bodies that exist and are in no stored entry.

@@ -166,7 +166,6 @@ pub struct Awaited {
 }
 
 impl Awaited {
-    /// Whether someone is in the line now.
     pub fn by_others(&self) -> bool {
         self.store.memory.is_awaited(&self.grant)
     }

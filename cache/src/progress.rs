@@ -204,7 +204,6 @@ impl Progress {
         .await;
     }
 
-    /// If all of it is in memory.
     pub(crate) fn whole(&self) -> Option<Vec<Bytes>> {
         let state = self.lock();
         (state.base == 0).then(|| state.pieces.iter().map(|(_, bytes)| bytes.clone()).collect())

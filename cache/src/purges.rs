@@ -57,7 +57,6 @@ pub enum How {
 /// The result of a purge in force. Purging by rule searches for nothing, so this is about single keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Purged {
-    /// Something was stored under exactly this key.
     pub in_memory: bool,
     pub on_disk: bool,
 }

@@ -63,14 +63,12 @@ pub struct Store {
     pub(crate) memory: Memory,
     /// `None` in a zone without files.
     tier: Option<Arc<Tier>>,
-    /// Purges of single keys.
     recent: Recent,
     unsafe_requests: Recent,
     /// How often they may, and what was promised to those that came sooner.
     turns: Mutex<Rate>,
     /// Which keys have clients whose own change is delayed.
     waiting: WaitingSets,
-    /// Which responses may have stored slices.
     wholes: Wholes,
     pub(crate) failures: Recent,
     inactive: AtomicU64,

@@ -34,7 +34,6 @@ pub(crate) struct BaseFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FilePlace {
     pub(crate) name: FileName,
-    /// To be written into it.
     pub(crate) epoch: u64,
     pub(crate) is_own: bool,
 }
@@ -88,7 +87,6 @@ pub(crate) struct OwnFile {
     pub(crate) variant: Option<Variant>,
 }
 
-/// Which file would have the response to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Own,

@@ -59,7 +59,6 @@ pub fn open_through(opener: Box<dyn Opener>) {
     _ = OPENER.set(opener);
 }
 
-/// Then root has started this process for another user.
 pub fn has_opener() -> bool {
     OPENER.get().is_some()
 }
@@ -108,7 +107,6 @@ fn open_for(path: &Path, access: Access) -> io::Result<File> {
     }
 }
 
-/// Opens with the rights of this process alone.
 pub fn open_here(path: &Path, access: Access) -> io::Result<File> {
     let mut options = OpenOptions::new();
     // The bits of open(2) fit an `int`.

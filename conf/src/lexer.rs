@@ -133,7 +133,6 @@ impl Lexer<'_> {
         }
     }
 
-    /// May span several lines.
     fn quoted(&mut self, quote: u8) {
         let start = self.at;
         let Some(close) = self.closing(start + 1, quote) else {

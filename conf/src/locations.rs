@@ -185,7 +185,6 @@ fn acquaint(mut faces: Vec<LocationId>, http: &mut Http) {
 }
 
 struct Block {
-    /// The place of its condition in the script.
     at: usize,
     level: Level,
     span: Span,

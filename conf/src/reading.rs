@@ -42,7 +42,6 @@ pub struct TempPath {
 pub struct Reading<'a> {
     /// The base of relative paths (`-p`).
     pub prefix: &'a Path,
-    /// The directory of the main file, for certificates.
     pub conf_prefix: &'a ConfPrefix,
     /// Whether a directive that only nginx knows is a warning.
     pub lenient: bool,
@@ -56,7 +55,6 @@ pub struct Reading<'a> {
     pub dependent: Vec<(Need, &'static str, Span)>,
     /// Directives that decide about a cache and are obeyed by some location.
     pub obeyed: HashSet<Span>,
-    /// The names of all directives of the configuration.
     pub written: HashSet<Box<str>>,
     /// Variables of directives that only nginx knows.
     pub defined_elsewhere: Vec<Box<str>>,

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use crate::tree::Directive;
 use crate::variables;
 
-/// A variable that the configuration sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
     /// In lower case, without the dollar.

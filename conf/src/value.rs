@@ -11,7 +11,6 @@ use crate::source::Span;
 #[cfg(test)]
 mod tests;
 
-/// Why a word is not the expected value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueError {
     /// What is wrong, in one sentence without a full stop.

@@ -70,7 +70,6 @@ impl Watched {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Since the last call.
     pub fn has_changed(&self) -> io::Result<bool> {
         happened(&self.inotify, &self.names)
     }

@@ -38,7 +38,6 @@ pub struct GrpcCall<'a> {
     /// Scheme and authority, as in `http://127.0.0.1:4317`.
     pub base: &'a str,
     pub path: &'a str,
-    /// Besides those of gRPC.
     pub fields: &'a [(String, String)],
     pub message: &'a [u8],
 }
@@ -47,7 +46,6 @@ pub struct GrpcCall<'a> {
 pub struct GrpcReply {
     pub code: u32,
     pub reason: String,
-    /// Messages with their prefixes.
     body: Vec<u8>,
 }
 

@@ -62,7 +62,6 @@ fn value(mut values: &[u8], kind: u8) -> Option<&[u8]> {
 
 #[derive(Debug)]
 pub enum HeaderError {
-    /// Not a header; what came.
     Broken(Vec<u8>),
     Io(io::Error),
     Timeout,

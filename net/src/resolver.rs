@@ -47,13 +47,11 @@ pub struct Found {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResolveError {
-    /// Not a valid name, or too long.
     NoName,
     /// It does not exist, or has no address.
     NotFound,
     TimedOut,
     TooMany,
-    /// The name servers' response, or what is wrong with them.
     Refused(String),
 }
 

@@ -9,7 +9,6 @@ use std::os::fd::RawFd;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// A notification to the service manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
     /// Serving as the main process: also after a reload, and in the next process after an upgrade.

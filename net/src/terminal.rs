@@ -10,7 +10,6 @@ use std::os::fd::AsFd;
 /// Columns of a terminal that does not know its width.
 const UNKNOWN: u16 = 80;
 
-/// Fewer columns hold no table.
 const FEWEST: u16 = 40;
 
 /// `None` unless standard error is a terminal that can go back in a line.

@@ -24,7 +24,6 @@ pub struct AccessBuffer {
     /// Bytes at which the block is sent; `None` = every line at once.
     limit: Option<usize>,
     flush: Option<Duration>,
-    /// The start of lines to a log service.
     header: Option<Header>,
     bytes: Vec<u8>,
     /// How much of `bytes` is complete lines.

@@ -23,7 +23,6 @@ pub use crate::local_time::{LocalTime, set_clock};
 pub struct ErrorLogs {
     logs: Arc<[LeveledLog]>,
     least: Option<Level>,
-    /// Where the worst lines are kept as well.
     recent: Option<Arc<RecentErrors>>,
 }
 
@@ -32,7 +31,6 @@ pub struct LeveledLog {
     pub sink: LogSink,
     pub level: Level,
     pub form: ErrorForm,
-    /// The start of lines to a log service.
     pub header: Option<Header>,
 }
 

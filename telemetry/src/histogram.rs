@@ -103,7 +103,6 @@ impl HistogramSnapshot {
         HistogramSnapshot { steps, buckets: vec![0; steps.buckets()], sum: 0 }
     }
 
-    /// Of as many steps.
     pub fn add(&mut self, other: &HistogramSnapshot) {
         debug_assert_eq!(self.steps, other.steps);
         for (total, count) in self.buckets.iter_mut().zip(&other.buckets) {

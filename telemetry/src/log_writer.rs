@@ -152,7 +152,6 @@ impl LogWriter {
         self.shared.stop_waiting();
     }
 
-    /// Since the start.
     pub fn statistics(&self) -> LogStatistics {
         self.shared.lock().statistics
     }

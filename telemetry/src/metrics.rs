@@ -70,7 +70,6 @@ pub struct Registry {
     recent_errors: Arc<RecentErrors>,
     /// Workers started to replace one that ended unexpectedly.
     respawned: AtomicU64,
-    /// Succeeded and failed ones.
     reloads: [AtomicU64; 2],
     reload_failed: AtomicBool,
     /// Of the locations, up to the last snapshot.

@@ -16,7 +16,6 @@ const DATE: usize = "2000/01/01 00:00:00 ".len();
 pub struct RecentError {
     /// In seconds since 1970.
     pub at: i64,
-    /// From its level on.
     pub text: String,
 }
 
@@ -35,7 +34,6 @@ impl RecentErrors {
         lines.push_back(RecentError { at: local_time::now().seconds, text });
     }
 
-    /// The latest last.
     pub fn all(&self) -> Vec<RecentError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }

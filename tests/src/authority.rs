@@ -28,7 +28,6 @@ pub struct AuthorityPlan<'a> {
     pub validity: u32,
     /// Id and key of the only account it accepts.
     pub external_account: Option<(&'a str, &'a str)>,
-    /// As environment.
     pub faults: &'a [(&'a str, &'a str)],
     pub names_responder: bool,
 }
@@ -151,7 +150,6 @@ fn program() -> Option<&'static Path> {
     }
 }
 
-/// Go itself caches builds.
 fn build(folder: &Path) -> Result<PathBuf, String> {
     let _alone = made::alone(folder);
     let go = |arguments: &[&str]| {

@@ -43,7 +43,6 @@ impl Browser {
         programs.find(|program| program.is_file()).map(|program| Browser { program })
     }
 
-    /// As PNG.
     pub fn picture(&self, page: &Path, width: u32) -> Vec<u8> {
         let folder = tempfile::tempdir().expect("a folder for the picture");
         let picture = folder.path().join("page.png");

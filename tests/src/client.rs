@@ -80,7 +80,6 @@ impl Client {
         self.stream.write_all(bytes.as_ref())
     }
 
-    /// Keeps the connection.
     pub fn get(&mut self, path: &str) -> io::Result<Answer> {
         self.get_with(path, &[])
     }

@@ -202,7 +202,6 @@ pub fn sample(
     points.into_iter().find(|point| has(&point.attributes, labels)).cloned()
 }
 
-/// The newest matching sample.
 pub fn times(
     exports: &[ExportMetricsServiceRequest],
     name: &str,
@@ -232,7 +231,6 @@ pub fn attribute(span: &Span, name: &str) -> Option<String> {
     value(&span.attributes, name)
 }
 
-/// As text; a list in brackets.
 pub fn value(attributes: &[KeyValue], name: &str) -> Option<String> {
     let found = attributes.iter().find(|attribute| attribute.key == name)?;
     text(found.value.as_ref()?.value.as_ref()?)

@@ -89,7 +89,6 @@ impl Frames {
         frames
     }
 
-    /// Without any SETTINGS.
     pub fn raw(port: u16) -> Frames {
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
         stream.set_nodelay(true).expect("a TCP socket");

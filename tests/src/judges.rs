@@ -128,7 +128,6 @@ pub fn approve(about: &str, judgement: &Value) {
     assert!(judgement["ok"] == true, "{about}: {judgement}");
 }
 
-/// A load that runs until it is ended.
 pub struct JudgeLoad {
     child: Child,
     _errors: BufReader<ChildStderr>,

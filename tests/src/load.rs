@@ -26,7 +26,6 @@ pub struct Report {
     /// Complete responses with status 200.
     pub answered: usize,
     pub failures: Vec<String>,
-    /// From request to complete response.
     pub slowest: Duration,
     /// The first response's time: on a cold cache it is the fill.
     pub first: Duration,

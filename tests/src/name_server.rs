@@ -219,7 +219,6 @@ fn place((priority, weight, port, target): &(u16, u16, u16, String)) -> (u16, Ve
     (SRV, [numbers, encoded_name(target)].concat())
 }
 
-/// Uncompressed.
 pub fn encoded_name(name: &str) -> Vec<u8> {
     let labels = name.split('.').flat_map(|label| [&[label.len() as u8], label.as_bytes()].concat());
     labels.chain([0]).collect()

@@ -53,7 +53,6 @@ impl Exporter {
         Some(Exporter { port, folder, _process: process })
     }
 
-    /// By name and labels.
     pub fn samples(&self) -> BTreeMap<String, f64> {
         let answer = client::get(self.port, "/metrics");
         assert_eq!(answer.status, 200, "{}", answer.text());

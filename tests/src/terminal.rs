@@ -121,11 +121,9 @@ struct Screen {
     columns: usize,
     x: usize,
     y: usize,
-    /// Kept while the alternate screen is shown.
     usual: Option<Vec<Vec<char>>>,
     has_cursor: bool,
     has_colours: bool,
-    /// An incomplete letter or sequence.
     begun: Vec<u8>,
     complaints: Vec<String>,
 }

@@ -21,7 +21,6 @@ pub struct Visitor {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// Bytes left of the body, or of the current chunk.
     Length(u64),
     /// Before a chunk; whether it is the first.
     Chunk(bool),

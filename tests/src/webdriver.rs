@@ -19,7 +19,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A foreign name that the browser resolves to this machine.
 pub const REBOUND: &str = "rebound.example";
 
-/// WebDriver's key for an element's id.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 pub struct Window {

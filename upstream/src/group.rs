@@ -352,7 +352,6 @@ impl Server {
     }
 }
 
-/// A member until it is taken, and whether it is a backup.
 type Untaken<'m> = Option<(&'m Member, bool)>;
 
 fn known(peers: &Peers) -> Vec<Untaken<'_>> {

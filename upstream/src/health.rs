@@ -28,7 +28,6 @@ pub(crate) struct Health {
 
 #[derive(Debug)]
 struct Ledger {
-    /// One for each check of the group.
     verdicts: Box<[Verdict]>,
     account: HealthAccount,
     ejection: Ejection,
@@ -44,7 +43,6 @@ pub struct Ejection {
     pub count: u64,
 }
 
-/// In a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Well {
@@ -69,7 +67,6 @@ pub struct HealthAccount {
     pub last_passed: Option<bool>,
 }
 
-/// The result of all checks together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Diagnosis {
     Well,

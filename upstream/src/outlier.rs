@@ -55,7 +55,6 @@ pub(crate) struct Conduct {
 }
 
 impl Conduct {
-    /// The difference to an earlier value.
     pub(crate) fn since(self, past: Conduct) -> Conduct {
         Conduct {
             judged: self.judged.saturating_sub(past.judged),

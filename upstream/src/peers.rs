@@ -86,7 +86,6 @@ pub struct Turn {
     index: usize,
     /// Present if the balancing method needs times.
     timed: Option<Box<Timed>>,
-    /// The session to learn if the exchange succeeds.
     lesson: Option<Box<Lesson>>,
 }
 
@@ -148,7 +147,6 @@ impl Peers {
             .map_or(0, |member| member.standing.active())
     }
 
-    /// All that may ever be used.
     pub fn checked_peers(&self) -> impl Iterator<Item = &Peer> {
         let is_used =
             |member: &&Member| !member.parameters.down && member.peer.address != Address::Unix(None);
@@ -310,7 +308,6 @@ impl Turn {
         lesson.sessions.learn(lesson.key, lesson.creates, &self.member().session_name, now);
     }
 
-    /// An accepted head came at this moment.
     pub fn answered(&self, at: Instant) {
         let Some(timed) = &self.timed else { return };
         let time = at.saturating_duration_since(timed.began);

@@ -38,7 +38,6 @@ pub struct Pool {
     keepalive: UpstreamKeepalive,
     /// The longest idle first.
     idle: RefCell<VecDeque<Idle>>,
-    /// Connections that several exchanges share, idle or not.
     links: Links,
     /// Written by this thread only, read by others.
     count: Arc<AtomicUsize>,

@@ -29,7 +29,6 @@ pub struct Waiting(Arc<Queue>);
 pub struct QueueAccount {
     pub size: u32,
     pub most: u32,
-    /// Requests that found no place.
     pub overflows: u64,
 }
 

@@ -13,7 +13,6 @@ use std::sync::Arc;
 pub struct Secured {
     pub connector: Arc<TlsConnector>,
     pub name: Rc<str>,
-    /// Our certificate and its key, if they depend on the request.
     pub certificate: Option<Rc<(PemSource, PemSource)>>,
 }
 

@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What balancing knows of a peer from the configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Parameters {
     /// At least 1.

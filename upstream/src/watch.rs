@@ -117,7 +117,6 @@ fn until(member: &Member) -> Option<Instant> {
     member.standing.health().ejection().until
 }
 
-/// How many servers are out, and of how many.
 fn share_out(peers: &Peers) -> (usize, usize) {
     let used = peers.members.iter().filter(|member| !member.parameters.down);
     used.fold((0, 0), |(out, all), member| (out + usize::from(until(member).is_some()), all + 1))

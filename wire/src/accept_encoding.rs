@@ -6,7 +6,6 @@
 use crate::coding::Coding;
 use crate::list;
 
-/// The codings that a client accepts, of those the product knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct AcceptEncoding {
     pub gzip: bool,

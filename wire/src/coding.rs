@@ -17,7 +17,6 @@ impl Coding {
     /// Each at the index of its number.
     pub const ALL: [Coding; 3] = [Coding::Gzip, Coding::Br, Coding::Zstd];
 
-    /// As in Content-Encoding and Accept-Encoding.
     pub const fn name(self) -> &'static str {
         match self {
             Coding::Gzip => "gzip",

@@ -164,7 +164,6 @@ pub fn is_credential(id: FieldId, name: &[u8]) -> bool {
     }
 }
 
-/// For parameters of a URL, request fields and cookies.
 pub fn is_secret(name: &[u8]) -> bool {
     if name.len() > LONGEST_NAME {
         return true;

@@ -109,7 +109,6 @@ fn coded_secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     (to > from).then_some((from, to))
 }
 
-/// User and password of the authority that begins here.
 fn user_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let ends = |byte: &u8| byte.is_ascii_whitespace() || byte.is_ascii_control() || b"/?#\"<>".contains(byte);
     let end = bytes[at..].iter().position(ends).map_or(bytes.len(), |length| at + length);

@@ -18,7 +18,6 @@ enum End {
     Refused(u16, &'static str),
     /// More bytes are awaited, in a head, a body or between messages.
     Waiting,
-    /// The sender asked for the connection to end.
     Closed,
     /// The response is whole and these bytes are left over.
     Answered(usize),
@@ -41,7 +40,6 @@ enum Stage {
 /// The receiving half of a connection: a buffer and what is expected next.
 struct Connection {
     buffer: Vec<u8>,
-    /// The request's method if this side reads responses.
     answers: Option<Method>,
     request: RequestHead,
     response: ResponseHead,

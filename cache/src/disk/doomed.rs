@@ -9,7 +9,6 @@ use super::{Disk, lock};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// The names, with the number of pending removals of each.
 #[derive(Debug, Default)]
 pub(super) struct Doomed(Mutex<HashMap<Name, usize>>);
 

@@ -22,7 +22,6 @@ pub(super) struct Files {
     bytes: AtomicU64,
     /// The part where [`Files::inactive`] continues.
     swept: AtomicUsize,
-    /// The part where the next victim is looked for.
     victim: AtomicUsize,
 }
 

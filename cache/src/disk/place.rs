@@ -30,7 +30,6 @@ impl Directory {
     }
 }
 
-/// The cache's directory and the widths of its levels.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) root: PathBuf,

@@ -14,7 +14,6 @@ use std::sync::atomic::Ordering;
 
 const BATCH: usize = 256;
 
-/// Position of a check of every known file.
 #[derive(Debug)]
 pub(super) struct Recheck {
     cursor: Cursor,

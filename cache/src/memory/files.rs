@@ -22,7 +22,6 @@ impl Slot {
 }
 
 impl Memory {
-    /// Records which file stands under the key's own name.
     pub(crate) fn found_on_disk(&self, grant: &Grant, own: &OwnFile) {
         let vary = own.variant.as_ref().map(|variant| variant.fields.clone());
         self.change(&grant.key, |shard, index, after| {

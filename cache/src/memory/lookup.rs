@@ -206,7 +206,6 @@ fn ahead(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, now: Instant) -> Foun
     Found::Ahead(entry, lead(cell, grant, Purpose::Fill, now))
 }
 
-/// Begins a line with this request at its head.
 fn lead(cell: &mut Cell, grant: Grant, purpose: Purpose, now: Instant) -> Grant {
     cell.line = Some(Box::new(Line::new((grant.order, grant.born), purpose, grant.asker, now)));
     Grant { right: Some(grant.order), ..grant }

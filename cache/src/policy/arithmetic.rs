@@ -37,7 +37,6 @@ pub struct Arithmetic {
     pub source: Source,
     pub lifetime: Duration,
     pub age_field: Duration,
-    /// Added to it for the way from there to here.
     pub transit: Duration,
     /// Age on arrival; `None` if it does not count against the lifetime (X-Accel-Expires,
     /// `proxy_cache_valid`).

@@ -20,10 +20,8 @@ use std::time::Duration;
 pub struct RequestFacts {
     /// As it was sent to the upstream.
     pub method: Method,
-    /// Whether an Authorization field was sent to the upstream.
     pub has_authorization: bool,
     pub asker: Asker,
-    /// How long the response's head took.
     pub delay: Duration,
     /// Whether a 206 may be stored: its Content-Range was read, and parts are kept.
     pub partial: bool,
@@ -51,7 +49,6 @@ pub enum Because<'a> {
 }
 
 impl Because<'_> {
-    /// Where the deciding directive stands in the configuration.
     pub fn place<'c>(&self, conf: &'c ProxyCache) -> Option<&'c Span> {
         let Because::Directive(name) = self else { return None };
         conf.written.iter().find(|(written, _)| written == name).map(|(_, span)| span)
@@ -143,7 +140,6 @@ struct Case<'c, 'a> {
 type Against<'a> = Option<(Reason, Because<'a>)>;
 
 impl<'a> Case<'_, 'a> {
-    /// What no lifetime can compensate.
     fn forbidden(&self) -> Against<'a> {
         self.wrong_method()
             .or_else(|| self.wrong_status())

@@ -86,7 +86,6 @@ impl Needs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StaleCause {
     Updating,
-    /// The upstream could not be reached, or broke off.
     Error,
     Timeout,
     InvalidHeader,

@@ -13,10 +13,8 @@ use millstream_wire::spelling::canonical;
 use std::cell::LazyCell;
 use std::collections::VecDeque;
 
-/// Tags and keys with a rule of their own.
 pub(crate) const MOST_ROWS: usize = 65_536;
 pub(crate) const MOST_PREFIXES: usize = 1_024;
-/// Responses in slices with a rule of their own.
 pub(crate) const MOST_WHOLES: usize = 16_384;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +101,6 @@ impl Rules {
         }
     }
 
-    /// Whether any rule, hard or soft, applies.
     pub(crate) fn go_for(&self, born: u64, tags: &Tags, text: &[u8]) -> bool {
         !matches!(self.verdict(born, tags, text), Verdict::Untouched(_))
     }

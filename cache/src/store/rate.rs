@@ -52,7 +52,6 @@ pub(super) struct Rate {
     places: Vec<KeyTurn>,
     /// Bytes of the keys in promises, and of writers.
     promised: usize,
-    /// Whether nothing may be put off any more.
     is_over: bool,
 }
 
@@ -62,7 +61,6 @@ struct KeyTurn {
     /// The next turn is not before this moment; 0 = the place is free.
     next: i64,
     promise: Option<Promise>,
-    /// Those whose requests no turn has carried out yet.
     writers: Vec<Writer>,
 }
 

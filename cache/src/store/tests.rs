@@ -21,7 +21,6 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// Waits until all pending writes are done.
 async fn settled(store: &Store) {
     let pending = || store.tier.as_ref().map_or(0, |tier| tier.pending.load(Ordering::Relaxed));
     while pending() > 0 || store.tidying.load(Ordering::Relaxed) {

@@ -31,7 +31,6 @@ pub(crate) use write::Writing;
 /// Bytes that may wait to be written; more is written once there is room.
 pub(super) const PENDING: u64 = 64 * 1024 * 1024;
 
-/// The part of a zone below its memory.
 #[derive(Debug)]
 pub(super) struct Tier {
     pub(super) disk: Arc<Disk>,
@@ -114,7 +113,6 @@ impl Tier {
         PENDING.saturating_sub(self.pending.load(Ordering::Relaxed))
     }
 
-    /// Adds the numbers of its files.
     pub(super) fn counted(&self, stats: StoreStats) -> StoreStats {
         let (files, disk_bytes) = self.disk.size();
         let counters = &self.disk.counters;

@@ -22,7 +22,6 @@ const BITS: u64 = 1 << 21;
 /// Changes remembered as the last event. One more forgets all, which costs them a rule at worst.
 const MOST_OUTDATED: usize = 16_384;
 
-/// Responses of which slices may be stored in a zone.
 #[derive(Debug, Default)]
 pub(super) struct Wholes {
     /// Per process, so that no one knows which names share bits.
@@ -35,7 +34,6 @@ pub(super) struct Wholes {
 
 #[derive(Debug, Default)]
 struct Events {
-    /// How many ask for slices of a response.
     asked: HashMap<Tag, usize>,
     /// A rule has applied to all slices, and since then no one has asked for one.
     outdated: HashSet<Tag>,

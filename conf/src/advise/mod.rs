@@ -26,10 +26,8 @@ use crate::reading::Reading;
 use crate::source::Span;
 
 struct Cached<'a> {
-    /// The family whose directives use the cache.
     family: Family,
     written: &'a CommonLevel,
-    /// The request fields that the location sets for the upstream.
     sent: &'a [SetHeader],
     cache: &'a ProxyCache,
     span: Span,

@@ -33,7 +33,6 @@ use otel::{OtelExporter, OtelResource};
 use resolver::Resolver;
 use upstream::Upstream;
 
-/// What a name stands for. Two kinds may share a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     Upstream,

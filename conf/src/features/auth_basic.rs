@@ -18,7 +18,6 @@ record! {
         /// What the client is told; `off` disables authentication.
         pub realm: Template,
         pub users: Template,
-        /// Base of a relative file name.
         pub directory: PathBuf,
     }
 }

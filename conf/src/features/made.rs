@@ -78,7 +78,6 @@ pub fn refuse_cycles(reading: &mut Reading<'_>) {
     }
 }
 
-/// The made variables that one always depends on.
 fn sources(made: &[Made], at: usize) -> Vec<MadeId> {
     let source = made[at].making.as_ref().and_then(Making::source);
     let variables = source.into_iter().flat_map(|source| source.variables());

@@ -111,7 +111,6 @@ use templates::Templates;
 pub trait Feature: Clone + Default {
     type Settings;
 
-    /// Takes from the level above what this one leaves open.
     fn inherit(&mut self, above: &Self);
 
     /// Applies the defaults, and checks what needs the whole level.

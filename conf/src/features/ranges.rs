@@ -7,7 +7,6 @@ use super::level::settings;
 use super::templates::without_templates;
 use super::{Apply, Row, once};
 
-/// How a request's date is compared with the response's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IfModifiedSince {
     Off,

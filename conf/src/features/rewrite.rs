@@ -63,7 +63,6 @@ impl Templates for Instruction {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settable {
-    /// A variable of the configuration, by its number.
     Slot(u16),
     /// `$args`: the query in force.
     Arguments,

@@ -37,7 +37,6 @@ pub enum Apply {
     Spliced,
     /// Accepted, with no effect here; the text says why, as a sentence without a full stop.
     Idle(&'static str),
-    /// Sets something of the main or events context.
     Main(fn(&mut Main, &Directive, &mut Reading<'_>)),
     /// Declares a name for the whole http block, before any of its levels is read.
     Declare(fn(&Directive, &mut Reading<'_>)),
@@ -47,7 +46,6 @@ pub enum Apply {
     Make(made::Make),
     /// Sets something of the server block itself.
     Server(fn(&mut ServerDraft, &Directive, &mut Reading<'_>)),
-    /// Sets something that levels inherit.
     Level(fn(&mut Level, &Directive, &mut Reading<'_>)),
     /// The same with a block of free lines, which the table does not check.
     Lines(fn(&mut Level, &Directive, &mut Reading<'_>)),
@@ -64,7 +62,6 @@ pub struct Row {
     pub contexts: Contexts,
     pub words: Words,
     pub repeat: Repeat,
-    /// Its words as the manual shows them.
     pub syntax: &'static str,
     /// The default as one would write it; empty = none.
     pub default: &'static str,

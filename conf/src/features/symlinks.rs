@@ -13,7 +13,6 @@ use crate::tree::Directive;
 #[allow(missing_docs)]
 pub enum Refused {
     All,
-    /// Those whose target has another owner.
     OfOthers,
 }
 

@@ -16,7 +16,6 @@ use crate::tree::{Directive, Word};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserIdMode {
-    /// Cookies that come are logged; none is set.
     Log,
     V1,
     V2,

@@ -143,9 +143,7 @@ pub struct Http {
     pub log_groups: Vec<Option<KeptLogs>>,
     pub request_zones: Vec<RequestZone>,
     pub connection_zones: Vec<ConnectionZone>,
-    /// Variables that the configuration sets.
     pub slots: Vec<Slot>,
-    /// Variables that the configuration makes out of others.
     pub made: Vec<Made>,
     pub charsets: Vec<Box<str>>,
     pub conversions: Vec<Conversion>,

@@ -7,7 +7,6 @@
 use super::indentation;
 use crate::lexer::Token;
 
-/// What to do at a token to balance the braces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repair {
     /// The `}` at this index closes nothing.

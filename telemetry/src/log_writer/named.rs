@@ -23,7 +23,6 @@ pub(super) struct NamedFiles {
     /// `open_log_file_cache`; `None` keeps nothing open.
     kept: Option<KeptLogs>,
     known: HashMap<PathBuf, Known>,
-    /// Last sweep of unused files.
     swept: i64,
     /// Last complaint. All times are wall seconds.
     complained: Option<i64>,
@@ -57,7 +56,6 @@ pub struct NamedLine<'a> {
     /// The request's document root: without it no log is made, as in nginx.
     pub root: &'a Path,
     pub follows_links: bool,
-    /// Including its newline.
     pub line: &'a [u8],
 }
 

@@ -26,7 +26,6 @@ pub(super) struct Shared {
     state: Mutex<State>,
     /// Wakes the writer, unless it waits at full pipes.
     pub(super) work: Condvar,
-    /// Wakes it there.
     pub(super) bell: OwnedFd,
     pub(super) progress: Condvar,
     /// Every ticket up to this one is in its file, or waits for a full pipe. Written under the lock, read
@@ -47,7 +46,6 @@ pub(super) enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Ticket(pub(super) u64);
 
-/// Since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogStatistics {
     /// Before compression.

@@ -19,7 +19,6 @@ use std::sync::{MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-/// By slot.
 #[derive(Default)]
 struct Files(Vec<Option<Open>>);
 

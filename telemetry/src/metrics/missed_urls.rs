@@ -14,7 +14,6 @@ pub const LONGEST_URL: usize = 256;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissedUrl {
     pub location: u32,
-    /// Host and path.
     pub url: String,
     /// At most `error` too high.
     pub count: u64,

@@ -9,7 +9,6 @@ pub struct MetricLine {
     pub name: &'static str,
     /// Labels as they stand between the braces; empty = none.
     pub labels: &'static str,
-    /// One sentence.
     pub doc: &'static str,
 }
 

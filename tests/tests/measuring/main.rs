@@ -25,10 +25,8 @@ fn millstream() -> Command {
     command
 }
 
-/// Exit status, standard output and standard error.
 type Ended = (i32, String, String);
 
-/// Without lines of progress.
 fn bench(arguments: &[&str]) -> Ended {
     run(&["bench", "-q"], arguments)
 }

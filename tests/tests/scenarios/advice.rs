@@ -220,7 +220,6 @@ struct Seen {
     helps: BTreeSet<String>,
 }
 
-/// The same requests of the same clients, whatever is configured.
 fn drive(lines: &str, kind: &'static str, clients: Clients) -> Seen {
     let origin = api(kind);
     let (room, lines) = match lines.strip_prefix("room=") {

@@ -9,7 +9,6 @@ use millstream_tests::origin::{Origin, Request, answer};
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::{ports, workspace};
 
-/// Identifying fields, with the values of two users.
 const USERS: &[(&str, &str, &str)] = &[
     ("Cookie", "session=alice", "session=bob"),
     ("Cookie", "theme=dark; sid=alice", "theme=dark; sid=bob"),

@@ -115,7 +115,6 @@ impl Machine {
         (output.status.code(), String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// Files with their text, links with their target.
     fn tree(&self, name: &str) -> Vec<String> {
         let mut all = Vec::new();
         collect(&self.at(name), Path::new(""), &mut all);
@@ -127,7 +126,6 @@ impl Machine {
         self.prefix.read(name)
     }
 
-    /// Everything beside the folders that existed.
     fn leavings(&self) -> Vec<String> {
         let known = ["bin", "logs", "nginx", "share"];
         let entries = fs::read_dir(self.prefix.path()).expect("own directory").flatten();

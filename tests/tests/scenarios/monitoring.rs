@@ -95,7 +95,6 @@ const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/err
         }
     }";
 
-/// With the example's files, and targets and times of the test.
 struct Prometheus {
     _process: Running,
     port: u16,

@@ -164,7 +164,6 @@ fn framing_is_sound(about: &str, method: &str, answer: &Answer) {
     }
 }
 
-/// Method, path and body of each.
 fn ways(status: u16) -> impl Iterator<Item = (&'static str, String, Option<&'static str>)> {
     TARGETS.iter().flat_map(move |(name, _, own)| {
         let by_return = ["GET", "HEAD", "POST", "OPTIONS", "GET"].map(|method| (method, ""));

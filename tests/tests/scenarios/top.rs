@@ -54,7 +54,6 @@ impl Shop {
         command
     }
 
-    /// By its configuration, which names its control socket.
     fn top_by_configuration(&self, arguments: &[&str]) -> Command {
         let mut command = top(arguments);
         command.arg("-c").arg(self.server.prefix().join("nginx.conf"));

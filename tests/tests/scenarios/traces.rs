@@ -213,10 +213,8 @@ fn each_server_that_is_asked_has_a_span_and_is_told_of_its_own() {
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b9c7c989f97918e1";
 
-/// The context sent to the upstream.
 #[derive(Debug, PartialEq)]
 enum Told {
-    /// The client's.
     Same,
     /// The client's trace, below a span of ours.
     Continued,

@@ -37,7 +37,6 @@ fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// Each with the lines under it.
 fn type_all(block: &str, steps: &mut Vec<Step>) {
     for line in block.lines() {
         match (line.strip_prefix("$ "), steps.last_mut()) {

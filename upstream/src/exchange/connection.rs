@@ -247,7 +247,6 @@ impl Connection {
         &self.name
     }
 
-    /// Bytes read and written in the current exchange.
     pub fn traffic(&self) -> (u64, u64) {
         (self.received, self.written)
     }

@@ -15,7 +15,6 @@ pub const MOST_SERVERS: usize = 4096;
 
 #[derive(Debug, Clone)]
 pub enum Edit {
-    /// Added as the last one.
     Add(Server),
     /// The server that has a peer of this id.
     Change(u64, ServerChange),

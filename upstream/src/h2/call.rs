@@ -95,7 +95,6 @@ impl Call {
         self.link.hold(value);
     }
 
-    /// When the link was opened, and how many calls were begun on it.
     pub(crate) fn age(&self) -> (Instant, u64) {
         self.link.age()
     }

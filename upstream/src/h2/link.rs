@@ -294,7 +294,6 @@ impl Link {
         self.state.borrow_mut().held.get_or_insert(value);
     }
 
-    /// When it was opened, and how many calls were begun.
     pub(super) fn age(&self) -> (Instant, u64) {
         (self.opened, self.state.borrow().begun)
     }

@@ -112,7 +112,6 @@ fn body(call: &Call) -> Result<(Vec<u8>, bool), String> {
     }
 }
 
-/// Since the last call.
 fn resets(link: &Link) -> Vec<(u32, ErrorCode)> {
     let (mut bytes, mut found) = (Vec::new(), Vec::new());
     link.carrier.take(&mut bytes);

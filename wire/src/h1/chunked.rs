@@ -53,7 +53,6 @@ pub enum ChunkedError {
     ExtensionsTooLarge,
     /// Something other than CR LF ends a line or follows a chunk's data.
     BadLineEnd,
-    /// A trailer line outside of the grammar.
     BadTrailer,
     TrailersTooLarge,
 }

@@ -15,7 +15,6 @@ use crate::span::Span;
 pub enum FieldError {
     /// A line that is not `name: value` in the grammar.
     Bad,
-    /// A line, or all together, past the limit.
     TooLarge,
     TooMany,
 }
@@ -39,7 +38,6 @@ enum Name {
     /// The empty line; the next one starts here.
     Blank(usize),
     StatusLine(usize),
-    /// No end yet; examined up to here.
     Partial(usize),
 }
 

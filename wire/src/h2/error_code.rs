@@ -5,10 +5,8 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
     NoError,
-    /// The peer broke a rule that has no code of its own.
     ProtocolError,
     InternalError,
-    /// The peer sent more than the window had room for.
     FlowControlError,
     SettingsTimeout,
     /// A frame on a stream that the peer had ended.
@@ -17,7 +15,6 @@ pub enum ErrorCode {
     /// Nothing was done for the stream; it may be tried again.
     RefusedStream,
     Cancel,
-    /// The header table of the connection cannot be maintained.
     CompressionError,
     ConnectError,
     EnhanceYourCalm,

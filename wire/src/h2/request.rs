@@ -74,11 +74,9 @@ struct Request<'a> {
 enum Cookies {
     None,
     One,
-    /// Other lines came between them.
     Scattered,
 }
 
-/// Whether the request line has been written.
 enum Start {
     Pseudo(PseudoFields),
     Written(Extra),

@@ -11,7 +11,6 @@ pub enum RequestError {
     Compression(&'static str),
     /// Malformed (RFC 9113 §8.1.1): the response is 400, or the stream is reset with PROTOCOL_ERROR.
     Malformed(&'static str),
-    /// A field, or all together, past the limit.
     TooLarge,
     TooMany,
     TargetTooLong,

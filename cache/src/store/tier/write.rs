@@ -20,7 +20,6 @@ use millstream_net::blocking;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Whose file it is, and where it belongs.
 struct Placed<'a> {
     key: &'a Key,
     variant: Option<&'a Variant>,

@@ -140,7 +140,6 @@ fn names_of(draft: &ServerDraft, reading: &mut Reading<'_>) -> Option<Vec<AcmeId
     all.then_some(found)
 }
 
-/// Whether an asterisk is that of a name with a leading dot.
 fn is_dotted(tail: &str, draft: &ServerDraft) -> bool {
     let place = draft.names.iter().find_map(|(name, place)| match name {
         ServerName::LeadingWildcard(known) if known == tail => Some(*place),

@@ -38,15 +38,8 @@ record! {
 
 #[derive(Debug, Clone)]
 pub enum Redirect {
-    Prefix {
-        /// What a Location or Refresh value starts with.
-        from: Template,
-        to: Template,
-    },
-    Regex {
-        from: Regex,
-        to: Template,
-    },
+    Prefix { from: Template, to: Template },
+    Regex { from: Regex, to: Template },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +79,6 @@ record! {
         pub announces: Option<ProxyHeader>,
         pub upgrade: bool,
         pub passes_trailers: bool,
-        /// Sent in place of the client's body.
         pub body: Option<Template>,
         /// Present if the URL is, or may be, `https://`.
         pub tls: Option<PassTls>,

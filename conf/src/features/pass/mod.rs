@@ -60,7 +60,6 @@ pub struct Sent<'a> {
 trait Spoken: Clone + Default {
     type Settings;
 
-    /// Takes from the level above what this one leaves open.
     fn inherit(&mut self, above: &Self);
 
     /// What the level sends upstream, without defaults.

@@ -6,7 +6,6 @@ use crate::metrics::{
     LocationSnapshot, PeerTiming, ProcessSnapshot, Snapshot, UpstreamPeer,
 };
 
-/// A family, and the samples of one item, whose labels are given.
 struct Family<T> {
     name: &'static str,
     kind: FamilyKind,

@@ -16,7 +16,6 @@ use super::proof::{check, origin, status};
 use super::start;
 
 const CLIENTS: u64 = 3;
-/// Pages of each client, in two variants.
 const PAGES: u64 = 24;
 /// Questions after every start, to a process with empty memory.
 const QUESTIONS: u64 = 6;

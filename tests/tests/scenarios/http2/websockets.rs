@@ -153,11 +153,9 @@ fn one_key_goes_up_and_it_is_not_the_clients() {
 
 #[derive(Clone, Copy, PartialEq)]
 enum ApiEnd {
-    /// It sends no more, but reads.
     Halfway,
     Whole,
     Reset,
-    /// It neither reads nor sends.
     Silent,
 }
 

@@ -126,7 +126,6 @@ impl Ask {
     }
 }
 
-/// What the API responds to the next request that reaches it.
 #[derive(Debug, Clone)]
 struct Plan {
     status: u16,

@@ -29,7 +29,6 @@ const LENGTHS: [u8; 257] = [
 const EOS: u16 = 256;
 const LONGEST: usize = 30;
 
-/// The tables derived from the lengths.
 struct Code {
     /// Right-aligned.
     codes: [u32; 257],

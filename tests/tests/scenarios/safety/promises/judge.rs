@@ -20,7 +20,6 @@ const LONG: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone, Copy)]
 pub struct Promise {
-    /// What APIs respond by that are tried with it.
     pub by: Weights,
     /// Known credentials: without the API's permission, a response made for one is given to no other.
     pub credentials: &'static [By],

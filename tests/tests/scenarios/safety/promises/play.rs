@@ -130,7 +130,6 @@ struct Client<'a> {
     person: &'a [(By, usize)],
     port: u16,
     from: &'static str,
-    /// As far as a trusted party forwards it.
     address: &'static str,
     forwarded: Option<&'static str>,
     tells: bool,

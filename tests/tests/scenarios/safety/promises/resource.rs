@@ -10,7 +10,6 @@ pub enum By {
     Session,
     /// A field that no list of credentials can know.
     Tenant,
-    /// Echoed in Access-Control-Allow-Origin.
     Origin,
     Language,
     Host,
@@ -42,7 +41,6 @@ impl By {
         }
     }
 
-    /// The others are set for the client.
     pub fn is_sent(self) -> bool {
         !matches!(self, By::Host | By::Address | By::Certificate)
     }
