@@ -21,41 +21,34 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Blocks of a span at the most: two megabytes, as nginx sends at a time.
+/// Most blocks of a span: two megabytes, as nginx sends at a time.
 const SPAN: u64 = 32;
 /// Blocks that are read and checked before the first of them is sent: half a megabyte.
 const CHECKED_AT_A_TIME: u64 = 8;
 
-/// Where a body is.
+/// Where the body of an entry is.
 #[derive(Debug, Clone)]
 pub enum Body {
-    /// Whole in memory.
     Memory(Held),
-    /// In the entry's file.
     File(FileBody),
 }
 
-/// A body in a file.
 #[derive(Debug, Clone)]
 pub struct FileBody {
-    /// The file.
     pub path: Arc<Path>,
-    /// Which of the files that had or will have this name.
+    /// Tells apart the files that have this name over time.
     pub(crate) id: u64,
-    /// Length in bytes.
     pub length: u64,
     checked: Arc<Checked>,
 }
 
 impl FileBody {
-    /// The body in a file with this identity.
     pub(crate) fn new(path: Arc<Path>, id: u64, length: u64) -> FileBody {
         FileBody { path, id, length, checked: Arc::default() }
     }
 }
 
 impl Body {
-    /// Length in bytes.
     pub fn len(&self) -> u64 {
         match self {
             Body::Memory(held) => held.len() as u64,
@@ -63,12 +56,10 @@ impl Body {
         }
     }
 
-    /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes, where they are in memory.
     #[inline]
     pub fn memory(&self) -> Option<&Held> {
         match self {
@@ -77,9 +68,8 @@ impl Body {
         }
     }
 
-    /// Starts to read a part; what lies beyond the end is left out.
-    ///
-    /// Call it before the head is sent: an error means that the file is gone or broken, and the entry with it.
+    /// Starts to read a part, limited to the body. Call it before the head is sent: an error means that the
+    /// file is gone or broken, and the entry with it.
     pub async fn open(&self, range: Range<u64>) -> io::Result<BodyReader> {
         let range = range.start.min(self.len())..range.end.min(self.len());
         match self {
@@ -113,12 +103,10 @@ enum BodySource {
 }
 
 impl BodyReader {
-    /// Another reader of the whole body that this one reads.
     pub fn again(&self) -> BodyReader {
         self.part(0..u64::MAX)
     }
 
-    /// Another reader of the same body: of a part, what lies beyond its end left out.
     pub fn part(&self, range: Range<u64>) -> BodyReader {
         let within =
             |length: u64| range.start.min(length)..range.end.min(length).max(range.start.min(length));
@@ -135,7 +123,7 @@ impl BodyReader {
         })
     }
 
-    /// The next piece, at most 64 KiB; `None` after the last. After an error the answer must be cut.
+    /// At most 64 KiB; `None` after the last. After an error the response must be cut.
     pub async fn next(&mut self) -> Option<io::Result<Bytes>> {
         match &mut self.0 {
             BodySource::File { range, .. }
@@ -169,8 +157,8 @@ impl BodyReader {
         }
     }
 
-    /// As [`BodyReader::next`], for a connection that files can be sent on: what is in a file stays there, at most two
-    /// megabytes at a time.
+    /// As [`BodyReader::next`], for a connection that can send files: what is in a file stays there, at most
+    /// two megabytes at a time.
     pub async fn next_to_send(&mut self) -> Option<io::Result<Piece>> {
         let BodySource::File { open, range } = &mut self.0 else {
             return self.next().await.map(|bytes| bytes.map(Piece::Bytes));
@@ -199,13 +187,11 @@ impl BodyReader {
 /// A piece of a body.
 #[derive(Debug)]
 pub enum Piece {
-    /// In memory.
     Bytes(Bytes),
-    /// In a file.
     Span(Span),
 }
 
-/// Bytes of a file that were checked and lie in the system's memory, for the kernel to send.
+/// Bytes of a file that were checked and are in the page cache, for the kernel to send.
 #[derive(Debug)]
 pub struct Span {
     open: Arc<OpenFile>,
@@ -213,7 +199,6 @@ pub struct Span {
 }
 
 impl Span {
-    /// Where in the file they are.
     pub fn part(&self) -> Range<u64> {
         self.part.start + self.open.body_offset..self.part.end + self.open.body_offset
     }
@@ -225,7 +210,8 @@ impl AsFd for Span {
     }
 }
 
-/// A file that was found to be the right one. Its checksums stay in it: those of a large body are large themselves.
+/// A file that was found to be the right one. Its checksums stay in it: those of a large body are large
+/// themselves.
 #[derive(Debug)]
 struct OpenFile {
     file: ReadFile,
@@ -235,7 +221,7 @@ struct OpenFile {
 }
 
 impl OpenFile {
-    /// Opens the file of a body that somebody read before, where no disk is needed for that.
+    /// Opens a file that was read before, if that needs no disk access.
     fn open_at_once(body: &FileBody) -> Option<io::Result<OpenFile>> {
         let file = match ReadFile::open_at_once(&body.path)? {
             Ok(file) => file,
@@ -251,7 +237,7 @@ impl OpenFile {
         OpenFile::of(body, file, &fixed, |_, _| None).transpose()
     }
 
-    /// Opens the file of a body. Blocks.
+    /// Blocks.
     fn open(body: &FileBody) -> io::Result<OpenFile> {
         let file = ReadFile::open_waiting(&body.path)?;
         let mut fixed = [0; FIXED];
@@ -260,8 +246,8 @@ impl OpenFile {
         opened.ok_or_else(corrupt)
     }
 
-    /// The open file, if it is the body's. `check` checks its table of checksums, once while the file stays what it is: then
-    /// each block's own sum is read with the block. Nothing where it cannot be checked now.
+    /// Opens `file` if it is the body's. `check` checks its table of checksums, once as long as the file is
+    /// unchanged: after that each block's own sum is read with the block. `None` if it cannot be checked now.
     fn of(
         body: &FileBody,
         file: ReadFile,
@@ -284,19 +270,17 @@ impl OpenFile {
         Ok(Some(OpenFile { file, body_offset: header.body_offset(), length: body.length, checked }))
     }
 
-    /// Whether a part was checked before and needs no reading from the disk, as far as a look at each block tells.
+    /// Whether a part was checked before and is in the page cache, as far as a look at each block tells.
     fn is_ready(&self, part: &Range<u64>) -> bool {
         blocks(part).all(|block| self.checked.has(block))
             && self.file.is_at_hand(&(part.start + self.body_offset..part.end + self.body_offset))
     }
 
-    /// Reads a part and checks it.
     fn check(&self, part: &Range<u64>) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(BLOCK);
         blocks(part).try_for_each(|block| self.read_block(block, &mut bytes))
     }
 
-    /// Reads a block into `bytes`, in place of what was in it.
     fn read_block(&self, block: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
         let start = block * BLOCK as u64;
         let length = (self.length - start).min(BLOCK as u64);
@@ -311,7 +295,6 @@ impl OpenFile {
         Ok(())
     }
 
-    /// Reads from the start of `wanted` to the end of its block.
     fn read(&self, wanted: Range<u64>) -> io::Result<Bytes> {
         let block = wanted.start / BLOCK as u64;
         let start = block * BLOCK as u64;
@@ -323,12 +306,11 @@ impl OpenFile {
     }
 }
 
-/// The blocks that a part touches.
 fn blocks(part: &Range<u64>) -> Range<u64> {
     part.start / BLOCK as u64..part.end.div_ceil(BLOCK as u64)
 }
 
-/// Reads a whole body in order, checked, piece by piece. Blocks.
+/// Reads a whole body in order, checked. Blocks.
 pub(crate) fn copy(body: &FileBody, mut take: impl FnMut(Bytes) -> io::Result<()>) -> io::Result<()> {
     let open = OpenFile::open(body)?;
     let mut start = 0;
@@ -340,7 +322,7 @@ pub(crate) fn copy(body: &FileBody, mut take: impl FnMut(Bytes) -> io::Result<()
     Ok(())
 }
 
-/// Reads the table of checksums of a file, which must be exactly as long as its header says.
+/// The file must be exactly as long as its header says.
 pub(crate) fn read_table(file: &File, header: &FileHeader) -> io::Result<Vec<u8>> {
     if header.file_length() != Some(file.metadata()?.len()) {
         return Err(corrupt());
@@ -354,7 +336,7 @@ pub(crate) fn read_table(file: &File, header: &FileHeader) -> io::Result<Vec<u8>
     Ok(table)
 }
 
-/// Checks the table of checksums of a file of the right length, a piece at a time.
+/// The file must have the right length; checks a piece at a time.
 fn check_table(file: &File, header: &FileHeader) -> io::Result<()> {
     let (mut sum, mut piece) = (crc32fast::Hasher::new(), vec![0; BLOCK]);
     let (mut at, mut left) = (header.body_offset() + header.body_length, header.blocks() * 4);
@@ -368,7 +350,6 @@ fn check_table(file: &File, header: &FileHeader) -> io::Result<()> {
     if sum.finalize() == header.table_checksum { Ok(()) } else { Err(corrupt()) }
 }
 
-/// A file that is not what was written.
 pub(crate) fn corrupt() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "a cache file is damaged")
 }

@@ -7,15 +7,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The part of the bytes that answers on their way may take.
+/// The share of the bytes that fills may take.
 const FILLING_SHARE: u64 = 2;
 
-/// One bound on bytes and one on keys.
 #[derive(Debug)]
 pub(crate) struct Budget {
     bytes: AtomicU64,
     cells: AtomicU64,
-    /// Bytes of `bytes` that belong to answers on their way.
+    /// Bytes of `bytes` that belong to fills.
     filling: AtomicU64,
     most_bytes: AtomicU64,
     most_cells: AtomicU64,
@@ -49,7 +48,7 @@ impl Budget {
         self.most_bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether a bound that was lowered is passed.
+    /// Whether a lowered bound is exceeded.
     pub(crate) fn is_over(&self) -> bool {
         self.bytes() > self.most_bytes() || self.cells() > self.most_cells.load(Ordering::Relaxed)
     }
@@ -66,12 +65,11 @@ impl Budget {
         true
     }
 
-    /// Bytes of answers on their way.
     pub(crate) fn filling(&self) -> u64 {
         self.filling.load(Ordering::Relaxed)
     }
 
-    /// Room for an answer on its way, with `reserve` for what it takes of the whole.
+    /// `reserve` takes from the whole.
     pub(crate) fn room(self: &Arc<Self>, bytes: u64, reserve: impl FnOnce() -> bool) -> Option<Room> {
         if !take(&self.filling, bytes, self.most_bytes() / FILLING_SHARE) {
             return None;
@@ -94,7 +92,7 @@ impl Budget {
     }
 }
 
-/// Room that an answer on its way has; given back by dropping it.
+/// Room of a fill; given back by dropping it.
 #[derive(Debug)]
 pub(crate) struct Room {
     budget: Arc<Budget>,
@@ -102,12 +100,10 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Makes one room of two.
     pub(crate) fn join(&mut self, mut other: Room) {
         self.bytes += std::mem::take(&mut other.bytes);
     }
 
-    /// Gives back what is beyond so many bytes.
     pub(crate) fn shrink_to(&mut self, bytes: u64) {
         let spare = self.bytes.saturating_sub(bytes);
         if spare > 0 {

@@ -8,7 +8,7 @@ use crate::loan::Held;
 use millstream_wire::Coding;
 use std::sync::OnceLock;
 
-/// A list of coded bodies, one of each coding at the most.
+/// At most one body of each coding.
 #[derive(Debug, Default)]
 pub(crate) struct CodedBodies(OnceLock<Box<CodedBody>>);
 
@@ -20,20 +20,18 @@ struct CodedBody {
 }
 
 impl CodedBodies {
-    /// The body in a coding.
     #[inline]
     pub(crate) fn find(&self, coding: Coding) -> Option<&Held> {
         self.iter().find(|(known, _)| *known == coding).map(|(_, body)| body)
     }
 
-    /// All of them.
     #[inline]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Coding, &Held)> {
         std::iter::successors(self.0.get(), |coded| coded.next.0.get())
             .map(|coded| (coded.coding, &coded.body))
     }
 
-    /// Adds one; false where that coding is there.
+    /// False if that coding exists already.
     pub(crate) fn add(&self, coding: Coding, body: Held) -> bool {
         let mut coded = Box::new(CodedBody { coding, body, next: CodedBodies::default() });
         let mut place = self;
@@ -50,12 +48,10 @@ impl CodedBodies {
         }
     }
 
-    /// Bytes of all of them.
     pub(crate) fn cost(&self) -> u64 {
         self.iter().map(|(_, body)| CodedBodies::cost_of(body.len())).sum()
     }
 
-    /// Bytes that one of this length takes.
     pub(crate) fn cost_of(length: usize) -> u64 {
         allocated(length) + allocated(size_of::<CodedBody>())
     }

@@ -46,18 +46,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use watch::Watch;
 
-/// Names that share a lock between looking at the order and renaming or unlinking.
+/// Files that share a lock between checking the order and renaming or unlinking.
 const STRIPES: usize = 64;
-/// Temporary files begin with this, so that those left behind by a crash are known.
+/// Prefix of temporary files, so that those left behind by a crash are recognised.
 const TEMPORARY: &str = ".millstream-";
-/// Log lines about the disk come at most this often.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// The disk tier of one zone.
 #[derive(Debug)]
 pub(crate) struct Disk {
     tree: Tree,
-    /// The directory, locked with all others that use it.
+    /// The directory, locked together with all others that use it.
     held: Option<fs::File>,
     temporary: PathBuf,
     files: Files,
@@ -73,13 +71,11 @@ pub(crate) struct Disk {
     inactive: AtomicU64,
     paces: Mutex<Paces>,
     loaded: AtomicBool,
-    /// Whether the last write failed.
     failing: AtomicBool,
     pub(crate) counters: Counters,
     log: Mutex<Quiet>,
 }
 
-/// How fast the work in the background goes.
 #[derive(Debug, Clone, Copy)]
 struct Paces {
     loader: Pace,
@@ -88,10 +84,9 @@ struct Paces {
     purger: Option<Pace>,
 }
 
-/// What a new file says of itself beside its head.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Identity {
-    /// Of the body: tells this file from any other that had its name before or after.
+    /// Of the body: tells apart the files that have this name over time.
     pub(crate) id: u64,
     /// Ties variants to the file under the key's own name.
     pub(crate) epoch: u64,
@@ -99,14 +94,11 @@ pub(crate) struct Identity {
     pub(crate) born: u64,
 }
 
-/// What happened on the disk since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) corrupt: AtomicU64,
     pub(crate) errors: AtomicU64,
-    /// By this process.
     pub(crate) removed: AtomicU64,
-    /// By others.
     pub(crate) unlinked: AtomicU64,
 }
 
@@ -117,7 +109,6 @@ struct Quiet {
     unsaid: u64,
 }
 
-/// Makes sure that a directory is there; its filesystem.
 fn made(path: &Path) -> io::Result<u64> {
     if let Some(above) = path.parent() {
         // As open as the process makes its directories: whom root gives the last one to has to come through them.
@@ -128,8 +119,9 @@ fn made(path: &Path) -> io::Result<u64> {
 }
 
 impl Disk {
-    /// Makes sure that the directory is there and can be written. `temp` is used only on the same filesystem, because
-    /// a rename does not leave one. Leftovers of processes that are gone are removed later, while the index loads.
+    /// Makes sure that the directory exists and is writable. `temp` is used only on the same filesystem,
+    /// because a rename cannot leave one. Leftovers of ended processes are removed later, while the index
+    /// loads.
     pub(crate) fn open(
         zone: &CacheZone,
         path: &Path,
@@ -195,8 +187,8 @@ impl Disk {
         self.wake();
     }
 
-    /// Others may have removed the directory itself, and this process be nobody who may make it again: whoever configures
-    /// has the rights that a start has.
+    /// The directory itself may have been removed, and this process lack the rights to make it: those are a
+    /// start's.
     fn make_again(&self) {
         let elsewhere = Some(&self.temporary).filter(|path| !path.starts_with(&self.tree.root));
         for directory in [&self.tree.root].into_iter().chain(elsewhere) {
@@ -207,18 +199,17 @@ impl Disk {
         }
     }
 
-    /// Whether the last write failed, so that the next may be expected to.
     pub(crate) fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
     }
 
-    /// Tells the thread in the background that there is something new: a purge, other bounds.
+    /// For a purge, or changed bounds.
     pub(crate) fn wake(&self) {
         // It only fails where it was told so often that it must be awake.
         _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
     }
 
-    /// Whether nobody else uses the directory at this moment, another process during an upgrade say.
+    /// Whether no other process uses the directory, such as during an upgrade.
     fn is_alone(&self) -> bool {
         let lock = |operation| self.held.as_ref().is_some_and(|held| flock(held, operation).is_ok());
         let is_alone = lock(FlockOperation::NonBlockingLockExclusive);
@@ -234,57 +225,53 @@ impl Disk {
         self.max_size.load(Ordering::Relaxed)
     }
 
-    /// Whether every file that was there at start is in the index.
     pub(crate) fn is_loaded(&self) -> bool {
         self.loaded.load(Ordering::Acquire)
     }
 
-    /// Bytes of memory that the index takes.
     pub(crate) fn index_cost(&self) -> u64 {
         self.files.cost()
     }
 
-    /// Files and bytes.
     pub(crate) fn size(&self) -> (u64, u64) {
         (self.files.len(), self.files.bytes())
     }
 
-    /// Whether a file may be there; always true until the index is whole.
+    /// Always true until the index is loaded.
     pub(crate) fn may_have(&self, name: &Name) -> bool {
         !self.is_loaded() || self.files.contains(name)
     }
 
-    /// The entry in a file is used, though it is answered from memory.
+    /// Marks the file as used, though the response comes from memory.
     pub(crate) fn touch(&self, name: &Name, now: Now) {
         self.files.touch(name, second(now));
     }
 
-    /// The files unused for more than so many seconds.
     #[cfg(test)]
     pub(crate) fn unused(&self, now: Now, inactive: u32) -> Vec<Name> {
         self.files.inactive(second(now), inactive, usize::MAX, usize::MAX).0
     }
 
-    /// When the fill of a file was granted, in the order of this process; 0 where it is from before.
+    /// When the fill of a file was granted, in the order of this process; 0 if it is from before.
     pub(crate) fn order(&self, name: &Name) -> u64 {
         self.files.order(name).unwrap_or(0)
     }
 
-    /// Whether a file may be there, or be about to be given its name by a fill that does not know of a purge of just
+    /// Whether a file exists, or may be about to be named by a fill that does not know of a purge of just
     /// now. Never waits.
     pub(crate) fn may_gain(&self, name: &Name) -> bool {
         // Whoever holds the stripe may have looked before the purge.
         self.stripe(name).try_lock().is_err() || self.may_have(name)
     }
 
-    /// Whether a file has a name that is not newer than `before`. Blocks.
+    /// Whether a file exists that is not newer than `before`. Blocks.
     pub(crate) fn has_older(&self, name: &Name, before: u64) -> bool {
         let _stripe = lock(self.stripe(name));
         let is_newer = self.files.order(name).is_some_and(|order| order >= before);
         !is_newer && self.path(name).exists()
     }
 
-    /// Removes a file unless it is newer than `before`.
+    /// Unless it is newer than `before`.
     pub(crate) fn unlink(&self, name: &Name, before: u64) {
         let _stripe = lock(self.stripe(name));
         if self.files.order(name).is_some_and(|order| order >= before) {
@@ -293,7 +280,7 @@ impl Disk {
         self.remove(name);
     }
 
-    /// Removes a file; the caller holds its stripe.
+    /// The caller holds its stripe.
     fn remove(&self, name: &Name) {
         self.files.remove(name);
         match fs::remove_file(self.path(name)) {
@@ -303,12 +290,11 @@ impl Disk {
         }
     }
 
-    /// Where the file of a name is.
     pub(crate) fn path(&self, name: &Name) -> PathBuf {
         self.tree.path(name)
     }
 
-    /// Makes sure that what others do to the file of a name is noticed. Call it before the file is opened or put there.
+    /// Call it before the file is opened or created, so that changes by others are noticed.
     fn watch(&self, name: &Name) {
         self.watch_directory(self.tree.directory(name));
     }
@@ -317,7 +303,7 @@ impl Disk {
         self.watched(self.watch.ensure(&self.tree, directory));
     }
 
-    /// As [`Disk::watch`], once the directory had to be made.
+    /// As [`Disk::watch`], after the directory had to be made.
     fn watch_anew(&self, name: &Name) {
         self.watched(self.watch.ensure_anew(&self.tree, self.tree.directory(name)));
     }
@@ -331,7 +317,6 @@ impl Disk {
         }
     }
 
-    /// Whether a directory is there.
     fn is_there(&self, directory: Directory) -> bool {
         fs::symlink_metadata(self.tree.path_of(directory)).is_ok_and(|found| found.is_dir())
     }
@@ -345,13 +330,13 @@ impl Disk {
         &self.stripes[usize::from(name[0]) % STRIPES]
     }
 
-    /// Counts a failure and says so, at most once a minute.
+    /// Counts a failure and logs it, at most once a minute.
     fn fail(&self, what: &str, error: &io::Error) {
         self.counters.errors.fetch_add(1, Ordering::Relaxed);
         self.report(format_args!("{what}: {error}; responses continue, they are not stored on disk"));
     }
 
-    /// Says something that is no failure.
+    /// Logs something that is no failure.
     fn tell(&self, message: fmt::Arguments<'_>) {
         let logs = lock(&self.log).logs.clone();
         logs.write(Level::Notice, format_args!("cache \"{}\": {message}", self.tree.root.display()));
@@ -384,12 +369,12 @@ fn paces_of(zone: &CacheZone) -> Paces {
     Paces { loader: zone.loader_pace, manager: zone.manager_pace, purger }
 }
 
-/// What these locks guard is whole between any two statements that could panic.
+/// What these locks guard is consistent between any two statements that could panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A random number for a file's identity.
+/// For a file's identity.
 pub(crate) fn random_id() -> u64 {
     use std::hash::BuildHasher;
     // Seeded by the system for the process and counted on for every value.
@@ -398,8 +383,8 @@ pub(crate) fn random_id() -> u64 {
     state.hash_one((COUNTER.fetch_add(1, Ordering::Relaxed), std::process::id()))
 }
 
-/// Starts to look after the directory, on a thread of its own that ends with the last handle to the disk: it lists the
-/// files that are there, keeps them within their bounds and notices what others do to them.
+/// Starts the thread that lists existing files, keeps them within their bounds and notices changes by others.
+/// It ends with the last handle to the disk.
 pub(crate) fn keep(disk: &Arc<Disk>, zone: impl Zone) -> io::Result<()> {
     keeper::start(disk, zone)
 }

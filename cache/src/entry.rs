@@ -33,17 +33,15 @@ const NEVER: i64 = i64::MIN;
 
 static NO_TAGS: Tags = Tags::NONE;
 
-/// Which of the variants of a key an entry is.
 #[derive(Debug, Clone)]
 pub(crate) struct Variant {
-    /// The request fields that tell the variants apart.
     pub(crate) fields: Arc<VaryFields>,
-    /// What the request of this one said in them.
+    /// What the request of this one had in them.
     pub(crate) values: Arc<[u8]>,
 }
 
 impl Variant {
-    /// Whether a request would get this one. `scratch` is any buffer; what was in it is lost.
+    /// Whether a request would get this variant. `scratch` is overwritten.
     #[inline]
     pub(crate) fn fits(&self, request: Fields<'_>, scratch: &mut Vec<u8>) -> bool {
         scratch.clear();
@@ -52,15 +50,15 @@ impl Variant {
     }
 }
 
-/// A stored answer.
+/// A stored response.
 #[derive(Debug)]
 pub struct Entry {
     retired: AtomicBool,
     used: AtomicBool,
-    /// The codings that somebody is making, each the bit of its number.
+    /// Codings being made, each the bit of its number.
     coding_claims: AtomicU8,
     ahead_claimed: AtomicBool,
-    /// Not on the disk as it is: too much waited to be written when it came, or a coded body has been made since.
+    /// Not on disk in its present form: too much waited to be written, or a coded body has been made since.
     unwritten: AtomicBool,
     status: u16,
     fields_at: u32,
@@ -68,16 +66,15 @@ pub struct Entry {
     lifetime: KeptLifetime,
     stored_at: i64,
     last_modified: i64,
-    /// When its fill was granted, so that of two answers the one that was asked for later is known.
+    /// When its fill was granted, to tell which of two responses was requested later.
     pub(crate) order: u64,
-    /// Where it stands among the purges: those that came later may go for it. Moved on when it has been checked.
+    /// Where it stands among the purges: later ones may apply to it. Advanced by each check.
     born: AtomicU64,
     pub(crate) variant: Option<Arc<Variant>>,
     block: Box<[u8]>,
     more: OnceLock<Box<More>>,
 }
 
-/// What few entries have.
 #[derive(Debug, Default)]
 struct More {
     tags: Tags,
@@ -86,7 +83,6 @@ struct More {
     coded: CodedBodies,
 }
 
-/// A small body, for whoever sends it.
 struct SmallBody(Arc<Entry>);
 
 impl AsRef<[u8]> for SmallBody {
@@ -152,7 +148,6 @@ impl Entry {
         &self.block[..self.fields_at as usize]
     }
 
-    /// The head.
     #[inline]
     pub fn head(&self) -> Head<'_> {
         let more = self.more.get();
@@ -167,13 +162,12 @@ impl Entry {
         }
     }
 
-    /// How long it may be used.
     #[inline]
     pub fn lifetime(&self) -> Lifetime {
         self.lifetime.whole()
     }
 
-    /// The body, as the upstream sent it.
+    /// As the upstream sent it.
     pub fn body(self: &Arc<Self>) -> Body {
         match self.large_body() {
             Some(body) => body.clone(),
@@ -181,7 +175,6 @@ impl Entry {
         }
     }
 
-    /// The bytes of the body, where they are in memory.
     #[inline]
     pub fn body_in_memory(&self) -> Option<&[u8]> {
         match self.large_body() {
@@ -190,7 +183,6 @@ impl Entry {
         }
     }
 
-    /// The file the body is in, where it is not in memory.
     pub fn body_in_file(&self) -> Option<&FileBody> {
         match self.large_body() {
             Some(Body::File(file)) => Some(file),
@@ -198,12 +190,12 @@ impl Entry {
         }
     }
 
-    /// The request fields that tell it from other variants, with what the request of this one said; `None` = absent.
+    /// The request fields that tell it from other variants, with the values of its own request; `None` =
+    /// absent.
     pub fn varies_by(&self) -> Vec<(String, Option<String>)> {
         self.variant.as_ref().map(|variant| variant.fields.told(&variant.values)).unwrap_or_default()
     }
 
-    /// Length of the plain body in bytes.
     #[inline]
     pub fn length(&self) -> u64 {
         self.large_body().map_or(self.block.len() as u64 - u64::from(self.body_at), Body::len)
@@ -215,41 +207,36 @@ impl Entry {
         self.head().age(now)
     }
 
-    /// Whether it may be used without asking anybody.
+    /// Whether it may be used without validation.
     #[inline]
     pub fn is_fresh(&self, now: Now) -> bool {
         self.lifetime().is_fresh(now)
     }
 
-    /// Whether it may be given to a request with these needs.
     #[inline]
     pub fn meets(&self, needs: Needs) -> bool {
         self.lifetime.meets(needs)
     }
 
-    /// Whether it may be used although it is stale.
     pub fn may_serve_stale(&self, cause: StaleCause, conf: &ProxyCache, now: Now) -> bool {
         self.lifetime().may_serve_stale(cause, conf, self.stored_at, now)
     }
 
-    /// Whether it may be updated in the background while it is answered: by `proxy_cache_background_update`, or because
-    /// it says itself that it may be used meanwhile (RFC 5861 §3).
+    /// Whether it may be updated in the background while it is sent: by `proxy_cache_background_update`, or
+    /// because it allows it itself (RFC 5861 §3).
     pub fn is_updated_behind(&self, conf: &ProxyCache, now: Now) -> bool {
         conf.background_update || self.lifetime().grants_stale(StaleCause::Updating, now)
     }
 
-    /// The body in a coding, once somebody has made it.
     #[inline]
     pub fn coded_body(&self, coding: Coding) -> Option<&Held> {
         self.more.get()?.coded.find(coding)
     }
 
-    /// All codings that the body is there in, beside the plain one.
     pub fn coded_bodies(&self) -> impl Iterator<Item = (Coding, &Held)> {
         self.more.get().into_iter().flat_map(|more| more.coded.iter())
     }
 
-    /// Whether another entry, or none, is stored in its place.
     #[inline]
     pub fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
@@ -260,35 +247,34 @@ impl Entry {
         self.held().for_each(Held::leave);
     }
 
-    /// It is stored from here on, until it retires.
+    /// Call it when it is stored.
     pub(crate) fn enter(&self) {
         self.held().for_each(Held::enter);
     }
 
-    /// Whether its memory would not be free if it were let go of: a worker has a handle to it, or somebody reads it.
+    /// Whether evicting it would not free its memory: a worker has a handle to it, or a client reads it.
     pub(crate) fn is_held(self: &Arc<Self>) -> bool {
         let mut held = self.held().filter(|held| held.is_large()).peekable();
         held.peek().is_some() && (Arc::strong_count(self) > 1 || held.any(Held::is_read))
     }
 
-    /// What it has in memory beside its block.
+    /// What it has in memory in addition to its block.
     fn held(&self) -> impl Iterator<Item = &Held> {
         let body = self.large_body().and_then(Body::memory);
         body.into_iter().chain(self.coded_bodies().map(|(_, body)| body))
     }
 
-    /// No purge up to this number goes for it.
+    /// No purge up to this number applies to it.
     #[inline]
     pub(crate) fn born(&self) -> u64 {
         self.born.load(Ordering::Relaxed)
     }
 
-    /// It has been checked against all purges up to this number.
     pub(crate) fn checked_upto(&self, number: u64) {
         self.born.fetch_max(number, Ordering::Relaxed);
     }
 
-    /// The same answer, stale from a moment on, for a purge that is soft.
+    /// The same response, stale from a moment on, for a soft purge.
     pub(crate) fn stale_since(self: &Arc<Self>, at: i64, born: u64) -> Entry {
         let mut head = self.head();
         head.lifetime.fresh_until = head.lifetime.fresh_until.min(at);
@@ -297,8 +283,8 @@ impl Entry {
         entry
     }
 
-    /// Remembers that it was used, and tells whether it was before. Written only when it is not set, so that a hot
-    /// entry's line stays shared.
+    /// Marks it as used, and returns whether it was before. Written only if it is not set, so that a hot
+    /// entry's cache line stays shared.
     #[inline]
     pub(crate) fn mark_used(&self) -> bool {
         let before = self.used.load(Ordering::Relaxed);
@@ -308,8 +294,8 @@ impl Entry {
         before
     }
 
-    /// Whether it is so close to its end that it may be refreshed ahead, and nobody has tried yet. In the first half of
-    /// its life it never is, or a short one would be refreshed without end.
+    /// Whether it expires soon enough to be refreshed ahead, and no one has tried yet. Never in the first
+    /// half of its life, or a short one would be refreshed without end.
     pub(crate) fn wants_refresh(&self, ahead: Duration, now: Now) -> bool {
         let until = self.lifetime().fresh_until;
         let life = until.saturating_sub(self.stored_at);
@@ -317,7 +303,7 @@ impl Entry {
             && !self.ahead_claimed.load(Ordering::Relaxed)
     }
 
-    /// True for exactly one caller: an entry is refreshed ahead once, whatever comes of it.
+    /// True for exactly one caller: an entry is refreshed ahead once, whatever the result.
     pub(crate) fn claim_ahead(&self) -> bool {
         !self.ahead_claimed.swap(true, Ordering::Relaxed)
     }
@@ -326,7 +312,7 @@ impl Entry {
         self.used.load(Ordering::Relaxed) && self.used.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether it is still to be written to the disk, since too much waited when it came.
+    /// Whether it must still be written to disk.
     pub(crate) fn is_unwritten(&self) -> bool {
         self.unwritten.load(Ordering::Relaxed)
     }
@@ -345,23 +331,22 @@ impl Entry {
         self.coding_claims.fetch_and(!(1 << coding.number()), Ordering::Release);
     }
 
-    /// Keeps a coded form of its body; false where that coding is there.
+    /// False if that coding exists.
     pub(crate) fn keep_coded(&self, coding: Coding, body: Held) -> bool {
         self.more.get_or_init(Box::default).coded.add(coding, body)
     }
 
-    /// Takes over what was made of another entry with the same body.
+    /// Takes over the coded bodies of another entry with the same body.
     pub(crate) fn keep_all_coded(&self, other: &Entry) {
         other.coded_bodies().for_each(|(coding, body)| _ = self.keep_coded(coding, body.clone()));
     }
 
-    /// Bytes that a coded body of this length adds.
     pub(crate) fn coded_cost(&self, length: usize) -> u64 {
         let more = if self.more.get().is_none() { allocated(size_of::<More>()) } else { 0 };
         CodedBodies::cost_of(length) + more
     }
 
-    /// Bytes it takes, key included. The request fields that tell variants apart are shared by all of a key; each
+    /// Bytes, key included. The request fields that tell variants apart are shared by all of a key; each
     /// counts them.
     pub(crate) fn cost(&self) -> u64 {
         let variant = self.variant.as_ref().map_or(0, |variant| {

@@ -20,36 +20,29 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// Length of the fixed header.
 pub(crate) const FIXED: usize = 72;
 /// Bytes of the body under one checksum.
 pub(crate) const BLOCK: usize = 64 * 1024;
-/// Longest head that is read; written ones are far below, because heads are bounded when they are parsed.
+/// Longest head that is read; written ones are far shorter, because heads are bounded when they are parsed.
 pub(crate) const LONGEST_HEAD: u32 = 1024 * 1024;
 
 const MAGIC: &[u8; 8] = b"MILLCACH";
 const VERSION: u32 = 3;
 
-/// What the fixed header says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileHeader {
-    /// Tells this file from any other that had its name before or after.
+    /// Tells apart the files that have this name over time.
     pub(crate) id: u64,
-    /// Ties the variants of a key to the file under the key's own name: they count only while it has the same.
+    /// Ties the variants of a key to the file under the key's own name: they count only if it has the same
+    /// epoch.
     pub(crate) epoch: u64,
     /// Where its fill stands among the purges, see `purges`.
     pub(crate) born: u64,
-    /// Length of the head.
     pub(crate) head_length: u32,
-    /// Checksum of the head.
     pub(crate) head_checksum: u32,
-    /// Length of the body.
     pub(crate) body_length: u64,
-    /// Checksum of the table of checksums.
     pub(crate) table_checksum: u32,
-    /// Length of the coded bodies together.
     pub(crate) coded_length: u32,
-    /// Checksum of these.
     pub(crate) coded_checksum: u32,
 }
 
@@ -72,7 +65,7 @@ impl FileHeader {
         out
     }
 
-    /// `None` where these are not the first bytes of a whole file of ours.
+    /// `None` unless these are the first bytes of a whole file of ours.
     pub(crate) fn decode(bytes: &[u8]) -> Option<FileHeader> {
         let bytes: &[u8; FIXED] = bytes.get(..FIXED)?.try_into().ok()?;
         let mut read = Reader { bytes: &bytes[8..] };
@@ -96,29 +89,27 @@ impl FileHeader {
         (whole && header.head_length <= LONGEST_HEAD).then_some(header)
     }
 
-    /// Where the body begins.
     pub(crate) fn body_offset(&self) -> u64 {
         FIXED as u64 + u64::from(self.head_length)
     }
 
-    /// Number of blocks of the body.
     pub(crate) fn blocks(&self) -> u64 {
         self.body_length.div_ceil(BLOCK as u64)
     }
 
-    /// Where the coded bodies begin; `None` where the header states a length no file can have.
+    /// `None` if the header states a length no file can have.
     pub(crate) fn coded_offset(&self) -> Option<u64> {
         self.body_offset().checked_add(self.body_length)?.checked_add(self.blocks().checked_mul(4)?)
     }
 
-    /// Length of the whole file; `None` where the header states a length no file can have.
+    /// `None` if the header states a length no file can have.
     pub(crate) fn file_length(&self) -> Option<u64> {
         self.coded_offset()?.checked_add(u64::from(self.coded_length))
     }
 }
 
-/// Whether these are the first bytes of a file that is whole and not ours to read: one of an earlier version of this format, or of
-/// nginx, whose cache directory this may have been. Bytes that were damaged do not look so.
+/// Whether these are the first bytes of an intact file that is not ours: of an earlier version of this
+/// format, or of nginx, whose cache directory this may have been. Damaged bytes do not look so.
 pub(crate) fn is_foreign(fixed: &[u8; FIXED]) -> bool {
     let begin = |number: u64| fixed[..8] == number.to_le_bytes();
     // Each version of ours had its own checksum at the end of its fixed header.
@@ -131,7 +122,6 @@ pub(crate) fn is_foreign(fixed: &[u8; FIXED]) -> bool {
     [(1, 60), (2, 68)].into_iter().any(earlier) || (3..=5).any(begin)
 }
 
-/// Checksums of a body that arrives piece by piece.
 #[derive(Debug, Default)]
 pub(crate) struct BlockChecksums {
     open: crc32fast::Hasher,
@@ -168,14 +158,12 @@ impl BlockChecksums {
     }
 }
 
-/// Whether a whole body matches its table.
 pub(crate) fn body_matches(body: &[u8], table: &[u8]) -> bool {
     let mut sums = BlockChecksums::default();
     sums.update(body);
     sums.finish().0 == table
 }
 
-/// What the variable part of a file's beginning says.
 #[derive(Debug)]
 pub(crate) struct FileHead {
     pub(crate) key: Vec<u8>,
@@ -183,7 +171,6 @@ pub(crate) struct FileHead {
     pub(crate) head: StoredHead,
 }
 
-/// Writes the variable part.
 pub(crate) fn encode_head(key: &[u8], vary: Option<(&VaryFields, &[u8])>, head: Head<'_>) -> Vec<u8> {
     let mut out = Vec::with_capacity(256 + key.len() + head.fields().bytes().len());
     put(&mut out, key);
@@ -233,7 +220,7 @@ pub(crate) fn encode_head(key: &[u8], vary: Option<(&VaryFields, &[u8])>, head: 
     out
 }
 
-/// Reads what [`encode_head`] wrote; `None` where it was not written by it. The length of the body is the file's.
+/// `None` unless [`encode_head`] wrote it. `body_length` is the file's.
 pub(crate) fn decode_head(bytes: &[u8], body_length: u64) -> Option<FileHead> {
     let mut read = Reader { bytes };
     let key = read.text()?.to_vec();
@@ -293,7 +280,6 @@ pub(crate) fn decode_head(bytes: &[u8], body_length: u64) -> Option<FileHead> {
     read.bytes.is_empty().then_some(FileHead { key, vary, head })
 }
 
-/// Writes the coded bodies.
 pub(crate) fn encode_coded<'a>(bodies: impl Iterator<Item = (Coding, &'a [u8])>) -> Vec<u8> {
     let mut out = Vec::new();
     for (coding, body) in bodies {
@@ -303,8 +289,7 @@ pub(crate) fn encode_coded<'a>(bodies: impl Iterator<Item = (Coding, &'a [u8])>)
     out
 }
 
-/// Reads what [`encode_coded`] wrote; a coding that is not known is passed over. Each has memory of its own,
-/// for it is held as long as it is read.
+/// Unknown codings are skipped. Each body has its own memory, since it is held as long as it is read.
 pub(crate) fn decode_coded(bytes: &[u8]) -> Option<Vec<(Coding, Bytes)>> {
     let (mut read, mut bodies) = (Reader { bytes }, Vec::new());
     while !read.bytes.is_empty() {

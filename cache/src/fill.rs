@@ -32,47 +32,43 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// What is gathered before a piece is written to the zone's directory.
+/// Bytes gathered before a piece is written to the zone's directory.
 const GATHERED: u64 = 64 * 1024;
-/// What is held in memory for readers of a body that is not stored.
+/// Bytes held in memory for readers of a body that is not stored.
 const READ_ALONG: u64 = 32 * 1024;
-/// Room for a body that is kept in memory is made in steps of so many bytes.
+/// Step in bytes by which room for a body in memory grows.
 const ROOM_STEP: u64 = 1024;
-/// Pieces of a body up to this length are put together on the worker, which takes a few tenths of a millisecond: who has read
-/// the last of them finds it stored.
+/// Up to this length a body is joined on the worker, within a few tenths of a millisecond: after reading the
+/// last piece a client finds it stored.
 const JOIN_INLINE: u64 = 1024 * 1024;
 
-/// What a fill is held to.
+/// Limits of a fill.
 #[derive(Debug, Clone, Default)]
 pub struct FillBounds {
-    /// `proxy_cache_unread_timeout`: how long it goes on when nobody reads it any more.
+    /// `proxy_cache_unread_timeout`: how long it continues without readers.
     pub unread: Option<Duration>,
-    /// `proxy_cache_fill_timeout`: how long after its head what comes is kept.
+    /// `proxy_cache_fill_timeout`: how long after its head the body is kept.
     pub arriving: Option<Duration>,
-    /// Where files without a name are made.
     pub folder: PathBuf,
-    /// How much of a body that is not stored may lie there, in bytes; 0 = nothing.
+    /// Bytes of a body that is not stored which may lie there; 0 = none.
     pub in_file: u64,
 }
 
-/// An answer that is being received.
+/// A response that is being received.
 #[derive(Debug)]
 pub struct Fill {
-    /// Where it is stored and by what right; nothing for what is only passed on.
+    /// Where and by what right it is stored; `None` if it is only passed on.
     right: Option<(Arc<Store>, Grant)>,
     progress: Arc<Progress>,
     mode: Mode,
     held: u64,
-    /// Bytes that room was made for.
     counted: u64,
-    /// There was no room for what came last.
     crowded: bool,
     expected: Option<u64>,
     began: Now,
     bounds: FillBounds,
-    /// When it is given up, while nobody reads it.
+    /// When it is given up without readers.
     unread: Deadline,
-    /// When it is no longer kept.
     late: Deadline,
     aside: Option<Aside>,
     file_error: Option<io::Error>,
@@ -80,7 +76,6 @@ pub struct Fill {
 
 #[derive(Debug)]
 enum Mode {
-    /// Kept in memory.
     Memory,
     /// Too large for memory: going to its file.
     File(Box<Writing>),
@@ -88,7 +83,7 @@ enum Mode {
     Passing,
 }
 
-/// Bytes of a body that is not stored, in a file without a name.
+/// Bytes of a body that is not stored, in an unnamed file.
 #[derive(Debug)]
 struct Aside {
     file: Arc<File>,
@@ -97,7 +92,7 @@ struct Aside {
 }
 
 impl Aside {
-    /// Appends pieces that begin at a position of the body, to a new file where there is none. Blocks.
+    /// Appends pieces that start at `from` of the body, to a new file if there is none. Blocks.
     fn append(aside: Option<Aside>, folder: &Path, from: u64, pieces: &[Bytes]) -> io::Result<Aside> {
         let mut aside = match aside {
             Some(aside) => aside,
@@ -138,13 +133,13 @@ impl Fill {
         }
     }
 
-    /// An answer that is passed to whoever reads along and not stored.
+    /// A response that is passed to followers and not stored.
     pub fn along(status: u16, answer: Fields<'_>, length: Option<u64>, now: Now) -> Fill {
         let head = Arc::new(StoredHead::passing(status, answer, length, now));
         Fill::new(None, Progress::new(head, None), false, length, now)
     }
 
-    /// Holds it to these bounds; without them it is read to its end and nothing lies in files for slow readers.
+    /// Without bounds it is read to its end and nothing lies in files for slow readers.
     pub fn hold_to(&mut self, bounds: FillBounds) {
         if let Some((store, _)) = self.right.as_ref().filter(|_| bounds.in_file > 0) {
             store.memory.loans.move_to(&bounds.folder);
@@ -156,18 +151,17 @@ impl Fill {
         self.bounds = bounds;
     }
 
-    /// A reader of this answer from its beginning. Take it before the first piece is pushed; later there may be no
-    /// beginning left, and it breaks off at once.
+    /// A reader from the beginning. Take it before the first piece is pushed; later the beginning may be
+    /// gone, and it breaks off at once.
     pub fn follow(&self) -> Option<Follower> {
         self.progress.follow()
     }
 
-    /// The head of the answer.
     pub fn head(&self) -> &Arc<StoredHead> {
         &self.progress.head
     }
 
-    /// Adds a piece of the body. Await [`Fill::ready`] before the next.
+    /// Await [`Fill::ready`] before the next.
     pub fn push(&mut self, bytes: Bytes) {
         self.held = self.progress.push(bytes);
         if matches!(self.mode, Mode::Memory)
@@ -185,9 +179,9 @@ impl Fill {
         }
     }
 
-    /// Ready for the next piece: at once for a body that fits in memory, after writing for one that goes to a file, and
-    /// where there is none for one that is not stored, when its slowest reader has come close. Must not be dropped while it
-    /// waits, unless the fill is given up.
+    /// Ready for the next piece: at once for a body that fits in memory, after writing for one that goes to a
+    /// file, and without a file, for one that is not stored, when its slowest reader has come close. Must not
+    /// be dropped while it waits, unless the fill is given up.
     pub async fn ready(&mut self) {
         if matches!(self.mode, Mode::Memory) && (self.crowded || self.is_too_large()) {
             self.leave_memory().await;
@@ -200,8 +194,9 @@ impl Fill {
         }
     }
 
-    /// Ready when the fill is to be given up: everybody who read it has left, and it is not kept, or the bound has passed
-    /// since. From `proxy_cache_fill_timeout` on it is no longer kept. Else the task is woken when either comes.
+    /// Ready when the fill must be given up: all readers have left, and it is not kept, or the timeout has
+    /// passed since. From `proxy_cache_fill_timeout` on it is no longer kept. Otherwise the task is woken
+    /// when either happens.
     pub fn poll_unwanted(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.is_storing() && self.late.poll(context).is_ready() {
             self.late.release();
@@ -225,19 +220,19 @@ impl Fill {
         self.unread.poll(context)
     }
 
-    /// Whether it will be stored, as far as is known by now.
+    /// As far as is known by now.
     pub fn is_storing(&self) -> bool {
         !matches!(self.mode, Mode::Passing)
     }
 
-    /// Why no file could be made or written for its readers, once.
+    /// Why no file could be made or written for its readers, returned once.
     pub fn take_file_error(&mut self) -> Option<io::Error> {
         self.bounds.in_file = if self.file_error.is_some() { 0 } else { self.bounds.in_file };
         self.file_error.take()
     }
 
-    /// The body has ended as its framing says. `None` where it was not stored: its length is not what was announced,
-    /// it was too large, the key was purged meanwhile, or there was no room.
+    /// The body has ended by its framing. `None` if it was not stored: its length differs from the announced
+    /// one, it was too large, the key was purged meanwhile, or there was no room.
     pub async fn finish(mut self) -> Option<Arc<Entry>> {
         let total = self.progress.total();
         if self.expected.is_some_and(|expected| expected != total) {
@@ -269,7 +264,7 @@ impl Fill {
         stored.then_some(entry)
     }
 
-    /// The body in one piece. For a moment a large one is there twice, which is counted.
+    /// In one piece. For a moment a large one exists twice, which is counted.
     async fn whole(&self) -> Option<Bytes> {
         let pieces = self.progress.whole()?;
         let length = self.progress.total();
@@ -305,12 +300,11 @@ impl Fill {
         Arc::new(Entry::new(grant.key.bytes(), variant, orders, self.progress.head.view(), body))
     }
 
-    /// Whether it has become too large for memory.
     fn is_too_large(&self) -> bool {
         self.right.as_ref().is_some_and(|(store, _)| self.held > store.largest_in_memory())
     }
 
-    /// The body has become too large for memory: on to disk, or on to whoever reads along and no further.
+    /// The body has become too large for memory: on to disk, or only to followers.
     async fn leave_memory(&mut self) {
         let Some((store, grant)) = &self.right else { return };
         let expected = self.expected.unwrap_or(self.held);
@@ -327,7 +321,6 @@ impl Fill {
         });
     }
 
-    /// Writes what has come since the last time.
     async fn write(&mut self) {
         let Mode::File(writing) = std::mem::replace(&mut self.mode, Mode::Passing) else { return };
         let (_, pieces) = self.progress.unwritten();
@@ -345,8 +338,8 @@ impl Fill {
         self.mode = Mode::File(writing);
     }
 
-    /// Forgets what everybody has read. What a reader is behind by goes to a file, so that neither the upstream nor another
-    /// reader waits for it; one file after the other, each when all of the last was read.
+    /// Forgets what all have read. What a reader lags behind goes to a file, so that neither the upstream nor
+    /// another reader waits for it; one file after the other, each when all of the last was read.
     async fn pass_on(&mut self) {
         let held = self.progress.trim();
         if held <= READ_ALONG {
@@ -373,7 +366,7 @@ impl Fill {
         }
     }
 
-    /// From here on the answer is only passed on, and nobody new joins it.
+    /// From here on the response is only passed on, and no one new joins.
     fn stop_storing(&mut self, reason: Option<Reason>) {
         self.mode = Mode::Passing;
         if let Some((store, grant)) = &mut self.right {

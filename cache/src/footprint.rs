@@ -3,14 +3,13 @@
 //! Bounds are kept in these numbers, so that a zone of 256 megabytes is that in the process too, and not a third more.
 //! Next: `entry` and `memory`, which count with it.
 
-/// Bytes that an allocation of so many takes: in steps of 16, above 128 in steps of an eighth of the next power of two.
+/// Bytes that an allocation takes: in steps of 16, above 128 in steps of an eighth of the next power of two.
 /// Those are mimalloc's sizes; other allocators are no more generous.
 pub(crate) fn allocated(bytes: usize) -> u64 {
     let step = (bytes.checked_next_power_of_two().unwrap_or(usize::MAX) / 8).max(16);
     (bytes.div_ceil(step) * step) as u64
 }
 
-/// Bytes that a value behind an `Arc` takes, its two counts included.
 pub(crate) fn counted<T>() -> u64 {
     allocated(size_of::<T>() + 16)
 }

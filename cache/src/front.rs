@@ -28,15 +28,14 @@ pub use probe::DiskProbe;
 
 /// Handles in a set: their hashes fill one cache line.
 const WAYS: usize = 8;
-/// Sets at first, and at most: 16,384 handles.
+/// Initial and maximum sets: 16,384 handles.
 const FEWEST_SETS: usize = 32;
 const MOST_SETS: usize = 2048;
-/// Prepared values of one handle.
 const PREPARED: usize = 4;
-/// Sets that one call of [`Front::sweep`] looks at.
+/// Sets that one call of [`Front::sweep`] examines.
 const SWEEP: usize = 256;
 
-/// A worker's way into a zone.
+/// A worker's access to a zone.
 #[derive(Debug)]
 pub struct Front {
     store: Arc<Store>,
@@ -57,9 +56,8 @@ struct Set {
 /// A worker's handle to an entry.
 #[derive(Debug)]
 pub struct Hit {
-    /// The entry.
     pub entry: Arc<Entry>,
-    /// What the server has made from it, ready to be sent.
+    /// What the server has made from the entry, ready to be sent.
     pub prepared: Prepared,
 }
 
@@ -71,12 +69,11 @@ impl Deref for Hit {
     }
 }
 
-/// Up to four values that somebody made from an entry, each under a number of the maker's.
+/// Up to four values made from an entry, each under a number of the maker's choice.
 #[derive(Default)]
 pub struct Prepared(RefCell<Vec<(u64, Rc<dyn Any>)>>);
 
 impl Prepared {
-    /// The value under a number, if it is there and of this type.
     #[inline]
     pub fn find<T: 'static>(&self, tag: u64) -> Option<Rc<T>> {
         let values = self.0.borrow();
@@ -84,7 +81,7 @@ impl Prepared {
         value.clone().downcast().ok()
     }
 
-    /// Keeps a value; beyond four the one that was kept first goes.
+    /// Beyond four, the oldest is dropped.
     pub fn keep<T: 'static>(&self, tag: u64, value: Rc<T>) {
         let mut values = self.0.borrow_mut();
         values.retain(|(found, _)| *found != tag);
@@ -111,43 +108,40 @@ pub struct Moment {
 /// What the cache has for a request; each case holds exactly what it allows.
 #[derive(Debug)]
 pub enum Lookup {
-    /// Answer with it.
+    /// Respond with it.
     Fresh(Rc<Hit>),
-    /// Answer with it; it is in use and near its end (`proxy_cache_refresh_ahead`): refresh it in the background.
+    /// Respond with it; it is in use and near its end (`proxy_cache_refresh_ahead`): refresh it in the
+    /// background.
     Ahead(Rc<Hit>, FillPermit),
-    /// No longer fresh. With a permit it is yours to update, in the background where
-    /// [`Entry::may_serve_stale`] allows to answer with it meanwhile. Without one somebody else updates it and it may
-    /// be answered.
+    /// No longer fresh. With a permit it is yours to update, in the background if [`Entry::may_serve_stale`]
+    /// allows it to be sent meanwhile. Without one another request updates it and it may be sent.
     Stale(Rc<Hit>, Option<FillPermit>),
-    /// Ask the upstream and fill.
     Miss(FillPermit),
-    /// The client has changed what is stored, and the turn to take that out has not come (`proxy_cache_invalidation`): ask the
-    /// upstream and fill.
+    /// The client has changed what is stored, and its invalidation is still delayed
+    /// (`proxy_cache_invalidation`): ask the upstream and fill.
     OwnWrite(FillPermit),
     /// Ask the upstream and store nothing: `proxy_cache_min_uses` is not reached, or there is no room.
     Scarce,
-    /// What is stored, or on its way, is not for this request (`proxy_cache_credentials`): ask the upstream for this one
-    /// alone. What comes is stored where it says that it is for everybody.
+    /// What is stored, or arriving, is not for this request (`proxy_cache_credentials`): ask the upstream for
+    /// this one alone. The response is stored if it is public.
     Apart(FillPermit),
-    /// Somebody else asks; wait. The stale entry is for the case that the upstream fails.
+    /// Another request asks; wait. The stale entry is for a failure of the upstream.
     Busy(Waiter, Option<Rc<Hit>>),
     /// It may be on disk: [`DiskProbe::load`].
     Disk(DiskProbe),
 }
 
 impl Front {
-    /// A worker's way into a zone.
     pub fn new(store: Arc<Store>) -> Front {
         let sets = (0..FEWEST_SETS).map(|_| Set::default()).collect();
         Front { store, sets, scratch: Vec::new(), turn: 0, displaced: 0, swept: 0 }
     }
 
-    /// The zone.
     pub fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
-    /// Looks up a key for a request with these fields. Memory only; returns at once.
+    /// Memory only; returns at once.
     #[inline]
     pub fn lookup(&mut self, key: &[u8], request: Fields<'_>, conf: &ProxyCache, now: Now) -> Lookup {
         self.lookup_for(
@@ -158,8 +152,9 @@ impl Front {
         )
     }
 
-    /// As [`Front::lookup`], with who asks, and the client's address, which is wanted only where somebody's own change of the key waits
-    /// for its turn ([`Store::turn`]): that of the whole, where the key is that of a piece.
+    /// As [`Front::lookup`], with who asks and the client's address, which is only needed if that client's
+    /// own change of the key is delayed ([`Store::turn`]). `whole` is the key of the whole if `key` is that
+    /// of a slice.
     #[inline]
     pub fn lookup_for(
         &mut self,
@@ -187,30 +182,31 @@ impl Front {
         }
     }
 
-    /// The right to store an answer under a key without a look-up, beside whoever fills it (`proxy_cache_bypass`): the
-    /// stored answer is neither used nor waited for, the new one takes its place.
+    /// The right to store a response without a look-up, beside whoever fills the key (`proxy_cache_bypass`):
+    /// the stored response is neither used nor waited for, and the new one replaces it.
     pub fn beside(&self, key: &[u8], asker: Asker) -> FillPermit {
         self.beside_since(key, asker, self.moment())
     }
 
-    /// As [`Front::beside`], for a request that was sent after this moment: a purge since then goes for its answer.
+    /// As [`Front::beside`], for a request sent after this moment: a purge since then applies to its
+    /// response.
     pub fn beside_since(&self, key: &[u8], asker: Asker, Moment { order, born }: Moment) -> FillPermit {
         let key = Arc::new(Key::new(key, self.store.memory.hash(key)));
         let grant = Grant { key, values: None, right: None, order, born, since: None, asker };
         FillPermit::new(self.store.clone(), grant)
     }
 
-    /// Now, in the order of fills and purges. Take it before a request is sent whose answer may turn out to be worth
-    /// storing.
+    /// Now, in the order of fills and purges. Take it before sending a request whose response may turn out to
+    /// be worth storing.
     pub fn moment(&self) -> Moment {
         let memory = &self.store.memory;
         Moment { order: memory.next_order(), born: memory.purges.generation() }
     }
 
-    /// As [`Store::invalidate`], for an unsafe request that has changed what the key stands for. `own` is the right to
-    /// store the answer to that same request, which stays good. Where a file may be there, what is given waits until it
-    /// is gone, at most 1 s, so that the end of this process does not bring it back; the work is done also where nobody
-    /// waits.
+    /// As [`Store::invalidate`], after an unsafe request that changed the resource. `own` is the right to
+    /// store the response to that same request, which stays valid. If a file may exist, the future waits
+    /// until it is gone, at most 1 s, so that the end of this process does not bring it back; the work is
+    /// done even if it is dropped.
     pub fn invalidate_after(
         &self,
         changed: Changed<'_>,
@@ -219,13 +215,13 @@ impl Front {
         self.store.invalidate_after(changed, own.and_then(|own| own.grant_in(&self.store)))
     }
 
-    /// What is stored in memory for a key and a request, fresh or not, without counting as a use and without a line.
+    /// Fresh or not, in memory only, without counting as a use.
     pub fn peek(&self, key: &[u8], request: Fields<'_>) -> Option<Arc<Entry>> {
         self.store.memory.peek(key, request)
     }
 
-    /// Drops handles to entries that are no longer stored, a part of them at each call. Without it they are dropped
-    /// when they are come upon, which for a worker without requests may be never. Once a second is enough.
+    /// Drops handles to entries that are no longer stored, some at each call. Otherwise they are dropped when
+    /// they are met, which may be never for an idle worker. Once a second is enough.
     pub fn sweep(&mut self) {
         let count = self.sets.len();
         // What handles hold is not free to be used by others.
@@ -273,7 +269,6 @@ impl Front {
         None
     }
 
-    /// The handle to an entry, a new one where there is none yet.
     fn handle(&mut self, entry: Arc<Entry>) -> Rc<Hit> {
         let hash = self.store.hash(entry.key());
         let index = hash as usize & (self.sets.len() - 1);
@@ -317,7 +312,6 @@ fn look_up(store: &Store, asked: &Asked<'_>) -> Found {
     store.memory.look_up(asked, |slot, values| store.may_be_on_disk(slot, values))
 }
 
-/// Turns a decision into what the caller holds.
 fn answer(
     store: &Arc<Store>,
     asked: &Asked<'_>,

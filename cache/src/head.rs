@@ -17,38 +17,31 @@ use millstream_wire::{FieldId, Fields, Headers, date};
 /// A stored head; never changes once made.
 #[derive(Debug, Clone)]
 pub struct StoredHead {
-    /// The status.
     pub status: u16,
-    /// The fields, without those of the connection, Age and Content-Length.
+    /// Without those of the connection, Age and Content-Length.
     pub headers: Headers,
-    /// Length of the body where it was known before the body; while filling, the body must end exactly there.
+    /// If known before the body; the body must then end exactly there.
     pub content_length: Option<u64>,
-    /// How long it may be used.
     pub lifetime: Lifetime,
     /// When it arrived, in milliseconds since 1970.
     pub stored_at: i64,
-    /// Last-Modified in seconds since 1970.
+    /// In seconds since 1970.
     pub last_modified: Option<i64>,
-    /// What it can be purged by.
     pub tags: Tags,
-    /// Where the stored body is only a part of the representation; `status` is then 206.
+    /// If the stored body is only a part of the representation; `status` is then 206.
     pub part: Option<Part>,
 }
 
-/// A look at a stored head.
+/// A borrowed view of a head.
 #[derive(Debug, Clone, Copy)]
 pub struct Head<'a> {
-    /// The status.
     pub status: u16,
-    /// How long it may be used.
     pub lifetime: Lifetime,
     /// When it arrived, in milliseconds since 1970.
     pub stored_at: i64,
-    /// Last-Modified in seconds since 1970.
+    /// In seconds since 1970.
     pub last_modified: Option<i64>,
-    /// What it can be purged by.
     pub tags: &'a Tags,
-    /// Where the stored body is only a part of the representation.
     pub part: Option<Part>,
     pub(crate) fields: Fields<'a>,
 }
@@ -56,16 +49,14 @@ pub struct Head<'a> {
 /// A stored part of a representation (RFC 9111 §3.3), both ends inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// Position of the first stored byte.
     pub first: u64,
-    /// Position of the last one.
     pub last: u64,
-    /// Length of the whole; `None` where the upstream did not say.
+    /// `None` if the upstream did not say.
     pub complete: Option<u64>,
 }
 
 impl StoredHead {
-    /// Takes an answer's head. `content_length` comes from its framing; `None` where only the end will tell.
+    /// `content_length` comes from its framing; `None` if only the end will tell.
     pub fn new(
         status: u16,
         answer: Fields<'_>,
@@ -79,7 +70,7 @@ impl StoredHead {
         StoredHead::from_stored(status, headers, content_length, lifetime, now.unix_milliseconds)
     }
 
-    /// Takes the head of an answer that is not stored: only what ends at this hop is left out.
+    /// For a response that is not stored: only what ends at this hop is left out.
     pub(crate) fn passing(
         status: u16,
         answer: Fields<'_>,
@@ -92,7 +83,7 @@ impl StoredHead {
         StoredHead::from_stored(status, headers, content_length, Lifetime::over(now), now.unix_milliseconds)
     }
 
-    /// Puts a head together from fields that are already filtered.
+    /// From fields that are already filtered.
     pub(crate) fn from_stored(
         status: u16,
         headers: Headers,
@@ -113,7 +104,6 @@ impl StoredHead {
         }
     }
 
-    /// The look at it that everybody has.
     #[inline]
     pub fn view(&self) -> Head<'_> {
         Head {
@@ -127,38 +117,36 @@ impl StoredHead {
         }
     }
 
-    /// The fields.
     #[inline]
     pub fn fields(&self) -> Fields<'_> {
         self.headers.view()
     }
 
-    /// The entity tag, with its quotes.
+    /// With its quotes.
     #[inline]
     pub fn etag(&self) -> Option<&[u8]> {
         self.fields().get(FieldId::ETag)
     }
 
-    /// Whether an answer has fields that are passed on to who asked and not stored (`no-cache="…"`, `private="…"`).
+    /// Whether a response has fields that are passed to the client and not stored (`no-cache="…"`,
+    /// `private="…"`).
     pub fn leaves_out(answer: Fields<'_>) -> bool {
         governing(&IgnoreHeaders::default(), answer).excludes_any()
     }
 }
 
 impl<'a> Head<'a> {
-    /// The fields.
     #[inline]
     pub fn fields(self) -> Fields<'a> {
         self.fields
     }
 
-    /// The entity tag, with its quotes.
+    /// With its quotes.
     #[inline]
     pub fn etag(self) -> Option<&'a [u8]> {
         self.fields.get(FieldId::ETag)
     }
 
-    /// Whether it satisfies what a request asks for.
     pub fn satisfies(self, wish: &Wish, now: Now) -> Usable {
         wish.accepts(&self.lifetime, self.age(now), now)
     }
@@ -170,9 +158,10 @@ impl<'a> Head<'a> {
         self.lifetime.initial_age.as_secs().saturating_add(resident)
     }
 
-    /// The fields after a 304 (RFC 9111 §3.2): what it names replaces what was stored, except what describes the
-    /// stored body, its entity tag with it: a 304 may have the strong one of which the stored answer, compressed on its
-    /// way, has the weak form. Whether and for how long the result may be stored is asked of `policy` anew.
+    /// The fields after a 304 (RFC 9111 §3.2): its fields replace the stored ones, except those that describe
+    /// the stored body, including the entity tag: a 304 may have the strong one of which the stored response,
+    /// compressed on its way, has the weak form. Ask `policy` again whether and for how long the result may
+    /// be stored.
     pub fn updated(self, not_modified: Fields<'_>) -> Headers {
         let governing = governing(&IgnoreHeaders::default(), not_modified);
         let left_out = left_out(not_modified, &governing);
@@ -198,7 +187,6 @@ impl<'a> Head<'a> {
         headers
     }
 
-    /// The request fields it depends on.
     pub(crate) fn vary(self) -> Option<VaryFields> {
         match vary::by_rule(self.fields, self.lifetime.vary) {
             Vary::Fields(fields) => Some(fields),
@@ -207,13 +195,13 @@ impl<'a> Head<'a> {
     }
 }
 
-/// The fields that an answer itself names as not to be stored, or as its connection's.
+/// The fields that a response itself excludes from storing, or assigns to its connection.
 fn left_out<'a>(answer: Fields<'a>, governing: &Governing<'a>) -> (NamedFields<'a>, NamedFields<'a>) {
     (NamedFields::of(answer), NamedFields::new(governing.excluded()))
 }
 
-/// Not stored: fields that end at this hop (RFC 9111 §3.1), those that the answer names itself, and those that are
-/// calculated for every answer.
+/// Not stored: fields that end at this hop (RFC 9111 §3.1), those that the response excludes, and those that
+/// are computed for every response.
 fn is_stored((hop, excluded): &(NamedFields<'_>, NamedFields<'_>), id: FieldId, name: &[u8]) -> bool {
     let calculated = matches!(
         id,

@@ -11,10 +11,9 @@ const IMPLIED: u8 = 1;
 const REQUIRED: u8 = 1 << 1;
 const VARY_IGNORED: u8 = 1 << 2;
 const ALWAYS_VALIDATE: u8 = 1 << 3;
-/// Where the bits of [`Needs`] begin.
+/// First bit of [`Needs`].
 const NEEDS: u32 = 4;
 
-/// A [`Lifetime`], made small.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeptLifetime {
     fresh_until: i64,
@@ -53,7 +52,6 @@ impl KeptLifetime {
         }
     }
 
-    /// Whether the answer may be given to a request with these needs.
     #[inline]
     pub(crate) fn meets(self, needs: Needs) -> bool {
         needs.are_met(self.flags >> NEEDS)
@@ -90,7 +88,7 @@ impl KeptLifetime {
     }
 }
 
-/// Whole seconds; 136 years and longer are the same.
+/// Whole seconds, capped at 136 years.
 fn seconds(duration: Duration) -> u32 {
     u32::try_from(duration.as_secs()).unwrap_or(NONE).min(NONE - 1)
 }

@@ -18,7 +18,7 @@ use std::fmt;
 #[cfg(test)]
 mod tests;
 
-/// Longest text of a key in bytes. A request whose key is longer goes past the cache.
+/// In bytes. A request with a longer key bypasses the cache.
 pub const LONGEST_TEXT: usize = 8 * 1024;
 
 /// Parts whose places need no memory of their own.
@@ -26,10 +26,9 @@ const INLINE: usize = 15;
 /// Bytes that state where one part is.
 const PLACE: usize = 4;
 
-/// A key of `keys_zone`: nginx keeps about 8,000 in a megabyte.
+/// Bytes of `keys_zone` per key: nginx keeps about 8,000 in a megabyte.
 const KEY_SHARE: u64 = 128;
 
-/// How many keys `keys_zone` allows.
 pub(crate) fn most_keys(zone: &CacheZone) -> u64 {
     (zone.keys_size / KEY_SHARE).max(1)
 }
@@ -38,18 +37,18 @@ pub(crate) fn most_keys(zone: &CacheZone) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong;
 
-/// Where the variable parts of a key's text are, noted while the text is evaluated.
+/// Where the variable parts of a key's text are, recorded while the text is evaluated.
 #[derive(Debug, Default)]
 pub struct Parts {
     count: u32,
     places: [[u8; PLACE]; INLINE],
-    /// Those that `places` has no room for: a key of more than fifteen variables allocates.
+    /// Those beyond `places`: a key of more than fifteen variables allocates.
     more: Vec<u8>,
 }
 
 impl Parts {
-    /// Notes that a variable has given these bytes of the text, which begins at the buffer's first byte. One without a
-    /// value gave none, and is noted all the same.
+    /// Records that a variable gave these bytes of the text. One without a value gave none, and is recorded
+    /// all the same.
     #[inline]
     pub fn note(&mut self, start: usize, end: usize) {
         // Past the bound the numbers mean nothing; `close` refuses such a key.
@@ -62,7 +61,7 @@ impl Parts {
         self.count += 1;
     }
 
-    /// Makes the key of the text that is in the buffer. One that is too long leaves the text as it is.
+    /// Completes the key after its text in the buffer. On an error the text stays as it is.
     #[inline]
     pub fn close(self, key: &mut Vec<u8>) -> Result<(), TooLong> {
         if key.len() > LONGEST_TEXT {
@@ -75,7 +74,7 @@ impl Parts {
     }
 }
 
-/// The text of a key, for people and for file names. What was not made by [`Parts`] is all text.
+/// For people and file names. What was not made by [`Parts`] is all text.
 pub fn text(key: &[u8]) -> &[u8] {
     let Some((rest, count)) = key.split_last_chunk() else { return key };
     let count = u32::from_le_bytes(*count) as usize;
@@ -85,7 +84,7 @@ pub fn text(key: &[u8]) -> &[u8] {
         .map_or(key, |length| &rest[..length])
 }
 
-/// A key with its hash; made once per key and shared by everything that belongs to it.
+/// A key with its hash; shared by everything that belongs to it.
 #[derive(Clone)]
 pub struct Key {
     hash: u64,
@@ -93,7 +92,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// Takes a key together with the hash that the store's own hasher gave it.
+    /// `hash` must come from the store's own hasher.
     pub(crate) fn new(bytes: &[u8], hash: u64) -> Key {
         Key { hash, bytes: bytes.into() }
     }
@@ -104,17 +103,17 @@ impl Key {
         &self.bytes
     }
 
-    /// What `proxy_cache_key` evaluated to: what people see, prefixes are compared with and files are named after.
+    /// What `proxy_cache_key` evaluated to: what people see, prefixes are compared with and files are named
+    /// after.
     pub fn text(&self) -> &[u8] {
         text(&self.bytes)
     }
 
-    /// Its hash, only meaningful within one store.
+    /// Only meaningful within one store.
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// Bytes it occupies.
     pub(crate) fn cost(&self) -> u64 {
         counted::<Key>() + allocated(self.bytes.len())
     }
@@ -126,14 +125,14 @@ impl fmt::Debug for Key {
     }
 }
 
-/// nginx's name for the file of a key: the MD5 of its text. Takes the whole key. Two keys of one text share the name;
-/// the file belongs to the one that it states.
+/// nginx's file name: the MD5 of the text. Takes the whole key. Two keys of one text share the name; the file
+/// belongs to the one that it states.
 pub fn md5(key: &[u8]) -> [u8; 16] {
     Md5::digest(text(key)).into()
 }
 
-/// The name for one of several variants of a whole key. The key's length goes first, so that no key can be made to look
-/// like a key and a variant of another.
+/// The file name of a variant. The key's length goes first, so that no key can imitate a key and a variant of
+/// another.
 pub fn md5_of_variant(key: &[u8], variant: &[u8]) -> [u8; 16] {
     let mut digest = Md5::new();
     digest.update(b"variant\0");

@@ -21,67 +21,54 @@ use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// What the holder of the line's right is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Reads the entry's file.
     Probe,
-    /// Asks the upstream.
     Fill,
 }
 
-/// Waiters that are no crowd, and the most that leave a line early: what an upstream has to bear that is merely slow.
+/// Waiters that are no crowd, and the most that leave a line early: the load that a merely slow upstream has
+/// to bear.
 const FEW: usize = 8;
 
-/// The line of one key and variant.
 #[derive(Debug)]
 pub(crate) struct Line {
-    /// The right to move it on.
     pub(crate) right: u64,
     pub(crate) purpose: Purpose,
     /// Where the fill stands among the purges, see `purges`.
     pub(crate) born: u64,
-    /// When the right was given; unknown while nobody has looked since it was passed on.
+    /// When the right was given; unknown while no one has looked since it was passed on.
     started: Option<Instant>,
-    /// Bytes of the streaming body when it was last looked at.
+    /// Bytes of the streaming body when it was last checked.
     seen: u64,
     pub(crate) progress: Option<Arc<Progress>>,
-    /// Who holds the right.
     asker: Asker,
-    /// Whether the fill before the present one failed.
     has_failed: bool,
-    /// Waiters that left it early.
     let_go: usize,
     waiters: VecDeque<Arc<WaiterSlot>>,
 }
 
-/// How an upstream failed, as far as others than the one who asked are told.
+/// How an upstream failed, as far as other clients are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure {
-    /// What decides whether something stale may stand in.
+    /// Decides whether a stale response may be used.
     pub cause: StaleCause,
-    /// What is to be answered else.
     pub status: u16,
 }
 
-/// What becomes of a waiter.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// Look up again.
     Retry,
-    /// The right is now the waiter's.
     Right(u64),
-    /// Read along.
     Follow(Follower),
-    /// The upstream has failed twice.
     Failed(Failure),
 }
 
-/// Where a waiter is told its outcome.
 #[derive(Debug, Default)]
 pub(crate) struct WaiterSlot {
     state: Mutex<WaiterState>,
-    /// Where the waiting request stands among the purges: it must not get what an earlier one goes for.
+    /// Where the waiting request stands among the purges: it must not get a response that an earlier one
+    /// applies to.
     born: u64,
 }
 
@@ -108,23 +95,21 @@ impl Line {
         }
     }
 
-    /// Those who wait, as far as they have not left.
     pub(crate) fn waiting(&self) -> usize {
         self.waiters.iter().filter(|waiter| Arc::strong_count(waiter) > 1).count()
     }
 
-    /// Whether what the holder will be told may be for it alone, as far as somebody who shows no credential can know: that one
-    /// does not wait for it. Once an answer arrives for others to read along, it is for all.
+    /// Whether the holder's response may be for it alone, from the view of a client without a credential,
+    /// which then does not wait. Once a response streams to others, it is for all.
     pub(crate) fn is_of_another(&self, asker: Asker) -> bool {
         (self.asker, asker) == (Asker::Known, Asker::Anybody) && self.awaits_head()
     }
 
-    /// Whether the upstream is asked and has not answered.
     pub(crate) fn awaits_head(&self) -> bool {
         self.purpose == Purpose::Fill && self.progress.is_none()
     }
 
-    /// Lets a waiter go that has waited for long, to ask beside the line. False where it stays.
+    /// Releases a long-waiting waiter to ask beside the line. False if it stays.
     pub(crate) fn let_go(&mut self) -> bool {
         let alive = self.waiters.iter().filter(|waiter| Arc::strong_count(waiter) > 1);
         let goes = self.awaits_head() && self.let_go < FEW && alive.take(FEW + 1).count() <= FEW;
@@ -132,13 +117,13 @@ impl Line {
         goes
     }
 
-    /// Whether an answer arrives that may be given to a request with these needs.
+    /// Whether a response is arriving that may be used for a request with these needs.
     pub(crate) fn streams_for(&self, needs: Needs) -> bool {
         self.progress.as_ref().is_some_and(|progress| progress.head.lifetime.meets(needs))
     }
 
-    /// Whether the holder has had its time, so that one more may fill. A body that arrives slowly is no reason to ask
-    /// again; one that has stopped arriving is.
+    /// Whether the holder has had its time, so that one more may fill. A body that arrives slowly is no
+    /// reason to ask again; one that has stopped arriving is.
     pub(crate) fn is_aged(&mut self, lock_age: Duration, now: Instant) -> bool {
         let total = self.progress.as_ref().map_or(0, |progress| progress.total());
         if total != self.seen {
@@ -149,12 +134,12 @@ impl Line {
         now.saturating_duration_since(started) >= lock_age
     }
 
-    /// When the holder will have held the right for so long, if nothing moves.
+    /// When the right will have been held for so long, if nothing moves.
     pub(crate) fn aged_at(&self, age: Duration, now: Instant) -> Instant {
         self.started.unwrap_or(now).checked_add(age).unwrap_or(now)
     }
 
-    /// Gives the right anew: whoever held it loses it.
+    /// The previous holder loses the right.
     pub(crate) fn pass_to(&mut self, (right, born): (u64, u64), asker: Asker, now: Instant) {
         self.asker = asker;
         self.right = right;
@@ -165,7 +150,7 @@ impl Line {
         self.progress = None;
     }
 
-    /// A waiter behind all others, or one whose outcome is settled where the answer already streams.
+    /// Adds a waiter, already settled if the response streams.
     pub(crate) fn join(&mut self, born: u64) -> Arc<WaiterSlot> {
         let slot = Arc::new(WaiterSlot { born, ..WaiterSlot::default() });
         if let Some(progress) = &self.progress {
@@ -182,7 +167,7 @@ impl Line {
         slot
     }
 
-    /// Passes the right to the first waiter that is still there. False where nobody is.
+    /// Passes the right to the first waiter still present. False if there is none.
     pub(crate) fn pass_on(&mut self, right: u64, born: u64, wake: &mut Vec<Waker>) -> bool {
         while let Some(waiter) = self.waiters.pop_front() {
             if let Ok(waker) = waiter.settle(Outcome::Right(right)) {
@@ -200,8 +185,8 @@ impl Line {
         false
     }
 
-    /// Lets every waiter read along. Where a purge goes for the fill, `purged` is where the fill stands among the purges:
-    /// those who joined later look up again, for what came between is not known one by one.
+    /// Lets every waiter read along. If a purge applies to the fill, `purged` is where the fill stands among
+    /// the purges: later waiters look up again, since what came between is not known individually.
     pub(crate) fn stream(&mut self, progress: &Arc<Progress>, purged: Option<u64>, wake: &mut Vec<Waker>) {
         self.progress = Some(progress.clone());
         self.has_failed = false;
@@ -216,8 +201,8 @@ impl Line {
         }
     }
 
-    /// The holder's fill has failed. After a first failure the next waiter gets the right; a second one ends the line, and
-    /// those who wait are told of it where it is `told`, else they look up again. False where the line is over.
+    /// The holder's fill has failed. After a first failure the next waiter gets the right; a second one ends
+    /// the line, and its waiters get the failure in `told`, or look up again. False if the line is over.
     pub(crate) fn fail(
         &mut self,
         right: u64,
@@ -236,12 +221,10 @@ impl Line {
         false
     }
 
-    /// Whether the fill before the present one failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// Sends every waiter to look up again.
     pub(crate) fn release(&mut self, wake: &mut Vec<Waker>) {
         for waiter in self.waiters.drain(..) {
             wake.extend(waiter.settle(Outcome::Retry).unwrap_or(None));
@@ -250,7 +233,7 @@ impl Line {
 }
 
 impl WaiterSlot {
-    /// Tells the outcome, once; gives the outcome back where the waiter has left.
+    /// Settles once; returns the outcome if the waiter has left.
     fn settle(&self, outcome: Outcome) -> Result<Option<Waker>, Outcome> {
         let mut state = self.lock();
         if state.gone {
@@ -260,7 +243,6 @@ impl WaiterSlot {
         Ok(state.waker.take())
     }
 
-    /// Ready once the outcome is told.
     pub(crate) fn poll(&self, context: &mut Context<'_>) -> Poll<Outcome> {
         let mut state = self.lock();
         match state.outcome.take() {
@@ -272,12 +254,11 @@ impl WaiterSlot {
         }
     }
 
-    /// Whether an outcome is settled.
     pub(crate) fn is_told(&self) -> bool {
         self.lock().outcome.is_some()
     }
 
-    /// The waiter leaves; an outcome it was told and has not taken comes back.
+    /// The waiter leaves; an outcome that it has not taken is returned.
     pub(crate) fn leave(&self) -> Option<Outcome> {
         let mut state = self.lock();
         state.gone = true;

@@ -23,32 +23,31 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 #[cfg(test)]
 mod tests;
 
-/// Bodies up to this length are not lent: a reader may have as much of its own.
+/// Bodies up to this length are not lent: a reader may have a copy.
 pub(crate) const SMALL_BODY: usize = 16 * 1024;
-/// What is held beyond the bound of the memory tier at the most; then nothing that is in use is evicted.
+/// Most bytes held beyond the bound of the memory tier; at that point nothing in use is evicted.
 const MOST_HELD: u64 = 8 * 1024 * 1024;
-/// From here on what slow readers hold is moved to files.
+/// From here on bodies of slow readers are moved to files.
 const MOVE_FROM: u64 = 2 * 1024 * 1024;
 /// Bytes read from a file at a time.
 const PIECE: u64 = 32 * 1024;
 
-/// All bodies of a memory tier that are large enough to be lent.
 #[derive(Debug, Default)]
 pub(crate) struct Loans {
-    /// Bytes of bodies that are there and in no stored entry.
+    /// Bytes of bodies that exist and are in no stored entry.
     held: AtomicU64,
     folder: OnceLock<PathBuf>,
-    /// Bodies that are no longer stored and were being read then.
+    /// Bodies no longer stored that were being read when they left.
     leaving: Mutex<Vec<Weak<Lent>>>,
 }
 
 impl Loans {
-    /// Where files are made; the first word counts.
+    /// Sets the directory of files; only the first call counts.
     pub(crate) fn move_to(&self, folder: &Path) {
         self.folder.get_or_init(|| folder.to_path_buf());
     }
 
-    /// A body from here on counted, if it is a large one.
+    /// Counts the body from here on, if it is large.
     pub(crate) fn hold(self: &Arc<Self>, bytes: Bytes) -> Held {
         if bytes.len() <= SMALL_BODY {
             return Held::from(bytes);
@@ -62,7 +61,6 @@ impl Loans {
         Held { bytes, lent: Some(Arc::new(Lent { place, length, readers, account })) }
     }
 
-    /// Bytes that are held beside what is stored.
     pub(crate) fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }
@@ -72,12 +70,12 @@ impl Loans {
         self.held() > MOST_HELD
     }
 
-    /// Whether handles to what is no longer stored are worth looking for.
+    /// Whether it is worth looking for handles to what is no longer stored.
     pub(crate) fn is_pressed(&self) -> bool {
         self.held() > MOVE_FROM
     }
 
-    /// A body is held by readers alone. Those that nobody holds any more are forgotten before the list grows.
+    /// Only readers hold the body. Freed bodies are forgotten before the list grows.
     fn note_leaving(&self, lent: &Arc<Lent>) {
         let mut leaving = lock(&self.leaving);
         if leaving.len() == leaving.capacity() {
@@ -86,8 +84,8 @@ impl Loans {
         leaving.push(Arc::downgrade(lent));
     }
 
-    /// Moves what slow readers hold out of memory, once it is much. Off the loop; waits for nothing. Never called under a
-    /// lock.
+    /// Moves bodies of slow readers out of memory, once they are many. Off the event loop; waits for nothing.
+    /// Never call it under a lock.
     pub(crate) fn relieve(&self) {
         if self.held() <= MOVE_FROM {
             return;
@@ -120,26 +118,24 @@ impl Held {
         self.lent.as_ref().map(Loan::new)
     }
 
-    /// An entry that is now stored has it.
+    /// Call it when an entry with it is stored.
     pub(crate) fn enter(&self) {
         if let Some(lent) = &self.lent {
             lent.enter();
         }
     }
 
-    /// An entry that is no longer stored has it.
+    /// Call it when an entry with it is no longer stored.
     pub(crate) fn leave(&self) {
         if let Some(lent) = &self.lent {
             Lent::leave(lent);
         }
     }
 
-    /// Whether somebody reads it.
     pub(crate) fn is_read(&self) -> bool {
         self.lent.as_ref().is_some_and(|lent| lent.readers.load(Ordering::Relaxed) > 0)
     }
 
-    /// Whether it is counted by itself.
     pub(crate) fn is_large(&self) -> bool {
         self.lent.is_some()
     }
@@ -159,16 +155,16 @@ impl From<Bytes> for Held {
     }
 }
 
-/// Counts bytes as long as they are there.
+/// Counts bytes as long as they exist.
 #[derive(Debug)]
 struct Account {
     loans: Arc<Loans>,
     cost: u64,
-    /// Stored entries that have the body, and so pay for it.
+    /// Stored entries with the body, which pay for it.
     entries: AtomicUsize,
 }
 
-/// The bytes and their count, dropped together by whoever is the last to hold them.
+/// The bytes and their count, dropped together by the last holder.
 struct Counted {
     bytes: Bytes,
     account: Arc<Account>,
@@ -189,7 +185,6 @@ impl Drop for Counted {
     }
 }
 
-/// A body that can be moved.
 #[derive(Debug)]
 struct Lent {
     place: Mutex<Place>,
@@ -239,16 +234,13 @@ impl Lent {
     }
 }
 
-/// A reader's hold on a body.
 #[derive(Debug)]
 pub struct Loan(Arc<Lent>);
 
-/// Where bytes of a body are at this moment.
 #[derive(Debug)]
 pub enum Whereabouts {
-    /// In memory; to be let go of before the reader waits.
+    /// To be dropped before the reader waits.
     Memory(Bytes),
-    /// In a file, from this offset on.
     File(Arc<File>, Range<u64>),
 }
 
@@ -263,12 +255,11 @@ impl Loan {
         Loan(lent.clone())
     }
 
-    /// Length of the whole body in bytes.
     pub fn length(&self) -> u64 {
         self.0.length
     }
 
-    /// Where a part of the body is; what lies beyond its end is left out.
+    /// Limited to the body.
     pub fn part(&self, range: Range<u64>) -> Whereabouts {
         let end = range.end.min(self.0.length);
         let range = range.start.min(end)..end;
@@ -280,7 +271,7 @@ impl Loan {
         }
     }
 
-    /// The first bytes of a part, a piece at the most, read off the loop where they are in a file.
+    /// The first bytes of a part, at most a piece, read off the event loop if they are in a file.
     pub async fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
         match self.part(range.start..range.end.min(range.start + PIECE)) {
             Whereabouts::Memory(bytes) => Ok(bytes),
@@ -301,7 +292,7 @@ impl Drop for Loan {
     }
 }
 
-/// Reads a part of a file, off the loop.
+/// Off the event loop.
 pub(crate) async fn read_at(file: Arc<File>, range: Range<u64>) -> io::Result<Bytes> {
     blocking::run(move || {
         let mut bytes = vec![0; (range.end - range.start) as usize];
@@ -310,7 +301,7 @@ pub(crate) async fn read_at(file: Arc<File>, range: Range<u64>) -> io::Result<By
     .await
 }
 
-/// Nothing in here panics while it holds a lock, so a poisoned one guards a whole state.
+/// Nothing panics while it holds a lock, so a poisoned one guards a consistent state.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

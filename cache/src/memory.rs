@@ -39,27 +39,26 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// Shards, powers of two: one for four mebibytes or a little less, so that a shard's lock guards few enough keys to be
-/// held shortly, and each has enough of them to choose from when it lets go of one.
+/// Shards, powers of two: one per four mebibytes or slightly less, so that a shard's lock guards few enough
+/// keys to be held briefly, and each has enough of them to choose a victim from.
 const FEWEST_SHARDS: u64 = 1;
 const MOST_SHARDS: u64 = 1024;
 const SHARE: u64 = 4 * 1024 * 1024;
-/// Moments of purges that are remembered, by hash; a power of two. Two keys that share one cost a refill at worst: with
-/// a hundred unsafe requests while an answer is on its way, one time in three hundred.
+/// Purge times remembered, by hash; a power of two. Two keys that share one cost a refill at worst: with a
+/// hundred unsafe requests during a fill, one time in three hundred.
 const PURGES: usize = 32 * 1024;
 /// Calls of a hand, beyond one for each shard, before making room is given up.
 const MOST_PASSES: usize = 64;
-/// Slots that one call of [`Memory::sweep`] looks at in each shard.
+/// Slots that one call of [`Memory::sweep`] examines in each shard.
 const SWEEP: usize = 512;
 
-/// The memory tier of one zone.
 #[derive(Debug)]
 pub(crate) struct Memory {
     hasher: RandomState,
     shards: Box<[Mutex<Shard>]>,
     budget: Arc<Budget>,
     pub(crate) loans: Arc<Loans>,
-    /// Counts everything whose order matters: rights, entries, purges.
+    /// Orders rights, entries and purges.
     order: AtomicU64,
     marks: Box<[AtomicU64]>,
     pub(crate) purges: Purges,
@@ -83,7 +82,7 @@ impl Memory {
         }
     }
 
-    /// The hash of a key, by a seed of this process and zone.
+    /// Seeded per process and zone.
     #[inline]
     pub(crate) fn hash(&self, key: &[u8]) -> u64 {
         let mut hasher = self.hasher.build_hasher();
@@ -96,22 +95,19 @@ impl Memory {
         while self.budget.is_over() && self.evict(None) {}
     }
 
-    /// Bytes held, and the bound.
     pub(crate) fn bytes(&self) -> (u64, u64) {
         (self.budget.bytes(), self.budget.most_bytes())
     }
 
-    /// Keys and variants held.
     pub(crate) fn cells(&self) -> u64 {
         self.budget.cells()
     }
 
-    /// Entries and remembered misses that had to make room.
+    /// Entries and remembered misses that were evicted.
     pub(crate) fn evictions(&self) -> u64 {
         self.evictions.load(Ordering::Relaxed)
     }
 
-    /// The next number in the order of things.
     pub(crate) fn next_order(&self) -> u64 {
         self.order.fetch_add(1, Ordering::AcqRel)
     }
@@ -121,21 +117,21 @@ impl Memory {
         self.marks[hash as usize % PURGES].load(Ordering::Acquire)
     }
 
-    /// Whether a purge of a key with the one hash is taken to go for one with the other.
+    /// Whether a purge of a key with one hash counts for one with the other.
     pub(crate) fn share_mark(one: u64, other: u64) -> bool {
         one as usize % PURGES == other as usize % PURGES
     }
 
-    /// From now on nothing that began before counts for this key. Gives the purge's place in the order, and that of the
-    /// one before it.
+    /// From now on nothing that began before counts for this key. Returns the purge's place in the order, and
+    /// that of the previous one.
     fn mark_purged(&self, hash: u64) -> (u64, u64) {
         let order = self.next_order();
         (order, self.marks[hash as usize % PURGES].fetch_max(order, Ordering::AcqRel))
     }
 
-    /// Takes from the budget for the key with this hash, letting go of what is not used until it fits. False where it
-    /// cannot fit. The first to go is from the key's own shard, so that no shard grows at the cost of the others; what
-    /// has to go for a large body beyond that is taken from all in turn.
+    /// Takes from the budget for the key with this hash, evicting what is unused until it fits. False if it
+    /// cannot fit. The first victim is from the key's own shard, so that no shard grows at the cost of the
+    /// others; further ones, for a large body, are taken from all in turn.
     pub(crate) fn reserve(&self, bytes: u64, cells: u64, hash: u64) -> bool {
         if bytes > self.budget.most_bytes() {
             return false;
@@ -149,12 +145,11 @@ impl Memory {
         true
     }
 
-    /// Room for bytes of an answer on its way; `None` where such answers have theirs, or nothing can go for it.
+    /// `None` if fills have used up their share, or nothing can be evicted for it.
     pub(crate) fn room(&self, bytes: u64, hash: u64) -> Option<Room> {
         self.budget.room(bytes, || self.reserve(bytes, 0, hash))
     }
 
-    /// Bytes of answers on their way.
     pub(crate) fn filling(&self) -> u64 {
         self.budget.filling()
     }
@@ -163,7 +158,7 @@ impl Memory {
         self.budget.release(bytes, cells);
     }
 
-    /// Lets go of one thing, from the shard named first if there is one; false where nothing may go.
+    /// Starts with the shard named, if any; false if nothing may be evicted.
     fn evict(&self, mut first: Option<usize>) -> bool {
         let mut empty = 0;
         // Where all that the hands pass is in use or pinned it gives up, and what was to be stored is not: the marks
@@ -189,15 +184,15 @@ impl Memory {
         false
     }
 
-    /// Gives back what was let go and drops it. Never called under a lock.
+    /// Returns what was evicted to the budget and drops it. Never call it under a lock.
     fn free(&self, freed: Freed) {
         self.budget.release(freed.bytes, freed.cells as u64);
         drop(freed);
         self.loans.relieve();
     }
 
-    /// Lets go of what was not used for `inactive` and of what is purged, a bounded number of keys at a time, and tells of
-    /// each that was used and each that was purged.
+    /// Drops what was not used for `inactive` and what is purged, a bounded number of keys at a time, and
+    /// reports each that was used or purged.
     pub(crate) fn sweep(&self, now: Now, inactive: Duration, mut tell: impl FnMut(&Slot, &Cell, Swept)) {
         let second = u32::try_from(now.unix_seconds()).unwrap_or(0);
         let inactive = u32::try_from(inactive.as_secs()).unwrap_or(u32::MAX);
@@ -214,7 +209,7 @@ impl Memory {
         }
     }
 
-    /// Counts a coded body of a stored entry; false where there is no room or the entry is no longer stored.
+    /// False if there is no room or the entry is no longer stored.
     pub(crate) fn add_coded(&self, entry: &Arc<Entry>, coding: Coding, body: Held) -> bool {
         let (cost, hash) = (entry.coded_cost(body.len()), self.hash(entry.key()));
         if !self.reserve(cost, 0, hash) {
@@ -253,7 +248,7 @@ impl Memory {
     }
 }
 
-/// Nothing panics half-way through a change of a shard, so a poisoned lock guards a whole one.
+/// Nothing panics half-way through a change of a shard, so a poisoned lock guards a consistent one.
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -12,22 +12,19 @@ use std::time::{Duration, Instant};
 pub struct Now {
     /// Milliseconds since 1970-01-01 00:00:00 UTC.
     pub unix_milliseconds: i64,
-    /// The same moment on the monotonic clock.
     pub instant: Instant,
 }
 
 impl Now {
-    /// The present.
     pub fn read() -> Now {
         Now { unix_milliseconds: clock::wall().unix_milliseconds(), instant: clock::now() }
     }
 
-    /// Whole seconds since 1970.
     pub fn unix_seconds(self) -> i64 {
         self.unix_milliseconds.div_euclid(1000)
     }
 
-    /// The moment this much later; times past what the clocks can hold stay at the latest they can.
+    /// Saturates at what the clocks can hold.
     #[must_use]
     pub fn after(self, wait: Duration) -> Now {
         Now {
@@ -37,7 +34,7 @@ impl Now {
     }
 }
 
-/// A duration in milliseconds, at most what an `i64` holds.
+/// At most what an `i64` holds.
 pub(crate) fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

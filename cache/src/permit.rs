@@ -41,13 +41,12 @@ impl FillPermit {
         FillPermit { store, grant: Some(grant) }
     }
 
-    /// Why an answer of this length will not be stored all the same, as far as that is known before it comes.
+    /// Why a response of this length will not be stored, as far as that is known in advance.
     pub fn objection(&self, length: Option<u64>) -> Option<Reason> {
         length.and_then(|length| self.store.objection(length))
     }
 
-    /// The upstream has answered with something that may be stored: whoever waits reads along from here. `request` is
-    /// the client's, for Vary.
+    /// The response may be stored: waiters read along from here. `request` is the client's, for Vary.
     pub fn begin(mut self, head: StoredHead, request: Fields<'_>, now: Now) -> Fill {
         let mut grant = self.grant.take().expect("a permit holds its grant until it is used up");
         let expected = head.content_length;
@@ -68,8 +67,8 @@ impl FillPermit {
         Fill::new(Some((self.store.clone(), grant)), progress, is_kept, expected, now)
     }
 
-    /// The upstream has confirmed a stored entry with a 304. `headers` are [`crate::head::Head::updated`], `lifetime` what
-    /// `policy` made of them. It keeps its tags and gets those that the 304 names. Waiters look up again.
+    /// The upstream confirmed an entry with a 304. `headers` are [`crate::head::Head::updated`], `lifetime`
+    /// is what `policy` made of them. It keeps its tags and gets those of the 304. Waiters look up again.
     pub fn refresh(mut self, old: &Arc<Entry>, headers: Headers, lifetime: Lifetime, now: Now) -> Arc<Entry> {
         let before = old.head();
         let mut head = StoredHead::new(before.status, headers.view(), Some(old.length()), lifetime, now);
@@ -98,11 +97,11 @@ impl FillPermit {
         entry
     }
 
-    /// The upstream has answered with something that may not be stored: all waiters go on their own, and for a while, the
-    /// longer the more time the answer took, nobody waits for this key. The reason is remembered, see [`Store::sight`]. Where
-    /// the reason is this request's own and nobody waited for it, others are not told; where the request shows a credential
-    /// and such requests get only what is for everybody, they are not either, whatever the reason, and those who waited look
-    /// up again. After an error of the upstream it is [`FillPermit::failed`].
+    /// The response may not be stored: all waiters continue on their own, and for a while, the longer the
+    /// response took, no one waits for this key. The reason is remembered, see [`Store::sight`]. Others are
+    /// not told if the reason is this request's own and no one waited for it, or, whatever the reason, if the
+    /// request shows a credential and such requests get only public responses; waiters then look up again.
+    /// After an error of the upstream call [`FillPermit::failed`] instead.
     pub fn uncacheable(mut self, reason: Option<Reason>, now: Now) {
         let Some(grant) = self.grant.take() else { return };
         match reason {
@@ -111,10 +110,9 @@ impl FillPermit {
         }
     }
 
-    /// The upstream has failed: the next waiter tries. Where that was the second failure in a row, all who wait now are told
-    /// of it if it is one that says nothing about the request, see [`Woken::Failed`], else they ask for themselves; and for
-    /// 1 s nobody waits for this key.
-    /// `status` is what was answered, for whoever asks what happened ([`Store::sight`]).
+    /// The upstream failed: the next waiter tries. After a second failure in a row, all present waiters get
+    /// it if it says nothing about the request, see [`Woken::Failed`], else they ask for themselves; and for
+    /// 1 s no one waits for this key. `status` is that of the response, for [`Store::sight`].
     pub fn failed(mut self, status: u16, told: Option<Failure>, now: Now) {
         if let Some(grant) = self.grant.take() {
             let number = number_of_key(grant.key.text());
@@ -123,8 +121,8 @@ impl FillPermit {
         }
     }
 
-    /// The answer is stored and may not be used without asking (no-cache): whoever waits must ask by itself, so all go
-    /// on their own, and this one is filled beside them.
+    /// The response is stored but must be validated at each use (no-cache): all waiters continue on their
+    /// own, and this one is filled beside them.
     #[must_use]
     pub fn aside(mut self, now: Now) -> FillPermit {
         if let Some(grant) = self.grant.as_mut().filter(|grant| grant.right.is_some()) {
@@ -134,7 +132,7 @@ impl FillPermit {
         self
     }
 
-    /// Whether others wait for what this is to bring; the right itself may be passed on meanwhile.
+    /// Whether others wait for this fill; the right itself may be passed on meanwhile.
     pub fn awaited(&self) -> Awaited {
         Awaited { store: self.store.clone(), grant: self.grant().clone() }
     }
@@ -160,7 +158,7 @@ impl Drop for FillPermit {
     }
 }
 
-/// Tells whether anybody waits for a fill.
+/// Tells whether a fill has waiters.
 #[derive(Debug)]
 pub struct Awaited {
     store: Arc<Store>,
@@ -168,7 +166,6 @@ pub struct Awaited {
 }
 
 impl Awaited {
-    /// Whether somebody waits in the line now.
     pub fn by_others(&self) -> bool {
         self.store.memory.is_awaited(&self.grant)
     }
@@ -184,17 +181,17 @@ pub struct Waiter {
     needs: Needs,
 }
 
-/// What became of waiting.
+/// The outcome of waiting.
 #[derive(Debug)]
 pub enum Woken {
-    /// Whoever filled has failed or had its time (`proxy_cache_lock_age`): it is your turn. Or it takes long, few wait, and
-    /// nothing of the key was ever stored: ask beside it.
+    /// The filler has failed or had its time (`proxy_cache_lock_age`): it is your turn. Or it takes long, few
+    /// wait, and nothing of the key was ever stored: ask beside it.
     Fill(FillPermit),
     /// Something was stored, or cannot be: look up again.
     Retry,
-    /// The answer arrives: read along.
+    /// The response arrives: read along.
     Streaming(Follower),
-    /// Two who asked one after the other have met this failure: what is stale stands in, or it is the answer.
+    /// Two consecutive requests have met this failure: use a stale response, or respond with it.
     Failed(Failure),
     /// `proxy_cache_lock_timeout`: ask the upstream and store nothing.
     Timeout,
@@ -210,7 +207,7 @@ impl Waiter {
         Waiter { store, slot, grant, patience, needs }
     }
 
-    /// Waits, at most `proxy_cache_lock_timeout` from `now`. Woken by the event itself, from whichever thread.
+    /// At most `proxy_cache_lock_timeout` from `now`. Woken by the event itself, from any thread.
     pub async fn wait(mut self, request: Fields<'_>, conf: &ProxyCache, now: Now) -> Woken {
         let last = now.after(conf.lock_timeout).instant;
         let mut deadline = Deadline::new();

@@ -26,12 +26,12 @@ use std::task::{Context, Poll, Waker};
 #[cfg(test)]
 mod tests;
 
-/// What a piece costs beside its bytes, so that a body in tiny pieces is not kept for free.
+/// Cost of a piece in addition to its bytes, so that a body in tiny pieces is not free.
 const PIECE_COST: u64 = 64;
-/// Bytes that a reader gets at a time of what is not in pieces of its own.
+/// Most bytes that a reader gets at a time of what is not in pieces of its own.
 const PIECE: u64 = 32 * 1024;
 
-/// The answer broke off: what was read is not whole.
+/// The response broke off: what was read is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Aborted;
 
@@ -43,7 +43,6 @@ impl fmt::Display for Aborted {
 
 impl std::error::Error for Aborted {}
 
-/// One body on its way.
 #[derive(Debug)]
 pub(crate) struct Progress {
     pub(crate) head: Arc<StoredHead>,
@@ -59,22 +58,18 @@ struct State {
     total: u64,
     /// What the pieces are counted by, while they are kept in memory.
     room: Option<Room>,
-    /// What is in files, in order: everything before `base` that somebody has not read.
+    /// In order: everything before `base` that some reader has not read.
     sections: Vec<Section>,
     /// The whole body, once it is an entry's.
     loan: Option<Loan>,
     end: Option<End>,
     places: Vec<Option<ReaderPlace>>,
     followers: usize,
-    /// Whether anybody has ever read.
     was_read: bool,
-    /// Wakes the filling side when a reader has moved on.
     filler: Option<Waker>,
-    /// Wakes it when the last reader has left.
     left: Option<Waker>,
 }
 
-/// A part of the body in a file.
 #[derive(Debug)]
 struct Section {
     from: u64,
@@ -86,7 +81,7 @@ struct Section {
 
 #[derive(Debug, Clone)]
 enum End {
-    /// Of an entry no more than this: a slow reader must not keep what is evicted.
+    /// Weak: a slow reader must not keep what is evicted.
     Whole(Weak<Entry>),
     Aborted,
 }
@@ -110,7 +105,7 @@ impl Progress {
         Arc::new(Progress { head, variant, state: Mutex::default() })
     }
 
-    /// A new reader, at the beginning; `None` where the beginning is already forgotten.
+    /// At the beginning; `None` if that is already forgotten.
     pub(crate) fn follow(self: &Arc<Self>) -> Option<Follower> {
         let mut state = self.lock();
         if !state.has_beginning() {
@@ -128,7 +123,7 @@ impl Progress {
         Some(Follower { progress: self.clone(), place: index, begun: false })
     }
 
-    /// Ready where somebody has read and nobody does now; else the filling side is woken when that comes to be.
+    /// Ready if all readers have left; else the filling side is woken then.
     pub(crate) fn poll_left(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if state.was_read && state.followers == 0 {
@@ -141,17 +136,15 @@ impl Progress {
         Poll::Pending
     }
 
-    /// Whether anybody reads.
     pub(crate) fn has_followers(&self) -> bool {
         self.lock().followers > 0
     }
 
-    /// Bytes that have come.
     pub(crate) fn total(&self) -> u64 {
         self.lock().total
     }
 
-    /// Appends a piece and gives what is held in memory now, in bytes.
+    /// Returns the bytes now held in memory.
     pub(crate) fn push(&self, bytes: Bytes) -> u64 {
         let mut state = self.lock();
         let start = state.total;
@@ -166,7 +159,6 @@ impl Progress {
         held
     }
 
-    /// Takes room that was made for what has come.
     pub(crate) fn hold(&self, more: Room) {
         match &mut self.lock().room {
             Some(room) => room.join(more),
@@ -180,7 +172,7 @@ impl Progress {
         (state.base, state.pieces.iter().map(|(_, bytes)| bytes.clone()).collect())
     }
 
-    /// What there is from `from` up to `upto` is now in a file as well, `from` at this offset.
+    /// The bytes from `from` to `upto` are now in a file as well, `from` at this offset.
     pub(crate) fn written(&self, file: &Arc<File>, offset: u64, (from, upto): (u64, u64)) {
         let mut state = self.lock();
         match state.sections.iter_mut().find(|section| Arc::ptr_eq(&section.file, file)) {
@@ -190,15 +182,15 @@ impl Progress {
         state.forget(upto);
     }
 
-    /// Forgets what all readers have read, and gives what is held in memory still.
+    /// Forgets what all readers have read, and returns the bytes still held in memory.
     pub(crate) fn trim(&self) -> u64 {
         let mut state = self.lock();
         state.forget_read();
         state.held()
     }
 
-    /// Waits until no more than `window` bytes are held, having forgotten what all readers have read. For a body that is
-    /// kept nowhere. A reader that takes nothing is its client's to end, who has `send_timeout`.
+    /// Waits until at most `window` bytes are held, forgetting what all readers have read. For a body that is
+    /// kept nowhere. A reader that takes nothing is ended by `send_timeout`.
     pub(crate) async fn drained(&self, window: u64) {
         poll_fn(|context| {
             let mut state = self.lock();
@@ -212,13 +204,12 @@ impl Progress {
         .await;
     }
 
-    /// The whole body in its pieces, where all of it is in memory.
     pub(crate) fn whole(&self) -> Option<Vec<Bytes>> {
         let state = self.lock();
         (state.base == 0).then(|| state.pieces.iter().map(|(_, bytes)| bytes.clone()).collect())
     }
 
-    /// The body has ended. Where it is stored, readers go on from what the entry lends, so that the body is not held twice.
+    /// If the body is stored, readers continue from the entry's loan, so that the body is not held twice.
     pub(crate) fn end(&self, entry: Option<&Arc<Entry>>) {
         let body = entry.map(Entry::body);
         let held = body.as_ref().and_then(Body::memory);
@@ -241,7 +232,7 @@ impl Progress {
         drop(gone);
     }
 
-    /// The body broke off. Who reads along gets what has come, and then sees it.
+    /// Readers get what has come, and then the error.
     pub(crate) fn abort(&self) {
         self.close(self.lock(), End::Aborted);
     }
@@ -253,7 +244,7 @@ impl Progress {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Nothing in here panics while it holds the lock, so a poisoned one guards a whole state.
+    /// Nothing panics while it holds the lock, so a poisoned one guards a consistent state.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -286,7 +277,6 @@ impl State {
         }
     }
 
-    /// Forgets what everybody has read.
     fn forget_read(&mut self) {
         let slowest = self.places.iter().flatten().map(|place| place.position).min();
         let upto = slowest.unwrap_or(self.total);
@@ -340,17 +330,15 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// The answer's head.
     pub fn head(&self) -> &Arc<StoredHead> {
         &self.progress.head
     }
 
-    /// Which variant it is.
     pub(crate) fn variant(&self) -> Option<&Variant> {
         self.progress.variant.as_ref()
     }
 
-    /// The next piece; `None` after the last. After an error there is nothing more, and what was read is not whole.
+    /// `None` after the last piece. After an error there is nothing more, and what was read is incomplete.
     /// May be dropped while it waits without losing a piece.
     pub async fn next(&mut self) -> Option<Result<Bytes, Aborted>> {
         match poll_fn(|context| self.poll_step(context)).await {
@@ -370,12 +358,12 @@ impl Follower {
         }
     }
 
-    /// Whether nothing has been read yet, so that another answer may still be given.
+    /// If not, another response may still be sent.
     pub fn has_begun(&self) -> bool {
         self.begun
     }
 
-    /// The entry, once the body has ended and as long as it is stored.
+    /// Once the body has ended and as long as it is stored.
     pub fn entry(&self) -> Option<Arc<Entry>> {
         match &self.progress.lock().end {
             Some(End::Whole(entry)) => entry.upgrade(),

@@ -30,87 +30,76 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 /// What is to be purged, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Purge {
-    /// What.
     pub what: What,
-    /// How.
     pub how: How,
 }
 
 /// What is to be purged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
-    /// Everything under one key, all variants: the whole key, or its text alone, which means every key of that text. It goes for keys whose
-    /// text is an equivalent spelling too (RFC 3986 §6.2.2).
+    /// All variants of one key: the whole key, or its text alone, which means every key of that text. Keys
+    /// whose text is an equivalent spelling are included (RFC 3986 §6.2.2).
     Key(Vec<u8>),
-    /// Every key whose text begins so, in whatever spelling.
+    /// Every key whose text begins so, in any spelling.
     Prefix(Vec<u8>),
-    /// What carries a tag.
     Tag(Vec<u8>),
-    /// The whole zone.
     All,
 }
 
 /// How it is purged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum How {
-    /// It is gone.
     Hard,
-    /// It is stale from now on: used where a stale answer may be used, and good to be confirmed by the upstream.
+    /// Stale from now on: used if a stale response may be used, and may be confirmed by the upstream.
     Soft,
 }
 
-/// What is known of a purge that holds. Purging by rule searches for nothing, so this speaks of single keys.
+/// The result of a purge in force. Purging by rule searches for nothing, so this is about single keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Purged {
-    /// Something was stored under exactly this key, in memory.
     pub in_memory: bool,
-    /// The key's file was there.
     pub on_disk: bool,
 }
 
-/// A purge that went for something, for people who ask what became of it.
+/// A purge that applied to something, for reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ruling {
-    /// Its number; a later purge has a greater one.
+    /// A later purge has a greater one.
     pub number: u64,
-    /// When it was given, in milliseconds since 1970.
+    /// In milliseconds since 1970.
     pub at: i64,
-    /// How.
     pub how: How,
-    /// What it goes for.
     pub scope: Scope,
 }
 
-/// The purges of a zone.
 #[derive(Debug, Default)]
 pub(crate) struct Purges {
     generation: Generation,
     rules: RwLock<Rules>,
 }
 
-/// Read by every hit and written by purges alone, so nothing that is written more often may share its cache line.
+/// Read by every hit and written by purges alone, so nothing that is written more often may share its cache
+/// line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Generation(AtomicU64);
 
 impl Purges {
-    /// The number of the latest purge.
     #[inline]
     pub(crate) fn generation(&self) -> u64 {
         self.generation.0.load(Ordering::Acquire)
     }
 
-    /// The rules, to check many things by.
     pub(crate) fn rules(&self) -> RwLockReadGuard<'_, Rules> {
         self.rules.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the rules say of something that was born then, with these tags and a key of this text.
+    /// `born` is its place among the purges, `text` that of its key.
     pub(crate) fn verdict(&self, born: u64, tags: &Tags, text: &[u8]) -> Verdict {
         self.rules().verdict(born, tags, text)
     }
 
-    /// Makes a rule that is in force when this returns. The moment is in milliseconds since 1970.
+    /// The rule is in force when this returns. `at` is in milliseconds since 1970.
     pub(crate) fn declare(&self, scope: Scope, how: How, at: i64) -> Rule {
         let mut rules = self.write();
         let rule = Rule { number: rules.next_number(at), at, how, scope };
@@ -119,22 +108,21 @@ impl Purges {
         rule
     }
 
-    /// Takes over rules from a journal.
     pub(crate) fn restore(&self, journal: &[Rule]) {
         let mut rules = self.write();
         journal.iter().for_each(|rule| rules.admit(rule));
         self.generation.0.store(rules.last(), Ordering::Release);
     }
 
-    /// Something is there that was born later than the latest rule that is known, because a journal was lost: the next
-    /// one must go for it.
+    /// Something exists that was born later than the latest known rule, because a journal was lost: the next
+    /// rule must apply to it.
     pub(crate) fn outnumber(&self, born: u64) {
         if born > self.generation() {
             self.write().outnumber(born);
         }
     }
 
-    /// A rule is whole before anything that could panic, so a poisoned lock guards whole rules.
+    /// A rule is complete before anything that could panic, so a poisoned lock guards complete rules.
     fn write(&self) -> RwLockWriteGuard<'_, Rules> {
         self.rules.write().unwrap_or_else(PoisonError::into_inner)
     }

@@ -73,7 +73,7 @@ pub(crate) fn head(lines: &[(&str, &str)], length: Option<u64>, fresh: u64, now:
     StoredHead::new(200, headers(lines).view(), length, lifetime(now, fresh), now)
 }
 
-/// What a future gives that has nothing to wait for.
+/// Runs a future that has nothing to wait for.
 pub(crate) fn ready<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
@@ -92,7 +92,7 @@ pub(crate) fn begin(permit: FillPermit, lines: &[(&str, &str)], request: Fields<
     permit.begin(head(lines, None, 60, now), request, now)
 }
 
-/// Fills a key of a zone in memory with a body that is fresh for 60 s.
+/// With a body that is fresh for 60 s.
 pub(crate) fn fill(front: &mut Front, key: &[u8], body: &[u8], now: Now) {
     let permit = miss(front.lookup(key, Fields::default(), &conf(), now));
     let mut fill = begin(permit, &[], Fields::default(), now);

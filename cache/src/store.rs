@@ -45,15 +45,15 @@ pub(crate) use tier::Writing;
 pub use wholes::Sliced;
 use wholes::Wholes;
 
-/// Bodies above this stay on disk and are read from there piece by piece.
+/// Larger bodies stay on disk and are read from there piece by piece.
 const LARGEST_BESIDE_DISK: u64 = 1024 * 1024;
-/// A body takes at most this part of the memory tier.
+/// A body takes at most this share of the memory tier.
 const SHARE: u64 = 8;
-/// The memory tier has at least this much, whatever is configured: lines of waiting requests live in it too.
+/// Least memory, whatever is configured: lines of waiting requests live in it too.
 const LEAST_MEMORY: u64 = 1024 * 1024;
-/// Between two rounds of tidying, in milliseconds; a little less than a worker's chores are apart.
+/// Between two rounds of tidying, in milliseconds; slightly less than a worker's chores are apart.
 const ROUND: i64 = 900;
-/// Files of purged entries that one round of tidying removes; what is left is removed when it is come upon.
+/// Files of purged entries that one round of tidying removes; others are removed when they are met.
 const PURGED: usize = 32 * 1024;
 
 /// One cache zone.
@@ -61,23 +61,19 @@ const PURGED: usize = 32 * 1024;
 pub struct Store {
     name: String,
     pub(crate) memory: Memory,
-    /// Nothing in a zone without files.
+    /// `None` in a zone without files.
     tier: Option<Arc<Tier>>,
-    /// Purges of single keys.
     recent: Recent,
-    /// Unsafe requests that made a key's answers invalid.
     unsafe_requests: Recent,
     /// How often they may, and what was promised to those that came sooner.
     turns: Mutex<Rate>,
-    /// Which keys have clients whose own change is among these.
+    /// Which keys have clients whose own change is delayed.
     waiting: WaitingSets,
-    /// Of which responses pieces may be stored.
     wholes: Wholes,
-    /// Failures of the upstream.
     pub(crate) failures: Recent,
     inactive: AtomicU64,
     largest_in_memory: AtomicU64,
-    /// When the next round of tidying is due, in milliseconds since 1970.
+    /// In milliseconds since 1970.
     next_round: AtomicI64,
     tidying: AtomicBool,
 }
@@ -85,11 +81,8 @@ pub struct Store {
 /// A cache directory that cannot be used.
 #[derive(Debug)]
 pub struct CacheOpenError {
-    /// The zone.
     pub zone: String,
-    /// Its directory.
     pub path: PathBuf,
-    /// What the system said.
     pub error: io::Error,
 }
 
@@ -117,37 +110,36 @@ impl std::error::Error for CacheOpenError {
 pub struct StoreStats {
     /// Entries, variants and remembered misses in memory.
     pub keys: u64,
-    /// Bytes in memory, index included.
+    /// Index included.
     pub memory_bytes: u64,
-    /// The bound on these.
     pub memory_limit: u64,
-    /// Bytes of `memory_bytes` that belong to answers on their way.
+    /// Bytes of `memory_bytes` that belong to fills.
     pub filling_bytes: u64,
-    /// What had to make room in memory since the start.
+    /// Since the start.
     pub evictions: u64,
-    /// Files on disk; not all while `index_loaded` is false.
+    /// Incomplete while `index_loaded` is false.
     pub files: u64,
-    /// Bytes of these, in whole pages.
+    /// In whole pages.
     pub disk_bytes: u64,
-    /// Files removed since the start.
+    /// Since the start.
     pub files_removed: u64,
-    /// Files that others removed since the start.
+    /// By other processes since the start.
     pub files_unlinked: u64,
-    /// Bytes of memory that the index of files takes, beside `memory_bytes`.
+    /// Memory of the index of files, in addition to `memory_bytes`.
     pub index_bytes: u64,
     /// Damaged files found, and removed, since the start.
     pub corrupt: u64,
-    /// Reads and writes that failed since the start.
+    /// Failed reads and writes since the start.
     pub disk_errors: u64,
     /// Times that writing an entry was put off because too much waited to be written.
     pub unwritten: u64,
-    /// Whether all files that were there at start are known. True for a zone in memory.
+    /// Whether all files that existed at start are known. True for a zone in memory.
     pub index_loaded: bool,
 }
 
 impl Store {
-    /// Opens a zone: makes its directory where it is missing, checks that it can be written, and starts to list its
-    /// files in the background. `temp` is `proxy_temp_path`, used where `use_temp_path` is on and it is on the same
+    /// Makes its directory if missing, checks that it is writable, and starts to list its files in the
+    /// background. `temp` is `proxy_temp_path`, used if `use_temp_path` is on and it is on the same
     /// filesystem. Blocks; call it at start.
     pub fn open(zone: &CacheZone, temp: Option<&Path>, log: ErrorLogs) -> Result<Arc<Store>, CacheOpenError> {
         let failed =
@@ -199,23 +191,21 @@ impl Store {
         self.memory.set_bounds(memory, most_keys(zone));
     }
 
-    /// Its name in the configuration.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its directory.
     pub fn path(&self) -> Option<&Path> {
         self.tier.as_ref().map(|tier| tier.path())
     }
 
-    /// The hash that a key is found by in this zone; different in every process.
+    /// Different in every process.
     #[inline]
     pub fn hash(&self, key: &[u8]) -> u64 {
         self.memory.hash(key)
     }
 
-    /// The largest body that is stored at all, in bytes.
+    /// In bytes, in memory or on disk.
     pub fn largest_body(&self) -> u64 {
         match &self.tier {
             Some(tier) => tier.largest_body(),
@@ -223,12 +213,11 @@ impl Store {
         }
     }
 
-    /// The largest body that is kept in memory, in bytes.
+    /// In bytes.
     pub(crate) fn largest_in_memory(&self) -> u64 {
         self.largest_in_memory.load(Ordering::Relaxed)
     }
 
-    /// Numbers for people and dashboards.
     pub fn stats(&self) -> StoreStats {
         let (memory_bytes, memory_limit) = self.memory.bytes();
         let stats = StoreStats {
@@ -246,8 +235,8 @@ impl Store {
         }
     }
 
-    /// [`Store::maintain`], unless somebody has called this less than a second ago. Every worker calls it about once a
-    /// second: whichever of them ends, the others go on with it.
+    /// [`Store::maintain`], unless it was called less than a second ago. Every worker calls it about once a
+    /// second, so that it continues if one ends.
     pub fn maintain_when_due(self: &Arc<Self>, now: Now) {
         if self.is_round_due(now) {
             self.keep_promises(now);
@@ -255,8 +244,8 @@ impl Store {
         }
     }
 
-    /// Lets go of what was not used for `inactive` in memory; the disk has a thread for that. What it does at a time is
-    /// bounded, and it is done off the loop.
+    /// Evicts what was not used for `inactive` from memory; the disk has a thread for that. Bounded, and done
+    /// off the event loop.
     pub fn maintain(self: &Arc<Self>, now: Now) {
         let inactive = Duration::from_secs(self.inactive.load(Ordering::Relaxed));
         if self.tidying.swap(true, Ordering::AcqRel) {
@@ -304,7 +293,7 @@ impl Store {
         });
     }
 
-    /// Whether the last round is long enough ago; true for one caller only.
+    /// True for one caller only.
     pub(crate) fn is_round_due(&self, now: Now) -> bool {
         let due = self.next_round.load(Ordering::Relaxed);
         // A clock that was set back must not put it off.
@@ -313,20 +302,20 @@ impl Store {
         is_due && self.next_round.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Finishes what was to be written to or removed from the disk, on this thread, when the workers have ended; after
-    /// `within` it begins nothing more. Whether all of it is done.
+    /// Finishes pending writes and removals on this thread, when the workers have ended; after `within` it
+    /// begins nothing more. Returns whether all are done.
     pub fn flush(&self, within: Duration) -> bool {
         self.keep_promises_at_end();
         self.tier.as_ref().is_none_or(|tier| tier.finish(within))
     }
 
-    /// Takes out an entry whose file has turned out to be gone or damaged, so that the next request asks anew.
+    /// Removes an entry whose file is gone or damaged, so that the next request asks again.
     pub fn forget(&self, entry: &Arc<Entry>) {
         self.memory.forget(entry);
     }
 
-    /// Takes out an entry a piece of whose file could not be read as it was written, and the file with it, if it is still
-    /// the entry's. What has begun to be answered from it must be cut.
+    /// Removes an entry after a piece of its file could not be read as written, and the file, if it is still
+    /// the entry's. A response already begun from it must be cut.
     pub fn damaged(self: &Arc<Self>, entry: &Arc<Entry>) {
         self.memory.forget(entry);
         if let (Some(tier), Some(body)) = (self.tier.clone(), entry.body_in_file()) {
@@ -336,12 +325,11 @@ impl Store {
         }
     }
 
-    /// What has these tags may be stored from now on.
     pub(crate) fn note_piece(&self, tags: &Tags) {
         self.wholes.note(tags);
     }
 
-    /// Has the files from before looked through for pieces, where nobody has yet.
+    /// Has existing files searched for slices, unless it was done.
     fn seek_pieces(&self) {
         if self.wholes.seek()
             && let Some(tier) = &self.tier
@@ -350,7 +338,7 @@ impl Store {
         }
     }
 
-    /// Whether a key's file may be there, as far as can be told without looking.
+    /// As far as can be told without looking.
     pub(crate) fn may_be_on_disk(&self, slot: &Slot, values: Option<&[u8]>) -> bool {
         self.tier.as_ref().is_some_and(|tier| tier.may_have(&slot.file_name(values)))
     }
@@ -365,7 +353,7 @@ impl Drop for Tidying {
     }
 }
 
-/// What the thread that looks after the files sees of the zone.
+/// The zone as seen by the thread of its files.
 struct Above(Weak<Store>);
 
 impl disk::Zone for Above {
@@ -401,7 +389,7 @@ impl disk::Zone for Above {
     }
 }
 
-/// Runs work that blocks off the loop, waiting for nothing. Outside of a runtime there is no loop to hold up.
+/// Runs blocking work off the event loop without waiting. Outside of a runtime it runs at once.
 fn detach(work: impl FnOnce() + Send + 'static) {
     match tokio::runtime::Handle::try_current() {
         Ok(runtime) => _ = runtime.spawn(blocking::run(work)),
@@ -409,7 +397,7 @@ fn detach(work: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// What an entry's request said in the fields that the key varies by.
+/// What the entry's request had in the fields that the key varies by.
 fn values_of(entry: &Entry) -> Option<&[u8]> {
     entry.variant.as_ref().map(|variant| &*variant.values)
 }

@@ -9,10 +9,10 @@ use crate::key;
 use millstream_wire::Fields;
 use std::collections::HashSet;
 
-/// Tags one answer may have. One with more is not stored: a purge by those left out would leave it.
+/// Tags of one response. One with more is not stored: a purge by those left out would miss it.
 pub const MOST: usize = 1024;
 
-/// Response fields that name tags, split at spaces and commas.
+/// Response fields that contain tags, split at spaces and commas.
 const FIELDS: [&[u8]; 3] = [b"surrogate-key", b"cache-tag", b"xkey"];
 
 /// A tag.
@@ -20,31 +20,29 @@ const FIELDS: [&[u8]; 3] = [b"surrogate-key", b"cache-tag", b"xkey"];
 pub struct Tag(pub(crate) u64);
 
 impl Tag {
-    /// What every piece has before its other tags, and behind it that of the response it is a piece of. A name has it by chance
-    /// alone.
+    /// First tag of every slice, followed by that of its response. A name has this value only by chance.
     const PIECE: Tag = Tag(u64::from_le_bytes(*b"\0pieces\0"));
 
-    /// That of all pieces of one response, by the key that it has as a whole. No field names one with a NUL.
+    /// Of all slices of one response, by its key as a whole. No field can contain a NUL.
     pub fn of_pieces(key: &[u8]) -> Tag {
         Tag::of(&[b"\0pieces\0", key].concat())
     }
 
-    /// The tag with this name; names differ in every byte, case included.
+    /// Names differ in every byte, case included.
     pub fn of(name: &[u8]) -> Tag {
         let [a, b, c, d, e, f, g, h, ..] = key::md5(name);
         Tag(u64::from_le_bytes([a, b, c, d, e, f, g, h]))
     }
 }
 
-/// The tags of an answer.
+/// The tags of a response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tags(Option<Box<[Tag]>>);
 
 impl Tags {
-    /// No tags.
     pub(crate) const NONE: Tags = Tags(None);
 
-    /// The tags in an answer's fields and in the values of `proxy_cache_tag`; `None` where they are more than [`MOST`].
+    /// From a response's fields and the values of `proxy_cache_tag`; `None` if there are more than [`MOST`].
     pub fn read<'a>(answer: Fields<'a>, configured: impl Iterator<Item = &'a [u8]>) -> Option<Tags> {
         let values = FIELDS.iter().flat_map(|name| answer.all_named(name)).chain(configured);
         let names = values.flat_map(|value| value.split(|byte| matches!(byte, b' ' | b'\t' | b',')));
@@ -53,18 +51,17 @@ impl Tags {
         (first.len() <= MOST).then(|| Tags::from(first))
     }
 
-    /// Those of all sets, each once; the caller sees to it that they are not too many to be kept.
+    /// Each once; the caller ensures that they are not too many to be kept.
     pub(crate) fn of_all<'a>(sets: impl Iterator<Item = &'a Tags>) -> Tags {
         Tags::from(each_once(sets.flat_map(Tags::iter)).collect::<Vec<_>>())
     }
 
-    /// These, of a piece of the response with this tag; `None` where they are more than [`MOST`] then.
+    /// For a slice of the response with this tag; `None` if there are more than [`MOST`] then.
     pub fn of_piece(self, whole: Tag) -> Option<Tags> {
         let all: Vec<Tag> = each_once([Tag::PIECE, whole].into_iter().chain(self.iter())).collect();
         (all.len() <= MOST).then(|| Tags::from(all))
     }
 
-    /// The tag of the response that this is a piece of.
     pub(crate) fn whole(&self) -> Option<Tag> {
         match self.0.as_deref() {
             Some([Tag::PIECE, whole, ..]) => Some(*whole),
@@ -72,12 +69,10 @@ impl Tags {
         }
     }
 
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = Tag> + '_ {
         self.0.iter().flat_map(|tags| tags.iter().copied())
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |tags| tags.len())
     }
@@ -87,19 +82,17 @@ impl Tags {
         self.len() - if self.whole().is_some() { 2 } else { 0 }
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Bytes they occupy beside the value itself.
+    /// Bytes in addition to the value itself.
     pub(crate) fn cost(&self) -> u64 {
         allocated(self.len() * size_of::<Tag>())
     }
 }
 
-/// Without those that came before. Upstreams choose how many there are and how often each comes, so none is looked for one by
-/// one.
+/// Without repeats. Upstreams choose how many there are, so they are not compared one by one.
 fn each_once(tags: impl Iterator<Item = Tag>) -> impl Iterator<Item = Tag> {
     let mut seen = HashSet::new();
     tags.filter(move |tag| seen.insert(*tag))

@@ -18,10 +18,9 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// The name of a file, as digest.
 pub(crate) type FileName = [u8; 16];
 
-/// The fields that an answer varies by, and what its request said in them, as they stand in a file.
+/// The fields that a response varies by, and its request's values, as they stand in a file.
 pub(crate) type WrittenVary = (VaryFields, Box<[u8]>);
 
 /// The file under the key's own name, as far as memory knows it.
@@ -29,31 +28,24 @@ pub(crate) type WrittenVary = (VaryFields, Box<[u8]>);
 pub(crate) struct BaseFile {
     /// Variants with another epoch do not count.
     pub(crate) epoch: u64,
-    /// The variant that is in it.
     pub(crate) values: Option<Arc<[u8]>>,
 }
 
-/// Where an answer's file belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FilePlace {
     pub(crate) name: FileName,
-    /// To be written into it.
     pub(crate) epoch: u64,
-    /// Whether it is the key's own.
     pub(crate) is_own: bool,
 }
 
-/// The name of the key's own file.
 pub(crate) fn own(key: &[u8]) -> FileName {
     key::md5(key)
 }
 
-/// The name of a file beside it.
 pub(crate) fn beside(key: &[u8], values: &[u8]) -> FileName {
     key::md5_of_variant(key, values)
 }
 
-/// The name of the file that a variant has, where it has one.
 pub(crate) fn name_of(key: &[u8], base: Option<&BaseFile>, values: Option<&[u8]>) -> FileName {
     match values {
         Some(values) if is_beside(base, Some(values)) => beside(key, values),
@@ -61,13 +53,12 @@ pub(crate) fn name_of(key: &[u8], base: Option<&BaseFile>, values: Option<&[u8]>
     }
 }
 
-/// Whether a variant's file is one beside the key's own.
 pub(crate) fn is_beside(base: Option<&BaseFile>, values: Option<&[u8]>) -> bool {
     base.is_some_and(|base| base.values.as_deref() != values)
 }
 
-/// Where a new file of a variant belongs. `base` is the key's own file where that is there; otherwise this one will be,
-/// with a new epoch.
+/// Where a new file of a variant belongs. `base` is the key's own file if it exists; otherwise this one
+/// becomes it, with a new epoch.
 pub(crate) fn place(
     key: &[u8],
     base: Option<&BaseFile>,
@@ -84,43 +75,36 @@ pub(crate) fn place(
     }
 }
 
-/// The names of all files that a key may have, its own one first, as far as its variants are known.
+/// Its own first, as far as its variants are known.
 pub(crate) fn names<'a>(key: &'a [u8], variants: &'a [Arc<[u8]>]) -> impl Iterator<Item = FileName> + 'a {
     std::iter::once(own(key)).chain(variants.iter().map(|values| beside(key, values)))
 }
 
-/// What the key's own file says.
 #[derive(Debug)]
 pub(crate) struct OwnFile {
     pub(crate) epoch: u64,
-    /// The variant that is in it; `None` where the key does not vary.
+    /// `None` if the key does not vary.
     pub(crate) variant: Option<Variant>,
 }
 
-/// Which file would have the answer to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// The key's own.
     Own,
-    /// One beside it, for the variant with these values.
     Beside(FileName, Vec<u8>),
 }
 
 impl OwnFile {
-    /// Of what is written in it.
     pub(crate) fn of(epoch: u64, vary: Option<WrittenVary>) -> OwnFile {
         let variant =
             vary.map(|(fields, values)| Variant { fields: Arc::new(fields), values: values.into() });
         OwnFile { epoch, variant }
     }
 
-    /// What memory is to know of it.
     pub(crate) fn base(&self) -> BaseFile {
         let values = self.variant.as_ref().map(|variant| variant.values.clone());
         BaseFile { epoch: self.epoch, values }
     }
 
-    /// Which file would have the answer to a request.
     pub(crate) fn wanted(&self, key: &[u8], request: Fields<'_>) -> Wanted {
         let Some(variant) = &self.variant else { return Wanted::Own };
         let mut wanted = Vec::with_capacity(64);
@@ -131,8 +115,7 @@ impl OwnFile {
         }
     }
 
-    /// The variant that a file beside it holds; `None` where it says something else than was asked for, or belonged to an
-    /// own file that is gone.
+    /// `None` if the file holds another variant, or belonged to an own file that is gone.
     pub(crate) fn beside(&self, wanted: &[u8], epoch: u64, vary: Option<WrittenVary>) -> Option<Variant> {
         let own = self.variant.as_ref()?;
         let (fields, values) = vary?;

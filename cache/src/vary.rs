@@ -16,49 +16,43 @@ mod unlisted;
 #[cfg(test)]
 mod tests;
 
-/// Fields that one key may depend on; an answer that names more is not stored.
+/// Fields that one key may depend on; a response that names more is not stored.
 pub const FIELDS: usize = 16;
 
-/// The name under which a request carries what its upstream is told of the client's address. No field has such a name
-/// (RFC 9110 §5.1).
+/// The name under which a request carries what its upstream is told of the client's address. No field has
+/// such a name (RFC 9110 §5.1).
 pub const ADDRESS: &[u8] = b":address";
 
-/// Stands before an Accept-Encoding that is kept as text, where a set of codings is one smaller byte.
+/// Prefix of an Accept-Encoding kept as text; a set of codings is one smaller byte.
 const UNFOLDED: u8 = u8::MAX;
 
-/// What an answer's `Vary` says.
+/// What a response's `Vary` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Vary {
-    /// Nothing: one answer for all.
     Nothing,
-    /// These request fields.
     Fields(VaryFields),
     /// `*` somewhere in it: no other request can be known to be the same.
     Anything,
-    /// More than [`FIELDS`] names.
     TooMany,
 }
 
-/// By which request fields an answer varies beside those that its Vary names.
+/// The request fields a response varies by in addition to those of its Vary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VaryRule {
-    /// `proxy_ignore_headers Vary`: not by those.
+    /// `proxy_ignore_headers Vary`.
     pub ignored: bool,
-    /// `proxy_cache_vary origin`.
     pub origin: bool,
-    /// `proxy_cache_vary unlisted`.
     pub unlisted: bool,
-    /// `proxy_cache_vary address`, of an answer that does not say that it is for everybody.
+    /// `proxy_cache_vary address`, for a response that is not public.
     pub address: bool,
 }
 
-/// Names of request fields, in lower case, sorted, each once, never empty.
+/// In lower case, sorted, each once, never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VaryFields {
     names: Vec<(FieldId, Box<[u8]>)>,
 }
 
-/// Reads all `Vary` lines of an answer.
 pub fn read(answer: Fields<'_>) -> Vary {
     let mut names: Vec<Box<[u8]>> = Vec::new();
     for name in answer.all(FieldId::Vary).flat_map(list::elements) {
@@ -77,8 +71,8 @@ pub fn read(answer: Fields<'_>) -> Vary {
     if names.is_empty() { Vary::Nothing } else { Vary::Fields(VaryFields::new(names)) }
 }
 
-/// The request fields that an answer depends on: those that its Vary names, and those that `proxy_cache_vary` adds.
-/// [`Vary::Anything`] and [`Vary::TooMany`] as [`read`] has them, unless the answer's own word is ignored.
+/// The request fields that a response depends on: those of its Vary, and those that `proxy_cache_vary` adds.
+/// [`Vary::Anything`] and [`Vary::TooMany`] as [`read`] returns them, unless the response's Vary is ignored.
 pub fn by_rule(answer: Fields<'_>, rule: VaryRule) -> Vary {
     let stated = match read(answer) {
         _ if rule.ignored => Vary::Nothing,
@@ -100,7 +94,6 @@ pub fn by_rule(answer: Fields<'_>, rule: VaryRule) -> Vary {
     }
 }
 
-/// What an answer varies by without saying so.
 fn added(answer: Fields<'_>, rule: VaryRule) -> Vec<&'static [u8]> {
     let mut names: Vec<&[u8]> = Vec::new();
     if !(rule.origin || rule.unlisted || rule.address) {
@@ -126,7 +119,7 @@ fn added(answer: Fields<'_>, rule: VaryRule) -> Vec<&'static [u8]> {
 }
 
 impl VaryFields {
-    /// From names in lower case.
+    /// Names must be in lower case.
     pub(crate) fn new(names: Vec<Box<[u8]>>) -> VaryFields {
         let mut names: Vec<_> = names.into_iter().map(|name| (FieldId::of(&name), name)).collect();
         names.sort_by(|a, b| a.1.cmp(&b.1));
@@ -134,24 +127,23 @@ impl VaryFields {
         VaryFields { names }
     }
 
-    /// The names.
     pub fn names(&self) -> impl Iterator<Item = &[u8]> {
         self.names.iter().map(|(_, name)| &**name)
     }
 
-    /// Whether all names of the other are among these, so that an answer of the other kind may be kept under these.
+    /// Whether all names of the other are among these, so that such a response may be kept under these.
     pub(crate) fn covers(&self, other: &VaryFields) -> bool {
         other.names.iter().all(|name| self.names.contains(name))
     }
 
-    /// The names of both; `None` where they are more than [`FIELDS`].
+    /// `None` if they are more than [`FIELDS`].
     pub(crate) fn union(&self, other: &VaryFields) -> Option<VaryFields> {
         let names: Vec<_> = self.names().chain(other.names()).map(Box::from).collect();
         Some(VaryFields::new(names)).filter(|both| both.names.len() <= FIELDS)
     }
 
-    /// Appends what a request says in these fields. Every value is preceded by its length, so that values cannot be
-    /// shifted from one field into the next, and an absent field differs from an empty one.
+    /// Appends the request's values of these fields. Every value is preceded by its length, so that values
+    /// cannot be shifted from one field into the next, and an absent field differs from an empty one.
     pub(crate) fn write(&self, request: Fields<'_>, out: &mut Vec<u8>) {
         for (id, name) in &self.names {
             let start = out.len();
@@ -175,7 +167,7 @@ impl VaryFields {
         }
     }
 
-    /// What [`VaryFields::write`] wrote, for people: each name with the value; `None` where the field was absent.
+    /// Decodes what [`VaryFields::write`] wrote, for people; `None` if the field was absent.
     pub(crate) fn told(&self, mut values: &[u8]) -> Vec<(String, Option<String>)> {
         let mut told = Vec::with_capacity(self.names.len());
         for (id, name) in &self.names {
@@ -205,14 +197,12 @@ impl VaryFields {
         told
     }
 
-    /// Bytes they occupy.
     pub(crate) fn cost(&self) -> u64 {
         let names: u64 = self.names().map(|name| allocated(name.len())).sum();
         counted::<VaryFields>() + allocated(self.names.len() * size_of::<(FieldId, Box<[u8]>)>()) + names
     }
 }
 
-/// A value as people write it.
 fn spoken(id: FieldId, value: &[u8]) -> String {
     match (id, value) {
         (FieldId::AcceptEncoding, [bits]) => AcceptEncoding::told(*bits),
@@ -263,7 +253,6 @@ fn write_lines<'a>(lines: impl Iterator<Item = &'a [u8]>, as_list: bool, out: &m
     !first
 }
 
-/// Writes lines as they are, put together into one.
 fn write_joined<'a>(lines: impl Iterator<Item = &'a [u8]>, separator: &[u8], out: &mut Vec<u8>) -> bool {
     let mut first = true;
     for line in lines {
@@ -275,7 +264,7 @@ fn write_joined<'a>(lines: impl Iterator<Item = &'a [u8]>, separator: &[u8], out
     !first
 }
 
-/// Writes a value without the white space around its commas, but for what stands in quotes.
+/// Without white space around commas outside of quotes.
 fn write_squeezed(value: &[u8], out: &mut Vec<u8>) {
     let mut rest = value;
     loop {
@@ -291,7 +280,6 @@ fn write_squeezed(value: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Where the first comma outside of quotes is.
 fn comma(text: &[u8]) -> Option<usize> {
     let mut quoted = false;
     let mut escaped = false;
@@ -311,7 +299,7 @@ fn separate(first: &mut bool, out: &mut Vec<u8>) {
     }
 }
 
-/// Fields whose values are lists, so that empty elements mean nothing either.
+/// Fields whose values are lists, so that empty elements are ignored.
 fn is_list(id: FieldId) -> bool {
     matches!(id, FieldId::Accept | FieldId::CacheControl | FieldId::Forwarded)
 }

@@ -20,7 +20,8 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 const KEY: &[u8] = b"key";
-/// Preemptions in one order; nearly all mistakes with locks need two. With a third thread the orders are many more.
+/// Preemptions in one order; nearly all locking errors need two. With a third thread the orders are many
+/// more.
 const TWO_THREADS: usize = 3;
 const THREE_THREADS: usize = 2;
 
@@ -35,7 +36,6 @@ fn explore(preemptions: usize, model: impl Fn(World) + Send + Sync + 'static) {
     builder.check(move || model(World::new(now)));
 }
 
-/// A zone that several threads share.
 #[derive(Clone)]
 struct World {
     store: Arc<Store>,
@@ -96,7 +96,7 @@ impl World {
         block_on(fill.finish());
     }
 
-    /// A request from its look-up to its end: what it was answered, having filled if that was its turn.
+    /// A request from look-up to end: what it got, having filled if that was its turn.
     fn request(&self) -> Vec<u8> {
         let mut lookup = self.look_up();
         for _ in 0..4 {
@@ -128,13 +128,13 @@ impl World {
         panic!("asked again and again");
     }
 
-    /// Nobody has a right any more and the next request may fill, or is answered.
+    /// No right is held any more and the next request may fill, or gets a response.
     fn assert_unlocked(&self) {
         assert!(matches!(self.look_up(), Lookup::Miss(_) | Lookup::Fresh(_)), "the key is locked");
     }
 }
 
-/// Reads to the end; `None` where it broke off.
+/// `None` if it broke off.
 fn read(mut follower: Follower) -> Option<Vec<u8>> {
     block_on(async {
         let mut body = Vec::new();

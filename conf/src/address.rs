@@ -6,16 +6,12 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-/// An address of a `listen` directive.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ListenAddress {
-    /// TCP over IPv4 or IPv6.
     Tcp(SocketAddr),
-    /// A unix socket's path.
     Unix(PathBuf),
 }
 
-/// A name to be resolved and a port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HostPort {
     /// A host name; never an address literal (those are [`PeerAddress::Tcp`]).
@@ -24,19 +20,16 @@ pub struct HostPort {
     pub port: u16,
 }
 
-/// Where an upstream server is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PeerAddress {
-    /// An address literal.
     Tcp(SocketAddr),
     /// A name, resolved by the system when the configuration is put to work.
     Name(HostPort),
-    /// A unix socket's path.
     Unix(PathBuf),
 }
 
 impl PeerAddress {
-    /// Reads `host[:port]` or `unix:path`; `None` where it is neither. The port is the scheme's where none is written.
+    /// `None` unless it is `host[:port]` or `unix:path`; without a port, the scheme's.
     pub fn parse(text: &str, default_port: u16) -> Option<PeerAddress> {
         if let Some(path) = text.strip_prefix("unix:") {
             return (!path.is_empty()).then(|| PeerAddress::Unix(path.into()));
@@ -61,7 +54,7 @@ impl PeerAddress {
     }
 }
 
-/// An address of ours, with or without a port; port 0 is any.
+/// A local address, with or without a port; port 0 is any.
 pub fn local_address(text: &str) -> Option<SocketAddr> {
     if let Ok(address) = text.parse() {
         return Some(address);

@@ -14,7 +14,7 @@ use crate::source::Span;
 use crate::suggest;
 use crate::tree::Directive;
 
-/// The directives of a block that may stand there, each with its row; everything else is reported.
+/// The directives that are allowed in the block, each with its row; all others are reported.
 pub fn checked<'t>(
     block: &'t [Directive],
     context: Context,
@@ -49,7 +49,7 @@ pub fn checked<'t>(
     rows
 }
 
-/// Applies a directive to the level it stands in; one that decides about the cache is noted with its place.
+/// Applies a directive to its level; one that decides about the cache is recorded with its place.
 pub fn set(level: &mut Level, row: &Row, directive: &Directive, reading: &mut Reading<'_>) {
     let family = match row.apply {
         Apply::Level(apply) | Apply::Lines(apply) => {
@@ -70,7 +70,6 @@ pub fn set(level: &mut Level, row: &Row, directive: &Directive, reading: &mut Re
     }
 }
 
-/// Those that open blocks of a context.
 pub fn blocks<'r, 't>(
     rows: &'r [(&'static Row, &'t Directive)],
     context: Context,
@@ -78,12 +77,11 @@ pub fn blocks<'r, 't>(
     rows.iter().filter(move |(row, _)| matches!(row.apply, Apply::Block(opened) if opened == context))
 }
 
-/// The directives in a directive's braces.
 pub fn inside(directive: &Directive) -> &[Directive] {
     directive.block.as_deref().unwrap_or_default()
 }
 
-/// Warns of a list that is written with commas, as in most other languages: here a comma is part of its word.
+/// Warns of a list with commas, as most other languages have it: here a comma is part of its word.
 fn commas(row: &Row, directive: &Directive, reading: &mut Reading<'_>) {
     // What a log format is made of is put together as it stands.
     if row.words.most != MANY || row.name == "log_format" {
@@ -99,7 +97,6 @@ fn commas(row: &Row, directive: &Directive, reading: &mut Reading<'_>) {
     }
 }
 
-/// Checks the number of words and whether a block is there.
 fn well_formed(row: &Row, directive: &Directive, reading: &mut Reading<'_>) -> bool {
     let given = directive.args.len();
     if given < row.words.least || (row.words.most != MANY && given > row.words.most) {
@@ -125,7 +122,8 @@ fn well_formed(row: &Row, directive: &Directive, reading: &mut Reading<'_>) -> b
     }
 }
 
-/// Reports a directive that the table does not have in this context: misplaced, only nginx's, or misspelt.
+/// Reports a directive that the table does not have in this context: misplaced, known to nginx only, or
+/// misspelt.
 fn not_here(directive: &Directive, context: Context, reading: &mut Reading<'_>) {
     let name = directive.name.text.as_str();
     let span = directive.name.span;
@@ -150,7 +148,7 @@ fn not_here(directive: &Directive, context: Context, reading: &mut Reading<'_>) 
     reading.error(span, format!("unknown directive \"{name}\"")).help(help);
 }
 
-/// Reports a directive that has no row: an error, a warning with `--lenient`, or nothing but a note where it does nothing.
+/// Reports a directive without a row: an error, a warning with `--lenient`, or a note if it does nothing.
 fn only_nginx_knows(directive: &Directive, plus: bool, reading: &mut Reading<'_>) {
     let name = directive.name.text.as_str();
     let span = directive.name.span;
@@ -183,7 +181,7 @@ fn only_nginx_knows(directive: &Directive, plus: bool, reading: &mut Reading<'_>
     }
 }
 
-/// Whether what others belong to is itself obeyed; if not, it has an error of its own or is left out.
+/// If not, the owner has an error of its own or is left out.
 fn is_obeyed(owner: &str) -> bool {
     features::rows().any(|row| row.name == owner)
 }

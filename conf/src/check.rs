@@ -7,7 +7,6 @@ use crate::listeners::shown;
 use crate::model::{AcmeChallenge, Http, Listener};
 use crate::reading::Reading;
 
-/// Checks what no single directive can see.
 pub fn whole(http: &Http, reading: &mut Reading<'_>) {
     certificates(http, reading);
     challenges(http, reading);
@@ -35,7 +34,7 @@ fn certificates(http: &Http, reading: &mut Reading<'_>) {
     }
 }
 
-/// Whoever is to see that a name is ours asks without TLS or with it, and somebody has to listen there.
+/// The authority validates a name over HTTP or TLS, so a listener for that must exist.
 fn challenges(http: &Http, reading: &mut Reading<'_>) {
     let is_public =
         |listener: &&Listener| !listener.owner_only && Some(&listener.address) != http.dashboard.as_ref();

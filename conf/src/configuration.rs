@@ -18,16 +18,13 @@ use crate::reading::Reading;
 use crate::tree::Directive;
 use crate::{check, locations, own_server};
 
-/// What holds where the main level writes nothing.
 #[derive(Debug)]
 pub struct Defaults {
-    /// `error_log`.
     pub error_log: ErrorLog,
     /// Whether there is a `control_socket` beside the pid file.
     pub control_socket: bool,
 }
 
-/// Reads the whole tree.
 pub fn read(tree: &[Directive], defaults: Defaults, reading: &mut Reading<'_>) -> (Main, Http) {
     let mut main = Main { pid: reading.path("logs/nginx.pid"), ..Main::default() };
     let rows = checked(tree, Context::Main, reading);

@@ -6,88 +6,78 @@ use std::collections::HashMap;
 
 use crate::source::{Sources, Span};
 
-/// How much of a line is shown, in characters.
+/// Characters of a line that are shown.
 const MOST_SHOWN: usize = 120;
 
-/// How much of it stands before the place where the line is cut.
+/// Characters shown before the place, if the line is cut.
 const MOST_BEFORE: usize = 50;
 
-/// How many of the further places are named.
 const MOST_NAMED: usize = 3;
 
-/// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Accepted, and has no effect here; shown by `-t -v` only.
     Idle,
-    /// Accepted, and means something else than in nginx, or is unsafe and was dropped.
+    /// Accepted, but means something else than in nginx, or is unsafe and was dropped.
     Warning,
-    /// The configuration cannot be used.
     Error,
 }
 
-/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
     pub severity: Severity,
-    /// Where; `None` for a file that could not be read at all, and for what was written nowhere.
+    /// `None` for a file that could not be read at all, and for what was not written anywhere.
     pub span: Option<Span>,
     /// What is wrong, in one sentence without a full stop.
     pub message: String,
-    /// What to write instead.
     pub help: Option<String>,
-    /// Whether what else is found on its line only follows from it.
+    /// Other findings on its line only follow from it.
     garbles_its_line: bool,
-    /// Whether the same said of other places is told here alone.
+    /// The same finding at other places is merged into this one.
     told_once: bool,
-    /// What changes if `--lenient` leaves out what is an error without it.
+    /// What changes if `--lenient` leaves out this error.
     left_out: Option<&'static str>,
-    /// The other places, in their order.
+    /// The other places of a merged finding, in order.
     further: Vec<Span>,
 }
 
-/// The findings of one run, in the order they were made.
 #[derive(Debug, Clone, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
 }
 
 impl Diagnostics {
-    /// Adds an error and returns it, so that help can be put on it.
+    /// Returns it so that help can be added.
     pub fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
         self.push(Severity::Error, Some(span), message.into())
     }
 
-    /// Adds a warning.
     pub fn warning(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
         self.push(Severity::Warning, Some(span), message.into())
     }
 
-    /// Notes a directive that is accepted and has no effect here; `message` says why.
+    /// For a directive that is accepted and has no effect; `message` says why.
     pub fn idle(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
         self.push(Severity::Idle, Some(span), message.into())
     }
 
-    /// Adds an error that has no place in a file.
     pub fn error_nowhere(&mut self, message: impl Into<String>) -> &mut Diagnostic {
         self.push(Severity::Error, None, message.into())
     }
 
-    /// Adds a warning that has no place in a file.
     pub fn warning_nowhere(&mut self, message: impl Into<String>) -> &mut Diagnostic {
         self.push(Severity::Warning, None, message.into())
     }
 
-    /// All findings, sorted by place, those without one first.
+    /// Sorted by place, those without one first.
     pub fn sorted(&self) -> Vec<&Diagnostic> {
         let mut all: Vec<_> = self.list.iter().collect();
         all.sort_by_key(|d| d.span);
         all
     }
 
-    /// Leaves out findings that repeat another: a setting that several locations inherit is checked in each of them. What
-    /// is told once keeps its first place and notes the others.
+    /// Drops repeats: an inherited setting is checked in every location. A `told_once` finding keeps its
+    /// first place and records the others.
     pub fn leave_out_repeats(&mut self) {
         let mut seen: HashMap<(Severity, Option<Span>, String), Vec<usize>> = HashMap::new();
         let mut kept: Vec<Diagnostic> = Vec::with_capacity(self.list.len());
@@ -108,7 +98,7 @@ impl Diagnostics {
         self.list = kept;
     }
 
-    /// Of a line that was read by a guess only the first finding that says so is left.
+    /// Of a line that was read by a guess, keeps only the finding that says so.
     pub fn leave_out_consequences(&mut self, sources: &Sources) {
         let line_of = |span: Span| (span.file, sources.position(span).line);
         let mut garbled: HashMap<_, Span> = HashMap::new();
@@ -125,7 +115,7 @@ impl Diagnostics {
         });
     }
 
-    /// Recommends `--lenient` where it would let the configuration start: with any other error it would not.
+    /// Recommends `--lenient` only if the configuration would then start.
     pub fn recommend_lenient(&mut self) {
         let starts =
             self.list.iter().all(|found| found.severity != Severity::Error || found.left_out.is_some());
@@ -137,7 +127,6 @@ impl Diagnostics {
         }
     }
 
-    /// Whether any finding is an error.
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(|d| d.severity == Severity::Error)
     }
@@ -158,31 +147,30 @@ impl Diagnostics {
 }
 
 impl Diagnostic {
-    /// Says what to write instead.
     pub fn help(&mut self, help: impl Into<String>) -> &mut Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Notes that `--lenient` would leave out what this is about, and what changes without it.
+    /// `--lenient` would leave out what this is about; `change` says what differs without it.
     pub fn left_out(&mut self, change: &'static str) -> &mut Self {
         self.left_out = Some(change);
         self
     }
 
-    /// Notes that the rest of its line was read by a guess, so that what is found there only follows from it.
+    /// The rest of its line was read by a guess, so findings there only follow from it.
     pub fn garbles_its_line(&mut self) -> &mut Self {
         self.garbles_its_line = true;
         self
     }
 
-    /// Tells the same of other places once, with the number of them.
+    /// Merges the same finding at other places, with their number.
     pub fn once(&mut self) -> &mut Self {
         self.told_once = true;
         self
     }
 
-    /// Where else it is so: the first few places and the number of the others; empty where there are none.
+    /// Where else it applies: the first few places and the number of the others, or empty.
     pub fn elsewhere(&self, sources: &Sources) -> String {
         let named: Vec<String> =
             self.further.iter().take(MOST_NAMED).map(|span| sources.locate(*span)).collect();
@@ -205,7 +193,7 @@ impl Diagnostic {
         }
     }
 
-    /// The finding as text for a terminal: place and message, the line, a caret under it, the help.
+    /// As text for a terminal: place and message, the line, a caret under it, the help.
     pub fn render(&self, sources: &Sources) -> String {
         let word = match self.severity {
             Severity::Error => "emerg",
@@ -232,8 +220,8 @@ impl Diagnostic {
     }
 }
 
-/// A line around a place in it, and the carets that stand under the place. `start` and `length` are in bytes, what is shown
-/// is counted in characters.
+/// The line around a place, and the carets under it. `start` and `length` are bytes; what is shown is counted
+/// in characters.
 fn excerpt(line: &[u8], start: usize, length: usize) -> (String, String) {
     let (before, rest) = line.split_at(start.min(line.len()));
     let (place, after) = rest.split_at(length.min(rest.len()));

@@ -15,31 +15,21 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 #[cfg(test)]
 mod tests;
 
-/// What a file is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// To be read.
     Read,
-    /// To be written to its end; made with these permissions where it is missing.
+    /// Created with these permissions if it is missing.
     Append(u32),
 }
 
-/// A process that opens files for this one.
 pub trait Opener: Send + Sync {
-    /// Opens a file that the configuration names.
-    ///
-    /// # Errors
-    /// Those of opening it; the configuration does not name it.
+    /// Errors: those of opening it; the configuration does not name it.
     fn open(&self, path: &Path, access: Access) -> io::Result<File>;
 
-    /// The files that match an `include` pattern.
-    ///
-    /// # Errors
-    /// The configuration has no such pattern; the opener is gone.
+    /// Errors: the configuration has no such pattern; the opener is gone.
     fn matches(&self, pattern: &str) -> io::Result<Vec<PathBuf>>;
 }
 
-/// What a configuration names.
 #[derive(Debug, Clone, Default)]
 pub struct Named {
     read: HashSet<PathBuf>,
@@ -48,7 +38,6 @@ pub struct Named {
 }
 
 impl Named {
-    /// Whether a file is named for such an access.
     pub fn has(&self, path: &Path, access: Access) -> bool {
         match access {
             Access::Read => self.read.contains(path),
@@ -65,22 +54,20 @@ impl Named {
 static OPENER: OnceLock<Box<dyn Opener>> = OnceLock::new();
 static NAMED: Mutex<Option<Named>> = Mutex::new(None);
 
-/// From now on this opener is asked for what this process may not open. The first one stays.
+/// From now on this opener opens what this process may not. Only the first call counts.
 pub fn open_through(opener: Box<dyn Opener>) {
     _ = OPENER.set(opener);
 }
 
-/// Whether there is one: then root has started this process for another user.
 pub fn has_opener() -> bool {
     OPENER.get().is_some()
 }
 
-/// From now on what is named is noted.
 pub fn note_names() {
     *NAMED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Named::default());
 }
 
-/// What was named since this was last asked.
+/// What was named since the last call.
 pub fn named() -> Named {
     let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
     named.as_mut().map(std::mem::take).unwrap_or_default()
@@ -90,7 +77,6 @@ fn note(note: impl FnOnce(&mut Named)) {
     NAMED.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(note);
 }
 
-/// Notes a file that a directive names.
 pub fn name(path: &Path, access: Access) {
     note(|named| {
         let list = match access {
@@ -101,18 +87,11 @@ pub fn name(path: &Path, access: Access) {
     });
 }
 
-/// Opens a file that the configuration names.
-///
-/// # Errors
-/// Those of opening it, and where it is a pipe or a device.
+/// Errors: those of opening it, and if it is a pipe or a device.
 pub fn open(path: &Path) -> io::Result<File> {
     open_for(path, Access::Read)
 }
 
-/// Opens a file that the configuration names, to write to its end.
-///
-/// # Errors
-/// Those of opening it.
 pub fn append(path: &Path, mode: u32) -> io::Result<File> {
     open_for(path, Access::Append(mode))
 }
@@ -128,10 +107,6 @@ fn open_for(path: &Path, access: Access) -> io::Result<File> {
     }
 }
 
-/// Opens a file with the rights of this process alone.
-///
-/// # Errors
-/// Those of [`open`] and [`append`].
 pub fn open_here(path: &Path, access: Access) -> io::Result<File> {
     let mut options = OpenOptions::new();
     // The bits of open(2) fit an `int`.
@@ -165,7 +140,7 @@ fn is_of_system(path: &Path) -> bool {
     path.starts_with("/dev") || path.starts_with("/proc")
 }
 
-/// The files that match an `include` pattern; `find` looks for them with the rights of this process.
+/// `find` looks for them with the rights of this process.
 pub(crate) fn matches(pattern: &str, find: impl FnOnce() -> Vec<PathBuf>) -> io::Result<Vec<PathBuf>> {
     note(|named| _ = named.patterns.insert(pattern.to_owned()));
     let mut found = find();

@@ -11,17 +11,16 @@ use crate::tree::{Directive, Word};
 #[cfg(test)]
 mod tests;
 
-/// What becomes of one directive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// `--lenient` leaves it out; the text says what changes.
     LeftOut(&'static str),
-    /// It works together with one of these only. Where none of them is written it does nothing in nginx either, and
-    /// where one is, that one is told.
+    /// Works only together with one of these. Without any it does nothing in nginx either; otherwise those
+    /// are reported.
     BelongsTo(&'static [&'static str]),
-    /// It says what holds without it.
+    /// It states the default.
     Default,
-    /// It is never left out; the text is the reason, as a sentence without a full stop.
+    /// Never left out; the text is the reason, as a sentence without a full stop.
     Kept(&'static str),
 }
 
@@ -53,7 +52,7 @@ const SCRIPTS: &[&str] = &[
     "js_var",
 ];
 
-/// Every name once; a name that ends with an asterisk stands for those that begin so and stand nowhere else.
+/// Every name once; a trailing asterisk stands for those that begin so and are not listed.
 const TABLE: &[(Fate, &str)] = &[
     (LeftOut(LOGS), "debug_connection session_log session_log_format session_log_zone mgmt"),
     (
@@ -128,11 +127,10 @@ const TABLE: &[(Fate, &str)] = &[
     (Kept(SERVICE), "mail stream"),
 ];
 
-/// Words with which a directive says what holds without it, so that nothing is lost without it.
+/// Words that state the default, so that nothing is lost without the directive.
 const DEFAULTS: &[(&str, &str)] =
     &[("auth_jwt", "off"), ("image_filter", "off"), ("ssl", "off"), ("ssl_ocsp", "off")];
 
-/// What becomes of a directive with these words.
 pub fn fate(name: &str, args: &[Word]) -> Fate {
     if let [word] = args
         && DEFAULTS.iter().any(|(known, value)| *known == name && *value == word.text)
@@ -149,7 +147,7 @@ pub fn fate(name: &str, args: &[Word]) -> Fate {
     found.map_or(Kept(CONTENT), |(fate, _)| *fate)
 }
 
-/// The parameter of a `listen` that only nginx knows, and the reason why it is never left out.
+/// Only for parameters that nginx alone knows; they are never left out.
 pub fn listen_parameter(name: &str) -> Option<Fate> {
     Some(match name {
         "spdy" => LeftOut("clients use HTTP/1.1"),
@@ -158,7 +156,6 @@ pub fn listen_parameter(name: &str) -> Option<Fate> {
     })
 }
 
-/// The names of all directives of a configuration.
 pub fn written(tree: &[Directive]) -> HashSet<Box<str>> {
     let mut names = HashSet::new();
     collect(tree, &mut names);

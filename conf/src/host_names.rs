@@ -7,7 +7,6 @@ use std::collections::HashMap;
 
 type Keys<V> = HashMap<Box<[u8]>, V, foldhash::fast::RandomState>;
 
-/// Host names with their values.
 #[derive(Debug, Clone)]
 pub struct HostNames<V> {
     exact: Keys<V>,
@@ -17,12 +16,9 @@ pub struct HostNames<V> {
     trailing: Keys<V>,
 }
 
-/// Why nginx refuses a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unfit {
-    /// Its asterisks or dots are out of place.
     Invalid,
-    /// It is there already.
     Conflicting,
 }
 
@@ -49,12 +45,10 @@ impl<V> Default for HostNames<V> {
 }
 
 impl<V: Clone> HostNames<V> {
-    /// Adds a key that means itself.
     pub fn add_exact(&mut self, text: &str, value: V) -> Result<(), Unfit> {
         insert(&mut self.exact, text.to_ascii_lowercase(), value)
     }
 
-    /// Adds a name that may be a wildcard.
     pub fn add(&mut self, text: &str, value: V) -> Result<(), Unfit> {
         let asterisks = text.matches('*').count();
         if asterisks > 1 || text.contains("..") || text.contains('\0') {
@@ -74,7 +68,7 @@ impl<V: Clone> HostNames<V> {
         if asterisks > 0 { Err(Unfit::Invalid) } else { self.add_exact(text, value) }
     }
 
-    /// The value of a name in lower case.
+    /// The name must be in lower case.
     pub fn find(&self, lower: &[u8]) -> Option<&V> {
         if let Some(value) = self.exact.get(lower) {
             return Some(value);
@@ -88,7 +82,6 @@ impl<V: Clone> HostNames<V> {
         leading.or_else(trailing)
     }
 
-    /// Whether no name is in it.
     pub fn is_empty(&self) -> bool {
         self.exact.is_empty() && self.leading.is_empty() && self.trailing.is_empty()
     }

@@ -20,40 +20,35 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-/// Files include each other at most so deep.
 pub const MAX_DEPTH: usize = 64;
 
-/// A configuration has at most so many bytes, a file that is included twice counted twice.
+/// Most bytes of a configuration; a file included twice counts twice.
 pub const MAX_BYTES: u64 = 64 << 20;
 
-/// The directory of the main configuration file, which nginx hangs relative `include` and certificate paths on.
+/// The directory of the main configuration file, nginx's base for relative `include` and certificate paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfPrefix(PathBuf);
 
 impl ConfPrefix {
-    /// The directory that holds `main`.
     pub fn of(main: &Path) -> Self {
         ConfPrefix(main.parent().unwrap_or(Path::new("/")).to_path_buf())
     }
 
-    /// A given directory.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         ConfPrefix(directory.into())
     }
 
-    /// The directory.
     pub fn directory(&self) -> &Path {
         &self.0
     }
 
-    /// A name of the configuration as a path: absolute ones as they are, others below the directory.
     pub fn resolve(&self, name: impl AsRef<Path>) -> PathBuf {
         self.0.join(name)
     }
 }
 
-/// Reads the main file and all it includes. What could be understood is returned beside the findings; `None` where the
-/// main file cannot be read, which is then the one finding.
+/// What could be understood is returned beside the findings; `None` if the main file cannot be read, the only
+/// finding then.
 pub fn read(
     main: &Path,
     prefix: &ConfPrefix,
@@ -78,8 +73,8 @@ pub fn read(
     Some(Splicer::new(prefix, sources, diagnostics).whole(file, Some(path), bytes))
 }
 
-/// Parses text that came from no file (`-g`, or what `serve URL` wrote), its includes spliced like a file's.
-/// `name` stands for the path in messages and must not be absolute: `dump` leaves such text out.
+/// Parses text from no file (`-g`, or what `serve URL` wrote) and splices its includes. `name` stands for the
+/// path in messages and must not be absolute: `dump` leaves such text out.
 pub fn parse_text(
     name: &str,
     text: impl Into<Vec<u8>>,
@@ -97,7 +92,6 @@ pub fn parse_text(
     Splicer::new(prefix, sources, diagnostics).whole(file, None, bytes)
 }
 
-/// A file that has been read, with its own tree, its includes not spliced.
 struct Parsed {
     file: FileId,
     tree: Vec<Directive>,
@@ -109,12 +103,12 @@ struct Splicer<'a> {
     sources: &'a mut Sources,
     diagnostics: &'a mut Diagnostics,
     parsed: HashMap<PathBuf, Parsed>,
-    /// The files that are being spliced, outermost first.
+    /// Outermost first.
     stack: Vec<PathBuf>,
     bytes: u64,
-    /// Blocks that are open around the present directive, over all files.
+    /// Blocks open around the current directive, over all files.
     blocks: usize,
-    /// Includes that had an error; a file that is included often has each of its errors reported once.
+    /// Includes that had an error; each error of a file is reported once.
     reported: HashSet<Span>,
 }
 
@@ -192,7 +186,7 @@ impl<'a> Splicer<'a> {
         self.sources.note(Inclusion { span: name.span, written: name.text.clone(), files });
     }
 
-    /// Splices a file in; nothing where an error was reported instead.
+    /// `None` if an error was reported.
     fn file(
         &mut self,
         path: PathBuf,
@@ -225,7 +219,7 @@ impl<'a> Splicer<'a> {
         Some(file)
     }
 
-    /// Reads and parses a file that was not included before; false where an error was reported instead.
+    /// False if an error was reported.
     fn load(&mut self, path: &Path, written: &str, span: Span) -> bool {
         match read_file(path, MAX_BYTES - self.bytes) {
             Ok(Some(text)) => {
@@ -255,7 +249,7 @@ impl<'a> Splicer<'a> {
     }
 }
 
-/// The bytes of a file; `None` where it has more than `most`. A size is not asked for first: the file may be a pipe.
+/// `None` if it has more than `most` bytes. The size is not queried first: the file may be a pipe.
 fn read_file(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut text = Vec::new();
     files::open(path)?.take(most + 1).read_to_end(&mut text)?;

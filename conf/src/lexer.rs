@@ -12,27 +12,21 @@ use crate::tree::Word;
 #[cfg(test)]
 mod tests;
 
-/// Past this many lexical errors in one file the rest of it is not read: it is no configuration.
+/// After this many lexical errors the rest of a file is not read: it is no configuration.
 pub const MAX_ERRORS: usize = 50;
 
 /// What word processors make of quotes.
 const TYPOGRAPHIC_QUOTES: [char; 8] = ['“', '”', '„', '‟', '‘', '’', '«', '»'];
 
-/// A piece of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token {
-    /// A word.
     Word(Word),
-    /// `;`
     Semicolon(Span),
-    /// `{`
     Open(Span),
-    /// `}`
     Close(Span),
 }
 
 impl Token {
-    /// Where it stands.
     pub fn span(&self) -> Span {
         match self {
             Token::Word(word) => word.span,
@@ -41,16 +35,13 @@ impl Token {
     }
 }
 
-/// What the lexer made of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tokens {
-    /// The tokens in order.
     pub list: Vec<Token>,
-    /// False where the reading stopped early at [`MAX_ERRORS`]; what is missing then is no finding.
+    /// False if reading stopped early at [`MAX_ERRORS`]; what is missing then is not reported.
     pub complete: bool,
 }
 
-/// Cuts one file into tokens.
 pub fn tokens(file: FileId, sources: &Sources, diagnostics: &mut Diagnostics) -> Tokens {
     let text = &sources.file(file).text;
     let mut lexer = Lexer { file, text, at: 0, list: Vec::new(), errors: 0, diagnostics };
@@ -73,7 +64,7 @@ pub fn tokens(file: FileId, sources: &Sources, diagnostics: &mut Diagnostics) ->
     Tokens { list: lexer.list, complete: false }
 }
 
-/// Reads from `at` on; every step moves `at` forward.
+/// Every step moves `at` forward.
 struct Lexer<'a> {
     file: FileId,
     text: &'a [u8],
@@ -106,8 +97,8 @@ impl Lexer<'_> {
         self.at += 1;
     }
 
-    /// A word without quotes: up to a blank, `;` or `{`; a backslash takes the next byte with it, and a `{` right
-    /// after a `$` belongs to the word.
+    /// Up to a blank, `;` or `{`; a backslash takes the next byte with it, and a `{` right after a `$` is
+    /// part of the word.
     fn bare(&mut self) {
         let start = self.at;
         let mut after_dollar = false;
@@ -129,7 +120,7 @@ impl Lexer<'_> {
         self.word_processed(start);
     }
 
-    /// Warns of what a word processor or a web page makes of quotes and blanks: here they are letters of the word.
+    /// Warns of typographic quotes and blanks: here they are part of the word.
     fn word_processed(&mut self, start: usize) {
         let Ok(word) = std::str::from_utf8(&self.text[start..self.at]) else { return };
         let span = self.span(start, self.at);
@@ -142,7 +133,6 @@ impl Lexer<'_> {
         }
     }
 
-    /// A word in quotes, which may run over several lines.
     fn quoted(&mut self, quote: u8) {
         let start = self.at;
         let Some(close) = self.closing(start + 1, quote) else {
@@ -178,8 +168,8 @@ impl Lexer<'_> {
         }
     }
 
-    /// Reports a quote without its partner, and goes on as if it stood where the directive seems to end, or else at the end of
-    /// the line.
+    /// Reports a quote without its partner, and goes on as if it stood where the directive seems to end, or
+    /// else at the end of the line.
     fn unclosed(&mut self, start: usize, quote: u8) {
         let help =
             format!("close it with {0} on this line, or write \\{0} for a {0} in the text", quote as char);
@@ -240,8 +230,8 @@ impl Lexer<'_> {
     }
 }
 
-/// Where the directive seems to end within a text that opens with a quote: before the first `;`, or `{` behind a blank, that is
-/// the last on its line or has a blank behind it.
+/// In text that starts with a quote: before the first `;`, or `{` after a blank, that ends its line or
+/// precedes a blank.
 fn directive_end(text: &[u8]) -> Option<usize> {
     (1..text.len()).find(|&at| {
         let ends = match text[at] {
@@ -257,8 +247,8 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
-/// nginx's escapes, the same inside and outside of quotes: `\"`, `\'`, `\\`, `\t`, `\r`, `\n`; before any other
-/// byte the backslash stays, as regular expressions need it.
+/// nginx's escapes, the same inside and outside of quotes: `\"`, `\'`, `\\`, `\t`, `\r`, `\n`; before any
+/// other byte the backslash stays, as regular expressions need it.
 fn unescape(raw: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(raw.len());
     let mut at = 0;

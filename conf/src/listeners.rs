@@ -9,7 +9,7 @@ use crate::features::listen::{ListenDraft, ServerDraft};
 use crate::model::{ListenAddress, Listener, ServerId, ServerName};
 use crate::reading::Reading;
 
-/// Makes the listeners of the http block; `drafts` are its servers in file order.
+/// `drafts` are the servers in file order.
 pub fn collect(drafts: &[ServerDraft], reading: &mut Reading<'_>) -> Vec<Listener> {
     let mut found: Vec<Found> = Vec::new();
     for (index, draft) in drafts.iter().enumerate() {
@@ -28,14 +28,14 @@ pub fn collect(drafts: &[ServerDraft], reading: &mut Reading<'_>) -> Vec<Listene
     found.into_iter().map(|found| found.listener).collect()
 }
 
-/// A listener with what is only needed while the others are still to come.
+/// A listener with what is needed only while others are still to come.
 struct Found {
     listener: Listener,
     default_span: Option<crate::source::Span>,
     socket_span: Option<crate::source::Span>,
 }
 
-/// nginx's default where a server has no `listen`: port 80 for the superuser, else 8000.
+/// nginx's default for a server without `listen`: port 80 for the superuser, else 8000.
 fn default_address() -> ListenAddress {
     let port = if is_superuser() { 80 } else { 8000 };
     ListenAddress::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port))
@@ -88,7 +88,6 @@ fn add(found: &mut Vec<Found>, draft: &ListenDraft, server: ServerId, reading: &
     }
 }
 
-/// What a `listen` asks for, with its first server.
 pub fn listener(draft: &ListenDraft, server: ServerId) -> Listener {
     Listener {
         address: draft.address.clone(),
@@ -110,7 +109,6 @@ pub fn listener(draft: &ListenDraft, server: ServerId) -> Listener {
     }
 }
 
-/// An address as nginx shows it.
 pub fn shown(address: &ListenAddress) -> String {
     match address {
         ListenAddress::Tcp(address) => address.to_string(),
@@ -118,7 +116,7 @@ pub fn shown(address: &ListenAddress) -> String {
     }
 }
 
-/// A wildcard out of place is an error where names decide, and never fits anything where they do not.
+/// A misplaced wildcard is an error if names decide, and never matches otherwise.
 fn invalid_names(listener: &Listener, drafts: &[ServerDraft], reading: &mut Reading<'_>) {
     let alone = listener.servers.len() == 1;
     for (name, span) in listener.servers.iter().flat_map(|server| &drafts[server.0 as usize].invalid_names) {
@@ -134,7 +132,7 @@ fn invalid_names(listener: &Listener, drafts: &[ServerDraft], reading: &mut Read
     }
 }
 
-/// A name that two servers of one address have belongs to the first; nginx warns and goes on.
+/// A name of two servers on one address belongs to the first; nginx warns and goes on.
 fn warn_of_conflicting_names(listener: &Listener, drafts: &[ServerDraft], reading: &mut Reading<'_>) {
     let mut owners: HashMap<String, ServerId> = HashMap::new();
     for server in &listener.servers {

@@ -25,35 +25,33 @@ use crate::tree::Directive;
 /// What the command line says about the configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// `-c`: the main file; a relative name hangs on the prefix.
+    /// `-c`: the main file, relative to the prefix.
     pub main_file: PathBuf,
-    /// `-p`: the directory that relative paths hang on.
+    /// `-p`: the base of relative paths.
     pub prefix: PathBuf,
     /// `-g`: directives of the main context, read before the file.
     pub globals: Option<String>,
-    /// `-e`: the error log where the main level writes none; `stderr` is the standard error stream.
+    /// `-e`: the error log if the main level writes none; `stderr` is the standard error stream.
     pub error_log: Option<PathBuf>,
     /// `--lenient`: directives that nginx knows and Millstream does not are warnings.
     pub lenient: bool,
 }
 
-/// What came of it.
+/// The result of loading a configuration.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// The configuration; `None` where there is an error.
+    /// `None` if there is an error.
     pub configuration: Option<Configuration>,
-    /// Every file that was read; the configuration holds a copy of its own, so that it can outlive this.
+    /// Every file that was read; the configuration has its own copy, so that it can outlive this.
     pub sources: Sources,
-    /// All findings.
     pub diagnostics: Diagnostics,
-    /// `control_socket` as far as it could be read, also where there are errors elsewhere.
+    /// As far as it could be read, even if there are errors elsewhere.
     pub control_socket: Option<PathBuf>,
-    /// What it is made of.
     pub parts: Parts,
 }
 
 impl Loaded {
-    /// The same without what whoever copies it asks for, which would else be held for as long as a process serves it.
+    /// Without `parts`, which only `copy` needs and a process would otherwise hold for as long as it serves.
     #[must_use]
     pub fn to_serve(self) -> Loaded {
         Loaded { parts: Parts::default(), ..self }
@@ -82,8 +80,8 @@ pub fn load(options: &Options) -> Loaded {
     understand(tree, options, defaults, &conf_prefix, sources, diagnostics)
 }
 
-/// Reads a configuration from a text that came from no file; `name` stands for it in messages. Such a program has no
-/// pid file of its own either, so there is a `control_socket` only where the text writes one.
+/// Reads a configuration from text; `name` stands for the file in messages. There is no default pid file, so
+/// there is a `control_socket` only if the text writes one.
 pub fn load_text(name: &str, text: &str, prefix: &Path) -> Loaded {
     let conf_prefix = ConfPrefix::new(prefix);
     let mut sources = Sources::default();

@@ -17,10 +17,9 @@ use crate::tree::{Directive, Word};
 use crate::zones;
 use std::sync::Arc;
 
-/// How deep locations may stand in each other.
 const MOST_NESTING: usize = 32;
 
-/// Reads a server block; its draft keeps what `listeners` needs.
+/// Its draft keeps what `listeners` needs.
 pub fn server(
     directive: &Directive,
     above: &Level,
@@ -63,7 +62,7 @@ pub fn server(
     draft
 }
 
-/// Puts a location into the arena, with everything that holds in it.
+/// Puts a location into the arena, with everything that applies in it.
 fn push(
     matches: LocationMatch,
     span: Span,
@@ -174,7 +173,7 @@ fn location(
     id
 }
 
-/// Tells each face of a location which others there are, those for zones included.
+/// Tells each face of a location about the others, those for zones included.
 fn acquaint(mut faces: Vec<LocationId>, http: &mut Http) {
     let in_zones = faces.iter().flat_map(|face| http.location(*face).zones.iter().map(|(_, id)| *id));
     let in_zones: Vec<LocationId> = in_zones.collect();
@@ -185,15 +184,13 @@ fn acquaint(mut faces: Vec<LocationId>, http: &mut Http) {
     }
 }
 
-/// A block of an `if`.
 struct Block {
-    /// The place of its condition in the script.
     at: usize,
     level: Level,
     span: Span,
 }
 
-/// Reads an `if`: its condition and what rewrites in its block go to the script around it, the rest is a level of its own.
+/// Its condition and rewriting directives go to the script around it; the rest is a level of its own.
 fn condition(
     directive: &Directive,
     inner: Context,
@@ -213,8 +210,8 @@ fn condition(
     Some(Block { at, level, span: directive.span })
 }
 
-/// Puts the `if` blocks of a location into the arena. Each takes from the location what it leaves open, and what answers there
-/// unless it says who else does.
+/// Puts the `if` blocks of a location into the arena. Each inherits what it leaves open, and who responds
+/// unless it says so itself.
 fn settle(
     blocks: Vec<Block>,
     matches: &LocationMatch,
@@ -231,7 +228,8 @@ fn settle(
     ids
 }
 
-/// A block in a location that is a location of its own: it takes what it leaves open, and what answers, from the one around it.
+/// A block that is a location of its own: it inherits what it leaves open, and who responds, from the
+/// enclosing one.
 fn face(
     mut level: Level,
     matches: &LocationMatch,
@@ -245,7 +243,7 @@ fn face(
     push(matches.clone(), span, LocationTree::default(), &level, http, reading)
 }
 
-/// Reads a `limit_except`: the methods that it is not for, and what holds for the others.
+/// Returns the excepted methods, and what applies to the others.
 fn limit_except(directive: &Directive, reading: &mut Reading<'_>) -> (Box<[Box<str>]>, Level) {
     let methods = methods(&directive.args, reading);
     let mut level = Level::default();
@@ -265,7 +263,7 @@ fn insert(tree: &mut LocationTree, id: LocationId, http: &Http) {
     }
 }
 
-/// Two named locations of one name are no error in nginx; the first one is always taken.
+/// Two named locations of one name are no error in nginx; the first is always taken.
 fn duplicate(
     matches: &Option<LocationMatch>,
     text: &str,

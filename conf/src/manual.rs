@@ -42,7 +42,7 @@ pub fn directives_markdown() -> String {
     page + &not_there_yet()
 }
 
-/// What nginx 1.31 or NGINX Plus has a directive for and Millstream has not, by module.
+/// Directives of nginx 1.31 or NGINX Plus that Millstream lacks, by module.
 fn not_there_yet() -> String {
     let mut text = String::from(
         "\n## Not there yet\n\nnginx or NGINX Plus has these directives, Millstream does not. Each is an error that names it; \

@@ -10,15 +10,13 @@ use crate::value::ValueError;
 /// One word of `proxy_cache_purge_allow`, `api_allow`, `allow` or `deny`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// `all`.
     All,
-    /// `unix:`.
     Unix,
-    /// An address, or a network in CIDR form: the bits of the mask are leading ones.
+    /// An address, or a network with the number of leading mask bits.
     Ip(IpAddr, u8),
 }
 
-/// Reads one word. The flag says whether bits beyond the mask were set; they are cleared, as in nginx.
+/// The flag says whether bits beyond the mask were set; they are cleared, as in nginx.
 pub fn parse(text: &str) -> Result<(Network, bool), ValueError> {
     match text {
         "all" => return Ok((Network::All, false)),

@@ -3,23 +3,20 @@
 //! A name that stands here and not in the table of `directives` is told apart from a misspelling. The lists hold names
 //! only; what a directive means is never looked up here. Next: `block`, which tells the two apart.
 
-/// One module of nginx with its directives.
 #[derive(Debug, Clone, Copy)]
 pub struct Module {
-    /// The module as nginx's documentation calls it.
     pub name: &'static str,
     /// Whether only NGINX Plus has it (single paid directives of free modules count as free).
     pub plus: bool,
-    /// The directives, separated by white space.
+    /// Separated by white space.
     pub directives: &'static str,
 }
 
-/// The module that a directive belongs to, where nginx knows it.
 pub fn module_of(name: &str) -> Option<&'static Module> {
     MODULES.iter().find(|module| module.directives.split_whitespace().any(|known| known == name))
 }
 
-/// Every name, once per module that has it.
+/// Once per module that has it.
 pub fn all() -> impl Iterator<Item = &'static str> {
     MODULES.iter().flat_map(|module| module.directives.split_whitespace())
 }
@@ -32,7 +29,7 @@ const fn plus(name: &'static str, directives: &'static str) -> Module {
     Module { name, plus: true, directives }
 }
 
-/// The modules, the core ones first.
+/// The core modules first.
 pub const MODULES: &[Module] = &[
     free(
         "core",

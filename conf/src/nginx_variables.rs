@@ -3,12 +3,12 @@
 //! Names only; what a variable holds is never looked up here. Before: `variables`, the table of those that are there; next:
 //! `template`, which tells the two apart.
 
-/// Fixed names; one that ends with an asterisk stands for all that begin so.
+/// Fixed names; a trailing asterisk stands for all that begin so.
 const NAMES: &str = "geoip_* http3 \
     memcached_key proxy_internal_body_length session_log_* session_time ssl_ech_* ssl_preread_* tcpinfo_* \
     upstream_first_byte_time upstream_last_server_name upstream_queue_time upstream_session_time jwt_* oidc_*";
 
-/// Whether nginx knows a variable of that name, in any case of its letters.
+/// In any case.
 pub fn is_known(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     NAMES.split_whitespace().any(|known| match known.strip_suffix('*') {

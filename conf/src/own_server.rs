@@ -22,11 +22,11 @@ use crate::model::{
 use crate::reading::Reading;
 use crate::source::Span;
 
-/// What of the dashboard's answers is worth compressing.
+/// Types of the dashboard's responses that are compressed.
 const TEXTS: [&str; 4] = ["text/css", "text/javascript", "application/json", "text/plain"];
 
-/// Puts the listener, server and location of the `control_socket` behind all others; `span` is where it was written, or the
-/// default span where it was not.
+/// Puts the listener, server and location of the `control_socket` after all others; `span` is where it was
+/// written, or the default.
 pub fn control_socket(
     path: &Path,
     span: Span,
@@ -42,7 +42,7 @@ pub fn control_socket(
     add("control_socket", level, listener, http, reading);
 }
 
-/// The same for the `dashboard` that the http block's level has, where it has one. Who may is what stands on that level.
+/// The same for the `dashboard` of the http level, if any. Rights come from that level.
 pub fn dashboard(above: &Level, error_logs: &[ErrorLog], http: &mut Http, reading: &mut Reading<'_>) {
     let Some(dashboard) = &above.api.dashboard else { return };
     let (address, span) = (ListenAddress::Tcp(dashboard.address), dashboard.span);
@@ -62,12 +62,11 @@ pub fn dashboard(above: &Level, error_logs: &[ErrorLog], http: &mut Http, readin
     }
 }
 
-/// A listener with nginx's defaults; its server is still to come.
 fn listener(address: ListenAddress, span: Span) -> Listener {
     listeners::listener(&ListenDraft::new(address, span), ServerId(0))
 }
 
-/// What is written, as it were, in the only location.
+/// The directives of the only location, as if they were written.
 fn level(error_logs: &[ErrorLog], api: ApiLevel) -> Level {
     Level {
         logs: LogsLevel { access: Some(None), error: Some(error_logs.to_vec()), ..LogsLevel::default() },
@@ -78,7 +77,7 @@ fn level(error_logs: &[ErrorLog], api: ApiLevel) -> Level {
     }
 }
 
-/// Adds a listener with its server and location; false where the address is somebody else's already.
+/// False if the address is in use already.
 fn add(name: &str, mut level: Level, listener: Listener, http: &mut Http, reading: &mut Reading<'_>) -> bool {
     let span = listener.span;
     if let Some(taken) = http.listeners.iter().find(|other| other.address == listener.address) {

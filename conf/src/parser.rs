@@ -16,14 +16,13 @@ mod tests;
 
 pub use unterminated::split_unterminated;
 
-/// Blocks in one file nest at most so deep; nginx's own contexts reach ten.
+/// Deepest nesting of blocks in one file; nginx's own contexts reach ten.
 pub const MAX_DEPTH: usize = 64;
 
-/// Past this many grammatical errors in one file the others are not reported.
+/// After this many grammatical errors in a file the others are not reported.
 pub const MAX_ERRORS: usize = 50;
 
-/// Parses one file; every finding goes to `diagnostics`, and what could be understood is returned. An `include` is
-/// left standing as a directive.
+/// Findings go to `diagnostics`, and what could be understood is returned. An `include` stays a directive.
 pub fn parse(file: FileId, sources: &Sources, diagnostics: &mut Diagnostics) -> Vec<Directive> {
     let tokens = lexer::tokens(file, sources, diagnostics);
     let text = &sources.file(file).text;
@@ -59,16 +58,15 @@ pub fn parse(file: FileId, sources: &Sources, diagnostics: &mut Diagnostics) -> 
     builder.finish(sources)
 }
 
-/// A block whose `}` has not come yet.
 struct OpenBlock {
-    /// `None` where nothing stood before its brace.
+    /// `None` if nothing stood before its brace.
     directive: Option<Directive>,
     children: Vec<Directive>,
     brace: Span,
 }
 
 struct Builder<'a> {
-    /// Words since the last `;`, `{` or `}`.
+    /// Since the last `;`, `{` or `}`.
     words: Vec<Word>,
     blocks: Vec<OpenBlock>,
     top: Vec<Directive>,
@@ -149,7 +147,7 @@ impl Builder<'_> {
         self.top
     }
 
-    /// The words so far as a directive that ends at `end`; `None` where there are none.
+    /// The words so far as a directive that ends at `end`; `None` if there are none.
     fn directive(&mut self, end: u32) -> Option<Directive> {
         let mut words = std::mem::take(&mut self.words).into_iter();
         let name = words.next()?;
@@ -172,7 +170,7 @@ impl Builder<'_> {
     }
 }
 
-/// The column of a token that is the first on its line, counted in bytes from 0; `None` for all others.
+/// Column in bytes from 0 of a token that is the first on its line, else `None`.
 fn indentation(text: &[u8], start: u32) -> Option<usize> {
     let before = &text[..start as usize];
     let line = before.iter().rposition(|byte| !matches!(byte, b' ' | b'\t')).map_or(0, |i| i + 1);

@@ -6,58 +6,42 @@
 use crate::source::Span;
 use crate::tree::Directive;
 
-/// What a relative path hangs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
     /// The prefix (`-p`).
     Prefix,
-    /// The directory of the main file.
     MainFile,
 }
 
-/// What a path is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathUse {
     /// A file of the configuration's own, such as a list of passwords.
     Own,
-    /// A certificate, a key, or what belongs to one.
     Certificate,
-    /// Files that are served.
     Served,
-    /// Answers that are kept as files which nothing removes.
+    /// Responses kept as files that nothing removes.
     Stored,
-    /// A log.
     Log,
-    /// A cache's directory.
     Cache,
-    /// A directory of what is remembered over a restart.
     State,
-    /// A directory for temporary files.
     Temporary,
-    /// The pid file.
     Pid,
 }
 
-/// A path that a directive names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedPath {
-    /// The word that it is.
     pub span: Span,
-    /// It, as it is written; it may have variables.
+    /// As written; may have variables.
     pub written: String,
-    /// What it hangs on where it is relative.
     pub base: Base,
-    /// What it is for.
     pub used: PathUse,
 }
 
-/// The parts of one configuration.
 #[derive(Debug, Clone, Default)]
 pub struct Parts {
-    /// All directives, includes in their places.
+    /// All directives, with includes spliced.
     pub tree: Vec<Directive>,
-    /// Paths, in the order of reading; one that several levels name in one place is here once for each reading of it.
+    /// In the order of reading; a path that several levels read is here once for each.
     pub paths: Vec<NamedPath>,
-    /// Directives that `--lenient` left out.
     pub left_out: Vec<Span>,
 }

@@ -21,7 +21,7 @@ use crate::template::{self, Scope, Template};
 use crate::tree::Word;
 use crate::value::{self, ValueError};
 
-/// What a directive has no effect without, and whoever writes it has in mind.
+/// What a directive has no effect without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Need {
@@ -32,59 +32,50 @@ pub enum Need {
 /// A directory for temporary files, which have no names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TempPath {
-    /// The directory. Where none is written, nginx's own name below the prefix until a start has chosen one.
+    /// If none is written, nginx's own name below the prefix until a start has chosen one.
     pub path: PathBuf,
-    /// Where it is written; `None` leaves the choice to the start.
+    /// `None` leaves the choice to the start.
     pub written: Option<Span>,
 }
 
-/// The state of one reading of a configuration.
 #[derive(Debug)]
 pub struct Reading<'a> {
-    /// The directory that relative paths hang on (`-p`).
+    /// The base of relative paths (`-p`).
     pub prefix: &'a Path,
-    /// The directory of the main file, for certificates.
     pub conf_prefix: &'a ConfPrefix,
     /// Whether a directive that only nginx knows is a warning.
     pub lenient: bool,
-    /// The files, to say where something was written first.
     pub sources: &'a Sources,
-    /// Where findings go.
     pub diagnostics: &'a mut Diagnostics,
-    /// The variables that the configuration gives values to; as in nginx they are known everywhere.
+    /// Variables that the configuration sets; as in nginx they are known everywhere.
     pub slots: Vec<Slot>,
-    /// Where `proxy_cache_path` zones are used: one flag per zone.
+    /// One flag per `proxy_cache_path` zone.
     pub used_zones: Vec<bool>,
-    /// Directives that are obeyed only together with another one that may stand elsewhere: name and place of each.
+    /// Directives that are obeyed only together with another one that may stand elsewhere.
     pub dependent: Vec<(Need, &'static str, Span)>,
-    /// Places of the directives that some location obeys, as far as they decide about a cache.
+    /// Directives that decide about a cache and are obeyed by some location.
     pub obeyed: HashSet<Span>,
-    /// The names of all directives of the configuration.
     pub written: HashSet<Box<str>>,
-    /// Variables that directives define which only nginx knows.
+    /// Variables of directives that only nginx knows.
     pub defined_elsewhere: Vec<Box<str>>,
-    /// What was declared so far.
     pub declared: Declared,
-    /// Which of the directives of the http block is read, or has the one inside that is read: what stands behind it is not known in nginx.
+    /// Index of the directive of the http block that is being read: in nginx, what follows is not known yet.
     pub place: usize,
-    /// What it is made of.
     pub parts: Parts,
 }
 
 impl Reading<'_> {
-    /// Reports an error.
     pub fn error(&mut self, span: Span, message: impl Into<String>) -> &mut Diagnostic {
         self.diagnostics.error(span, message)
     }
 
-    /// Reports a word that is not one of `choices`, with the nearest of them.
     pub fn not_one_of(&mut self, word: &Word, choices: &[&str]) {
         let meant = suggest::did_you_mean(&word.text, choices.iter().copied());
         let help = meant.unwrap_or_else(|| format!("write one of: {}", choices.join(", ")));
         self.error(word.span, format!("invalid value \"{}\"", word.text)).help(help);
     }
 
-    /// The index of a word in `choices`, in any case as in nginx; anything else is an error.
+    /// In any case as in nginx; anything else is an error.
     pub fn one_of(&mut self, word: &Word, choices: &[&str]) -> Option<usize> {
         let found = choices.iter().position(|choice| choice.eq_ignore_ascii_case(&word.text));
         if found.is_none() {
@@ -93,38 +84,33 @@ impl Reading<'_> {
         found
     }
 
-    /// What a word of `choices` stands for; anything else is an error.
+    /// Anything else is an error.
     pub fn choice<T: Clone>(&mut self, word: &Word, choices: &[(&str, T)]) -> Option<T> {
         let words: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
         self.one_of(word, &words).map(|index| choices[index].1.clone())
     }
 
-    /// A size in bytes.
     pub fn size(&mut self, word: &Word) -> Option<u64> {
         self.value(word.span, value::size(&word.text))
     }
 
-    /// A size that memory is taken for.
     pub fn memory_size(&mut self, word: &Word) -> Option<usize> {
         self.size(word).and_then(|bytes| usize::try_from(bytes).ok())
     }
 
-    /// A file size in bytes.
     pub fn offset(&mut self, word: &Word) -> Option<u64> {
         self.value(word.span, value::offset(&word.text))
     }
 
-    /// A time.
     pub fn duration(&mut self, word: &Word) -> Option<Duration> {
         self.value(word.span, value::duration(&word.text))
     }
 
-    /// `on` or `off`.
     pub fn flag(&mut self, word: &Word) -> Option<bool> {
         self.value(word.span, value::flag(&word.text))
     }
 
-    /// A whole number between two bounds, both included.
+    /// Both bounds included.
     pub fn number(&mut self, word: &Word, least: u64, most: u64) -> Option<u64> {
         let number = self.value(word.span, value::number(&word.text))?;
         if (least..=most).contains(&number) {
@@ -140,7 +126,7 @@ impl Reading<'_> {
         None
     }
 
-    /// A number × size pair such as `8 4k`; fewer than `least` pieces or empty ones are an error.
+    /// Number × size such as `8 4k`; fewer than `least` pieces or empty ones are an error.
     pub fn pieces(&mut self, args: &[Word], least: u64) -> Option<(usize, usize)> {
         let number = self.number(&args[0], least, 1 << 20);
         let size = self.memory_size(&args[1]);
@@ -151,17 +137,15 @@ impl Reading<'_> {
         Some((number? as usize, size?))
     }
 
-    /// Passes a value on, or reports why there is none.
     pub fn value<T>(&mut self, span: Span, value: Result<T, ValueError>) -> Option<T> {
         value.map_err(|error| error.report(span, self.diagnostics)).ok()
     }
 
-    /// A part of a word as a word of its own, for `name=value` parameters and paths that were completed.
+    /// Part of a word as a word of its own, for `name=value` parameters and completed paths.
     pub fn part(word: &Word, text: impl Into<String>) -> Word {
         Word { text: text.into(), span: word.span, quoted: word.quoted }
     }
 
-    /// A value with variables.
     pub fn template(&mut self, word: &Word) -> Template {
         let scope = Scope {
             slots: &self.slots,
@@ -171,7 +155,6 @@ impl Reading<'_> {
         template::compile(word, &scope, self.diagnostics)
     }
 
-    /// An expression; `None` after its error was reported.
     pub fn regex(&mut self, word: &Word, source: &str, ignore_case: bool) -> Option<Regex> {
         let mut regex = regular_expression::compile(source, ignore_case, word.span, self.diagnostics)?;
         let number = |name: &str| slots::number(&self.slots, name);
@@ -180,7 +163,7 @@ impl Reading<'_> {
         Some(regex)
     }
 
-    /// A word that must not hold variables, although nginx would take them here.
+    /// A word that must not hold variables, although nginx would accept them here.
     pub fn without_variables(&mut self, word: &Word, what: &str) -> bool {
         if template::is_literal(&word.text) {
             return true;
@@ -190,18 +173,19 @@ impl Reading<'_> {
         false
     }
 
-    /// A path that no directive names: absolute as it is, others below the prefix.
+    /// For a path that no directive names: absolute as it is, others below the prefix.
     pub fn path(&self, name: &str) -> PathBuf {
         self.prefix.join(name)
     }
 
-    /// A path that a directive names: absolute as it is, others below the prefix. `written` is what of the word is the path.
+    /// For a path that a directive names: absolute as it is, others below the prefix. `written` is the part
+    /// of the word that is the path.
     pub fn named_path(&mut self, word: &Word, written: &str, used: PathUse) -> PathBuf {
         self.note(word, written, Base::Prefix, used);
         named(self.prefix.join(written), used)
     }
 
-    /// The same for one that hangs on the directory of the main file.
+    /// The same relative to the directory of the main file.
     pub fn path_beside_main(&mut self, word: &Word, used: PathUse) -> PathBuf {
         self.note(word, &word.text, Base::MainFile, used);
         named(self.conf_prefix.resolve(&word.text), used)
@@ -211,8 +195,8 @@ impl Reading<'_> {
         self.parts.paths.push(NamedPath { span: word.span, written: written.to_owned(), base, used });
     }
 
-    /// A directory for temporary files with up to three levels, as `path [level1 [level2 [level3]]]`. The levels are
-    /// checked and not used: temporary files have no names here.
+    /// `path [level1 [level2 [level3]]]`. Levels are checked and not used: temporary files have no names
+    /// here.
     pub fn temp_path(&mut self, args: &[Word]) -> Option<TempPath> {
         let (path, levels) = args.split_first()?;
         for level in levels {
@@ -224,34 +208,32 @@ impl Reading<'_> {
         })
     }
 
-    /// The directory for temporary files where none is written; `name` is nginx's for it.
+    /// `name` is nginx's default.
     pub fn default_temp_path(&self, name: &str) -> TempPath {
         TempPath { path: self.path(name), written: None }
     }
 
-    /// Declares a name; one that was declared before is an error, of which the second is left out.
+    /// A name that was declared before is an error; the second is dropped.
     pub fn declare(&mut self, kind: Kind, name: &str, span: Span, message: impl Into<String>) -> bool {
         let first = self.declared.declare(kind, name, span);
         first.map_err(|first| self.duplicate(span, message, first)).is_ok()
     }
 
-    /// `name` has been written before, at `first`.
     pub fn duplicate(&mut self, span: Span, message: impl Into<String>, first: Span) {
         let help = format!("it stands at {} already; keep one of them", self.sources.locate(first));
         self.error(span, message).help(help);
     }
 }
 
-/// What a word switches on, as a choice of [`Reading::choice`].
 pub type Switch<T> = fn(&mut T);
 
-/// A parameter `name=value` taken apart; `None` where the word has no equals sign.
+/// `None` if the word has no equals sign.
 pub fn parameter(word: &Word) -> Option<(&str, Word)> {
     let (name, value) = word.text.split_once('=')?;
     Some((name, Reading::part(word, value)))
 }
 
-/// Has a path noted where it is opened with more rights than those of who serves.
+/// Records a path that is opened with more rights than the serving process has.
 fn named(path: PathBuf, used: PathUse) -> PathBuf {
     match used {
         PathUse::Certificate => files::name(&path, Access::Read),

@@ -19,15 +19,15 @@ mod loosened;
 #[cfg(test)]
 mod tests;
 
-/// An expression has at most so many bytes (nginx's own bound on a word is 4096).
+/// In bytes (nginx's own bound on a word is 4096).
 pub const MAX_LENGTH: usize = 16 << 10;
 
-/// A compiled program has at most so many bytes or steps; a nested repetition such as `((a{999}){999}){999}`
-/// would take the machine's memory otherwise.
+/// Bytes or steps of a compiled program; a nested repetition such as `((a{999}){999}){999}` would otherwise
+/// exhaust memory.
 const MAX_PROGRAM_BYTES: usize = 4 << 20;
 const MAX_PROGRAM_STEPS: usize = 200_000;
 
-/// What an expression may take: bytes of each compiled program, steps of the one that backtracks, and how often that goes back.
+/// Bytes of each compiled program, steps of the backtracking one, and how often it may go back.
 #[derive(Debug, Clone, Copy)]
 struct ExpressionLimits {
     program_bytes: usize,
@@ -40,41 +40,37 @@ const CONFIGURED: ExpressionLimits = ExpressionLimits {
     program_steps: MAX_PROGRAM_STEPS,
     backtracks: 200_000,
 };
-/// For expressions of pages. Without a step nothing backtracks: what needs that is no linear expression.
+/// For expressions of pages. Zero steps: an expression that must backtrack is not linear.
 const LINEAR: ExpressionLimits =
     ExpressionLimits { program_bytes: 32 << 10, program_steps: 0, backtracks: 0 };
 const BACKTRACKING: ExpressionLimits =
     ExpressionLimits { program_bytes: 8 << 10, program_steps: 500, backtracks: 2_000 };
 
-/// An expression of a page has at most so many bytes.
+/// In bytes.
 pub const MAX_PAGE_LENGTH: usize = 2 << 10;
 
-/// A compiled expression with its source.
 #[derive(Debug, Clone)]
 pub struct Regex {
-    /// The expression as written, without the leading `~` or `~*`.
+    /// As written, without the leading `~` or `~*`.
     pub source: String,
-    /// Whether case is ignored (`~*`, and always in `server_name`).
+    /// `~*`, and always in `server_name`.
     pub ignore_case: bool,
-    /// The compiled form. Backtracking is bounded: 200,000 times, and 2,000 for an expression of a page.
+    /// Backtracking is bounded: 200,000 times, and 2,000 for an expression of a page.
     compiled: Box<fancy_regex::Regex>,
-    /// What all that matches matches too; there where the compiled form backtracks.
+    /// Matches whatever `compiled` matches, and more; present if that backtracks.
     loose: Option<Box<fancy_regex::Regex>>,
-    /// Named captures: name and group number, in order of number.
+    /// Name and group number, in order of number.
     pub names: Vec<(Box<str>, usize)>,
-    /// The variables that take what a named group captures: their numbers in `Http::slots`, and the group's.
+    /// Numbers in `Http::slots` of the variables that named groups set, with the group's number.
     pub slots: Vec<(u16, usize)>,
 }
 
-/// The bound on backtracking is reached: nobody knows whether the expression matches.
+/// The bound on backtracking was reached: it is unknown whether the expression matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exhausted;
 
 impl Regex {
-    /// What the expression and its groups match in a text; `None` where it does not match.
-    ///
-    /// # Errors
-    /// It backtracks too often.
+    /// The whole match and the groups; `None` if it does not match.
     pub fn captures<'t>(&self, text: &'t [u8]) -> Result<Option<Captures<'t, [u8]>>, Exhausted> {
         if self.is_out_of_question(text) {
             return Ok(None);
@@ -82,10 +78,6 @@ impl Regex {
         self.compiled.captures(text).map_err(|_| Exhausted)
     }
 
-    /// Whether it matches.
-    ///
-    /// # Errors
-    /// It backtracks too often.
     pub fn is_match(&self, text: &[u8]) -> Result<bool, Exhausted> {
         if self.is_out_of_question(text) {
             return Ok(false);
@@ -93,7 +85,6 @@ impl Regex {
         self.compiled.is_match(text).map_err(|_| Exhausted)
     }
 
-    /// Groups, the whole match included.
     pub fn groups(&self) -> usize {
         self.compiled.captures_len()
     }
@@ -104,7 +95,7 @@ impl Regex {
     }
 }
 
-/// Compiles an expression (without its leading `~` or `~*`); an error is reported at `span` and gives `None`.
+/// Takes it without its leading `~` or `~*`; an error is reported at `span` and gives `None`.
 pub fn compile(source: &str, ignore_case: bool, span: Span, diagnostics: &mut Diagnostics) -> Option<Regex> {
     if source.len() > MAX_LENGTH {
         diagnostics.error(span, format!("the regular expression is longer than {MAX_LENGTH} bytes"));
@@ -120,16 +111,14 @@ pub fn compile(source: &str, ignore_case: bool, span: Span, diagnostics: &mut Di
     }
 }
 
-/// An expression of a page, by what matching it costs.
 #[derive(Debug)]
 pub enum PageRegex {
-    /// Time linear in the text.
     Linear(Regex),
-    /// It may go back, and look ahead at all of the text from each place in it.
+    /// May backtrack, and look ahead at all of the text from each place.
     Backtracking(Regex),
 }
 
-/// Compiles an expression that stands in an answer, within far smaller bounds: whoever writes pages may not be whoever runs the server.
+/// For an expression in a response, with far smaller bounds: page authors may not be the server's operators.
 pub fn compile_for_page(source: &str) -> Option<PageRegex> {
     if source.len() > MAX_PAGE_LENGTH {
         return None;
@@ -174,7 +163,7 @@ fn build(source: &str, ignore_case: bool, limits: ExpressionLimits) -> Result<Re
     })
 }
 
-/// A name that two groups have, which PCRE refuses and the engine takes.
+/// A name that two groups have, which PCRE refuses and the engine accepts.
 fn twice(names: &[(Box<str>, usize)]) -> Option<&str> {
     let mut seen = HashSet::new();
     names.iter().map(|(name, _)| &**name).find(|name| !seen.insert(*name))

@@ -9,18 +9,16 @@ use std::collections::BTreeMap;
 use crate::tree::Directive;
 use crate::variables;
 
-/// A variable that the configuration gives values to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
-    /// Its name in lower case, without the dollar.
+    /// In lower case, without the dollar.
     pub name: Box<str>,
-    /// Whether it holds only what the names of servers and the paths of locations capture, and is never set otherwise.
+    /// Set only by captures of server names and location paths.
     pub is_routed: bool,
-    /// Whether a `set` names it.
     pub is_set: bool,
 }
 
-/// The number of a variable; its name may be in any case, as in nginx.
+/// The name may be in any case, as in nginx.
 pub fn number(slots: &[Slot], name: &str) -> Option<u16> {
     let at = slots.iter().position(|slot| slot.name.eq_ignore_ascii_case(name))?;
     u16::try_from(at).ok()
@@ -64,7 +62,7 @@ fn gather(tree: &[Directive], slots: &mut BTreeMap<String, (bool, bool)>) {
     }
 }
 
-/// Directives that define a variable and are not there yet, with the place of its name among their words.
+/// Unsupported directives that define a variable, with the index of its name among their words.
 const DEFINING: &[(&str, usize)] = &[
     ("auth_jwt_claim_set", 0),
     ("auth_jwt_header_set", 0),
@@ -75,7 +73,6 @@ const DEFINING: &[(&str, usize)] = &[
     ("perl_set", 0),
 ];
 
-/// The variables that directives define which are not there yet.
 pub fn defined_elsewhere(tree: &[Directive]) -> Vec<Box<str>> {
     let mut names = Vec::new();
     for directive in tree {

@@ -3,14 +3,15 @@
 //! Pure; it must never suggest a word so far away that the suggestion misleads. Next: `template` and
 //! `directives/`, which ask it with their tables.
 
-/// Words longer than this get no suggestion; it bounds the comparing, which is quadratic in the length.
+/// Longer words get no suggestion; bounds the comparison, which is quadratic in the length.
 const MAX_WORD: usize = 64;
 
-/// The candidate nearest to `word`, where it is near enough to be meant; never `word` itself.
+/// The nearest candidate, if it is near enough to be meant; never `word` itself.
 ///
 /// Near enough: one edit (insertion, deletion, change, or swap of neighbours) for every three letters of the
-/// written word, at least one and at most four, and one more where one of the two starts with the other
-/// (`warning`). Another number is another meaning (`http_501`), so it is never suggested. Case is ignored; of equally near ones the likelier by Jaro-Winkler wins, then the first.
+/// written word, at least one and at most four, and one more if one of the two starts with the other
+/// (`warning`). Another number is another meaning (`http_501`), so it is never suggested. Case is ignored; of
+/// equally near ones the likelier by Jaro-Winkler wins, then the first.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
     if !(2..=MAX_WORD).contains(&length) {
@@ -44,13 +45,13 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, _, candidate)| candidate)
 }
 
-/// Whether two words are the same but for the digits of a number.
+/// Whether two words differ only in the digits of a number.
 fn differs_in_number(word: &str, other: &str) -> bool {
     let same = |(one, two): (char, char)| one == two || one.is_ascii_digit() && two.is_ascii_digit();
     word != other && word.len() == other.len() && word.chars().zip(other.chars()).all(same)
 }
 
-/// `did you mean "…"?`, where a candidate is near enough.
+/// `did you mean "…"?`, if a candidate is near enough.
 pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, candidates).map(|found| format!("did you mean \"{found}\"?"))
 }

@@ -15,59 +15,47 @@ use crate::variables::{Builtin, FAMILIES, Source, VARIABLES};
 #[cfg(test)]
 mod tests;
 
-/// Text with variables.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Template {
-    /// The parts in order; adjacent literals are merged.
+    /// In order; adjacent literals are merged.
     pub parts: Box<[Part]>,
-    /// As written in the file.
     pub source: Box<str>,
 }
 
-/// A piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// Fixed bytes.
     Literal(Box<str>),
-    /// A variable.
     Variable(Variable),
 }
 
 /// A variable as the request path needs it: resolved to what it reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Variable {
-    /// One of the fixed variables of the table in `variables`.
     Builtin(Builtin),
-    /// Of the default `proxy_cache_key` alone, nobody can write it: the target as it goes upstream.
+    /// The target as it is sent upstream: only in the default `proxy_cache_key`, cannot be written.
     SentTarget,
-    /// `$http_NAME`: a request field; the name in lower case with `-` for `_`.
+    /// `$http_NAME`: a request field; in lower case with `-` for `_`.
     RequestHeader(Box<str>),
-    /// `$sent_http_NAME`: a field of the answer as sent.
+    /// `$sent_http_NAME`: a field of the response as sent.
     SentHeader(Box<str>),
-    /// `$sent_trailer_NAME`.
     SentTrailer(Box<str>),
-    /// `$upstream_http_NAME`: a field of the upstream's answer.
     UpstreamHeader(Box<str>),
-    /// `$upstream_trailer_NAME`.
     UpstreamTrailer(Box<str>),
     /// `$upstream_cookie_NAME`, from the upstream's Set-Cookie fields.
     UpstreamCookie(Box<str>),
-    /// `$proxy_protocol_tlv_NAME`.
     ProxyProtocolTlv(ProxyProtocolTlv),
-    /// `$cookie_NAME`.
     Cookie(Box<str>),
-    /// `$arg_NAME`, names compared without case. Without a name it stands for any family written so, which has no value.
+    /// Compared without case. An empty name stands for a bare prefix of any family, which has no value.
     Argument(Box<str>),
     /// `$1` to `$9`: of the last regular expression that matched.
     Capture(u8),
-    /// A variable that the configuration gives values to, by its number in `Http::slots`.
+    /// A variable that the configuration sets, by its number in `Http::slots`.
     Slot(u16),
-    /// A variable that the configuration makes out of others.
     Made(MadeId),
 }
 
 impl Variable {
-    /// Where its value comes from. One that is made of others comes from all of them: see [`made_of`](crate::declared::made::made_of).
+    /// A made variable comes from all it is made of: see [`made_of`](crate::declared::made::made_of).
     pub fn source(&self) -> Source {
         match self {
             Variable::Builtin(builtin) => builtin.source(),
@@ -89,19 +77,17 @@ impl Variable {
     }
 }
 
-/// What a header of the PROXY protocol says beside the addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyProtocolTlv {
-    /// A value of this kind.
+    /// By type.
     Value(u8),
-    /// One among those that are about TLS.
     OfTls(u8),
-    /// Whether the client's certificate is good, as a number.
+    /// Whether the client's certificate is valid, as a number.
     TlsVerify,
 }
 
 impl ProxyProtocolTlv {
-    /// The protocol, the host and how TLS was spoken say nothing of who asks; anything else may.
+    /// The protocol, the host and the TLS parameters say nothing about the client; anything else may.
     fn source(self) -> Source {
         match self {
             ProxyProtocolTlv::Value(1 | 2 | 0x30)
@@ -111,7 +97,7 @@ impl ProxyProtocolTlv {
         }
     }
 
-    /// The one with a name of nginx's, or with the number of its kind in hexadecimal digits.
+    /// By nginx's name, or by type in hexadecimal digits.
     fn named(name: &str) -> Option<Self> {
         const NAMES: [(&str, u8); 5] =
             [("alpn", 1), ("authority", 2), ("unique_id", 5), ("ssl", 0x20), ("netns", 0x30)];
@@ -129,18 +115,16 @@ impl ProxyProtocolTlv {
     }
 }
 
-/// Index into `Http::made`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MadeId(pub u16);
 
 impl Template {
-    /// A template without variables.
     pub fn literal(text: &str) -> Self {
         let parts = if text.is_empty() { vec![] } else { vec![Part::Literal(text.into())] };
         Template { parts: parts.into(), source: text.into() }
     }
 
-    /// The text, where no variable is in it.
+    /// `None` if it has variables.
     pub fn as_literal(&self) -> Option<&str> {
         match &*self.parts {
             [] => Some(""),
@@ -149,7 +133,6 @@ impl Template {
         }
     }
 
-    /// The variables in it, in order.
     pub fn variables(&self) -> impl Iterator<Item = &Variable> + Clone {
         self.parts.iter().filter_map(|part| match part {
             Part::Variable(variable) => Some(variable),
@@ -158,18 +141,16 @@ impl Template {
     }
 }
 
-/// What a template may name beside the table of variables.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Scope<'a> {
-    /// The variables that the configuration gives values to.
     pub slots: &'a [Slot],
-    /// The variables that the configuration makes out of others: their names in the order of their numbers.
+    /// Names of made variables in the order of their ids.
     pub made: &'a [Box<str>],
-    /// Variables of directives that are not there yet, which have their own error.
+    /// Variables of unsupported directives, which have their own error.
     pub defined_elsewhere: &'a [Box<str>],
 }
 
-/// Compiles a word; every wrong or unknown variable is reported, and stands as nothing in the result.
+/// Every wrong or unknown variable is reported, and is empty in the result.
 pub fn compile(word: &Word, scope: &Scope<'_>, diagnostics: &mut Diagnostics) -> Template {
     let text = word.text.as_str();
     let mut parts = Vec::new();
@@ -198,7 +179,7 @@ pub fn compile(word: &Word, scope: &Scope<'_>, diagnostics: &mut Diagnostics) ->
     Template { parts: parts.into(), source: text.into() }
 }
 
-/// A family without a name of its own has no value, which nobody wants.
+/// A bare prefix has no value, which is hardly intended.
 fn warn_of_bare(name: &str, span: Span, variable: &Variable, diagnostics: &mut Diagnostics) {
     let lower = name.to_ascii_lowercase();
     if matches!(variable, Variable::Argument(member) if member.is_empty())
@@ -242,7 +223,7 @@ pub fn is_literal(text: &str) -> bool {
     !text.contains('$')
 }
 
-/// The variable of a name without its dollar; `None` where there is none.
+/// Takes the name without its dollar.
 pub fn variable(name: &str, scope: &Scope<'_>) -> Option<Variable> {
     if let [digit @ b'1'..=b'9'] = name.as_bytes() {
         return Some(Variable::Capture(digit - b'0'));
@@ -279,13 +260,14 @@ pub fn variable(name: &str, scope: &Scope<'_>) -> Option<Variable> {
     })
 }
 
-/// The number of a made variable; its name may be in any case, as in nginx.
+/// The name may be in any case, as in nginx.
 pub fn made(name: &str, names: &[Box<str>]) -> Option<MadeId> {
     let at = names.iter().position(|known| known.eq_ignore_ascii_case(name))?;
     u16::try_from(at).ok().map(MadeId)
 }
 
-/// The end of the reference whose dollar stands at `dollar`, and its name or what is wrong with it.
+/// `dollar` is the index of the dollar; returns the end of the reference, and its name or what is wrong with
+/// it.
 fn reference(text: &str, dollar: usize) -> (usize, Result<&str, &'static str>) {
     let bytes = text.as_bytes();
     let start = dollar + 1;
@@ -321,8 +303,8 @@ fn literal(parts: &mut Vec<Part>, text: &str) {
     }
 }
 
-/// A part of the word's text in the file. Where escapes were undone the offsets do not carry over, and the whole
-/// word is meant.
+/// A part of the word's text in the file. If escapes were undone, offsets do not carry over and it is the
+/// whole word.
 fn place(word: &Word, start: usize, end: usize) -> Span {
     let quote = usize::from(word.quoted);
     let written = (word.span.end - word.span.start) as usize;

@@ -11,17 +11,14 @@ use crate::source::Span;
 #[cfg(test)]
 mod tests;
 
-/// Why a word is not the value that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueError {
     /// What is wrong, in one sentence without a full stop.
     pub message: String,
-    /// What to write instead.
     pub help: Option<String>,
 }
 
 impl ValueError {
-    /// Makes it an error at the word's place.
     pub fn report(self, span: Span, diagnostics: &mut Diagnostics) {
         let diagnostic = diagnostics.error(span, self.message);
         diagnostic.help = self.help;
@@ -32,8 +29,8 @@ impl ValueError {
     }
 }
 
-/// A size in bytes: digits, then nothing, `k` or `m` (any case). As in nginx there is no `g` here: sizes are of
-/// buffers and memory zones. The greatest is `i64::MAX` bytes.
+/// In bytes: digits, then nothing, `k` or `m` (any case). As in nginx there is no `g`: sizes are of buffers
+/// and memory zones. At most `i64::MAX`.
 pub fn size(text: &str) -> Result<u64, ValueError> {
     scaled(text, "size", &[('k', 10), ('m', 20)])
 }
@@ -43,10 +40,12 @@ pub fn offset(text: &str) -> Result<u64, ValueError> {
     scaled(text, "size", &[('k', 10), ('m', 20), ('g', 30)])
 }
 
-/// A time, to the millisecond: whole numbers with `y` (365 days), `M` (30 days), `w`, `d`, `h`, `m`, `s`, `ms`,
-/// greatest unit first, each at most once; a last number without a unit counts seconds. `1h30m`, `1h 30m`, `90`.
+/// To the millisecond: whole numbers with `y` (365 days), `M` (30 days), `w`, `d`, `h`, `m`, `s`, `ms`,
+/// greatest unit first, each at most once; a last number without a unit counts seconds. `1h30m`, `1h 30m`,
+/// `90`.
 ///
-/// nginx has two kinds of time, one without `ms` and one without `y` and `M`; here every time takes all units.
+/// nginx has two kinds of time, one without `ms` and one without `y` and `M`; here every time takes all
+/// units.
 pub fn duration(text: &str) -> Result<Duration, ValueError> {
     let mut rest = text;
     let mut total: u64 = 0;
@@ -87,7 +86,7 @@ pub fn duration(text: &str) -> Result<Duration, ValueError> {
     Ok(Duration::from_millis(total))
 }
 
-/// `on` or `off`, in any case as in nginx.
+/// In any case as in nginx.
 pub fn flag(text: &str) -> Result<bool, ValueError> {
     if text.eq_ignore_ascii_case("on") {
         return Ok(true);
@@ -103,7 +102,7 @@ pub fn flag(text: &str) -> Result<bool, ValueError> {
     Err(ValueError::new(format!("invalid value \"{text}\", it must be \"on\" or \"off\""), help))
 }
 
-/// A whole number in decimal digits, at most `i64::MAX`.
+/// In decimal digits, at most `i64::MAX`.
 pub fn number(text: &str) -> Result<u64, ValueError> {
     if !text.is_empty() && digits_at_start(text) == text.len() {
         return parse_digits(text).ok_or_else(|| {
@@ -122,7 +121,7 @@ pub fn number(text: &str) -> Result<u64, ValueError> {
     Err(ValueError::new(format!("invalid number \"{text}\""), help))
 }
 
-/// Units of time, greatest first, with their milliseconds; a bare number ranks with the seconds it counts.
+/// Greatest first, in milliseconds; a bare number ranks with the seconds it counts.
 const UNITS: &[(&str, u64)] = &[
     ("y", 365 * 24 * 3_600_000),
     ("M", 30 * 24 * 3_600_000),
@@ -139,7 +138,7 @@ fn bad_duration(text: &str, help: impl Into<String>) -> ValueError {
     ValueError::new(format!("invalid time \"{text}\""), help)
 }
 
-/// What somebody who wrote a unit in words, or a fraction, most likely means.
+/// For a unit in words, or a fraction.
 fn duration_help(text: &str) -> String {
     let general = "a time is a number and y, M, w, d, h, m, s or ms";
     let digits = digits_at_start(text);
@@ -188,7 +187,7 @@ fn scaled(text: &str, what: &str, units: &[(char, u32)]) -> Result<u64, ValueErr
     bytes.ok_or_else(|| wrong(format!("the most is {} bytes", i64::MAX)))
 }
 
-/// What somebody who wrote `10mb`, `1GiB` or `2g` most likely means.
+/// For `10mb`, `1GiB` or `2g`.
 fn scaled_help(number: &str, unit: &str, units: &[(char, u32)], general: String) -> String {
     let Some(value) = parse_digits(number).filter(|_| !number.is_empty()) else { return general };
     let letter = match unit {

@@ -6,15 +6,13 @@
 
 macro_rules! variables {
     ($($variant:ident $name:literal $source:ident $doc:literal,)*) => {
-        /// A variable with a fixed name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Builtin { $(#[doc = $doc] $variant,)* }
 
-        /// Every fixed variable: its value, its name without the dollar, its doc.
+        /// The variable, its name without the dollar, its doc.
         pub const VARIABLES: &[(Builtin, &str, &str)] = &[$((Builtin::$variant, $name, $doc),)*];
 
         impl Builtin {
-            /// Where its value comes from.
             pub fn source(self) -> Source {
                 match self { $(Builtin::$variant => Source::$source,)* }
             }
@@ -150,34 +148,28 @@ variables! {
     Uri "uri" Path "The request's path, decoded and normalized.",
 }
 
-/// Where a variable's value comes from, as far as it may show who asks.
+/// Where a variable's value comes from, as far as it may identify the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// From what says nothing of the client, or nothing that the cache does not know by itself, as it does the certificate.
+    /// From what says nothing of the client, or nothing that the cache does not know by itself, such as the
+    /// certificate.
     Common,
-    /// From the client's address.
     Address,
-    /// From a field or the body, which may hold a credential or not.
+    /// From a field or the body, which may hold a credential.
     Field,
-    /// From a credential, or from what another response said of the client.
+    /// From a credential, or from another response about the client.
     Who,
-    /// From the path in force.
     Path,
-    /// From the query in force.
     Query,
-    /// From path and query as they came.
     Target,
-    /// From `root` or `alias`.
     Folder,
-    /// From these and the path in force.
+    /// From `root` or `alias` and the path in force.
     File,
-    /// From what `secure_link` reads.
     Link,
     /// From what was set or captured; each request remembers where that came from.
     Kept,
 }
 
-/// Families of variables: the prefix and its doc.
 pub const FAMILIES: &[(&str, &str)] = &[
     ("arg_", "A value of the query string by name."),
     ("cookie_", "A cookie of the request by name."),
@@ -193,8 +185,8 @@ pub const FAMILIES: &[(&str, &str)] = &[
     ("upstream_trailer_", "A trailer field of the upstream's response."),
 ];
 
-/// Whether a name is that of a variable that a configuration cannot give a value to, in any case of its letters. The others have
-/// their own value until it does.
+/// Whether a configuration cannot set the variable; in any case. The others have their own value until it
+/// does.
 pub fn is_fixed(name: &str) -> bool {
     let found = VARIABLES.iter().find(|(_, known, _)| known.eq_ignore_ascii_case(name));
     found.is_some_and(|(builtin, ..)| !builtin.is_changeable())
@@ -213,8 +205,8 @@ impl Builtin {
         )
     }
 
-    /// Whether it keeps, for the rest of a request, the value that it had when it was first read, as in nginx. Only those are named whose
-    /// value depends on the location or its path; others never change, or are looked at anew.
+    /// Whether it keeps, for the rest of a request, its value from when it was first read, as in nginx. Only
+    /// variables that depend on the location or its path are listed; others never change, or are read anew.
     pub fn stays(self) -> bool {
         matches!(
             self,
@@ -226,7 +218,6 @@ impl Builtin {
         )
     }
 
-    /// Whether it tells one client's certificate from all others.
     pub fn names_certificate(self) -> bool {
         matches!(
             self,

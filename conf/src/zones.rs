@@ -9,7 +9,8 @@ use std::sync::Arc;
 use crate::declared::cache_zone::{CacheZone, CacheZoneId};
 use crate::features::{Handler, Settings};
 
-/// Takes the cache out of settings whose zone a request chooses; what comes back is these settings for each zone, with its name.
+/// Takes the cache out of settings whose zone a request chooses; returns these settings for each zone, with
+/// its name.
 pub fn apart(settings: &mut Settings, zones: &[CacheZone]) -> Vec<(Box<str>, Settings)> {
     let Handler::Pass(pass) = &mut settings.content else { return Vec::new() };
     if pass.chosen_zone.is_none() {

@@ -10,7 +10,6 @@ use millstream_conf::model::{
 };
 use millstream_conf::{Loaded, Options, load, load_text};
 
-/// A location with a cache and more directives.
 fn in_cached(directives: &str) -> String {
     format!(
         "events {{ }} http {{ access_log off; proxy_cache_path /c keys_zone=z:1m; server {{ listen 8080; location / \
@@ -18,7 +17,6 @@ fn in_cached(directives: &str) -> String {
     )
 }
 
-/// A location that does nothing but what the directives say.
 fn in_location(directives: &str) -> String {
     format!("events {{ }} http {{ access_log off; server {{ listen 8080; location / {{ {directives} }} }} }}")
 }
@@ -474,7 +472,6 @@ fn the_api_is_a_location_of_its_own() {
     one_warning(&in_location("api; proxy_pass http://127.0.0.1:1;"), "the API responds");
 }
 
-/// Loads a main file with these directives beside `events` and an http block with one server.
 fn from_file(directives: &str) -> Loaded {
     let directory = tempfile::tempdir().expect("a directory");
     let text = format!("{directives} events {{ }} http {{ access_log off; server {{ listen 8080; }} }}");

@@ -5,7 +5,7 @@ use millstream_conf::model::{Tls, TlsGroup, TlsVersion, UpstreamTls};
 use millstream_conf::{Loaded, load_text};
 use std::sync::Arc;
 
-/// A server that needs no certificate, and a location with TLS to its upstream, each with directives of its own.
+/// A server without a certificate, and a location with TLS to its upstream, each with directives of its own.
 fn loaded(http: &str, server: &str, location: &str) -> Loaded {
     let text = format!(
         "events {{ }} http {{ access_log off; {http} server {{ listen 8443 ssl; ssl_reject_handshake on; {server}

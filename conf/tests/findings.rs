@@ -5,7 +5,6 @@ use std::fs;
 use millstream_conf::diagnostics::Severity;
 use millstream_conf::{Loaded, Options, load, load_text};
 
-/// Wraps directives of a location into a whole configuration.
 fn in_location(directives: &str) -> String {
     format!(
         "events {{ }} http {{ access_log off; upstream api {{ server 127.0.0.1:8000; }} server {{ listen 8080; location / \
@@ -710,7 +709,6 @@ fn logs_whose_names_requests_give_are_neither_buffered_nor_kept_without_a_bound(
     ));
 }
 
-/// A server of TLS with what is said of its certificate, behind what is said of an issuer.
 #[test]
 fn referers_browsers_and_cookies_of_visitors_are_checked() {
     let without = "are specified in the \"valid_referers\" directive without any valid referer";

@@ -15,7 +15,6 @@ use millstream_conf::tree::Directive;
 
 const MARK: &str = "#### expected\n";
 
-/// Names that the missing-semicolon cases know.
 const NAMES: &[&str] = &[
     "events",
     "http",
@@ -41,7 +40,6 @@ fn findings(input: &str) -> String {
     diagnostics.sorted().into_iter().map(|finding| finding.render(&sources)).collect()
 }
 
-/// Compiles what stands after the names that take variables.
 fn templates(tree: &[Directive], diagnostics: &mut Diagnostics) {
     for directive in tree {
         if matches!(&*directive.name.text, "return" | "log_format" | "add_header" | "proxy_cache_key") {

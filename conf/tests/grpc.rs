@@ -6,7 +6,7 @@ use millstream_conf::diagnostics::Severity;
 use millstream_conf::model::{Configuration, HttpVersion, Pass, PassTarget};
 use millstream_conf::{Loaded, load_text};
 
-/// The location has a line of its own, so that a finding tells where it stands.
+/// The location has a line of its own, so that a finding shows where it stands.
 fn load(http: &str, location: &str) -> Loaded {
     let text = format!(
         "events {{ }} http {{ access_log off; upstream greeter {{ server 127.0.0.1:8000; }} {http} server {{ listen 8080; http2 on; location / \
@@ -35,7 +35,6 @@ fn pass(http: &str, location: &str) -> Pass {
     configuration.http.location(*id).settings.pass().cloned().expect("the location passes on")
 }
 
-/// Exactly one error, on the line of the location, with a help.
 fn one_error(location: &str, part: &str) {
     let said = found(&load("", location));
     assert_eq!(said.len(), 1, "{location}\n{said:#?}");

@@ -243,7 +243,7 @@ fn the_caret_stands_under_the_place_after_letters_of_several_bytes() {
     assert_eq!(column(lines[1], "$no_such_variable"), column(lines[2], "^"), "{shown}");
 }
 
-/// What Debian's package installs, its includes put in.
+/// What Debian's package installs, with includes spliced.
 #[test]
 fn the_configuration_of_debians_package_loads() {
     let loaded = read(include_str!("stock/debian.conf"), false);

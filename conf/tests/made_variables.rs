@@ -20,7 +20,6 @@ fn findings(text: &str, severity: Severity) -> Vec<String> {
     found.filter(|found| found.severity == severity).map(|found| found.message.clone()).collect()
 }
 
-/// How the variable of a block is made.
 fn making(text: &str) -> Making {
     let loaded = read(text);
     let found: Vec<_> = loaded.diagnostics.sorted().into_iter().map(|found| found.message.clone()).collect();
@@ -215,7 +214,7 @@ fn ranges_lie_in_each_other_or_apart_and_are_cut_where_nginx_cuts_them() {
     }
 }
 
-/// Against the plain way: of all networks that an address is in, the one with the longest mask.
+/// Against the plain way: of all networks that contain an address, the one with the longest mask.
 #[test]
 fn a_flat_table_says_what_the_networks_say() {
     let mut number = 1u32;

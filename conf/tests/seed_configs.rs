@@ -27,7 +27,6 @@ const SEEDS: [&str; 11] = [
     "two-apis",
 ];
 
-/// Loads a seed configuration with its placeholders filled in.
 fn seed(name: &str, directory: &Path) -> Loaded {
     let file =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/seed-configs").join(format!("{name}.conf"));
@@ -54,7 +53,6 @@ fn loaded(name: &str) -> Configuration {
     loaded.configuration.unwrap_or_else(|| panic!("{name}:\n{findings}"))
 }
 
-/// The settings of a configuration's only `location /`.
 fn root_location(configuration: &Configuration) -> &millstream_conf::model::Settings {
     let server = &configuration.http.servers[0];
     let (path, id) = &server.locations.prefixes[0];
@@ -78,8 +76,8 @@ fn every_seed_configuration_loads_without_an_error() {
     }
 }
 
-/// The articles' files are as their authors wrote them: those with a cache share what nobody said may be shared, or answer
-/// by a host that their key lacks, and it is told.
+/// The articles' files are as their authors wrote them: those with a cache share responses that nobody marked
+/// as shareable, or use a host that their key lacks, which is reported.
 #[test]
 fn a_seed_is_warned_about_for_what_it_drops_and_for_what_it_lets_users_share() {
     const USERS: &str = "sent to every client";

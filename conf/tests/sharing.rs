@@ -27,7 +27,7 @@ fn warnings(text: &str) -> (Loaded, Vec<String>) {
     (loaded, shown)
 }
 
-/// Exactly one warning with `part`, located and with a help; none at all where `part` is empty.
+/// Exactly one warning with `part`, located and with a help; none if `part` is empty.
 fn check(directives: &str, part: &str) {
     let (_, shown) = warnings(&in_cached(directives));
     if part.is_empty() {

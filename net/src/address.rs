@@ -10,9 +10,8 @@ use std::path::PathBuf;
 /// One end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
-    /// TCP over IPv4 or IPv6.
     Tcp(SocketAddr),
-    /// A unix socket; a client on one has no path.
+    /// A client on a unix socket has no path.
     Unix(Option<PathBuf>),
 }
 
@@ -37,7 +36,7 @@ impl From<&ListenAddress> for Address {
 }
 
 impl Address {
-    /// The address of an upstream server that needs no resolving.
+    /// `None` for a name that must be resolved.
     pub fn of_peer(peer: &PeerAddress) -> Option<Address> {
         match peer {
             PeerAddress::Tcp(address) => Some(Address::Tcp(*address)),
@@ -46,7 +45,7 @@ impl Address {
         }
     }
 
-    /// The same host at another port; one without ports as it is.
+    /// An address without ports stays as it is.
     #[must_use]
     pub fn at_port(&self, port: u16) -> Address {
         match self {
@@ -55,7 +54,7 @@ impl Address {
         }
     }
 
-    /// Its text without a port, as logs and `X-Forwarded-For` want it: `127.0.0.1`, `::1`, `unix:`.
+    /// Without a port, as in logs and `X-Forwarded-For`: `127.0.0.1`, `::1`, `unix:`.
     pub fn host_text(&self) -> Box<str> {
         match self {
             Address::Tcp(socket) => socket.ip().to_canonical().to_string().into(),
@@ -63,8 +62,8 @@ impl Address {
         }
     }
 
-    /// The address of the client that it counts for: its own, of IPv6 that of the network that one subscriber has. Clients on
-    /// Unix sockets are one.
+    /// The address a client is counted by: for IPv6 that of a subscriber's network. Clients on unix sockets
+    /// are one.
     pub fn subscriber(&self) -> IpAddr {
         match self {
             Address::Tcp(socket) => match socket.ip().to_canonical() {

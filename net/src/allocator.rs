@@ -6,11 +6,12 @@
 use crate::kernel;
 use std::time::Duration;
 
-/// What was freed goes back so long after. In that time a busy worker takes most of it again; at most a hundred calls a second
-/// give back the rest.
+/// Delay before freed memory is returned. A busy worker reuses most of it meanwhile; at most a hundred calls
+/// a second return the rest.
 const DELAY: Duration = Duration::from_millis(10);
 
-/// Has freed memory go back soon, unless `MIMALLOC_PURGE_DELAY` says when. To be called before there are other threads.
+/// Has freed memory returned soon, unless `MIMALLOC_PURGE_DELAY` is set. Call it before there are other
+/// threads.
 pub fn give_back_soon() {
     kernel::purge_freed_memory_after(DELAY);
 }

@@ -17,26 +17,24 @@ use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 #[cfg(test)]
 mod tests;
 
-/// Threads where [`start`] was not called.
+/// Threads without a call of [`start`].
 const THREADS: usize = 4;
-/// Jobs queued or running at a time; callers past them wait.
+/// Jobs queued or running at a time; further callers wait.
 const JOBS: usize = 1024;
-/// Threads for names: look-ups that hang take seconds each.
+/// Threads for name look-ups, which may hang for seconds.
 const NAME_THREADS: usize = 2;
 
 static WORK: Pool = Pool::new("blocking", THREADS);
 static NAMES: Pool = Pool::new("names", NAME_THREADS);
 
-/// Starts the threads of the pool, once per process and after privileges are dropped; later calls do nothing.
-/// Without it the first [`run`] starts four. Errors where the system gives no thread.
+/// Starts the pool's threads, once per process and after privileges are dropped; later calls do nothing.
+/// Otherwise the first [`run`] starts four. Fails if the system gives no thread.
 pub fn start(threads: usize) -> io::Result<()> {
     WORK.start(threads.max(1))
 }
 
-/// Runs `work` on a thread of the pool and gives its result. A panic in it goes on in the caller.
-///
-/// Once it has a place the work is done even if the caller goes away; a caller that goes away before takes its work
-/// with it. Works from any tokio runtime.
+/// Runs `work` on a thread of the pool. A panic in it continues in the caller. Once queued, the work is done
+/// even if the future is dropped; before that it is dropped too. Works from any tokio runtime.
 pub async fn run<T, F>(work: F) -> T
 where
     F: FnOnce() -> T + Send + 'static,
@@ -45,7 +43,6 @@ where
     WORK.run(work).await
 }
 
-/// As [`run`], on the threads for names.
 pub(crate) async fn run_name<T, F>(work: F) -> T
 where
     F: FnOnce() -> T + Send + 'static,
@@ -139,7 +136,7 @@ impl Pool {
         }
     }
 
-    /// No job runs under the lock, so a poisoned one guards a whole queue.
+    /// No job runs under the lock, so a poisoned one guards a consistent queue.
     fn lock(&self) -> MutexGuard<'_, VecDeque<Job>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,9 +5,9 @@
 
 use std::cell::RefCell;
 
-/// Bytes of a fresh buffer: large enough for a request head of nginx's default size and most small bodies.
+/// Bytes of a fresh buffer: enough for a request head of nginx's default size and most small bodies.
 pub const SIZE: usize = 16 * 1024;
-/// Buffers grown past this are freed, so that one large request does not leave its size behind.
+/// Larger buffers are freed, so that one large request does not leave its size behind.
 const LARGEST_KEPT: usize = 4 * SIZE;
 /// Buffers kept by a thread: 1 MiB at 16 KiB each.
 const KEPT: usize = 64;
@@ -16,13 +16,13 @@ thread_local! {
     static POOL: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// An empty buffer with room for at least [`SIZE`] bytes.
+/// Empty, with room for at least [`SIZE`] bytes.
 pub fn take() -> Vec<u8> {
     // A buffer that is dropped while its thread ends finds no pool; it is then simply made and freed.
     POOL.try_with(|pool| pool.borrow_mut().pop()).ok().flatten().unwrap_or_else(|| Vec::with_capacity(SIZE))
 }
 
-/// Gives a buffer back; its bytes are forgotten. A buffer too small or too large to be of use is freed.
+/// Its bytes are discarded. A buffer too small or too large to be useful is freed.
 pub fn give(mut buffer: Vec<u8>) {
     if !(SIZE..=LARGEST_KEPT).contains(&buffer.capacity()) {
         return;

@@ -12,41 +12,29 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Files of one message; Linux passes 253 at most.
+/// Of one message; Linux passes 253 at most.
 pub const MOST_FILES: usize = 128;
-/// Bytes of one message: it fits a send buffer that is smaller than the kernel's default.
+/// Bytes of one message: fits a send buffer smaller than the kernel's default.
 pub const LONGEST: usize = 64 << 10;
 
-/// One end.
 #[derive(Debug)]
 pub struct Channel(OwnedFd);
 
-/// A message and its files.
 pub type Message = (Vec<u8>, Vec<OwnedFd>);
 
 impl Channel {
-    /// Both ends.
-    ///
-    /// # Errors
-    /// The kernel gives none.
     pub fn pair() -> io::Result<(Channel, Channel)> {
         let (one, other) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         Ok((Channel(one), Channel(other)))
     }
 
-    /// Sends a message, and waits until there is room for it.
-    ///
-    /// # Errors
-    /// The other end is gone; the message is too long.
+    /// Waits for room. Fails if the other end is closed or the message is too long.
     pub fn send(&self, bytes: &[u8]) -> io::Result<()> {
         self.send_with(bytes, &[], SendFlags::NOSIGNAL)
     }
 
-    /// Sends a message with files if there is room for it now.
-    ///
-    /// # Errors
-    /// As [`Channel::send`]; there is no room.
+    /// Fails without room.
     pub fn send_at_once(&self, bytes: &[u8], files: &[BorrowedFd<'_>]) -> io::Result<()> {
         self.send_with(bytes, files, SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
     }
@@ -68,10 +56,7 @@ impl Channel {
         }
     }
 
-    /// Waits for a message; `None` where the other end is gone.
-    ///
-    /// # Errors
-    /// The kernel's; a message that is too long.
+    /// `None` if the other end is closed.
     pub fn receive(&self) -> io::Result<Option<Message>> {
         let mut bytes = vec![0; LONGEST];
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST_FILES))];

@@ -8,16 +8,13 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use std::io;
 use std::process::Command;
 
-/// From its first instruction on, what the command starts gets TERM when the thread that started it ends. Where this
-/// process has ended before that could be agreed on, it is not started.
+/// The command's process gets TERM when the thread that started it ends. It is not started if this process
+/// ends before that is set up.
 pub fn ends_with_parent(command: &mut Command) {
     kernel::before_exec(command, kernel::TieToParent::here());
 }
 
-/// Has this process end at once with its parent, from which it was split off.
-///
-/// # Errors
-/// The parent has ended already.
+/// Has this process end with its parent, which forked it. Fails if the parent has ended already.
 pub(crate) fn end_with(parent: Pid) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() == Some(parent) { Ok(()) } else { Err(io::Error::other("its parent has ended")) }

@@ -11,7 +11,6 @@ use std::time::Instant;
 /// Zones change their offset only at quarters of an hour.
 const QUARTER_HOUR: i64 = 15 * 60;
 
-/// Wall-clock time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Wall {
     /// Seconds since 1970-01-01 00:00:00 UTC.
@@ -33,23 +32,22 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// The wall clock: for dates, freshness and logs, as of the kernel's last tick (at most 10 ms ago), which is read four
-/// times a request and costs a fifth of the exact one. A clock before 1970 reads as 1970.
+/// For dates, freshness and logs, as of the kernel's last tick (at most 10 ms ago): read four times a
+/// request, it costs a fifth of the exact one. A clock before 1970 reads as 1970.
 pub fn wall() -> Wall {
     let time = clock_gettime(ClockId::RealtimeCoarse);
     Wall { seconds: time.tv_sec.max(0), milliseconds: (time.tv_nsec / 1_000_000) as u16 }
 }
 
-/// The wall clock to the nanosecond since 1970, for moments that other machines' are compared with.
+/// Exact, for comparison with other machines.
 pub fn unix_nanoseconds() -> u64 {
     let time = clock_gettime(ClockId::Realtime);
     let (seconds, nanoseconds) = (time.tv_sec.max(0).unsigned_abs(), time.tv_nsec.unsigned_abs());
     seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
 }
 
-/// Seconds that local time (`TZ`, else /etc/localtime) is ahead of UTC at `seconds` since 1970.
-///
-/// Asked of the system once per thread and quarter-hour.
+/// Seconds that local time (`TZ`, else /etc/localtime) is ahead of UTC at `seconds` since 1970. Queried once
+/// per thread and quarter-hour.
 pub fn utc_offset(seconds: i64) -> i32 {
     thread_local! {
         static LAST: Cell<(i64, i32)> = const { Cell::new((i64::MIN, 0)) };
@@ -66,7 +64,7 @@ pub fn utc_offset(seconds: i64) -> i32 {
     })
 }
 
-/// The short name of local time's zone at `seconds` since 1970, such as `CET`.
+/// Such as `CET`, at `seconds` since 1970.
 pub fn zone_name(seconds: i64) -> Vec<u8> {
     kernel::local_zone(seconds)
 }

@@ -15,24 +15,22 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 
-/// First wait after a unix socket's queue was found full; it doubles with each further attempt.
+/// First wait after a unix socket's queue was full; doubles with each attempt.
 const QUEUE_FULL_WAIT: Duration = Duration::from_millis(1);
-/// Attempts on a full queue: 127 ms in all.
+/// 127 ms in all.
 const QUEUE_FULL_ATTEMPTS: u32 = 8;
 
-/// Our own end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Local {
-    /// The address that it comes from; port 0 is any.
+    /// Port 0 is any.
     pub address: Option<SocketAddr>,
-    /// That address need not be one of this machine's (IP_TRANSPARENT).
+    /// The address need not be one of this machine's (IP_TRANSPARENT).
     pub transparent: bool,
-    /// The kernel asks by and by whether the other end is still there (SO_KEEPALIVE).
+    /// SO_KEEPALIVE.
     pub keepalive: bool,
 }
 
-/// Connects, with TCP_NODELAY on. Errors as the kernel says; `InvalidInput` for the address of a nameless
-/// unix socket.
+/// TCP_NODELAY is on. Fails with `InvalidInput` for a nameless unix socket.
 pub async fn connect(address: &Address, local: Option<&Local>) -> io::Result<Stream> {
     match address {
         Address::Tcp(peer) => {
@@ -52,7 +50,7 @@ fn new_socket(peer: SocketAddr) -> io::Result<TcpSocket> {
     if peer.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }
 }
 
-/// Connects. Who drops the future resets what the kernel may have connected by then, which leaves no TIME_WAIT behind.
+/// Dropping the future resets a half-made connection, which leaves no TIME_WAIT behind.
 async fn connect_socket(socket: TcpSocket, peer: SocketAddr) -> io::Result<TcpStream> {
     socket.set_zero_linger()?;
     let stream = socket.connect(peer).await?;
@@ -85,12 +83,11 @@ async fn connect_from(peer: SocketAddr, local: &Local) -> io::Result<TcpStream> 
     connect_socket(socket, peer).await
 }
 
-/// Why an address of somebody else's is not ours to use.
 const NOT_TRANSPARENT: &str =
     "another's address takes the right CAP_NET_RAW, which workers have with \"user root\" alone";
 
-/// A unix socket whose queue is full says EAGAIN at once, and nothing tells when there is room again. An API
-/// server empties its queue within milliseconds, so that a few attempts spare the client an error.
+/// A unix socket with a full queue returns EAGAIN at once, and nothing signals room. An API server empties
+/// its queue within milliseconds, so a few attempts spare the client an error.
 async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
     let mut wait = QUEUE_FULL_WAIT;
     let mut next_attempt = Deadline::new();

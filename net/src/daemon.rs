@@ -16,16 +16,14 @@ mod tests;
 /// Which of the two processes this is after [`detach`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detached {
-    /// The one that the terminal waits for: it must end now with status 0, and touch nothing.
+    /// The one the terminal waits for: it must exit now with status 0, and touch nothing.
     Foreground,
-    /// The one that goes on, in a session of its own.
+    /// The one that continues, in its own session.
     Background,
 }
 
-/// Goes on in the background, with /dev/null as standard input and output.
-///
-/// Errors where threads run already, and with the kernel's reasons; this process is then as before, but that
-/// an error after the fork reaches the background process alone.
+/// Standard input and output become /dev/null. Fails if threads run already; after an error this process is
+/// as before, but an error after the fork reaches only the background process.
 pub fn detach() -> io::Result<Detached> {
     let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
     if kernel::fork()?.is_some() {
@@ -37,15 +35,12 @@ pub fn detach() -> io::Result<Detached> {
     Ok(Detached::Background)
 }
 
-/// Splits a process off from this one; its id, and nothing in that process.
-///
-/// # Errors
-/// Threads run already; the kernel's reasons.
+/// Returns the child's id, and `None` in the child. Fails if threads run already.
 pub fn split_off() -> io::Result<Option<Pid>> {
     Ok(kernel::fork()?.and_then(|child| Pid::from_raw(child.cast_signed())))
 }
 
-/// Puts the error log in place of standard error, so that what a library or a panic prints is not lost.
+/// So that output of a library or a panic is not lost.
 pub fn redirect_stderr(log: impl AsFd) -> io::Result<()> {
     kernel::replace_standard(log.as_fd(), libc::STDERR_FILENO)
 }

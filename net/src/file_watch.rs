@@ -20,34 +20,26 @@ use tokio::io::unix::AsyncFd;
 
 /// Bytes of one read: some hundred events.
 const BUFFER: usize = 16 * 1024;
-/// Links that are followed for one name, as many as the kernel follows (path_resolution(7)).
+/// Links followed for one name, as many as the kernel follows (path_resolution(7)).
 const MOST_LINKS: usize = 40;
 
-/// Names under watch, for whoever waits for the descriptor.
 #[derive(Debug)]
 pub struct Watched {
     inotify: OwnedFd,
-    /// The names in each directory, by the number of its watch.
+    /// The names in each directory, by watch descriptor.
     names: HashMap<i32, HashSet<OsString>>,
 }
 
-/// A directory that cannot be watched.
 pub type Unwatched = (PathBuf, io::Error);
 
 impl Watched {
-    /// Nothing yet.
-    ///
-    /// # Errors
-    /// The kernel gives none.
     pub fn nothing() -> io::Result<Watched> {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         Ok(Watched { inotify, names: HashMap::new() })
     }
 
-    /// From now on these names are followed, and no others. It looks at the disk.
-    ///
-    /// # Errors
-    /// The first directory that cannot be watched; all others are.
+    /// Replaces the names followed. Blocks on the disk. Fails with the first directory that cannot be
+    /// watched; all others are.
     pub fn follow<'a>(&mut self, files: impl IntoIterator<Item = &'a Path>) -> Result<(), Unwatched> {
         let mut wanted: HashMap<PathBuf, HashSet<OsString>> = HashMap::new();
         for file in files {
@@ -78,10 +70,6 @@ impl Watched {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Whether something has happened to one of the names since this was last asked.
-    ///
-    /// # Errors
-    /// The kernel tells nothing more.
     pub fn has_changed(&self) -> io::Result<bool> {
         happened(&self.inotify, &self.names)
     }
@@ -93,16 +81,11 @@ impl AsFd for Watched {
     }
 }
 
-/// Names under watch by another process, which is asked to follow them. It sends bytes through a pipe when something happens to one.
+/// Names watched by another process, which writes to a pipe on changes.
 pub trait Watcher: Send {
-    /// As [`Watched::follow`].
-    ///
-    /// # Errors
-    /// As there.
     fn follow(&mut self, files: &[PathBuf]) -> Result<(), Unwatched>;
 }
 
-/// Names under watch, for a task that waits.
 pub struct FileWatch(Source);
 
 enum Source {
@@ -111,28 +94,20 @@ enum Source {
 }
 
 impl FileWatch {
-    /// A watch on nothing yet; in a runtime only.
-    ///
-    /// # Errors
-    /// The kernel gives none.
+    /// Call it in a runtime. Watches nothing yet.
     pub fn new() -> io::Result<FileWatch> {
         let watched = Watched::nothing()?;
         let inotify = kernel::readable(watched.inotify.try_clone()?)?;
         Ok(FileWatch(Source::Own { inotify, watched }))
     }
 
-    /// One by another process, whose pipe this is; in a runtime only.
-    ///
-    /// # Errors
-    /// The pipe cannot be waited for.
+    /// `pipe` is that of the other process. Call it in a runtime.
     pub fn through(pipe: OwnedFd, watcher: Box<dyn Watcher>) -> io::Result<FileWatch> {
         Ok(FileWatch(Source::Others { told: kernel::readable(pipe)?, watcher }))
     }
 
-    /// From now on these names are followed, and no others. It looks at the disk.
-    ///
-    /// # Errors
-    /// The first directory that cannot be watched; all others are.
+    /// Replaces the names followed. Blocks on the disk. Fails with the first directory that cannot be
+    /// watched; all others are.
     pub fn follow<'a>(&mut self, files: impl IntoIterator<Item = &'a Path>) -> Result<(), Unwatched> {
         match &mut self.0 {
             Source::Own { watched, .. } => watched.follow(files),
@@ -142,10 +117,7 @@ impl FileWatch {
         }
     }
 
-    /// Waits until something happens to one of the names.
-    ///
-    /// # Errors
-    /// The kernel tells nothing more; the other process is gone.
+    /// Waits until one of the names changes. Fails if the other process has ended.
     pub async fn changed(&mut self) -> io::Result<()> {
         let (readable, watched) = match &self.0 {
             Source::Own { inotify, watched } => (inotify, Some(watched)),
@@ -165,7 +137,6 @@ impl FileWatch {
     }
 }
 
-/// Reads what came through a pipe; whether anything did.
 fn was_told(pipe: &OwnedFd) -> io::Result<bool> {
     match rustix::io::read(pipe, &mut [0; 64]) {
         Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -175,7 +146,6 @@ fn was_told(pipe: &OwnedFd) -> io::Result<bool> {
     }
 }
 
-/// Reads all that has happened; whether something of it happened to one of the names.
 fn happened(inotify: &OwnedFd, names: &HashMap<i32, HashSet<OsString>>) -> io::Result<bool> {
     let mut buffer = [MaybeUninit::uninit(); BUFFER];
     let mut reader = inotify::Reader::new(inotify, &mut buffer);
@@ -198,7 +168,7 @@ fn happened(inotify: &OwnedFd, names: &HashMap<i32, HashSet<OsString>>) -> io::R
     }
 }
 
-/// Tells each directory with the name in it that decides what stands under a path.
+/// Passes on each directory and the name in it that determine what a path leads to.
 fn follow_one(path: &Path, tell: &mut impl FnMut(&Path, &OsStr)) {
     let Ok(path) = std::path::absolute(path) else { return };
     let mut rest: VecDeque<OsString> = names_of(&path).collect();
@@ -240,7 +210,6 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::time::Duration;
 
-    /// Whether it is heard of, when this is done while somebody follows the name.
     fn is_heard(file: &Path, act: impl FnOnce()) -> bool {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {

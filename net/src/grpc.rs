@@ -16,18 +16,16 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Bytes of an answer's body that are read.
+/// Bytes of a response's body that are read.
 const MOST_BODY: usize = 64 * 1024;
-/// Bytes of an answer's fields.
 const MOST_FIELDS: u32 = 16 * 1024;
 /// Characters of `grpc-message` that are kept.
 const MOST_MESSAGE: usize = 256;
-/// What stands before a message: whether it is compressed, and its length.
+/// Before each message: whether it is compressed, and its length.
 const PREFIX: usize = 5;
-/// How long a connection that is given up may take to say goodbye.
+/// How long a dropped connection may take to close.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// A connection to a server that speaks gRPC. It is closed with the value.
 #[derive(Debug)]
 pub struct GrpcConnection {
     sender: SendRequest<Bytes>,
@@ -35,42 +33,30 @@ pub struct GrpcConnection {
     _open: oneshot::Sender<()>,
 }
 
-/// A call.
 #[derive(Debug, Clone, Copy)]
 pub struct GrpcCall<'a> {
     /// Scheme and authority, as in `http://127.0.0.1:4317`.
     pub base: &'a str,
-    /// The method's path.
     pub path: &'a str,
-    /// Fields besides those of gRPC.
     pub fields: &'a [(String, String)],
-    /// What is said.
     pub message: &'a [u8],
 }
 
-/// What a server made of a call.
 #[derive(Debug)]
 pub struct GrpcReply {
-    /// `grpc-status`.
     pub code: u32,
-    /// The beginning of `grpc-message`.
     pub reason: String,
-    /// Messages with their prefixes.
     body: Vec<u8>,
 }
 
-/// Why a call has no status.
 #[derive(Debug)]
 pub enum GrpcError {
-    /// HTTP/2 went wrong.
     Http2(h2::Error),
-    /// Its parts make no request.
     Request(http::Error),
-    /// HTTP says no.
+    /// The HTTP status was not 200.
     Status(u16),
-    /// There is no `grpc-status`, or it is no number.
+    /// Missing, or no number.
     NoStatus,
-    /// The answer is larger than any that is waited for.
     TooLarge,
 }
 
@@ -99,7 +85,7 @@ impl From<http::Error> for GrpcError {
 }
 
 impl GrpcError {
-    /// Whether a connection that was kept may be to blame: its server closed it, or did not take the call.
+    /// Whether a kept connection may be to blame: its server closed it, or did not accept the call.
     pub fn is_stale(&self) -> bool {
         match self {
             GrpcError::Http2(error) => {
@@ -111,10 +97,7 @@ impl GrpcError {
 }
 
 impl GrpcConnection {
-    /// Opens it on a stream: with prior knowledge, or as ALPN has agreed (RFC 9113 §3). In a local set or runtime only.
-    ///
-    /// # Errors
-    /// As the stream has it.
+    /// With prior knowledge, or as ALPN has agreed (RFC 9113 §3). Call it in a local set or runtime.
     pub async fn open(stream: Stream) -> Result<GrpcConnection, GrpcError> {
         let mut settings = h2::client::Builder::new();
         settings.enable_push(false).max_header_list_size(MOST_FIELDS);
@@ -134,12 +117,11 @@ impl GrpcConnection {
         Ok(GrpcConnection { sender, opened: clock::now(), _open: open })
     }
 
-    /// When it was opened.
     pub fn opened(&self) -> Instant {
         self.opened
     }
 
-    /// Whether it can take another call. One that the server has closed cannot.
+    /// A connection that the server has closed is not.
     pub async fn is_ready(&mut self) -> bool {
         match self.sender.clone().ready().await {
             Ok(sender) => {
@@ -150,10 +132,6 @@ impl GrpcConnection {
         }
     }
 
-    /// Makes a call.
-    ///
-    /// # Errors
-    /// Why its outcome is not known.
     pub async fn call(&mut self, call: &GrpcCall<'_>) -> Result<GrpcReply, GrpcError> {
         let mut request = Request::post(format!("{}{}", call.base, call.path))
             .header("content-type", "application/grpc")
@@ -186,7 +164,7 @@ impl GrpcConnection {
 }
 
 impl GrpcReply {
-    /// The message that was answered; nothing where there is none, or not a whole one, or one that is compressed, for which nobody asked.
+    /// `None` if it is missing, incomplete, or compressed, which was not requested.
     pub fn message(&self) -> Option<&[u8]> {
         let (prefix, rest) = self.body.split_first_chunk::<PREFIX>()?;
         let [0, length @ ..] = prefix else { return None };
@@ -194,7 +172,6 @@ impl GrpcReply {
     }
 }
 
-/// A message behind its prefix: not compressed, and its length.
 fn framed(message: &[u8]) -> Bytes {
     let mut framed = BytesMut::with_capacity(PREFIX + message.len());
     framed.put_u8(0);

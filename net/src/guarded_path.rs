@@ -18,33 +18,30 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-/// Links that are followed for one path, as many as the kernel follows (path_resolution(7)).
+/// Links followed for one path, as many as the kernel follows (path_resolution(7)).
 const MOST_LINKS: usize = 40;
-/// Permissions of folders on the way, less the umask.
+/// Less the umask.
 const OPEN_FOLDER: u32 = 0o755;
-/// Those of a folder for one user.
 const OWN_FOLDER: u32 = 0o700;
 
-/// Where a path ends: a name in a folder, which is no link.
+/// Where a path ends: a name in a folder, never a link.
 #[derive(Debug)]
 struct Place {
     folder: OwnedFd,
     name: OsString,
     /// The folder and all above it are root's.
     is_roots: bool,
-    /// Nobody else may put names there either.
+    /// No one else may put names there either.
     is_closed: bool,
-    /// A link of the kernel's own, such as `/proc/self/fd/1`, which has no text to be followed by.
+    /// A link of the kernel's own, such as `/proc/self/fd/1`, which has no text to follow.
     is_magic: bool,
 }
 
 /// A user and its group, to whom files are given.
 pub type Owner = (u32, u32);
 
-/// Opens a file to be read, for `user`.
-///
-/// # Errors
-/// Those of opening it; a link, or another name of a file, that another user may have made; a pipe or a device.
+/// Opens a file to read, for `user`. Refuses a link, or a hard link, that another user may have made; a pipe
+/// or a device.
 pub fn open(path: &Path, user: Option<Owner>) -> io::Result<File> {
     let place = walk(path, false)?;
     let file = place.open(OFlags::RDONLY, Mode::empty(), user)?;
@@ -56,10 +53,8 @@ pub fn open(path: &Path, user: Option<Owner>) -> io::Result<File> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
 }
 
-/// Opens a file to be written to its end, which is made where it is missing and given to `owner` where it is root's.
-///
-/// # Errors
-/// Those of [`open`], and of giving it.
+/// Opens a file to append; creates it if missing, and gives it to `owner` if it is root's. Refuses as
+/// [`open`].
 pub fn append(path: &Path, mode: u32, owner: Option<Owner>) -> io::Result<File> {
     let place = walk(path, false)?;
     let (flags, mode) = (OFlags::APPEND | OFlags::CREATE, Mode::from_raw_mode(mode));
@@ -80,10 +75,8 @@ pub fn append(path: &Path, mode: u32, owner: Option<Owner>) -> io::Result<File> 
     Ok(file)
 }
 
-/// Opens a file to be written anew, which is made where it is missing, and so are folders of root's on the way.
-///
-/// # Errors
-/// Those of [`open`], but for what kind of file it is.
+/// Opens a file to overwrite; creates it and root's folders on the way if missing. Refuses as [`open`], but
+/// any kind of file.
 pub fn create(path: &Path, mode: u32) -> io::Result<File> {
     let file = walk(path, true)?.open(OFlags::WRONLY | OFlags::CREATE, Mode::from_raw_mode(mode), None)?;
     // Only now is it known to be no file of somebody else's.
@@ -93,28 +86,20 @@ pub fn create(path: &Path, mode: u32) -> io::Result<File> {
     Ok(file)
 }
 
-/// Gives a file another name, in folders that are reached as one is by [`names`]. A link that has either name is what is renamed or replaced.
-///
-/// # Errors
-/// Those of the system; a link on the way that another user may have made.
+/// The folders are reached as by [`names`]. A link with either name is itself renamed or replaced. Refuses a
+/// link on the way that another user may have made.
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     let ((from, old), (to, new)) = (parent(from)?, parent(to)?);
     Ok(renameat(from, old, to, new)?)
 }
 
-/// Removes a name from a folder that is reached as by [`rename`].
-///
-/// # Errors
-/// Those of [`rename`].
+/// The folder is reached as by [`rename`].
 pub fn remove(path: &Path) -> io::Result<()> {
     let (folder, name) = parent(path)?;
     Ok(unlinkat(folder, name, AtFlags::empty())?)
 }
 
-/// The names in a folder, which is reached as a file is by [`open`]: all of them, or `one` if it is there.
-///
-/// # Errors
-/// Those of the system; a link that another user may have made.
+/// The folder is reached as by [`open`]; all names, or `one` if it exists.
 pub fn names(folder: &Path, one: Option<&OsStr>) -> io::Result<Vec<OsString>> {
     let folder = open_folder(folder, if one.is_some() { OFlags::PATH } else { OFlags::RDONLY })?;
     if let Some(name) = one {
@@ -129,11 +114,9 @@ pub fn names(folder: &Path, one: Option<&OsStr>) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// Makes a folder where it is missing, for its owner alone, and gives it to `owner` where it is root's. Below a folder that is not root's nothing is
-/// done: the owner of that one has to. With `deep` missing folders above it are made too, as open as the umask has it.
-///
-/// # Errors
-/// Those of the system.
+/// Makes a private folder if it is missing, and gives it to `owner` if it is root's. Does nothing below a
+/// folder that is not root's: its owner has to. With `deep` missing parents are made too, as open as the
+/// umask allows.
 pub fn make_folder(path: &Path, deep: bool, owner: Option<Owner>) -> io::Result<()> {
     let place = match walk(path, deep) {
         Err(Errno::NOENT | Errno::LOOP) => return Ok(()),
@@ -149,10 +132,7 @@ pub fn make_folder(path: &Path, deep: bool, owner: Option<Owner>) -> io::Result<
     place.give(owner)
 }
 
-/// Gives a file or folder that is root's to `owner`; not below a folder of another user's.
-///
-/// # Errors
-/// Those of the system. Nothing there is nothing to give.
+/// Gives what is root's to `owner`; not below a folder of another user's. A missing file is no error.
 pub fn give(path: &Path, owner: Option<Owner>) -> io::Result<()> {
     match walk(path, false) {
         Err(Errno::NOENT | Errno::LOOP) => Ok(()),
@@ -160,7 +140,7 @@ pub fn give(path: &Path, owner: Option<Owner>) -> io::Result<()> {
     }
 }
 
-/// Whether a folder is there and not root's: no link in it is followed here.
+/// Follows no link.
 pub fn is_of_another(folder: &Path) -> bool {
     std::fs::metadata(folder).is_ok_and(|found| std::os::unix::fs::MetadataExt::uid(&found) != 0)
 }
@@ -216,7 +196,7 @@ fn open_folder(path: &Path, access: OFlags) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Walks to where a path ends. Missing folders of root's are made on the way with `make`.
+/// Missing folders of root's are made on the way with `make`.
 fn walk(path: &Path, make: bool) -> Result<Place, Errno> {
     let path = std::path::absolute(path).map_err(|_| Errno::NOENT)?;
     let mut rest: VecDeque<OsString> = names_of(&path).collect();
@@ -262,7 +242,7 @@ fn walk(path: &Path, make: bool) -> Result<Place, Errno> {
     Err(Errno::ISDIR)
 }
 
-/// The steps of a path from its root, `..` among them: a link on the way may change where that leads.
+/// `..` included: a link on the way may change where that leads.
 pub(crate) fn names_of(path: &Path) -> impl Iterator<Item = OsString> {
     path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_os_string()),
@@ -280,7 +260,7 @@ mod tests {
 
     const STRANGER: u32 = 65_432;
 
-    /// A folder of root's, and one in it of another user; nothing where this is not root.
+    /// A folder of root's, and one in it of another user; `None` if this is not root.
     fn folders() -> Option<tempfile::TempDir> {
         if !rustix::process::geteuid().is_root() {
             eprintln!("skipped: only root can give files away");

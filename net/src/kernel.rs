@@ -14,13 +14,11 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Largest scratch space offered for one user or group entry; a group with more members than fit is an error.
+/// Largest scratch space for one user or group entry; a group with more members is an error.
 const LARGEST_ENTRY: usize = 1 << 20;
 
-/// Takes ownership of a descriptor that the process was started with.
-///
-/// The caller names each descriptor once in the life of the process. Errors where it is not open, and for the
-/// three standard ones.
+/// Takes ownership of a descriptor the process was started with. Name each descriptor only once. Fails if it
+/// is not open, and for the three standard ones.
 pub(crate) fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
     if fd < 3 {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
@@ -34,12 +32,11 @@ pub(crate) fn adopt(fd: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Clock ticks in a second, the unit of times in `/proc`.
+/// Per second, the unit of times in `/proc`.
 pub(crate) fn clock_ticks() -> u64 {
     system_value(libc::_SC_CLK_TCK).unwrap_or(100)
 }
 
-/// Bytes of a page of memory.
 pub(crate) fn page_size() -> u64 {
     system_value(libc::_SC_PAGESIZE).unwrap_or(4096)
 }
@@ -49,13 +46,12 @@ fn system_value(name: libc::c_int) -> Option<u64> {
     u64::try_from(unsafe { libc::sysconf(name) }).ok().filter(|value| *value > 0)
 }
 
-/// A descriptor whose readiness to be read the runtime waits for.
 pub(crate) fn readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: the descriptor is owned, so that it stays the same and open until it is deregistered.
     Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
 }
 
-/// TCP_DEFER_ACCEPT: the kernel reports a connection only when its first bytes came, or after `seconds`.
+/// TCP_DEFER_ACCEPT: the kernel reports a connection only with its first bytes, or after `seconds`.
 pub(crate) fn defer_accept(socket: BorrowedFd<'_>, seconds: libc::c_int) -> io::Result<()> {
     // SAFETY: the option reads exactly one c_int, which lives on this stack for the length of the call.
     let result = unsafe {
@@ -70,7 +66,7 @@ pub(crate) fn defer_accept(socket: BorrowedFd<'_>, seconds: libc::c_int) -> io::
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// IP_BIND_ADDRESS_NO_PORT: an address is bound now, its port found when it is known where the connection goes.
+/// IP_BIND_ADDRESS_NO_PORT: an address is bound now, its port when the destination is known.
 pub(crate) fn bind_without_port(socket: BorrowedFd<'_>) -> io::Result<()> {
     let on: libc::c_int = 1;
     // SAFETY: the option reads exactly one c_int, which lives on this stack for the length of the call.
@@ -86,12 +82,12 @@ pub(crate) fn bind_without_port(socket: BorrowedFd<'_>) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Seconds that local time is ahead of UTC at a moment (seconds since 1970); 0 where the zone is unknown.
+/// Seconds ahead of UTC at `seconds` since 1970; 0 if the zone is unknown.
 pub(crate) fn local_offset(seconds: i64) -> i32 {
     local(seconds).and_then(|local| i32::try_from(local.tm_gmtoff).ok()).unwrap_or(0)
 }
 
-/// The short name of the zone that local time is in then, such as `CET`.
+/// Such as `CET`.
 pub(crate) fn local_zone(seconds: i64) -> Vec<u8> {
     let zone = local(seconds).map_or(std::ptr::null(), |local| local.tm_zone);
     if zone.is_null() {
@@ -114,7 +110,7 @@ fn local(seconds: i64) -> Option<libc::tm> {
     Some(unsafe { broken_down.assume_init() })
 }
 
-/// User id and primary group id of a name; `None` where there is no such user.
+/// User id and primary group id; `None` if there is no such user.
 pub(crate) fn user(name: &CStr) -> io::Result<Option<(u32, u32)>> {
     entry(|scratch| {
         let mut found = MaybeUninit::<libc::passwd>::zeroed();
@@ -136,7 +132,7 @@ pub(crate) fn user(name: &CStr) -> io::Result<Option<(u32, u32)>> {
     })
 }
 
-/// Group id of a name; `None` where there is no such group.
+/// `None` if there is no such group.
 pub(crate) fn group(name: &CStr) -> io::Result<Option<u32>> {
     entry(|scratch| {
         let mut found = MaybeUninit::<libc::group>::zeroed();
@@ -171,7 +167,7 @@ pub(crate) fn become_user(name: &CStr, uid: u32, gid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// The groups of a user: `gid` and all that list the name.
+/// `gid` and all that list the name.
 pub(crate) fn groups(name: &CStr, gid: u32) -> io::Result<Vec<u32>> {
     let mut groups: Vec<libc::gid_t> = vec![0; 64];
     loop {
@@ -190,9 +186,8 @@ pub(crate) fn groups(name: &CStr, gid: u32) -> io::Result<Vec<u32>> {
     }
 }
 
-/// Splits the process in two; the child's id, and nothing in the child. Only the calling thread goes on in it.
-///
-/// Errors where other threads run: they might hold locks that the child would wait for in vain.
+/// Returns the child's id, and `None` in the child, where only the calling thread continues. Fails if other
+/// threads run: they might hold locks that the child would wait for.
 pub(crate) fn fork() -> io::Result<Option<u32>> {
     // Without /proc, as in a bare chroot, the callers' word has to do: they have started none.
     if std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() > 1) {
@@ -206,7 +201,6 @@ pub(crate) fn fork() -> io::Result<Option<u32>> {
     }
 }
 
-/// Puts `file` in place of one of the three standard descriptors.
 pub(crate) fn replace_standard(file: BorrowedFd<'_>, standard: RawFd) -> io::Result<()> {
     if !(0..3).contains(&standard) {
         return Err(io::Error::from_raw_os_error(libc::EBADF));
@@ -234,20 +228,19 @@ fn entry<T>(mut look_up: impl FnMut(&mut [u8]) -> (libc::c_int, Option<T>)) -> i
     }
 }
 
-/// What a child agrees on with the kernel before it becomes its program.
+/// Set up in a child before it executes its program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TieToParent {
     parent: libc::pid_t,
 }
 
 impl TieToParent {
-    /// To this process.
     pub(crate) fn here() -> TieToParent {
         // SAFETY: it takes nothing, reads one number and cannot fail.
         TieToParent { parent: unsafe { libc::getpid() } }
     }
 
-    /// TERM when the parent ends; an error where it has ended already.
+    /// TERM when the parent ends; an error if it has ended already.
     fn tie(self) -> io::Result<()> {
         // SAFETY: this option takes a signal's number and touches no memory.
         if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM, 0, 0, 0) } < 0 {
@@ -261,17 +254,16 @@ impl TieToParent {
     }
 }
 
-/// Has what the command starts tied to this process between fork and exec.
 pub(crate) fn before_exec(command: &mut Command, tie: TieToParent) {
     // SAFETY: in the child of a process with threads nothing may be called that takes a lock or allocates. `tie` makes two
     // system calls; its errors are numbers.
     unsafe { command.pre_exec(move || tie.tie()) };
 }
 
-/// mimalloc's number for `purge_delay`, which stands in its C header alone (`mi_option_e`).
+/// mimalloc's number of `purge_delay`, which only its C header has (`mi_option_e`).
 const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 
-/// mimalloc gives what was freed back to the kernel after so long; what the environment says of it goes before.
+/// The environment variable takes precedence.
 pub(crate) fn purge_freed_memory_after(delay: Duration) {
     let milliseconds = libc::c_long::try_from(delay.as_millis()).unwrap_or(libc::c_long::MAX);
     // SAFETY: it writes one number of a static table after checking the index. It is not safe beside other threads that set
@@ -279,7 +271,6 @@ pub(crate) fn purge_freed_memory_after(delay: Duration) {
     unsafe { libmimalloc_sys::mi_option_set_default(PURGE_DELAY, milliseconds) };
 }
 
-/// How long mimalloc keeps what was freed.
 #[cfg(test)]
 pub(crate) fn freed_memory_purged_after() -> Duration {
     // SAFETY: it reads one number of a static table after checking the index.

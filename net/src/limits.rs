@@ -5,13 +5,12 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io;
 
-/// Files the process may have open at once; `u64::MAX` where there is no limit.
+/// `u64::MAX` = unlimited.
 pub fn nofile() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Raises the limit to `files`, or to the hard limit where that is lower; a limit that is higher already stays. The limit
-/// that holds then.
+/// Up to the hard limit; never lowers it. Returns the resulting limit.
 pub fn raise_nofile(files: u64) -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let wanted = limit.maximum.map_or(files, |maximum| maximum.min(files));
@@ -22,9 +21,7 @@ pub fn raise_nofile(files: u64) -> u64 {
     nofile()
 }
 
-/// Sets the limit, and the hard limit with it where that is lower, which needs CAP_SYS_RESOURCE.
-///
-/// Errors with EPERM where the process may not; the limit is then as before.
+/// Raises the hard limit too if it is lower, which needs CAP_SYS_RESOURCE. On EPERM the limit is as before.
 pub fn set_nofile(files: u64) -> io::Result<()> {
     let limit = getrlimit(Resource::Nofile);
     let maximum = limit.maximum.map(|maximum| maximum.max(files));
@@ -32,7 +29,7 @@ pub fn set_nofile(files: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a system call failed because the process, or the machine, has no descriptor left.
+/// Of the process, or of the machine.
 pub fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }

@@ -35,14 +35,11 @@ pub struct Listening {
     file: Option<Arc<SocketFile>>,
 }
 
-/// Why an address could not be listened on.
 #[derive(Debug)]
 pub struct OpenError {
-    /// Index into the listeners that were to be opened.
+    /// Index into the listeners passed to [`open`].
     pub index: usize,
-    /// Its address.
     pub address: Address,
-    /// The kernel's reason.
     pub error: io::Error,
 }
 
@@ -65,21 +62,19 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// Listening sockets, and what could not be opened and can be done without.
 #[derive(Debug)]
 pub struct Opened {
-    /// One per address, in order; what can be done without may be missing.
+    /// One per address, in order; optional ones may be missing.
     pub listenings: Vec<Arc<Listening>>,
-    /// Control sockets whose directory is not there or not ours, and optional addresses that somebody else has: the server serves all
-    /// the same.
+    /// Control sockets whose directory is missing or not ours, and optional addresses in use: the server runs
+    /// without them.
     pub missing: Vec<OpenError>,
 }
 
 /// Opens every address, in order, with `sockets_per_address` sockets each for TCP and one for unix sockets.
-///
-/// An address in `keep` keeps its sockets (more are added where more are asked for; none is closed, since its
-/// queue may hold connections); one that was inherited takes those. On any error all are told, and what was
-/// newly opened is closed again.
+/// An address in `keep` keeps its sockets (more are added if requested; none is closed, since its queue may
+/// hold connections); one in `inherited` takes those. Reports all errors, and then closes what was newly
+/// opened.
 pub fn open(
     listeners: &[Listener],
     sockets_per_address: usize,
@@ -124,10 +119,8 @@ pub fn open(
     Ok(Opened { listenings: opened.into_iter().map(|(_, listening)| listening).collect(), missing })
 }
 
-/// Prepares all for the next process: their descriptors stay open over exec, unix sockets keep their files.
-///
-/// Gives the value of the environment variable [`ENVIRONMENT`] for it. See [`Listening::take_back`] for when
-/// the other process does not come up.
+/// Prepares all for the next process: descriptors stay open over exec, unix sockets keep their files. Returns
+/// the value of [`ENVIRONMENT`] for it. See [`Listening::take_back`] if the other process fails to start.
 pub fn hand_over(listenings: &[Arc<Listening>]) -> io::Result<String> {
     let mut text = String::new();
     for listening in listenings {
@@ -139,12 +132,11 @@ pub fn hand_over(listenings: &[Arc<Listening>]) -> io::Result<String> {
 }
 
 impl Listening {
-    /// The address as it was configured.
     pub fn address(&self) -> &ListenAddress {
         &self.address
     }
 
-    /// The address as it is: the port the kernel chose where 0 was configured.
+    /// With the port that the kernel chose for 0.
     pub fn local(&self) -> Address {
         match self.tcp_local() {
             Some(address) => Address::Tcp(address),
@@ -152,13 +144,11 @@ impl Listening {
         }
     }
 
-    /// How many sockets it has.
     pub fn sockets(&self) -> usize {
         self.sockets.len()
     }
 
     /// The sockets that worker `worker` of `workers` accepts on, registered with the current tokio runtime.
-    ///
     /// With more sockets than workers each worker has several, with fewer some share; no socket is left
     /// without a worker, and no worker without a socket.
     pub fn acceptor(&self, worker: usize, workers: usize) -> io::Result<Vec<Acceptor>> {
@@ -171,8 +161,8 @@ impl Listening {
         mine.into_iter().map(|socket| Acceptor::new(socket.try_clone()?, &self.address)).collect()
     }
 
-    /// Makes the descriptors stay open over exec and gives each with the address it is for, as text for
-    /// [`ENVIRONMENT`]. The file of a unix socket then outlives this process.
+    /// Makes the descriptors stay open over exec; returns each with its address, as text for [`ENVIRONMENT`].
+    /// The file of a unix socket then outlives this process.
     pub fn hand_over(&self) -> io::Result<Vec<(RawFd, String)>> {
         if let Some(file) = &self.file {
             file.keep(true);
@@ -184,7 +174,7 @@ impl Listening {
             .collect()
     }
 
-    /// Undoes [`Listening::hand_over`]: the next process did not come up.
+    /// Undoes [`Listening::hand_over`]: the next process failed to start.
     pub fn take_back(&self) -> io::Result<()> {
         if let Some(file) = &self.file {
             file.keep(false);
@@ -192,19 +182,18 @@ impl Listening {
         self.sockets.iter().try_for_each(|socket| socket.set_cloexec(true))
     }
 
-    /// One whose sockets came from the process that opened them and goes on with its file, at least one.
+    /// From the process that opened them and keeps their file; at least one.
     pub fn of_sockets(address: ListenAddress, sockets: Vec<OwnedFd>) -> Listening {
         Listening { address, sockets: sockets.into_iter().map(Socket::from).collect(), file: None }
     }
 
-    /// Leaves the file of a unix socket to the process that this one was split off from.
+    /// Leaves the file of a unix socket to the process that forked this one.
     pub fn leave_file(&self) {
         if let Some(file) = &self.file {
             file.keep(true);
         }
     }
 
-    /// Its sockets, for a process that is to listen on them.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.sockets.iter().map(AsFd::as_fd)
     }
@@ -248,8 +237,8 @@ impl Listening {
         Ok(listening)
     }
 
-    /// The same sockets for the next configuration, with its backlog, and more of them where that can be: what serves
-    /// already is never a reason to refuse a configuration.
+    /// The same sockets for the next configuration, with its backlog, and more of them if possible: a
+    /// listener in use is never a reason to refuse a configuration.
     fn kept(self: &Arc<Self>, listener: &Listener, wanted: usize) -> Arc<Listening> {
         for socket in &self.sockets {
             // It listens; only the length of its queue stays what it was.
@@ -266,15 +255,15 @@ impl Listening {
         Arc::new(listening)
     }
 
-    /// Removes the file of a unix socket, unless the next process goes on with it: nobody finds the socket any more, also
-    /// while others still hold it. For the thread that may: those that serve have given up the rights it was made with.
+    /// Removes the file of a unix socket, unless the next process uses it: no one finds the socket any more,
+    /// even if others hold it. Serving threads lack the rights.
     pub fn remove_file(&self) {
         if let Some(file) = &self.file {
             file.remove();
         }
     }
 
-    /// Adds sockets until there are `wanted`; unix sockets stay at one.
+    /// Unix sockets stay at one.
     fn grow(&mut self, listener: &Listener, wanted: usize) -> io::Result<()> {
         // Port 0 was given a number with the first socket.
         let Some(at) = self.tcp_local() else { return Ok(()) };
@@ -284,8 +273,8 @@ impl Listening {
         Ok(())
     }
 
-    /// The kernel lets only the user who bound a port first add sockets to it, and that may have been root
-    /// before `user` took effect. Then workers share what there is.
+    /// The kernel lets only the user who bound a port first add sockets to it, which may have been root
+    /// before `user` took effect. Then workers share the existing ones.
     fn grow_if_possible(&mut self, listener: &Listener, wanted: usize) {
         let _ = self.grow(listener, wanted);
     }

@@ -16,17 +16,12 @@ pub struct MemoryFile {
 }
 
 impl MemoryFile {
-    /// A file that holds `bytes`.
-    ///
-    /// # Errors
-    /// Where the process has no descriptor or no memory left.
     pub fn holding(bytes: &[u8]) -> io::Result<Self> {
         let mut file = File::from(memfd_create("answer", MemfdFlags::CLOEXEC)?);
         file.write_all(bytes)?;
         Ok(MemoryFile { file, length: bytes.len() })
     }
 
-    /// Its length in bytes.
     pub fn length(&self) -> usize {
         self.length
     }

@@ -20,30 +20,30 @@ use tokio::io::AsyncWrite;
 #[cfg(test)]
 mod tests;
 
-/// Where bytes go that are not written to a socket of their own.
+/// A destination of bytes other than a socket.
 pub trait Inlet: fmt::Debug {
-    /// Takes some of the parts, which are not all empty; 0 where nobody takes any more. `is_last`: nothing follows them.
+    /// Not all parts are empty; 0 if no one reads any more. `is_last`: nothing follows them.
     fn poll_write(&self, context: &mut Context<'_>, parts: &[IoSlice<'_>], is_last: bool) -> Poll<usize>;
 
-    /// Ready once some of what is written would be taken, so that nobody who waits need hold it; at once where that is not known.
+    /// Ready once something would be accepted, so that no waiter need hold data; at once if unknown.
     fn poll_room(&self, _context: &mut Context<'_>) -> Poll<()> {
         Poll::Ready(())
     }
 
-    /// Nothing follows what was written, and who reads is to know it; not where it is seen by itself.
+    /// Nothing follows what was written; a no-op if that is evident.
     fn end(&self) {}
 
-    /// Whether it is the peer at the other end that keeps the writer waiting, so that the bound on time holds.
+    /// Whether the writer waits for the peer, so that the timeout applies.
     fn waits_for_peer(&self) -> bool;
 
-    /// Whether the peer took something since this was last asked, though it was not the writer's: the bound on time begins anew with it.
+    /// Whether the peer took anything since the last call, even of another writer: that restarts the timeout.
     fn has_moved(&self) -> bool {
         false
     }
 }
 
-/// A stream to write to. Errors are the stream's, `WriteZero` where it takes nothing any more, and
-/// [`Elapsed`] once `timeout` has passed without a byte.
+/// Errors are the stream's, `WriteZero` if it accepts nothing any more, and [`Elapsed`] after `timeout`
+/// without a byte.
 #[derive(Debug)]
 pub struct Outlet<'s> {
     to: To<'s>,
@@ -52,7 +52,6 @@ pub struct Outlet<'s> {
     is_last: bool,
 }
 
-/// Where bytes go.
 #[derive(Debug)]
 enum To<'s> {
     Stream(&'s mut Stream),
@@ -60,25 +59,23 @@ enum To<'s> {
 }
 
 impl<'s> Outlet<'s> {
-    /// Writes to `stream`. `deadline` belongs to its writing for as long as something waits to be written.
+    /// `deadline` belongs to the writing as long as something waits to be written.
     #[inline]
     pub fn new(stream: &'s mut Stream, deadline: &'s mut Deadline, timeout: Duration) -> Outlet<'s> {
         Outlet { to: To::Stream(stream), deadline, timeout, is_last: false }
     }
 
-    /// Writes into an inlet.
     #[inline]
     pub fn into_inlet(inlet: &'s dyn Inlet, deadline: &'s mut Deadline, timeout: Duration) -> Outlet<'s> {
         Outlet { to: To::Inlet(inlet), deadline, timeout, is_last: false }
     }
 
-    /// Says whether what is written next is all that is left.
     #[inline]
     pub fn is_last(&mut self, is_last: bool) {
         self.is_last = is_last;
     }
 
-    /// Writes some of `bytes`, which are not empty.
+    /// `bytes` must not be empty.
     #[inline]
     pub fn poll_write(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let wrote = match &mut self.to {
@@ -88,7 +85,7 @@ impl<'s> Outlet<'s> {
         self.bounded(context, wrote.map(not_zero))
     }
 
-    /// Writes some of the parts, which are not all empty.
+    /// Not all parts may be empty.
     #[inline]
     pub fn poll_write_vectored(
         &mut self,
@@ -102,7 +99,7 @@ impl<'s> Outlet<'s> {
         self.bounded(context, wrote.map(not_zero))
     }
 
-    /// As [`Stream::poll_write_with_file`], which an inlet is not to be asked for.
+    /// As [`Stream::poll_write_with_file`]; not for an inlet.
     pub fn poll_write_with_file(
         &mut self,
         context: &mut Context<'_>,
@@ -117,7 +114,6 @@ impl<'s> Outlet<'s> {
         self.bounded(context, wrote.map(not_zero))
     }
 
-    /// Ready once some of what is written would be taken, where that can be known beforehand ([`Inlet::poll_room`]).
     pub fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let room = match &self.to {
             To::Stream(_) => Poll::Ready(()),
@@ -126,7 +122,7 @@ impl<'s> Outlet<'s> {
         self.bounded(context, room.map(Ok))
     }
 
-    /// Ready once nothing is held back: a TLS session keeps records that the socket did not take.
+    /// A TLS session keeps records that the socket did not accept.
     #[inline]
     pub fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = match &mut self.to {
@@ -136,7 +132,6 @@ impl<'s> Outlet<'s> {
         self.bounded(context, flushed)
     }
 
-    /// Ends our direction once everything is out.
     pub fn poll_shutdown(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = match &mut self.to {
             To::Stream(stream) => Pin::new(&mut **stream).poll_shutdown(context),
@@ -148,7 +143,7 @@ impl<'s> Outlet<'s> {
         self.bounded(context, shut)
     }
 
-    /// Writes all of the parts, by as few system calls as the kernel allows, and flushes them. They are used up.
+    /// In as few system calls as possible, flushed. The parts are used up.
     pub async fn write_all(mut self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
         // Skips parts that are empty from the start: a write of nothing must not look like a dead socket.
         IoSlice::advance_slices(&mut parts, 0);
@@ -166,7 +161,7 @@ impl<'s> Outlet<'s> {
         .await
     }
 
-    /// What a step came to. The deadline runs while the peer takes nothing.
+    /// The deadline runs while the peer accepts nothing.
     #[inline]
     fn bounded<T>(&mut self, context: &mut Context<'_>, step: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if step.is_ready() {

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::io::IoSlice;
 use std::task::{Context, Poll, Waker};
 
-/// A pipe. Both sides hold it.
+/// Shared by both sides.
 #[derive(Debug)]
 pub struct Pipe {
     room: usize,
@@ -19,30 +19,24 @@ pub struct Pipe {
 #[derive(Debug, Default)]
 struct State {
     bytes: Vec<u8>,
-    /// How it ended, once it has.
     ended: Option<End>,
-    /// Whether nobody reads any more.
     left: bool,
     reader: Option<Waker>,
     writer: Option<Waker>,
 }
 
-/// How what is written ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Whole.
     Whole,
-    /// Cut off.
     Cut,
 }
 
 impl Pipe {
-    /// A pipe that holds so many bytes at the most.
     pub fn new(room: usize) -> Pipe {
         Pipe { room, state: RefCell::default() }
     }
 
-    /// Writes some of `bytes`; 0 where nobody reads any more.
+    /// 0 if the reader has left.
     fn poll_write_bytes(&self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<usize> {
         let mut state = self.state.borrow_mut();
         if state.left {
@@ -58,7 +52,6 @@ impl Pipe {
         Poll::Ready(count)
     }
 
-    /// Ready once nobody reads any more.
     pub fn poll_left(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state.borrow_mut();
         if state.left {
@@ -68,14 +61,14 @@ impl Pipe {
         Poll::Pending
     }
 
-    /// Nothing more is written. What was said first stands.
+    /// Only the first call counts.
     pub fn end(&self, end: End) {
         let mut state = self.state.borrow_mut();
         state.ended.get_or_insert(end);
         wake(&mut state.reader);
     }
 
-    /// Gives what was written since it was last read, or how it ended.
+    /// What was written since the last read, or how it ended.
     pub fn poll_read(&self, context: &mut Context<'_>) -> Poll<Result<Vec<u8>, End>> {
         let mut state = self.state.borrow_mut();
         if !state.bytes.is_empty() {
@@ -89,12 +82,10 @@ impl Pipe {
         Poll::Pending
     }
 
-    /// What was written and not yet read.
     pub fn take(&self) -> Vec<u8> {
         std::mem::take(&mut self.state.borrow_mut().bytes)
     }
 
-    /// Nobody reads any more.
     pub fn leave(&self) {
         let mut state = self.state.borrow_mut();
         state.left = true;
@@ -109,7 +100,7 @@ impl Inlet for Pipe {
         self.poll_write_bytes(context, part.map_or(&[], |part| part))
     }
 
-    /// Whoever reads has bounds on time of its own.
+    /// The reader has its own timeouts.
     fn waits_for_peer(&self) -> bool {
         false
     }

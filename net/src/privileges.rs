@@ -18,33 +18,26 @@ use std::io;
 #[cfg(test)]
 mod tests;
 
-/// A user and group of the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// The user's name, whose other groups are joined too.
+    /// The user's other groups are joined too.
     pub name: String,
-    /// User id.
     pub uid: u32,
-    /// Group id: the named group's, else the user's own.
+    /// The named group's, else the user's own.
     pub gid: u32,
 }
 
 impl Account {
-    /// That of this process.
     pub fn own() -> Account {
         let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
         Account { name: uid.to_string(), uid, gid }
     }
 }
 
-/// Why privileges were not dropped.
 #[derive(Debug)]
 pub enum PrivilegeError {
-    /// No user has this name.
     NoUser(String),
-    /// No group has this name.
     NoGroup(String),
-    /// A system call failed: what it was for, and its error.
     System(&'static str, io::Error),
 }
 
@@ -60,8 +53,8 @@ impl fmt::Display for PrivilegeError {
 
 impl std::error::Error for PrivilegeError {}
 
-/// The ids of a `user` directive; may ask the network where the system's users live there. A number that is nobody's name
-/// is an id, of a system that has no list of users (a container made from scratch); its group has the same number.
+/// May use the network if users are kept there. A number that is no user's name is an id (a container from
+/// scratch has no list of users); its group has the same number.
 pub fn find(user: &User) -> Result<Account, PrivilegeError> {
     let no_user = || PrivilegeError::NoUser(user.name.clone());
     let name = CString::new(user.name.as_str()).map_err(|_| no_user())?;
@@ -80,16 +73,13 @@ pub fn find(user: &User) -> Result<Account, PrivilegeError> {
     Ok(Account { name: user.name.clone(), uid, gid })
 }
 
-/// An id written as a number. The largest one means "none" to the kernel.
+/// The largest number means "none" to the kernel.
 fn number(text: &str) -> Option<u32> {
     text.parse().ok().filter(|&id| id != u32::MAX && text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Does something with the rights that those who serve will have: `user`'s where root starts the process, else its own
-/// less its capabilities. It is done in a thread that ends with it; nothing else changes.
-///
-/// # Errors
-/// Where there is no such user, or the system refuses.
+/// Runs `work` with the rights of the serving processes: `user`'s if root starts the process, else its own
+/// without capabilities. Runs in a temporary thread; nothing else changes.
 pub fn as_served<T: Send>(user: Option<&User>, work: impl FnOnce() -> T + Send) -> Result<T, PrivilegeError> {
     let account = match user {
         Some(user) if geteuid().is_root() => Some(find(user)?),
@@ -112,15 +102,13 @@ pub fn as_served<T: Send>(user: Option<&User>, work: impl FnOnce() -> T + Send) 
     })
 }
 
-/// Whether the process could become another user. A container may run as root without that right; then there is little
-/// left to be given away.
+/// A container may run as root without that right; then there is little to give up.
 pub fn may_change_user() -> bool {
     let needed = CapabilitySet::SETUID.union(CapabilitySet::SETGID);
     geteuid().is_root() && capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }
 
-/// Whether a process that is to serve has something to give up: it may become another user, or has some capabilities and is not root, who has root's files
-/// without any.
+/// It may become another user, or has capabilities without being root, who has root's files even without any.
 pub fn has_rights_to_give_up() -> bool {
     may_change_user() || (!geteuid().is_root() && has_capabilities())
 }
@@ -129,8 +117,8 @@ fn has_capabilities() -> bool {
     capabilities(None).is_ok_and(|sets| !sets.permitted.is_empty())
 }
 
-/// Makes the calling thread alone that account. The bare system calls act on one thread; leaving root takes its
-/// capabilities along.
+/// Affects the calling thread only: the bare system calls act on one thread; leaving root drops its
+/// capabilities.
 fn take_on(account: &Account) -> Result<(), PrivilegeError> {
     let no_user = |_| PrivilegeError::NoUser(account.name.clone());
     let name = CString::new(account.name.as_str()).map_err(no_user)?;
@@ -143,8 +131,9 @@ fn take_on(account: &Account) -> Result<(), PrivilegeError> {
     set_thread_res_uid(uid, uid, uid).map_err(system("changing to the user"))
 }
 
-/// Closes this process to others of its user: they can neither trace it nor read or write its memory (ptrace(2), proc_pid_mem(5)). An exec opens it
-/// again, so this is the first thing that a program with rights does. One that has none to lose stays as it is, for debuggers.
+/// Other processes of its user can neither trace it nor read or write its memory (ptrace(2),
+/// proc_pid_mem(5)). An exec undoes this, so it is the first thing a program with rights does. A process
+/// without any stays as it is, for debuggers.
 pub fn close_to_others() {
     if geteuid().is_root() || has_capabilities() {
         // The kernel refuses no valid value.
@@ -152,11 +141,8 @@ pub fn close_to_others() {
     }
 }
 
-/// Makes this process, which was split off from `parent`, that user for good, without any right, and closes it to others of that user.
-/// It ends with its parent.
-///
-/// # Errors
-/// The system refuses; the parent has ended.
+/// Makes this process, forked from `parent`, that user for good, without any right, and closes it to others
+/// of that user. It ends with its parent.
 pub fn become_powerless(account: &Account, parent: Pid) -> Result<(), PrivilegeError> {
     for capability in CapabilitySet::all().iter() {
         // One that this kernel does not know, or a container has taken away, cannot come back either.
@@ -176,8 +162,7 @@ pub fn become_powerless(account: &Account, parent: Pid) -> Result<(), PrivilegeE
     child::end_with(parent).map_err(|error| PrivilegeError::System("ending with the opener", error))
 }
 
-/// Gives up every capability of the calling thread, for good. A thread of root's, which `user root` asked for, keeps
-/// its own.
+/// Of the calling thread, for good. A thread of root's, which `user root` asked for, keeps its own.
 fn renounce() -> Result<(), PrivilegeError> {
     if geteuid().is_root() {
         return Ok(());

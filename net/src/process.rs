@@ -6,10 +6,9 @@ use crate::{kernel, limits};
 use millstream_telemetry::metrics::ProcessSnapshot;
 use std::fs;
 
-/// Microseconds in a second.
 const SECOND: u64 = 1_000_000;
 
-/// What this process uses now; its version is not the kernel's to tell. Blocks for as long as `/proc` takes, which is no disk.
+/// Without the version. Reads `/proc`, which is no disk.
 pub fn usage() -> ProcessSnapshot {
     let read = |name: &str| fs::read_to_string(name).unwrap_or_default();
     let mut usage = parsed(&read("/proc/self/stat"), &read("/proc/stat"));
@@ -19,7 +18,7 @@ pub fn usage() -> ProcessSnapshot {
     usage
 }
 
-/// What stands in `/proc/self/stat` and in the line `btime` of `/proc/stat` (proc(5)).
+/// Parses `/proc/self/stat` and the line `btime` of `/proc/stat` (proc(5)).
 fn parsed(of_process: &str, of_machine: &str) -> ProcessSnapshot {
     // The name of the program stands in parentheses and may contain any byte.
     let fields = of_process.rsplit_once(')').map_or("", |(_, rest)| rest);

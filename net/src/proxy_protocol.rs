@@ -16,29 +16,24 @@ use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 
-/// Whom a proxy speaks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proxied {
-    /// The client, as the proxy sees it.
     pub source: SocketAddr,
-    /// The address that the client connected to.
     pub destination: SocketAddr,
-    /// What else it says (version 2): kind, length, value, one behind the other.
+    /// Additional values (version 2): type, length, value in sequence.
     values: Box<[u8]>,
 }
 
-/// Bytes before the values about TLS: what the client did, and whether its certificate is good.
+/// Bytes before the sub-values of TLS: what the client did, and whether its certificate is valid.
 const TLS_FIXED: usize = 5;
-/// The kind that holds them.
 const TLS: u8 = 0x20;
 
 impl Proxied {
-    /// Two addresses, and nothing beside them.
     pub fn new(source: SocketAddr, destination: SocketAddr) -> Proxied {
         Proxied { source, destination, values: Box::default() }
     }
 
-    /// Appends one of the values beside the addresses; nothing where it is not said.
+    /// `None` if the value is missing.
     pub fn write_tlv(&self, wanted: ProxyProtocolTlv, out: &mut Vec<u8>) -> Option<()> {
         let of_tls = || value(&self.values, TLS)?.split_at_checked(TLS_FIXED);
         match wanted {
@@ -53,7 +48,7 @@ impl Proxied {
     }
 }
 
-/// The first value of a kind; none behind one that is cut off.
+/// Stops at a truncated value.
 fn value(mut values: &[u8], kind: u8) -> Option<&[u8]> {
     loop {
         let ([found, high, low], rest) = values.split_first_chunk()?;
@@ -65,14 +60,10 @@ fn value(mut values: &[u8], kind: u8) -> Option<&[u8]> {
     }
 }
 
-/// Why there is no header.
 #[derive(Debug)]
 pub enum HeaderError {
-    /// It is none of the protocol: what came.
     Broken(Vec<u8>),
-    /// The connection ended or failed.
     Io(io::Error),
-    /// It did not come in time.
     Timeout,
 }
 
@@ -86,7 +77,7 @@ impl fmt::Display for HeaderError {
     }
 }
 
-/// What an error shows of what came: of lines the first, as a request's fields have secrets in them.
+/// For lines only the first, as a request's fields may contain secrets.
 fn shown(bytes: &[u8]) -> &[u8] {
     match bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n')) {
         Some(end) if end > 0 => &bytes[..end],
@@ -95,17 +86,14 @@ fn shown(bytes: &[u8]) -> &[u8] {
 }
 
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
-/// Bytes of a header of version 1.
+/// Of version 1.
 const LONGEST_LINE: usize = 107;
-/// Bytes of a header of version 2, as nginx reads it.
+/// Of version 2, as nginx reads it.
 const LONGEST: usize = 4096;
-/// Bytes of what came that an error shows.
+/// Bytes of the input that an error shows.
 const SHOWN: usize = LONGEST_LINE;
 
-/// Takes the header off a connection; `None` where the proxy speaks for itself, or for nobody that it knows.
-///
-/// # Errors
-/// There is none.
+/// Takes the header off a connection; `None` if the proxy speaks for itself, or for an unknown client.
 pub async fn read(stream: &mut Stream, deadline: &mut Deadline) -> Result<Option<Proxied>, HeaderError> {
     let mut header = Vec::new();
     loop {
@@ -141,7 +129,6 @@ fn failed(error: io::Error) -> HeaderError {
     if is_elapsed(&error) { HeaderError::Timeout } else { HeaderError::Io(error) }
 }
 
-/// Takes so many bytes off.
 async fn take(
     stream: &mut Stream,
     count: usize,
@@ -158,12 +145,9 @@ async fn take(
     Ok(())
 }
 
-/// What bytes at the beginning of a connection are.
 #[derive(Debug, PartialEq, Eq)]
 enum Parsed {
-    /// A header of so many bytes.
     Whole(usize, Option<Proxied>),
-    /// The beginning of one.
     Partial,
     Broken,
 }
@@ -176,7 +160,6 @@ fn parse(bytes: &[u8]) -> Parsed {
     first(bytes)
 }
 
-/// Version 1: a line of text.
 fn first(bytes: &[u8]) -> Parsed {
     const START: &[u8] = b"PROXY ";
     let common = bytes.len().min(START.len());
@@ -193,7 +176,6 @@ fn first(bytes: &[u8]) -> Parsed {
     }
 }
 
-/// What a line of version 1 says.
 fn said(line: &str) -> Option<Option<Proxied>> {
     let (family, rest) = line.split_once(' ').unwrap_or((line, ""));
     if family == "UNKNOWN" {
@@ -217,7 +199,6 @@ fn said(line: &str) -> Option<Option<Proxied>> {
     words.next().is_none().then_some(Some(Proxied::new(source, destination)))
 }
 
-/// Version 2: binary.
 fn second(bytes: &[u8]) -> Parsed {
     const FIXED: usize = 16;
     let Some(fixed) = bytes.get(SIGNATURE.len()..FIXED) else { return Parsed::Partial };
@@ -239,7 +220,6 @@ fn second(bytes: &[u8]) -> Parsed {
     pair.map_or(Parsed::Broken, |pair| Parsed::Whole(length, Some(pair)))
 }
 
-/// Two addresses and their ports.
 fn pair<const N: usize>(body: &[u8], address: impl Fn([u8; N]) -> IpAddr) -> Option<Proxied> {
     let at =
         |place: usize| body.get(place..place + N).and_then(|octets| octets.try_into().ok()).map(&address);

@@ -14,24 +14,20 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// One page in so many bytes is asked for where a whole part of a file is said to be at hand: pages come and go in runs.
+/// One page per so many bytes is probed before a part counts as cached: pages come and go in runs.
 const PROBE: u64 = 256 * 1024;
-/// What `statfs` calls the filesystems that are memory: tmpfs and ramfs. Neither answers `RWF_NOWAIT`.
+/// `statfs` numbers of tmpfs and ramfs. Neither supports `RWF_NOWAIT`.
 const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// A file, or a directory, that is open for reading.
 #[derive(Debug)]
 pub struct ReadFile {
     file: File,
-    /// Whether its filesystem is memory; found out where that matters.
+    /// Whether its filesystem is memory; determined on first use.
     in_memory: OnceLock<bool>,
 }
 
 impl ReadFile {
-    /// Opens a file. A pipe that nobody writes to is not waited for.
-    ///
-    /// # Errors
-    /// As the system says.
+    /// Does not wait for the writer of a pipe.
     pub async fn open(path: &Path) -> io::Result<ReadFile> {
         match ReadFile::open_at_once(path) {
             Some(opened) => opened,
@@ -42,34 +38,28 @@ impl ReadFile {
         }
     }
 
-    /// Opens a file whose name the kernel has in its memory; `None` where it has to ask a disk, or does not know how (Linux
-    /// before 5.12).
+    /// Opens a file whose name is in the kernel's cache; `None` if that needs the disk, or is unsupported
+    /// (Linux before 5.12).
     pub fn open_at_once(path: &Path) -> Option<io::Result<ReadFile>> {
         Some(at_once(path, FLAGS)?.map(ReadFile::from))
     }
 
-    /// Opens a file. Blocks.
-    ///
-    /// # Errors
-    /// As the system says.
+    /// Blocks.
     pub fn open_waiting(path: &Path) -> io::Result<ReadFile> {
         Ok(File::from(open(path, FLAGS, Mode::empty())?).into())
     }
 
-    /// The file itself, for whoever may wait.
+    /// For callers that may block.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// What the system knows of it; of an open file it knows that at once.
-    ///
-    /// # Errors
-    /// As the system says.
+    /// Never blocks on an open file.
     pub fn metadata(&self) -> io::Result<Metadata> {
         self.file.metadata()
     }
 
-    /// Reads what is at hand, which may be less than there is; `None` where a disk has to be waited for.
+    /// Reads what is cached, possibly less than requested; `None` if that needs the disk.
     pub fn read_at_once(&self, bytes: &mut [u8], at: u64) -> Option<io::Result<usize>> {
         match preadv2(&self.file, &mut [IoSliceMut::new(bytes)], at, ReadWriteFlags::NOWAIT) {
             Err(Errno::AGAIN) => None,
@@ -78,7 +68,7 @@ impl ReadFile {
         }
     }
 
-    /// Whether a part is at hand, as far as some looks into it tell.
+    /// Whether a part is cached, by samples.
     pub fn is_at_hand(&self, part: &Range<u64>) -> bool {
         if self.is_in_memory() {
             return true;
@@ -94,8 +84,8 @@ impl ReadFile {
     }
 }
 
-/// What the kernel knows of a path without waiting, links followed; `None` as for [`ReadFile::open_at_once`]. Nothing is opened but
-/// the name, so that no pipe and no device hears of it.
+/// What the kernel has cached of a path, links followed; `None` as for [`ReadFile::open_at_once`]. Opens only
+/// the name, so no pipe or device is affected.
 pub fn look_at_once(path: &Path) -> Option<io::Result<Metadata>> {
     Some(at_once(path, OFlags::PATH.union(OFlags::CLOEXEC))?.and_then(|name| name.metadata()))
 }

@@ -8,8 +8,7 @@ use millstream_conf::model::{HostPort, RESOLVER_TIMEOUT};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 
-/// The addresses of a name, each once, in the system's order; never empty. Blocks for as long as the resolver
-/// takes.
+/// Each once, in the system's order; never empty. Blocks.
 pub fn resolve_blocking(name: &HostPort) -> io::Result<Vec<SocketAddr>> {
     let mut addresses: Vec<SocketAddr> = Vec::new();
     for address in (name.host.as_str(), name.port).to_socket_addrs()? {
@@ -23,7 +22,7 @@ pub fn resolve_blocking(name: &HostPort) -> io::Result<Vec<SocketAddr>> {
     Ok(addresses)
 }
 
-/// As [`resolve_blocking`], off the caller's loop and for at most nginx's `resolver_timeout`.
+/// As [`resolve_blocking`], off the caller's event loop and for at most nginx's `resolver_timeout`.
 pub async fn resolve(name: &HostPort) -> io::Result<Vec<SocketAddr>> {
     let name = name.clone();
     let mut deadline = Deadline::new();

@@ -27,38 +27,31 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-/// How long one server is waited for before it is asked again, or the next one is; nginx's.
+/// Timeout of one server before it or the next one is asked; nginx's.
 const RESEND: Duration = Duration::from_secs(5);
-/// How often a question is asked that nobody answers, each time of the next server; whoever waits may give up before.
+/// Attempts without a response, each with the next server; callers may give up sooner.
 const ATTEMPTS: usize = 6;
-/// Names kept or being asked for at a time: clients may choose them (`proxy_pass http://$host`).
+/// Names cached or being resolved: clients may choose them (`proxy_pass http://$host`).
 const MOST_NAMES: usize = 10_000;
-/// Aliases (CNAME) that are followed from a name to its addresses; nginx's.
+/// CNAMEs followed from a name to its addresses; nginx's.
 const MOST_ALIASES: usize = 50;
-/// How long it holds that a name has no address, where nobody says; nginx's.
+/// How long a negative result is valid without a TTL; nginx's.
 const NOTHING: Duration = Duration::from_secs(10);
 
-/// What a name resolves to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Each once, IPv4 first; empty where the name does not exist or has none.
+    /// Each once, IPv4 first; empty if the name does not exist or has none.
     pub addresses: Vec<IpAddr>,
-    /// Until when that holds.
     pub until: Instant,
 }
 
-/// Why nothing is known of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResolveError {
-    /// It is none, or too long.
     NoName,
     /// It does not exist, or has no address.
     NotFound,
-    /// No answer in time.
     TimedOut,
-    /// More names are being asked for than are kept track of.
     TooMany,
-    /// What the name servers answered, or what is wrong with them.
     Refused(String),
 }
 
@@ -78,12 +71,9 @@ impl std::error::Error for ResolveError {}
 
 type Answer = Result<Arc<Found>, ResolveError>;
 
-/// What name servers answer about a name.
 #[derive(Debug, Clone)]
 enum Told {
-    /// Its addresses, or that it has none.
     Addresses(Arc<Found>),
-    /// Another name, and until when that holds.
     Alias(Arc<str>, Instant),
 }
 
@@ -95,16 +85,13 @@ impl Told {
         }
     }
 
-    /// Whether the name does not exist or has no address.
     fn is_none(&self) -> bool {
         matches!(self, Told::Addresses(found) if found.addresses.is_empty())
     }
 }
 
-/// The name servers of one `resolver`.
 pub struct Resolver {
     servers: Vec<SocketAddr>,
-    /// Whose turn it is among them.
     server_turn: AtomicUsize,
     valid: Option<Duration>,
     types: Vec<RecordType>,
@@ -114,7 +101,6 @@ pub struct Resolver {
 }
 
 enum Entry {
-    /// Asked for now; these wait.
     Asked(Vec<oneshot::Sender<Result<Told, ResolveError>>>),
     Known(Told),
 }
@@ -126,7 +112,7 @@ impl fmt::Debug for Resolver {
 }
 
 impl Resolver {
-    /// Name servers at these addresses, with the parameters of a `resolver`, counted beside what was counted of it before a reload.
+    /// `look_ups` are those before a reload.
     pub fn new(conf: &Conf, servers: Vec<SocketAddr>, look_ups: Arc<LookUps>) -> Arc<Resolver> {
         let types = [(conf.ipv4, RecordType::A), (conf.ipv6, RecordType::AAAA)];
         Arc::new(Resolver {
@@ -140,15 +126,11 @@ impl Resolver {
         })
     }
 
-    /// What is counted of it.
     pub fn look_ups(&self) -> &Arc<LookUps> {
         &self.look_ups
     }
 
-    /// The addresses of a name: as they are known, or asked for now, which may take as long as `timeout`.
-    ///
-    /// # Errors
-    /// As [`ResolveError`] says; a name without an address is none.
+    /// From the cache, or by asking for at most `timeout`. A name without an address is no error.
     pub async fn resolve(self: &Arc<Self>, host: &str, timeout: Duration) -> Answer {
         let mut deadline = Deadline::new();
         deadline.set(clock::now() + timeout);
@@ -179,7 +161,7 @@ impl Resolver {
         Err(ResolveError::NotFound)
     }
 
-    /// As [`Resolver::resolve`], for one request: each begins with another address.
+    /// As [`Resolver::resolve`], with each request starting at another address.
     pub async fn resolve_in_turn(
         self: &Arc<Self>,
         host: &str,
@@ -194,7 +176,6 @@ impl Resolver {
         Ok(addresses)
     }
 
-    /// An answer, or the place in the line for it.
     fn known_or_asked(
         self: &Arc<Self>,
         host: &str,
@@ -235,7 +216,6 @@ impl Resolver {
         Err(receiver)
     }
 
-    /// Keeps an answer, and gives it to all who wait.
     fn settle(&self, host: Box<str>, answer: &Result<Told, ResolveError>) {
         let mut names = self.lock();
         let before = match answer {
@@ -251,13 +231,13 @@ impl Resolver {
         }
     }
 
-    /// Nothing panics under it, so a poisoned lock is taken as it is.
+    /// Nothing panics under it, so a poisoned lock is used as it is.
     fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Entry>> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Why a name server knows nothing, in nginx's words.
+/// In nginx's words.
 fn refusal(code: ResponseCode) -> ResolveError {
     ResolveError::Refused(match code {
         ResponseCode::FormErr => "1: Format error".to_owned(),
@@ -268,8 +248,8 @@ fn refusal(code: ResponseCode) -> ResolveError {
     })
 }
 
-/// Runs a task on the thread that asks, which is started when it is first needed: after privileges are dropped. Where the
-/// system gives no thread, nothing is asked, and whoever waits for it does so in vain.
+/// Runs a task on the resolver's thread, started on first use: after privileges are dropped. If the system
+/// gives no thread, nothing is asked, and waiters time out.
 pub fn spawn(task: impl Future<Output = ()> + Send + 'static) {
     static THREAD: OnceLock<Option<Handle>> = OnceLock::new();
     let start = || {

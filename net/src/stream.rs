@@ -34,16 +34,13 @@ use tokio::net::{TcpStream, UnixStream};
 /// A connection.
 #[derive(Debug)]
 pub enum Stream {
-    /// TCP, with the address of the other end, which the kernel no longer tells once the connection is dead.
+    /// With the other end's address, which the kernel forgets once the connection is dead.
     Tcp(TcpStream, SocketAddr),
-    /// A unix socket.
     Unix(UnixStream),
-    /// TLS over either.
     Tls(Box<Encrypted>),
 }
 
 impl Stream {
-    /// The other end.
     pub fn peer(&self) -> Address {
         match self {
             Stream::Tcp(_, peer) => Address::Tcp(*peer),
@@ -52,7 +49,7 @@ impl Stream {
         }
     }
 
-    /// This end; asks the kernel. Errors where the connection is dead.
+    /// Asks the kernel. Fails if the connection is dead.
     pub fn local(&self) -> io::Result<Address> {
         match self {
             Stream::Tcp(socket, _) => socket.local_addr().map(Address::Tcp),
@@ -61,7 +58,7 @@ impl Stream {
         }
     }
 
-    /// What the TLS handshake agreed on; `None` on a plain connection.
+    /// `None` on a plain connection.
     pub fn tls(&self) -> Option<&TlsInfo> {
         match self {
             Stream::Tls(encrypted) => Some(encrypted.info()),
@@ -69,7 +66,7 @@ impl Stream {
         }
     }
 
-    /// TCP_NODELAY; nothing on a unix socket.
+    /// TCP_NODELAY; no-op on a unix socket.
     pub fn set_nodelay(&self, on: bool) -> io::Result<()> {
         match self {
             Stream::Tcp(socket, _) => socket.set_nodelay(on),
@@ -78,11 +75,9 @@ impl Stream {
         }
     }
 
-    /// Ready when a read may give bytes, the end or an error.
-    ///
-    /// It may still find nothing: a connection just accepted counts as readable until it was tried, and on
-    /// TLS part of a record may have come. So before holding a buffer over a wait use
-    /// [`Stream::read_buffer`].
+    /// Ready when a read may return bytes, the end or an error. It may still find nothing: a connection just
+    /// accepted counts as readable until it was tried, and on TLS part of a record may have come. So use
+    /// [`Stream::read_buffer`] rather than hold a buffer while waiting.
     pub fn poll_readable(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Stream::Tcp(socket, _) => socket.poll_read_ready(context),
@@ -92,7 +87,7 @@ impl Stream {
         }
     }
 
-    /// Waits until [`Stream::poll_readable`] says so. Fails as [`Elapsed`] at the deadline.
+    /// Fails as [`Elapsed`] at the deadline.
     pub async fn readable(&self, deadline: &mut Deadline) -> io::Result<()> {
         poll_fn(|context| match self.poll_readable(context) {
             Poll::Pending => deadline.poll(context).map(|()| Err(Elapsed.into())),
@@ -101,9 +96,8 @@ impl Stream {
         .await
     }
 
-    /// Appends what has come, at most `at_most` bytes; 0 is the end of the stream (or an `at_most` of 0).
-    ///
-    /// The buffer grows only where it has no room left at all, so hand in one with room.
+    /// Appends at most `at_most` bytes; 0 is the end of the stream (or an `at_most` of 0). The buffer grows
+    /// only if it is full, so pass one with room.
     pub fn poll_read_into(
         &mut self,
         context: &mut Context<'_>,
@@ -120,8 +114,7 @@ impl Stream {
         pin!(self.read_buf(&mut room)).poll(context)
     }
 
-    /// Waits for bytes and appends them, at most `at_most`; 0 is the end. Fails as [`Elapsed`] at the
-    /// deadline.
+    /// Appends at most `at_most` bytes; 0 is the end. Fails as [`Elapsed`] at the deadline.
     pub async fn read_into(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -135,9 +128,8 @@ impl Stream {
         .await
     }
 
-    /// Bytes in a buffer from this thread's pool, at most [`buffers::SIZE`] of them; an empty one at the end.
-    ///
-    /// Holds no buffer while there is nothing.
+    /// At most [`buffers::SIZE`] bytes in a buffer from this thread's pool; empty at the end. Holds no buffer
+    /// while there is nothing.
     pub fn poll_read_buffer(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Vec<u8>>> {
         let mut buffer = buffers::take();
         match self.poll_read_into(context, &mut buffer, buffers::SIZE) {
@@ -149,9 +141,8 @@ impl Stream {
         }
     }
 
-    /// Waits for bytes without a buffer and gives them in one, see [`Stream::poll_read_buffer`]: for a
-    /// connection that may idle. The caller gives the buffer back with [`buffers::give`]. Fails as
-    /// [`Elapsed`] at the deadline.
+    /// Waits without a buffer, see [`Stream::poll_read_buffer`]: for a connection that may idle. Return the
+    /// buffer with [`buffers::give`]. Fails as [`Elapsed`] at the deadline.
     pub async fn read_buffer(&mut self, deadline: &mut Deadline) -> io::Result<Vec<u8>> {
         poll_fn(|context| match self.poll_read_buffer(context) {
             Poll::Pending => deadline.poll(context).map(|()| Err(Elapsed.into())),
@@ -160,13 +151,13 @@ impl Stream {
         .await
     }
 
-    /// Ends our direction: the TLS close alert where there is TLS, then FIN. Reading goes on.
+    /// Ends our direction: the TLS close alert if any, then FIN. Reading continues.
     pub async fn shutdown_write(&mut self) -> io::Result<()> {
         self.shutdown().await
     }
 
-    /// Whether the socket took bytes since this was asked last, where that cannot be told from what a write returns: of
-    /// a TLS session, which keeps records back.
+    /// Whether the socket took bytes since the last call, if a write's result does not show it: a TLS session
+    /// keeps records back.
     pub(crate) fn has_moved(&self) -> bool {
         match self {
             Stream::Tcp(..) | Stream::Unix(_) => false,
@@ -174,8 +165,7 @@ impl Stream {
         }
     }
 
-    /// Whether bytes have come that nobody read: closing the socket now would reset the connection. Asks the
-    /// kernel.
+    /// Whether bytes are unread: closing the socket now would reset the connection. Asks the kernel.
     pub fn has_unread(&self) -> bool {
         let waits = |socket: BorrowedFd<'_>| {
             recv(socket, &mut [0u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT)
@@ -188,7 +178,7 @@ impl Stream {
         }
     }
 
-    /// The first of the bytes that have come and that nobody read, which stay unread; nothing under TLS. Asks the kernel.
+    /// The first unread bytes, which stay unread; none under TLS. Asks the kernel.
     pub(crate) fn peek(&self, into: &mut [u8]) -> usize {
         let peek = |socket: BorrowedFd<'_>| {
             recv(socket, into, RecvFlags::PEEK | RecvFlags::DONTWAIT).map_or(0, |(_, count)| count)
@@ -205,8 +195,8 @@ impl Stream {
         matches!(self, Stream::Tcp(..))
     }
 
-    /// Writes `head` and then a part of a file, whose pages are sent without being copied: two system calls. Gives how
-    /// many bytes of both together the socket took; the caller goes on from there. 0 means that the file is shorter.
+    /// Writes `head` and a part of a file, whose pages are sent without copying: two system calls. Returns
+    /// how many bytes of both the socket took. 0 means that the file is shorter.
     pub fn poll_write_with_file(
         &self,
         context: &mut Context<'_>,
@@ -245,8 +235,8 @@ impl Stream {
         }
     }
 
-    /// Writes the parts as far as the kernel takes them at once, without waiting; gives how much. 0 also where it fails, which the next
-    /// write tells, and where it is not the kernel that writes.
+    /// Writes what the kernel accepts at once, without waiting. 0 also on failure, which the next write
+    /// reports, and if it is not the kernel that writes.
     pub fn write_now(&self, parts: &[IoSlice<'_>]) -> usize {
         match self {
             Stream::Tcp(socket, _) => plain::send_now(socket, parts),
@@ -254,8 +244,8 @@ impl Stream {
         }
     }
 
-    /// Acknowledges at once what was received, where the kernel would wait for something to send along (TCP_QUICKACK).
-    /// For a moment in which the peer is known to wait; the kernel falls back to its own judgement by itself.
+    /// Acknowledges now instead of waiting for data to send along (TCP_QUICKACK), for when the peer is known
+    /// to wait; the kernel falls back by itself.
     pub fn acknowledge_now(&self) {
         if let Stream::Tcp(tcp, _) = self {
             // Without it the peer waits for 40 ms; nothing is lost.
@@ -263,11 +253,9 @@ impl Stream {
         }
     }
 
-    /// Whether nothing has come since the last read, not even the end: a pooled connection that may be used
-    /// again.
-    ///
-    /// Never waits and makes no system call while the runtime knows of nothing. Where something did come it
-    /// is used up, so that a connection that is not quiet must be closed.
+    /// Whether nothing has come since the last read, not even the end: a pooled connection that may be
+    /// reused. Never waits and makes no system call while the runtime knows of nothing. Consumes what did
+    /// come, so a connection that is not quiet must be closed.
     pub fn is_quiet(&self) -> bool {
         let nothing =
             |read: io::Result<usize>| matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock);
@@ -278,8 +266,8 @@ impl Stream {
         }
     }
 
-    /// Makes its closing a reset (SO_LINGER of 0, and no close alert of TLS) and not a clean end, which could be taken for
-    /// the end of a whole body.
+    /// Closing becomes a reset (SO_LINGER of 0, and no TLS close alert), so that it is not mistaken for the
+    /// end of a complete body.
     pub fn reset_on_close(&self) {
         match self {
             // Where the option cannot be set the connection is dead already.
@@ -289,7 +277,7 @@ impl Stream {
         }
     }
 
-    /// The descriptor's number, for messages and per-socket facts; it stays owned by the stream.
+    /// For messages and per-socket facts; it stays owned by the stream.
     pub fn raw_fd(&self) -> RawFd {
         self.as_fd().as_raw_fd()
     }

@@ -9,30 +9,28 @@ use std::os::fd::RawFd;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// What the manager hears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
-    /// We serve, and are the main process: also after a reload, and the next process after an upgrade.
+    /// Serving as the main process: also after a reload, and in the next process after an upgrade.
     Ready,
-    /// A reload begins; [`Word::Ready`] ends it, however it went.
+    /// A reload begins; [`Word::Ready`] ends it, whatever the result.
     Reloading,
-    /// We stop, and nobody goes on in our place.
+    /// Stopping without a successor.
     Stopping,
-    /// We live. Due at least once in the time of [`watchdog`].
+    /// Due at least once per [`watchdog`] interval.
     Alive,
 }
 
-/// Speaks for another process.
+/// Sends for another process.
 pub type Speaker = Box<dyn Fn(Word) + Send + Sync>;
 
 static SPEAKER: OnceLock<Speaker> = OnceLock::new();
 
-/// From now on somebody else says it: the manager listens to its main process. The first one stays.
+/// From now on another process sends: the manager listens to its main process. Only the first call counts.
 pub fn speak_through(speaker: Speaker) {
     _ = SPEAKER.set(speaker);
 }
 
-/// Says it to the manager.
 pub fn say(word: Word) {
     if let Some(speaker) = SPEAKER.get() {
         return speaker(word);
@@ -50,14 +48,14 @@ pub fn say(word: Word) {
     }
 }
 
-/// How long the manager waits for [`Word::Alive`] before it ends us; nothing where it does not wait for it. What holds for this process when it is first
-/// asked holds for those that are split off from it.
+/// Timeout for [`Word::Alive`]; `None` if the manager has none. The first call's value also applies to forked
+/// processes.
 pub fn watchdog() -> Option<Duration> {
     static TIME: OnceLock<Option<Duration>> = OnceLock::new();
     *TIME.get_or_init(sd_notify::watchdog_enabled)
 }
 
-/// Descriptors of the sockets that the manager opened for this process.
+/// Sockets that the manager opened for this process.
 pub(crate) fn descriptors() -> Vec<RawFd> {
     sd_notify::listen_fds().map(Iterator::collect).unwrap_or_default()
 }

@@ -7,26 +7,18 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-/// A new file in a folder, to be read and written. Blocks.
-///
-/// # Errors
-/// Those of the filesystem: no such folder, no right to it, read-only, no room.
+/// A new unnamed file to read and write. Blocks.
 pub fn file_in(folder: &Path) -> io::Result<File> {
     tempfile::tempfile_in(folder)
 }
 
-/// A new file in a folder with a name, which goes with the second value. Blocks.
-///
-/// # Errors
-/// Those of [`file_in`].
+/// A new file that is removed with the second value. Blocks.
 pub fn named_file_in(folder: &Path) -> io::Result<(File, tempfile::TempPath)> {
     tempfile::Builder::new().prefix("").rand_bytes(10).tempfile_in(folder).map(|file| file.into_parts())
 }
 
-/// Makes a folder that nobody else may enter, as nginx does: its last part alone. One that is there stays as it is.
-///
-/// # Errors
-/// Those of making it; something else is there under its name.
+/// Accessible only to its owner, as in nginx; only the last part of the path. An existing folder stays as it
+/// is.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && fs::metadata(folder)?.is_dir() => {

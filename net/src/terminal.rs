@@ -7,13 +7,12 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 
-/// A terminal that does not know its width is taken to have this many columns.
+/// Columns of a terminal that does not know its width.
 const UNKNOWN: u16 = 80;
 
-/// Fewer columns hold no table.
 const FEWEST: u16 = 40;
 
-/// The columns of the terminal that standard error is; `None`: it is none, or one that cannot go back in a line.
+/// `None` unless standard error is a terminal that can go back in a line.
 pub fn error_columns() -> Option<u16> {
     let stderr = std::io::stderr();
     if !stderr.is_terminal() || std::env::var_os("TERM").is_some_and(|kind| kind == "dumb") {
@@ -23,7 +22,7 @@ pub fn error_columns() -> Option<u16> {
     Some(if columns == 0 { UNKNOWN } else { columns })
 }
 
-/// The columns of text on standard output or standard error: those of its terminal, else what `COLUMNS` says, else 80.
+/// Those of the terminal, else `COLUMNS`, else 80.
 pub fn columns(out: &impl AsFd) -> usize {
     let of_terminal = rustix::termios::tcgetwinsize(out).map_or(0, |size| size.ws_col);
     let columns = match of_terminal {
@@ -33,8 +32,8 @@ pub fn columns(out: &impl AsFd) -> usize {
     usize::from(columns.max(FEWEST))
 }
 
-/// A text whose lines have at most so many columns: longer ones are broken at blanks, and what follows stands two columns further to
-/// the right than the line if that is indented. A longer word stays whole, and so does a line after four blanks: it is to be copied.
+/// Breaks lines at blanks; the continuation of an indented line is indented by two more columns. A long word
+/// stays whole, and so does a line after four blanks: it is to be copied.
 pub fn folded(text: &str, columns: usize) -> String {
     let mut out = String::with_capacity(text.len() + 64);
     for line in text.split_inclusive('\n') {
@@ -55,7 +54,7 @@ pub fn folded(text: &str, columns: usize) -> String {
     out
 }
 
-/// A text for standard output or standard error, folded where that is a terminal; what reads a pipe gets each line whole.
+/// Folded on a terminal; a pipe gets each line whole.
 pub fn fitting<'t>(text: &'t str, out: &(impl AsFd + IsTerminal)) -> Cow<'t, str> {
     match out.is_terminal() {
         true => Cow::Owned(folded(text, columns(out))),
@@ -63,7 +62,6 @@ pub fn fitting<'t>(text: &'t str, out: &(impl AsFd + IsTerminal)) -> Cow<'t, str
     }
 }
 
-/// The words of a text in lines of at most so many columns.
 pub fn words(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_ascii_whitespace() {
@@ -77,8 +75,8 @@ pub fn words(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// A text as it may be written to a terminal. Somebody else's words may be in it, and a terminal obeys control characters:
-/// all but the end of a line (C0, DEL, and C1, which UTF-8 carries too) are written out, as `\x9b`.
+/// Escapes control characters as `\x9b`, except line ends (C0, DEL, and C1, which UTF-8 carries too): text
+/// from elsewhere must not control the terminal.
 pub fn visible(text: &str) -> Cow<'_, str> {
     let is_obeyed = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
     if !text.contains(is_obeyed) {

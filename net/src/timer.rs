@@ -17,46 +17,41 @@ use tokio::time::Sleep;
 #[cfg(test)]
 mod tests;
 
-/// A moment by which something must have happened; none at first.
-///
-/// It must be polled on the runtime thread on which it is first polled.
+/// A moment by which something must have happened; none at first. It must always be polled on the same
+/// runtime thread.
 #[derive(Debug, Default)]
 pub struct Deadline {
     at: Cell<Option<Instant>>,
     armed: Option<Pin<Box<Sleep>>>,
-    /// Whom the timer entry wakes.
     waker: Option<Waker>,
 }
 
 impl Deadline {
-    /// A deadline that never passes until it is set.
     pub const fn new() -> Self {
         Deadline { at: Cell::new(None), armed: None, waker: None }
     }
 
-    /// Moves it. A task that already waits notices a later moment by itself; an earlier one at its next poll.
+    /// A waiting task notices a later moment by itself; an earlier one at its next poll.
     pub fn set(&self, at: Instant) {
         self.at.set(Some(at));
     }
 
-    /// From now on it never passes.
     pub fn clear(&self) {
         self.at.set(None);
     }
 
-    /// The moment, where there is one.
     pub fn at(&self) -> Option<Instant> {
         self.at.get()
     }
 
-    /// Clears it and gives its timer entry back, for a state that has no deadline for long (a tunnel).
+    /// Clears it and frees its timer entry, for a state without a deadline for long (a tunnel).
     pub fn release(&mut self) {
         self.at.set(None);
         self.armed = None;
         self.waker = None;
     }
 
-    /// Ready once the moment has passed. Must be called inside a tokio runtime with time enabled.
+    /// Call it inside a tokio runtime with time enabled.
     #[allow(clippy::disallowed_methods, reason = "this is the one user of the runtime's timer")]
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(at) = self.at.get() else { return Poll::Pending };
@@ -84,7 +79,7 @@ impl Deadline {
         Poll::Pending
     }
 
-    /// Waits until the moment has passed; for ever while there is none.
+    /// Waits forever while there is none.
     pub async fn passed(&mut self) {
         poll_fn(|context| self.poll(context)).await;
     }
@@ -109,16 +104,13 @@ impl From<Elapsed> for io::Error {
     }
 }
 
-/// Whether an error means that a [`Deadline`] of ours passed, and not that the kernel gave the connection up
-/// (ETIMEDOUT).
+/// Whether a [`Deadline`] of ours passed, rather than the kernel's timeout (ETIMEDOUT).
 pub fn is_elapsed(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::TimedOut && error.raw_os_error().is_none()
 }
 
-/// What `future` gives, if it does so before the deadline. The future goes first when both are ready.
-///
-/// The future is held inside; where its size in the connection's task matters, pass `Box::pin(future)` or
-/// `&mut pinned`, or poll the deadline beside it.
+/// The future is polled first. It is held inside; if its size matters, pass `Box::pin(future)` or `&mut
+/// pinned`, or poll the deadline beside it.
 pub async fn with_deadline<F: Future>(deadline: &mut Deadline, future: F) -> Result<F::Output, Elapsed> {
     let mut future = pin!(future);
     poll_fn(|context| {

@@ -3,11 +3,10 @@
 //! Values as they are, unescaped and unmasked: how they are written is `error_line`'s matter. Whoever knows them makes them only once somebody wants
 //! the line.
 
-/// Of what a line tells. The default is of the process.
+/// What a log line is about. The default is the process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct About {
-    /// The number of the connection.
     pub connection: Option<u64>,
     pub client: Option<String>,
     pub server: Option<String>,
@@ -18,29 +17,23 @@ pub struct About {
     pub referrer: Option<String>,
 }
 
-/// A part as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part<'a> {
-    /// nginx's word for it.
     pub(crate) name: &'static str,
-    /// Whether nginx writes it in quotes.
     pub(crate) is_quoted: bool,
-    /// It.
     pub(crate) value: &'a str,
 }
 
 impl About {
-    /// A connection of which no request is known.
     pub fn connection(number: u64) -> About {
         About { connection: Some(number), ..About::default() }
     }
 
-    /// A client of which no request is known.
     pub fn client(address: impl ToString) -> About {
         About { client: Some(address.to_string()), ..About::default() }
     }
 
-    /// What is known, in nginx's order.
+    /// In nginx's order.
     pub(crate) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
         [
             ("client", false, &self.client),

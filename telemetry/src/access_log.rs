@@ -11,7 +11,7 @@ use crate::syslog::Header;
 use millstream_conf::model::{Escape, LogFile, LogTarget};
 use std::time::{Duration, Instant};
 
-/// The buffer of a compressed log that names none, as in nginx: a member per line would grow the file.
+/// The buffer of a compressed log without `buffer=`, as in nginx: a member per line would grow the file.
 const GZIP_BUFFER: usize = 64 << 10;
 
 /// Room beyond `buffer=` for the line that crosses it.
@@ -24,16 +24,14 @@ pub struct AccessBuffer {
     /// Bytes at which the block is sent; `None` = every line at once.
     limit: Option<usize>,
     flush: Option<Duration>,
-    /// What lines begin with, where it is a log service.
     header: Option<Header>,
     bytes: Vec<u8>,
-    /// How much of `bytes` is whole lines.
+    /// How much of `bytes` is complete lines.
     committed: usize,
     due: Option<Instant>,
 }
 
 impl AccessBuffer {
-    /// A buffer as the file's `buffer=`, `flush=` and `gzip=` ask.
     pub fn new(sink: LogSink, conf: &LogFile) -> Self {
         let limit = conf.buffer.or(conf.gzip.map(|_| GZIP_BUFFER)).filter(|&bytes| bytes > 0);
         let header = match &conf.target {
@@ -43,8 +41,8 @@ impl AccessBuffer {
         AccessBuffer { sink, limit, flush: conf.flush, header, bytes: Vec::new(), committed: 0, due: None }
     }
 
-    /// Where one whole line, its newline included, is appended; [`AccessBuffer::commit`] makes it count. What an
-    /// abandoned line left here is gone.
+    /// Append one whole line with its newline, then call [`AccessBuffer::commit`]. Discards an abandoned
+    /// line.
     pub fn line(&mut self) -> &mut Vec<u8> {
         if self.bytes.capacity() == 0 {
             self.bytes = self.sink.take_buffer();
@@ -57,8 +55,8 @@ impl AccessBuffer {
         &mut self.bytes
     }
 
-    /// Takes the appended line. Unbuffered, it is on its way now and the ticket says when it is written; buffered,
-    /// the block is sent once it has `buffer=` bytes, and nobody need wait for it.
+    /// Takes the appended line. Unbuffered, it is sent now and the ticket resolves when it is written;
+    /// buffered, the block is sent once it has `buffer=` bytes, and no one need wait for it.
     pub fn commit(&mut self, now: Instant) -> Option<Ticket> {
         let Some(limit) = self.limit else {
             let ticket = self.sink.append(&self.bytes);
@@ -75,13 +73,12 @@ impl AccessBuffer {
         None
     }
 
-    /// When `flush=` asks for [`AccessBuffer::flush`]; `None` while nothing waits or no time is set. The worker
-    /// looks after it, since this file has no timer.
+    /// When [`AccessBuffer::flush`] is due by `flush=`; `None` while nothing waits or no time is set. The
+    /// worker must check it, since this file has no timer.
     pub fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Sends the whole lines that wait.
     pub fn flush(&mut self) {
         self.due = None;
         self.bytes.truncate(self.committed);
@@ -111,7 +108,8 @@ static DEFAULT_ESCAPED: [bool; 256] = {
     table
 };
 
-/// Bytes that `escape=json` replaces: controls, `"` and `\`. Anything else, also what is not UTF-8, passes as in nginx.
+/// Bytes that `escape=json` replaces: controls, `"` and `\`. Anything else, even invalid UTF-8, passes as in
+/// nginx.
 static JSON_ESCAPED: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -122,8 +120,7 @@ static JSON_ESCAPED: [bool; 256] = {
     table
 };
 
-/// Appends a value as the format's `escape=` says. A value that does not exist is the caller's to write as `-`
-/// (or as nothing, in JSON).
+/// The caller must write a missing value as `-` (or as nothing, in JSON).
 pub fn escape(out: &mut Vec<u8>, how: Escape, value: &[u8]) {
     match how {
         Escape::Default => escape_default(out, value),
@@ -132,7 +129,6 @@ pub fn escape(out: &mut Vec<u8>, how: Escape, value: &[u8]) {
     }
 }
 
-/// Whether a value stands in the line as it is.
 pub fn is_clean(how: Escape, value: &[u8]) -> bool {
     // Without a branch per byte, so that the compiler can look at many at once.
     match how {
@@ -148,14 +144,13 @@ fn none(value: &[u8], dirty: impl Fn(u8) -> bool) -> bool {
     !pieces.iter().fold(false, |found, piece| found | in_piece(piece)) && !in_piece(rest)
 }
 
-/// Appends with controls, bytes above 126, `"` and `\` as `\xXX`, upper case.
+/// Controls, bytes above 126, `"` and `\` become `\xXX`, upper case.
 pub fn escape_default(out: &mut Vec<u8>, value: &[u8]) {
     escape_by(out, value, &DEFAULT_ESCAPED, |out, byte| {
         out.extend_from_slice(&[b'\\', b'x', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
     });
 }
 
-/// Appends as the inside of a JSON string.
 pub fn escape_json(out: &mut Vec<u8>, value: &[u8]) {
     escape_by(out, value, &JSON_ESCAPED, |out, byte| match byte {
         b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),

@@ -12,13 +12,13 @@ use millstream_wire::masked;
 use std::fmt::{self, Write};
 use std::io;
 
-/// The longest line in bytes, its newline included; what is over is cut, as in nginx.
+/// The longest line in bytes, its newline included; longer ones are cut, as in nginx.
 pub(crate) const LINE_BYTES: usize = 2048;
 
-/// Bytes of a message at the most before anything in it is masked or escaped.
+/// Most bytes of a message before anything in it is masked or escaped.
 const MESSAGE_BYTES: usize = 4 * LINE_BYTES;
 
-/// What is to be told, and not yet in any form.
+/// A message that is not formatted yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Telling {
     level: Level,
@@ -28,7 +28,6 @@ pub(crate) struct Telling {
 }
 
 impl Telling {
-    /// A message about something.
     pub(crate) fn new(level: Level, message: fmt::Arguments<'_>, about: About) -> Telling {
         let mut bounded = Bounded(String::new());
         // It fails only to say that it is full, and then the rest is cut on purpose.
@@ -40,7 +39,6 @@ impl Telling {
         Telling { level, message, about }
     }
 
-    /// The whole line in a form.
     pub(crate) fn line(&self, form: ErrorForm) -> Vec<u8> {
         match form {
             ErrorForm::Text => text::line(self),
@@ -49,7 +47,6 @@ impl Telling {
     }
 }
 
-/// The word of a level.
 pub(crate) fn level_name(level: Level) -> &'static str {
     match level {
         Level::Emerg => "emerg",
@@ -63,7 +60,6 @@ pub(crate) fn level_name(level: Level) -> &'static str {
     }
 }
 
-/// Takes text, and stops at the bound.
 struct Bounded(String);
 
 impl Write for Bounded {
@@ -78,7 +74,7 @@ impl Write for Bounded {
     }
 }
 
-/// Prints a system error as nginx does: `(28: No space left on device)`.
+/// As nginx does: `(28: No space left on device)`.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemError<'a>(pub &'a io::Error);
 

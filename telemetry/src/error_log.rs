@@ -22,52 +22,43 @@ pub use crate::local_time::{LocalTime, set_clock};
 #[derive(Debug, Clone, Default)]
 pub struct ErrorLogs {
     logs: Arc<[LeveledLog]>,
-    /// The least severe level that any of them writes.
     least: Option<Level>,
-    /// Where the worst lines are kept as well.
     recent: Option<Arc<RecentErrors>>,
 }
 
-/// One error log, opened.
 #[derive(Debug, Clone)]
 pub struct LeveledLog {
-    /// Where its lines go.
     pub sink: LogSink,
-    /// The least severe level that it wants.
     pub level: Level,
-    /// How its lines are written.
     pub form: ErrorForm,
-    /// What its lines begin with, where it is a log service.
     pub header: Option<Header>,
 }
 
 impl ErrorLogs {
-    /// Logs that have been opened.
     pub fn new(logs: Vec<LeveledLog>) -> Self {
         let least = logs.iter().map(|log| log.level).max();
         ErrorLogs { logs: logs.into(), least, recent: None }
     }
 
-    /// The same, whose lines about errors and worse are kept there too.
+    /// The same, keeping its lines of `error` and worse there too.
     #[must_use]
     pub fn kept_in(self, recent: &Arc<RecentErrors>) -> Self {
         ErrorLogs { recent: Some(Arc::clone(recent)), ..self }
     }
 
-    /// Whether anybody would read a message of this level.
     #[inline]
     pub fn enabled(&self, level: Level) -> bool {
         self.least.is_some_and(|least| level <= least)
     }
 
-    /// Writes `YYYY/MM/DD HH:MM:SS [level] pid#tid: message` to every log that wants the level, as an object to those of JSON. At most 2,048
-    /// bytes as in nginx; control characters come out as `\\xXX`, secrets as `***`.
+    /// Writes `YYYY/MM/DD HH:MM:SS [level] pid#tid: message` to every log of that level, or an object to JSON
+    /// logs. At most 2,048 bytes as in nginx; control characters become `\\xXX`, secrets `***`.
     pub fn write(&self, level: Level, message: fmt::Arguments<'_>) {
         self.tell(level, message, About::default);
     }
 
-    /// The same of a connection or a request: `*connection message, client: …, server: …`. What is known of it is asked for where somebody wants the
-    /// level.
+    /// For a connection or a request: `*connection message, client: …, server: …`. `about` is called only if
+    /// the level is enabled.
     pub fn tell(&self, level: Level, message: fmt::Arguments<'_>, about: impl FnOnce() -> About) {
         if !self.enabled(level) {
             return;

@@ -10,19 +10,18 @@ mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Steps in a power of two. The relative error of a quantile is at most one of them.
+/// Steps per power of two. The relative error of a quantile is at most one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Steps {
-    /// 32: what there are few of.
+    /// 32: for few histograms.
     Fine = 5,
-    /// 8: what there is one of for each location and peer.
+    /// 8: for one histogram per location and peer.
     Coarse = 3,
 }
 
-/// Bits of the largest value.
 const BITS: u32 = 36;
 
-/// Values are cut to this: in microseconds, 19 hours.
+/// Larger values are capped: in microseconds, 19 hours.
 pub const LARGEST: u64 = (1 << BITS) - 1;
 
 impl Steps {
@@ -34,12 +33,11 @@ impl Steps {
         1 << self.bits()
     }
 
-    /// One bucket for each value below the number of steps, then that number for each power of two up to [`LARGEST`].
+    /// One per value below the number of steps, then that number for each power of two up to [`LARGEST`].
     const fn buckets(self) -> usize {
         (self.count() * (1 + (BITS - self.bits()) as u64)) as usize
     }
 
-    /// The bucket of a value.
     const fn bucket_of(self, value: u64) -> usize {
         if value < self.count() {
             return value as usize;
@@ -49,7 +47,6 @@ impl Steps {
         (shift as u64 * self.count() + (value >> shift)) as usize
     }
 
-    /// The largest value that falls into a bucket.
     const fn upper_bound(self, bucket: usize) -> u64 {
         let (bucket, steps) = (bucket as u64, self.count());
         if bucket < steps {
@@ -68,7 +65,7 @@ pub struct Histogram {
     sum: AtomicU64,
 }
 
-/// Values of several threads at one moment, summed.
+/// Sums over several threads at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistogramSnapshot {
     steps: Steps,
@@ -77,13 +74,12 @@ pub struct HistogramSnapshot {
 }
 
 impl Histogram {
-    /// No values.
     pub fn new(steps: Steps) -> Self {
         let buckets = (0..steps.buckets()).map(|_| AtomicU64::new(0)).collect();
         Histogram { steps, buckets, sum: AtomicU64::new(0) }
     }
 
-    /// Adds a value. Only the owning thread may call it: two threads would lose counts.
+    /// Only the owning thread may call it: two threads would lose counts.
     #[inline]
     pub fn record(&self, value: u64) {
         let value = value.min(LARGEST);
@@ -92,7 +88,7 @@ impl Histogram {
         self.sum.store(self.sum.load(Ordering::Relaxed).wrapping_add(value), Ordering::Relaxed);
     }
 
-    /// Adds the present values to a snapshot of as many steps.
+    /// The snapshot must have as many steps.
     pub fn add_to(&self, snapshot: &mut HistogramSnapshot) {
         debug_assert_eq!(self.steps, snapshot.steps);
         for (total, count) in snapshot.buckets.iter_mut().zip(self.buckets.iter()) {
@@ -103,12 +99,10 @@ impl Histogram {
 }
 
 impl HistogramSnapshot {
-    /// No values.
     pub fn new(steps: Steps) -> Self {
         HistogramSnapshot { steps, buckets: vec![0; steps.buckets()], sum: 0 }
     }
 
-    /// Adds another's values, of as many steps.
     pub fn add(&mut self, other: &HistogramSnapshot) {
         debug_assert_eq!(self.steps, other.steps);
         for (total, count) in self.buckets.iter_mut().zip(&other.buckets) {
@@ -117,18 +111,17 @@ impl HistogramSnapshot {
         self.sum = self.sum.wrapping_add(other.sum);
     }
 
-    /// How many values.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
-    /// Their sum, in the unit that was recorded.
+    /// In the unit that was recorded.
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// The value below or at which the share `quantile` (0–1) of all values lies, at most a step above the true one;
-    /// `None` without values.
+    /// The value below or at which the share `quantile` (0–1) of all values lies, at most a step above the
+    /// true one; `None` without values.
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         let count = self.count();
         if count == 0 {
@@ -143,7 +136,7 @@ impl HistogramSnapshot {
         bucket.map(|bucket| self.steps.upper_bound(bucket))
     }
 
-    /// How many values lie at or below a bound; a bucket that the bound cuts through counts as above it.
+    /// A bucket that the bound divides counts as above it.
     pub fn count_up_to(&self, bound: u64) -> u64 {
         let whole = self
             .buckets
@@ -153,7 +146,7 @@ impl HistogramSnapshot {
         whole.map(|(_, count)| count).sum()
     }
 
-    /// What was recorded between an earlier snapshot of the same histograms and this one.
+    /// The difference to an earlier snapshot of the same histograms.
     pub fn since(&self, earlier: &HistogramSnapshot) -> HistogramSnapshot {
         let pairs = self.buckets.iter().zip(&earlier.buckets);
         let buckets = pairs.map(|(now, then)| now.saturating_sub(*then)).collect();

@@ -5,7 +5,6 @@
 
 use std::sync::OnceLock;
 
-/// A moment of wall time with the offset of the local zone at that moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LocalTime {
     /// Seconds since 1970-01-01 00:00:00 UTC.
@@ -18,12 +17,12 @@ pub struct LocalTime {
 
 static CLOCK: OnceLock<fn() -> LocalTime> = OnceLock::new();
 
-/// Sets the process's clock for log lines. The first call wins; later ones change nothing.
+/// For log lines of the process. Only the first call counts.
 pub fn set_clock(clock: fn() -> LocalTime) {
     let _ = CLOCK.set(clock);
 }
 
-/// The time by the clock that was set, else the epoch.
+/// By the clock that was set, else the epoch.
 pub fn now() -> LocalTime {
     CLOCK.get().map_or_else(LocalTime::default, |clock| clock())
 }

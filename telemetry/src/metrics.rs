@@ -46,16 +46,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Pages of servers' zones: 1,024 of them over the life of the process; those past it are not counted.
+/// 1,024 zones of servers over the life of the process; further ones are not counted.
 type ServerPages = Pages<HttpCells, 64>;
 
-/// Pages of locations: 4,096 of them, in the same way.
+/// 4,096 locations, in the same way.
 type LocationPages = Pages<LocationCells, 256>;
 
-/// Pages of cache zones: 256 of them, in the same way.
+/// 256 cache zones, in the same way.
 type CachePages = Pages<CacheCells, 16>;
 
-/// Pages of the zones of one kind of limits: 256 of them, in the same way.
+/// 256 zones of one kind of limits, in the same way.
 type LimitPages = Pages<LimitCells, 16>;
 
 /// All threads' metrics. One per process.
@@ -67,24 +67,21 @@ pub struct Registry {
     caches: Mutex<Vec<String>>,
     request_limits: Mutex<Vec<String>>,
     connection_limits: Mutex<Vec<String>>,
-    /// The last errors that were logged.
     recent_errors: Arc<RecentErrors>,
-    /// Workers that were started in place of one that ended unasked.
+    /// Workers started to replace one that ended unexpectedly.
     respawned: AtomicU64,
-    /// Reloads that put a configuration in force, and those that failed.
     reloads: [AtomicU64; 2],
-    /// Whether the last reload failed.
     reload_failed: AtomicBool,
-    /// What the locations have saved, up to the last snapshot.
+    /// Of the locations, up to the last snapshot.
     savings: Mutex<Vec<Savings>>,
 }
 
-/// One thread's metrics. Everything but reading belongs to that thread: a second writer would lose counts.
+/// One thread's metrics. All but reading belongs to that thread: a second writer would lose counts.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct WorkerMetrics {
     counters: [AtomicU64; Counter::COUNT],
-    /// Two's complement: a connection may be closed by another thread's books than opened it.
+    /// Two's complement: a connection may be closed by another thread than opened it.
     gauges: [AtomicU64; Gauge::COUNT],
     timings: [Histogram; Timing::COUNT],
     servers: ServerPages,
@@ -95,29 +92,27 @@ pub struct WorkerMetrics {
     missed_urls: MissedUrls,
 }
 
-/// One thread's counts of one location.
 #[derive(Debug, Default)]
 struct LocationCells {
     http: HttpCells,
-    /// Requests to the upstream for requests of clients, and how long they took in microseconds.
+    /// Upstream requests for clients, and their time in microseconds.
     asked: AtomicU64,
     asked_time: AtomicU64,
     misses: MissCells,
 }
 
-/// Adds to a cell that only this thread writes.
+/// Only this thread may write the cell.
 fn add(cell: &AtomicU64, value: u64) {
     cell.store(cell.load(Ordering::Relaxed).wrapping_add(value), Ordering::Relaxed);
 }
 
 impl Registry {
-    /// No threads, no zones.
     pub fn new() -> Self {
         Registry::default()
     }
 
-    /// Cells for one thread. Those of a thread that is gone are handed on, so that its counts stay in the sums and
-    /// reloads do not add up.
+    /// Cells for one thread. Those of an ended thread are reused, so that its counts stay in the sums and
+    /// reloads do not accumulate.
     pub fn worker(&self) -> Arc<WorkerMetrics> {
         let mut workers = lock(&self.workers);
         if let Some(free) = workers.iter().find(|worker| Arc::strong_count(worker) == 1) {
@@ -128,53 +123,50 @@ impl Registry {
         worker
     }
 
-    /// The last errors that were logged.
     pub fn recent_errors(&self) -> &Arc<RecentErrors> {
         &self.recent_errors
     }
 
-    /// Counts a worker that is started in place of one that ended unasked.
+    /// A worker replaces one that ended unexpectedly.
     pub fn respawn(&self) {
         self.respawned.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many of these there were.
     pub fn respawned(&self) -> u64 {
         self.respawned.load(Ordering::Relaxed)
     }
 
-    /// Counts a reload by whether its configuration is in force.
+    /// `succeeded`: its configuration is in force.
     pub fn reloaded(&self, succeeded: bool) {
         self.reloads[usize::from(!succeeded)].fetch_add(1, Ordering::Relaxed);
         self.reload_failed.store(!succeeded, Ordering::Relaxed);
     }
 
-    /// The number of a server's zone, the same for the same name over all reloads. At load, never per request.
+    /// The same for the same name over all reloads. At load, never per request.
     pub fn server(&self, name: &str) -> u32 {
         numbered(&self.servers, name, ServerPages::ROOM)
     }
 
-    /// The number of a location's zone, as [`Registry::server`].
+    /// As [`Registry::server`].
     pub fn location(&self, name: &str) -> u32 {
         numbered(&self.locations, name, LocationPages::ROOM)
     }
 
-    /// The number of a cache zone, as [`Registry::server`].
+    /// As [`Registry::server`].
     pub fn cache(&self, name: &str) -> u32 {
         numbered(&self.caches, name, CachePages::ROOM)
     }
 
-    /// The number of a zone of `limit_req`, as [`Registry::server`].
+    /// For `limit_req`, as [`Registry::server`].
     pub fn request_limit(&self, name: &str) -> u32 {
         numbered(&self.request_limits, name, LimitPages::ROOM)
     }
 
-    /// The number of a zone of `limit_conn`, as [`Registry::server`].
+    /// For `limit_conn`, as [`Registry::server`].
     pub fn connection_limit(&self, name: &str) -> u32 {
         numbered(&self.connection_limits, name, LimitPages::ROOM)
     }
 
-    /// The sums over all threads, now.
     pub fn snapshot(&self) -> Snapshot {
         let names = |of: &Mutex<Vec<String>>| lock(of).clone();
         let mut snapshot = Snapshot::empty(names(&self.servers), names(&self.locations), names(&self.caches));
@@ -194,7 +186,7 @@ impl Registry {
     }
 }
 
-/// The position of a name among those known, or behind them; `most` where there is no room.
+/// The index of a name, which is added if new; `most` if there is no room.
 fn numbered(names: &Mutex<Vec<String>>, name: &str, most: usize) -> u32 {
     let mut names = lock(names);
     let index = names.iter().position(|known| known == name).unwrap_or_else(|| {
@@ -226,41 +218,39 @@ impl WorkerMetrics {
         }
     }
 
-    /// Adds to a counter. Owner thread only.
+    /// Owner thread only.
     #[inline]
     pub fn add(&self, counter: Counter, value: u64) {
         add(&self.counters[counter as usize], value);
     }
 
-    /// Moves a gauge up or down. Owner thread only.
+    /// Owner thread only.
     #[inline]
     pub fn gauge_add(&self, gauge: Gauge, change: i64) {
         add(&self.gauges[gauge as usize], change.cast_unsigned());
     }
 
-    /// Sets this thread's part of a gauge. Owner thread only.
+    /// Sets this thread's part. Owner thread only.
     #[inline]
     pub fn gauge_set(&self, gauge: Gauge, value: i64) {
         self.gauges[gauge as usize].store(value.cast_unsigned(), Ordering::Relaxed);
     }
 
-    /// This thread's part of a gauge.
     pub fn gauge(&self, gauge: Gauge) -> i64 {
         self.gauges[gauge as usize].load(Ordering::Relaxed).cast_signed()
     }
 
-    /// This thread's part of a counter.
     pub fn counter(&self, counter: Counter) -> u64 {
         self.counters[counter as usize].load(Ordering::Relaxed)
     }
 
-    /// Records a time. Owner thread only.
+    /// Owner thread only.
     #[inline]
     pub fn observe(&self, timing: Timing, time: Duration) {
         self.timings[timing as usize].record(u64::try_from(time.as_micros()).unwrap_or(u64::MAX));
     }
 
-    /// Counts a finished request in the zones of its server and its location. Owner thread only.
+    /// In the zones of its server and its location. Owner thread only.
     #[inline]
     pub fn finished(&self, server: u32, location: u32, request: &Finished) {
         if let Some(cells) = self.servers.cells(server) {
@@ -271,7 +261,7 @@ impl WorkerMetrics {
         }
     }
 
-    /// One more or one less is being answered in the zones of a server and a location. Owner thread only.
+    /// Requests in progress. Owner thread only.
     pub fn processing(&self, (server, location): (u32, u32), change: i64) {
         if let Some(cells) = self.servers.cells(server) {
             cells.process(change);
@@ -281,7 +271,7 @@ impl WorkerMetrics {
         }
     }
 
-    /// Counts what the upstream was asked for a client's request: how often, and how long that took. Owner thread only.
+    /// Upstream requests for a client's request, and their time. Owner thread only.
     pub fn asked(&self, location: u32, times: u64, took: Duration) {
         if let Some(cells) = self.locations.cells(location) {
             add(&cells.asked, times);
@@ -289,7 +279,7 @@ impl WorkerMetrics {
         }
     }
 
-    /// Counts what a cache zone did for a request, with the bytes sent to its client. Owner thread only.
+    /// `sent` are bytes to the client. Owner thread only.
     #[inline]
     pub fn cached(&self, zone: u32, status: CacheStatus, sent: u64) {
         if let Some(cells) = self.caches.cells(zone) {
@@ -297,49 +287,49 @@ impl WorkerMetrics {
         }
     }
 
-    /// Counts that an entry of a cache zone was used, or kept, because the upstream failed. Owner thread only.
+    /// A stale entry was used, or kept, because the upstream failed. Owner thread only.
     pub fn stale_on_error(&self, zone: u32) {
         if let Some(cells) = self.caches.cells(zone) {
             cells.count_stale_on_error();
         }
     }
 
-    /// Counts what a zone of `limit_req` made of a request. Owner thread only.
+    /// Owner thread only.
     pub fn request_limited(&self, zone: u32, outcome: LimitOutcome) {
         if let Some(cells) = self.request_limits.cells(zone) {
             cells.count(outcome);
         }
     }
 
-    /// Counts what a zone of `limit_conn` made of a request. Owner thread only.
+    /// Owner thread only.
     pub fn connection_limited(&self, zone: u32, outcome: LimitOutcome) {
         if let Some(cells) = self.connection_limits.cells(zone) {
             cells.count(outcome);
         }
     }
 
-    /// Counts a request that waited for another's answer. Owner thread only.
+    /// A request waited for another's response. Owner thread only.
     pub fn waited(&self, zone: u32, time: Duration) {
         if let Some(cells) = self.caches.cells(zone) {
             cells.count_wait(time);
         }
     }
 
-    /// Counts a cause in a location's zone, with the moment, in milliseconds since 1970. Owner thread only.
+    /// `unix_milliseconds` is the time of the event. Owner thread only.
     pub fn miss(&self, location: u32, cause: Cause, unix_milliseconds: i64) {
         if let Some(cells) = self.locations.cells(location) {
             cells.misses.count(cause, unix_milliseconds);
         }
     }
 
-    /// Counts that a miss that was counted under `cause` is explained by `reason`: its response was not stored. Owner thread only.
+    /// A miss counted under `cause` is explained by `reason`: its response was not stored. Owner thread only.
     pub fn explain_miss(&self, location: u32, cause: Cause, reason: Cause) {
         if let Some(cells) = self.locations.cells(location) {
             cells.misses.move_on(cause, reason);
         }
     }
 
-    /// Counts a miss under its URL, with how long the upstream took. Owner thread only.
+    /// `took` is the upstream's time. Owner thread only.
     pub fn missed_url(&self, location: u32, url: &str, cause: Cause, took: Duration) {
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.missed_urls.count(location, url, cause, took);

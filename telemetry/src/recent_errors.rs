@@ -6,28 +6,24 @@ use crate::local_time;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// Lines that are kept.
 const LINES: usize = 20;
-/// Bytes of one at the most.
+/// In bytes.
 const LONGEST: usize = 400;
-/// What stands before the level in a line: its date.
+/// Length of the date before the level.
 const DATE: usize = "2000/01/01 00:00:00 ".len();
 
-/// A line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecentError {
-    /// When it was written, in seconds since 1970.
+    /// In seconds since 1970.
     pub at: i64,
-    /// It, from its level on.
     pub text: String,
 }
 
-/// The last lines of a process.
 #[derive(Debug, Default)]
 pub struct RecentErrors(Mutex<VecDeque<RecentError>>);
 
 impl RecentErrors {
-    /// Keeps a line, as it goes into the files.
+    /// As it goes into the files.
     pub(crate) fn keep(&self, line: &[u8]) {
         let text = line.get(DATE..).unwrap_or_default();
         let text = String::from_utf8_lossy(&text[..text.len().min(LONGEST)]).trim_end().to_owned();
@@ -38,7 +34,6 @@ impl RecentErrors {
         lines.push_back(RecentError { at: local_time::now().seconds, text });
     }
 
-    /// All of them, the latest last.
     pub fn all(&self) -> Vec<RecentError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }

@@ -9,26 +9,22 @@ use millstream_wire::date;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Where a log service is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogService {
-    /// Over UDP.
     Udp(SocketAddr),
-    /// The unix datagram socket of that path, as a rule `/dev/log`.
+    /// A unix datagram socket, usually `/dev/log`.
     Unix(PathBuf),
 }
 
-/// What lines of one log begin with.
 #[derive(Debug, Clone)]
 pub struct Header {
     facility: u8,
     severity: u8,
-    /// Host and tag, with what stands around them.
+    /// Host and tag, with what surrounds them.
     names: Box<str>,
 }
 
 impl Header {
-    /// That of a log.
     pub fn new(syslog: &Syslog) -> Header {
         let host = rustix::system::uname().nodename().to_string_lossy().to_ascii_lowercase();
         let names =
@@ -36,12 +32,11 @@ impl Header {
         Header { facility: syslog.facility, severity: syslog.severity, names: names.into() }
     }
 
-    /// Appends it for a line of an access log.
     pub fn begin(&self, line: &mut Vec<u8>) {
         self.append(self.severity, line);
     }
 
-    /// Appends it for a line of an error log: levels are in the order of severities.
+    /// Levels are in the order of severities.
     pub fn begin_error(&self, level: Level, line: &mut Vec<u8>) {
         self.append(level as u8, line);
     }

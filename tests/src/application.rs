@@ -8,27 +8,22 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// One request as it came.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
-    /// Its parameters in order.
     pub params: Vec<(String, String)>,
-    /// Its body.
     pub body: Vec<u8>,
-    /// Whether the connection is to be left open.
     pub keep: bool,
-    /// Which connection brought it, counted from 0.
+    /// Counted from 0.
     pub connection: usize,
 }
 
 impl Asked {
-    /// A parameter's value; empty where there is none.
+    /// Empty if it is missing.
     pub fn param(&self, name: &str) -> &str {
         self.params.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 }
 
-/// What an application speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Speaks {
@@ -47,19 +42,17 @@ struct ApplicationState {
     over: AtomicBool,
 }
 
-/// A listening application.
 pub struct Application {
     port: u16,
     state: Arc<ApplicationState>,
 }
 
 impl Application {
-    /// Speaks FastCGI.
     pub fn start(script: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Application::speaking(Speaks::FastCgi, script)
     }
 
-    /// Listens on a free port of the loopback address; the script gives the bytes that answer a request.
+    /// The script returns the bytes of the response.
     pub fn speaking(speaks: Speaks, script: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Self {
         let (listener, port) = crate::ports::listener();
         let state = Arc::new(ApplicationState {
@@ -74,12 +67,10 @@ impl Application {
         Application { port, state }
     }
 
-    /// Its port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The requests so far.
     pub fn asked(&self) -> Vec<Asked> {
         self.state.asked.lock().expect("nobody panics with it").clone()
     }
@@ -93,13 +84,11 @@ impl Drop for Application {
     }
 }
 
-/// A record of the one request.
 pub fn record(kind: u8, content: &[u8]) -> Vec<u8> {
     let [high, low] = u16::try_from(content.len()).expect("a record's content").to_be_bytes();
     [&[1, kind, 0, 1, high, low, 0, 0], content].concat()
 }
 
-/// A whole answer: its text in records of STDOUT, and the end.
 pub fn answer(text: &str) -> Vec<u8> {
     let mut bytes: Vec<u8> = text.as_bytes().chunks(60_000).flat_map(|piece| record(6, piece)).collect();
     bytes.extend(record(3, &[0; 8]));
@@ -116,7 +105,6 @@ fn listen(listener: &TcpListener, state: &Arc<ApplicationState>) {
     }
 }
 
-/// Serves requests until the peer closes, or one does not ask for more.
 fn serve(mut stream: TcpStream, state: &ApplicationState, connection: usize) {
     let read = match state.speaks {
         Speaks::FastCgi => read_records,
@@ -132,7 +120,7 @@ fn serve(mut stream: TcpStream, state: &ApplicationState, connection: usize) {
     }
 }
 
-/// A request in uwsgi. Its modifiers are told as a parameter.
+/// Its modifiers become a parameter.
 fn read_packet(stream: &mut TcpStream) -> Option<Asked> {
     let mut header = [0; 4];
     stream.read_exact(&mut header).ok()?;
@@ -153,7 +141,6 @@ fn read_packet(stream: &mut TcpStream) -> Option<Asked> {
     read_body(stream, asked)
 }
 
-/// A request in SCGI.
 fn read_netstring(stream: &mut TcpStream) -> Option<Asked> {
     let (mut length, mut byte) = (0, [0]);
     loop {
@@ -179,7 +166,6 @@ fn read_body(stream: &mut TcpStream, mut asked: Asked) -> Option<Asked> {
     Some(asked)
 }
 
-/// A request in FastCGI.
 fn read_records(stream: &mut TcpStream) -> Option<Asked> {
     let (mut asked, mut params) = (Asked::default(), Vec::new());
     loop {

@@ -19,36 +19,31 @@ use crate::{made, ports, target_directory, wait, workspace};
 
 const MODULE: &str = "github.com/letsencrypt/pebble/v2/cmd/pebble";
 
-/// What an authority is to be.
 pub struct AuthorityPlan<'a> {
-    /// Where it asks over HTTP, in place of port 80.
+    /// Used instead of port 80.
     pub http_port: u16,
-    /// Where it shakes hands, in place of port 443.
+    /// Used instead of port 443.
     pub tls_port: u16,
-    /// Seconds that a certificate holds.
+    /// Lifetime of certificates in seconds.
     pub validity: u32,
-    /// Id and key of the one account that it knows elsewhere, where it takes no others.
+    /// Id and key of the only account it accepts.
     pub external_account: Option<(&'a str, &'a str)>,
-    /// Its faults, as environment.
     pub faults: &'a [(&'a str, &'a str)],
-    /// Whether its certificates name a responder.
     pub names_responder: bool,
 }
 
-/// An authority that runs.
 pub struct Authority {
     port: u16,
     management: u16,
     folder: Prefix,
     names: NameServer,
-    /// The one that its certificates name, where they do.
     pub responder: Option<Responder>,
     process: Option<Running>,
     faults: Vec<(String, String)>,
 }
 
 impl Authority {
-    /// One that knows no name yet; `None`, and a word of it, where it cannot be had.
+    /// It knows no name yet; `None`, with a message, if the program is unavailable.
     pub fn start(plan: &AuthorityPlan<'_>) -> Option<Authority> {
         program()?;
         let folder = Prefix::with_certificate("localhost");
@@ -80,7 +75,7 @@ impl Authority {
         Some(authority)
     }
 
-    /// Starts it anew, with nothing of what it knew.
+    /// Restarts it without its state.
     pub fn begin(&mut self) {
         let log = File::create(self.folder.join("log")).expect("own directory is writable");
         let mut command = Command::new(program().expect("it was there before"));
@@ -101,38 +96,32 @@ impl Authority {
         }
     }
 
-    /// Ends it.
     pub fn end(&mut self) {
         self.process = None;
     }
 
-    /// From now on a name is this machine's.
     pub fn name(&self, name: &str) {
         self.names.say(name, &["127.0.0.1"], 1);
     }
 
-    /// How often it has asked for a name.
     pub fn asked_for(&self, name: &str) -> usize {
         self.names.count(name)
     }
 
-    /// `uri`.
     pub fn uri(&self) -> String {
         format!("https://localhost:{}/dir", self.port)
     }
 
-    /// A file with the certificate of its server.
     pub fn trusted(&self) -> String {
         self.folder.join("server.pem").display().to_string()
     }
 
-    /// A file with one of the roots that its certificates lead up to; others than the first only where its faults say so.
+    /// Other roots than the first exist only if its faults say so.
     pub fn root(&self, number: usize) -> String {
         let pem = self.manage(&format!("roots/{number}"));
         self.folder.write(&format!("root-{number}.pem"), &pem).display().to_string()
     }
 
-    /// What its interface for tests has there.
     fn manage(&self, path: &str) -> String {
         let url = format!("https://127.0.0.1:{}/{path}", self.management);
         let told = Command::new("curl").args(["-ks", "--fail", &url]).output().expect("curl is there");
@@ -140,18 +129,16 @@ impl Authority {
         String::from_utf8(told.stdout).expect("it is PEM")
     }
 
-    /// The lines of its block that every issuer here has.
     pub fn lines(&self) -> String {
         format!("uri {}; ssl_trusted_certificate {}; accept_terms_of_service;", self.uri(), self.trusted())
     }
 
-    /// What it has said.
     pub fn log(&self) -> String {
         self.folder.read("log")
     }
 }
 
-/// The program; `None`, and a word of it, where it cannot be had.
+/// `None`, with a message, if it is unavailable.
 fn program() -> Option<&'static Path> {
     static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     match PROGRAM.get_or_init(|| build(&target_directory().join("pebble"))) {
@@ -163,7 +150,6 @@ fn program() -> Option<&'static Path> {
     }
 }
 
-/// Builds it into a folder; Go itself remembers what it has built.
 fn build(folder: &Path) -> Result<PathBuf, String> {
     let _alone = made::alone(folder);
     let go = |arguments: &[&str]| {

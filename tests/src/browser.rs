@@ -11,37 +11,31 @@ use std::time::Duration;
 
 use crate::process::Running;
 
-/// The names that Chromium goes by.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
-/// How long a page may take: a busy machine is no failure.
+/// Long: a busy machine is no failure.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// Looks at the page once it is laid out.
 const INSPECTION: &str = include_str!("browser/inspection.js");
 
-/// Where its findings stand.
 const FINDINGS: &str = "<pre id=\"findings\">";
 
-/// The height of every window, CSS pixels; what is below is laid out too.
+/// In CSS pixels; everything below is laid out too.
 const HEIGHT: u32 = 1000;
 
-/// A browser that is installed here.
 pub struct Browser {
     program: PathBuf,
 }
 
-/// What the browser made of pages.
 #[derive(Debug)]
 pub struct Inspection {
-    /// What is wrong with their layout, a line each.
+    /// Layout problems, one per line.
     pub findings: Vec<String>,
-    /// What the browser complained of: errors of scripts and of policies, things it could not fetch.
+    /// Errors of scripts and of policies, and failed fetches.
     pub complaints: Vec<String>,
 }
 
 impl Browser {
-    /// The browser of this machine, if it has one.
     pub fn find() -> Option<Browser> {
         let folders = std::env::var_os("PATH")?;
         let folders: Vec<PathBuf> = std::env::split_paths(&folders).collect();
@@ -49,7 +43,6 @@ impl Browser {
         programs.find(|program| program.is_file()).map(|program| Browser { program })
     }
 
-    /// Opens the page in a file in a window so wide, and gives its picture (PNG).
     pub fn picture(&self, page: &Path, width: u32) -> Vec<u8> {
         let folder = tempfile::tempdir().expect("a folder for the picture");
         let picture = folder.path().join("page.png");
@@ -59,7 +52,7 @@ impl Browser {
         fs::read(&picture).expect("the browser wrote a picture")
     }
 
-    /// Lays each page out in a window of each width and looks at it. Pages are a name, for the findings, and their HTML.
+    /// `pages` are names, for the findings, with their HTML.
     pub fn inspect(&self, pages: &[(&str, String)], widths: &[u32]) -> Inspection {
         let folder = tempfile::tempdir().expect("a folder for the pages");
         let mut frames = String::from("<!DOCTYPE html><meta charset=\"utf-8\">");
@@ -84,7 +77,6 @@ impl Browser {
         Inspection { findings, complaints }
     }
 
-    /// Standard output and standard error of one call.
     fn run(&self, page: &Path, width: u32, what: &OsStr, folder: &Path) -> (String, String) {
         let (out, error) = (folder.join("out"), folder.join("error"));
         let file = |path: &Path| File::create(path).expect("the folder is writable");

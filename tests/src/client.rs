@@ -9,31 +9,25 @@ use std::time::Duration;
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 
-/// How long any one read waits before the test is told.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// One connection to a server.
 pub struct Client {
     stream: TcpStream,
-    /// Bytes read and not yet taken.
     rest: Vec<u8>,
 }
 
-/// One whole response.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The status, 100 to 599.
     pub status: u16,
-    /// The header section as it came, the status line included, without the blank line.
+    /// As it came, with the status line, without the blank line.
     pub head: String,
-    /// Field names as they came and trimmed values, in order.
+    /// Names as they came and trimmed values, in order.
     pub fields: Vec<(String, String)>,
-    /// The body, unchunked.
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    /// The first field of that name, whatever its case.
+    /// Ignores case.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields
             .iter()
@@ -41,29 +35,25 @@ impl Answer {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 }
 
 impl Client {
-    /// Opens a connection to a port of the loopback address.
     pub fn connect(port: u16) -> io::Result<Self> {
         Self::connect_to(("127.0.0.1", port))
     }
 
-    /// Opens a connection to any address.
     pub fn connect_to(address: impl ToSocketAddrs) -> io::Result<Self> {
         Self::of(TcpStream::connect(address)?, PATIENCE)
     }
 
-    /// Opens a connection to a port of the loopback address on which any one read waits so long.
+    /// `patience` is the timeout of one read.
     pub fn connect_with_patience(port: u16, patience: Duration) -> io::Result<Self> {
         Self::of(TcpStream::connect(("127.0.0.1", port))?, patience)
     }
 
-    /// As [`Client::connect`], from an address of its own.
     pub fn connect_from(address: Ipv4Addr, port: u16) -> io::Result<Self> {
         let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
         bind(&socket, &SocketAddrV4::new(address, 0))?;
@@ -71,7 +61,7 @@ impl Client {
         Self::of(TcpStream::from(socket), PATIENCE)
     }
 
-    /// As [`Client::connect`], for a client whose kernel takes little that it has not read, and goes on to take no more.
+    /// As [`Client::connect`], with a small receive buffer.
     pub fn connect_narrow(port: u16) -> io::Result<Self> {
         let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
         set_socket_recv_buffer_size(&socket, 16 * 1024)?;
@@ -86,22 +76,19 @@ impl Client {
         Ok(Client { stream, rest: Vec::new() })
     }
 
-    /// Sends bytes exactly as given.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.write_all(bytes.as_ref())
     }
 
-    /// Asks for a path and reads the answer; the connection is kept.
     pub fn get(&mut self, path: &str) -> io::Result<Answer> {
         self.get_with(path, &[])
     }
 
-    /// As `get`, with further header fields.
     pub fn get_with(&mut self, path: &str, fields: &[(&str, &str)]) -> io::Result<Answer> {
         self.request("GET", path, fields)
     }
 
-    /// Any request without a body; `Host: localhost` is added unless given.
+    /// Without a body; adds `Host: localhost` unless given.
     pub fn request(&mut self, method: &str, path: &str, fields: &[(&str, &str)]) -> io::Result<Answer> {
         let mut head = format!("{method} {path} HTTP/1.1\r\n");
         if !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -115,12 +102,11 @@ impl Client {
         self.answer_to(method)
     }
 
-    /// Reads one final answer to a request that was not a HEAD.
     pub fn answer(&mut self) -> io::Result<Answer> {
         self.answer_to("GET")
     }
 
-    /// Reads one final answer to a request with this method; interim ones (1xx) are passed over.
+    /// Skips interim responses (1xx).
     pub fn answer_to(&mut self, method: &str) -> io::Result<Answer> {
         loop {
             let mut answer = self.head()?;
@@ -132,7 +118,7 @@ impl Client {
         }
     }
 
-    /// Reads one header section, interim answers included; the body stays unread.
+    /// Also interim ones; the body stays unread.
     pub fn head(&mut self) -> io::Result<Answer> {
         loop {
             if let Some(end) = find(&self.rest, b"\r\n\r\n") {
@@ -144,7 +130,6 @@ impl Client {
         }
     }
 
-    /// The body behind a header section that was read by itself.
     pub fn body(&mut self, method: &str, answer: &Answer) -> io::Result<Vec<u8>> {
         if method == "HEAD" || answer.status < 200 || answer.status == 204 || answer.status == 304 {
             return Ok(Vec::new());
@@ -163,7 +148,6 @@ impl Client {
         }
     }
 
-    /// The rest of a chunked body.
     pub fn chunked(&mut self) -> io::Result<Vec<u8>> {
         let mut body = Vec::new();
         loop {
@@ -185,7 +169,6 @@ impl Client {
         }
     }
 
-    /// One line, without its end.
     pub fn line(&mut self) -> io::Result<String> {
         loop {
             if let Some(end) = find(&self.rest, b"\r\n") {
@@ -196,7 +179,6 @@ impl Client {
         }
     }
 
-    /// Exactly so many bytes.
     pub fn exactly(&mut self, length: usize) -> io::Result<Vec<u8>> {
         while self.rest.len() < length {
             self.more()?;
@@ -204,7 +186,7 @@ impl Client {
         Ok(self.rest.drain(..length).collect())
     }
 
-    /// Everything until the server closes; a reset is an error.
+    /// A reset is an error.
     pub fn rest_of_connection(&mut self) -> io::Result<Vec<u8>> {
         loop {
             match self.more() {
@@ -217,12 +199,11 @@ impl Client {
         }
     }
 
-    /// Whether the server closes the connection within the client's patience, with nothing more to say.
+    /// Within the client's patience, with nothing more sent.
     pub fn is_closed_by_server(&mut self) -> bool {
         self.rest.is_empty() && matches!(self.more(), Err(error) if error.kind() != ErrorKind::WouldBlock)
     }
 
-    /// Ends the writing side, as a client that has said everything.
     pub fn finish_writing(&mut self) -> io::Result<()> {
         self.stream.shutdown(std::net::Shutdown::Write)
     }
@@ -239,12 +220,10 @@ impl Client {
     }
 }
 
-/// One request on a connection of its own.
 pub fn get(port: u16, path: &str) -> Answer {
     get_with(port, path, &[])
 }
 
-/// As `get`, with further header fields.
 pub fn get_with(port: u16, path: &str, fields: &[(&str, &str)]) -> Answer {
     let mut client = Client::connect(port).unwrap_or_else(|error| panic!("connect to {port}: {error}"));
     client.get_with(path, fields).unwrap_or_else(|error| panic!("GET {path} from {port}: {error}"))
@@ -266,7 +245,6 @@ pub(crate) fn parse_head(head: &[u8]) -> Option<Answer> {
     Some(Answer { status, fields, body: Vec::new(), head })
 }
 
-/// Where `needle` first stands in `bytes`.
 pub(crate) fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes.windows(needle.len()).position(|window| window == needle)
 }

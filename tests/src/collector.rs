@@ -29,23 +29,18 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic::{Request, Response, Status};
 
-/// One export as it came.
 #[derive(Debug, Clone)]
 pub struct Export {
-    /// The fields of the call, by name.
     pub fields: Vec<(String, String)>,
-    /// What it carried.
     pub request: ExportTraceServiceRequest,
 }
 
 impl Export {
-    /// Its spans.
     pub fn spans(&self) -> Vec<Span> {
         spans(&self.request)
     }
 }
 
-/// A collector. It ends with the value.
 pub struct Collector {
     port: u16,
     state: Arc<State>,
@@ -56,7 +51,7 @@ pub struct Collector {
 struct State {
     exports: Mutex<Vec<Export>>,
     metrics: Mutex<Vec<ExportMetricsServiceRequest>>,
-    /// Where set, each call waits for it.
+    /// If set, each call waits for it.
     gate: Option<Arc<Gate>>,
 }
 
@@ -96,22 +91,18 @@ impl MetricsService for Service {
 }
 
 impl Collector {
-    /// One on a free port.
     pub fn start() -> Collector {
         Collector::serve(ports::free(), None, None)
     }
 
-    /// One on a port that is known to be free.
     pub fn start_at(port: u16) -> Collector {
         Collector::serve(port, None, None)
     }
 
-    /// One that keeps each export waiting for the gate.
     pub fn behind(gate: &Arc<Gate>) -> Collector {
         Collector::serve(ports::free(), Some(gate.clone()), None)
     }
 
-    /// One that speaks TLS with this certificate and key.
     pub fn secured(certificate: &str, key: &str) -> Collector {
         Collector::serve(ports::free(), None, Some(Identity::from_pem(certificate, key)))
     }
@@ -145,27 +136,23 @@ impl Collector {
         Collector { port, state, _stop: stop }
     }
 
-    /// Its address, as a configuration names it.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Every export so far.
     pub fn exports(&self) -> Vec<Export> {
         self.state.exports.lock().expect("nobody panics with it").clone()
     }
 
-    /// Every export of metrics so far.
     pub fn metrics(&self) -> Vec<ExportMetricsServiceRequest> {
         self.state.metrics.lock().expect("nobody panics with it").clone()
     }
 
-    /// Every span so far.
     pub fn spans(&self) -> Vec<Span> {
         self.exports().iter().flat_map(Export::spans).collect()
     }
 
-    /// The spans of the request of a target, the request's own first, once they are there.
+    /// The request's own span first, once all are there.
     pub fn trace_of(&self, target: &str) -> Vec<Span> {
         let mut found = Vec::new();
         wait::until(&format!("the spans of {target}"), || {
@@ -183,7 +170,6 @@ impl Collector {
     }
 }
 
-/// The spans of a body of OTLP/HTTP.
 pub fn spans_of(body: &[u8]) -> Vec<Span> {
     spans(&ExportTraceServiceRequest::decode(body).expect("a message of OTLP"))
 }
@@ -193,18 +179,15 @@ fn spans(request: &ExportTraceServiceRequest) -> Vec<Span> {
     scopes.flat_map(|scope| scope.spans.clone()).collect()
 }
 
-/// The export of metrics in a body of OTLP/HTTP.
 pub fn metrics_of(body: &[u8]) -> ExportMetricsServiceRequest {
     ExportMetricsServiceRequest::decode(body).expect("a message of OTLP")
 }
 
-/// The metrics of an export.
 pub fn families(export: &ExportMetricsServiceRequest) -> impl Iterator<Item = &Metric> {
     let scopes = export.resource_metrics.iter().flat_map(|resource| &resource.scope_metrics);
     scopes.flat_map(|scope| &scope.metrics)
 }
 
-/// The newest sample of a sum or a gauge with these attributes.
 pub fn sample(
     exports: &[ExportMetricsServiceRequest],
     name: &str,
@@ -219,7 +202,6 @@ pub fn sample(
     points.into_iter().find(|point| has(&point.attributes, labels)).cloned()
 }
 
-/// The newest sample of a histogram with these attributes.
 pub fn times(
     exports: &[ExportMetricsServiceRequest],
     name: &str,
@@ -238,7 +220,6 @@ fn has(attributes: &[KeyValue], labels: &[(&str, &str)]) -> bool {
         && labels.iter().all(|(name, wanted)| value(attributes, name).as_deref() == Some(wanted))
 }
 
-/// A sample's number, where it is a whole one.
 pub fn whole(point: &NumberDataPoint) -> Option<i64> {
     match point.value? {
         number_data_point::Value::AsInt(value) => Some(value),
@@ -246,12 +227,10 @@ pub fn whole(point: &NumberDataPoint) -> Option<i64> {
     }
 }
 
-/// An attribute of a span, as text.
 pub fn attribute(span: &Span, name: &str) -> Option<String> {
     value(&span.attributes, name)
 }
 
-/// A value out of a list of attributes, as text; a list of values in brackets.
 pub fn value(attributes: &[KeyValue], name: &str) -> Option<String> {
     let found = attributes.iter().find(|attribute| attribute.key == name)?;
     text(found.value.as_ref()?.value.as_ref()?)
@@ -270,7 +249,6 @@ fn text(value: &any_value::Value) -> Option<String> {
     }
 }
 
-/// An id in hexadecimal digits.
 pub fn digits(id: &[u8]) -> String {
     id.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -12,7 +12,7 @@ use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-/// A server. It ends with the value.
+/// It ends with the value.
 pub struct Doctor {
     port: u16,
     reporter: HealthReporter,
@@ -21,17 +21,15 @@ pub struct Doctor {
 }
 
 impl Doctor {
-    /// One that is SERVING as a whole and knows no service.
+    /// SERVING as a whole, without services.
     pub fn start() -> Doctor {
         Doctor::serve(true, None)
     }
 
-    /// One that speaks TLS with this certificate and key.
     pub fn secured(certificate: &str, key: &str) -> Doctor {
         Doctor::serve(true, Some(Identity::from_pem(certificate, key)))
     }
 
-    /// One that does not have the protocol.
     pub fn without_protocol() -> Doctor {
         Doctor::serve(false, None)
     }
@@ -65,22 +63,19 @@ impl Doctor {
         Doctor { port, reporter, connections, runtime }
     }
 
-    /// Its address, as a configuration names it.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Its port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Connections that it was opened.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 
-    /// A service, or with no name the server, is SERVING from now on, or NOT_SERVING.
+    /// An empty service is the server as a whole.
     pub fn put(&self, service: &str, serves: bool) {
         let state = if serves { ServingStatus::Serving } else { ServingStatus::NotServing };
         self.runtime.block_on(self.reporter.set_service_status(service, state));

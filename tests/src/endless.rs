@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A listening origin; its threads end with their connections.
+/// An origin whose threads end with their connections.
 pub struct Endless {
     port: u16,
     counts: Arc<Counts>,
@@ -18,7 +18,7 @@ struct Counts {
 }
 
 impl Endless {
-    /// Answers every request with these bytes and then with silence.
+    /// Responds with these bytes and then sends nothing more.
     pub fn start(begin: &[u8]) -> Self {
         let (listener, port) = crate::ports::listener();
         let counts: Arc<Counts> = Arc::default();
@@ -36,17 +36,14 @@ impl Endless {
         Endless { port, counts }
     }
 
-    /// `host:port`, as a configuration names it.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Requests so far.
     pub fn asked(&self) -> usize {
         self.counts.asked.load(Ordering::SeqCst)
     }
 
-    /// Connections that are open now.
     pub fn open(&self) -> usize {
         self.counts.open.load(Ordering::SeqCst)
     }

@@ -15,93 +15,72 @@ use millstream_wire::h2::frame::{Frame, FrameHead, flag, kind};
 use millstream_wire::h2::hpack::{HpackDecoder, integer};
 use millstream_wire::h2::{read, settings, write};
 
-/// How long anything is waited for before the test is told.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The largest frame that is read.
 const LARGEST_FRAME: u32 = 1 << 20;
-/// What a generous client takes of each stream and of all together.
 pub const GENEROUS: u32 = 1 << 30;
 
-/// Names and values of a header section, in order.
 pub type Lines = Vec<(String, String)>;
 
-/// A connection.
 pub struct Frames {
     stream: TcpStream,
     rest: Vec<u8>,
     decoder: HpackDecoder,
-    /// A header block that is not whole: its stream, whether the stream ends with it, its bytes.
+    /// An incomplete header block: its stream, whether the stream ends with it, its bytes.
     block: Option<(u32, bool, Vec<u8>)>,
     answers: BTreeMap<u32, Answer>,
-    /// Streams in the order in which they ended.
+    /// In the order in which they ended.
     order: Vec<u32>,
-    /// The next stream that this side opens.
     next: u32,
-    /// What the server takes: on the connection, and of each stream.
+    /// The server's windows: of the connection, and of each stream.
     window: i64,
     windows: BTreeMap<u32, i64>,
-    /// What the server said of itself in SETTINGS.
     server: BTreeMap<u16, u32>,
     goaways: Vec<(u32, ErrorCode)>,
     pongs: usize,
     acknowledged: usize,
     is_silent: bool,
-    /// How the connection ended, once it has.
     closed: Option<ErrorKind>,
 }
 
-/// How far an answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum End {
-    /// It goes on.
     #[default]
     Open,
-    /// All of it came.
     Whole,
-    /// The server gave it up.
     Reset(ErrorCode),
 }
 
-/// What came on a stream.
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
-    /// The status, 0 while there is none.
+    /// 0 while there is none.
     pub status: u16,
-    /// Statuses and fields of the interim answers before.
     pub interim: Vec<(u16, Lines)>,
-    /// The fields.
     pub fields: Lines,
-    /// The body so far.
     pub body: Vec<u8>,
-    /// DATA frames so far, empty ones among them.
+    /// Including empty ones.
     pub pieces: usize,
-    /// The fields behind the body.
     pub trailers: Lines,
-    /// How far it is.
     pub end: End,
 }
 
 impl Answer {
-    /// The first field of that name.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 }
 
 impl Frames {
-    /// Connects to a port of the loopback address and opens all windows wide.
+    /// Opens all windows wide.
     pub fn connect(port: u16) -> Frames {
         let mut frames = Frames::connect_with(port, &[(settings::INITIAL_WINDOW_SIZE, GENEROUS)]);
         frames.frame(|out| write::window_update(out, 0, GENEROUS));
         frames
     }
 
-    /// Connects and says this of itself.
     pub fn connect_with(port: u16, said: &[(u16, u32)]) -> Frames {
         let mut frames = Frames::raw(port);
         let mut bytes = PREFACE.to_vec();
@@ -110,7 +89,6 @@ impl Frames {
         frames
     }
 
-    /// Connects and says nothing.
     pub fn raw(port: u16) -> Frames {
         let stream = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
         stream.set_nodelay(true).expect("a TCP socket");
@@ -134,7 +112,6 @@ impl Frames {
         }
     }
 
-    /// Our end's port.
     pub fn port(&self) -> u16 {
         self.stream.local_addr().expect("a TCP socket").port()
     }
@@ -144,7 +121,6 @@ impl Frames {
         self.is_silent = true;
     }
 
-    /// Sends bytes exactly as given.
     pub fn send(&mut self, bytes: &[u8]) {
         self.try_send(bytes).expect("the server takes it");
     }
@@ -154,43 +130,39 @@ impl Frames {
         self.stream.write_all(bytes)
     }
 
-    /// Sends what is framed.
     pub fn frame(&mut self, make: impl FnOnce(&mut Vec<u8>)) {
         let mut bytes = Vec::new();
         make(&mut bytes);
         self.send(&bytes);
     }
 
-    /// The number of the next request's stream, which is then used.
     pub fn take_number(&mut self) -> u32 {
         let stream = self.next;
         self.next += 2;
         stream
     }
 
-    /// Asks for a path; gives the stream.
     pub fn get(&mut self, path: &str) -> u32 {
         self.get_with(path, &[])
     }
 
-    /// As `get`, with further fields.
     pub fn get_with(&mut self, path: &str, fields: &[(&str, &str)]) -> u32 {
         self.request("GET", path, fields, true)
     }
 
-    /// Begins a request; `is_all`: it has no body.
+    /// `is_all`: it has no body.
     pub fn request(&mut self, method: &str, path: &str, fields: &[(&str, &str)], is_all: bool) -> u32 {
         let stream = self.take_number();
         self.frame(|out| write::headers(out, stream, &request(method, path, fields), is_all, 16_384));
         stream
     }
 
-    /// Asks for a WebSocket (RFC 8441 §4).
+    /// RFC 8441 §4.
     pub fn websocket(&mut self, path: &str) -> u32 {
         self.request("CONNECT", path, &[(":protocol", "websocket")], false)
     }
 
-    /// Sends a piece of a body, whatever the windows say.
+    /// Ignores the windows.
     pub fn data(&mut self, stream: u32, piece: &[u8], is_last: bool) {
         self.frame(|out| {
             write::data_head(out, stream, piece.len() as u32, is_last);
@@ -200,7 +172,6 @@ impl Frames {
         *self.window_of(stream) -= piece.len() as i64;
     }
 
-    /// Sends a body as fast as the windows allow, and ends it.
     pub fn upload(&mut self, stream: u32, body: &[u8]) {
         let mut rest = body;
         while !rest.is_empty() {
@@ -216,7 +187,6 @@ impl Frames {
         }
     }
 
-    /// Octets of a stream's body that the server takes now.
     pub fn room(&mut self, stream: u32) -> usize {
         let stream = *self.window_of(stream);
         self.window.min(stream).max(0) as usize
@@ -228,40 +198,35 @@ impl Frames {
         self.windows.entry(stream).or_insert(first)
     }
 
-    /// Gives a stream up.
     pub fn give_up(&mut self, stream: u32) {
         self.frame(|out| write::reset(out, stream, ErrorCode::Cancel));
     }
 
-    /// Lets the server send more on a stream, or with 0 on the connection.
+    /// `stream` 0 is the connection.
     pub fn widen(&mut self, stream: u32, by: u32) {
         self.frame(|out| write::window_update(out, stream, by));
     }
 
-    /// Sends a PING and waits for its answer: all that was sent before has been read.
+    /// A PING: all that was sent before has been read.
     pub fn round_trip(&mut self) {
         let before = self.pongs;
         self.frame(|out| write::ping(out, false, *b"and back"));
         self.until("a PING is answered", |now| now.pongs > before);
     }
 
-    /// What came on a stream so far.
     pub fn so_far(&self, stream: u32) -> Answer {
         self.answers.get(&stream).cloned().unwrap_or_default()
     }
 
-    /// Whether a stream's answer has ended in whatever way.
     pub fn has_ended(&self, stream: u32) -> bool {
         self.answers.get(&stream).is_some_and(|answer| answer.end != End::Open)
     }
 
-    /// Waits for an answer to end, and gives it.
     pub fn answer(&mut self, stream: u32) -> Answer {
         self.until(&format!("the answer on stream {stream} ends"), |now| now.has_ended(stream));
         self.so_far(stream)
     }
 
-    /// Asks for a path and waits for the answer, which is whole.
     pub fn whole(&mut self, path: &str) -> Answer {
         let stream = self.get(path);
         let answer = self.answer(stream);
@@ -269,27 +234,23 @@ impl Frames {
         answer
     }
 
-    /// The streams in the order in which their answers ended.
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// The last stream and the code of each GOAWAY.
     pub fn goaways(&self) -> &[(u32, ErrorCode)] {
         &self.goaways
     }
 
-    /// A setting of the server's.
     pub fn setting(&self, identifier: u16) -> Option<u32> {
         self.server.get(&identifier).copied()
     }
 
-    /// How often the server acknowledged SETTINGS.
     pub fn acknowledged(&self) -> usize {
         self.acknowledged
     }
 
-    /// Reads until it holds; a close before that, or half a minute in vain, is the test's failure.
+    /// A close before that, or half a minute, fails the test.
     pub fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Frames) -> bool) {
         let end = Instant::now() + PATIENCE;
         while !holds(self) {
@@ -299,7 +260,7 @@ impl Frames {
         }
     }
 
-    /// Reads for so long, or until the close: what is there that nobody should have sent?
+    /// Reads for so long, or until the close, to find what should not have been sent.
     pub fn read_for(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while self.closed.is_none() && Instant::now() < end {
@@ -307,18 +268,16 @@ impl Frames {
         }
     }
 
-    /// Reads to the close, at most for so long; gives the code of the last GOAWAY. `None` where it is not closed.
+    /// The code of the last GOAWAY; `None` if it is not closed.
     pub fn closes_within(&mut self, time: Duration) -> Option<Option<ErrorCode>> {
         self.read_for(time);
         self.closed.map(|_| self.goaways.last().map(|(_, code)| *code))
     }
 
-    /// Whether the connection is closed, as far as was read.
     pub fn is_closed(&self) -> bool {
         self.closed.is_some()
     }
 
-    /// One read, at most until then, and all frames that are whole by it.
     fn read_within(&mut self, end: Instant) {
         let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         self.stream.set_read_timeout(Some(left)).expect("a TCP socket");
@@ -416,13 +375,12 @@ impl Frames {
     }
 }
 
-/// The header block of a request to `localhost`.
 pub fn request(method: &str, path: &str, fields: &[(&str, &str)]) -> Vec<u8> {
     let pseudo = [(":method", method), (":scheme", "http"), (":authority", "localhost"), (":path", path)];
     block(&[&pseudo, fields].concat())
 }
 
-/// A header block of literals exactly as given, without any table.
+/// Literals exactly as given, without any table.
 pub fn block(lines: &[(&str, &str)]) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in lines {
@@ -435,7 +393,6 @@ pub fn block(lines: &[(&str, &str)]) -> Vec<u8> {
     out
 }
 
-/// A frame of any kind with any payload.
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     write::frame_head(&mut out, FrameHead { length: payload.len() as u32, kind, flags, stream });
@@ -443,7 +400,6 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// HEADERS of a request without a body.
 pub fn headers(stream: u32, block: &[u8]) -> Vec<u8> {
     frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, stream, block)
 }

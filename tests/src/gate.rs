@@ -3,11 +3,10 @@
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-/// A server that waits for what is behind the gate (nginx does where Millstream does not) gets it after so long; less than a
+/// A server that waits for what is behind the gate (nginx does in some cases) gets it after this; less than a
 /// client's patience.
 const LIMIT: Duration = Duration::from_secs(15);
 
-/// Closed until the test opens it.
 #[derive(Debug, Default)]
 pub struct Gate {
     is_open: Mutex<bool>,
@@ -15,14 +14,14 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Opens it. Says whether it held until now: then all that was seen before did not need what is behind it.
+    /// Returns whether it held until now: then nothing seen before needed what is behind it.
     pub fn open(&self) -> bool {
         let was_open = std::mem::replace(&mut *self.is_open.lock().expect("no panic under the lock"), true);
         self.opened.notify_all();
         !was_open
     }
 
-    /// Waits for it, at most 15 seconds; then it is forced and open.
+    /// At most 15 seconds; then it is forced open.
     pub fn pass(&self) {
         let is_open = self.is_open.lock().expect("no panic under the lock");
         let (mut is_open, _) = self

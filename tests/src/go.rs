@@ -7,10 +7,8 @@ use std::process::{Command, Output, Stdio};
 
 use crate::{made, target_directory, workspace};
 
-/// Builds packages of the module in `tests/MODULE` into a folder of that name, which is given; Go itself remembers what it has built.
-///
-/// # Errors
-/// There is no Go, or it cannot have the modules.
+/// Builds packages of `tests/MODULE` into the returned folder; Go itself caches builds. Fails without Go or
+/// the modules.
 pub fn build(module: &str, packages: &[&str]) -> Result<PathBuf, String> {
     let folder = target_directory().join(module);
     let _alone = made::alone(&folder);

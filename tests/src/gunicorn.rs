@@ -12,16 +12,14 @@ use std::sync::OnceLock;
 use crate::process::Running;
 use crate::{made, target_directory, wait, workspace};
 
-/// The folder of programs (`gunicorn`, `supervisord`, `schemathesis`, `python`) of the environment.
 pub fn programs() -> &'static Path {
     static PROGRAMS: OnceLock<PathBuf> = OnceLock::new();
     PROGRAMS.get_or_init(|| make(&target_directory().join("python")))
 }
 
-/// What is installed: the example's servers, and the tools that ask ours.
 const REQUIREMENTS: [&str; 2] = ["examples/flask/requirements.txt", "tests/requirements.txt"];
 
-/// Installs what [`REQUIREMENTS`] name, again whenever one of them changes.
+/// Reinstalls when a requirements file changes.
 fn make(folder: &Path) -> PathBuf {
     let _alone = made::alone(folder);
     let requirements = REQUIREMENTS.map(|file| workspace().join(file));
@@ -46,14 +44,13 @@ fn run(command: &mut Command) {
     assert!(status.as_ref().is_ok_and(|status| status.success()), "{command:?} failed: {status:?}");
 }
 
-/// Gunicorn serving the example API on a unix socket.
 pub struct Gunicorn {
     socket: PathBuf,
     _process: Running,
 }
 
 impl Gunicorn {
-    /// Starts it with two workers of two threads, its socket inside `folder`, and waits until it accepts.
+    /// Two workers of two threads, with the socket inside `folder`; waits until it accepts.
     pub fn start(folder: &Path) -> Self {
         let socket = folder.join("api.sock");
         let log = File::create(folder.join("gunicorn.log")).expect("own directory is writable");

@@ -12,10 +12,9 @@ use serde_json::Value;
 use crate::prefix::Prefix;
 use crate::{go, gunicorn};
 
-/// The module of h2spec, as `go.mod` names it.
 const H2SPEC: &str = "github.com/summerwind/h2spec/cmd/h2spec";
 
-/// The folder of the programs in Go; `None`, and a word of it, where they cannot be had.
+/// `None`, with a message, if unavailable.
 fn programs() -> Option<&'static Path> {
     static PROGRAMS: OnceLock<Result<std::path::PathBuf, String>> = OnceLock::new();
     match PROGRAMS.get_or_init(|| go::build("http2-clients", &[".", H2SPEC])) {
@@ -27,17 +26,13 @@ fn programs() -> Option<&'static Path> {
     }
 }
 
-/// What h2spec found.
 pub struct Verdict {
-    /// Cases that were tried.
     pub tried: usize,
-    /// Those that failed, as `section: case`.
+    /// As `section: case`.
     pub failed: Vec<String>,
-    /// All that it said.
     pub said: String,
 }
 
-/// Has h2spec judge the server at a port; `None` where it cannot be had.
 pub fn h2spec(port: u16, over_tls: bool) -> Option<Verdict> {
     let folder = Prefix::new();
     let report = folder.join("report.xml");
@@ -68,7 +63,7 @@ pub fn h2spec(port: u16, over_tls: bool) -> Option<Verdict> {
     Some(Verdict { tried, failed, said })
 }
 
-/// What net/http of Go made of so many GETs at once and a POST of so many octets; `None` where it cannot be had.
+/// The results of `count` simultaneous GETs and a POST of `size` octets; `None` if unavailable.
 pub fn net_http(url: &str, count: usize, size: usize) -> Option<Value> {
     let mut command = Command::new(programs()?.join("http2-clients"));
     command.arg(url).arg(count.to_string()).arg(size.to_string());
@@ -77,7 +72,7 @@ pub fn net_http(url: &str, count: usize, size: usize) -> Option<Value> {
     Some(told.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr))))
 }
 
-/// What a program of Debian's prints on standard output; `None`, and a word of it, where it is not installed.
+/// The standard output of a Debian program; `None`, with a message, if it is not installed.
 pub fn installed(program: &str, package: &str, arguments: &[&str]) -> Option<String> {
     match Command::new(program).args(arguments).stdin(Stdio::null()).output() {
         Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
@@ -88,7 +83,6 @@ pub fn installed(program: &str, package: &str, arguments: &[&str]) -> Option<Str
     }
 }
 
-/// What a script prints that has httpx.
 pub fn httpx(script: &str, arguments: &[&str]) -> String {
     let mut python = Command::new(gunicorn::programs().join("python"));
     let output = python.args(["-c", script]).args(arguments).stdin(Stdio::null()).output().expect("it runs");

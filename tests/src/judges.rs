@@ -15,16 +15,16 @@ use serde_json::Value;
 use crate::process::Running;
 use crate::{go, gunicorn, workspace};
 
-/// The module of ghz, as `go.mod` names it.
 const GHZ: &str = "github.com/bojand/ghz/cmd/ghz";
 
-/// The folder with `grpc-server` and `grpc-client`; `None`, and a word of it, where they cannot be had.
+/// `grpc-server` and `grpc-client`; `None`, with a message, if unavailable.
 pub fn programs() -> Option<&'static Path> {
     static PROGRAMS: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     built(&PROGRAMS, &["./grpc-server", "./grpc-client"])
 }
 
-/// What ghz says of unary calls with messages of so many octets (up to two more), asked with its flags; `None` where it cannot be had. Its first build takes minutes.
+/// Results for unary calls with messages of `octets` (up to two more); `None` if unavailable. The first build
+/// takes minutes.
 pub fn asked_by_ghz(octets: usize, arguments: &[&str]) -> Option<Value> {
     static PROGRAMS: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let program = built(&PROGRAMS, &[GHZ])?.join("ghz");
@@ -55,7 +55,6 @@ fn built(cell: &'static OnceLock<Result<PathBuf, String>>, packages: &[&str]) ->
     }
 }
 
-/// A server, which ends with the value.
 pub struct JudgeServer {
     port: u16,
     said: BufReader<ChildStdout>,
@@ -63,12 +62,11 @@ pub struct JudgeServer {
 }
 
 impl JudgeServer {
-    /// The one in Go, with its flags; `None` where it cannot be had.
     pub fn go(flags: &[&str]) -> Option<Self> {
         Some(Self::start(Command::new(programs()?.join("grpc-server")).args(flags)))
     }
 
-    /// The one in Python, in clear, or over TLS with a certificate and its key.
+    /// In clear, or over TLS with a certificate and its key.
     pub fn python(pair: &[&Path]) -> Self {
         Self::start(python("server.py").args(pair))
     }
@@ -83,22 +81,19 @@ impl JudgeServer {
         JudgeServer { port, said, process }
     }
 
-    /// Its port of the loopback address.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its address and port.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Its process id.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Ends the one in Go in order, and gives what it counted: `connections`, `calls` and the `most` at a time.
+    /// Its counts: `connections`, `calls` and the `most` at a time.
     pub fn end(mut self) -> Value {
         self.process.signal(Signal::TERM);
         let ended = self.process.wait(Duration::from_secs(20)).expect("it ends once its calls are over");
@@ -114,12 +109,10 @@ fn python(program: &str) -> Command {
     command
 }
 
-/// What the client in Go found, asked with a subcommand and its flags, and options of its own before them.
 pub fn judged(arguments: &[&str]) -> Value {
     told(Command::new(programs().expect("a server of Go runs").join("grpc-client")).args(arguments))
 }
 
-/// What the client in Python found.
 pub fn judged_by_python(arguments: &[&str]) -> Value {
     told(python("client.py").args(arguments))
 }
@@ -130,19 +123,18 @@ fn told(command: &mut Command) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|_| panic!("{command:?}: {}: {text}{errors}", output.status))
 }
 
-/// Whether a judge found nothing wrong; a panic with what it found otherwise.
+/// Panics with the findings unless there are none.
 pub fn approve(about: &str, judgement: &Value) {
     assert!(judgement["ok"] == true, "{about}: {judgement}");
 }
 
-/// A load by the client in Go that goes on until it is told to end.
 pub struct JudgeLoad {
     child: Child,
     _errors: BufReader<ChildStderr>,
 }
 
 impl JudgeLoad {
-    /// Starts `load` or `bidi` with flags; each of its callers has tried a first time when this returns.
+    /// Starts `load` or `bidi`; each caller has tried once when this returns.
     pub fn start(arguments: &[&str], address: &str) -> Self {
         let mut command = Command::new(programs().expect("a server of Go runs").join("grpc-client"));
         command.args(arguments).args(["-until-eof", address]);
@@ -155,7 +147,6 @@ impl JudgeLoad {
         JudgeLoad { child, _errors: errors }
     }
 
-    /// Ends it, and gives what it found.
     pub fn end(mut self) -> Value {
         drop(self.child.stdin.take());
         let mut text = String::new();

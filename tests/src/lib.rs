@@ -41,7 +41,7 @@ pub mod replay;
 
 use std::path::PathBuf;
 
-/// The folder of the workspace, where the seed configurations, the examples and `target` are.
+/// Contains the seed configurations, the examples and `target`.
 pub fn workspace() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("..")
@@ -49,7 +49,7 @@ pub fn workspace() -> PathBuf {
         .expect("the workspace folder is there")
 }
 
-/// The folder that cargo builds into, found from the running test's own path, so that `CARGO_TARGET_DIR` is honoured.
+/// Derived from the running test's own path, so that `CARGO_TARGET_DIR` is honoured.
 pub fn target_directory() -> PathBuf {
     profile_directory().parent().map_or_else(|| workspace().join("target"), PathBuf::from)
 }

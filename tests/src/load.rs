@@ -11,32 +11,27 @@ use std::time::{Duration, Instant};
 
 use crate::client::Client;
 
-/// What each client waits between an answer and its next request, so that a scenario's clients leave the machine to
-/// the server and to the scenarios beside it.
+/// Pause of each client between requests, so that a scenario's clients leave the machine to the server and to
+/// other scenarios.
 const THINKING: Duration = Duration::from_millis(1);
 
-/// Load that is running.
 pub struct Load {
     over: Arc<AtomicBool>,
     answered: Arc<AtomicUsize>,
     workers: Vec<JoinHandle<Report>>,
 }
 
-/// What happened.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Requests that got their whole answer with status 200.
+    /// Complete responses with status 200.
     pub answered: usize,
-    /// One line per request that did not.
     pub failures: Vec<String>,
-    /// The longest time from request to whole answer.
     pub slowest: Duration,
-    /// The first answer's time, by itself: on a cold cache it is the fill.
+    /// The first response's time: on a cold cache it is the fill.
     pub first: Duration,
 }
 
 impl Load {
-    /// Starts `connections` clients that each ask for `path` again as soon as they have the answer.
     pub fn start(port: u16, path: &str, connections: usize) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let answered = Arc::new(AtomicUsize::new(0));
@@ -50,12 +45,10 @@ impl Load {
         Load { over, answered, workers }
     }
 
-    /// Requests that got their whole answer so far.
     pub fn answered(&self) -> usize {
         self.answered.load(Ordering::SeqCst)
     }
 
-    /// Ends the load and adds up what its clients saw.
     pub fn finish(self) -> Report {
         self.over.store(true, Ordering::SeqCst);
         let mut sum = Report::default();
@@ -70,7 +63,6 @@ impl Load {
     }
 }
 
-/// Runs load for a while and reports.
 pub fn run(port: u16, path: &str, connections: usize, duration: Duration) -> Report {
     let load = Load::start(port, path, connections);
     std::thread::sleep(duration);

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 
-/// The right to make a folder, for as long as the value is kept.
+/// The exclusive right to make a folder, as long as the value is kept.
 pub fn alone(folder: &Path) -> File {
     fs::create_dir_all(folder.parent().unwrap_or(folder)).expect("the target folder is writable");
     let lock = File::create(folder.with_extension("lock")).expect("the target folder is writable");

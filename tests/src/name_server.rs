@@ -16,18 +16,16 @@ const A: u16 = 1;
 const CNAME: u16 = 5;
 const AAAA: u16 = 28;
 const SRV: u16 = 33;
-/// Bytes of an answer over UDP (RFC 1035 §4.2.1); one that is longer is asked for over TCP.
+/// Bytes of a UDP response (RFC 1035 §4.2.1); a longer one requires TCP.
 const LONGEST_PACKET: usize = 512;
 const TRUNCATED: u8 = 2;
 
-/// What is said of a name.
 #[derive(Debug, Clone)]
 enum Record {
     Addresses(Vec<IpAddr>, u32),
     /// Priority, weight, port and target (RFC 2782).
     Services(Vec<(u16, u16, u16, String)>, u32),
     Alias(String),
-    /// As many records, encoded.
     Encoded(u16, Vec<u8>),
     Failure,
     Silence,
@@ -40,14 +38,12 @@ struct NameServerState {
     over: AtomicBool,
 }
 
-/// A running name server.
 pub struct NameServer {
     port: u16,
     state: Arc<NameServerState>,
 }
 
 impl NameServer {
-    /// Answers on a port that the system chooses.
     pub fn start() -> NameServer {
         let (socket, listener, port) = sockets();
         let state = Arc::new(NameServerState::default());
@@ -62,13 +58,13 @@ impl NameServer {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// From now on a name has these addresses, for so many seconds each time it is asked for.
+    /// `ttl` in seconds.
     pub fn say(&self, name: &str, addresses: &[&str], ttl: u32) {
         let addresses = addresses.iter().map(|text| text.parse().expect("an address")).collect();
         self.records().insert(name.to_owned(), Record::Addresses(addresses, ttl));
     }
 
-    /// From now on a service is offered here, each place with its priority, weight, port and target, for so many seconds.
+    /// Each place with priority, weight, port and target; `ttl` in seconds.
     pub fn say_service(&self, name: &str, places: &[(u16, u16, u16, &str)], ttl: u32) {
         let places = places
             .iter()
@@ -76,27 +72,25 @@ impl NameServer {
         self.records().insert(name.to_owned(), Record::Services(places.collect(), ttl));
     }
 
-    /// From now on a name is another one's alias. What is known of that one is not in the answer.
+    /// The target's addresses are not in the response.
     pub fn say_alias(&self, name: &str, other: &str) {
         self.records().insert(name.to_owned(), Record::Alias(other.to_owned()));
     }
 
-    /// From now on the answers about a name contain these bytes, said to be so many records.
+    /// Responses contain these bytes as `count` records.
     pub fn say_bytes(&self, name: &str, count: u16, bytes: &[u8]) {
         self.records().insert(name.to_owned(), Record::Encoded(count, bytes.to_vec()));
     }
 
-    /// From now on asking for a name is a failure of the server.
     pub fn fail(&self, name: &str) {
         self.records().insert(name.to_owned(), Record::Failure);
     }
 
-    /// From now on nothing is said of a name.
     pub fn hush(&self, name: &str) {
         self.records().insert(name.to_owned(), Record::Silence);
     }
 
-    /// How often a name was asked for, kinds of addresses counted apart.
+    /// Per type of address.
     pub fn count(&self, name: &str) -> usize {
         let questions = self.state.questions.lock().expect("nobody panics");
         questions.iter().filter(|asked| *asked == name).count()
@@ -118,7 +112,6 @@ impl Drop for NameServer {
     }
 }
 
-/// A port that is free for both.
 fn sockets() -> (UdpSocket, TcpListener, u16) {
     loop {
         let (listener, port) = ports::listener();
@@ -146,7 +139,7 @@ fn serve(socket: &UdpSocket, state: &NameServerState) {
     }
 }
 
-/// Answers over TCP, where each message has its length before it (RFC 1035 §4.2.2).
+/// Each message is preceded by its length (RFC 1035 §4.2.2).
 fn serve_streams(listener: &TcpListener, state: &Arc<NameServerState>) {
     for stream in listener.incoming().flatten() {
         if state.over.load(Ordering::SeqCst) {
@@ -170,7 +163,6 @@ fn answer_stream(mut stream: TcpStream, state: &NameServerState) -> Option<()> {
     }
 }
 
-/// The answer to a question (RFC 1035 §4.1).
 fn answer(packet: &[u8], state: &NameServerState) -> Option<Vec<u8>> {
     let mut labels: Vec<String> = Vec::new();
     let mut at = 12;
@@ -201,7 +193,6 @@ fn answer(packet: &[u8], state: &NameServerState) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// How many records of that type there are, and these: their name is the question's, in class IN.
 fn encoded<T>(kind: u16, ttl: u32, all: &[T], data: impl Fn(&T) -> (u16, Vec<u8>)) -> (u16, Vec<u8>) {
     let (mut count, mut out) = (0, Vec::new());
     for bytes in all.iter().map(data).filter(|(of, _)| *of == kind).map(|(_, bytes)| bytes) {
@@ -228,7 +219,6 @@ fn place((priority, weight, port, target): &(u16, u16, u16, String)) -> (u16, Ve
     (SRV, [numbers, encoded_name(target)].concat())
 }
 
-/// A name as a message has it, uncompressed.
 pub fn encoded_name(name: &str) -> Vec<u8> {
     let labels = name.split('.').flat_map(|label| [&[label.len() as u8], label.as_bytes()].concat());
     labels.chain([0]).collect()

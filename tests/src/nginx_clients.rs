@@ -16,10 +16,9 @@ use crate::prefix::Prefix;
 use crate::process::Running;
 use crate::{go, ports, wait};
 
-/// The module of the exporter, as `go.mod` names it.
 const EXPORTER: &str = "github.com/nginx/nginx-prometheus-exporter";
 
-/// The folder of both programs; `None`, and a word of it, where they cannot be had.
+/// `None`, with a message, if unavailable.
 pub fn programs() -> Option<&'static Path> {
     static PROGRAMS: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     match PROGRAMS.get_or_init(|| go::build("nginx-clients", &[".", EXPORTER])) {
@@ -31,7 +30,7 @@ pub fn programs() -> Option<&'static Path> {
     }
 }
 
-/// nginx-prometheus-exporter, which asks a server whenever it is asked itself.
+/// nginx-prometheus-exporter, which queries the server at each scrape.
 pub struct Exporter {
     port: u16,
     folder: Prefix,
@@ -39,7 +38,6 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// One that asks at a URL; `None` where it cannot be had.
     pub fn start(url: &str, of_plus: bool) -> Option<Exporter> {
         let (port, folder) = (ports::free(), Prefix::new());
         let log = File::create(folder.join("log")).expect("own directory is writable");
@@ -55,7 +53,6 @@ impl Exporter {
         Some(Exporter { port, folder, _process: process })
     }
 
-    /// Every sample of a scrape, by name and labels.
     pub fn samples(&self) -> BTreeMap<String, f64> {
         let answer = client::get(self.port, "/metrics");
         assert_eq!(answer.status, 200, "{}", answer.text());
@@ -68,15 +65,13 @@ impl Exporter {
         parsed.collect()
     }
 
-    /// What it complained of.
     pub fn complaints(&self) -> Vec<String> {
         let log = self.folder.read("log");
         log.lines().filter(|line| !line.contains("level=INFO")).map(str::to_owned).collect()
     }
 }
 
-/// What nginx-plus-go-client makes of an API. `asked` are the verb and what it takes, as `tests/nginx-clients/main.go` has them; the
-/// error is what was told of one.
+/// `asked` are the verb and its arguments, as in `tests/nginx-clients/main.go`.
 pub fn plus(port: u16, token: &str, asked: &[&str]) -> Option<Result<Value, Value>> {
     let mut command = Command::new(programs()?.join("nginx-clients"));
     command.arg(format!("http://127.0.0.1:{port}/api")).args(asked).env("TOKEN", token);

@@ -11,24 +11,21 @@ use std::time::{Duration, Instant};
 use crate::client::find;
 use crate::gate::Gate;
 
-/// One request as it came.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The header section, the request line included, without the blank line.
+    /// With the request line, without the blank line.
     pub head: String,
-    /// The body's bytes as they were framed (a chunked body with its chunk lines).
+    /// As it was framed (with chunk lines).
     pub body: Vec<u8>,
-    /// Which connection brought it, counted from 0.
+    /// Counted from 0.
     pub connection: usize,
 }
 
 impl Request {
-    /// The request target.
     pub fn target(&self) -> &str {
         self.head.split(' ').nth(1).unwrap_or_default()
     }
 
-    /// The first field of that name, whatever its case.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.head.split("\r\n").skip(1).find_map(|line| {
             let (field, value) = line.split_once(':')?;
@@ -37,23 +34,17 @@ impl Request {
     }
 }
 
-/// What the origin does, one after the other.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// Writes bytes.
     Send(Vec<u8>),
-    /// Waits: a slow API is what some scenarios are about.
     Pause(Duration),
-    /// Waits until the test opens it.
     Pass(Arc<Gate>),
-    /// Writes down the moment.
     Note(Arc<Mutex<Vec<Instant>>>),
-    /// Ends the connection.
     Close,
 }
 
 impl Step {
-    /// Does a step that only takes time; nothing where it does anything else.
+    /// Only for steps that take time.
     pub fn wait(&self) {
         match self {
             Step::Pause(pause) => std::thread::sleep(*pause),
@@ -65,7 +56,6 @@ impl Step {
 
 type Script = dyn Fn(&Request) -> Vec<Step> + Send + Sync;
 
-/// A listening origin.
 pub struct Origin {
     port: u16,
     state: Arc<State>,
@@ -80,7 +70,6 @@ struct State {
 }
 
 impl Origin {
-    /// Listens on a free port of the loopback address and answers as the script says.
     pub fn start(script: impl Fn(&Request) -> Vec<Step> + Send + Sync + 'static) -> Self {
         let (listener, port) = crate::ports::listener();
         let state = Arc::new(State {
@@ -95,13 +84,12 @@ impl Origin {
         Origin { port, state }
     }
 
-    /// Answers every request with this status, these fields and this body, framed by Content-Length.
     pub fn fixed(status: u16, fields: &[(&str, &str)], body: &[u8]) -> Self {
         let steps = answer(status, fields, body);
         Self::start(move |_| steps.clone())
     }
 
-    /// Answers every request with these bytes, and with the others when the gate is opened.
+    /// Sends `second` when the gate is opened.
     pub fn in_two(first: &[u8], gate: &Arc<Gate>, second: &[u8]) -> Self {
         let (first, gate, second) = (first.to_vec(), Arc::clone(gate), second.to_vec());
         Self::start(move |_| {
@@ -109,7 +97,6 @@ impl Origin {
         })
     }
 
-    /// Its port.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -119,17 +106,14 @@ impl Origin {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// All requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.state.requests.lock().expect("no script panics").clone()
     }
 
-    /// How many requests came so far.
     pub fn count(&self) -> usize {
         self.state.requests.lock().expect("no script panics").len()
     }
 
-    /// How many connections were opened so far.
     pub fn connections(&self) -> usize {
         self.state.connections.load(Ordering::SeqCst)
     }
@@ -146,7 +130,6 @@ impl Drop for Origin {
     }
 }
 
-/// The steps of a plain answer with Content-Length.
 pub fn answer(status: u16, fields: &[(&str, &str)], body: &[u8]) -> Vec<Step> {
     let mut bytes = format!("HTTP/1.1 {status} Scripted\r\nContent-Length: {}\r\n", body.len());
     for (name, value) in fields {
@@ -174,7 +157,6 @@ fn accept(listener: &TcpListener, state: &Arc<State>) {
     }
 }
 
-/// Reads requests and answers them until either side ends the connection.
 fn converse(mut stream: TcpStream, connection: usize, state: &State) -> std::io::Result<()> {
     let _ = stream.set_nodelay(true);
     let mut bytes = Vec::new();

@@ -10,14 +10,11 @@ use std::process::{Command, Stdio};
 
 use crate::prefix::Prefix;
 
-/// The user of the image.
 pub const USER: u32 = 65532;
 
-/// What is in the root.
 pub struct Pod<'p> {
     prefix: &'p Prefix,
     program: PathBuf,
-    /// Whoever runs in it.
     user: u32,
     /// Whether the system's libraries are there, with `/dev` and `/proc`.
     is_furnished: bool,
@@ -26,7 +23,7 @@ pub struct Pod<'p> {
 }
 
 impl<'p> Pod<'p> {
-    /// An image with the program, its libraries, `/dev` and `/proc`; its roots and folders are below the prefix.
+    /// With the program, its libraries, `/dev` and `/proc`; its roots and folders are below the prefix.
     pub fn new(prefix: &'p Prefix, program: &Path) -> Self {
         Pod { prefix, program: program.to_owned(), user: USER, is_furnished: true, mounts: Vec::new() }
     }
@@ -36,14 +33,14 @@ impl<'p> Pod<'p> {
         Pod { prefix, program: program.to_owned(), user: 0, is_furnished: false, mounts: Vec::new() }
     }
 
-    /// Puts a folder there that can only be read.
+    /// Read-only.
     #[must_use]
     pub fn with(mut self, outside: &Path, inside: &str) -> Self {
         self.mounts.push((outside.to_owned(), inside.to_owned(), "ro"));
         self
     }
 
-    /// Puts an empty folder there that everybody may write in.
+    /// An empty folder that everyone may write to.
     #[must_use]
     pub fn with_room(mut self, inside: &str) -> Self {
         let outside = self.prefix.join(&format!("rooms{inside}"));
@@ -53,12 +50,11 @@ impl<'p> Pod<'p> {
         self
     }
 
-    /// The folder outside that was put there as an empty one.
     pub fn room(prefix: &Prefix, inside: &str) -> PathBuf {
         prefix.join(&format!("rooms{inside}"))
     }
 
-    /// The program in it, arguments to follow; it inherits no variable. `None` where the system gives no namespaces.
+    /// Arguments to follow; it inherits no variable. `None` if the system gives no namespaces.
     pub fn command(&self) -> Option<Command> {
         let possible = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status();
         if !possible.is_ok_and(|status| status.success()) || !rustix::process::geteuid().is_root() {
@@ -79,7 +75,7 @@ impl<'p> Pod<'p> {
     }
 }
 
-/// Root, program, user, what is in it; three words for each mount; `--` and the program's arguments.
+/// Root, program, user, contents; three words for each mount; `--` and the program's arguments.
 const ENTER: &str = r#"set -e
 root=$1 program=$2 user=$3 kind=$4
 shift 4

@@ -6,18 +6,18 @@
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The first and the last port that is given out. Linux's outgoing range begins at 32768.
+/// Linux's outgoing range begins at 32768.
 const RANGE: std::ops::Range<u32> = 12_000..31_500;
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// A port that nobody listened on a moment ago, never the same twice in one process.
+/// Free a moment ago, and never returned twice in one process.
 pub fn free() -> u16 {
     listener().1
 }
 
-/// A socket that listens on such a port. Better than `free` where this process listens itself: a child that is just
-/// being forked may hold the probing socket for a moment longer.
+/// Better than `free` if this process listens itself: a child that is just being forked may hold the probing
+/// socket a moment longer.
 pub fn listener() -> (TcpListener, u16) {
     let span = RANGE.end - RANGE.start;
     // Spread by process, so that two test programs at once rarely look at the same ports.

@@ -7,18 +7,17 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A server's own directory: the `-p` prefix, and what `@DIR@` stands for.
+/// A server's own directory: the `-p` prefix, and the value of `@DIR@`.
 pub struct Prefix {
     directory: tempfile::TempDir,
 }
 
 impl Prefix {
-    /// An empty directory under the system's temporary directory, with `logs/`, nginx's default place.
+    /// With `logs/`, nginx's default place.
     pub fn new() -> Self {
         Self::within(&std::env::temp_dir())
     }
 
-    /// An empty directory under `parent`, for example a tmpfs mount.
     pub fn within(parent: &Path) -> Self {
         let directory = tempfile::Builder::new()
             .prefix("millstream-")
@@ -29,7 +28,7 @@ impl Prefix {
         Prefix { directory }
     }
 
-    /// A new one with a certificate that nobody trusts, made by OpenSSL for this name: `server.pem` and `server.key`.
+    /// With a self-signed certificate of OpenSSL: `server.pem` and `server.key`.
     pub fn with_certificate(name: &str) -> Self {
         let prefix = Self::new();
         let made = Command::new("openssl")
@@ -45,31 +44,28 @@ impl Prefix {
         prefix
     }
 
-    /// The directory itself.
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// A path inside it.
     pub fn join(&self, name: &str) -> PathBuf {
         self.path().join(name)
     }
 
-    /// Writes a file inside it and gives back its path.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.join(name);
         fs::write(&path, text).expect("own directory is writable");
         path
     }
 
-    /// A file's text, empty when it does not exist (yet).
+    /// Empty if it does not exist (yet).
     pub fn read(&self, name: &str) -> String {
         fs::read(self.join(name))
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
             .unwrap_or_default()
     }
 
-    /// The number of regular files below a folder inside it, at any depth.
+    /// At any depth.
     pub fn count_files(&self, name: &str) -> usize {
         fn count(folder: &Path) -> usize {
             let Ok(entries) = fs::read_dir(folder) else { return 0 };
@@ -92,7 +88,7 @@ impl Default for Prefix {
     }
 }
 
-/// Puts values in the place of `@NAME@` markers; a marker without a value is the template's mistake and panics.
+/// Replaces `@NAME@` markers; panics for one without a value.
 pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut text = template.to_owned();
     for (name, value) in values {
@@ -105,7 +101,7 @@ pub fn fill(template: &str, values: &[(&str, &str)]) -> String {
     text
 }
 
-/// The text of a seed configuration, for example `api-1-default`.
+/// For example `api-1-default`.
 pub fn seed(name: &str) -> String {
     let path = crate::workspace().join("tests/seed-configs").join(format!("{name}.conf"));
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

@@ -12,45 +12,39 @@ use rustix::process::{Pid, Signal};
 
 use crate::wait;
 
-/// A running child; dropped, it is asked to end (`TERM`), then made to (`KILL`), and so are the descendants it leaves.
+/// When dropped, it gets `TERM`, then `KILL`, and so do its remaining descendants.
 pub struct Running {
     child: Child,
-    /// The signal that ends it in order.
     stop: Signal,
 }
 
 impl Running {
-    /// Starts a command; `TERM` is its stop signal.
     pub fn start(command: &mut Command) -> io::Result<Self> {
         Ok(Running::of(command.spawn()?))
     }
 
-    /// Takes over a child that was started already; `TERM` is its stop signal.
     pub fn of(child: Child) -> Self {
         Running { child, stop: Signal::TERM }
     }
 
-    /// Its process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends it a signal; a process that has ended already is not an error.
+    /// A process that has ended already is not an error.
     pub fn signal(&self, signal: Signal) {
         send(self.id(), signal);
     }
 
-    /// How it ended, if it has.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Waits at most `limit` for its end.
     pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
         wait::within(limit, || self.ended())
     }
 
-    /// It and all its descendants, itself first.
+    /// Itself first.
     pub fn tree(&self) -> Vec<u32> {
         tree(self.id())
     }
@@ -75,24 +69,23 @@ impl Drop for Running {
     }
 }
 
-/// Sends a signal to a process id that this program knows to be its own; one that is gone is not an error.
+/// Only for processes of this program; one that has ended is not an error.
 pub fn send(id: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(id).ok().and_then(Pid::from_raw) {
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
 
-/// Whether a process with this id runs (a zombie does not).
+/// A zombie does not.
 pub fn is_alive(id: u32) -> bool {
     status_fields(id).is_some_and(|fields| fields.first().is_some_and(|state| state != "Z"))
 }
 
-/// Whether a process with this id was stopped (`SIGSTOP`).
 pub fn is_stopped(id: u32) -> bool {
     status_fields(id).is_some_and(|fields| fields.first().is_some_and(|state| state == "T"))
 }
 
-/// The fields of `/proc/ID/stat` after the command's name: state, parent, …
+/// After the command's name: state, parent, …
 fn status_fields(id: u32) -> Option<Vec<String>> {
     let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     // The name stands in parentheses and may hold any byte, so the last one ends it.
@@ -104,12 +97,10 @@ fn parent(id: u32) -> Option<u32> {
     status_fields(id)?.get(1)?.parse().ok()
 }
 
-/// The processes that a process has started itself.
 pub fn children(root: u32) -> Vec<u32> {
     tree(root).into_iter().skip(1).filter(|&id| parent(id) == Some(root)).collect()
 }
 
-/// A process and all its descendants, itself first.
 pub fn tree(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
@@ -128,12 +119,12 @@ pub fn tree(root: u32) -> Vec<u32> {
     family
 }
 
-/// The process that serves for one that was started: its first child where it has any (an opener, nginx's master), else itself.
+/// Its first child if it has any (an opener, nginx's master), else itself.
 pub fn serving(root: u32) -> u32 {
     tree(root).get(1).copied().unwrap_or(root)
 }
 
-/// User and system time that a process and its descendants, the ended ones included, have used so far.
+/// User and system time, with descendants and those that have ended.
 pub fn cpu_time(root: u32) -> Duration {
     // Linux reports in hundredths of a second (USER_HZ) on every architecture that runs this.
     let ticks: u64 = tree(root)
@@ -146,14 +137,13 @@ pub fn cpu_time(root: u32) -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
-/// User and system time of the children that this process has waited for, and of what they had waited for.
 pub fn waited_for_cpu_time() -> Duration {
     let fields = status_fields(std::process::id()).unwrap_or_default();
     let ticks: u64 = fields.iter().skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 10)
 }
 
-/// Resident memory of a process and its descendants in bytes: the private (anonymous) pages, which is what connections cost.
+/// With descendants: the private (anonymous) pages, which is what connections cost.
 pub fn resident_bytes(root: u32) -> u64 {
     tree(root)
         .into_iter()
@@ -170,7 +160,7 @@ fn line_kib(text: &str, name: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// Raises this process's bound on open files (children inherit it) to at least `wanted` where the system allows.
+/// Children inherit it.
 pub fn allow_open_files(wanted: u64) -> bool {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

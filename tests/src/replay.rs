@@ -9,17 +9,15 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use crate::client::{self, find};
 use crate::ports;
 
-/// Makes the data of events: the history for 0, the frame of a second for any other number.
+/// Data of events: the history for 0, the frame of a second for any other number.
 type Frames = dyn Fn(u64) -> String + Send + Sync;
 
-/// It, listening.
 pub struct Replay {
     port: u16,
     allowed: Arc<(Mutex<u64>, Condvar)>,
 }
 
 impl Replay {
-    /// Starts it with the files of the dashboard on a port.
     pub fn start(dashboard: u16, frames: impl Fn(u64) -> String + Send + Sync + 'static) -> Replay {
         let (listener, port) = ports::listener();
         let allowed: Arc<(Mutex<u64>, Condvar)> = Arc::default();
@@ -34,12 +32,10 @@ impl Replay {
         Replay { port, allowed }
     }
 
-    /// Where it is.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Lets time go on to this second.
     pub fn until(&self, second: u64) {
         *self.allowed.0.lock().unwrap_or_else(PoisonError::into_inner) = second;
         self.allowed.1.notify_all();

@@ -9,25 +9,21 @@ use std::sync::{Arc, Mutex};
 
 use crate::origin::{Origin, Step, answer};
 
-/// What it says of certificates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
-    /// They are good.
     Good,
-    /// They are revoked.
     Revoked,
-    /// It knows none of them.
     Unknown,
 }
 
-/// A responder of the authority whose `ca.pem` and `ca.key` stand in a directory. Dropped, it is gone.
+/// The files are `ca.pem` and `ca.key` of the directory.
 pub struct Responder {
     origin: Origin,
     word: Arc<Mutex<Option<Word>>>,
 }
 
 impl Responder {
-    /// One that closes each connection, until it has a word.
+    /// Closes each connection until it has a word.
     pub fn new(folder: &Path) -> Responder {
         let word: Arc<Mutex<Option<Word>>> = Arc::default();
         let (folder, said) = (folder.to_path_buf(), Arc::clone(&word));
@@ -44,34 +40,28 @@ impl Responder {
         Responder { origin, word }
     }
 
-    /// What certificates name it by.
     pub fn url(&self) -> String {
         format!("http://{}/", self.origin.address())
     }
 
-    /// How often it was asked.
     pub fn count(&self) -> usize {
         self.origin.count()
     }
 
-    /// From now on it says this, or nothing.
     pub fn say(&self, word: Option<Word>) {
         *self.word.lock().expect("nobody panics with it") = word;
     }
 }
 
-/// By whom an answer is signed, and what else OpenSSL is told of it.
 pub struct Signing<'a> {
     /// The name of a certificate and its key in the directory.
     pub signer: &'a str,
-    /// Further arguments of `openssl ocsp`.
     pub arguments: &'a [&'a str],
 }
 
 /// The authority itself, for a week.
 pub const WEEK: Signing<'static> = Signing { signer: "ca", arguments: &["-ndays", "7"] };
 
-/// What is said in answer to a question (both in DER) by the authority of a directory.
 pub fn respond(folder: &Path, question: &[u8], word: Word, signing: &Signing<'_>) -> Vec<u8> {
     let own = tempfile::tempdir_in(folder).expect("own directory is writable");
     let file = |name: &str| own.path().join(name).display().to_string();
@@ -95,7 +85,7 @@ pub fn respond(folder: &Path, question: &[u8], word: Word, signing: &Signing<'_>
     std::fs::read(said).expect("it was written")
 }
 
-/// The question in a path (RFC 6960 §A.1).
+/// RFC 6960 §A.1.
 fn question(folder: &Path, target: &str) -> Vec<u8> {
     let own = tempfile::tempdir_in(folder).expect("own directory is writable");
     let file = own.path().join("question").display().to_string();
@@ -106,7 +96,6 @@ fn question(folder: &Path, target: &str) -> Vec<u8> {
     std::fs::read(whole).expect("it was written")
 }
 
-/// What OpenSSL says, in a directory; it must not fail.
 pub(crate) fn openssl(folder: &Path, arguments: &[&str]) -> String {
     let done = Command::new("openssl").args(arguments).current_dir(folder).output();
     let done = done.expect("openssl is installed");

@@ -18,8 +18,8 @@ use crate::prefix::{Prefix, fill};
 use crate::process::{self, Running};
 use crate::{ports, profile_directory, wait, workspace};
 
-/// The binary under test. Built in the running test's own profile, unless `MILLSTREAM_BINARY` names another program with
-/// nginx's command line. Features are those of the whole workspace, so that no dependency is compiled a second time.
+/// Built in the running test's own profile, unless `MILLSTREAM_BINARY` names another program with nginx's
+/// command line. Features are those of the whole workspace, so that no dependency is compiled twice.
 pub fn binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
@@ -43,52 +43,47 @@ pub fn binary() -> &'static Path {
     })
 }
 
-/// Whether the binary under test is nginx itself, which has fewer directives and other defaults.
+/// If so, it has fewer directives and other defaults.
 pub fn is_nginx() -> bool {
     binary().file_name().is_some_and(|name| name == "nginx")
 }
 
-/// A configuration made fit for the binary under test: nginx without Plus does not know `status_zone`.
+/// Removes what nginx without Plus does not know: `status_zone`.
 pub fn fit(configuration: &str) -> String {
     if is_nginx() { configuration.replace("status_zone wordpress;", "") } else { configuration.to_owned() }
 }
 
-/// A command that runs the binary on a configuration inside a prefix, as `-c FILE -p PREFIX`.
 pub fn command(prefix: &Path, configuration: &Path) -> Command {
     let mut command = Command::new(binary());
     command.arg("-c").arg(configuration).arg("-p").arg(prefix).stdin(Stdio::null());
     command
 }
 
-/// A running server with a directory and a port of its own.
 pub struct Server {
     port: u16,
     process: Option<Running>,
     prefix: Prefix,
 }
 
-/// How a start that failed ended.
 #[derive(Debug)]
 pub struct Refused {
-    /// The exit status, `None` if it was still running, but nobody answered on the port.
+    /// `None` if it was still running but no one accepted on the port.
     pub status: Option<ExitStatus>,
-    /// What it wrote to standard error and standard output.
     pub output: String,
 }
 
 impl Server {
-    /// Starts the binary on a template: `@DIR@` and `@PORT@` are filled in here, the rest by `values`.
+    /// `@DIR@` and `@PORT@` are filled in here, the rest by `values`.
     pub fn start(template: &str, values: &[(&str, &str)]) -> Self {
         Self::start_in(Prefix::new(), template, values)
     }
 
-    /// As `start`, in a directory that the scenario has prepared.
+    /// In a directory prepared by the scenario.
     pub fn start_in(prefix: Prefix, template: &str, values: &[(&str, &str)]) -> Self {
         Self::try_start(prefix, template, values)
             .unwrap_or_else(|refused| panic!("the server did not start: {refused:?}"))
     }
 
-    /// Starts the binary and waits until it accepts on its port or ends.
     pub fn try_start(prefix: Prefix, template: &str, values: &[(&str, &str)]) -> Result<Self, Refused> {
         let mut server = Server { port: ports::free(), process: None, prefix };
         server.rewrite(template, values);
@@ -96,7 +91,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Starts the process on the configuration in the directory; used again after `stop` for a second life.
+    /// Used again after `stop` for a second life.
     pub fn run(&mut self) -> Result<(), Refused> {
         let output = File::create(self.prefix.join("output")).expect("own directory is writable");
         let mut process = Running::start(
@@ -122,7 +117,7 @@ impl Server {
         Ok(())
     }
 
-    /// Starts it as nginx starts by default: the command ends at once and a daemon goes on, named by the pid file.
+    /// As nginx starts by default: the command ends at once and a daemon continues, named by the pid file.
     pub fn start_daemon(template: &str, values: &[(&str, &str)]) -> Self {
         let server = Server { port: ports::free(), process: None, prefix: Prefix::new() };
         server.rewrite(template, values);
@@ -146,47 +141,41 @@ impl Server {
         server
     }
 
-    /// The port that `@PORT@` became.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its directory.
     pub fn prefix(&self) -> &Prefix {
         &self.prefix
     }
 
-    /// The id of the process that was started (which a `USR2` may have replaced: see `current_id`).
+    /// Of the started process, which a `USR2` may have replaced: see `current_id`.
     pub fn id(&self) -> u32 {
         self.process.as_ref().map_or(0, Running::id)
     }
 
-    /// The id of the process that serves for it.
     pub fn serving_id(&self) -> u32 {
         process::serving(self.id())
     }
 
-    /// The id in the pid file `nginx.pid`, 0 while there is none.
+    /// From `nginx.pid`; 0 while there is none.
     pub fn current_id(&self) -> u32 {
         self.prefix.read("nginx.pid").trim().parse().unwrap_or(0)
     }
 
-    /// A connection to it.
     pub fn client(&self) -> Client {
         Client::connect(self.port).unwrap_or_else(|error| panic!("connect to {}: {error}", self.port))
     }
 
-    /// One GET on a connection of its own.
     pub fn get(&self, path: &str) -> Answer {
         client::get(self.port, path)
     }
 
-    /// One GET with further fields on a connection of its own.
     pub fn get_with(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         client::get_with(self.port, path, fields)
     }
 
-    /// Sends a signal to the process in the pid file, or to the started one if there is no such file.
+    /// To the process of the pid file, or else the started one.
     pub fn signal(&self, signal: Signal) {
         match self.current_id() {
             0 => process::send(self.id(), signal),
@@ -194,7 +183,6 @@ impl Server {
         }
     }
 
-    /// Sends a signal to the started process and waits for its end.
     pub fn stop(&mut self, signal: Signal) -> Option<ExitStatus> {
         let process = self.process.as_mut()?;
         process.signal(signal);
@@ -205,17 +193,17 @@ impl Server {
         status
     }
 
-    /// The error log `error.log`, and what came on standard error.
+    /// `error.log`, and standard error.
     pub fn log(&self) -> String {
         self.prefix.read("error.log") + &self.prefix.read("output")
     }
 
-    /// Waits until [`Self::log`] says it: lines are written by a thread of their own, soon after an answer and not before it.
+    /// Waits for [`Self::log`] to contain it: lines are written by their own thread, soon after a response
+    /// and not before it.
     pub fn says(&self, told: &str) {
         wait::until(&format!("the error log says {told:?}"), || self.log().contains(told));
     }
 
-    /// Writes the configuration anew (markers filled as at the start) without telling the server.
     pub fn rewrite(&self, template: &str, values: &[(&str, &str)]) {
         let port = self.port.to_string();
         let mut all = vec![("DIR", self.prefix.path().to_str().unwrap_or_default()), ("PORT", port.as_str())];

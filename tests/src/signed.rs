@@ -4,16 +4,15 @@ use std::path::{Path, PathBuf};
 
 use crate::responder::{Responder, Signing, Word, openssl, respond};
 
-/// An authority whose files stand in a directory: `ca.pem`, and for each name `NAME.pem` (with the authority's behind it) and `NAME.key`.
+/// Files of its directory: `ca.pem`, and for each name `NAME.pem` (followed by the authority's) and
+/// `NAME.key`.
 pub struct SigningAuthority {
     folder: PathBuf,
-    /// The one that its certificates name.
     pub responder: Responder,
     issued: u32,
 }
 
 impl SigningAuthority {
-    /// A new one, in that directory.
     pub fn new(folder: &Path) -> SigningAuthority {
         let authority =
             SigningAuthority { folder: folder.to_path_buf(), responder: Responder::new(folder), issued: 0 };
@@ -21,7 +20,6 @@ impl SigningAuthority {
         authority
     }
 
-    /// Makes a certificate that no authority but itself has signed.
     pub fn stand_alone(&self, name: &str) {
         let (key, certificate, subject) =
             (format!("{name}.key"), format!("{name}.pem"), format!("/O=Tests/CN={name}"));
@@ -31,7 +29,8 @@ impl SigningAuthority {
         self.openssl(&arguments);
     }
 
-    /// Issues a certificate for `localhost` and 127.0.0.1 whose key is of that kind (`rsa` or `ec`); it names the responder of this authority.
+    /// For `localhost` and 127.0.0.1, with a key of that kind (`rsa` or `ec`); it names this authority's
+    /// responder.
     pub fn issue(&mut self, name: &str, kind: &str) {
         let url = self.responder.url();
         self.issue_with(
@@ -41,7 +40,7 @@ impl SigningAuthority {
         );
     }
 
-    /// The same, which says this of itself in OpenSSL's words.
+    /// `extensions` in OpenSSL's syntax.
     pub fn issue_with(&mut self, name: &str, kind: &str, extensions: &str) {
         self.issued += 1;
         let always = "basicConstraints=critical,CA:false\nkeyUsage=critical,digitalSignature\n\
@@ -64,7 +63,7 @@ impl SigningAuthority {
         self.write(&whole, &(self.read(&alone) + &self.read("ca.pem")));
     }
 
-    /// One that it has issued ended yesterday.
+    /// Records an issued certificate as ended yesterday.
     pub fn expire(&self, name: &str) {
         let (request, whole) = (format!("{name}.csr"), format!("{name}.pem"));
         let mut arguments = vec!["x509", "-req", "-in", &request, "-CA", "ca.pem", "-CAkey", "ca.key"];
@@ -72,12 +71,10 @@ impl SigningAuthority {
         self.openssl(&arguments);
     }
 
-    /// What is said in answer to a question; both in DER.
     pub fn respond(&self, question: &[u8], word: Word, signing: &Signing<'_>) -> Vec<u8> {
         respond(&self.folder, question, word, signing)
     }
 
-    /// OpenSSL's question about a certificate, in DER.
     pub fn question(&self, name: &str) -> Vec<u8> {
         let (certificate, file) = (format!("{name}.pem"), format!("{name}.question"));
         self.openssl(&["ocsp", "-issuer", "ca.pem", "-cert", &certificate, "-no_nonce", "-reqout", &file]);

@@ -20,27 +20,21 @@ use crate::client::find;
 use crate::origin::{Origin, Step};
 use crate::wait;
 
-/// Connections that are opened at a time, so that no listener's queue overflows.
+/// Connections opened at a time, so that no listener's queue overflows.
 const OPENING: usize = 128;
-/// Bytes read at a time.
 const BUFFER: usize = 64 * 1024;
-/// The longest head that is read.
 const LONGEST_HEAD: usize = 16 * 1024;
 
-/// An origin whose answer comes in pieces over some time.
 pub struct Dribble {
-    /// It; its requests are counted.
     pub origin: Origin,
-    /// Length of the body in bytes.
     pub length: u64,
-    /// The body's CRC-32.
     pub checksum: u32,
     moments: Arc<Mutex<Vec<Instant>>>,
 }
 
 impl Dribble {
-    /// An origin that thinks for `thinking`, then sends a body of so many bytes in equal pieces, the first at once and the
-    /// last `over` later. It may be stored for an hour.
+    /// Waits `thinking`, then sends a body in equal pieces, the first at once and the last `over` later. May
+    /// be stored for an hour.
     pub fn start(length: usize, pieces: usize, thinking: Duration, over: Duration) -> Dribble {
         let body = noise(length);
         let moments = Arc::default();
@@ -49,8 +43,8 @@ impl Dribble {
         Dribble { origin, length: length as u64, checksum: crc32fast::hash(&body), moments }
     }
 
-    /// When its first answer began and when the last piece of it had been written. Waits for the latter: a client may
-    /// have the last byte before the origin has noted that it was sent. `None` where none was written for ten seconds.
+    /// When its first response began and when its last piece had been written, which it waits for: a client
+    /// may have the last byte before the origin has recorded it. `None` if none was written for ten seconds.
     pub fn moments(&self) -> Option<(Instant, Instant)> {
         wait::within(Duration::from_secs(10), || {
             let moments = self.moments.lock().expect("nobody panics with it");
@@ -83,7 +77,7 @@ fn steps(
     steps
 }
 
-/// Bytes without a pattern, the same in every run, so that a piece in the wrong place changes the sum.
+/// Without a pattern, the same in every run, so that a misplaced piece changes the sum.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = || {
@@ -95,25 +89,18 @@ fn noise(length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-/// What one client saw.
 #[derive(Debug, Clone)]
 pub struct Visit {
-    /// When its request was written.
     pub asked: Instant,
-    /// When the first byte of the body was there.
     pub first: Instant,
-    /// When the last byte was there.
     pub last: Instant,
-    /// The status.
     pub status: u16,
-    /// Bytes of the body.
     pub length: u64,
-    /// The body's CRC-32.
     pub checksum: u32,
 }
 
-/// Sends `clients` requests for a path of a port of the loopback address at once, each on a connection of its own that was
-/// opened before. Gives what each saw, or why it saw no whole answer within `limit`. Blocks.
+/// All at once, each on a connection opened before. Returns what each saw, or why it saw no complete response
+/// within `limit`. Blocks.
 pub fn ask(port: u16, path: &str, clients: usize, limit: Duration) -> io::Result<Vec<Result<Visit, String>>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     LocalSet::new().block_on(&runtime, crowd(port, path, clients, limit))
@@ -148,7 +135,6 @@ async fn crowd(
     Ok(seen)
 }
 
-/// Opens all connections before anybody asks.
 async fn open(address: SocketAddr, clients: usize) -> io::Result<Vec<TcpStream>> {
     let (mut streams, mut opening) = (Vec::with_capacity(clients), JoinSet::new());
     for at in 0..clients {
@@ -214,7 +200,6 @@ fn invalid(what: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what)
 }
 
-/// Status and Content-Length.
 fn read_head(head: &[u8]) -> Option<(u16, u64)> {
     let head = std::str::from_utf8(head).ok()?;
     let (line, fields) = head.split_once("\r\n")?;

@@ -18,17 +18,15 @@ use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use crate::process::{self, Running};
 use crate::wait;
 
-/// A terminal with a program in it.
 pub struct Terminal {
     ours: File,
-    /// The program's side, kept so that its modes can be read when the program is gone.
+    /// Kept so that its modes can be read when the program has ended.
     theirs: OwnedFd,
     screen: Arc<Mutex<Screen>>,
     program: Running,
 }
 
 impl Terminal {
-    /// Starts a command in a terminal so wide and so high.
     pub fn start(command: &mut Command, columns: u16, rows: u16) -> Terminal {
         let ours =
             openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
@@ -51,46 +49,41 @@ impl Terminal {
         Terminal { ours, theirs, screen, program }
     }
 
-    /// Presses keys, given as the bytes that they send.
+    /// Keys are the bytes that they send.
     pub fn press(&mut self, keys: &str) {
         self.ours.write_all(keys.as_bytes()).expect("the terminal is there");
     }
 
-    /// What is to be seen, blanks at the ends of lines taken away.
+    /// Without trailing blanks.
     pub fn text(&self) -> String {
         lock(&self.screen).text()
     }
 
-    /// Waits until what is to be seen fits.
     pub fn until(&self, what: &str, fits: impl Fn(&str) -> bool) {
         let seen = wait::within(Duration::from_secs(30), || fits(&self.text()).then_some(()));
         assert!(seen.is_some(), "{what}: it shows\n{}\n{:?}", self.text(), self.complaints());
     }
 
-    /// Gives it another size.
     pub fn resize(&mut self, columns: u16, rows: u16) {
         lock(&self.screen).resize(columns, rows);
         set_size(&self.ours, columns, rows);
         self.program.signal(Signal::WINCH);
     }
 
-    /// Sends the program a signal.
     pub fn signal(&self, signal: Signal) {
         self.program.signal(signal);
     }
 
-    /// Whether the program was stopped and can go on.
     pub fn is_stopped(&self) -> bool {
         process::is_stopped(self.program.id())
     }
 
-    /// Waits for the end of the program.
     pub fn ends(&mut self) -> ExitStatus {
         let ended = self.program.wait(Duration::from_secs(15));
         ended.unwrap_or_else(|| panic!("it goes on: it shows\n{}", self.text()))
     }
 
-    /// Whether lines are read as lines and echoed, on the usual screen, with a cursor.
+    /// Lines are read as lines and echoed, on the usual screen, with a cursor.
     pub fn is_as_before(&self) -> bool {
         let modes = tcgetattr(&self.theirs).expect("it is a terminal").local_modes;
         let screen = lock(&self.screen);
@@ -99,17 +92,16 @@ impl Terminal {
             && screen.has_cursor
     }
 
-    /// Waits until it is as before. What the program wrote last may not have been read when it stands still or has ended.
+    /// Waits, since the last output may not have been read when the program stops or ends.
     pub fn is_given_back(&self) -> bool {
         wait::within(Duration::from_secs(10), || self.is_as_before().then_some(())).is_some()
     }
 
-    /// Sequences that were written and are not known here.
+    /// Unknown sequences.
     pub fn complaints(&self) -> Vec<String> {
         lock(&self.screen).complaints.clone()
     }
 
-    /// Whether anything was written in a colour.
     pub fn has_colours(&self) -> bool {
         lock(&self.screen).has_colours
     }
@@ -124,17 +116,14 @@ fn lock(screen: &Mutex<Screen>) -> MutexGuard<'_, Screen> {
     screen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a terminal shows.
 struct Screen {
     lines: Vec<Vec<char>>,
     columns: usize,
     x: usize,
     y: usize,
-    /// The usual screen, while the other one is shown.
     usual: Option<Vec<Vec<char>>>,
     has_cursor: bool,
     has_colours: bool,
-    /// Bytes of a letter or sequence that is not whole yet.
     begun: Vec<u8>,
     complaints: Vec<String>,
 }
@@ -228,7 +217,6 @@ fn blank(columns: usize, rows: usize) -> Vec<Vec<char>> {
     vec![vec![' '; columns]; rows]
 }
 
-/// Whether bytes are a whole letter or sequence.
 fn is_whole(bytes: &[u8]) -> bool {
     match bytes {
         [0x1b] => false,

@@ -10,35 +10,26 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::client::{Answer, find, parse_head};
 
-/// The longest head that is read.
 const LONGEST_HEAD: usize = 64 * 1024;
-/// What the kernel takes for a narrow client, bytes.
+/// Receive buffer of a narrow client, in bytes.
 const NARROW: u32 = 16 * 1024;
 
-/// One connection.
 pub struct Visitor {
     stream: TcpStream,
-    /// Bytes read and not yet taken.
     rest: Vec<u8>,
 }
 
-/// Where a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// So many bytes are left of it, or of the present chunk of it.
     Length(u64),
-    /// Before a chunk: the first one or not.
+    /// Before a chunk; whether it is the first.
     Chunk(bool),
-    /// Inside a chunk, of which so many bytes are left.
     InChunk(u64),
-    /// The end of the connection.
     Close,
-    /// It has been read.
     Over,
 }
 
 impl Framing {
-    /// How the body of an answer to a request with this method is framed.
     pub fn of(method: &str, answer: &Answer) -> io::Result<Framing> {
         if method == "HEAD" || answer.status < 200 || answer.status == 204 || answer.status == 304 {
             return Ok(Framing::Over);
@@ -56,14 +47,12 @@ impl Framing {
 }
 
 impl Visitor {
-    /// Opens a connection to a port of the loopback address.
     pub async fn connect(port: u16) -> io::Result<Visitor> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
         stream.set_nodelay(true)?;
         Ok(Visitor { stream, rest: Vec::new() })
     }
 
-    /// As `connect`, from an address of its own.
     pub async fn connect_from(address: Ipv4Addr, port: u16) -> io::Result<Visitor> {
         let socket = TcpSocket::new_v4()?;
         socket.bind(SocketAddr::from((address, 0)))?;
@@ -72,7 +61,6 @@ impl Visitor {
         Ok(Visitor { stream, rest: Vec::new() })
     }
 
-    /// As `connect`, for a client whose kernel takes little that it has not read.
     pub async fn connect_narrow(port: u16) -> io::Result<Visitor> {
         let socket = TcpSocket::new_v4()?;
         socket.set_recv_buffer_size(NARROW)?;
@@ -80,12 +68,11 @@ impl Visitor {
         Ok(Visitor { stream, rest: Vec::new() })
     }
 
-    /// Sends bytes exactly as given.
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.write_all(bytes.as_ref()).await
     }
 
-    /// Reads the head of the final answer; interim ones (1xx) but 101 are passed over.
+    /// Skips interim responses (1xx) but 101.
     pub async fn head(&mut self) -> io::Result<Answer> {
         loop {
             while let Some(end) = find(&self.rest, b"\r\n\r\n") {
@@ -102,7 +89,7 @@ impl Visitor {
         }
     }
 
-    /// The next bytes of a body, unchunked; none at its end.
+    /// Unchunked; `None` at its end.
     pub async fn piece(&mut self, framing: &mut Framing) -> io::Result<Option<Vec<u8>>> {
         loop {
             match *framing {
@@ -134,7 +121,6 @@ impl Visitor {
         }
     }
 
-    /// Reads a whole body behind what is there already.
     pub async fn body(&mut self, mut framing: Framing, body: &mut Vec<u8>) -> io::Result<()> {
         while let Some(piece) = self.piece(&mut framing).await? {
             body.extend_from_slice(&piece);

@@ -5,10 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-/// The longest pause between two looks.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// Asks `ready` until it gives a value, at most for `limit`; `None` when the time is up.
 pub fn within<T>(limit: Duration, mut ready: impl FnMut() -> Option<T>) -> Option<T> {
     let end = Instant::now() + limit;
     let mut pause = Duration::from_millis(1);
@@ -24,7 +22,7 @@ pub fn within<T>(limit: Duration, mut ready: impl FnMut() -> Option<T>) -> Optio
     }
 }
 
-/// As `within`, for a plain condition; panics with `what` when half a minute does not suffice (a busy machine is no failure).
+/// Panics with `what` after half a minute (a busy machine is no failure).
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     assert!(
         within(Duration::from_secs(30), || holds().then_some(())).is_some(),
@@ -32,8 +30,8 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     );
 }
 
-/// Asks for a figure that grows until it is `goal`; panics when it has not grown for half a minute. However long the whole
-/// takes: on a busy machine that says nothing.
+/// Panics when the figure has not grown for half a minute, however long the whole takes: a busy machine is no
+/// failure.
 pub fn until_grown(what: &str, goal: u64, mut figure: impl FnMut() -> u64) {
     let mut reached = 0;
     while reached != goal {

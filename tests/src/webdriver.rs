@@ -14,16 +14,13 @@ use crate::ports;
 use crate::process::Running;
 use crate::wait;
 
-/// Starting a browser takes a while on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A name of somebody else, which the browser finds on this machine.
+/// A foreign name that the browser resolves to this machine.
 pub const REBOUND: &str = "rebound.example";
 
-/// The name that WebDriver gives an element's number.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// A browser with one window.
 pub struct Window {
     port: u16,
     session: String,
@@ -32,7 +29,6 @@ pub struct Window {
 }
 
 impl Window {
-    /// Opens a window so wide and so high; `None` where there is no driver here.
     pub fn open(width: u32, height: u32) -> Option<Window> {
         let folders = std::env::var_os("PATH")?;
         let program = std::env::split_paths(&folders)
@@ -72,48 +68,43 @@ impl Window {
         Some(window)
     }
 
-    /// Goes to a URL, and waits until its page is loaded.
     pub fn go(&self, url: &str) {
         self.command("url", &json!({ "url": url }));
     }
 
-    /// What a script in the page returns.
     pub fn run(&self, script: &str) -> Value {
         self.command("execute/sync", &json!({ "script": script, "args": [] }))
     }
 
-    /// What a script in the page gives to the function that is its last argument.
+    /// The script passes its result to the function that is its last argument.
     pub fn run_async(&self, script: &str) -> Value {
         self.command("execute/async", &json!({ "script": script, "args": [] }))
     }
 
-    /// The text of the element that a selector finds first; empty where there is none.
     pub fn text(&self, selector: &str) -> String {
         let script = format!("return document.querySelector({})?.innerText ?? '';", json!(selector));
         self.run(&script).as_str().unwrap_or_default().to_owned()
     }
 
-    /// Clicks on an element as a person does.
     pub fn click(&self, selector: &str) {
         let id = self.find(selector);
         self.command(&format!("element/{id}/click"), &json!({}));
     }
 
-    /// Types into an element as a person does, in place of what stood there.
+    /// Replaces the text, as a person does.
     pub fn write(&self, selector: &str, text: &str) {
         let id = self.find(selector);
         self.command(&format!("element/{id}/clear"), &json!({}));
         self.command(&format!("element/{id}/value"), &json!({ "text": text }));
     }
 
-    /// What the browser complained of since this was last asked: errors of scripts and of policies.
+    /// Errors of scripts and of policies since the last call.
     pub fn complaints(&self) -> Vec<String> {
         let told = self.command("se/log", &json!({ "type": "browser" }));
         let severe = told.as_array().into_iter().flatten().filter(|entry| entry["level"] == "SEVERE");
         severe.map(|entry| entry["message"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// Keeps a picture of the whole page under this name, where pictures are wanted.
     pub fn picture(&self, name: &str) {
         let Some(folder) = std::env::var_os("MILLSTREAM_PICTURES") else { return };
         let wanted = json!({ "cmd": "Page.captureScreenshot", "params": { "captureBeyondViewport": true } });
@@ -123,7 +114,7 @@ impl Window {
         std::fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     }
 
-    /// What axe-core (its script, of npm's package of that name) finds that keeps people from using the page: serious things alone.
+    /// Serious problems found by `axe`, the script of npm's axe-core.
     pub fn barriers(&self, axe: &str) -> Vec<String> {
         self.run(axe);
         let found = self.run_async(
@@ -135,8 +126,8 @@ impl Window {
         found.map(|one| one.as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// What the page weighs once what it does not need any more is thrown away: bytes of its script's memory, and elements and texts
-    /// of the document, those that are not shown included.
+    /// After garbage collection: bytes of script memory, and elements and texts of the document, hidden ones
+    /// included.
     pub fn weight(&self) -> (u64, u64) {
         let ask = |command: &str| {
             let wanted = json!({ "cmd": command, "params": {} });
@@ -151,7 +142,6 @@ impl Window {
         (number(&heap["usedSize"]), number(&counts["nodes"]))
     }
 
-    /// Has the page think that its user likes it dark, or light.
     pub fn prefer(&self, scheme: &str) {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         let wanted = json!({ "cmd": "Emulation.setEmulatedMedia", "params": { "features": features } });
@@ -167,7 +157,6 @@ impl Window {
         self.call("POST", &format!("/session/{}/{what}", self.session), arguments)
     }
 
-    /// One command on a connection of its own; what goes wrong ends the test.
     fn call(&self, method: &str, path: &str, arguments: &Value) -> Value {
         let body = arguments.to_string();
         let mut client = Client::connect_with_patience(self.port, PATIENCE).expect("the driver listens");

@@ -9,27 +9,21 @@ use millstream_telemetry::metrics::{PeerCells, PeerCounts};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How a peer stands, as `…/http/upstreams` says it.
+/// As `…/http/upstreams` reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerState {
-    /// Used.
     Up,
-    /// `down`: never used.
     Down,
-    /// `drain`: used by sessions of its own alone.
     Draining,
-    /// `max_fails` failures: left alone for `fail_timeout`.
+    /// After `max_fails` failures, for `fail_timeout`.
     Unavail,
     /// `mandatory`: not used before its first check has passed.
     Checking,
-    /// Out by a check of its health.
     Unhealthy,
-    /// Out as an outlier (`outlier_ejection`).
     Ejected,
 }
 
 impl PeerState {
-    /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
             PeerState::Up => "up",
@@ -43,47 +37,37 @@ impl PeerState {
     }
 }
 
-/// A peer as it is now.
+/// A snapshot of a peer.
 #[derive(Debug, Clone)]
 pub struct PeerAccount {
-    /// Its number in the group, the same for as long as it is there.
+    /// Constant for as long as the peer exists.
     pub id: u64,
-    /// The server as written.
     pub server: Arc<str>,
-    /// Its address, as in `$upstream_addr`.
+    /// As in `$upstream_addr`.
     pub name: Arc<str>,
-    /// Whether it is a `backup`.
     pub backup: bool,
-    /// As written.
     pub weight: i64,
-    /// As written; 0 = no bound.
+    /// 0 = unlimited.
     pub max_conns: u32,
-    /// As written.
     pub max_fails: u32,
-    /// As written.
     pub fail_timeout: Duration,
-    /// As written.
     pub slow_start: Duration,
-    /// As written; nothing where `sticky` goes by the hash of its address.
+    /// `None` if `sticky` uses the hash of its address.
     pub route: Option<Arc<str>>,
-    /// How it stands.
     pub state: PeerState,
-    /// Checks of its health, counted over reloads.
+    /// Counted over reloads.
     pub health: HealthAccount,
-    /// How often it was taken out as an outlier, counted over reloads.
+    /// Counted over reloads.
     pub ejections: u64,
     /// Whether it gets no new sessions (`drain`), whatever its state is.
     pub drains: bool,
-    /// When it was last chosen for a request, to the second; nothing before the first.
+    /// To the second; `None` before the first.
     pub selected: Option<Instant>,
-    /// What was counted of it: requests, answers, bytes, failures (`fails`, and `unavail` as `outages`), `active`.
     pub counts: PeerCounts,
-    /// For how long it was not used.
     pub downtime: Downtime,
 }
 
 impl PeerAccount {
-    /// That of a member.
     pub(crate) fn of(member: &Member, backup: bool, now: Instant) -> PeerAccount {
         let Member { peer, server, parameters, route, standing, counts, .. } = member;
         let ejection = standing.health().ejection();

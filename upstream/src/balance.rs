@@ -23,24 +23,22 @@ use shares::Shares;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Peers that a search by key or by chance finds in vain before the others take turns, as in nginx.
+/// Peers that a search by key or by chance may reject before the others take turns, as in nginx.
 const MOST_MISSES: u32 = 20;
 
-/// What a request asks for.
+/// What a request needs of balancing.
 #[derive(Debug)]
 pub struct Ask<'a> {
-    /// What the method goes by; empty where it goes by nothing of the request.
+    /// Empty if the method ignores the request.
     pub key: &'a [u8],
-    /// What `sticky` calls the server that the request's session belongs to.
+    /// The `sticky` name of the session's server.
     pub session: Option<&'a [u8]>,
-    /// Whom the request has asked.
     pub tried: &'a mut Tried,
-    /// When.
     pub now: Instant,
 }
 
-/// A method with what it has prepared for the servers proper of one version. Backups take turns, or are chosen by
-/// their load with `least_conn`, by their times with `least_time`.
+/// A method with its precomputed data for the primary servers of one version. Backups take turns, or are
+/// chosen by load with `least_conn`, by times with `least_time`.
 #[derive(Debug)]
 pub(crate) enum Balance {
     RoundRobin,
@@ -54,18 +52,16 @@ pub(crate) enum Balance {
     RandomTwoLeastTime(Shares, TimeTo),
 }
 
-/// The peers to choose from.
 #[derive(Clone, Copy)]
 pub(crate) struct Set<'a> {
     members: &'a [Member],
-    /// The place of the first of them in the version.
+    /// Index of the first of them in the version.
     first: usize,
     /// The lock under which all peers of the group are compared.
     turns: &'a Mutex<()>,
 }
 
 impl Balance {
-    /// Prepares a method.
     pub(crate) fn new(method: BalanceMethod, proper: &[Member]) -> Balance {
         match method {
             BalanceMethod::RoundRobin => Balance::RoundRobin,
@@ -82,12 +78,10 @@ impl Balance {
         }
     }
 
-    /// Whether the method goes by how many requests each peer has.
     pub(crate) fn counts(&self) -> bool {
         matches!(self, Balance::LeastConn | Balance::RandomTwo(_)) || self.timing().is_some()
     }
 
-    /// What is measured of each peer, where the method goes by that.
     pub(crate) fn timing(&self) -> Option<Timing> {
         match *self {
             Balance::LeastTime(timing) => Some(timing),
@@ -96,7 +90,7 @@ impl Balance {
         }
     }
 
-    /// The place in the version of a server proper that is live and was not asked.
+    /// The index in the version of a live primary server that was not asked.
     pub(crate) fn choose(&self, set: Set<'_>, ask: &mut Ask<'_>) -> Option<usize> {
         if let Some(own) = set.own(ask) {
             if let Balance::RoundRobin = self {
@@ -124,7 +118,6 @@ impl Balance {
         found.or_else(|| round_robin::choose(set, ask))
     }
 
-    /// The same of a backup.
     pub(crate) fn choose_backup(&self, set: Set<'_>, ask: &Ask<'_>) -> Option<usize> {
         if let Some(own) = set.own(ask) {
             if !matches!(self, Balance::LeastConn | Balance::LeastTime(_)) {
@@ -141,30 +134,29 @@ impl Balance {
 }
 
 impl<'a> Set<'a> {
-    /// The members from `first` on of a version.
     pub(crate) fn new(members: &'a [Member], first: usize, turns: &'a Mutex<()>) -> Set<'a> {
         Set { members, first, turns }
     }
 
-    /// Whether a member is live and was not asked.
     fn is_open(&self, index: usize, ask: &Ask<'_>) -> bool {
         !self.members[index].parameters.drain && self.is_left(index, ask)
     }
 
-    /// The same also of one that is to drain.
+    /// Includes draining members.
     fn is_left(&self, index: usize, ask: &Ask<'_>) -> bool {
         let member = &self.members[index];
         !ask.tried.has(self.first + index) && member.standing.is_live(&member.parameters, ask.now)
     }
 
-    /// The member that the request's session belongs to, where it can be asked: the first of that name alone, as in nginx.
+    /// The member that the request's session belongs to, if it can be asked: only the first of that name, as
+    /// in nginx.
     fn own(&self, ask: &Ask<'_>) -> Option<usize> {
         let name = ask.session?;
         let own = self.members.iter().position(|member| member.session_name.as_bytes() == name)?;
         self.is_left(own, ask).then_some(own)
     }
 
-    /// Weights stay consistent whatever happens between single steps, so a poisoned lock is taken as it is.
+    /// Weights stay consistent between single steps, so a poisoned lock is used as it is.
     fn lock(&self) -> MutexGuard<'a, ()> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }

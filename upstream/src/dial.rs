@@ -18,22 +18,17 @@ use std::time::Duration;
 /// How a connection is made.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Dial {
-    /// Its TLS; nothing where it is spoken to in plain.
     pub secured: Option<Secured>,
-    /// Our own end, where the configuration says something of it.
     pub local: Option<Rc<Local>>,
-    /// What is said before all else, TLS included: a header of the PROXY protocol.
+    /// Sent before all else, TLS included: a header of the PROXY protocol.
     pub announced: Option<Rc<[u8]>>,
-    /// Whether HTTP/2 is spoken over it, so that several exchanges share one.
+    /// Then several exchanges share one connection.
     pub http2: bool,
 }
 
 impl Dial {
-    /// Connects to an address, and shakes hands where it has TLS. The deadline is the caller's, for what follows.
-    ///
-    /// # Errors
-    /// [`ExchangeError::NoCertificate`], [`ExchangeError::Connect`], [`ExchangeError::Handshake`], [`ExchangeError::PlainHttp`] and
-    /// [`ExchangeError::ConnectTimeout`], which holds for connecting and for the handshake.
+    /// Includes the TLS handshake, if any. `timeout` applies to connecting and to the handshake; the deadline
+    /// object is the caller's, for later use.
     pub async fn reach(
         &self,
         address: &Address,

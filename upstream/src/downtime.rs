@@ -4,18 +4,17 @@
 
 use std::time::{Duration, Instant};
 
-/// The absences of a peer, for as long as the configuration that has it is in force.
+/// The absences of a peer under one configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Downtime {
-    /// Since when it is not used (`unavail`, `checking`, `unhealthy`, `ejected`); nothing while it is. One that was `unavail` is used again
-    /// with the try that brings its first success.
+    /// `None` while it is used. A peer that was `unavail` is used again with the attempt that brings its
+    /// first success.
     pub since: Option<Instant>,
-    /// For how long altogether, what is going on included.
+    /// The current absence included.
     pub total: Duration,
 }
 
 impl Downtime {
-    /// From now on it is out, or not.
     pub(crate) fn note(&mut self, out: bool, now: Instant) {
         match self.since {
             None if out => self.since = Some(now),
@@ -27,7 +26,6 @@ impl Downtime {
         }
     }
 
-    /// As it is told now.
     pub(crate) fn until(&self, now: Instant) -> Downtime {
         let going_on = self.since.map(|since| now.saturating_duration_since(since)).unwrap_or_default();
         Downtime { total: self.total + going_on, ..*self }

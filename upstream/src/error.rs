@@ -12,73 +12,56 @@ use millstream_wire::h2::error_code::ErrorCode;
 use std::fmt;
 use std::io;
 
-/// Interim answers (1xx) taken in one exchange; a server that sends more is broken.
+/// Interim responses (1xx) accepted in one exchange.
 pub const MAX_INTERIM: u32 = 64;
 
 /// Why an exchange ended early.
 #[derive(Debug)]
 pub enum ExchangeError {
-    /// connect(2) failed.
     Connect(io::Error),
-    /// The TLS handshake failed.
     Handshake(io::Error),
-    /// It failed because the server speaks plain HTTP.
+    /// The handshake failed because the server speaks plain HTTP.
     PlainHttp(io::Error),
-    /// The certificate that a request says is ours cannot be read; why.
+    /// Our certificate for the request cannot be read; why.
     NoCertificate(String),
-    /// No connection within `proxy_connect_timeout`.
     ConnectTimeout,
-    /// This process had no descriptor for a connection within that time.
+    /// This process had no descriptor for a connection within `proxy_connect_timeout`.
     NoDescriptor,
-    /// This process had no place for a connection.
     NoPlace,
-    /// Nothing could be written for `proxy_send_timeout`.
     SendTimeout,
-    /// Nothing came for `proxy_read_timeout`.
     ReadTimeout,
-    /// No answer had begun when the time was over that the caller gave (`grpc-timeout`).
+    /// The client's own timeout (`grpc-timeout`) passed before the response began.
     CallTimeout,
-    /// Writing failed.
     Write(io::Error),
-    /// Reading failed, mostly a reset.
     Read(io::Error),
-    /// The upstream closed before the message was whole.
     ClosedEarly {
-        /// Whether any byte of the answer had come: without one, a pooled connection was merely stale.
+        /// Without any byte of the response, a pooled connection was merely stale.
         any_bytes: bool,
     },
-    /// The head is no answer of the protocol.
     BadHead(ResponseHeadError),
-    /// In plain it was asked, and speaks TLS: what came instead of a response; it stands behind "upstream sent ".
+    /// The server speaks TLS on a plain connection; follows "upstream sent ".
     Tls(&'static str),
-    /// The framing of the answer cannot be relied on (RFC 9112 §6.3).
+    /// RFC 9112 §6.3.
     BadFraming(FramingError),
-    /// The head is larger than `proxy_buffer_size`.
     HeadTooLarge,
-    /// The chunked coding of the body is broken.
     BadBody(ChunkedError),
-    /// What came is no record of the protocol.
     BadRecord(RecordError),
-    /// The application ended its answer before that was whole.
     EndedEarly,
-    /// `fastcgi_catch_stderr` names what the application complained of.
+    /// `fastcgi_catch_stderr` matches what the application wrote.
     Caught,
-    /// More interim answers than [`MAX_INTERIM`] in a row.
     TooManyInterim,
-    /// Over HTTP/2: the server did nothing for the request and says so (REFUSED_STREAM, GOAWAY).
+    /// HTTP/2: the server did nothing for the request and says so (REFUSED_STREAM, GOAWAY).
     Refused,
-    /// Over HTTP/2: the server gave the request up.
     Reset(ErrorCode),
-    /// Over HTTP/2: what came is not as it has to be; it stands behind "upstream sent ".
+    /// HTTP/2: follows "upstream sent ".
     BadFrame(&'static str),
-    /// 101 though no other protocol was asked for.
+    /// 101 without a request for another protocol.
     UnexpectedUpgrade,
-    /// 101 that does not open the WebSocket that was asked for; what is wrong with it.
+    /// 101 that does not open the requested WebSocket; why.
     BadHandshake(&'static str),
 }
 
 impl ExchangeError {
-    /// The class of `proxy_next_upstream` that the error belongs to.
     pub fn condition(&self) -> Condition {
         match self {
             Self::ConnectTimeout
@@ -111,7 +94,7 @@ impl ExchangeError {
         }
     }
 
-    /// Whether it says nothing about the server that was asked: what a request asks for, and how long it waits, is its client's choice.
+    /// Whether the client caused it: by what a request asks for, or how long it waits.
     pub fn is_not_its_fault(&self) -> bool {
         matches!(
             self,
@@ -119,17 +102,17 @@ impl ExchangeError {
         )
     }
 
-    /// Whether nobody is to be asked any more: the time is over, or what is missing is missing for every server.
+    /// Whether no other server may be asked: the time is over, or something is missing for every server.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::CallTimeout | Self::NoPlace | Self::NoCertificate(_))
     }
 
-    /// Whether the server has certainly done nothing, so that any request may be made again (RFC 9113 §8.7).
+    /// Whether the server has certainly done nothing, so that any request may be retried (RFC 9113 §8.7).
     pub fn is_untouched(&self) -> bool {
         matches!(self, Self::Refused)
     }
 
-    /// The same once more, for another one who waited for it. An operating-system error keeps its number alone.
+    /// A copy for another waiter. An operating-system error keeps only its number.
     pub(crate) fn again(&self) -> ExchangeError {
         let copied = |error: &io::Error| match error.raw_os_error() {
             Some(code) => io::Error::from_raw_os_error(code),
@@ -147,7 +130,7 @@ impl ExchangeError {
         }
     }
 
-    /// Whether a pooled connection that fails so was merely closed while it idled: not a byte of an answer came.
+    /// Whether a pooled connection was merely closed while it idled: not a byte of a response came.
     pub fn is_stale(&self) -> bool {
         match self {
             Self::ClosedEarly { any_bytes } => !any_bytes,
@@ -164,7 +147,7 @@ impl ExchangeError {
     }
 }
 
-/// An operating-system error as nginx prints it: `(111: Connection refused)`.
+/// As nginx prints it: `(111: Connection refused)`.
 struct SystemError<'a>(&'a io::Error);
 
 impl fmt::Display for SystemError<'_> {

@@ -38,28 +38,24 @@ pub struct Group {
     name: Arc<str>,
     keepalive: UpstreamKeepalive,
     method: BalanceMethod,
-    /// The terms of its `health_check`s, by their numbers.
     checks: Box<[HealthTerms]>,
-    /// What `sticky learn` knows.
     sessions: Option<Arc<Sessions>>,
-    /// `queue`; versions have it too, for turns call whoever waits.
+    /// Versions have it too, since turns wake waiters.
     queue: Option<Arc<Queue>>,
-    /// `outlier_ejection`; versions have it too, for turns say how servers answer.
+    /// Versions have it too, since turns report outcomes.
     outliers: Option<Arc<Outliers>>,
-    /// Tells whoever waits that there is a new version.
     changes: Notify,
-    /// The number of the version in force: all that a request reads where nothing has changed.
+    /// Of the current version: all that a request reads if nothing has changed.
     number: AtomicU64,
     state: Mutex<State>,
     /// Under which the peers of all versions are compared.
     turns: Arc<Mutex<()>>,
-    /// How many edits were made. Held by whoever edits the servers, and by a reload that takes over.
+    /// The number of edits. Held during an edit, and by a reload that takes over.
     editing: Mutex<u64>,
-    /// The group that a reload put in the place of this one; set while nobody edits.
+    /// The group that a reload put in its place; set while no edit runs.
     successor: OnceLock<Arc<Group>>,
-    /// How many connections idle in the pool of each worker.
+    /// Idle connections in the pool of each worker.
     idle: Mutex<Vec<Weak<AtomicUsize>>>,
-    /// Where edits are kept (`state`).
     state_file: Option<StateFile>,
 }
 
@@ -67,32 +63,28 @@ pub struct Group {
 struct State {
     servers: Vec<Server>,
     in_force: Arc<Peers>,
-    /// The number of the next peer that was not there before.
     next_id: u64,
 }
 
-/// A `server` of a group, with the addresses that it has now.
+/// A `server` of a group, with its current addresses.
 #[derive(Debug, Clone)]
 pub struct Server {
-    /// As written.
     pub name: Arc<str>,
-    /// What balancing knows of it; all its addresses share this.
+    /// Shared by all its addresses.
     pub parameters: Parameters,
-    /// What `sticky` calls it, where something is written.
     pub route: Option<Arc<str>>,
-    /// Used only when no other server is left.
     pub backup: bool,
-    /// Where it is. A server without addresses has no peers, unless it is kept.
+    /// A server without addresses has no peers, unless it is kept.
     pub addresses: Vec<Address>,
-    /// `service`: it is where the records of that are, and has no addresses of its own.
+    /// If `service` is set, the addresses are those of its records.
     pub service: Option<Service>,
-    /// Whether it has a place among the others, as one that is down, while it has no address: keys and clients that are
-    /// others' stay theirs.
+    /// Whether it keeps its place, as down, while it has no address, so that keys and clients of others do
+    /// not move.
     pub kept: bool,
 }
 
 impl Server {
-    /// A server as written. A service has the records that it has among those before.
+    /// A service keeps its records from `before`.
     pub fn of(conf: &UpstreamServer, addresses: Vec<Address>, before: &[Server]) -> Server {
         Server {
             name: conf.name.as_str().into(),
@@ -115,8 +107,8 @@ impl Server {
 }
 
 impl Group {
-    /// The group of an `upstream` block. `addresses` holds for each of its servers what it resolved to; the servers
-    /// of a name with several addresses share its parameters. Peers that `before` has are as healthy as they were there, and their counts go on.
+    /// `addresses` holds what each server resolved to; servers of a name with several addresses share its
+    /// parameters. Peers that `before` has keep their health and counts.
     pub fn open(conf: &Upstream, addresses: &[Vec<Address>], before: Option<&Group>) -> Arc<Group> {
         let known = before.map(Group::servers).unwrap_or_default();
         let servers = conf.servers.iter().zip(addresses);
@@ -140,7 +132,7 @@ impl Group {
         group.with(servers, before.as_deref())
     }
 
-    /// The group of one server that no block names, with the defaults of `server`.
+    /// A group of one server without a block, with the defaults of `server`.
     pub fn single(name: &str, keepalive: UpstreamKeepalive, addresses: Vec<Address>) -> Arc<Group> {
         let server = Server {
             name: name.into(),
@@ -162,7 +154,6 @@ impl Group {
         Self::empty(name, keepalive, BalanceMethod::RoundRobin).with(vec![server], None)
     }
 
-    /// A group without servers.
     fn empty(name: &str, keepalive: UpstreamKeepalive, method: BalanceMethod) -> Group {
         let name: Arc<str> = name.into();
         let turns = Arc::new(Mutex::new(()));
@@ -193,55 +184,47 @@ impl Group {
         Arc::new(self)
     }
 
-    /// What `sticky learn` knows.
     pub fn sessions(&self) -> Option<&Arc<Sessions>> {
         self.sessions.as_ref()
     }
 
-    /// `queue`.
     pub fn queue(&self) -> Option<&Arc<Queue>> {
         self.queue.as_ref()
     }
 
-    /// `outlier_ejection`.
     pub fn outliers(&self) -> Option<&Arc<Outliers>> {
         self.outliers.as_ref()
     }
 
-    /// The group's name, as nginx's messages and metrics have it.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Connections to its servers that idle now, in all workers.
     pub fn idle(&self) -> usize {
         let pools = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         pools.iter().filter_map(Weak::upgrade).map(|pool| pool.load(Ordering::Relaxed)).sum()
     }
 
-    /// From now on this count is among those; its owner alone writes it.
+    /// Adds a worker's count, which only its owner writes.
     pub(crate) fn watch_idle(&self, count: &Arc<AtomicUsize>) {
         let mut pools = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         pools.retain(|pool| pool.strong_count() > 0);
         pools.push(Arc::downgrade(count));
     }
 
-    /// How idle connections to it are kept.
     pub fn keepalive(&self) -> &UpstreamKeepalive {
         &self.keepalive
     }
 
-    /// The version in force.
     pub fn in_force(&self) -> Arc<Peers> {
         self.lock().in_force.clone()
     }
 
-    /// The number of the version in force.
     pub(crate) fn number(&self) -> u64 {
         self.number.load(Ordering::Acquire)
     }
 
-    /// Ready once another version is in force than the one of that number.
+    /// Ready once another version is in force.
     pub async fn changed_since(&self, version: &Peers) {
         loop {
             let change = self.changes.notified();
@@ -252,13 +235,11 @@ impl Group {
         }
     }
 
-    /// The servers as they are now.
     pub fn servers(&self) -> Vec<Server> {
         self.lock().servers.clone()
     }
 
-    /// Changes the servers and puts the next version of the group in force. Requests go on with the version that they
-    /// began with.
+    /// Publishes the next version. Current requests continue with theirs.
     pub fn publish(&self, change: impl FnOnce(&mut Vec<Server>)) {
         self.change(None, &[], change);
         self.changes.notify_waiters();
@@ -267,7 +248,7 @@ impl Group {
         }
     }
 
-    /// New peers that `before` has are as healthy as they were there, and their counts go on. Nobody goes on as one of `gone`.
+    /// New peers that `before` has keep their health and counts, except those in `gone`.
     fn change(&self, before: Option<&Peers>, gone: &[u64], change: impl FnOnce(&mut Vec<Server>)) {
         let mut state = self.lock();
         let state = &mut *state;
@@ -287,7 +268,7 @@ impl Group {
         self.number.store(number, Ordering::Release);
     }
 
-    /// Gives a server, by its name as written, the addresses that it has now. Nothing happens where it has them already.
+    /// By its name as written. Nothing happens if the addresses are the same.
     pub fn move_server(&self, name: &str, addresses: Vec<Address>) {
         let is_same = |known: &[Address]| {
             known.len() == addresses.len() && addresses.iter().all(|address| known.contains(address))
@@ -303,15 +284,15 @@ impl Group {
         });
     }
 
-    /// What is changed under the lock is put in place whole, so a poisoned one is taken as it is.
+    /// What changes under the lock is replaced as a whole, so a poisoned one is used as it is.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// The members of the next version, and how many of them are no backups. Several servers may have one address: they keep
-    /// their order, so that each goes on as itself once those of `gone` are left out.
+    /// The members of the next version, and how many of them are primary. Several servers may have one
+    /// address: they keep their order, so that each continues as itself once those of `gone` are left out.
     fn members(
         &mut self,
         before: Option<&Peers>,
@@ -358,7 +339,7 @@ impl State {
 }
 
 impl Server {
-    /// What `sticky` calls one of its peers: where nothing is written the MD5 of its address in hexadecimal digits, as in nginx.
+    /// Default: the MD5 of its address in hexadecimal digits, as in nginx.
     fn session_name(&self, peer: &Peer) -> Arc<str> {
         match (&self.route, &peer.address) {
             (Some(route), _) => route.clone(),
@@ -371,14 +352,13 @@ impl Server {
     }
 }
 
-/// A member until it is taken, and whether it is a backup.
 type Untaken<'m> = Option<(&'m Member, bool)>;
 
 fn known(peers: &Peers) -> Vec<Untaken<'_>> {
     peers.members.iter().enumerate().map(|(index, member)| Some((member, index >= peers.proper))).collect()
 }
 
-/// The first member that fits, each once.
+/// The first that fits; each is returned once.
 fn take<'m>(known: &mut [Untaken<'m>], fits: impl Fn(&Member, bool) -> bool) -> Option<&'m Member> {
     let mut known = known.iter_mut();
     let found = known.find(|known| known.is_some_and(|(member, is_backup)| fits(member, is_backup)));

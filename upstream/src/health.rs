@@ -19,62 +19,54 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// What the checks of one peer came to.
 #[derive(Debug)]
 pub(crate) struct Health {
-    /// Checks that do not find it well, and one more where it is out as an outlier.
+    /// Checks that have failed it, plus one if it is ejected.
     out: AtomicU32,
     ledger: Mutex<Ledger>,
 }
 
 #[derive(Debug)]
 struct Ledger {
-    /// One for each check of the group.
     verdicts: Box<[Verdict]>,
     account: HealthAccount,
     ejection: Ejection,
 }
 
-/// That a peer is an outlier, kept over reloads.
+/// Kept over reloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ejection {
-    /// Until when it is out; nothing where it is not.
+    /// `None` if it is not out.
     pub until: Option<Instant>,
-    /// How often it was taken out of late.
+    /// Recent ejections, which determine the next duration.
     pub times: u32,
-    /// How often altogether.
     pub count: u64,
 }
 
-/// What one check finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Well {
-        /// Failures in a row.
+        /// In a row.
         failed: u32,
     },
-    /// Not asked yet, and not to be used before.
+    /// Not checked yet, and not to be used before.
     Waiting,
     Ill {
-        /// Passes in a row.
+        /// In a row.
         passed: u32,
     },
 }
 
-/// Counts of the checks of one peer, kept over reloads.
+/// Kept over reloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct HealthAccount {
-    /// Checks that have ended.
     pub checks: u64,
-    /// Those that failed.
     pub fails: u64,
-    /// How often it became unhealthy.
     pub unhealthy: u64,
-    /// Whether the last one passed; nothing before the first.
+    /// `None` before the first.
     pub last_passed: Option<bool>,
 }
 
-/// What all checks together find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Diagnosis {
     Well,
@@ -82,17 +74,15 @@ pub(crate) enum Diagnosis {
     Ill,
 }
 
-/// What a check has changed of its verdict.
+/// A change of a check's verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// The check finds the peer well from now on.
     Healthy,
-    /// The check keeps it out from now on.
     Unhealthy,
 }
 
 impl Health {
-    /// That of a peer that nobody knew. `before` is the same peer's under the configuration before, where there was one.
+    /// `before` is the same peer's under the previous configuration, if any.
     pub(crate) fn new(checks: &[HealthTerms], before: Option<&Health>) -> Health {
         let found = before.and_then(Health::diagnosis);
         let account = before.map(Health::account).unwrap_or_default();
@@ -102,12 +92,10 @@ impl Health {
         Health { out: AtomicU32::new(ledger.out()), ledger: Mutex::new(ledger) }
     }
 
-    /// Whether every check finds it well, and it is no outlier.
     pub(crate) fn is_well(&self) -> bool {
         self.out.load(Relaxed) == 0
     }
 
-    /// A check has ended. What is given back has changed by this.
     pub(crate) fn checked(&self, check: usize, terms: &HealthTerms, passed: bool) -> Option<Change> {
         let mut ledger = self.ledger();
         let was_ill = ledger.diagnosis() == Some(Diagnosis::Ill);
@@ -129,19 +117,17 @@ impl Health {
         change
     }
 
-    /// Whether it is out as an outlier, and how often it was.
     pub(crate) fn ejection(&self) -> Ejection {
         self.ledger().ejection
     }
 
-    /// It is out as an outlier from now on, or not.
     pub(crate) fn eject(&self, ejection: Ejection) {
         let mut ledger = self.ledger();
         ledger.ejection = ejection;
         self.out.store(ledger.out(), Relaxed);
     }
 
-    /// An interval has passed, which counts where it was not out.
+    /// An interval has passed, which counts if it was not out.
     pub(crate) fn forgive(&self) {
         let Ejection { until, times, .. } = &mut self.ledger().ejection;
         if until.is_none() {
@@ -149,17 +135,16 @@ impl Health {
         }
     }
 
-    /// What all checks find; nothing where there is none.
+    /// `None` without checks.
     pub(crate) fn diagnosis(&self) -> Option<Diagnosis> {
         self.ledger().diagnosis()
     }
 
-    /// The counts.
     pub(crate) fn account(&self) -> HealthAccount {
         self.ledger().account
     }
 
-    /// Nothing panics under it, so a poisoned lock is taken as it is.
+    /// Nothing panics under it, so a poisoned lock is used as it is.
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -182,7 +167,7 @@ impl Ledger {
 }
 
 impl Verdict {
-    /// That of a check which has not asked, for a peer of which so much was found before.
+    /// Of a check that has not run yet, given what was found before.
     fn first(before: BeforeFirst, found: Option<Diagnosis>) -> Verdict {
         match (before, found) {
             (_, Some(Diagnosis::Ill)) => Verdict::Ill { passed: 0 },

@@ -12,7 +12,6 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// One more in a count.
     pub fn count(busy: &Rc<Cell<usize>>) -> Lease {
         busy.set(busy.get() + 1);
         Lease { busy: Rc::clone(busy) }

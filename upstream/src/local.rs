@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A group as one worker has it.
+/// A worker's view of a group.
 #[derive(Debug)]
 pub struct LocalGroup {
     group: Arc<Group>,
@@ -20,7 +20,6 @@ pub struct LocalGroup {
 }
 
 impl LocalGroup {
-    /// A worker's way into a group.
     pub fn new(group: Arc<Group>) -> LocalGroup {
         let version = RefCell::new(Version::of(group.in_force()));
         let pool = Rc::new(Pool::new(group.keepalive()));
@@ -28,24 +27,21 @@ impl LocalGroup {
         LocalGroup { group, version, pool }
     }
 
-    /// The version in force.
     pub fn version(&self) -> Version {
         self.look();
         self.version.borrow().clone()
     }
 
-    /// The group, for what all workers share of it.
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// The worker's idle connections.
     pub fn pool(&self) -> &Rc<Pool> {
         &self.pool
     }
 
-    /// Takes over a new version, if there is one. A request does so by itself; without requests, connections to peers
-    /// that are gone would idle on.
+    /// Adopts a new version, if there is one. Requests do so too; without any, connections to removed peers
+    /// would idle on.
     pub fn look(&self) {
         if self.group.number() == self.version.borrow().number {
             return;

@@ -8,21 +8,18 @@ use std::fmt;
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Servers whose rates must be known before they are compared: of fewer, none can be far enough from the mean.
+/// Least servers whose rates are compared: of fewer, none can be far enough from the mean.
 const LEAST_PEERS: usize = 5;
-/// A rate is an outlier's below the mean by so many standard deviations, as in Envoy.
+/// Standard deviations below the mean that make an outlier, as in Envoy.
 const DEVIATIONS: f64 = 1.9;
-/// … and by at least so much: where all others are perfect, the least error would be far away.
+/// … and the least distance: if all others are perfect, the smallest error would be far away.
 const LEAST_GAP: f64 = 0.05;
-/// The longest that a server is out, unless `time` itself is longer.
+/// Longest ejection, unless `time` itself is longer.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// The `outlier_ejection` of a group at work.
 #[derive(Debug)]
 pub struct Outliers {
-    /// What was written.
     pub terms: OutlierEjection,
-    /// Wakes whoever decides.
     woken: Notify,
 }
 
@@ -31,7 +28,7 @@ impl Outliers {
         Outliers { terms, woken: Notify::new() }
     }
 
-    /// A server has answered with its so many-th error in a row.
+    /// A server has had its `in_a_row`-th consecutive error.
     pub(crate) fn note(&self, in_a_row: u32) {
         let most = self.terms.consecutive_errors;
         // Where it may not be taken out, it is looked at again after as many more.
@@ -40,28 +37,24 @@ impl Outliers {
         }
     }
 
-    /// The group has changed.
     pub(crate) fn changed(&self) {
         self.woken.notify_one();
     }
 
-    /// Ready when a server has had its errors in a row, or the group is another one.
+    /// Ready when a server has had too many consecutive errors, or the group has changed.
     pub async fn woken(&self) {
         self.woken.notified().await;
     }
 }
 
-/// What one server answered within an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Conduct {
-    /// Answers, and exchanges that failed.
+    /// Responses, and failed exchanges.
     pub(crate) judged: u64,
-    /// Those that were errors.
     pub(crate) errors: u64,
 }
 
 impl Conduct {
-    /// What came since.
     pub(crate) fn since(self, past: Conduct) -> Conduct {
         Conduct {
             judged: self.judged.saturating_sub(past.judged),
@@ -74,12 +67,10 @@ impl Conduct {
     }
 }
 
-/// Why a server is taken out.
+/// Why a server is ejected.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Conviction {
-    /// Errors in a row.
     InARow(u32),
-    /// Its success rate and the mean of all.
     Rate(f64, f64),
 }
 
@@ -95,7 +86,7 @@ impl fmt::Display for Conviction {
     }
 }
 
-/// The outliers by success rate: their places, and why.
+/// By index, with the reason.
 pub(crate) fn by_rate(terms: &OutlierEjection, all: &[Conduct]) -> Vec<(usize, Conviction)> {
     if terms.requests == 0 {
         return Vec::new();
@@ -114,12 +105,11 @@ pub(crate) fn by_rate(terms: &OutlierEjection, all: &[Conduct]) -> Vec<(usize, C
     outliers.map(|(place, rate)| (place, Conviction::Rate(rate, mean))).collect()
 }
 
-/// Whether one more may be out, of so many of a group.
 pub(crate) fn has_room(terms: &OutlierEjection, out: usize, all: usize) -> bool {
     (out + 1) * 100 <= all * terms.max as usize
 }
 
-/// For how long a server is out that has been so often of late, this time included.
+/// `times` is the number of recent ejections, this one included.
 pub(crate) fn sentence(terms: &OutlierEjection, times: u32) -> Duration {
     terms.time.saturating_mul(times).min(LONGEST.max(terms.time))
 }

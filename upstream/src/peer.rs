@@ -12,36 +12,32 @@ use std::sync::Arc;
 /// One address of an upstream group.
 #[derive(Debug, Clone)]
 pub struct Peer {
-    /// Its number in the group, the same in every version that has it and never another's; idle connections are found
-    /// by it.
+    /// The same in every version that has the peer and never reused; idle connections are found by it.
     pub id: u64,
-    /// Where it is.
     pub address: Address,
     /// `$upstream_addr`: `ip:port` or `unix:/path`.
     pub name: Arc<str>,
 }
 
 impl Peer {
-    /// The same host at another port; one without ports as it is.
+    /// An address without ports stays as it is.
     #[must_use]
     pub fn at_port(&self, port: u16) -> Peer {
         Peer { address: self.address.at_port(port), ..self.clone() }
     }
 }
 
-/// A peer among those of its group.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) peer: Peer,
-    /// The server as written. With the address it is what makes a member the same one from version to version.
+    /// As written. With the address it identifies the member from version to version.
     pub(crate) server: Arc<str>,
     pub(crate) parameters: Parameters,
-    /// As written.
     pub(crate) route: Option<Arc<str>>,
-    /// What `sticky` calls it: its `route=`, or the hash of its address; empty for one without an address.
+    /// Its `route=`, or the hash of its address; empty without an address.
     pub(crate) session_name: Arc<str>,
     /// Shared by all workers and all versions that have the member.
     pub(crate) standing: Arc<Standing>,
-    /// What is counted of it, as long as it is a member; each worker has a part of its own.
+    /// Each worker has a part of its own.
     pub(crate) counts: Arc<Parts<PeerCells>>,
 }

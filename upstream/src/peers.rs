@@ -25,55 +25,49 @@ use std::time::{Duration, Instant};
 
 mod outliers;
 
-/// No live server: nginx's `no live upstreams`, answered with 502.
+/// No live server: nginx's `no live upstreams`, which becomes 502.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoPeer;
 
-/// The peers of a group, as long as nobody changes them.
+/// An immutable version of the peers of a group.
 #[derive(Debug)]
 pub struct Peers {
     pub(crate) group: Arc<str>,
-    /// Counts the versions of a group.
     pub(crate) number: u64,
-    /// The servers proper, then the backups.
+    /// Primary servers, then backups.
     pub(crate) members: Box<[Member]>,
-    /// How many of `members` are no backups.
     pub(crate) proper: usize,
     /// Servers that one request may try: those not `down`.
     tries: u32,
     turns: Turns,
-    /// Where requests wait that nobody can take at once.
     queue: Option<Arc<Queue>>,
-    /// How outliers among them are found, where they are looked for.
     outliers: Option<Arc<Outliers>>,
 }
 
-/// What versions of a group have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommonParts<'g> {
-    /// Taken to compare all peers.
     pub(crate) lock: &'g Arc<Mutex<()>>,
     pub(crate) queue: Option<&'g Arc<Queue>>,
     pub(crate) outliers: Option<&'g Arc<Outliers>>,
 }
 
-/// How turns are given.
 #[derive(Debug)]
 enum Turns {
-    /// One peer that is `down`, or none at all.
     Dead,
-    /// One peer: always its turn, whatever it did, unless it has `max_conns` and is full, or is out by a check of its health.
-    Only { counts: bool },
+    /// One peer: always its turn, unless it is full (`max_conns`) or a health check keeps it out.
+    Only {
+        counts: bool,
+    },
     Many {
         balance: Balance,
-        /// Whether somebody wants to know how many requests each peer has.
+        /// Whether the number of each peer's requests is needed.
         counts: bool,
         /// Taken to compare all peers; the same in all versions.
         lock: Arc<Mutex<()>>,
     },
 }
 
-/// A worker's hold on a version: counted without touching what other threads read.
+/// A worker's reference to a version, counted without touching what other threads read.
 #[derive(Debug, Clone)]
 pub struct Version(Rc<Hold>);
 
@@ -84,30 +78,27 @@ struct Hold {
     counts: Box<[Arc<PeerCells>]>,
 }
 
-/// The right to talk to one peer, counted as active while it exists. Dropping it says nothing about the peer.
+/// The right to use one peer, counted as active while it exists. Dropping it says nothing about the peer.
 #[must_use = "a turn counts as an active connection until it is used up"]
 #[derive(Debug)]
 pub struct Turn {
     version: Version,
     index: usize,
-    /// What is measured of it, where its group goes by that.
+    /// Present if the balancing method needs times.
     timed: Option<Box<Timed>>,
-    /// The session that is its peer's once the exchange has gone well.
     lesson: Option<Box<Lesson>>,
 }
 
-/// The times of one exchange.
 #[derive(Debug)]
 struct Timed {
     timing: Timing,
     began: Instant,
     head: Cell<Option<Duration>>,
-    /// Whether it counts as under way.
     underway: Cell<bool>,
 }
 
 impl Peers {
-    /// A version of a group. The first `proper` members are no backups.
+    /// The first `proper` members are primary.
     pub(crate) fn new(
         (group, number): (Arc<str>, u64),
         method: BalanceMethod,
@@ -131,28 +122,24 @@ impl Peers {
         Peers { group, number, members: members.into(), proper, tries, turns, queue, outliers }
     }
 
-    /// The group's name, as nginx's messages and metrics have it.
     pub fn group(&self) -> &str {
         &self.group
     }
 
-    /// The peers, servers proper first.
     pub fn iter(&self) -> impl Iterator<Item = &Peer> {
         self.members.iter().map(|member| &member.peer)
     }
 
-    /// Whether a peer of this number is among them.
     pub fn has(&self, id: u64) -> bool {
         self.iter().any(|peer| peer.id == id)
     }
 
-    /// A request's record of the peers it asked. `limit` is `proxy_next_upstream_tries`, 0 for none but the number
-    /// of servers.
+    /// `limit` is `proxy_next_upstream_tries`, 0 for the number of servers.
     pub fn tried(&self, limit: u32) -> Tried {
         Tried::new(if limit == 0 { self.tries } else { self.tries.min(limit) })
     }
 
-    /// Requests on a peer at this moment; 0 where nothing needs the count.
+    /// 0 if the count is not needed.
     pub fn active(&self, peer: &Peer) -> u32 {
         self.members
             .iter()
@@ -160,15 +147,14 @@ impl Peers {
             .map_or(0, |member| member.standing.active())
     }
 
-    /// The peers whose health is checked: all that may be used some time.
     pub fn checked_peers(&self) -> impl Iterator<Item = &Peer> {
         let is_used =
             |member: &&Member| !member.parameters.down && member.peer.address != Address::Unix(None);
         self.members.iter().filter(is_used).map(|member| &member.peer)
     }
 
-    /// The group's check of that number has asked a peer. What is given back has changed by this, for all workers and from
-    /// their next choice on.
+    /// Records a result of the group's check of that index. Returns a change, which applies to all workers
+    /// from their next choice on.
     pub fn checked(
         &self,
         peer: &Peer,
@@ -184,18 +170,16 @@ impl Peers {
         change
     }
 
-    /// Where requests wait that nobody can take at once.
     pub fn queue(&self) -> Option<&Arc<Queue>> {
         self.queue.as_ref()
     }
 
-    /// When the next one of those that failures keep out is asked again, if there are any.
+    /// When the next peer kept out by failures is tried again.
     pub fn next_return(&self) -> Option<Instant> {
         let returns = self.members.iter().filter(|member| !member.parameters.down);
         returns.filter_map(|member| member.standing.returns_at(&member.parameters)).min()
     }
 
-    /// What is told of the peers.
     pub fn accounts(&self, now: Instant) -> impl Iterator<Item = PeerAccount> {
         let all = self.members.iter().enumerate();
         all.map(move |(index, member)| PeerAccount::of(member, index >= self.proper, now))
@@ -257,17 +241,13 @@ impl Peers {
 }
 
 impl Version {
-    /// A hold on a version.
     pub fn of(peers: Arc<Peers>) -> Version {
         let counts = peers.members.iter().map(|member| member.counts.part()).collect();
         Version(Rc::new(Hold { peers, counts }))
     }
 
-    /// The next peer for a request: one it has not asked, that is live and not full; a backup where no other is
-    /// left.
-    ///
-    /// # Errors
-    /// [`NoPeer`] where nobody can be asked, or where others wait in the group's queue.
+    /// The next live peer that the request has not tried and that is not full; a backup if no other is left.
+    /// Errors: [`NoPeer`], also if others wait in the group's queue.
     pub fn choose(&self, ask: Ask<'_>) -> Result<Turn, NoPeer> {
         match &self.queue {
             Some(queue) if queue.is_waited_in() => Err(NoPeer),
@@ -276,9 +256,6 @@ impl Version {
     }
 
     /// The same for a request that waits in the queue, or need not.
-    ///
-    /// # Errors
-    /// [`NoPeer`] where nobody can be asked.
     pub fn choose_waiting(&self, mut ask: Ask<'_>) -> Result<Turn, NoPeer> {
         let mut index = self.0.peers.choose(&mut ask);
         if index.is_none() && self.needs_outliers(ask.now) && self.recall(ask.now) {
@@ -309,17 +286,16 @@ impl Deref for Version {
 }
 
 impl Turn {
-    /// Whose turn it is.
     pub fn peer(&self) -> &Peer {
         &self.member().peer
     }
 
-    /// What `sticky` calls its peer.
     pub fn session_name(&self) -> &str {
         &self.member().session_name
     }
 
-    /// A session is its peer's: at once, or when the exchange has gone well. `creates`: it may begin by this.
+    /// Learns a session for its peer: at once, or when the exchange succeeds. `creates`: it may begin by
+    /// this.
     pub fn learn(&mut self, sessions: &Arc<Sessions>, name: &[u8], creates: bool, at_once: Option<Instant>) {
         let lesson = Lesson { sessions: sessions.clone(), key: SessionKey::of(name), creates };
         match at_once {
@@ -332,7 +308,6 @@ impl Turn {
         lesson.sessions.learn(lesson.key, lesson.creates, &self.member().session_name, now);
     }
 
-    /// A head that is accepted came at this moment.
     pub fn answered(&self, at: Instant) {
         let Some(timed) = &self.timed else { return };
         let time = at.saturating_duration_since(timed.began);
@@ -344,7 +319,7 @@ impl Turn {
         }
     }
 
-    /// What its peer is judged by as an outlier: the status that it answered, or none where the exchange failed.
+    /// The outcome for outlier detection: the status, or `None` if the exchange failed.
     pub fn judged(&self, status: Option<u16>) {
         let Some(outliers) = &self.version.outliers else { return };
         let is_error = status.is_none_or(|status| outliers.terms.is_error(status));
@@ -355,7 +330,6 @@ impl Turn {
         }
     }
 
-    /// The exchange has gone well up to its end.
     pub fn succeeded(mut self, at: Instant) {
         if let Turns::Many { .. } = self.version.turns {
             self.member().standing.succeeded(&self.member().parameters);
@@ -373,7 +347,7 @@ impl Turn {
         }
     }
 
-    /// The exchange failed. Returns whether the peer is taken out by this, which deserves a warning.
+    /// Returns whether this takes the peer out, which deserves a warning.
     pub fn failed(self, now: Instant) -> bool {
         let member = self.member();
         let is_out = match self.version.turns {
@@ -387,7 +361,6 @@ impl Turn {
         is_out
     }
 
-    /// Where this worker counts what becomes of the exchange.
     pub fn counts(&self) -> &Arc<PeerCells> {
         &self.version.0.counts[self.index]
     }
@@ -406,7 +379,6 @@ impl Timed {
         Timed { timing, began, head: Cell::new(None), underway: Cell::new(timing.inflight) }
     }
 
-    /// It is not under way any more.
     fn leave(&self, times: &Times, now: Instant) {
         if self.underway.take() {
             times.leave(now.saturating_duration_since(self.began), now);

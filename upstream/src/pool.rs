@@ -27,24 +27,22 @@ use std::time::{Duration, Instant};
 
 /// The most idle connections that `keepalive auto` keeps.
 const AUTO_MOST: usize = 1024;
-/// The fewest that it keeps, so that the first requests after a pause find one.
+/// The fewest, so that the first requests after a pause find one.
 const AUTO_LEAST: usize = 2;
-/// How far back `keepalive auto` looks for how many were busy at once.
+/// How far back it looks for the number of busy connections.
 const AUTO_WINDOW: Duration = Duration::from_secs(60);
 
-/// Idle connections.
+/// Idle connections of one worker.
 #[derive(Debug)]
 pub struct Pool {
     keepalive: UpstreamKeepalive,
-    /// In order of becoming idle, the longest idle first.
+    /// The longest idle first.
     idle: RefCell<VecDeque<Idle>>,
-    /// Connections that several exchanges share, idle or not.
     links: Links,
-    /// How many these are, for whoever looks from another thread; this one alone writes it.
+    /// Written by this thread only, read by others.
     count: Arc<AtomicUsize>,
     busy: Rc<Cell<usize>>,
     peak: Cell<Peak>,
-    /// The task that watches, told of readability by the kernel.
     watcher: RefCell<Option<Waker>>,
     /// Whether that task has no timer set because nothing idled when it last looked.
     asleep: Cell<bool>,
@@ -65,7 +63,6 @@ struct Peak {
 }
 
 impl Pool {
-    /// An empty pool.
     pub fn new(keepalive: &UpstreamKeepalive) -> Pool {
         Pool {
             keepalive: *keepalive,
@@ -79,8 +76,8 @@ impl Pool {
         }
     }
 
-    /// An idle connection to a peer that was made the same way, the one that idled least, for a request with a body of so many octets
-    /// (`u64::MAX` if nobody knows); `None` where there is none. No system call.
+    /// The most recently used idle connection to the peer that was made the same way, for a request with
+    /// `body` octets (`u64::MAX` if unknown). No system call.
     pub fn take(&self, peer: &Peer, dial: &Dial, body: u64, now: Instant) -> Option<Box<Connection>> {
         if dial.http2 {
             let call = self.links.take(peer, dial, body, now)?;
@@ -112,10 +109,6 @@ impl Pool {
         }
     }
 
-    /// A fresh connection to a peer, for a request with such a body.
-    ///
-    /// # Errors
-    /// As [`Connection::open`].
     pub async fn connect(
         &self,
         peer: &Peer,
@@ -139,7 +132,7 @@ impl Pool {
         connection
     }
 
-    /// Takes a connection back after an exchange; closes it where it cannot or may not be used again.
+    /// Closes it if it cannot or may not be reused.
     pub fn put(&self, mut connection: Box<Connection>, now: Instant) {
         connection.lease = None;
         if !connection.reusable() && !connection.awaits_end() || self.is_worn(&connection, now) {
@@ -166,32 +159,28 @@ impl Pool {
         }
     }
 
-    /// Where the number of idle connections stands, also for other threads.
     pub(crate) fn count(&self) -> &Arc<AtomicUsize> {
         &self.count
     }
 
-    /// Says how many idle now.
     fn tell(&self, idle: &VecDeque<Idle>) {
         self.count.store(idle.len(), Ordering::Relaxed);
     }
 
-    /// How many connections idle now.
     pub fn len(&self) -> usize {
         self.idle.borrow().len()
     }
 
-    /// Whether there is none that an exchange could go over at once.
+    /// Whether no exchange could start at once.
     pub fn is_empty(&self) -> bool {
         self.len() == 0 && self.links.is_empty()
     }
 
-    /// How many connections are busy now.
     pub fn busy(&self) -> usize {
         self.busy.get()
     }
 
-    /// Closes all idle connections, for a configuration that no longer serves.
+    /// For a configuration that no longer serves.
     pub fn clear(&self) {
         let mut idle = self.idle.borrow_mut();
         idle.clear();
@@ -199,7 +188,7 @@ impl Pool {
         self.tell(&idle);
     }
 
-    /// Closes those to peers that are not to be kept, by their numbers.
+    /// `keeps` gets ids of peers.
     pub fn keep_only(&self, keeps: impl Fn(u64) -> bool) {
         let mut idle = self.idle.borrow_mut();
         idle.retain(|idle| keeps(idle.connection.peer()));
@@ -207,7 +196,7 @@ impl Pool {
         self.tell(&idle);
     }
 
-    /// Watches over a pool's idle connections until the pool is dropped by everybody else.
+    /// Runs until the pool is dropped elsewhere.
     pub async fn tend(pool: Weak<Pool>) {
         let mut deadline = Deadline::new();
         poll_fn(|context| match pool.upgrade() {
@@ -244,7 +233,7 @@ impl Pool {
         }
     }
 
-    /// Registers the watching task for a connection's readability; `false` where it is of no use already.
+    /// `false` if the connection is unusable already.
     fn watch(&self, connection: &mut Connection) -> bool {
         match &*self.watcher.borrow() {
             Some(watcher) => connection.poll_useless(&mut Context::from_waker(watcher)).is_pending(),
@@ -252,7 +241,7 @@ impl Pool {
         }
     }
 
-    /// Whether a connection has served for as long as one may, which counts once its request has ended, as in nginx.
+    /// Whether it has reached its maximum age; checked after a request has ended, as in nginx.
     fn is_worn(&self, connection: &Connection, now: Instant) -> bool {
         connection.requests() >= self.keepalive.requests
             || now.saturating_duration_since(connection.opened()) >= self.keepalive.time
@@ -271,7 +260,6 @@ impl Pool {
         Lease::count(&self.busy)
     }
 
-    /// How many connections may idle now.
     fn size(&self, now: Instant) -> usize {
         match self.keepalive.size {
             KeepaliveSize::Fixed(size) => size,

@@ -21,29 +21,24 @@ pub struct Queue {
     room: Notify,
 }
 
-/// A place in a queue, for as long as it exists.
+/// A place in the queue while it exists.
 #[derive(Debug)]
 pub struct Waiting(Arc<Queue>);
 
-/// A queue as it is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueAccount {
-    /// Requests that wait.
     pub size: u32,
-    /// How many may.
     pub most: u32,
-    /// Requests that found no place to wait.
     pub overflows: u64,
 }
 
 impl Queue {
-    /// An empty one.
     pub(crate) fn new(terms: Terms) -> Arc<Queue> {
         let (waiting, overflows, room) = (AtomicU32::new(0), AtomicU64::new(0), Notify::new());
         Arc::new(Queue { terms, waiting, overflows, room })
     }
 
-    /// A place to wait at; nothing where all are taken.
+    /// `None` if all places are taken.
     pub fn enter(self: &Arc<Queue>) -> Option<Waiting> {
         let more = |waiting| (waiting < self.terms.most).then_some(waiting + 1);
         if self.waiting.fetch_update(Relaxed, Relaxed, more).is_err() {
@@ -53,22 +48,19 @@ impl Queue {
         Some(Waiting(self.clone()))
     }
 
-    /// How long each waits at the most.
     pub fn timeout(&self) -> Duration {
         self.terms.timeout
     }
 
-    /// Whether somebody waits.
     pub(crate) fn is_waited_in(&self) -> bool {
         self.waiting.load(Relaxed) > 0
     }
 
-    /// There may be room: whoever waits longest looks again.
+    /// There may be room: the longest waiter tries again.
     pub fn call(&self) {
         self.room.notify_one();
     }
 
-    /// How it stands.
     pub fn account(&self) -> QueueAccount {
         QueueAccount {
             size: self.waiting.load(Relaxed),
@@ -79,12 +71,12 @@ impl Queue {
 }
 
 impl Waiting {
-    /// Ready when there may be room. A call counts from the moment this was made, once it was enabled.
+    /// Ready when there may be room. Calls count from its creation, once it was enabled.
     pub fn called(&self) -> Notified<'_> {
         self.0.room.notified()
     }
 
-    /// Calls the next one: there may be room for it too.
+    /// Wakes the next one: there may be room for it too.
     pub fn pass_on(&self) {
         self.0.call();
     }

@@ -11,18 +11,14 @@ use std::time::Duration;
 /// What went wrong, in the classes of `proxy_next_upstream`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
-    /// Connecting, writing or reading failed.
     Error,
-    /// One of the three timeouts.
     Timeout,
-    /// The answer's head could not be understood.
     InvalidHeader,
-    /// An answer came whole, with this status.
     Status(u16),
 }
 
 impl Condition {
-    /// The status of an answer to the client where nobody else is asked.
+    /// For the client, if no other server is asked.
     pub fn status(self) -> u16 {
         match self {
             Condition::Timeout => 504,
@@ -32,33 +28,25 @@ impl Condition {
     }
 }
 
-/// One failed attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
-    /// What went wrong.
     pub condition: Condition,
-    /// The request's method as it was sent.
     pub method: Method,
-    /// Whether any of the request had been sent, so that the upstream may have acted on it.
+    /// If so, the upstream may have acted on it.
     pub request_sent: bool,
-    /// Whether the request's body can be sent once more: there is none, or it is kept.
     pub body_replayable: bool,
-    /// Whether the connection came from the pool and closed before any byte of an answer.
+    /// Whether the connection came from the pool and closed before any byte of a response.
     pub stale: bool,
-    /// Peers that may still be asked.
     pub tries_left: u32,
-    /// Since the first attempt started.
     pub elapsed: Duration,
 }
 
-/// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Once more with the same peer, on a fresh connection: the pooled one was stale, which is nobody's failure.
+    /// Retry with the same peer on a fresh connection: the pooled one was stale, which is no failure.
     Fresh,
-    /// Ask the next peer.
     Next,
-    /// Answer with this status (for [`Condition::Status`], with the upstream's answer).
+    /// Respond with this status (for [`Condition::Status`], with the upstream's response).
     GiveUp(u16),
 }
 
@@ -83,13 +71,12 @@ pub fn decide(conf: &Exchange, attempt: &Attempt) -> Decision {
     }
 }
 
-/// nginx counts POST, LOCK and PATCH as not idempotent. LOCK, and whatever else is not in the method table, is
-/// unknown here, so only methods known to be idempotent are repeated.
+/// nginx counts POST, LOCK and PATCH as not idempotent. LOCK, and whatever else is not in the method table,
+/// is unknown here, so only methods known to be idempotent are repeated.
 fn is_repeatable(method: Method) -> bool {
     method.is_idempotent()
 }
 
-/// Whether `proxy_next_upstream` names the condition.
 fn asked_for(next: &NextUpstream, condition: Condition) -> bool {
     match condition {
         Condition::Error => next.error,
@@ -99,8 +86,7 @@ fn asked_for(next: &NextUpstream, condition: Condition) -> bool {
     }
 }
 
-/// Whether an answer of this status counts as its server's failure: all that `proxy_next_upstream` names but 403 and
-/// 404, which say something about the request.
+/// All that `proxy_next_upstream` names but 403 and 404, which are about the request.
 pub fn is_peer_failure(next: &NextUpstream, status: u16) -> bool {
     !matches!(status, 403 | 404) && asked_for(next, Condition::Status(status))
 }

@@ -8,19 +8,15 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a connection's handshake goes by.
+/// The TLS parameters of a connection.
 #[derive(Debug, Clone)]
 pub struct Secured {
-    /// The settings, with their files.
     pub connector: Arc<TlsConnector>,
-    /// The name of the server.
     pub name: Rc<str>,
-    /// Our certificate and its key, where the request says which they are.
     pub certificate: Option<Rc<(PemSource, PemSource)>>,
 }
 
 impl Secured {
-    /// What the handshake goes by, with the certificate read.
     pub(crate) async fn ready(&self) -> Result<Cow<'_, TlsConnector>, TlsError> {
         match self.certificate.as_deref() {
             None => Ok(Cow::Borrowed(&*self.connector)),

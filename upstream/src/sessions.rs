@@ -13,38 +13,33 @@ use std::time::{Duration, Instant};
 /// The sessions of one group.
 #[derive(Debug)]
 pub struct Sessions {
-    /// The name of the zone.
     zone: Box<str>,
     most: usize,
     timeout: Duration,
     known: Mutex<Known>,
 }
 
-/// A session by the hash of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct SessionKey([u8; 16]);
 
-/// What a turn's end says of a session.
 #[derive(Debug)]
 pub(crate) struct Lesson {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) key: SessionKey,
-    /// Whether it may begin by this; else it only goes on.
+    /// Whether it may begin by this; otherwise only continue.
     pub(crate) creates: bool,
 }
 
 #[derive(Debug, Default)]
 struct Known {
     by_key: HashMap<SessionKey, Session>,
-    /// In the order of their last requests; a number tells those of one moment apart.
+    /// In the order of their last requests; a number distinguishes equal moments.
     by_age: BTreeMap<(Instant, u64), SessionKey>,
-    /// The number of the next one.
     next: u64,
 }
 
 #[derive(Debug)]
 struct Session {
-    /// What `sticky` calls its server.
     server: Arc<str>,
     age: (Instant, u64),
 }
@@ -56,7 +51,7 @@ impl SessionKey {
 }
 
 impl Sessions {
-    /// Those of a group. What the same zone knew before is known again, as far as there is room.
+    /// Sessions of the same zone before are kept, as far as there is room.
     pub(crate) fn open(conf: &StickyLearn, before: Option<&Arc<Sessions>>) -> Arc<Sessions> {
         let same = before.filter(|before| {
             (&*before.zone, before.most, before.timeout) == (conf.zone.as_str(), conf.most, conf.timeout)
@@ -71,14 +66,12 @@ impl Sessions {
         })
     }
 
-    /// What `sticky` calls the server of a session, where it is known.
     pub fn server_of(&self, name: &[u8], now: Instant) -> Option<Arc<str>> {
         let mut known = self.lock();
         known.forget(self.timeout, now);
         known.by_key.get(&SessionKey::of(name)).map(|session| session.server.clone())
     }
 
-    /// A request of a session was answered by a server.
     pub(crate) fn learn(&self, key: SessionKey, creates: bool, server: &Arc<str>, now: Instant) {
         let mut known = self.lock();
         known.forget(self.timeout, now);
@@ -104,14 +97,13 @@ impl Sessions {
         known.next += 1;
     }
 
-    /// What is changed under the lock is put in place whole, so a poisoned one is taken as it is.
+    /// What changes under the lock is replaced as a whole, so a poisoned one is used as it is.
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Known {
-    /// Forgets the sessions that had no request for so long.
     fn forget(&mut self, timeout: Duration, now: Instant) {
         while let Some((&(at, _), _)) = self.by_age.first_key_value()
             && now.saturating_duration_since(at) >= timeout

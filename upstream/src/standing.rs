@@ -14,63 +14,58 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What balancing knows of a peer from the configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Parameters {
-    /// Its share; at least 1.
+    /// At least 1.
     pub weight: i64,
     /// Failures within `fail_timeout` that take it out; 0 = never.
     pub max_fails: u32,
-    /// The time that failures are counted over, and that it stays out.
     pub fail_timeout: Duration,
-    /// Never used.
     pub down: bool,
-    /// Used only by requests of sessions that are its own.
+    /// Used only by requests of its own sessions.
     pub drain: bool,
-    /// How long its share takes to grow to its weight after it was out; zero = no time.
+    /// Zero = at once.
     pub slow_start: Duration,
-    /// Connections at a time; 0 = no bound.
+    /// 0 = unlimited.
     pub max_conns: u32,
 }
 
-/// Load and health of one peer.
 #[derive(Debug)]
 pub(crate) struct Standing {
-    /// Smooth weighted round robin's credit.
+    /// Credit of smooth weighted round robin.
     current_weight: AtomicI64,
     effective_weight: AtomicI64,
-    /// Since when its share grows (`slow_start`), in milliseconds since [`BEGINNING`]; 0 = it has all of it.
+    /// Since when its share grows (`slow_start`), in milliseconds since [`BEGINNING`]; 0 = complete.
     grows_since: AtomicU64,
     active: AtomicU32,
     fails: AtomicU32,
-    /// Errors in a row, where its group has an eye on outliers.
+    /// In a row, if the group ejects outliers.
     errors: AtomicU32,
-    /// When it was last chosen, in milliseconds since [`BEGINNING`]; 0 = never.
+    /// In milliseconds since [`BEGINNING`]; 0 = never.
     selected: AtomicU64,
     health: Health,
     times: Times,
     marks: Mutex<Marks>,
 }
 
-/// What moments are counted from that are kept as numbers.
+/// The origin of moments that are kept as numbers.
 static BEGINNING: LazyLock<Instant> = LazyLock::new(clock::now);
-/// Parts of a unit of weight, as shares that grow are counted in.
+/// Parts of a unit of weight, in which growing shares are counted.
 pub(crate) const WHOLE: i64 = 1000;
-/// A peer that is chosen again within this is not written to, so that workers do not take its line from each other.
+/// Milliseconds within which a repeated choice is not written, so that workers do not contend for the cache
+/// line.
 const SELECTED_AGAIN: u64 = 1000;
 
-/// When a peer failed.
 #[derive(Debug, Default)]
 struct Marks {
-    /// When the last failure was.
     failed_at: Option<Instant>,
-    /// Start of the window that failures are counted in, or of the try that tests a peer after its pause.
+    /// Start of the window in which failures are counted, or of the attempt that tests a peer after its
+    /// pause.
     checked_at: Option<Instant>,
     downtime: Downtime,
 }
 
 impl Standing {
-    /// That of a peer nobody has asked yet.
     pub(crate) fn new(parameters: &Parameters, health: Health) -> Standing {
         Standing {
             current_weight: AtomicI64::new(0),
@@ -86,7 +81,6 @@ impl Standing {
         }
     }
 
-    /// Whether the peer may be asked now.
     pub(crate) fn is_live(&self, parameters: &Parameters, now: Instant) -> bool {
         if parameters.down || parameters.max_conns > 0 && self.active() >= parameters.max_conns {
             return false;
@@ -94,7 +88,6 @@ impl Standing {
         self.health.is_well() && !self.is_left_alone(parameters, now)
     }
 
-    /// Whether failures keep it out now.
     pub(crate) fn is_left_alone(&self, parameters: &Parameters, now: Instant) -> bool {
         self.is_failing(parameters) && self.marks().is_within(parameters, now)
     }
@@ -103,17 +96,14 @@ impl Standing {
         parameters.max_fails > 0 && self.fails.load(Relaxed) >= parameters.max_fails
     }
 
-    /// What the checks of its health found.
     pub(crate) fn health(&self) -> &Health {
         &self.health
     }
 
-    /// How long it takes to answer, where its group goes by that.
     pub(crate) fn times(&self) -> &Times {
         &self.times
     }
 
-    /// A check of its health has ended. What is given back has changed by this.
     pub(crate) fn checked(
         &self,
         parameters: &Parameters,
@@ -130,7 +120,7 @@ impl Standing {
         Some(change)
     }
 
-    /// It has answered, with an error or not. Gives back its errors in a row. A success behind a success writes nothing.
+    /// Returns its consecutive errors. A success after a success writes nothing.
     pub(crate) fn judged(&self, is_error: bool) -> u32 {
         if is_error {
             return self.errors.fetch_add(1, Relaxed).wrapping_add(1);
@@ -141,18 +131,16 @@ impl Standing {
         0
     }
 
-    /// Its errors in a row.
     pub(crate) fn errors_in_a_row(&self) -> u32 {
         self.errors.load(Relaxed)
     }
 
-    /// It is an outlier, and out from now on.
     pub(crate) fn eject(&self, ejection: Ejection, now: Instant) {
         self.health.eject(ejection);
         self.marks().downtime.note(true, now);
     }
 
-    /// It is an outlier no longer: its errors are forgotten, and its share grows.
+    /// Its errors are forgotten, and its share grows.
     pub(crate) fn readmit(&self, parameters: &Parameters, now: Instant) {
         self.errors.store(0, Relaxed);
         self.health.eject(Ejection { until: None, ..self.health.ejection() });
@@ -163,7 +151,8 @@ impl Standing {
         self.marks().downtime.note(out, now);
     }
 
-    /// Adds the effective weight to the credit and gives both as they were added up, in parts of [`WHOLE`]. Under the group's lock.
+    /// Adds the effective weight to the credit and returns both, in parts of [`WHOLE`]. Call it under the
+    /// group's lock.
     pub(crate) fn credit(&self, parameters: &Parameters, now: Instant) -> (i64, i64) {
         let effective = self.effective_weight();
         let added = effective * self.share(parameters, now);
@@ -175,17 +164,17 @@ impl Standing {
         (current, added)
     }
 
-    /// The credit, in parts of [`WHOLE`].
+    /// In parts of [`WHOLE`].
     pub(crate) fn current_weight(&self) -> i64 {
         self.current_weight.load(Relaxed)
     }
 
-    /// The weight that it has now, in parts of [`WHOLE`]; never nothing.
+    /// In parts of [`WHOLE`]; never zero.
     pub(crate) fn weight(&self, parameters: &Parameters, now: Instant) -> i64 {
         parameters.weight * self.share(parameters, now)
     }
 
-    /// How much of its weight it has, in parts of [`WHOLE`]; never nothing.
+    /// In parts of [`WHOLE`]; never zero.
     fn share(&self, parameters: &Parameters, now: Instant) -> i64 {
         if parameters.slow_start.is_zero() {
             return WHOLE;
@@ -196,19 +185,17 @@ impl Standing {
         if since == 0 || grown >= whole { WHOLE } else { ((grown * WHOLE as u128 / whole) as i64).max(1) }
     }
 
-    /// It was out and is back: its share grows from now on.
     fn grow(&self, parameters: &Parameters, now: Instant) {
         if !parameters.slow_start.is_zero() {
             self.grows_since.store(since_beginning(now).max(1), Relaxed);
         }
     }
 
-    /// Takes the sum of all weights off the credit of the one that was chosen. Under the group's lock.
+    /// Subtracts the sum of all weights from the chosen one's credit. Call it under the group's lock.
     pub(crate) fn debit(&self, total: i64) {
         self.current_weight.store(self.current_weight.load(Relaxed) - total, Relaxed);
     }
 
-    /// Whether failures have lowered the peer's share.
     pub(crate) fn is_lowered(&self, parameters: &Parameters) -> bool {
         self.effective_weight() < parameters.weight
     }
@@ -218,7 +205,7 @@ impl Standing {
         self.effective_weight.load(Relaxed)
     }
 
-    /// A request begins on the peer. `false` where it is full, which a look at [`Standing::is_live`] may have missed.
+    /// `false` if it is full, which [`Standing::is_live`] may have missed.
     pub(crate) fn enter(&self, parameters: &Parameters) -> bool {
         if parameters.max_conns == 0 {
             self.active.fetch_add(1, Relaxed);
@@ -228,17 +215,15 @@ impl Standing {
         self.active.fetch_update(Relaxed, Relaxed, more).is_ok()
     }
 
-    /// A request that entered has ended.
     pub(crate) fn leave(&self) {
         self.active.fetch_sub(1, Relaxed);
     }
 
-    /// Requests on the peer at this moment, where its group counts them.
+    /// 0 unless its group counts them.
     pub(crate) fn active(&self) -> u32 {
         self.active.load(Relaxed)
     }
 
-    /// It is chosen for a request.
     pub(crate) fn select(&self, now: Instant) {
         let at = since_beginning(now);
         if at >= self.selected.load(Relaxed) + SELECTED_AGAIN || self.selected.load(Relaxed) == 0 {
@@ -246,18 +231,17 @@ impl Standing {
         }
     }
 
-    /// When it was last chosen.
     pub(crate) fn selected(&self) -> Option<Instant> {
         let at = self.selected.load(Relaxed);
         (at > 0).then(|| *BEGINNING + Duration::from_millis(at))
     }
 
-    /// Its absences.
     pub(crate) fn downtime(&self, now: Instant) -> Downtime {
         self.marks().downtime.until(now)
     }
 
-    /// A new window starts with the first choice after the last one ran out; a success in it clears the failures.
+    /// A new window starts with the first choice after the last one ended; a success in it clears the
+    /// failures.
     pub(crate) fn open_window(&self, parameters: &Parameters, now: Instant) {
         if self.fails.load(Relaxed) == 0 {
             return;
@@ -268,7 +252,7 @@ impl Standing {
         }
     }
 
-    /// A request on the peer went well: it is live again if this request tested it after its pause.
+    /// Live again if this request tested it after its pause.
     pub(crate) fn succeeded(&self, parameters: &Parameters) {
         if self.fails.load(Relaxed) == 0 {
             return;
@@ -286,7 +270,7 @@ impl Standing {
         }
     }
 
-    /// When failures keep it out no longer; nothing where they do not.
+    /// `None` if failures do not keep it out.
     pub(crate) fn returns_at(&self, parameters: &Parameters) -> Option<Instant> {
         if !self.is_failing(parameters) {
             return None;
@@ -294,7 +278,7 @@ impl Standing {
         self.marks().checked_at.map(|at| at + parameters.fail_timeout)
     }
 
-    /// A request on the peer failed. Returns whether the peer is out from now on.
+    /// Returns whether the peer is out from now on.
     pub(crate) fn failed(&self, parameters: &Parameters, now: Instant) -> bool {
         let mut marks = self.marks();
         let fails = self.fails.load(Relaxed).saturating_add(1);
@@ -313,7 +297,7 @@ impl Standing {
         fails >= parameters.max_fails
     }
 
-    /// Nothing panics under it, so a poisoned lock is taken as it is.
+    /// Nothing panics under it, so a poisoned lock is used as it is.
     fn marks(&self) -> MutexGuard<'_, Marks> {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }

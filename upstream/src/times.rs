@@ -8,21 +8,17 @@ use millstream_conf::model::TimeTo;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Longer times are all alike: such a peer is judged by its load alone.
+/// In milliseconds. Longer times are equal: such a peer is judged by its load alone.
 const LONGEST: u64 = 5000;
-/// Times within one step of this are alike, so that peers which are about as fast take turns.
+/// Times within one step are equal, so that similarly fast peers take turns.
 const STEP: u64 = 20;
 
-/// What a group measures of its peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Timing {
-    /// What it goes by.
     pub(crate) to: TimeTo,
-    /// Whether requests under way count.
     pub(crate) inflight: bool,
 }
 
-/// The times of one peer.
 #[derive(Debug, Default)]
 pub(crate) struct Times(Mutex<Averages>);
 
@@ -30,24 +26,23 @@ pub(crate) struct Times(Mutex<Averages>);
 struct Averages {
     header: u64,
     response: u64,
-    /// When the peer was last chosen or failed, to the length of its `fail_timeout`: from then on what is known of it ages.
+    /// When the peer was last chosen or failed, rounded to `fail_timeout`: from then on its times age.
     looked_at: Option<Instant>,
     underway: Underway,
 }
 
-/// Requests that are not answered yet.
+/// Requests without a response yet.
 #[derive(Debug, Default)]
 struct Underway {
     count: u64,
-    /// What they have taken together, up to `changed_at`.
+    /// Their total time up to `changed_at`.
     taken: u64,
     changed_at: Option<Instant>,
-    /// The average of what one has taken, as choices saw it.
     average: u64,
 }
 
 impl Times {
-    /// The peer is chosen; with `inflight` the request counts until [`Times::leave`].
+    /// With `inflight` the request counts until [`Times::leave`].
     pub(crate) fn enter(&self, fail_timeout: Duration, inflight: bool, now: Instant) {
         let mut averages = self.lock();
         if averages.age(fail_timeout, now).is_none_or(|age| age > 0) {
@@ -59,7 +54,6 @@ impl Times {
         }
     }
 
-    /// A request that was under way is not any more, after this time.
     pub(crate) fn leave(&self, taken: Duration, now: Instant) {
         let underway = &mut self.lock().underway;
         underway.advance(now);
@@ -70,22 +64,19 @@ impl Times {
         }
     }
 
-    /// A request on the peer failed.
     pub(crate) fn failed(&self, now: Instant) {
         self.lock().looked_at = Some(now);
     }
 
-    /// An answer's head took so long.
     pub(crate) fn head(&self, time: Duration) {
         average(&mut self.lock().header, milliseconds(time));
     }
 
-    /// A whole answer took so long.
     pub(crate) fn whole(&self, time: Duration) {
         average(&mut self.lock().response, milliseconds(time));
     }
 
-    /// Takes note of what requests under way have taken, before peers are compared.
+    /// Updates the times of current requests, before peers are compared.
     pub(crate) fn look(&self, now: Instant) {
         let underway = &mut self.lock().underway;
         if let (Some(share), Some(at)) = (underway.taken.checked_div(underway.count), underway.changed_at) {
@@ -94,7 +85,7 @@ impl Times {
         }
     }
 
-    /// What one request is expected to take, in milliseconds: [`LONGEST`] at the most, in steps.
+    /// In milliseconds, rounded to steps; at most [`LONGEST`].
     pub(crate) fn expected(&self, to: TimeTo, fail_timeout: Duration, now: Instant) -> u64 {
         let averages = self.lock();
         let known = match to {
@@ -110,15 +101,15 @@ impl Times {
         if known > LONGEST { LONGEST } else { known + STEP - known % STEP }
     }
 
-    /// Nothing panics under it, so a poisoned lock is taken as it is.
+    /// Nothing panics under it, so a poisoned lock is used as it is.
     fn lock(&self) -> MutexGuard<'_, Averages> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Averages {
-    /// How often `fail_timeout` has passed since the peer was looked at, which was more than that ago for any but 0; nothing where
-    /// nobody ever did. Whole seconds count, as in nginx.
+    /// Whole periods of `fail_timeout` since the last look; `None` if there was none. Whole seconds count, as
+    /// in nginx.
     fn age(&self, fail_timeout: Duration, now: Instant) -> Option<u32> {
         let seconds = now.saturating_duration_since(self.looked_at?).as_secs();
         let timeout = fail_timeout.as_secs();
@@ -128,7 +119,6 @@ impl Averages {
 }
 
 impl Underway {
-    /// Counts what the requests have taken up to now.
     fn advance(&mut self, now: Instant) {
         if let Some(at) = self.changed_at.replace(now) {
             self.taken += milliseconds(now.saturating_duration_since(at)) * self.count;
@@ -136,7 +126,7 @@ impl Underway {
     }
 }
 
-/// The first value as it is; each other moves the average by a twentieth of the difference.
+/// The first value is taken as it is; each later one moves the average by a twentieth of the difference.
 fn average(average: &mut u64, value: u64) {
     *average = match *average {
         0 => value,

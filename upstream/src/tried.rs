@@ -8,41 +8,34 @@ pub struct Tried {
     mask: u64,
     /// Peers from the 65th on.
     more: Vec<u64>,
-    /// Only backups are left.
     pub(crate) backup: bool,
     pub(crate) left: u32,
-    /// Where a search by key or by chance has come to.
     pub(crate) search: Search,
 }
 
-/// A search that goes on from one try to the next.
+/// Continues from one attempt to the next.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Search {
     /// Peers that were found and could not be asked. nginx gives up and takes turns after 20.
     pub(crate) misses: u32,
-    /// Hashes made of the key so far.
     pub(crate) rounds: u32,
-    /// The hash, or the place on the ring.
     pub(crate) hash: u32,
 }
 
 impl Tried {
-    /// None asked, and so many to be asked.
     pub(crate) fn new(left: u32) -> Tried {
         Tried { left, ..Tried::default() }
     }
 
-    /// How many more peers the request may ask.
     pub fn left(&self) -> u32 {
         self.left
     }
 
-    /// Whether the request has asked nobody.
     pub fn is_empty(&self) -> bool {
         self.mask == 0 && self.more.is_empty()
     }
 
-    /// Nobody was found. A request that has asked nobody may look again from the beginning, once it has waited.
+    /// A request that has tried no peer may search again from the start after waiting.
     pub(crate) fn forget_search(&mut self) {
         if self.is_empty() {
             (self.backup, self.search) = (false, Search::default());

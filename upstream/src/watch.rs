@@ -18,39 +18,25 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What is to be told.
+/// An event to be reported.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutlierNews {
-    /// A server is out from now on.
-    Ejected {
-        /// Its address.
-        peer: Arc<str>,
-        /// Why.
-        why: Conviction,
-        /// For how long.
-        time: Duration,
-    },
-    /// A server is back.
-    Returned {
-        /// Its address.
-        peer: Arc<str>,
-    },
+    Ejected { peer: Arc<str>, why: Conviction, time: Duration },
+    Returned { peer: Arc<str> },
 }
 
 /// The watch over one group.
 #[derive(Debug)]
 pub struct OutlierWatch {
     outliers: Arc<Outliers>,
-    /// What each server had answered when the interval began, by its number.
+    /// By id: each server's conduct when the interval began.
     past: HashMap<u64, Conduct>,
-    /// Who was out the last time, by number.
+    /// By id: who was out the last time.
     out: BTreeMap<u64, Arc<str>>,
-    /// When the interval ends.
     end: Instant,
 }
 
 impl OutlierWatch {
-    /// One that begins now.
     pub fn new(outliers: &Arc<Outliers>, peers: &Peers, now: Instant) -> OutlierWatch {
         let end = now + outliers.terms.interval;
         let ejected = peers.members.iter().filter(|member| until(member).is_some());
@@ -58,12 +44,12 @@ impl OutlierWatch {
         OutlierWatch { outliers: outliers.clone(), past: conduct(peers), out, end }
     }
 
-    /// When it is to look again, unless it is woken before.
+    /// Unless it is woken before.
     pub fn next(&self, peers: &Peers) -> Instant {
         peers.members.iter().filter_map(until).min().map_or(self.end, |until| until.min(self.end))
     }
 
-    /// Brings back whose time is over and who is more than may be out of what the group has become, and takes out who deserves it.
+    /// Brings back those whose ejection has ended or exceeds the allowed share, and ejects new outliers.
     pub fn look(&mut self, peers: &Peers, now: Instant) -> Vec<OutlierNews> {
         peers.readmit(now);
         while is_over(&self.outliers, peers) && peers.recall(now) {}
@@ -97,7 +83,7 @@ impl OutlierWatch {
         news
     }
 
-    /// Who is back since the last time, also where a request could not wait for it.
+    /// Also those that a request brought back early.
     fn returned(&mut self, peers: &Peers) -> Vec<OutlierNews> {
         let mut news = Vec::new();
         self.out.retain(|id, peer| {
@@ -127,24 +113,22 @@ impl OutlierWatch {
     }
 }
 
-/// Until when a server is out.
 fn until(member: &Member) -> Option<Instant> {
     member.standing.health().ejection().until
 }
 
-/// How many servers are out, and of how many.
 fn share_out(peers: &Peers) -> (usize, usize) {
     let used = peers.members.iter().filter(|member| !member.parameters.down);
     used.fold((0, 0), |(out, all), member| (out + usize::from(until(member).is_some()), all + 1))
 }
 
-/// Whether more than may be are out: others of the group have gone since.
+/// Whether more than the allowed share are out, since others of the group have gone.
 fn is_over(outliers: &Outliers, peers: &Peers) -> bool {
     let (out, all) = share_out(peers);
     out.checked_sub(1).is_some_and(|others| !has_room(&outliers.terms, others, all))
 }
 
-/// Whether the group can do without it: no more than its share is out, and somebody else can be asked.
+/// Whether the group can spare it: the share is not exceeded, and another server can be asked.
 fn may_be_ejected(outliers: &Outliers, peers: &Peers, place: usize, now: Instant) -> bool {
     let (out, used) = share_out(peers);
     let is_other = |(other, _): &(usize, &Member)| *other != place;
@@ -153,7 +137,6 @@ fn may_be_ejected(outliers: &Outliers, peers: &Peers, place: usize, now: Instant
         && others.any(|(_, member)| member.standing.is_live(&member.parameters, now))
 }
 
-/// What each server has answered so far.
 fn conduct(peers: &Peers) -> HashMap<u64, Conduct> {
     let of = |member: &Member| {
         let (judged, errors) = member.counts.sum((0, 0), |cells, sum| cells.add_judged_to(sum));

@@ -1,7 +1,7 @@
 //! `Accept` (RFC 9110 §12.5.1), as far as it chooses between a page for people and one for programs.
 
-/// Whether a client asks for JSON rather than HTML: it names JSON, and HTML not at all or with less weight. A range such as `*/*`
-/// names neither.
+/// Whether a client prefers JSON to HTML: it names JSON, and HTML not at all or with less weight. A range
+/// such as `*/*` names neither.
 pub fn prefers_json(accept: &[u8]) -> bool {
     let (mut json, mut html) = (0, 0);
     for one in accept.split(|&byte| byte == b',') {
@@ -17,7 +17,7 @@ pub fn prefers_json(accept: &[u8]) -> bool {
     json > html
 }
 
-/// `q=0.5` in thousandths; what cannot be read counts for nothing.
+/// `q=0.5` in thousandths; `None` if it cannot be read.
 fn weight(part: &[u8]) -> Option<u32> {
     let value = part.strip_prefix(b"q=").or_else(|| part.strip_prefix(b"Q="))?;
     let value: f32 = std::str::from_utf8(value).ok()?.parse().unwrap_or(0.0);

@@ -6,20 +6,17 @@
 use crate::coding::Coding;
 use crate::list;
 
-/// The codings a client takes, of those the product knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct AcceptEncoding {
-    /// gzip, or its old name x-gzip.
     pub gzip: bool,
     /// br (RFC 7932).
     pub br: bool,
     /// zstd (RFC 8878).
     pub zstd: bool,
-    /// deflate.
     pub deflate: bool,
     /// Codings that the field does not name (`*`).
     pub others: bool,
-    /// Content without any coding is refused (`identity;q=0`, or `*;q=0` and no word of identity).
+    /// Content without a coding is refused (`identity;q=0`, or `*;q=0` without `identity`).
     pub refuses_plain: bool,
 }
 
@@ -33,7 +30,7 @@ impl AcceptEncoding {
         refuses_plain: false,
     };
 
-    /// The set as a number below 64, to be part of a variant's key.
+    /// Below 64; part of a variant's key.
     pub fn bits(self) -> u8 {
         u8::from(self.gzip)
             | u8::from(self.br) << 1
@@ -43,9 +40,10 @@ impl AcceptEncoding {
             | u8::from(self.refuses_plain) << 5
     }
 
-    /// The set that a cache asks the upstream for and compares by in place of this one: of gzip, br and zstd what a response may come
-    /// in, and zstd only without br, which every client with zstd takes as well, so that clients that differ in what no
-    /// response has share one; deflate only without the three. What takes no plain content is as it is.
+    /// The set that a cache requests and compares by instead: of gzip, br and zstd those a response may come
+    /// in; zstd only without br, since every client with zstd accepts br; deflate only without the three.
+    /// Clients that differ in what no response has thus share one. A set that refuses plain content stays as
+    /// it is.
     #[must_use]
     pub fn class(self) -> AcceptEncoding {
         if self.refuses_plain {
@@ -56,7 +54,7 @@ impl AcceptEncoding {
         AcceptEncoding { gzip, br, zstd: zstd && !br, deflate, ..AcceptEncoding::NONE }
     }
 
-    /// The field that asks for a class; `None` for a set that stands for itself alone.
+    /// The field that requests a class; `None` for a set that stands for itself alone.
     pub fn class_field(self) -> Option<&'static [u8]> {
         const FIELDS: [(u8, &[u8]); 7] = [
             (0, b"identity"),
@@ -70,7 +68,7 @@ impl AcceptEncoding {
         FIELDS.iter().find(|(bits, _)| *bits == self.bits()).map(|(_, field)| *field)
     }
 
-    /// The set that has this number, as people write it.
+    /// The set with this number, for people.
     pub fn told(bits: u8) -> String {
         let names = ["gzip", "br", "zstd", "deflate", "*", "identity;q=0"].into_iter().enumerate();
         let taken: Vec<&str> = names.filter(|(at, _)| bits >> at & 1 == 1).map(|(_, name)| name).collect();
@@ -78,17 +76,16 @@ impl AcceptEncoding {
     }
 }
 
-/// How much a client likes each coding that can be made for it, in thousandths (RFC 9110 §12.4.2); 0 is a refusal.
+/// The client's weight of each coding that can be made, in thousandths (RFC 9110 §12.4.2); 0 is a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Weights {
     /// By number.
     codings: [u16; Coding::ALL.len()],
-    /// Of the plain content, where the field names it; otherwise it is what is left when no coding is taken.
+    /// Of the plain content, if the field names it; otherwise it is used when no coding is accepted.
     identity: u16,
 }
 
 impl Weights {
-    /// Reads all lines of the field.
     #[inline]
     pub fn read<'a>(values: impl Iterator<Item = &'a [u8]> + Clone) -> Weights {
         match common(values.clone()) {
@@ -106,20 +103,18 @@ impl Weights {
         Weights { codings, identity: said.weights[IDENTITY].unwrap_or(0) }
     }
 
-    /// Whether no coding is taken.
     #[inline]
     pub fn is_none(&self) -> bool {
         self.codings == [0; Coding::ALL.len()]
     }
 
-    /// Whether a coding is taken.
     #[inline]
     pub fn takes(&self, coding: Coding) -> bool {
         self.codings[usize::from(coding.number())] > 0
     }
 
-    /// What the client likes best of these, of several that it likes as much the first; `None` is the plain content: where it
-    /// takes none of them, or names the plain one as better.
+    /// The client's favourite of these, the first of equals; `None` is the plain content: if it accepts none,
+    /// or prefers the plain one.
     #[inline]
     pub fn best(&self, offered: impl Iterator<Item = Coding>) -> Option<Coding> {
         let (mut best, mut weight) = (None, self.identity.max(1) - 1);
@@ -144,21 +139,21 @@ const COMMON: [(&[u8], AcceptEncoding); 4] = [
     (b"gzip", AcceptEncoding { gzip: true, ..AcceptEncoding::NONE }),
 ];
 
-/// Reads all lines of the field. A coding that is named counts by its own weight, others by that of `*`.
+/// Reads all lines of the field. A named coding counts by its own weight, others by that of `*`.
 #[inline]
 pub fn normalise<'a>(values: impl Iterator<Item = &'a [u8]> + Clone) -> AcceptEncoding {
     common(values.clone()).unwrap_or_else(|| Said::read(values).set())
 }
 
-/// The class that all lines of the field are of, which has a field of its own to ask for it; `None` where there is no line, or where
-/// the lines go on and are compared as they came.
+/// The class of all lines of the field, if it has a field of its own to request it; `None` if there is no
+/// line, or if the lines are passed on and compared as they came.
 pub fn class<'a>(values: impl Iterator<Item = &'a [u8]> + Clone) -> Option<AcceptEncoding> {
     values.clone().next()?;
     folded(values).map(AcceptEncoding::class).filter(|class| class.class_field().is_some())
 }
 
-/// As [`normalise`], where the set is all that the field says; `None` where it names a coding that is not known here,
-/// says a thing twice, or has a weight that cannot be read: others may take such a field for more, or for less.
+/// As [`normalise`], if the set is all that the field says; `None` if it names an unknown coding, repeats
+/// itself, or has an unreadable weight: others may take such a field for more, or for less.
 #[inline]
 pub fn folded<'a>(values: impl Iterator<Item = &'a [u8]> + Clone) -> Option<AcceptEncoding> {
     common(values.clone())
@@ -173,19 +168,17 @@ fn common<'a>(mut values: impl Iterator<Item = &'a [u8]>) -> Option<AcceptEncodi
     }
 }
 
-/// The names that are told apart; the codings at the places of their numbers.
+/// The codings at the indices of their numbers.
 const NAMES: [&[u8]; 6] = [b"gzip", b"br", b"zstd", b"deflate", b"*", b"identity"];
 const DEFLATE: usize = 3;
 const STAR: usize = 4;
 const IDENTITY: usize = 5;
-/// The weight of what has none.
+/// The default weight.
 const FULL: u16 = 1000;
 
-/// What a field says.
 struct Said {
-    /// The weight of each name, where it is named.
     weights: [Option<u16>; NAMES.len()],
-    /// Whether these are all that was said.
+    /// Whether the field says nothing else.
     is_all: bool,
 }
 
@@ -215,7 +208,7 @@ impl Said {
         Said { weights, is_all }
     }
 
-    /// A coding that is named counts by its own weight, others by that of `*`.
+    /// A named coding counts by its own weight, others by that of `*`.
     fn set(&self) -> AcceptEncoding {
         let is_positive = |slot: usize| self.weights[slot].map(|weight| weight > 0);
         let others = is_positive(STAR).unwrap_or(false);
@@ -235,7 +228,7 @@ fn is_weight(parameter: &[u8]) -> bool {
     list::pair(parameter).0.eq_ignore_ascii_case(b"q")
 }
 
-/// `q=0.5` → 500, `q=0.0` → 0 (RFC 9110 §12.4.2); `None` for anything that is no weight.
+/// `q=0.5` → 500, `q=0.0` → 0 (RFC 9110 §12.4.2).
 fn weight(parameter: &[u8]) -> Option<u16> {
     let (_, value) = list::pair(parameter);
     let (whole, digits) = match value.filter(|_| is_weight(parameter))? {
@@ -287,7 +280,7 @@ mod tests {
         }
     }
 
-    /// What a client gets that sent these lines, of br, zstd and gzip in the server's order.
+    /// The coding chosen for these lines, of br, zstd and gzip in the server's order.
     fn best(lines: &str) -> &'static str {
         let weights = Weights::read(lines.split('\n').map(str::as_bytes));
         let chosen = weights.best([Coding::Br, Coding::Zstd, Coding::Gzip].into_iter());

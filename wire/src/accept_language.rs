@@ -6,7 +6,7 @@
 use crate::list;
 use crate::octets::trim;
 
-/// Languages that are put in order; a longer list is kept as it came.
+/// Longest list that is sorted; a longer one is kept as it came.
 const MOST: usize = 32;
 
 /// Appends one spelling for all lines of the field: weight and language, the most wanted first.
@@ -26,7 +26,7 @@ pub fn append_normalised<'a>(lines: impl Iterator<Item = &'a [u8]>, out: &mut Ve
     }
 }
 
-/// What [`append_normalised`] wrote, as people write it: the languages in order, each with its weight where that is not 1.
+/// Renders what [`append_normalised`] wrote: the languages in order, each with its weight unless that is 1.
 pub fn spoken(mut folded: &[u8]) -> String {
     let mut languages = Vec::new();
     while let Some((weight, rest)) = folded.split_first_chunk::<2>() {
@@ -45,8 +45,7 @@ pub fn spoken(mut folded: &[u8]) -> String {
     languages.join(", ")
 }
 
-/// The language that a request wants before all others, where there is exactly one such and it is no `*`: an answer in
-/// it is the best that could be chosen.
+/// The single most wanted language, unless it is `*`: a response in it is the best that could be chosen.
 pub fn first_choice<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Vec<u8>> {
     let mut wanted: Vec<(u16, Vec<u8>)> = lines.flat_map(list::elements).map(read).collect();
     wanted.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
@@ -56,8 +55,8 @@ pub fn first_choice<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Vec<u8>
     (alone && (1..=1000).contains(&weight) && language != b"*").then_some(language)
 }
 
-/// Weight in thousandths and language in lower case. A weight that cannot be read sets the element apart from all
-/// others: it comes back whole, with a weight that no valid one has.
+/// Weight in thousandths and language in lower case. An element with an unreadable weight comes back whole,
+/// with a weight that no valid one has, so that it differs from all others.
 fn read(element: &[u8]) -> (u16, Vec<u8>) {
     let mut parts = list::parameters(element);
     let language = trim(parts.next().unwrap_or_default()).to_ascii_lowercase();

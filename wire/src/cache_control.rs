@@ -10,8 +10,7 @@ use crate::list;
 use crate::octets::{decimal, is_token, is_token_byte, trim};
 use crate::structured::{self, BareItem, Value};
 
-/// The largest lifetime: "2147483648 or the greatest positive integer" is what RFC 9111 §1.2.2 has an overflowing
-/// number become.
+/// "2147483648 or the greatest positive integer" is what RFC 9111 §1.2.2 makes of an overflowing number.
 pub const MAX_SECONDS: u64 = 1 << 31;
 
 /// Directives that only ever forbid when they have no argument.
@@ -32,27 +31,23 @@ const RESTRICTING: [&[u8]; 11] = [
 /// A directive that may name the fields it is about: `no-cache="Set-Cookie"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Qualified<'a> {
-    /// Not there.
     #[default]
     Absent,
-    /// There, about the whole message.
     Whole,
-    /// There, only about the fields in this list; see [`Qualified::names`].
+    /// Present for the fields of this list only; see [`Qualified::names`].
     Fields(&'a [u8]),
 }
 
 impl<'a> Qualified<'a> {
-    /// Whether the directive is there in any form.
     pub fn is_present(self) -> bool {
         self != Qualified::Absent
     }
 
-    /// Whether it is there and about the whole message.
     pub fn is_whole(self) -> bool {
         self == Qualified::Whole
     }
 
-    /// The names of the fields it is about; nothing where it is absent or about the whole message.
+    /// Empty if it is absent or for the whole message.
     pub fn names(self) -> impl Iterator<Item = &'a [u8]> {
         let names = match self {
             Qualified::Fields(names) => names,
@@ -73,31 +68,19 @@ impl<'a> Qualified<'a> {
 /// All directives of all `Cache-Control` lines of a message. Lifetimes are seconds, at most [`MAX_SECONDS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheControl<'a> {
-    /// `no-store`
     pub no_store: bool,
-    /// `no-cache`
     pub no_cache: Qualified<'a>,
-    /// `private`
     pub private: Qualified<'a>,
-    /// `public`
     pub public: bool,
-    /// `max-age`
     pub max_age: Option<u64>,
-    /// `s-maxage`
     pub s_maxage: Option<u64>,
-    /// `must-revalidate`
     pub must_revalidate: bool,
-    /// `proxy-revalidate`
     pub proxy_revalidate: bool,
-    /// `must-understand`
     pub must_understand: bool,
-    /// `no-transform`
     pub no_transform: bool,
-    /// `only-if-cached`
     pub only_if_cached: bool,
-    /// `min-fresh`
     pub min_fresh: Option<u64>,
-    /// `max-stale`; without an argument any age will do, which is `Some(None)`.
+    /// Without an argument (`Some(None)`) any age will do.
     pub max_stale: Option<Option<u64>>,
     /// `stale-while-revalidate` (RFC 5861 §3)
     pub stale_while_revalidate: Option<u64>,
@@ -123,7 +106,7 @@ pub fn parse<'a>(values: impl Iterator<Item = &'a [u8]>) -> CacheControl<'a> {
     control
 }
 
-/// A token, a whole quoted string, or nothing.
+/// A token, a whole quoted string, or empty.
 fn is_argument(text: &[u8]) -> bool {
     match text {
         [] => true,
@@ -132,7 +115,7 @@ fn is_argument(text: &[u8]) -> bool {
     }
 }
 
-/// Where the quoted string ends whose inside begins here.
+/// `text` starts inside of the string.
 fn closing_quote(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -144,8 +127,8 @@ fn closing_quote(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Reads all lines of a targeted field such as `CDN-Cache-Control` (RFC 9213 §2.1). `None` where it is empty, no
-/// dictionary, or gives a directive we know a value of the wrong type: such a field is ignored.
+/// Reads all lines of a targeted field such as `CDN-Cache-Control` (RFC 9213 §2.1). `None` if it is empty, no
+/// dictionary, or gives a known directive a value of the wrong type: such a field is ignored.
 pub fn targeted<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<CacheControl<'a>> {
     let mut control = CacheControl::default();
     let mut is_empty = true;
@@ -159,8 +142,7 @@ pub fn targeted<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<CacheContr
 }
 
 impl<'a> CacheControl<'a> {
-    /// A member of a targeted field; `None` where its value is not of the directive's type. Said twice, the last
-    /// counts, as in any dictionary.
+    /// `None` if the value is not of the directive's type. The last of several counts, as in any dictionary.
     fn set(&mut self, name: &[u8], value: Value<'a>) -> Option<()> {
         match name {
             b"no-store" => self.no_store = flag(value)?,
@@ -181,8 +163,8 @@ impl<'a> CacheControl<'a> {
         Some(())
     }
 
-    /// What is no directive, such as `no-store; max-age=60` or `x="y, private`: what of it was meant cannot be known, so
-    /// each word of it that forbids something does so, and lifetimes are those that cannot be read.
+    /// For what is no directive, such as `no-store; max-age=60` or `x="y, private`: what was meant is
+    /// unknown, so each forbidding word in it applies, and lifetimes count as unreadable.
     fn restrict(&mut self, element: &[u8]) {
         for word in element.split(|byte| *byte == b'"' || !is_token_byte(*byte)) {
             let restricts = RESTRICTING.iter().any(|name| word.eq_ignore_ascii_case(name));
@@ -248,7 +230,7 @@ fn qualified(value: Value<'_>) -> Option<Qualified<'_>> {
     }
 }
 
-/// Said twice, the shorter lifetime counts; not a number, it is zero (RFC 9111 §4.2.1 has both treated as stale).
+/// The shortest of several counts; not a number is zero (RFC 9111 §4.2.1 treats both as stale).
 fn lifetime(slot: &mut Option<u64>, argument: Option<&[u8]>) {
     let found = argument.and_then(seconds).unwrap_or(0);
     *slot = Some(slot.map_or(found, |before| before.min(found)));

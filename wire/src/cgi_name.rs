@@ -5,17 +5,15 @@
 
 use crate::field_id::{FieldId, LONGEST};
 
-/// A letter of a name as it is compared.
 pub(crate) const fn folded(byte: u8) -> u8 {
     if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() }
 }
 
-/// Whether two names are one behind CGI.
 pub fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(one, other)| folded(*one) == folded(*other))
 }
 
-/// The field that an application takes a line for: that of the table where the name is another spelling of one of those.
+/// The field an application takes a line for: the table's, if the name is another spelling of it.
 pub fn field_of(id: FieldId, name: &[u8]) -> FieldId {
     if id != FieldId::Other || name.len() > LONGEST || !name.contains(&b'_') {
         return id;

@@ -7,19 +7,19 @@
 
 use crate::cgi_name::folded;
 
-/// The longest name that is looked at; no proxy sends a longer one.
+/// The longest name that is examined; no proxy sends a longer one.
 const LONGEST_NAME: usize = 64;
 
-/// Fields of the family that no rule tells.
+/// Fields of the family that no rule covers.
 const NAMES: [&[u8]; 4] = [b"forwarded", b"x-forwarded", b"x-coming-from", b"coming-from"];
 
-/// For whom a proxy asks.
 const FOR: [&[u8]; 5] = [b"forwarded-for", b"forwardedfor", b"forward-for", b"forwarder-for", b"proxied-for"];
 
-/// What stands for an IP address between hyphens: `X-Client-IP`, `CF-Connecting-IPv6`. It is the client's, unless the name says whose.
+/// IP address words between hyphens: `X-Client-IP`, `CF-Connecting-IPv6`. It is the client's, unless the name
+/// says whose.
 const IPS: [&[u8]; 3] = [b"ip", b"ipv4", b"ipv6"];
 
-/// Whose it is then, or that it is no address but something about one.
+/// Words that make it another's, or say that it is no address but something about one.
 const OTHERS: [&[u8]; 36] = [
     b"allow",
     b"allowed",
@@ -59,10 +59,10 @@ const OTHERS: [&[u8]; 36] = [
     b"version",
 ];
 
-/// An address of any kind, postal ones too: it is the client's where the name says so.
+/// An address of any kind, also postal: it is the client's if the name says so.
 const ADDRESSES: [&[u8]; 2] = [b"addr", b"address"];
 
-/// What the client's end of a connection is called.
+/// Names of the client's end of a connection.
 const PEERS: [&[u8]; 16] = [
     b"client",
     b"clients",
@@ -82,7 +82,6 @@ const PEERS: [&[u8]; 16] = [
     b"viewer",
 ];
 
-/// Both in one word.
 const BOTH: [&[u8]; 11] = [
     b"clientip",
     b"clientaddr",
@@ -97,7 +96,7 @@ const BOTH: [&[u8]; 11] = [
     b"proxyip",
 ];
 
-/// Names that proxies and CDNs are known to use, or that applications are known to believe; tests go through all of them.
+/// Names that proxies and CDNs are known to use, or applications to trust; tests go through all of them.
 pub const KNOWN: [&str; 54] = [
     "X-Forwarded-For",
     "Forwarded",
@@ -155,7 +154,7 @@ pub const KNOWN: [&str; 54] = [
     "Coming-From",
 ];
 
-/// Whether a field with this name says the client's address. `_` and `-` are the same, as they are behind CGI.
+/// Whether a field with this name contains the client's address. `_` and `-` are the same, as in CGI.
 pub fn is_client_address(name: &[u8]) -> bool {
     if name.len() > LONGEST_NAME {
         return false;

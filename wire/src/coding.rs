@@ -14,10 +14,9 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// All of them, each at the place of its number.
+    /// Each at the index of its number.
     pub const ALL: [Coding; 3] = [Coding::Gzip, Coding::Br, Coding::Zstd];
 
-    /// Its name in Content-Encoding and Accept-Encoding.
     pub const fn name(self) -> &'static str {
         match self {
             Coding::Gzip => "gzip",
@@ -26,12 +25,11 @@ impl Coding {
         }
     }
 
-    /// Its number, below 8. It stands in files, so no coding ever gets another's.
+    /// Below 8. It is stored in files, so a number is never reused.
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// The coding with this number.
     pub fn numbered(number: u8) -> Option<Coding> {
         Coding::ALL.get(usize::from(number)).copied()
     }

@@ -10,17 +10,15 @@ use crate::fields::Fields;
 use crate::list;
 use crate::method::Method;
 
-/// What a representation can be recognised by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Validators<'a> {
-    /// The entity tag as it stands in `ETag`.
+    /// As it stands in `ETag`.
     pub etag: Option<&'a [u8]>,
-    /// `Last-Modified` as seconds since 1970.
+    /// In seconds since 1970.
     pub last_modified: Option<i64>,
 }
 
 impl<'a> Validators<'a> {
-    /// Those of an answer's fields.
     pub fn of(answer: Fields<'a>) -> Validators<'a> {
         Validators {
             etag: answer.get(FieldId::ETag).filter(|tag| etag::is_valid(tag)),
@@ -29,18 +27,16 @@ impl<'a> Validators<'a> {
     }
 }
 
-/// What the conditions come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Answer as if there were no condition.
     Proceed,
-    /// 304: the client's copy is still the right one.
+    /// 304: the client's copy is still current.
     NotModified,
-    /// 412: what the client wants changed is not what it thinks it is.
+    /// 412: what the client wants to change is not what it expects.
     PreconditionFailed,
 }
 
-/// Evaluates the request's conditions in the order of RFC 9110 §13.2.2, Range aside.
+/// Evaluates the request's conditions in the order of RFC 9110 §13.2.2, except Range.
 pub fn evaluate(method: Method, request: Fields<'_>, validators: Validators<'_>) -> Outcome {
     let is_read = matches!(method, Method::Get | Method::Head);
     if request.has(FieldId::IfMatch) {
@@ -67,8 +63,8 @@ pub fn evaluate(method: Method, request: Fields<'_>, validators: Validators<'_>)
     }
 }
 
-/// Whether `Range` counts: there is no `If-Range`, or it names exactly this representation (RFC 9110 §13.1.5). A
-/// date must be equal; that it be strong is taken from the validator being the origin's own.
+/// Whether `Range` applies: there is no `If-Range`, or it names exactly this representation (RFC 9110
+/// §13.1.5). A date must be equal; it counts as strong because the validator is the origin's own.
 pub fn range_applies(request: Fields<'_>, validators: Validators<'_>) -> bool {
     match request.get(FieldId::IfRange) {
         None => true,
@@ -80,7 +76,7 @@ pub fn range_applies(request: Fields<'_>, validators: Validators<'_>) -> bool {
     }
 }
 
-/// `*` matches whatever exists: the caller only asks about a representation that does.
+/// `*` always matches: the caller only asks about an existing representation.
 fn any_tag(
     request: Fields<'_>,
     id: FieldId,

@@ -9,7 +9,7 @@ use crate::fields::Fields;
 use crate::list;
 use std::cmp::Ordering;
 
-/// Options that the `Connection` lines of one message may list at the most. Real ones list three.
+/// Most options that the `Connection` lines of a message may list. Real ones list three.
 pub const MOST_OPTIONS: usize = 100;
 
 /// A set of field names. Nothing is allocated for an empty one.
@@ -20,7 +20,6 @@ pub struct NamedFields<'a> {
 }
 
 impl<'a> NamedFields<'a> {
-    /// A set of these names.
     pub fn new(names: impl Iterator<Item = &'a [u8]>) -> NamedFields<'a> {
         let mut sorted: Vec<_> = names.collect();
         sorted.sort_unstable_by(|a, b| compare(a, b));
@@ -34,32 +33,31 @@ impl<'a> NamedFields<'a> {
         NamedFields::new(telling.flat_map(list::elements).filter(|option| !names_nothing(option)))
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.sorted.is_empty()
     }
 
-    /// Whether a field of this name, in any case, is one of them.
+    /// In any case.
     pub fn has(&self, name: &[u8]) -> bool {
         !self.sorted.is_empty() && self.sorted.binary_search_by(|option| compare(option, name)).is_ok()
     }
 }
 
-/// Whether the lines list more than [`MOST_OPTIONS`]. `length` is that of all their values, which mostly tells it.
+/// `length` is that of all their values, which mostly settles it.
 pub(crate) fn lists_too_many(fields: Fields<'_>, length: usize) -> bool {
     // An option and its comma are two bytes.
     length >= 2 * MOST_OPTIONS
         && fields.all(FieldId::Connection).flat_map(list::elements).nth(MOST_OPTIONS).is_some()
 }
 
-/// An option that is about the connection itself, or a field that never passes.
+/// An option for the connection itself, or a field that is never passed on.
 fn names_nothing(option: &[u8]) -> bool {
     option.eq_ignore_ascii_case(b"keep-alive")
         || option.eq_ignore_ascii_case(b"close")
         || FieldId::of(option).is_hop_by_hop()
 }
 
-/// By length, then without regard to case: an order for searching.
+/// By length, then ignoring case: an order for searching.
 fn compare(a: &[u8], b: &[u8]) -> Ordering {
     a.len()
         .cmp(&b.len())

@@ -12,8 +12,9 @@
 use crate::cgi_name;
 use crate::field_id::FieldId;
 
-/// A name with one of these anywhere in it, by the first letter: X-Api-Key, X-Auth-Token, Authentication, X-Session-Id,
-/// Client-Secret, Cookie2 … A name is looked at from each of its letters on, so what a letter begins is all that it costs.
+/// A name is a credential with one of these anywhere in it, by the first letter: X-Api-Key, X-Auth-Token,
+/// Authentication, X-Session-Id, Client-Secret, Cookie2 … A name is searched from each of its letters on, so
+/// only the words of that letter cost anything.
 const fn words_from(letter: u8) -> &'static [&'static [u8]] {
     match letter {
         b'a' => &[b"account", b"act-as", b"auth"],
@@ -33,9 +34,10 @@ const fn words_from(letter: u8) -> &'static [&'static [u8]] {
     }
 }
 
-/// A name with one of these between its hyphens, by the first letter: a person in whatever role (X-Actor, X-Guest, X-Whoami), what proxies
-/// that log users in say of them (X-Forwarded-Groups, X-SSL-Client-S-DN), for which company or team somebody asks (X-Org), and
-/// what lets one in: DPoP (RFC 9449), X-WP-Nonce, X-WSSE, API-Sign. Words of other lengths are told apart by that alone.
+/// A name is a credential with one of these between its hyphens, by the first letter: a person in any role
+/// (X-Actor, X-Guest, X-Whoami), what login proxies say of them (X-Forwarded-Groups, X-SSL-Client-S-DN),
+/// their company or team (X-Org), and what grants access: DPoP (RFC 9449), X-WP-Nonce, X-WSSE, API-Sign.
+/// Words of other lengths are told apart by length alone.
 const fn segments_from(letter: u8) -> &'static [&'static [u8]] {
     match letter {
         b'a' => &[b"actor", b"admin"],
@@ -71,7 +73,7 @@ const fn segments_from(letter: u8) -> &'static [&'static [u8]] {
     }
 }
 
-/// What belongs to one person or is used by one: its number says who asks (X-Device-Id, Client-UUID, X-VisitorId).
+/// What belongs to one person: its number identifies who asks (X-Device-Id, Client-UUID, X-VisitorId).
 const OWNED: [&[u8]; 28] = [
     b"advertising",
     b"anonymous",
@@ -103,10 +105,11 @@ const OWNED: [&[u8]; 28] = [
     b"workspace",
 ];
 
-/// What a number of one of them is called, right behind it.
+/// Words for such a number, right after one of `OWNED`.
 const NUMBERS: [&[u8]; 6] = [b"id", b"ident", b"identifier", b"guid", b"uuid", b"udid"];
 
-/// A name with one of these anywhere in it has a secret as its value: `access_token`, `clientSecret`, `X-Amz-Signature`, `passwd` …
+/// Anywhere in a name, these mark a secret value: `access_token`, `clientSecret`, `X-Amz-Signature`, `passwd`
+/// …
 const SECRETS: [&[u8]; 15] = [
     b"accesskey",
     b"apikey",
@@ -125,7 +128,8 @@ const SECRETS: [&[u8]; 15] = [
     b"token",
 ];
 
-/// A name with one of these between its signs (`api_key`, `X-Auth`, `sig`), in which a longer word means something else (`author`).
+/// Between the signs of a name (`api_key`, `X-Auth`, `sig`), these mark a secret; a longer word means
+/// something else (`author`).
 const SECRET_SEGMENTS: [&[u8]; 14] = [
     b"auth",
     b"cookie",
@@ -143,13 +147,12 @@ const SECRET_SEGMENTS: [&[u8]; 14] = [
     b"ticket",
 ];
 
-/// Fields that only a browser itself can set (Fetch Standard §2.2.2), of which none says who asks.
+/// Fields that only a browser itself can set (Fetch Standard §2.2.2); none identifies the client.
 const OF_BROWSERS: [&[u8]; 5] = [b"sec-fetch-", b"sec-ch-", b"sec-websocket-", b"sec-gpc", b"sec-purpose"];
 
-/// The longest name that is looked at. A longer one is nobody's field, and whoever sends it shares nothing.
+/// The longest name that is examined. A longer one is no known field, and its sender shares nothing.
 const LONGEST_NAME: usize = 64;
 
-/// Whether a field of a request with this name is a credential, or may be one.
 #[inline]
 pub fn is_credential(id: FieldId, name: &[u8]) -> bool {
     match id {
@@ -161,7 +164,6 @@ pub fn is_credential(id: FieldId, name: &[u8]) -> bool {
     }
 }
 
-/// Whether what stands under this name is a secret: a parameter of a URL, a field of a request, a cookie.
 pub fn is_secret(name: &[u8]) -> bool {
     if name.len() > LONGEST_NAME {
         return true;
@@ -183,7 +185,7 @@ fn is_named_so(name: &[u8]) -> bool {
     !is_browsers_own && ((0..name.len()).any(|at| begins_with_word(&name[at..])) || has_telling_segment(name))
 }
 
-/// Whether a segment between hyphens says who asks, or the number of something that is one person's does.
+/// Whether a segment between hyphens identifies the client, alone or as the number of something personal.
 fn has_telling_segment(name: &[u8]) -> bool {
     let is_one = |segment: &[u8], of: &[&[u8]]| of.iter().any(|known| segment.eq_ignore_ascii_case(known));
     let is_joined = |segment: &[u8]| {

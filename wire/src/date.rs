@@ -14,7 +14,6 @@ const MONTHS: [&[u8; 3]; 12] =
 const FIRST: i64 = -62_167_219_200;
 const LAST: i64 = 253_402_300_799;
 
-/// A point in time in the terms of a calendar and a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Civil {
     /// 0 to 9999.
@@ -27,13 +26,13 @@ pub struct Civil {
     pub hour: u8,
     /// 0 to 59.
     pub minute: u8,
-    /// 0 to 59; leap seconds have no second of their own.
+    /// 0 to 59; leap seconds are not represented.
     pub second: u8,
     /// 0 is Sunday.
     pub weekday: u8,
 }
 
-/// The Gregorian calendar's date and time, `utc_offset_seconds` east of UTC.
+/// Date and time of the Gregorian calendar, `utc_offset_seconds` east of UTC.
 pub fn civil(unix_seconds: i64, utc_offset_seconds: i32) -> Civil {
     let seconds = unix_seconds.saturating_add(i64::from(utc_offset_seconds)).clamp(FIRST, LAST);
     let (days, clock) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
@@ -57,7 +56,7 @@ pub fn civil(unix_seconds: i64, utc_offset_seconds: i32) -> Civil {
     }
 }
 
-/// Seconds since 1970 of a date and time in UTC; `None` when there is no such day or time.
+/// In UTC; `None` if there is no such day or time.
 fn unix(year: i64, month: i64, day: i64, hour: i64, minute: i64, second: i64) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let length = match month {
@@ -99,7 +98,7 @@ fn clock(out: &mut [u8], at: usize, civil: &Civil) {
     two(out, at + 6, civil.second);
 }
 
-/// `±hhmm`, or `±hh:mm` where `colon` says so.
+/// `±hhmm`, or `±hh:mm` with `colon`.
 fn offset(out: &mut [u8], at: usize, utc_offset_seconds: i32, colon: bool) {
     let minutes = utc_offset_seconds.unsigned_abs() / 60;
     out[at] = if utc_offset_seconds < 0 { b'-' } else { b'+' };
@@ -153,7 +152,7 @@ pub fn format_iso8601(unix_seconds: i64, utc_offset_seconds: i32) -> [u8; 25] {
     out
 }
 
-/// `2026/11/21 10:26:00`: how lines of nginx's error log start.
+/// `2026/11/21 10:26:00`, as in nginx's error log.
 pub fn format_error_log(unix_seconds: i64, utc_offset_seconds: i32) -> [u8; 19] {
     let time = civil(unix_seconds, utc_offset_seconds);
     let mut out = *b"2000/01/01 00:00:00";
@@ -164,7 +163,7 @@ pub fn format_error_log(unix_seconds: i64, utc_offset_seconds: i32) -> [u8; 19] 
     out
 }
 
-/// `Nov  6 10:26:00`: when a line to a log service was written (RFC 3164 §4.1.2).
+/// `Nov  6 10:26:00`, as in syslog messages (RFC 3164 §4.1.2).
 pub fn format_syslog(unix_seconds: i64, utc_offset_seconds: i32) -> [u8; 15] {
     let time = civil(unix_seconds, utc_offset_seconds);
     let mut out = *b"Jan  1 00:00:00";
@@ -177,10 +176,10 @@ pub fn format_syslog(unix_seconds: i64, utc_offset_seconds: i32) -> [u8; 15] {
     out
 }
 
-/// Reads any of the three formats of RFC 9110 §5.6.7: `Sun, 06 Nov 1994 08:49:37 GMT`,
-/// `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`. A two-digit year from 70 on is of the last
-/// century, a smaller one of this. The name of the day must be one, not the right one. Letters count in any case, as
-/// RFC 9111 §4.2 wants it of a cache.
+/// Reads any of the three formats of RFC 9110 §5.6.7: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94
+/// 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`. A two-digit year from 70 on is of the last century, a
+/// smaller one of this. The weekday must be valid, not correct. Case is ignored, as RFC 9111 §4.2 requires of
+/// a cache.
 pub fn parse_http(text: &[u8]) -> Option<i64> {
     let (date, rest) = match text.split_last_chunk::<4>() {
         Some((date, zone)) if is(zone, b" GMT") => (date, true),
@@ -259,7 +258,7 @@ fn month(text: &[u8]) -> Option<i64> {
     MONTHS.iter().position(|month| is(text, *month)).map(|index| index as i64 + 1)
 }
 
-/// Up to four digits and nothing else.
+/// At most four digits and nothing else.
 fn number(text: &[u8]) -> Option<i64> {
     text.iter()
         .try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0')))

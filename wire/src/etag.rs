@@ -2,7 +2,7 @@
 //!
 //! A tag is used as the text it came as, quotes included. What is no tag never matches anything.
 
-/// Whether the text is an entity tag: `"…"` or `W/"…"`.
+/// `"…"` or `W/"…"`.
 pub fn is_valid(tag: &[u8]) -> bool {
     match opaque(tag) {
         [b'"', inside @ .., b'"'] => inside.iter().all(|&byte| byte >= 0x21 && byte != b'"' && byte != 0x7f),
@@ -10,17 +10,16 @@ pub fn is_valid(tag: &[u8]) -> bool {
     }
 }
 
-/// Whether the tag is a weak one.
 pub fn is_weak(tag: &[u8]) -> bool {
     tag.starts_with(b"W/")
 }
 
-/// Strong comparison: both strong and the same, byte by byte.
+/// Both strong and equal, byte by byte.
 pub fn strong_match(a: &[u8], b: &[u8]) -> bool {
     !is_weak(a) && a == b && is_valid(a)
 }
 
-/// Weak comparison: the same but for `W/`.
+/// Equal apart from `W/`.
 pub fn weak_match(a: &[u8], b: &[u8]) -> bool {
     opaque(a) == opaque(b) && is_valid(a)
 }

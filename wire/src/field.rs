@@ -8,22 +8,20 @@ use crate::span::Span;
 /// One field line: which field, and where its name and value stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Field {
-    /// The field, when it is one of the table.
     pub id: FieldId,
-    /// The name as it came; empty where it is the table's own and stands nowhere.
+    /// As it came; empty if it is the table's own and stands nowhere.
     name: Span,
-    /// The value without the white space around it.
+    /// Without surrounding white space.
     pub value: Span,
 }
 
 impl Field {
-    /// A line with its name and value at these places.
     #[inline]
     pub fn new(id: FieldId, name: Span, value: Span) -> Field {
         Field { id, name, value }
     }
 
-    /// The name as it came. `bytes` are those that the line was found in.
+    /// As it came. `bytes` are those that the line was found in.
     #[inline]
     pub fn name(self, bytes: &[u8]) -> &[u8] {
         if self.name.is_empty() { self.id.name().as_bytes() } else { self.name.of(bytes) }

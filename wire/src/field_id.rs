@@ -10,7 +10,7 @@ macro_rules! fields {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum FieldId {
-            /// A field that is not in the table; its name is in the head.
+            /// Not in the table; its name is in the head.
             #[default]
             Other,
             $(#[doc = concat!("`", $name, "`")] $variant,)*
@@ -19,7 +19,7 @@ macro_rules! fields {
         const NAMES: &[(&str, FieldId)] = &[$(($name, FieldId::$variant),)*];
 
         impl FieldId {
-            /// The name as the RFCs write it; empty for [`FieldId::Other`].
+            /// As the RFCs write it; empty for [`FieldId::Other`].
             pub const fn name(self) -> &'static str {
                 match self {
                     FieldId::Other => "",
@@ -110,10 +110,10 @@ fields! {
     XRequestId = "X-Request-ID",
 }
 
-/// Number of slots of the perfect hash; a power of two.
+/// Slots of the perfect hash; a power of two.
 const SLOTS: usize = 1024;
 
-/// Longest name in the table, in bytes.
+/// In bytes.
 pub(crate) const LONGEST: usize = {
     let mut longest = 0;
     let mut index = 0;
@@ -126,7 +126,7 @@ pub(crate) const LONGEST: usize = {
     longest
 };
 
-/// What is hashed: the length and three bytes, which together tell all names of the table apart.
+/// The length and three bytes, which together tell all names of the table apart.
 #[inline]
 const fn fingerprint(name: &[u8]) -> u32 {
     let length = name.len();
@@ -141,7 +141,7 @@ const fn slot(name: &[u8], multiplier: u32) -> usize {
     (fingerprint(name).wrapping_mul(multiplier) >> (32 - SLOTS.trailing_zeros())) as usize
 }
 
-/// The multiplier that gives every name of the table a slot of its own, found by the compiler.
+/// Gives every name of the table a slot of its own; found by the compiler.
 const MULTIPLIER: u32 = {
     let mut multiplier: u32 = 0x9e37_79b1;
     let mut tries = 0;
@@ -164,7 +164,7 @@ const MULTIPLIER: u32 = {
     multiplier
 };
 
-/// Slot → one more than the index into [`NAMES`]; zero where the slot is empty.
+/// Slot → one more than the index into [`NAMES`]; zero = empty.
 static TABLE: [u8; SLOTS] = {
     let mut table = [0u8; SLOTS];
     let mut index = 0;
@@ -175,13 +175,13 @@ static TABLE: [u8; SLOTS] = {
     table
 };
 
-/// A name of the table in the shape it is compared in: lower case, eight bytes at a time.
+/// A name in the form it is compared in: lower case, eight bytes at a time.
 struct Known {
     length: usize,
     id: FieldId,
-    /// The name from its start, in whole words; a name shorter than a word fills one up with zeros.
+    /// The name from its start, zero-padded to whole words.
     words: [u64; LONGEST / 8],
-    /// The last eight bytes of a name that has as many.
+    /// The last eight bytes, if the name has as many.
     tail: u64,
 }
 
@@ -232,8 +232,8 @@ impl Known {
     }
 }
 
-/// Whether eight bytes are those of a known name in any case. Only in a letter, which is what has the bit 0x40
-/// here, the bit 0x20 tells upper from lower.
+/// Whether eight bytes equal those of a known name in any case. Only in a letter, which has the bit 0x40
+/// here, the bit 0x20 tells upper from lower case.
 #[inline]
 fn is_same(bytes: u64, known: u64) -> bool {
     bytes | (known & 0x4040_4040_4040_4040) >> 1 == known
@@ -244,7 +244,7 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).map_or(0, |eight| u64::from_le_bytes(eight.try_into().expect("eight bytes")))
 }
 
-/// One to seven bytes as one word filled up with zeros.
+/// One to seven bytes, zero-padded.
 #[inline]
 fn short_word(bytes: &[u8]) -> u64 {
     let length = bytes.len();
@@ -261,7 +261,7 @@ fn short_word(bytes: &[u8]) -> u64 {
 }
 
 impl FieldId {
-    /// The field with this name in any case; [`FieldId::Other`] when it is not in the table.
+    /// In any case.
     #[inline]
     pub fn of(name: &[u8]) -> FieldId {
         if name.is_empty() || name.len() > LONGEST {
@@ -276,13 +276,13 @@ impl FieldId {
         }
     }
 
-    /// The field as a byte that [`FieldId::from_number`] understands, in this process.
+    /// Valid for [`FieldId::from_number`] in this process only.
     #[inline]
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// The field with this number; [`FieldId::Other`] where none has it.
+    /// [`FieldId::Other`] for an unknown number.
     #[inline]
     pub fn from_number(number: u8) -> FieldId {
         match number {
@@ -291,12 +291,12 @@ impl FieldId {
         }
     }
 
-    /// Every field of the table, in its order.
+    /// In the table's order.
     pub fn all() -> impl Iterator<Item = FieldId> {
         NAMES.iter().map(|&(_, id)| id)
     }
 
-    /// Whether an answer may say it once only (RFC 9110 §5.3), and nginx passes on the first of several.
+    /// Whether a response may contain it only once (RFC 9110 §5.3), and nginx passes on the first of several.
     pub const fn is_said_once(self) -> bool {
         matches!(
             self,
@@ -311,8 +311,8 @@ impl FieldId {
         )
     }
 
-    /// Whether the field belongs to one connection and is never passed on, whatever `Connection` lists
-    /// (RFC 9110 §7.6.1). `Trailer` is not here: whether it is passed on depends on what happens to the trailers.
+    /// Whether the field belongs to one connection and is never passed on, whatever `Connection` lists (RFC
+    /// 9110 §7.6.1). `Trailer` is not here: whether it is passed on depends on what happens to the trailers.
     pub const fn is_hop_by_hop(self) -> bool {
         matches!(
             self,
@@ -326,8 +326,8 @@ impl FieldId {
         )
     }
 
-    /// Whether the field may be passed on when it comes as a trailer: it must not frame, route, authenticate,
-    /// condition or describe the content (RFC 9110 §6.5.1), so of the table only a few are left.
+    /// Whether the field may be passed on as a trailer: it must not frame, route, authenticate, condition or
+    /// describe the content (RFC 9110 §6.5.1), which leaves only a few.
     pub const fn is_allowed_in_trailer(self) -> bool {
         matches!(self, FieldId::Other | FieldId::ETag | FieldId::CacheStatus | FieldId::Warning)
     }

@@ -21,13 +21,11 @@ pub struct Fields<'a> {
 
 #[derive(Debug, Clone, Copy)]
 enum Lines<'a> {
-    /// They are where the table says.
     Table(&'a [Field]),
-    /// They stand one behind the other.
+    /// Lines stand one after the other, see [`crate::packed`].
     Packed,
 }
 
-/// The lines of a view, in order.
 #[derive(Debug, Clone)]
 enum Each<'a> {
     Table(slice::Iter<'a, Field>),
@@ -65,13 +63,12 @@ impl<'a> Fields<'a> {
         Fields { bytes, lines: Lines::Packed }
     }
 
-    /// What the places of the lines are in.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Where each line is, in order: to choose among them for another view over the same bytes.
+    /// To choose among them for another view over the same bytes.
     #[inline]
     pub fn lines(self) -> impl Iterator<Item = Field> + Clone + use<'a> {
         match self.lines {
@@ -80,7 +77,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The value of the first line of this field. Ask with a field of the table, never with `Other`.
+    /// The first line's value. Pass a field of the table, never `Other`.
     #[inline]
     pub fn get(self, id: FieldId) -> Option<&'a [u8]> {
         debug_assert!(id != FieldId::Other);
@@ -91,7 +88,6 @@ impl<'a> Fields<'a> {
         .map(|value| value.of(self.bytes))
     }
 
-    /// Whether there is a line of this field.
     #[inline]
     pub fn has(self, id: FieldId) -> bool {
         match self.lines {
@@ -100,20 +96,20 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The values of all lines of this field, in order.
+    /// In order.
     #[inline]
     pub fn all(self, id: FieldId) -> impl Iterator<Item = &'a [u8]> + Clone {
         debug_assert!(id != FieldId::Other);
         self.lines().filter(move |field| field.id == id).map(move |field| field.value.of(self.bytes))
     }
 
-    /// The value of the first line with this name, in any case.
+    /// The first line's value; in any case.
     pub fn named(self, name: &[u8]) -> Option<&'a [u8]> {
         let id = FieldId::of(name);
         self.lines().find(|field| self.is(field, id, name)).map(|field| field.value.of(self.bytes))
     }
 
-    /// The values of all lines with this name, in any case, in order.
+    /// In any case, in order.
     pub fn all_named<'n>(self, name: &'n [u8]) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
         let id = FieldId::of(name);
         self.lines()
@@ -121,7 +117,8 @@ impl<'a> Fields<'a> {
             .map(move |field| field.value.of(self.bytes))
     }
 
-    /// The values of all lines that an application takes for this field, in every spelling of its name ([`cgi_name`]), in order.
+    /// The values of all lines that an application takes for this field, in every spelling of its name
+    /// ([`cgi_name`]), in order.
     pub fn all_spelled<'n>(
         self,
         id: FieldId,
@@ -139,7 +136,6 @@ impl<'a> Fields<'a> {
         self.lines().map(move |field| (field.id, field.name(self.bytes), field.value.of(self.bytes)))
     }
 
-    /// Number of field lines.
     #[inline]
     pub fn len(self) -> usize {
         match self.lines {
@@ -148,7 +144,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whether there is no field line.
     #[inline]
     pub fn is_empty(self) -> bool {
         match self.lines {

@@ -18,17 +18,16 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// No fields.
     pub const fn new() -> Headers {
         Headers { bytes: Vec::new(), fields: Vec::new() }
     }
 
-    /// No fields, with room for so many lines of so many bytes of names and values altogether.
+    /// `bytes` is for all names and values together.
     pub fn with_capacity(fields: usize, bytes: usize) -> Headers {
         Headers { bytes: Vec::with_capacity(bytes), fields: Vec::with_capacity(fields) }
     }
 
-    /// A copy of those fields of a view that `keep` chooses, packed tightly.
+    /// The fields for which `keep` holds, packed tightly.
     pub fn copied_from(view: Fields<'_>, mut keep: impl FnMut(FieldId, &[u8], &[u8]) -> bool) -> Headers {
         let mut headers = Headers::new();
         for (id, name, value) in view.iter() {
@@ -41,18 +40,19 @@ impl Headers {
         headers
     }
 
-    /// Adds a line behind all others. White space around the value is dropped.
+    /// White space around the value is dropped.
     pub fn push(&mut self, name: &[u8], value: &[u8]) {
         self.append(FieldId::of(name), name, trim(value));
     }
 
-    /// Adds a line of a field of the table, under its canonical name.
+    /// For a field of the table, under its canonical name.
     pub fn push_id(&mut self, id: FieldId, value: &[u8]) {
         debug_assert!(id != FieldId::Other);
         self.append(id, id.name().as_bytes(), trim(value));
     }
 
-    /// Makes this the only line of its name: the first such line gets the value, others go, else it is added.
+    /// Makes this the only line of its name: the first such line gets the value, others are removed, else it
+    /// is added.
     pub fn set(&mut self, name: &[u8], value: &[u8]) {
         let id = FieldId::of(name);
         let value = self.store(trim(value));
@@ -71,7 +71,7 @@ impl Headers {
         }
     }
 
-    /// Removes all lines of a field of the table; says whether there was one.
+    /// Removes all lines of the field; returns whether there was one.
     pub fn remove(&mut self, id: FieldId) -> bool {
         debug_assert!(id != FieldId::Other);
         let before = self.fields.len();
@@ -79,7 +79,7 @@ impl Headers {
         before != self.fields.len()
     }
 
-    /// Removes all lines with this name, in any case; says whether there was one.
+    /// In any case; returns whether there was one.
     pub fn remove_named(&mut self, name: &[u8]) -> bool {
         let id = FieldId::of(name);
         if id != FieldId::Other {
@@ -98,29 +98,28 @@ impl Headers {
         self.fields.retain(|field| keep(field.id, field.name(bytes), field.value.of(bytes)));
     }
 
-    /// The view that everybody reads with.
     #[inline]
     pub fn view(&self) -> Fields<'_> {
         Fields::new(&self.bytes, &self.fields)
     }
 
-    /// Forgets all fields, keeps the memory.
+    /// Keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.fields.clear();
     }
 
-    /// Bytes of heap memory this holds, spare capacity and removed fields included.
+    /// Heap memory, including spare capacity and removed fields.
     pub fn byte_len(&self) -> usize {
         self.bytes.capacity() + self.fields.capacity() * size_of::<Field>()
     }
 
-    /// Gives back the memory of removed fields and spare capacity; for what is kept for long.
+    /// Frees the memory of removed fields and spare capacity; for lists that are kept long.
     pub fn compact(&mut self) {
         *self = Headers::copied_from(self.view(), |_, _, _| true);
     }
 
-    /// Adds a line of a field that is known already, without white space around the value.
+    /// The value must have no surrounding white space.
     pub(crate) fn append(&mut self, id: FieldId, name: &[u8], value: &[u8]) {
         let (name, value) = (self.store(name), self.store(value));
         self.fields.push(Field::new(id, name, value));

@@ -5,24 +5,20 @@
 
 use crate::octets::{CLASS, HOST};
 
-/// The text is no `host[:port]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadHost;
 
-/// A valid host and port, as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostPort<'a> {
-    /// A name, an IPv4 address, or an address of a later version in brackets; never empty, case and trailing dot as they came.
+    /// A name, an IPv4 address, or an address of a later version in brackets; never empty, case and trailing
+    /// dot as they came.
     pub host: &'a [u8],
-    /// The digits behind the colon, at most 65535; may be empty. `None` when there is no colon.
+    /// At most 65535; may be empty. `None` without a colon.
     pub port: Option<&'a [u8]>,
 }
 
-/// Takes `host[:port]` apart.
-///
-/// # Errors
-/// When the host is empty, has a byte RFC 3986 does not allow in a name, an empty label, or brackets that do not
-/// hold an address of version 6 or later; when the port is no number up to 65535.
+/// Fails if the host is empty, has a byte RFC 3986 does not allow in a name, an empty label, or brackets
+/// without an address of version 6 or later; or if the port is no number up to 65535.
 #[inline]
 pub fn validate(text: &[u8]) -> Result<HostPort<'_>, BadHost> {
     let host = match text {
@@ -44,7 +40,7 @@ pub fn validate(text: &[u8]) -> Result<HostPort<'_>, BadHost> {
     Ok(HostPort { host, port })
 }
 
-/// Whether an address is of a version of IP to come: RFC 3986 §3.2.2 says how one will look.
+/// A future IP version; RFC 3986 §3.2.2 specifies the syntax.
 fn is_of_a_future_version(address: &str) -> bool {
     let Some((version, rest)) = address.strip_prefix(['v', 'V']).and_then(|rest| rest.split_once('.')) else {
         return false;
@@ -54,7 +50,7 @@ fn is_of_a_future_version(address: &str) -> bool {
     is_hexadecimal(version) && !rest.is_empty() && rest.bytes().all(is_allowed)
 }
 
-/// The longest host name at the start: everything up to a colon, checked byte by byte.
+/// Everything up to a colon, checked byte by byte.
 #[inline]
 fn name(text: &[u8]) -> Result<&[u8], BadHost> {
     let mut length = text.len();

@@ -5,13 +5,13 @@
 
 use crate::octets::trim;
 
-/// The elements of a list, trimmed, empty ones left out.
+/// Trimmed, without empty ones.
 #[inline]
 pub fn elements(list: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     Elements { rest: list, separator: b',' }
 }
 
-/// The pieces of a parameter list, separated by semicolons, trimmed, empty ones left out.
+/// Separated by semicolons, trimmed, without empty ones.
 pub fn parameters(list: &[u8]) -> impl Iterator<Item = &[u8]> + Clone {
     Elements { rest: list, separator: b';' }
 }
@@ -62,7 +62,7 @@ pub fn pair(element: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// The inside of a quoted string, escapes left as they are; other text unchanged.
+/// Without its quotes, escapes left as they are; other text unchanged.
 pub fn unquote(text: &[u8]) -> &[u8] {
     match text {
         [b'"', inside @ .., b'"'] => inside,

@@ -6,23 +6,21 @@
 use crate::credential;
 use std::borrow::Cow;
 
-/// What stands in the place of a secret.
 pub const MASK: &str = "***";
 
-/// The longest name of a parameter that is looked at, percent-coded.
+/// Longest parameter name that is examined, percent-coded.
 const LONGEST_NAME: usize = 192;
 
-/// A text that may have URLs in it, a request line, or a part of one.
+/// A text that may contain URLs, a request line, or a part of one.
 pub fn text(text: &str) -> Cow<'_, str> {
     masked(text, false)
 }
 
-/// The query of a URL, or its arguments as they are posted: a name may stand at the beginning.
+/// The query of a URL, or posted arguments: a name may stand at the beginning.
 pub fn query(query: &str) -> Cow<'_, str> {
     masked(query, true)
 }
 
-/// The value of a field: all of it where its name says so, else what is secret in it.
 pub fn field<'v>(name: &[u8], value: &'v str) -> Cow<'v, str> {
     match credential::is_secret(name) && !value.is_empty() {
         true => Cow::Borrowed(MASK),
@@ -64,7 +62,8 @@ fn masked(text: &str, begins_with_name: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The value of the parameter whose name begins here, if it is a secret. All that ends it is ASCII, so no character is cut.
+/// The value of the parameter whose name begins here, if it is a secret. Its delimiters are ASCII, so no
+/// character is cut.
 fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let is_of_name =
         |byte: &&u8| byte.is_ascii_alphanumeric() || b"%-_.[]$!*+~".contains(byte) || **byte >= 0x80;
@@ -81,13 +80,14 @@ fn secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     (to > from).then_some((from, to))
 }
 
-/// Whether these two digits are the code of a sign that a parameter comes behind.
+/// Whether these two digits encode a delimiter before a parameter.
 fn begins_coded(digits: &[u8]) -> bool {
     let is = |code: &&[u8]| digits.get(..2).is_some_and(|digits| digits.eq_ignore_ascii_case(code));
     [&b"3f"[..], b"26", b"3b", b"23"].iter().any(is)
 }
 
-/// As [`secret_at`], in a URL that is percent-coded itself: the name ends with `%3D`, the value with `%26` or where the URL around it does.
+/// As [`secret_at`] in a percent-coded URL: the name ends with `%3D`, the value with `%26` or where the
+/// enclosing URL does.
 fn coded_secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let is_code = |found: &[u8], code: &[u8]| found.eq_ignore_ascii_case(code);
     let window = &bytes[at..bytes.len().min(at + LONGEST_NAME + 3)];
@@ -109,7 +109,6 @@ fn coded_secret_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     (to > from).then_some((from, to))
 }
 
-/// User and password of the authority that begins here.
 fn user_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let ends = |byte: &u8| byte.is_ascii_whitespace() || byte.is_ascii_control() || b"/?#\"<>".contains(byte);
     let end = bytes[at..].iter().position(ends).map_or(bytes.len(), |length| at + length);
@@ -117,7 +116,7 @@ fn user_at(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     (to > at).then_some((at, to))
 }
 
-/// A name without its percent-coding.
+/// Percent-decoded.
 fn plain(name: &[u8]) -> Cow<'_, [u8]> {
     if !name.contains(&b'%') {
         return Cow::Borrowed(name);

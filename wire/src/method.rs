@@ -6,22 +6,14 @@
 /// A request method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Method {
-    /// GET.
     #[default]
     Get,
-    /// HEAD.
     Head,
-    /// POST.
     Post,
-    /// PUT.
     Put,
-    /// DELETE.
     Delete,
-    /// CONNECT.
     Connect,
-    /// OPTIONS.
     Options,
-    /// TRACE.
     Trace,
     /// PATCH (RFC 5789).
     Patch,
@@ -38,7 +30,6 @@ pub enum Method {
 }
 
 impl Method {
-    /// The method with exactly this text.
     #[inline]
     pub fn of(text: &[u8]) -> Method {
         match text {
@@ -59,7 +50,7 @@ impl Method {
         }
     }
 
-    /// The method's text; `None` for [`Method::Other`], whose text only the head knows.
+    /// `None` for [`Method::Other`], whose text only the head has.
     pub fn name(self) -> Option<&'static str> {
         Some(match self {
             Method::Get => "GET",
@@ -79,14 +70,14 @@ impl Method {
         })
     }
 
-    /// Whether the method only reads, as IANA's registry has it (RFC 9110 §16.1.1). Unknown methods count as unsafe.
+    /// As in IANA's registry (RFC 9110 §16.1.1). Unknown methods count as unsafe.
     pub fn is_safe(self) -> bool {
         use Method::{Get, Head, Options, Propfind, Query, Report, Search, Trace};
         matches!(self, Get | Head | Options | Trace | Query | Propfind | Report | Search)
     }
 
-    /// Whether sending the request twice has the effect of sending it once (RFC 9110 §9.2.2), so that it may be
-    /// tried again on another upstream. Unknown methods count as not idempotent.
+    /// Whether repeating the request has the same effect (RFC 9110 §9.2.2), so that it may be retried on
+    /// another upstream. Unknown methods count as not idempotent.
     pub fn is_idempotent(self) -> bool {
         self.is_safe() || matches!(self, Method::Put | Method::Delete)
     }

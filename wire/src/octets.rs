@@ -3,23 +3,20 @@
 //! The tables are computed at compile time from the grammar, so that the rule is readable here and the check is one
 //! load per byte, or one comparison per eight. Nothing here knows of lines or messages.
 
-/// Byte is part of a token (RFC 9110 §5.6.2).
+/// RFC 9110 §5.6.2.
 pub(crate) const TOKEN: u8 = 1;
-/// Byte may stand in a registered name (RFC 3986 §3.2.2) without a further look: not `.` and `%`.
+/// Allowed in a registered name (RFC 3986 §3.2.2) without further checks: not `.` and `%`.
 pub(crate) const HOST: u8 = 2;
-/// Byte may not stand in a request target.
 pub(crate) const NOT_TARGET: u8 = 4;
-/// Byte is outside of RFC 3986, yet clients are known to send it and nginx takes it: visible ASCII and bytes
-/// above 127. It is percent-encoded before it goes upstream.
+/// Outside of RFC 3986, yet sent by clients and accepted by nginx: visible ASCII and bytes above 127.
+/// Percent-encoded before it goes upstream.
 pub(crate) const TARGET_RAW: u8 = 8;
-/// Byte starts a fragment, which no target should have; it is left out as nginx does.
+/// Starts a fragment, which no target should have; it is dropped as in nginx.
 pub(crate) const FRAGMENT: u8 = 16;
-/// Byte starts a query.
 pub(crate) const QUERY: u8 = 32;
-/// Byte is part of a token and no capital letter.
+/// A token byte that is no capital letter.
 pub(crate) const LOWER_TOKEN: u8 = 64;
 
-/// Classes of every byte.
 pub(crate) static CLASS: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
@@ -50,13 +47,12 @@ const fn classes() -> [u8; 256] {
     table
 }
 
-/// The classes that any of the bytes has.
 #[inline]
 pub(crate) fn classes_of(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0, |classes, &byte| classes | CLASS[byte as usize])
 }
 
-/// Whether the byte may stand in a request target as it is (RFC 3986 §2).
+/// Whether the byte may stand unescaped in a request target (RFC 3986 §2).
 #[inline]
 pub(crate) fn is_target_byte(byte: u8) -> bool {
     CLASS[byte as usize] & (NOT_TARGET | TARGET_RAW | FRAGMENT) == 0
@@ -79,30 +75,27 @@ const fn contains(set: &[u8], byte: u8) -> bool {
     false
 }
 
-/// Whether the byte is part of a token (RFC 9110 §5.6.2).
 #[inline]
 pub fn is_token_byte(byte: u8) -> bool {
     CLASS[byte as usize] & TOKEN != 0
 }
 
-/// Whether this is a token: not empty, only token bytes.
 pub fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|&byte| is_token_byte(byte))
 }
 
-/// Whether this is a token without capital letters, as HTTP/2 has the names of fields (RFC 9113 §8.2.1).
+/// Field names of HTTP/2 are such tokens (RFC 9113 §8.2.1).
 #[inline]
 pub fn is_lower_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().fold(LOWER_TOKEN, |all, &byte| all & CLASS[byte as usize]) != 0
 }
 
-/// Whether the byte may stand in a field value (RFC 9110 §5.5): no control byte but HTAB.
+/// RFC 9110 §5.5: no control byte but HTAB.
 #[inline]
 pub fn is_value_byte(byte: u8) -> bool {
     byte == b'\t' || (byte >= 0x20 && byte != 0x7f)
 }
 
-/// Whether every byte may stand in a field value.
 pub fn is_value(text: &[u8]) -> bool {
     let mut at = next_control(text, 0);
     while text.get(at) == Some(&b'\t') {
@@ -114,14 +107,15 @@ pub fn is_value(text: &[u8]) -> bool {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// Sets the high bit of every byte that is below `limit` (at most 0x80). Only the lowest hit is exact: a borrow can
-/// reach the bytes behind a hit.
+/// Sets the high bit of every byte below `limit` (at most 0x80). Only the lowest hit is exact: a borrow can
+/// reach the bytes after a hit.
 #[inline]
 fn below(word: u64, limit: u8) -> u64 {
     word.wrapping_sub(ONES * limit as u64) & !word & HIGH
 }
 
-/// Offset of the first byte at or after `from` for which `hits` sets the high bit and `is_hit` holds, or the length.
+/// Offset of the first byte at or after `from` for which `hits` sets the high bit and `is_hit` holds, or the
+/// length.
 #[inline]
 fn scan(bytes: &[u8], from: usize, hits: impl Fn(u64) -> u64, is_hit: impl Fn(u8) -> bool) -> usize {
     let mut at = from;
@@ -138,8 +132,8 @@ fn scan(bytes: &[u8], from: usize, hits: impl Fn(u64) -> u64, is_hit: impl Fn(u8
     at
 }
 
-/// Offset of the first byte at or after `from` that is below 0x20 or is DEL; `bytes.len()` when there is none.
-/// HTAB is reported too: the caller steps over it where it may stand.
+/// Offset of the first byte at or after `from` below 0x20 or DEL, or the length. HTAB is included: the caller
+/// steps over it if allowed.
 #[inline]
 pub(crate) fn next_control(bytes: &[u8], from: usize) -> usize {
     scan(
@@ -150,7 +144,7 @@ pub(crate) fn next_control(bytes: &[u8], from: usize) -> usize {
     )
 }
 
-/// Offset of the first space or byte below it at or after `from`, or the length.
+/// Offset of the first space or lower byte at or after `from`, or the length.
 #[inline]
 pub(crate) fn next_space(bytes: &[u8], from: usize) -> usize {
     scan(bytes, from, |word| below(word, 0x21), |byte| byte < 0x21)
@@ -162,7 +156,7 @@ pub(crate) fn next_colon(bytes: &[u8], from: usize) -> usize {
     scan(bytes, from, |word| below(word ^ (ONES * b':' as u64), 1), |byte| byte == b':')
 }
 
-/// The text without spaces and tabs at both ends (OWS, RFC 9110 §5.6.3).
+/// Without spaces and tabs at both ends (OWS, RFC 9110 §5.6.3).
 #[inline]
 pub fn trim(mut text: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = text {
@@ -174,7 +168,7 @@ pub fn trim(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// An unsigned decimal number: digits only, at least one, within `u64`. Leading zeros are allowed.
+/// Digits only, at least one, within `u64`. Leading zeros are allowed.
 pub fn decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;

@@ -5,7 +5,7 @@
 
 use memchr::memmem;
 
-/// What servers say in the body of a 400 to plain HTTP on a port of TLS: nginx and this one, Apache, Go, Tomcat.
+/// Texts in the 400 to plain HTTP on a TLS port: nginx and this server, Apache, Go, Tomcat.
 const ASKS_FOR_TLS: [&[u8]; 4] = [
     b"plain HTTP request was sent to HTTPS port",
     b"plain HTTP to an SSL-enabled server port",
@@ -13,13 +13,13 @@ const ASKS_FOR_TLS: [&[u8]; 4] = [
     b"combination of host and port requires TLS",
 ];
 
-/// Whether bytes begin a record of TLS, an alert or a handshake (RFC 8446 §5.1).
+/// The start of a TLS record with an alert or a handshake (RFC 8446 §5.1).
 pub fn is_tls(beginning: &[u8]) -> bool {
     matches!(beginning, [0x15 | 0x16, 3, 0..=4, ..])
 }
 
-/// Whether bytes begin what a server of plain HTTP sends: a status line, a page without one as HTTP/0.9 has it, or the SETTINGS
-/// of HTTP/2 (RFC 9113 §3.4).
+/// The start of what a plain HTTP server sends: a status line, an HTTP/0.9 page, or the SETTINGS of HTTP/2
+/// (RFC 9113 §3.4).
 pub fn is_plain_http(beginning: &[u8]) -> bool {
     let begins = |with: &[u8]| {
         beginning.get(..with.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(with))
@@ -29,7 +29,7 @@ pub fn is_plain_http(beginning: &[u8]) -> bool {
     }
 }
 
-/// Whether a response to plain HTTP says that TLS is spoken on the port.
+/// Whether a response to plain HTTP says that the port requires TLS.
 pub fn asks_for_tls(status: u16, body: &[u8]) -> bool {
     status == 400 && ASKS_FOR_TLS.iter().any(|words| memmem::find(body, words).is_some())
 }

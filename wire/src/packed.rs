@@ -12,13 +12,12 @@ use crate::field::Field;
 use crate::field_id::FieldId;
 use crate::span::Span;
 
-/// Bytes that [`append`] adds for a line.
+/// Bytes that [`append`] adds.
 pub fn length(id: FieldId, name: &[u8], value: &[u8]) -> usize {
     let name = written(id, name).len();
     1 + length_of(name) + length_of(value.len()) + name + value.len()
 }
 
-/// Appends a line.
 pub fn append(id: FieldId, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     let name = written(id, name);
     out.push(id.number());
@@ -28,7 +27,6 @@ pub fn append(id: FieldId, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(value);
 }
 
-/// The part of the name that has to be written.
 fn written(id: FieldId, name: &[u8]) -> &[u8] {
     if id != FieldId::Other && name == id.name().as_bytes() { &[] } else { name }
 }
@@ -46,7 +44,7 @@ fn put_length(mut length: usize, out: &mut Vec<u8>) {
     out.push(length as u8);
 }
 
-/// Goes through packed lines. It ends where the bytes are not what [`append`] writes.
+/// Ends where the bytes are not what [`append`] writes.
 #[derive(Debug, Clone)]
 pub(crate) struct Walk<'a> {
     bytes: &'a [u8],

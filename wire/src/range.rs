@@ -11,17 +11,16 @@ use std::ops::Range;
 #[cfg(test)]
 mod tests;
 
-/// Ranges in one request at the most where nobody says how many: each costs a part of its own.
+/// Most ranges of one request without `max_ranges`: each costs a part of its own.
 const MOST: usize = 200;
-/// What a part of a multipart answer is reckoned to cost beside its bytes, and what all may cost beyond the whole: nginx's
-/// numbers, used where nobody says how many ranges there may be.
+/// Assumed cost of a multipart part in addition to its bytes, and what all may cost beyond the whole: nginx's
+/// numbers, used without `max_ranges`.
 const PART_COST: u64 = 256;
 const PARTS_SLACK: u64 = 4096;
 
-/// What a `Range` field asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ranges {
-    /// Another unit, too many ranges, or more bytes than the whole has: answer with the whole.
+    /// Another unit, too many ranges, or more bytes than the whole has: respond with the whole.
     Ignore,
     /// Nothing of it exists, or it is no range: 416.
     Unsatisfiable,
@@ -29,10 +28,10 @@ pub enum Ranges {
     Parts(Vec<Range<u64>>),
 }
 
-/// One range as it was asked for, positions inclusive.
+/// Positions inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spec {
-    /// `first-last`; the last may lie before the first, which selects nothing.
+    /// `first-last`; `last` may be less than `first`, which selects nothing.
     Between(u64, u64),
     /// `first-`.
     From(u64),
@@ -40,9 +39,9 @@ pub enum Spec {
     Last(u64),
 }
 
-/// Reads a `Range` value for a representation of `length` bytes, with at most `max_ranges` ranges in it (`None`: what
-/// costs little more than the whole). Many ranges, or ranges that together are longer than the whole, are ignored: RFC 9110
-/// §14.2 warns of both.
+/// For a representation of `length` bytes, with at most `max_ranges` ranges (`None`: what costs little more
+/// than the whole). Many ranges, or ranges that together exceed the whole, are ignored: RFC 9110 §14.2 warns
+/// of both.
 pub fn parse(value: &[u8], length: u64, max_ranges: Option<u32>) -> Ranges {
     let Some(set) = set(value) else { return Ranges::Ignore };
     let most = max_ranges.map_or(MOST, |most| most as usize);
@@ -73,19 +72,18 @@ pub fn parse(value: &[u8], length: u64, max_ranges: Option<u32>) -> Ranges {
     }
 }
 
-/// The first range of a `Range` value in bytes; `None` where it is no such value.
+/// `None` if it is not a valid value in bytes.
 pub fn first(value: &[u8]) -> Option<Spec> {
     list::elements(set(value)?).next().and_then(spec)
 }
 
-/// The range of a `Range` value that has exactly one.
 pub fn only(value: &[u8]) -> Option<Spec> {
     let mut all = list::elements(set(value)?);
     let only = all.next().and_then(spec)?;
     all.next().is_none().then_some(only)
 }
 
-/// What follows `bytes=`; `None` for other units.
+/// After `bytes=`; `None` for other units.
 fn set(value: &[u8]) -> Option<&[u8]> {
     let (unit, set) = value.split_at_checked(6)?;
     (unit.eq_ignore_ascii_case(b"bytes=") && !set.is_empty()).then_some(set)
@@ -102,7 +100,7 @@ fn spec(text: &[u8]) -> Option<Spec> {
 }
 
 impl Spec {
-    /// The bytes of a representation of `length` bytes that it selects, the end exclusive; empty where there are none.
+    /// The selected bytes of a representation of `length` bytes, end exclusive; may be empty.
     pub fn of(self, length: u64) -> Range<u64> {
         match self {
             Spec::Between(first, last) => first.min(length)..last.saturating_add(1).min(length),
@@ -112,25 +110,24 @@ impl Spec {
     }
 }
 
-/// A number however large: past 64 bits it is past every end.
+/// Saturates: past 64 bits it is past every end.
 fn number(text: &[u8]) -> Option<u64> {
     let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     digits.then(|| decimal(text).unwrap_or(u64::MAX))
 }
 
-/// What `Content-Range` says of the bytes that come, both ends inclusive.
+/// `Content-Range`; both ends inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContentRange {
-    /// Position of the first byte.
     pub first: u64,
-    /// Position of the last one, not before the first.
+    /// Not before the first.
     pub last: u64,
-    /// Length of the whole, beyond the last; `None` for `*`.
+    /// Greater than `last`; `None` for `*`.
     pub complete: Option<u64>,
 }
 
 impl ContentRange {
-    /// Reads a value; `None` where it is invalid (RFC 9110 §14.4), of another unit, or says that nothing comes.
+    /// `None` if it is invalid (RFC 9110 §14.4), of another unit, or for no bytes.
     pub fn parse(value: &[u8]) -> Option<ContentRange> {
         let (unit, rest) = value.split_at_checked(6)?;
         if !unit.eq_ignore_ascii_case(b"bytes ") {
@@ -145,12 +142,10 @@ impl ContentRange {
         valid.then_some(ContentRange { first, last, complete })
     }
 
-    /// Number of bytes that come.
     pub fn length(&self) -> u64 {
         self.last - self.first + 1
     }
 
-    /// The value as it is written.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut digits = itoa::Buffer::new();
         out.extend_from_slice(b"bytes ");

@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-/// A reference in its parts, or a target to resolve one against.
+/// The parts of a reference, or of a target to resolve one against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reference<'a> {
     /// Without its colon.
@@ -20,10 +20,8 @@ pub struct Reference<'a> {
     pub query: Option<&'a [u8]>,
 }
 
-/// What a reference comes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
-    /// As written.
     pub scheme: Vec<u8>,
     /// `host[:port]`.
     pub authority: Vec<u8>,
@@ -34,8 +32,8 @@ pub struct Resolved {
 }
 
 impl<'a> Reference<'a> {
-    /// Takes a reference apart. `None` where it holds what no URI does: white space, control bytes, a backslash (which
-    /// some clients read as a slash), or user information.
+    /// `None` if it has white space, control bytes, a backslash (which some clients read as a slash), or user
+    /// information.
     pub fn read(text: &'a [u8]) -> Option<Reference<'a>> {
         if text.iter().any(|&byte| byte <= b' ' || byte == 0x7f || byte == b'\\') {
             return None;
@@ -89,7 +87,7 @@ impl<'a> Reference<'a> {
 }
 
 impl Resolved {
-    /// Whether scheme, host and port are those of `other` (RFC 9110 §4.3.1); the scheme's own port may be left out.
+    /// RFC 9110 §4.3.1; the scheme's default port may be omitted.
     pub fn is_same_origin(&self, other: &Reference<'_>) -> bool {
         let scheme = other.scheme.unwrap_or_default();
         let usual: &[u8] = if scheme.eq_ignore_ascii_case(b"https") { b":443" } else { b":80" };
@@ -102,7 +100,7 @@ impl Resolved {
     }
 }
 
-/// Removes dot segments (§5.2.4); a path without a leading slash gets one.
+/// Removes dot segments (§5.2.4); adds a missing leading slash.
 fn without_dots(path: &[u8]) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::with_capacity(path.len() + 1);
     let path = path.strip_prefix(b"/").unwrap_or(path);
@@ -131,7 +129,6 @@ fn without_dots(path: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Where the first of these bytes is.
 fn position(text: &[u8], any: &[u8]) -> Option<usize> {
     text.iter().position(|byte| any.contains(byte))
 }

@@ -2,7 +2,7 @@
 //!
 //! The body follows the head as it is. It does no I/O.
 
-/// Appends a parameter to those of a head. Neither a name nor a value can hold a zero byte, which ends it.
+/// A zero byte ends both, so neither may contain one.
 pub fn pair(pairs: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     for text in [name, value] {
         pairs.extend(text.iter().copied().filter(|byte| *byte != 0));
@@ -10,7 +10,7 @@ pub fn pair(pairs: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     }
 }
 
-/// Appends a head; its length comes first among the parameters, as the protocol has it.
+/// The body's length comes first among the parameters, as the protocol requires.
 pub fn head(out: &mut Vec<u8>, body_length: u64, pairs: &[u8]) {
     let mut first = Vec::new();
     let mut digits = itoa::Buffer::new();

@@ -6,33 +6,30 @@
 /// A half-open range of offsets into the bytes of one head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Span {
-    /// Offset of the first byte.
     pub start: u32,
-    /// Offset behind the last byte.
+    /// Offset after the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// A span from two offsets; offsets past 4 GiB are cut, which the head limits rule out long before.
+    /// Offsets past 4 GiB are truncated, which the head limits rule out long before.
     #[inline]
     pub fn new(start: usize, end: usize) -> Span {
         debug_assert!(start <= end);
         Span { start: start as u32, end: end as u32 }
     }
 
-    /// The covered bytes, or nothing where the span does not lie within `bytes`.
+    /// Empty if the span does not lie within `bytes`.
     #[inline]
     pub fn of(self, bytes: &[u8]) -> &[u8] {
         bytes.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 
-    /// Number of bytes covered.
     #[inline]
     pub fn len(self) -> usize {
         self.end.saturating_sub(self.start) as usize
     }
 
-    /// Whether nothing is covered.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.end <= self.start

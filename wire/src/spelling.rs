@@ -7,7 +7,7 @@ use crate::octets::{is_target_byte, is_unreserved};
 use crate::target::{encode_byte, hex};
 use std::borrow::Cow;
 
-/// A text with percent-encodings in upper case, unreserved characters as they are, and bytes that no URL contains encoded.
+/// Percent-encodings in upper case, unreserved characters plain, and bytes that no URL contains encoded.
 pub fn canonical(text: &[u8]) -> Cow<'_, [u8]> {
     if text.iter().all(|byte| is_target_byte(*byte) && *byte != b'%') {
         return Cow::Borrowed(text);

@@ -10,47 +10,42 @@ use std::collections::hash_map::Entry;
 #[cfg(test)]
 mod tests;
 
-/// Members of one dictionary at the most; §3.2 asks for support of that many.
+/// Most members of a dictionary; §3.2 requires support of that many.
 pub const MOST_MEMBERS: usize = 1024;
 
-/// A bare item (§3.3).
+/// §3.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BareItem<'a> {
     /// An integer of at most 15 digits.
     Integer(i64),
-    /// A decimal, as it came.
+    /// As it came.
     Decimal(&'a [u8]),
-    /// A string, without its quotes, escapes left as they are.
+    /// Without its quotes, escapes left as they are.
     String(&'a [u8]),
-    /// A token.
     Token(&'a [u8]),
-    /// A byte sequence, the base64 text between its colons.
+    /// The base64 text between its colons.
     Bytes(&'a [u8]),
     /// `?0` or `?1`; a member without a value is true.
     Boolean(bool),
     /// `@` and seconds since 1970.
     Date(i64),
-    /// A display string, as it came between its quotes.
+    /// As it came between its quotes.
     Display(&'a [u8]),
 }
 
-/// What a member of a dictionary holds; parameters are checked and dropped.
+/// Parameters are checked and dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value<'a> {
-    /// An item.
     Item(BareItem<'a>),
-    /// An inner list, as it came between its parentheses.
+    /// As it came between its parentheses.
     List(&'a [u8]),
 }
 
-/// The text is no dictionary; there is nothing to be learnt from where it stopped being one.
+/// The text is no dictionary; nothing may be taken from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotStructured;
 
-/// Reads a dictionary (§4.2.2): members in order, of a key that comes twice only the last.
-///
-/// # Errors
-/// The text is no dictionary, or has more than [`MOST_MEMBERS`] members.
+/// Members in order (§4.2.2); of a repeated key only the last. At most [`MOST_MEMBERS`].
 pub fn dictionary(text: &[u8]) -> Result<Vec<(&[u8], Value<'_>)>, NotStructured> {
     let mut members: Vec<(&[u8], Value<'_>)> = Vec::new();
     // Who sends the field chooses how many keys there are and how often one comes again: none is looked for one by one.
@@ -87,7 +82,7 @@ pub fn dictionary(text: &[u8]) -> Result<Vec<(&[u8], Value<'_>)>, NotStructured>
     Ok(members)
 }
 
-/// Whether the text is a token (§3.3.4), which is written without quotes.
+/// §3.3.4; written without quotes.
 pub fn is_token(text: &[u8]) -> bool {
     matches!(text, [first, rest @ ..] if is_token_start(*first) && rest.iter().all(|byte| is_token_byte(*byte)))
 }
@@ -247,7 +242,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// §4.2.10: percent-coded with two digits in lower case; whether the bytes are UTF-8 matters to nobody here.
+    /// §4.2.10: percent-coded with two digits in lower case; UTF-8 is not checked.
     fn display(&mut self) -> Result<BareItem<'a>, NotStructured> {
         if !self.take(b'"') {
             return Err(NotStructured);

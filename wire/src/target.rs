@@ -5,21 +5,17 @@
 
 use crate::octets::{is_target_byte, is_unreserved, trim};
 
-/// Why a path has no normal form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetError {
     /// `%` without two hexadecimal digits behind it.
     BadEscape,
-    /// A decoded NUL byte.
     Nul,
-    /// `..` climbs above the root.
     AboveRoot,
-    /// The path does not start with a slash.
     NoSlash,
 }
 
 impl TargetError {
-    /// What is wrong, to stand behind "client sent " in the error log.
+    /// Follows "client sent " in the error log.
     pub fn what(self) -> &'static str {
         match self {
             TargetError::BadEscape => "invalid percent-encoding in the path",
@@ -30,21 +26,16 @@ impl TargetError {
     }
 }
 
-/// Where the normal form is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Normal {
     /// The path is its own normal form; `out` was not touched.
     Unchanged,
-    /// The normal form was written to `out`.
     Written,
 }
 
-/// Normalises a path as nginx does for `$uri` and location matching: percent-decoding, then `.` and `..` segments,
-/// and with `merge_slashes` runs of slashes become one. An encoded slash counts as a slash. `out` is cleared first
-/// when it is written to.
-///
-/// # Errors
-/// See [`TargetError`].
+/// Normalises a path as nginx does for `$uri` and location matching: percent-decoding, then `.` and `..`
+/// segments, and with `merge_slashes` runs of slashes become one. An encoded slash counts as a slash. `out`
+/// is cleared first when it is written to.
 #[inline]
 pub fn normalise(path: &[u8], merge_slashes: bool, out: &mut Vec<u8>) -> Result<Normal, TargetError> {
     if path.first() != Some(&b'/') {
@@ -91,7 +82,7 @@ fn climb(out: &mut Vec<u8>, start: usize) -> Result<(), TargetError> {
     Ok(())
 }
 
-/// Whether anything but plain segments is there: an escape, a dot behind a slash, two slashes.
+/// Whether there are an escape, a dot after a slash, or two slashes.
 #[inline]
 fn needs_work(path: &[u8], merge_slashes: bool) -> bool {
     let mut before = 0;
@@ -121,8 +112,8 @@ pub(crate) fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|value| value as u8)
 }
 
-/// Percent-decodes leniently, as nginx's `ngx_unescape_uri` does for the URIs that an upstream, a page or `Destination` names:
-/// of what is no escape the percent sign is dropped, and the one digit behind it.
+/// Decodes leniently, as nginx's `ngx_unescape_uri` does for URIs from an upstream, a page or `Destination`:
+/// of an invalid escape the percent sign and the one digit after it are dropped.
 pub fn decode(text: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     while at < text.len() {
@@ -144,8 +135,8 @@ pub fn decode(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The path, decoded, and the query of a URI that an upstream or a page names; nothing where the path is empty, has a NUL, or has
-/// a `..` segment before or after decoding. Nothing else is normalised: two slashes stay two.
+/// The decoded path and the query of a URI from an upstream or a page; `None` if the path is empty, has a
+/// NUL, or a `..` segment before or after decoding. Nothing else is normalised: two slashes stay two.
 pub fn safe(uri: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let (path, query) = match memchr::memchr(b'?', uri) {
         Some(at) => (&uri[..at], &uri[at + 1..]),
@@ -158,37 +149,38 @@ pub fn safe(uri: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     is_safe.then_some((decoded, query))
 }
 
-/// Appends a normalised path as it goes back into a request line: what is not plain in a path is percent-encoded,
-/// `%`, `?` and `#` among it, since the path was decoded. The set is nginx's for `proxy_pass` with a URI (and for
-/// redirects made from `$uri`), extended by what RFC 3986 does not allow.
+/// Appends a normalised path for a request line, `%`, `?` and `#` percent-encoded, since the path was
+/// decoded. The set is nginx's for `proxy_pass` with a URI (and for redirects made from `$uri`), extended by
+/// what RFC 3986 does not allow.
 pub fn escape_uri(path: &[u8], out: &mut Vec<u8>) {
     encode(path, out, |byte| is_target_byte(byte) && !matches!(byte, b'%' | b'?'));
 }
 
-/// Appends text that comes out of a target, escapes and all, with only those bytes percent-encoded that RFC 3986
-/// does not allow in a target.
+/// Appends undecoded text of a target; only bytes that RFC 3986 does not allow in a target are encoded.
 pub fn encode_raw(text: &[u8], out: &mut Vec<u8>) {
     encode(text, out, is_target_byte);
 }
 
-/// Appends text as one argument of a query: everything but unreserved bytes is encoded (nginx's `escape_uri_component`).
+/// Appends text as one argument of a query: everything but unreserved bytes is encoded (nginx's
+/// `escape_uri_component`).
 pub fn escape_component(text: &[u8], out: &mut Vec<u8>) {
     encode(text, out, is_unreserved);
 }
 
-/// Appends a piece of a path as part of a query, so that it cannot end an argument (nginx's set for what a `rewrite` captures).
+/// Appends a piece of a path as part of a query, so that it cannot end an argument (nginx's set for captures
+/// of a `rewrite`).
 pub fn escape_argument(text: &[u8], out: &mut Vec<u8>) {
     encode(text, out, |byte| is_target_byte(byte) && !matches!(byte, b'%' | b'&' | b'+' | b';' | b'?'));
 }
 
-/// Appends text as a part of a link in a page: what no URL has is encoded, and so are `%`, `#` and quotes; what separates the parts
-/// of a URL stays (nginx's set for what SSI's `echo` puts out).
+/// Appends text as part of a link in a page: encodes invalid bytes, `%`, `#` and quotes, but not the
+/// delimiters of a URL (nginx's set for SSI's `echo`).
 pub fn escape_link(text: &[u8], out: &mut Vec<u8>) {
     encode(text, out, |byte| byte.is_ascii_graphic() && !b"\"#%'<>\\^`{|}".contains(&byte));
 }
 
-/// Takes percent-encoding away that a redirect does not need, up to its query, as nginx does of what a `rewrite` made: an
-/// escape that is none loses its `%`.
+/// Removes percent-encoding that a redirect does not need, up to its query, as nginx does after a `rewrite`:
+/// an invalid escape loses its `%`.
 pub fn relax(url: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     while let Some(&byte) = url.get(at) {
@@ -229,14 +221,13 @@ fn encode(text: &[u8], out: &mut Vec<u8>, is_plain: impl Fn(u8) -> bool) {
     }
 }
 
-/// Appends a byte percent-encoded.
 pub(crate) fn encode_byte(byte: u8, out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     out.extend_from_slice(&[b'%', DIGITS[byte as usize >> 4], DIGITS[byte as usize & 15]]);
 }
 
-/// The value of the first argument of this name, as it stands in the query, not decoded: nginx's `$arg_name`. Names
-/// are compared without regard to case, as nginx does; an argument without `=` is none, and nor is one without a name.
+/// The first argument's value, not decoded: nginx's `$arg_name`. Case is ignored, as in nginx; an argument
+/// without `=` or without a name is skipped.
 pub fn argument<'a>(query: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     if name.is_empty() {
         return None;
@@ -247,8 +238,7 @@ pub fn argument<'a>(query: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     })
 }
 
-/// The value of the first cookie of this name in one `Cookie` line: nginx's `$cookie_name`. Names are compared
-/// without regard to case, as nginx does.
+/// The first cookie of this name in one `Cookie` line: nginx's `$cookie_name`. Case is ignored, as in nginx.
 pub fn cookie<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     line.split(|&byte| byte == b';').find_map(|pair| {
         let pair = trim(pair);

@@ -2,13 +2,11 @@
 //!
 //! The body follows the packet as it is. It does no I/O.
 
-/// The most bytes that a packet carries behind its header.
+/// Of a packet, after its header.
 pub const MOST: usize = u16::MAX as usize;
 
-/// The bytes of a packet's header.
 const HEADER: usize = 4;
 
-/// A packet on its way into a buffer: parameters, and what stands behind them.
 #[derive(Debug)]
 pub struct Packet<'o> {
     out: &'o mut Vec<u8>,
@@ -17,14 +15,13 @@ pub struct Packet<'o> {
 }
 
 impl<'o> Packet<'o> {
-    /// Begins a packet; the modifiers say what kind of request it is.
+    /// The modifiers say what kind of request it is.
     pub fn begin(out: &'o mut Vec<u8>, modifiers: [u8; 2]) -> Packet<'o> {
         let start = out.len();
         out.extend_from_slice(&[modifiers[0], 0, 0, modifiers[1]]);
         Packet { out, start, fits: true }
     }
 
-    /// A parameter.
     pub fn pair(&mut self, name: &[u8], value: &[u8]) {
         for text in [name, value] {
             match u16::try_from(text.len()) {
@@ -35,7 +32,7 @@ impl<'o> Packet<'o> {
         }
     }
 
-    /// Bytes as they are. Of a packet that is too long already nothing more is kept.
+    /// Appended as it is. After the packet has become too long nothing more is kept.
     pub fn text(&mut self, text: &[u8]) {
         self.fits &= self.out.len() - self.start - HEADER + text.len() <= MOST;
         if self.fits {
@@ -43,7 +40,7 @@ impl<'o> Packet<'o> {
         }
     }
 
-    /// Ends the packet. False where it is longer than the protocol can say, and of no use.
+    /// False if it is longer than the protocol allows, and unusable.
     #[must_use]
     pub fn end(self) -> bool {
         let length = self.out.len() - self.start - HEADER;

@@ -6,17 +6,17 @@
 /// Version of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub enum Version {
-    /// HTTP/1.0: no persistence unless asked for, no chunked bodies, Host optional.
+    /// No persistence unless asked for, no chunked bodies, Host optional.
     Http10,
     /// HTTP/1.1, and what calls itself HTTP/1.2 to 1.9.
     #[default]
     Http11,
-    /// HTTP/2, which frames all content and has no `Connection`.
+    /// Frames all content and has no `Connection`.
     Http2,
 }
 
 impl Version {
-    /// The version as it stands in a message, which is also nginx's `$server_protocol`.
+    /// As it stands in a message; also nginx's `$server_protocol`.
     pub fn as_str(self) -> &'static str {
         match self {
             Version::Http10 => "HTTP/1.0",

@@ -18,9 +18,8 @@ enum End {
     Refused(u16, &'static str),
     /// More bytes are awaited, in a head, a body or between messages.
     Waiting,
-    /// The sender asked for the connection to end.
     Closed,
-    /// The answer is whole and these bytes are left over.
+    /// The response is whole and these bytes are left over.
     Answered(usize),
 }
 
@@ -38,10 +37,9 @@ enum Stage {
     Over,
 }
 
-/// The receiving half of a connection, as small as it can be: a buffer and what is expected next.
+/// The receiving half of a connection: a buffer and what is expected next.
 struct Connection {
     buffer: Vec<u8>,
-    /// The method of the request when this side reads answers.
     answers: Option<Method>,
     request: RequestHead,
     response: ResponseHead,
@@ -82,7 +80,7 @@ impl Connection {
         }
     }
 
-    /// One step; false when more bytes are needed.
+    /// False if more bytes are needed.
     fn step(&mut self) -> Result<bool, End> {
         match &mut self.stage {
             Stage::Over => return Ok(false),
@@ -176,7 +174,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// The peer has closed: an answer framed by that is whole now.
+    /// The peer has closed: a response framed by that is whole now.
     fn close(mut self) -> Outcome {
         if matches!(self.stage, Stage::Close) {
             self.outcome.bodies.push(self.body);
@@ -194,7 +192,7 @@ fn run<'a>(answers: Option<Method>, pieces: impl IntoIterator<Item = &'a [u8]>) 
     connection.close()
 }
 
-/// The outcome of the whole, after making sure that no way of cutting the bytes gives another.
+/// Also checks that no way of splitting the bytes gives another outcome.
 fn run_cut(id: &str, answers: Option<Method>, bytes: &[u8]) -> Outcome {
     let whole = run(answers, [bytes]);
     assert_eq!(run(answers, bytes.chunks(1)), whole, "{id}: byte by byte");
@@ -246,7 +244,6 @@ fn cases(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     text.lines().filter(|line| !line.starts_with('#')).map(|line| line.splitn(7, '|').collect())
 }
 
-/// Why the outcome of a request is wrong, if it is.
 fn judge(case: &[&str], outcome: &Outcome) -> Option<String> {
     let (kind, statuses) = (case[1], case[4]);
     let (least, most) = case[3].split_once('-').unwrap();

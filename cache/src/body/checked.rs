@@ -10,11 +10,11 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is known of the file of an entry; shared by all who read it.
+/// What is known of an entry's file; shared by all who read it.
 #[derive(Debug, Default)]
 pub(crate) struct Checked(Mutex<Option<(Stamp, Arc<Blocks>)>>);
 
-/// Tells a file that was written to from itself before.
+/// Tells a file from itself after a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Blocks {
 }
 
 impl Checked {
-    /// What was found out about a file as it is now, which has so many blocks.
+    /// `blocks` is the number of blocks the file has now.
     pub(crate) fn of(&self, found: &Metadata, blocks: u64) -> Arc<Blocks> {
         let stamp = Stamp {
             device: found.dev(),
@@ -59,23 +59,19 @@ impl Blocks {
         Blocks { words, table: AtomicBool::new(false) }
     }
 
-    /// Whether a block was found to be good.
     pub(crate) fn has(&self, block: u64) -> bool {
         let word = usize::try_from(block / 64).ok().and_then(|at| self.words.get(at));
         word.is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 == 1)
     }
 
-    /// Whether the table of checksums was found to be good.
     pub(crate) fn has_table(&self) -> bool {
         self.table.load(Ordering::Relaxed)
     }
 
-    /// The table of checksums was found to be good.
     pub(crate) fn add_table(&self) {
         self.table.store(true, Ordering::Relaxed);
     }
 
-    /// A block was found to be good.
     pub(crate) fn add(&self, block: u64) {
         if let Some(word) = usize::try_from(block / 64).ok().and_then(|at| self.words.get(at)) {
             word.fetch_or(1 << (block % 64), Ordering::Relaxed);

@@ -9,11 +9,10 @@ use super::{Disk, lock};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// The names, and how many removals of each are under way.
 #[derive(Debug, Default)]
 pub(super) struct Doomed(Mutex<HashMap<Name, usize>>);
 
-/// A file is not read until this is dropped, which is after it was removed.
+/// The file is not read until this is dropped, which is after its removal.
 #[derive(Debug)]
 pub(crate) struct Sentence {
     disk: Arc<Disk>,
@@ -21,14 +20,12 @@ pub(crate) struct Sentence {
 }
 
 impl Doomed {
-    /// Whether a file is about to be removed.
     pub(super) fn has(&self, name: &Name) -> bool {
         lock(&self.0).contains_key(name)
     }
 }
 
 impl Disk {
-    /// From now on the file of a name is as good as gone.
     pub(crate) fn doom(self: &Arc<Self>, name: Name) -> Sentence {
         *lock(&self.doomed.0).entry(name).or_default() += 1;
         Sentence { disk: self.clone(), name }

@@ -12,22 +12,21 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// A power of two.
 const PARTS: usize = 512;
-/// From one victim's part to the next one's: by the golden section, so that few files are not looked at in one order.
+/// Distance between victims' parts: by the golden section, so that few files are never examined in one order.
 const STRIDE: usize = 317;
 
-/// Every file that is known.
 #[derive(Debug)]
 pub(super) struct Files {
     parts: Box<[Mutex<Index>]>,
     count: AtomicU64,
     bytes: AtomicU64,
-    /// The part that [`Files::inactive`] goes on with.
+    /// The part where [`Files::inactive`] continues.
     swept: AtomicUsize,
-    /// The part that the next file to go is looked for in.
     victim: AtomicUsize,
 }
 
-/// Where a walk over all files has come to. Every file that was there at its beginning is met although others come and go.
+/// Position of a walk over all files. Every file that existed at its start is visited although others come
+/// and go.
 #[derive(Debug)]
 pub(super) struct Cursor {
     part: usize,
@@ -39,7 +38,6 @@ impl Cursor {
         Cursor { part: 0, below: usize::MAX }
     }
 
-    /// Whether all were met.
     pub(super) fn is_end(&self) -> bool {
         self.part == PARTS
     }
@@ -60,7 +58,6 @@ impl Files {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Bytes on the disk.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -69,7 +66,6 @@ impl Files {
         lock(self.part(name)).contains(name)
     }
 
-    /// The order of the entry in a file.
     pub(super) fn order(&self, name: &Name) -> Option<u64> {
         lock(self.part(name)).order(name)
     }
@@ -78,27 +74,26 @@ impl Files {
         lock(self.part(name)).touch(name, now);
     }
 
-    /// Adds a file, or notes what it is now. `key` is the hash of its key, 0 where that is not known.
+    /// Adds or updates a file. `key` is the hash of its key, 0 if unknown.
     pub(super) fn insert(&self, name: Name, bytes: u64, now: u32, order: u64, key: u64) {
         self.change(&name, |index| index.insert(name, bytes, now, order, key));
     }
 
-    /// Adds a file that was come upon, if it is not known.
+    /// Adds a file that was found, unless it is known.
     pub(super) fn note(&self, name: Name, bytes: u64, now: u32) {
         self.change(&name, |index| index.note(name, bytes, now));
     }
 
-    /// Notes that a file was read into memory.
     pub(super) fn was_read(&self, name: Name, bytes: u64, now: u32, key: u64) {
         self.change(&name, |index| index.was_read(name, bytes, now, key));
     }
 
-    /// Takes a file out. Gives the hash of its key, 0 where that is not known.
+    /// Returns the hash of its key, 0 if unknown.
     pub(super) fn remove(&self, name: &Name) -> Option<u64> {
         self.change(name, |index| index.remove(name))
     }
 
-    /// One file that may go: of a few taken at random, the one unused for longest.
+    /// Of a few random ones, the one unused for longest.
     pub(super) fn least_used(&self) -> Option<Name> {
         let first = self.victim.fetch_add(STRIDE, Ordering::Relaxed);
         let (mut left, mut found) = (SAMPLES, None);
@@ -117,8 +112,8 @@ impl Files {
         found.map(|(_, name)| name)
     }
 
-    /// Files unused for more than `inactive` seconds among about the next `budget` ones, `most` at the most. True once the
-    /// end was reached, so that the next call begins anew.
+    /// Files unused for more than `inactive` seconds among about the next `budget`, at most `most`. True at
+    /// the end, after which the next call starts over.
     pub(super) fn inactive(&self, now: u32, inactive: u32, budget: usize, most: usize) -> (Vec<Name>, bool) {
         let (mut found, mut left) = (Vec::new(), budget);
         let mut at = self.swept.load(Ordering::Relaxed);
@@ -137,7 +132,6 @@ impl Files {
         (found, is_end)
     }
 
-    /// The next names of a walk, up to `most`.
     pub(super) fn names(&self, cursor: &mut Cursor, most: usize) -> Vec<Name> {
         let mut found = Vec::new();
         while !cursor.is_end() && found.len() < most {
@@ -151,7 +145,6 @@ impl Files {
         found
     }
 
-    /// Bytes of memory that it takes.
     pub(super) fn cost(&self) -> u64 {
         let parts: u64 = self.parts.iter().map(|part| lock(part).cost()).sum();
         parts + (PARTS * size_of::<Mutex<Index>>()) as u64
@@ -162,7 +155,7 @@ impl Files {
         &self.parts[usize::from(u16::from_le_bytes([name[1], name[2]])) % PARTS]
     }
 
-    /// Changes a part and keeps the sums in step with it.
+    /// Changes a part and keeps the sums consistent with it.
     fn change<T>(&self, name: &Name, change: impl FnOnce(&mut Index) -> T) -> T {
         let mut part = lock(self.part(name));
         let before = (part.len() as u64, part.bytes());

@@ -10,9 +10,9 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-/// Files looked at to find one that has to go.
+/// Files examined to choose a victim.
 pub(super) const SAMPLES: usize = 12;
-/// Filesystems give space in pages.
+/// Filesystems allocate pages.
 const PAGE: u64 = 4096;
 
 #[derive(Debug, Clone, Copy)]
@@ -21,13 +21,12 @@ struct Item {
     pages: u32,
     /// Seconds since 1970.
     used_at: u32,
-    /// Place of the entry in the order of things; 0 = it was there at start.
+    /// Place of the entry in the order; 0 = existed at start.
     order: u64,
     /// The hash of its key in the memory tier; 0 while nothing of it was in memory.
     key: u64,
 }
 
-/// Files.
 #[derive(Debug)]
 pub(crate) struct Index {
     hasher: RandomState,
@@ -49,7 +48,6 @@ impl Index {
         self.items.len()
     }
 
-    /// Bytes on the disk.
     pub(crate) fn bytes(&self) -> u64 {
         self.pages * PAGE
     }
@@ -58,7 +56,6 @@ impl Index {
         self.find(name).is_some()
     }
 
-    /// The order of the entry in a file.
     pub(crate) fn order(&self, name: &Name) -> Option<u64> {
         self.find(name).map(|index| self.items[index].order)
     }
@@ -69,7 +66,7 @@ impl Index {
         }
     }
 
-    /// Adds a file, or notes what it is now. `key` is the hash of its key, 0 where that is not known.
+    /// Adds or updates a file. `key` is the hash of its key, 0 if unknown.
     pub(crate) fn insert(&mut self, name: Name, bytes: u64, now: u32, order: u64, key: u64) {
         let pages = u32::try_from(bytes.div_ceil(PAGE)).unwrap_or(u32::MAX);
         self.pages += u64::from(pages);
@@ -94,14 +91,13 @@ impl Index {
         }
     }
 
-    /// Adds a file that was come upon, if it is not known.
+    /// Adds a file that was found, unless it is known.
     pub(crate) fn note(&mut self, name: Name, bytes: u64, now: u32) {
         if !self.contains(&name) {
             self.insert(name, bytes, now, 0, 0);
         }
     }
 
-    /// Notes that a file was read into memory.
     pub(crate) fn was_read(&mut self, name: Name, bytes: u64, now: u32, key: u64) {
         // It may not have been come upon yet.
         self.note(name, bytes, now);
@@ -111,7 +107,7 @@ impl Index {
         }
     }
 
-    /// Takes a file out. Gives the hash of its key, 0 where that is not known.
+    /// Returns the hash of its key, 0 if unknown.
     pub(crate) fn remove(&mut self, name: &Name) -> Option<u64> {
         let index = self.find(name)?;
         self.unlist(name, index);
@@ -127,7 +123,7 @@ impl Index {
         Some(item.key)
     }
 
-    /// One file that may go: of a few taken at random, the one unused for longest, after the second of its last use.
+    /// Of a few random ones, the one unused for longest, after the second of its last use.
     pub(crate) fn least_used(&mut self, samples: usize) -> Option<(u32, Name)> {
         let count = self.items.len();
         (0..samples.min(count))
@@ -139,8 +135,8 @@ impl Index {
             .map(|item| (item.used_at, item.name))
     }
 
-    /// Files unused for more than `inactive` seconds among the next `budget` ones, `most` at the most. True once the
-    /// end was reached, so that the next call begins anew.
+    /// Files unused for more than `inactive` seconds among the next `budget`, at most `most`. True at the
+    /// end, after which the next call starts over.
     pub(crate) fn inactive(
         &mut self,
         now: u32,
@@ -163,15 +159,15 @@ impl Index {
         (found, self.swept == 0)
     }
 
-    /// The names at up to `most` places below `below`, highest first, and where they begin. Going down, every file that
-    /// was there at the beginning is met although others come and go: a place that becomes free is filled from above.
+    /// Up to `most` names at indices below `below`, highest first, and where they start. Going down, every
+    /// file that existed at the start is visited although others come and go: a freed index is filled from
+    /// above.
     pub(crate) fn names_below(&self, below: usize, most: usize) -> (Vec<Name>, usize) {
         let end = below.min(self.items.len());
         let start = end.saturating_sub(most);
         (self.items[start..end].iter().rev().map(|item| item.name).collect(), start)
     }
 
-    /// Bytes of memory that the index takes.
     pub(crate) fn cost(&self) -> u64 {
         (self.items.capacity() * size_of::<Item>() + self.table.allocation_size()) as u64
     }
@@ -188,7 +184,7 @@ impl Index {
         }
     }
 
-    /// xorshift64: which file goes need not be unpredictable.
+    /// xorshift64: the choice of victims need not be unpredictable.
     fn random_number(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;

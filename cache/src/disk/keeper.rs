@@ -26,26 +26,22 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Pause between two looks for every file, where the system does not tell of all that others remove.
+/// Pause between two checks of every file, if the system does not report all removals.
 const BLIND: Duration = Duration::from_secs(30);
 
-/// What the disk asks of the zone it belongs to.
 pub(crate) trait Zone: Send + 'static {
-    /// Somebody else removed a file that memory may have something of: `key` is the hash of its key.
+    /// Another process removed a file that memory may have something of: `key` is the hash of its key.
     fn unlinked(&self, name: &Name, key: u64);
-    /// The number of the latest purge.
     fn purges(&self) -> u64;
-    /// Whether a purge goes for a file.
     fn is_purged(&self, head: &FileHead, born: u64) -> bool;
-    /// Whether it has to know what the files from before say of themselves.
+    /// Whether it must know the heads of existing files.
     fn is_seeking(&self) -> bool;
-    /// A file from before says this.
     fn meets(&self, head: &FileHead);
-    /// It was told of all of them.
+    /// All of them were passed to `meets`.
     fn has_met_all(&self);
 }
 
-/// Work that is done in rounds; what is under way, and when it goes on.
+/// Work done in rounds: what is in progress, and when it continues.
 struct Job<T> {
     work: Option<T>,
     due: Instant,
@@ -56,10 +52,10 @@ struct Keeper<Z> {
     wake: Arc<OwnedFd>,
     zone: Z,
     listing: Job<Listing>,
-    /// Others used the directory when its listing began: they may have put there what it has not met.
+    /// Other processes used the directory when its listing began: they may have added what it has missed.
     is_shared: bool,
     survey: Job<Survey>,
-    /// The survey has begun, which it does once.
+    /// The survey has begun, which happens once.
     is_surveyed: bool,
     recheck: Job<Recheck>,
     walk: Job<Walk>,
@@ -68,7 +64,7 @@ struct Keeper<Z> {
     walked: u64,
 }
 
-/// Starts the thread; it ends with the last handle to the disk.
+/// The thread ends with the last handle to the disk.
 pub(super) fn start(disk: &Arc<Disk>, zone: impl Zone) -> io::Result<()> {
     let now = clock::now();
     let mut keeper = Keeper {
@@ -89,7 +85,7 @@ pub(super) fn start(disk: &Arc<Disk>, zone: impl Zone) -> io::Result<()> {
 }
 
 impl<Z: Zone> Keeper<Z> {
-    /// One turn; false once the cache is closed.
+    /// False once the cache is closed.
     fn turn_and_wait(&mut self) -> bool {
         let Some(disk) = self.disk.upgrade() else { return false };
         let more = self.listen(&disk);
@@ -106,7 +102,7 @@ impl<Z: Zone> Keeper<Z> {
         waited.is_ok()
     }
 
-    /// Hears what others did. True where there is more to hear.
+    /// True if there is more to read.
     fn listen(&mut self, disk: &Disk) -> bool {
         let (mut lost, mut returned) = (false, false);
         let zone = &self.zone;
@@ -129,7 +125,7 @@ impl<Z: Zone> Keeper<Z> {
         more
     }
 
-    /// Does a round of everything that is due. Gives when something will be.
+    /// Does a round of everything that is due. Returns when something will be.
     fn work(&mut self, disk: &Disk) -> Instant {
         let now = clock::now();
         let paces = *lock(&disk.paces);
@@ -160,8 +156,8 @@ impl<Z: Zone> Keeper<Z> {
             .fold(self.tidy_at, Instant::min)
     }
 
-    /// Looks through the files from before, where the zone seeks that or there are none. What others have put there meanwhile is
-    /// listed first, once they have gone.
+    /// Reads the existing files, if the zone asks for it or there are none. What others have added meanwhile
+    /// is listed first, once they have gone.
     fn survey(&mut self, disk: &Disk, now: Instant, pace: Pace) {
         let is_listed = disk.is_loaded() && self.listing.work.is_none();
         if is_listed && !self.is_surveyed && (self.zone.is_seeking() || disk.size().0 == 0) {
@@ -184,7 +180,7 @@ impl<Z: Zone> Keeper<Z> {
         });
     }
 
-    /// Looks for every file where not everything is told: at once after a loss, now and then where we are blind.
+    /// Checks every file if not everything is reported: at once after a loss, periodically without inotify.
     fn look_again(&mut self, disk: &Disk, now: Instant, sleep: Duration) {
         let is_blind = disk.watch.is_blind();
         if is_blind && self.recheck.work.is_none() {
@@ -203,7 +199,6 @@ impl<Z: Zone> Keeper<Z> {
 }
 
 impl<T> Job<T> {
-    /// Does a round of it, if it is due.
     fn turn(&mut self, now: Instant, pause: Duration, round: impl FnOnce(&mut T) -> bool) {
         if now < self.due {
             return;

@@ -12,7 +12,7 @@ use std::fs::{self, ReadDir};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// Where the listing has come to: the directories that are open, one within the other.
+/// Position of the listing: the open directories, nested.
 #[derive(Debug)]
 pub(super) struct Listing {
     open: Vec<(ReadDir, Directory)>,
@@ -25,7 +25,7 @@ impl Listing {
         listing
     }
 
-    /// Lists on until the round is over; false once everything is listed.
+    /// False once everything is listed.
     pub(super) fn step(&mut self, disk: &Disk, round: &mut Round) -> bool {
         let now = second(Now::read());
         while let Some((entries, directory)) = self.open.last_mut() {
@@ -62,7 +62,7 @@ impl Listing {
         false
     }
 
-    /// Watched before it is read: what is removed after that is told.
+    /// Watched before it is read, so that later removals are reported.
     fn enter(&mut self, disk: &Disk, path: &Path, directory: Directory) {
         disk.watch_directory(directory);
         if let Ok(entries) = fs::read_dir(path) {
@@ -80,7 +80,8 @@ fn remove_leftovers(directory: &Path) {
     }
 }
 
-/// Removes a temporary file whose process is gone. One of a process that runs (the old one, during an upgrade) stays.
+/// Removes a temporary file of an ended process. Those of a running one (the old one, during an upgrade)
+/// stay.
 fn remove_leftover(path: &Path) {
     let process = path
         .file_name()

@@ -6,7 +6,6 @@ use millstream_conf::model::Pace;
 use millstream_net::clock;
 use std::time::Instant;
 
-/// One stretch of work.
 #[derive(Debug)]
 pub(super) struct Round {
     left: u32,
@@ -14,24 +13,21 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// A stretch that begins now.
     pub(super) fn begin(pace: Pace) -> Round {
         let now = clock::now();
         Round { left: pace.files.max(1), until: now.checked_add(pace.threshold).unwrap_or(now) }
     }
 
-    /// Counts a file; whether there is time for another.
+    /// Counts a file; returns whether there is time for another.
     pub(super) fn takes(&mut self) -> bool {
         self.left = self.left.saturating_sub(1);
         self.goes_on()
     }
 
-    /// Whether it is not over.
     pub(super) fn goes_on(&self) -> bool {
         self.left > 0 && clock::now() < self.until
     }
 
-    /// Files that may still be looked at.
     pub(super) fn left(&self) -> usize {
         self.left as usize
     }

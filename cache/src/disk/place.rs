@@ -5,23 +5,21 @@
 
 use std::path::PathBuf;
 
-/// Digits of a name.
 const DIGITS: usize = 32;
-/// The directory for files on their way, below the cache's own. Nobody watches it, so that a store wakes nobody up.
+/// The directory for temporary files, below the cache's own. It is not watched, so that a store wakes no one.
 const TEMPORARY: &str = ".temporary";
 
 /// The MD5 that a file is named by.
 pub(crate) type Name = [u8; 16];
 
-/// A directory of a cache: a 1 and after it, in hexadecimal, the digits of the levels down to it.
+/// A 1, followed by the hexadecimal digits of the levels down to the directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Directory(u32);
 
 impl Directory {
-    /// The cache's own.
     pub(super) const ROOT: Directory = Directory(1);
 
-    /// The one below with these digits in its name; `None` where they are not `width` small hexadecimal digits.
+    /// `None` unless `name` is `width` lower-case hexadecimal digits.
     pub(super) fn below(self, name: &[u8], width: u8) -> Option<Directory> {
         let digit = |code: u32, &digit: &u8| Some(code << 4 | value(digit)?);
         (name.len() == usize::from(width)).then(|| name.iter().try_fold(self.0, digit).map(Directory))?
@@ -32,7 +30,6 @@ impl Directory {
     }
 }
 
-/// The cache's directory and the widths of its levels.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) root: PathBuf,
@@ -40,14 +37,12 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Where the file of a name is.
     pub(super) fn path(&self, name: &Name) -> PathBuf {
         let mut path = self.path_of(self.directory(name));
         path.push(hex(name));
         path
     }
 
-    /// The directory of a name's file.
     pub(super) fn directory(&self, name: &Name) -> Directory {
         let mut end = DIGITS;
         let mut code = 1;
@@ -59,7 +54,6 @@ impl Tree {
         Directory(code)
     }
 
-    /// Where a directory is.
     pub(super) fn path_of(&self, directory: Directory) -> PathBuf {
         let mut path = self.root.clone();
         let mut left = directory.digits();
@@ -82,13 +76,11 @@ impl Tree {
         })
     }
 
-    /// Whether files stand in it, and not further directories.
     pub(super) fn holds_files(&self, directory: Directory) -> bool {
         let all: u8 = self.levels.iter().sum();
         directory.digits() == usize::from(all)
     }
 
-    /// Where files on their way are, unless they are elsewhere on the same filesystem.
     pub(super) fn temporary(&self) -> PathBuf {
         self.root.join(TEMPORARY)
     }
@@ -106,7 +98,6 @@ fn hex(name: &Name) -> String {
     (0..DIGITS).map(|at| char::from(b"0123456789abcdef"[usize::from(digit(name, at))])).collect()
 }
 
-/// Reads a name as it is written.
 pub(super) fn name_of(text: &[u8]) -> Option<Name> {
     let (pairs, rest) = text.as_chunks::<2>();
     if pairs.len() * 2 != DIGITS || !rest.is_empty() {

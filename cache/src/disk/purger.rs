@@ -10,8 +10,8 @@ use crate::file_format::FileHead;
 use crate::key;
 
 impl Disk {
-    /// Removes the file of a name, where a purge goes for it. `is_purged` is asked with what the file says of itself and where its fill
-    /// stands among the purges.
+    /// Removes the file if a purge applies to it. `is_purged` gets the file's head and where its fill stands
+    /// among the purges.
     pub(super) fn remove_where(&self, name: &Name, is_purged: impl Fn(&FileHead, u64) -> bool) {
         // Under the stripe, so that what is removed is what was read. Damage is for those who want to answer from it. A
         // key's own file stays where there may be others of its variants: they count only beside it.

@@ -16,22 +16,20 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
-/// What was in a file.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) epoch: u64,
     pub(crate) born: u64,
     pub(crate) head: FileHead,
     pub(crate) body: Body,
-    /// The body in other codings, where it is in memory.
+    /// Bodies in other codings, if in memory.
     pub(crate) coded: Vec<(Coding, Bytes)>,
-    /// The body, in its file.
     pub(crate) file: FileBody,
     size: u64,
 }
 
 impl Disk {
-    /// Reads the file of a name, if it holds this key. Bodies up to `in_memory` bytes are read too. Blocks.
+    /// If the file holds this key. Bodies up to `in_memory` bytes are read too. Blocks.
     pub(crate) fn read(&self, name: &Name, key: &Key, in_memory: u64, now: Now) -> Option<Loaded> {
         if self.doomed.has(name) {
             return None;
@@ -67,12 +65,11 @@ impl Disk {
         }
     }
 
-    /// What the file of a name says, if it holds this key; the body is left in it, and nothing is noted. Blocks.
+    /// If the file holds this key; the body stays in it, and no use is counted. Blocks.
     pub(crate) fn peek(&self, name: &Name, key: &[u8]) -> Option<Loaded> {
         self.try_read(name, 0).ok().filter(|loaded| loaded.head.key == key)
     }
 
-    /// Removes a file that is damaged.
     fn discard(&self, name: &Name) {
         let _stripe = lock(self.stripe(name));
         self.remove_damaged(name);
@@ -85,7 +82,7 @@ impl Disk {
         self.remove(name);
     }
 
-    /// Removes a file that is damaged, if it is the one with this identity.
+    /// Only if the file has this identity.
     pub(crate) fn discard_if(&self, name: &Name, id: u64) {
         let same = |file: File| read_header(&file).is_ok_and(|header| header.id == id);
         let _stripe = lock(self.stripe(name));
@@ -94,7 +91,7 @@ impl Disk {
         }
     }
 
-    /// Reads what a file says of itself, and where its fill stands among the purges. Blocks.
+    /// The head, and where its fill stands among the purges. Blocks.
     pub(super) fn read_head(&self, name: &Name) -> io::Result<(FileHead, u64)> {
         let file = File::open(self.path(name))?;
         let header = read_header(&file)?;

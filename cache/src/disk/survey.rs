@@ -10,11 +10,10 @@ use super::walk::Walk;
 use crate::file_format::FileHead;
 use std::io::ErrorKind;
 
-/// The files looked through, where that has come to.
 #[derive(Debug)]
 pub(super) struct Survey {
     walk: Walk,
-    /// Whether some file could not be read that may be another time.
+    /// Whether some file could not be read for now.
     is_partial: bool,
 }
 
@@ -23,7 +22,7 @@ impl Survey {
         Survey { walk: Walk::begin(), is_partial: false }
     }
 
-    /// Goes on until the round is over. Once every file was met: whether each was read.
+    /// After the last file: whether each was read.
     pub(super) fn step(
         &mut self,
         disk: &Disk,

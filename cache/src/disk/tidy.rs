@@ -9,17 +9,16 @@ use crate::now::Now;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Files whose last use is looked at between two looks at the time.
+/// Files examined between two looks at the time.
 const SLICE: usize = 20_000;
-/// Files removed to make room for one.
+/// Most files removed to make room for one.
 const MOST: usize = 1000;
-/// The longest between two passes, nginx's own.
+/// Between two passes; nginx's own.
 const LONGEST: Duration = Duration::from_secs(10);
 const SHORTEST: Duration = Duration::from_secs(1);
 
 impl Disk {
-    /// Removes what was not used for `inactive`, and what is too much, until the round is over; false once there is
-    /// nothing left to do.
+    /// Removes unused and surplus files until the round is over; false once nothing is left to do.
     pub(super) fn tidy(&self, now: Now, round: &mut Round) -> bool {
         let inactive = u32::try_from(self.inactive.load(Ordering::Relaxed)).unwrap_or(u32::MAX);
         while round.goes_on() {
@@ -35,7 +34,6 @@ impl Disk {
         true
     }
 
-    /// When to tidy next, once nothing is left to do.
     pub(super) fn tidy_every(&self) -> Duration {
         if self.min_free.load(Ordering::Relaxed) > 0 {
             return SHORTEST;
@@ -56,7 +54,7 @@ impl Disk {
         false
     }
 
-    /// Makes room for a file; false where it cannot be had.
+    /// False if there is not enough to remove.
     pub(super) fn make_room(&self, bytes: u64) -> bool {
         if bytes > self.max_size() {
             return false;

@@ -12,10 +12,8 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// Files looked for at a time.
 const BATCH: usize = 256;
 
-/// A look for every file that is known, where it has come to.
 #[derive(Debug)]
 pub(super) struct Recheck {
     cursor: Cursor,
@@ -26,7 +24,7 @@ impl Recheck {
         Recheck { cursor: Cursor::begin() }
     }
 
-    /// Looks for some files; tells of each that is gone. False once all were looked for.
+    /// `gone` gets each missing file. False after the last.
     pub(super) fn step(&mut self, disk: &Disk, mut gone: impl FnMut(&Name, u64)) -> bool {
         for name in &disk.files.names(&mut self.cursor, BATCH) {
             disk.watch(name);
@@ -39,8 +37,8 @@ impl Recheck {
 }
 
 impl Disk {
-    /// Takes a file out of the index that is no longer there. Gives the hash of its key, 0 where nothing of it was in
-    /// memory; `None` where it is there or was not known.
+    /// Removes a file that no longer exists from the index. Returns the hash of its key, 0 if nothing of it
+    /// was in memory; `None` if it exists or was not known.
     pub(super) fn unlinked(&self, name: &Name) -> Option<u64> {
         let _stripe = lock(self.stripe(name));
         let known = self.files.contains(name);

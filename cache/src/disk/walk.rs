@@ -7,10 +7,8 @@ use super::files::Cursor;
 use super::pace::Round;
 use super::place::Name;
 
-/// Names taken from the index at a time.
 const BATCH: usize = 64;
 
-/// Where a walk has come to.
 #[derive(Debug)]
 pub(super) struct Walk {
     cursor: Cursor,
@@ -22,7 +20,7 @@ impl Walk {
         Walk { cursor: Cursor::begin(), names: Vec::new() }
     }
 
-    /// Walks on until the round is over; false once every file was met.
+    /// False after the last file.
     pub(super) fn step(&mut self, disk: &Disk, round: &mut Round, mut meet: impl FnMut(&Name)) -> bool {
         loop {
             if self.names.is_empty() {

@@ -17,21 +17,17 @@ use std::sync::{Arc, Mutex};
 
 /// Bytes of one read: some hundred events.
 const BUFFER: usize = 16 * 1024;
-/// Reads at a time.
 const READS: usize = 4;
 
-/// Something that others did, or that was missed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Happening {
-    /// The file of a name was removed or moved away.
+    /// Removed or moved away.
     Unlinked(Name),
-    /// A directory is gone.
     Vanished(Directory),
-    /// More happened than is known: events were lost, or directories with all that is in them went elsewhere.
+    /// Events were lost, or directories with all their content moved elsewhere.
     Lost,
 }
 
-/// The directories of one cache under watch.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     state: Mutex<Watches>,
@@ -46,32 +42,28 @@ struct Watches {
 }
 
 impl Watch {
-    /// A watch on nothing yet. Without inotify (too many instances, an old kernel) it stays blind, which
-    /// [`Watch::is_blind`] tells.
+    /// Watches nothing yet. Without inotify (too many instances, an old kernel) it stays blind, see
+    /// [`Watch::is_blind`].
     pub(super) fn new() -> Watch {
         let watch = Watch::default();
         watch.renew();
         watch
     }
 
-    /// Forgets everything and begins anew, watching nothing.
     pub(super) fn renew(&self) {
         let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok().map(Arc::new);
         *lock(&self.state) = Watches { refused: inotify.is_none(), inotify, ..Watches::default() };
     }
 
-    /// Whether some directory could not be watched.
     pub(super) fn is_blind(&self) -> bool {
         lock(&self.state).refused
     }
 
-    /// The descriptor to wait on.
     pub(super) fn descriptor(&self) -> Option<Arc<OwnedFd>> {
         lock(&self.state).inotify.clone()
     }
 
-    /// Makes sure that a directory and those above it are watched, as far as they are there. The first time that the
-    /// system refuses it is an error.
+    /// Watches a directory and those above it, as far as they exist. The system's first refusal is an error.
     pub(super) fn ensure(&self, tree: &Tree, directory: Directory) -> io::Result<()> {
         let mut state = lock(&self.state);
         if state.numbers.contains_key(&directory) {
@@ -80,12 +72,12 @@ impl Watch {
         state.add(tree, directory, false)
     }
 
-    /// As [`Watch::ensure`], for directories that were just made: those of their names before are no longer there.
+    /// As [`Watch::ensure`], for directories just made: those with their names before no longer exist.
     pub(super) fn ensure_anew(&self, tree: &Tree, directory: Directory) -> io::Result<()> {
         lock(&self.state).add(tree, directory, true)
     }
 
-    /// Tells what has happened so far, a bounded number of things; true where there may be more.
+    /// Reports a bounded number of events; true if there may be more.
     pub(super) fn happened(&self, mut tell: impl FnMut(Happening)) -> bool {
         let Some(inotify) = self.descriptor() else { return false };
         let mut buffer = [MaybeUninit::uninit(); BUFFER];
@@ -165,7 +157,7 @@ impl Watches {
     }
 }
 
-/// Waits until one of the descriptors can be read, at most until `timeout`.
+/// Waits until one of the descriptors is readable, or until `timeout`.
 pub(super) fn wait(
     descriptors: [Option<&OwnedFd>; 2],
     timeout: std::time::Duration,

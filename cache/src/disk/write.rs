@@ -16,34 +16,31 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// A file on its way; removed unless it is committed.
+/// A file being written; removed unless it is committed.
 #[derive(Debug)]
 pub(crate) struct Spool {
     pub(crate) file: Arc<File>,
     path: Option<PathBuf>,
     header: FileHeader,
     sums: BlockChecksums,
-    /// The coded bodies, written behind everything else.
+    /// Written after everything else.
     coded: Vec<u8>,
 }
 
 impl Spool {
-    /// Where the body begins.
     pub(crate) fn body_offset(&self) -> u64 {
         self.header.body_offset()
     }
 
-    /// The epoch it is written with.
     pub(crate) fn epoch(&self) -> u64 {
         self.header.epoch
     }
 
-    /// Bytes of the body so far.
     pub(crate) fn length(&self) -> u64 {
         self.header.body_length
     }
 
-    /// Appends to the body. Blocks.
+    /// Blocks.
     pub(crate) fn write(&mut self, pieces: &[Bytes]) -> io::Result<()> {
         for piece in pieces {
             self.file.write_all_at(piece, self.header.body_offset() + self.header.body_length)?;
@@ -53,7 +50,7 @@ impl Spool {
         Ok(())
     }
 
-    /// The coded bodies that go with the plain one, see `file_format`.
+    /// The coded bodies of the plain one, see `file_format`.
     pub(crate) fn set_coded(&mut self, coded: Vec<u8>) {
         // They are made of bodies in memory, which are far below 4 GiB; too much of it is left out.
         self.header.coded_length = u32::try_from(coded.len()).unwrap_or(0);
@@ -61,7 +58,7 @@ impl Spool {
         self.coded = coded;
     }
 
-    /// Writes table, coded bodies and header: from here on the file is whole.
+    /// Writes table, coded bodies and header, which completes the file.
     fn seal(&mut self) -> io::Result<()> {
         let (table, checksum) = std::mem::take(&mut self.sums).finish();
         self.header.table_checksum = checksum;
@@ -83,7 +80,7 @@ impl Drop for Spool {
 }
 
 impl Disk {
-    /// Begins a file with its head. `expected` is the length of the body where it is known. Blocks.
+    /// `expected` is the length of the body if known. Blocks.
     pub(crate) fn begin(&self, head: &[u8], identity: Identity, expected: u64) -> Option<Spool> {
         if !self.make_room(expected) {
             return None;
@@ -129,7 +126,7 @@ impl Disk {
         Ok(spool)
     }
 
-    /// Appends to a file that has begun; false, and the failure counted, where the disk does not take it. Blocks.
+    /// False, and the failure counted, if the disk refuses. Blocks.
     pub(crate) fn append(&self, spool: &mut Spool, pieces: &[Bytes]) -> bool {
         let written = spool.write(pieces);
         if let Err(error) = &written {
@@ -138,8 +135,8 @@ impl Disk {
         written.is_ok()
     }
 
-    /// Gives a file its name, unless something newer has it or `is_current` says that it is outdated. `order` is the
-    /// entry's, `key` the hash of its key. Blocks.
+    /// Names a file, unless a newer one has the name or `is_current` is false. `order` is the entry's, `key`
+    /// the hash of its key. Blocks.
     pub(crate) fn commit(
         &self,
         mut spool: Spool,
@@ -176,7 +173,7 @@ impl Disk {
         self.fail("cannot write to it", error);
     }
 
-    /// Copies a body out of its file into a new one, for an entry whose head has changed. Blocks.
+    /// For an entry whose head has changed. Blocks.
     pub(crate) fn copy_body(&self, spool: &mut Spool, from: &FileBody) -> bool {
         let copied = crate::body::copy(from, |piece| spool.write(&[piece]));
         if let Err(error) = &copied {
@@ -185,8 +182,8 @@ impl Disk {
         copied.is_ok()
     }
 
-    /// Renames, making the levels of directories where they are missing: they are made when first needed, and may have
-    /// been removed since. Watched before the file is there, so that its removal is noticed.
+    /// Makes missing directory levels: they are created when first needed, and may have been removed since.
+    /// Watched before the file exists, so that its removal is noticed.
     fn rename(&self, temporary: &Path, name: &Name, path: &Path) -> io::Result<()> {
         self.watch(name);
         fs::rename(temporary, path).or_else(|error| {

@@ -11,10 +11,10 @@ use millstream_conf::model::ProxyCache;
 use millstream_wire::Fields;
 use std::rc::Rc;
 
-/// Looks at the disk for one request; more are only needed where others change the key at the same time.
+/// Most look-ups on disk for one request; more are only needed if others change the key at the same time.
 const PROBES: usize = 3;
 
-/// The right to look for a key's file; others who ask for the key wait for it.
+/// The right to look for a key's file; others wait for it.
 #[derive(Debug)]
 pub struct DiskProbe {
     permit: FillPermit,
@@ -26,7 +26,7 @@ impl DiskProbe {
         DiskProbe { permit, asker }
     }
 
-    /// Looks, off the loop, and gives what there is for the request now. Never [`Lookup::Disk`].
+    /// Off the event loop. Never returns [`Lookup::Disk`].
     pub async fn load(self, request: Fields<'_>, conf: &ProxyCache, now: Now) -> Lookup {
         let DiskProbe { mut permit, asker } = self;
         for _ in 0..PROBES {

@@ -4,7 +4,6 @@ use super::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A part of an evaluated template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Literal(Vec<u8>),
@@ -34,7 +33,7 @@ fn text_of(parts: &[Part]) -> Vec<u8> {
     bytes.collect()
 }
 
-/// The parts with literals that touch made one, as the compiler of templates does.
+/// Adjacent literals are merged, as the template compiler does.
 fn merged(parts: &[Part]) -> Vec<Part> {
     let mut merged: Vec<Part> = Vec::new();
     for part in parts {
@@ -47,7 +46,7 @@ fn merged(parts: &[Part]) -> Vec<Part> {
     merged
 }
 
-/// Few letters, so that texts which are alike are common; two of them look like the end of a key.
+/// Few letters, so that equal texts are common; two of them look like the end of a key.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     vec(prop_oneof![Just(b'a'), Just(b'|'), Just(0u8), Just(1u8)], 0..4)
 }

@@ -11,7 +11,6 @@ use std::ops::{Deref, DerefMut};
 use std::slice;
 use std::sync::Arc;
 
-/// A variant of a key.
 #[derive(Debug, Default)]
 pub(crate) struct Cell {
     pub(crate) values: Option<Arc<[u8]>>,
@@ -19,19 +18,19 @@ pub(crate) struct Cell {
     pub(crate) line: Option<Box<Line>>,
     /// Bytes of the budget that it holds.
     pub(crate) charge: u64,
-    /// Until then answers are taken to be uncacheable, in milliseconds since 1970.
+    /// Until then responses are assumed uncacheable, in milliseconds since 1970.
     pub(crate) uncacheable_until: i64,
-    /// How long before that the last one came, in seconds.
+    /// How long before `uncacheable_until` the last one came, in seconds.
     pub(super) paused_for: u16,
-    /// Why the last answer could not be stored, where that is known.
+    /// Why the last response could not be stored, if known.
     pub(crate) refused: Option<Reason>,
     /// Requests for it while it was not stored.
     pub(crate) uses: u32,
     /// When it was last seen to be used, in seconds since 1970.
     pub(crate) used_at: u32,
-    /// Its file was looked for and is not there.
+    /// Its file was looked for and does not exist.
     pub(crate) absent_on_disk: bool,
-    /// Used since the hand of the queue came by, as far as the entry's own mark does not say so.
+    /// Used since the hand of the queue passed, unless the entry's own mark says so.
     pub(crate) touched: bool,
     /// The same for the hand among the variants of its key.
     pub(super) visited: bool,
@@ -39,19 +38,19 @@ pub(crate) struct Cell {
     pub(super) mark: u16,
 }
 
-/// Cells in the order they came.
+/// In the order they came.
 #[derive(Debug)]
 pub(crate) enum Cells {
     One(Cell),
-    /// None, or several. Capacity is given back when one or none is left.
+    /// None, or several. Capacity is freed when one or none is left.
     Several {
         cells: Vec<Cell>,
-        /// Where the search for one that goes for a new one goes on.
+        /// Where the search for a victim continues.
         hand: u32,
     },
 }
 
-/// A hash of a variant's values. Who makes two alike has them compared, no more.
+/// A collision only costs a comparison.
 fn mark(values: Option<&[u8]>) -> u16 {
     values.map_or(0, |values| crc32fast::hash(values) as u16)
 }
@@ -61,7 +60,6 @@ impl Cells {
         Cells::Several { cells: Vec::new(), hand: 0 }
     }
 
-    /// Where the cell of a variant is.
     pub(super) fn position(&self, values: Option<&[u8]>) -> Option<usize> {
         let mark = mark(values);
         self.iter().position(|cell| cell.mark == mark && cell.values.as_deref() == values)
@@ -79,7 +77,6 @@ impl Cells {
         };
     }
 
-    /// Takes one out; the others keep their order.
     pub(super) fn remove(&mut self, at: usize) -> Cell {
         let (mut cells, hand) = match std::mem::replace(self, Cells::new()) {
             Cells::One(cell) => {
@@ -94,7 +91,6 @@ impl Cells {
         removed
     }
 
-    /// Takes out all that should go, in one pass.
     pub(super) fn take_where(&mut self, mut goes: impl FnMut(&mut Cell) -> bool, take: impl FnMut(Cell)) {
         match self {
             Cells::One(cell) => {
@@ -111,8 +107,8 @@ impl Cells {
         }
     }
 
-    /// Which one may go for a new one: by SIEVE, the first that was not used since the hand came by. `None` where
-    /// somebody holds a right to each.
+    /// The victim for a new cell: by SIEVE, the first unused since the hand passed. `None` if each has a
+    /// right held.
     pub(super) fn unused(&mut self) -> Option<usize> {
         let Cells::Several { cells, hand } = self else { return None };
         // In the second round the marks are cleared.
@@ -128,7 +124,6 @@ impl Cells {
         None
     }
 
-    /// One cell needs no vector.
     fn settle(&mut self) {
         let Cells::Several { cells, .. } = self else { return };
         match cells.len() {
@@ -166,12 +161,12 @@ impl DerefMut for Cells {
 }
 
 impl Cell {
-    /// Whether the hand may not take it: somebody holds a right to it.
+    /// Whether a right to it is held, so that the hand may not take it.
     pub(crate) fn is_pinned(&self) -> bool {
         self.line.is_some()
     }
 
-    /// Whether it was used since the last time this was asked.
+    /// Whether it was used since the last call.
     pub(crate) fn take_used(&mut self) -> bool {
         self.see_mark();
         std::mem::take(&mut self.touched)
@@ -183,21 +178,21 @@ impl Cell {
         std::mem::take(&mut self.visited)
     }
 
-    /// Takes the entry's mark over for both hands. Whether it was set.
+    /// Takes the entry's mark over for both hands. Returns whether it was set.
     pub(crate) fn see_mark(&mut self) -> bool {
         let used = self.entry.as_ref().is_some_and(|entry| entry.take_used());
         self.touch_if(used);
         used
     }
 
-    /// Marks it as used, without an entry that could be.
+    /// Marks a cell without an entry as used.
     pub(crate) fn touch_if(&mut self, used: bool) {
         self.touched |= used;
         self.visited |= used;
     }
 }
 
-/// Whether an entry is to go; one that no rule goes for is checked so far from then on.
+/// Whether an entry must go; otherwise it counts as checked so far.
 pub(super) fn is_gone(rules: &Rules, entry: &Entry) -> bool {
     match rules.verdict(entry.born(), entry.head().tags, key::text(entry.key())) {
         Verdict::Untouched(upto) => {

@@ -18,32 +18,28 @@ use millstream_wire::Fields;
 use std::sync::Arc;
 use std::task::Waker;
 
-/// What a purge of a key has taken out.
 #[derive(Debug)]
 pub(crate) struct Gone {
     /// The purge's place in the order.
     pub(crate) order: u64,
     /// That of the last purge before it, of this key or of one that shares its mark.
     pub(crate) before: u64,
-    /// The values of its variants.
     pub(crate) variants: Vec<Arc<[u8]>>,
-    /// Whether anything was stored.
     pub(crate) stored: bool,
 }
 
-/// What became of an entry that was to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Put {
     Stored,
-    /// Nothing could go for it.
+    /// Nothing could be evicted for it.
     NoRoom,
-    /// Purged meanwhile; or a fresh answer that was asked for later is there; or the key has come to vary by other fields.
+    /// Purged meanwhile; or a fresh response requested later exists; or the key now varies by other fields.
     Outdated,
 }
 
 impl Grant {
-    /// Its own request has purged the key with this hash: that does not go for the answer it has got itself, unless
-    /// another purge came since it began.
+    /// Its own request has purged this key: that does not apply to its own response, unless another purge
+    /// came since it began.
     pub(crate) fn outlive(&mut self, hash: u64, gone: &Gone) {
         if Memory::share_mark(self.key.hash(), hash) && gone.before <= self.order {
             self.order = gone.order;
@@ -52,8 +48,8 @@ impl Grant {
 }
 
 impl Memory {
-    /// A fill has its head: finds out which variant it is, and lets the waiters read along. The grant is changed to
-    /// what the fill now holds. `None` where the answer depends on too many fields to be kept apart.
+    /// A fill has its head: determines its variant, and lets the waiters read along. The grant is changed to
+    /// what the fill now holds. `None` if the response depends on too many fields.
     pub(crate) fn begin(
         &self,
         grant: &mut Grant,
@@ -96,12 +92,11 @@ impl Memory {
         progress
     }
 
-    /// As [`Memory::put`]; whether it was stored.
     pub(crate) fn store(&self, grant: &Grant, entry: &Arc<Entry>, now: Now) -> bool {
         self.put(grant, entry, now) == Put::Stored
     }
 
-    /// Stores an entry where it may be stored, and ends the line.
+    /// Stores an entry if it may be stored, and ends the line.
     pub(crate) fn put(&self, grant: &Grant, entry: &Arc<Entry>, now: Now) -> Put {
         let values = entry.variant.as_ref().map(|variant| variant.values.clone());
         let cost = entry.cost() + Slot::cost_with_entry(values.as_deref());
@@ -146,7 +141,7 @@ impl Memory {
         stored
     }
 
-    /// Takes an entry out that turned out to be unusable, if it is still the stored one.
+    /// Removes an unusable entry, if it is still the stored one.
     pub(crate) fn forget(&self, entry: &Arc<Entry>) {
         self.change(&Key::new(entry.key(), self.hash(entry.key())), |shard, index, after| {
             let Some(index) = index else { return };
@@ -160,7 +155,6 @@ impl Memory {
         });
     }
 
-    /// Takes everything of a key out.
     pub(crate) fn purge(&self, key: &[u8]) -> Gone {
         let hash = self.hash(key);
         let (order, before) = self.mark_purged(hash);
@@ -216,12 +210,11 @@ impl Memory {
     }
 }
 
-/// The answer would make the key vary by more fields than are kept apart.
 pub(super) struct TooMany;
 
-/// Brings an answer's Vary and the key's together. Variants are kept apart by all fields that any answer has named: to
-/// keep an answer apart by one field more than it asks for is safe, by one less is not. Where a field is new, what
-/// was stored without it can no longer be told apart and goes.
+/// Combines the Vary of a response with the key's. Variants are kept apart by all fields that any response
+/// has named: one field more than a response asks for is safe, one less is not. If a field is new, earlier
+/// entries can no longer be told apart and are removed.
 pub(super) fn settle_vary(
     slot: &mut Slot,
     vary: Option<VaryFields>,
@@ -248,7 +241,7 @@ fn variant_of(fields: Arc<VaryFields>, request: Fields<'_>) -> Variant {
     Variant { fields, values: values.into() }
 }
 
-/// Puts the line of a fill where its variant is, once that is known.
+/// Moves the line of a fill to its variant, once that is known.
 fn move_line(
     slot: &mut Slot,
     grant: &mut Grant,
@@ -292,7 +285,6 @@ fn move_line(
     }
 }
 
-/// Puts an entry into its cell, a new one where there is none.
 fn put(
     slot: &mut Slot,
     values: Option<Arc<[u8]>>,
@@ -329,7 +321,7 @@ fn put(
     Put::Stored
 }
 
-/// Takes the entry out of a cell, and the cell where nobody holds a right to it.
+/// Removes the cell too unless a right to it is held.
 pub(super) fn take_entry(slot: &mut Slot, at: usize, after: &mut After) {
     if !slot.cells[at].is_pinned() {
         after.freed.cell(slot.remove(at));
@@ -338,7 +330,6 @@ pub(super) fn take_entry(slot: &mut Slot, at: usize, after: &mut After) {
     empty(slot, at, after);
 }
 
-/// Takes the entry out of a cell and leaves the cell.
 pub(super) fn empty(slot: &mut Slot, at: usize, after: &mut After) {
     let entry = slot.take_entry(at);
     if entry.is_some() {

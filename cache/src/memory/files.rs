@@ -12,19 +12,16 @@ use crate::variants::{self, BaseFile, FileName, OwnFile};
 use crate::vary::VaryFields;
 
 impl Slot {
-    /// The name of the file that a variant has, where it has one.
     pub(crate) fn file_name(&self, values: Option<&[u8]>) -> FileName {
         variants::name_of(self.key(), self.base.as_deref(), values)
     }
 
-    /// Whether a variant's file is one beside the key's own.
     pub(crate) fn has_file_beside(&self, values: Option<&[u8]>) -> bool {
         variants::is_beside(self.base.as_deref(), values)
     }
 }
 
 impl Memory {
-    /// A look at the disk found which file stands under the key's own name.
     pub(crate) fn found_on_disk(&self, grant: &Grant, own: &OwnFile) {
         let vary = own.variant.as_ref().map(|variant| variant.fields.clone());
         self.change(&grant.key, |shard, index, after| {
@@ -43,7 +40,7 @@ impl Memory {
         });
     }
 
-    /// The file is not there: it is not looked for again, and the line ends.
+    /// The file does not exist: it is not looked for again, and the line ends.
     pub(crate) fn absent_on_disk(&self, grant: &Grant) {
         self.cell(grant, |cell, after| {
             cell.absent_on_disk = true;
@@ -51,7 +48,6 @@ impl Memory {
         });
     }
 
-    /// Remembers the file that now stands under the key's own name.
     pub(crate) fn written(&self, key: &Key, vary: Option<&VaryFields>, base: BaseFile) {
         self.change(key, |shard, index, _| {
             if let Some(index) = index {
@@ -63,15 +59,14 @@ impl Memory {
         });
     }
 
-    /// The file that stands under a key's own name, as far as it is known here.
     pub(crate) fn base_of(&self, key: &Key) -> Option<BaseFile> {
         let mut shard = self.shard(key.hash());
         let index = shard.find(key.hash(), key.bytes())?;
         shard.slot(index).base.as_deref().cloned()
     }
 
-    /// Somebody removed a file of a key, of which only the hash is known: the key's own, and everything of the key goes
-    /// as by a purge; or that of a variant, and the variant goes. Whether there was such a key.
+    /// A file was removed of a key of which only the hash is known: if the key's own, everything of the key
+    /// goes as by a purge; if a variant's, the variant goes. Returns whether there was such a key.
     pub(crate) fn unlinked(&self, hash: u64, name: &FileName) -> bool {
         let place = |slot: &Slot| {
             slot.cells.iter().position(|cell| {

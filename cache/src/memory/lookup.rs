@@ -17,7 +17,6 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
-/// A look-up.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) key: &'a [u8],
@@ -26,31 +25,28 @@ pub(crate) struct Asked<'a> {
     pub(crate) conf: &'a ProxyCache,
     pub(crate) now: Now,
     pub(crate) asker: Asker,
-    /// Whether the answer to a miss will come from the disk's own look: asked again after it, this is not the first.
+    /// False when asked again after the disk was read.
     pub(crate) counts_use: bool,
-    /// What was asked for before this place in the order is not for this request: its client has changed it since, and the
-    /// turn to take it out has not come. 0 where it has changed nothing.
+    /// What was requested before this place in the order is not for this request: its client has changed it
+    /// since, and the invalidation is delayed. 0 if it changed nothing.
     pub(crate) since: u64,
 }
 
-/// A right, as data.
 #[derive(Debug, Clone)]
 pub(crate) struct Grant {
     pub(crate) key: Arc<Key>,
     pub(crate) values: Option<Arc<[u8]>>,
     /// The right to move the line on; `None` for a fill beside any line.
     pub(crate) right: Option<u64>,
-    /// When it was granted, in the order of things.
     pub(crate) order: u64,
     /// Where it stands among the purges.
     pub(crate) born: u64,
-    /// When it was looked up; unknown of a request that did not look, which says little about those who do.
+    /// When it was looked up; `None` for a request that did not look, which says little about those who do.
     pub(crate) since: Option<Instant>,
-    /// Who asks by it: what somebody with a credential is told says nothing about what others would be.
+    /// Who asks by it: a response to a client with a credential says nothing about those to others.
     pub(crate) asker: Asker,
 }
 
-/// What was decided.
 pub(crate) enum Found {
     Fresh(Arc<Entry>),
     Ahead(Arc<Entry>, Grant),
@@ -62,12 +58,11 @@ pub(crate) enum Found {
     Probe(Grant),
 }
 
-/// Until when somebody waits.
 #[derive(Debug)]
 pub(crate) struct Patience {
     /// When the holder has had its time, so that another may have the right.
     pub(crate) aged_at: Instant,
-    /// When a few who wait for what may never be stored ask beside it.
+    /// When a few waiters for what may never be stored ask beside it.
     pub(crate) few_until: Option<Instant>,
 }
 
@@ -82,7 +77,7 @@ impl Asked<'_> {
 }
 
 impl Memory {
-    /// Decides a look-up. `on_disk` tells whether the entry may be in a file, from the slot as far as it is known.
+    /// `on_disk` says whether the entry may be in a file, from the slot as far as it is known.
     pub(crate) fn look_up(&self, asked: &Asked<'_>, on_disk: impl Fn(&Slot, Option<&[u8]>) -> bool) -> Found {
         let mut after = After::default();
         let mut paid = None;
@@ -110,7 +105,6 @@ impl Memory {
         found
     }
 
-    /// The entry for a request, without any effect.
     pub(crate) fn peek(&self, key: &[u8], request: Fields<'_>) -> Option<Arc<Entry>> {
         let hash = self.hash(key);
         let mut shard = self.shard(hash);
@@ -188,7 +182,7 @@ impl Memory {
     }
 }
 
-/// What a request may fetch, without a right to be the only one.
+/// A grant without the right to be the only one.
 fn grant(
     (key, values): (Arc<Key>, Option<Arc<[u8]>>),
     (order, born): (u64, u64),
@@ -197,8 +191,8 @@ fn grant(
     Grant { key, values, right: None, order, born, since: Some(asked.now.instant), asker: asked.asker }
 }
 
-/// Whether this request refreshes an entry that is in use and fresh (`proxy_cache_refresh_ahead`): one does, near its
-/// end, and nobody waits for it.
+/// Whether this request refreshes an entry that is in use and fresh (`proxy_cache_refresh_ahead`): one does,
+/// near its end, and no one waits for it.
 fn refreshes_ahead(cell: &Cell, entry: &Entry, asked: &Asked<'_>) -> bool {
     let window = asked.conf.refresh_ahead;
     !window.is_zero()
@@ -212,20 +206,18 @@ fn ahead(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, now: Instant) -> Foun
     Found::Ahead(entry, lead(cell, grant, Purpose::Fill, now))
 }
 
-/// Begins a line with this request at its head.
 fn lead(cell: &mut Cell, grant: Grant, purpose: Purpose, now: Instant) -> Grant {
     cell.line = Some(Box::new(Line::new((grant.order, grant.born), purpose, grant.asker, now)));
     Grant { right: Some(grant.order), ..grant }
 }
 
-/// Takes the right from whoever holds it.
 fn take_over(line: &mut Line, grant: Grant, now: Instant) -> Grant {
     line.pass_to((grant.order, grant.born), grant.asker, now);
     Grant { right: Some(grant.order), ..grant }
 }
 
-/// What is stored is not for this request: it asks for itself, beside whoever fills the key. Where it is the
-/// configuration's doing and not the client's, what it gets takes the place of what is stored.
+/// What is stored is not for this request: it asks for itself, beside whoever fills the key. If the
+/// configuration and not the client caused it, its response replaces what is stored.
 fn apart(grant: Grant, asker: Asker) -> Found {
     match asker {
         Asker::Known => Found::Apart(grant),
@@ -264,7 +256,7 @@ fn stale(cell: &mut Cell, entry: Arc<Entry>, grant: Grant, asked: &Asked<'_>) ->
     }
 }
 
-/// Nothing in memory that is for this request: read the file, wait for who does, or ask.
+/// Nothing suitable in memory: read the file, wait for its reader, or ask.
 fn missing(cell: &mut Cell, grant: Grant, asked: &Asked<'_>, may_be_on_disk: bool) -> Found {
     // After a look at the disk the request may turn out to be for another variant, where it is the first.
     if asked.counts_use || cell.uses == 0 {

@@ -17,24 +17,21 @@ use crate::purges::{Rules, Verdict};
 use millstream_wire::Fields;
 use std::sync::Arc;
 
-/// What is known of a key, for people.
 pub(crate) struct Seen {
-    /// The entries of all variants.
     pub(crate) entries: Vec<Arc<Entry>>,
     /// Which of them the request would get.
     pub(crate) chosen: Option<usize>,
-    /// Whether its file is known not to be there.
     pub(crate) absent_on_disk: bool,
     pub(crate) uses: u32,
     pub(crate) uncacheable_until: i64,
-    /// Why the last answer was not stored, and when that was.
+    /// Why the last response was not stored, and when.
     pub(crate) refused: Option<(Reason, i64)>,
-    /// Purpose of the line, whether it streams, and who waits.
+    /// Purpose of the line, whether it streams, and the number of waiters.
     pub(crate) line: Option<(Purpose, bool, usize)>,
 }
 
 impl Memory {
-    /// Brings a cell in line with the rules up to `generation`.
+    /// Applies the rules up to `generation` to a cell.
     pub(super) fn obey(&self, slot: &mut Slot, at: usize, generation: u64, now: Now, after: &mut After) {
         let cell = &slot.cells[at];
         let old_entry = cell.entry.as_ref().is_some_and(|entry| entry.born() < generation);
@@ -51,7 +48,7 @@ impl Memory {
         }
     }
 
-    /// Whether an entry in a worker's hands may still be answered with.
+    /// Whether an entry in a worker's hands may still be used.
     #[cold]
     pub(crate) fn spares(&self, entry: &Entry) -> bool {
         match self.purges.verdict(entry.born(), entry.head().tags, key::text(entry.key())) {
@@ -63,8 +60,8 @@ impl Memory {
         }
     }
 
-    /// Makes everything stored under a key stale, and takes fills away from whoever asks from now on. The rule that
-    /// says so is in force already; without the key in memory there is nothing to do. Whether anything was stored.
+    /// Makes everything stored under a key stale, and fills unavailable to later requests. The rule is in
+    /// force already; without the key in memory there is nothing to do. Returns whether anything was stored.
     pub(crate) fn obey_now(&self, key: &[u8], now: Now) -> bool {
         let hash = self.hash(key);
         self.change(&Key::new(key, hash), |shard, index, after| {
@@ -76,7 +73,7 @@ impl Memory {
         })
     }
 
-    /// What there is under a key, without counting as a use and without a change.
+    /// Without counting as a use and without a change.
     pub(crate) fn look_at(&self, key: &[u8], request: Fields<'_>, now: Now) -> Option<Seen> {
         let hash = self.hash(key);
         let mut shard = self.shard(hash);
@@ -120,7 +117,7 @@ impl Seen {
     }
 }
 
-/// The entry as it is once the rules have been applied; `None` where it is purged.
+/// The entry after the rules were applied; `None` if it is purged.
 pub(crate) fn as_ruled(rules: &Rules, entry: &Arc<Entry>, now: Now) -> Option<Arc<Entry>> {
     match rules.verdict(entry.born(), entry.head().tags, key::text(entry.key())) {
         Verdict::Untouched(_) => Some(entry.clone()),
@@ -145,8 +142,8 @@ fn obey_with_entry(rules: &Rules, slot: &mut Slot, at: usize, now: Now, after: &
     }
 }
 
-/// Before the head is there, the tags of what is being filled are not known: then who joins waits, and is told when
-/// they are, see `Line::stream`.
+/// Before the head arrives, the tags of a fill are unknown: those who join wait, and are told later, see
+/// `Line::stream`.
 fn obey_with_line(rules: &Rules, slot: &mut Slot, at: usize, after: &mut After) {
     let Some(line) = &slot.cells[at].line else { return };
     let text = key::text(slot.key());

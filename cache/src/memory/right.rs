@@ -11,27 +11,26 @@ use crate::now::{Now, milliseconds};
 use crate::policy::{Asker, Reason};
 use std::time::{Duration, Instant};
 
-/// How long after an answer that could not be stored requests do not wait for each other, if it came at once. Waiting for
-/// such a one costs nothing, and soon the key is guarded again.
+/// How long after an uncacheable response requests do not wait for each other, if it came at once. Waiting
+/// for such a one costs nothing, and soon the key is guarded again.
 const UNCACHEABLE_FOR: Duration = Duration::from_secs(10);
-/// How many times as long as it took they do not wait beyond that: a client of a long poll must find the key still known
-/// after the next one. With one of 7 s that is about Varnish's 120 s for a hit-for-miss.
+/// Further multiples of the time it took: a client of a long poll must find the key still known after the
+/// next one. With one of 7 s that is about Varnish's 120 s for a hit-for-miss.
 const UNCACHEABLE_TIMES: u32 = 16;
-/// The same where it was the request's own doing, so that the next answer may well be stored.
+/// The same if the request itself was the cause, so that the next response may well be stored.
 const OWN_DOING_TIMES: u32 = 2;
-/// The longest that they do not wait.
 const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
 
 /// How long after two failures of the upstream in a row requests do not wait for each other.
 const FAILING_FOR: Duration = Duration::from_secs(1);
 
 impl Memory {
-    /// The line ends with nothing stored; who waits looks up again.
+    /// The line ends with nothing stored; waiters look up again.
     pub(crate) fn end(&self, grant: &Grant) {
         self.cell(grant, |cell, after| end_line(cell, grant, after));
     }
 
-    /// The right is given back unused: the first waiter gets it, or the line ends.
+    /// The right is returned unused: the first waiter gets it, or the line ends.
     pub(crate) fn give_back(&self, grant: &Grant) {
         let (order, born) = (self.next_order(), self.purges.generation());
         self.cell(grant, |cell, after| {
@@ -44,8 +43,9 @@ impl Memory {
         });
     }
 
-    /// The fill failed: the first waiter gets the right; after a second failure the line ends, and nobody waits for this
-    /// key for a while, which each failure of that time prolongs. What failed for a credential may be well for others.
+    /// The fill failed: the first waiter gets the right; after a second failure the line ends, and no one
+    /// waits for this key for a while, which each failure in that time prolongs. A failure for a credential
+    /// says nothing about others.
     pub(crate) fn failed(&self, grant: &Grant, told: Option<Failure>, now: Now) {
         let (order, born) = (self.next_order(), self.purges.generation());
         self.cell(grant, |cell, after| {
@@ -71,8 +71,8 @@ impl Memory {
         });
     }
 
-    /// The answer could not be stored: nobody waits for another such, for a while, whoever holds the right. After one to
-    /// somebody with a credential the line just ends: the others may be answered otherwise.
+    /// The response could not be stored: no one waits for the key for a while, whoever holds the right. If
+    /// the request had a credential the line just ends: other responses may differ.
     pub(crate) fn uncacheable(&self, grant: &Grant, reason: Option<Reason>, now: Now) {
         if grant.asker == Asker::Known {
             return self.end(grant);
@@ -93,7 +93,7 @@ impl Memory {
         });
     }
 
-    /// Whether somebody waits for the holder of this right.
+    /// Whether the holder of this right has waiters.
     pub(crate) fn is_awaited(&self, grant: &Grant) -> bool {
         let mut awaited = false;
         self.cell(grant, |cell, _| {
@@ -103,7 +103,7 @@ impl Memory {
         awaited
     }
 
-    /// A waiter whose turn has not come takes over where the holder has had its time. `Some` is the new right.
+    /// A waiter takes over after the holder has had its time. `Some` is the new right.
     pub(crate) fn take_over(
         &self,
         grant: &Grant,
@@ -125,7 +125,7 @@ impl Memory {
         taken
     }
 
-    /// Whether a waiter whose turn has not come may ask beside the holder, who takes long, see [`Line::let_go`].
+    /// Whether a waiter may ask beside a slow holder, see [`Line::let_go`].
     ///
     /// [`Line::let_go`]: crate::line::Line::let_go
     pub(crate) fn let_go(&self, grant: &Grant, waiter: &WaiterSlot) -> bool {
@@ -136,8 +136,8 @@ impl Memory {
         goes
     }
 
-    /// A right that was passed on is taken, by a fill that was born with this purge; false where a purge of the time
-    /// between has ended the line.
+    /// Takes a right that was passed on, for a fill born with this purge; false if a purge since has ended
+    /// the line.
     pub(crate) fn take_right(&self, grant: &Grant, right: u64, born: u64) -> bool {
         let mut held = false;
         self.cell(grant, |cell, _| {
@@ -150,7 +150,7 @@ impl Memory {
     }
 }
 
-/// How long after an answer to this request that could not be stored others do not wait for each other.
+/// How long after an uncacheable response to this request others do not wait for each other.
 fn pause(grant: &Grant, reason: Option<Reason>, now: Now) -> Duration {
     let took = grant.since.map_or(Duration::ZERO, |since| now.instant.saturating_duration_since(since));
     let times = if reason.is_some_and(Reason::is_of_request) { OWN_DOING_TIMES } else { UNCACHEABLE_TIMES };

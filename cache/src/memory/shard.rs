@@ -18,10 +18,9 @@ use std::task::Waker;
 const NONE: u32 = u32::MAX;
 /// Slots that the hand passes in one call.
 const STEPS: usize = 128;
-/// A table this many times too large is made smaller.
+/// A table this many times too large is shrunk.
 const SPARE: usize = 8;
 
-/// Slots of the keys whose hashes fall here.
 #[derive(Debug)]
 pub(crate) struct Shard {
     table: HashTable<u32>,
@@ -29,33 +28,27 @@ pub(crate) struct Shard {
     oldest: u32,
     newest: u32,
     hand: u32,
-    /// Slots below this one are still to be looked at in this round of the sweep.
+    /// Slots below this one are still to be examined in this round of the sweep.
     unswept: usize,
 }
 
-/// What became of a call for room.
 #[derive(Debug)]
 pub(crate) enum Evicted {
-    /// This was let go.
     Freed(Freed),
-    /// Everything that the hand passed was used since it last came by; it may go on.
+    /// Everything the hand passed was used since it last passed; it may go on.
     Passed,
-    /// There is nothing here.
     Empty,
 }
 
-/// What a sweep tells of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Swept {
-    /// It was used since the last sweep.
     Used,
-    /// A purge went for its entry, and it goes.
+    /// A purge applied to its entry, and it goes.
     Purged,
-    /// Its entry is not on the disk yet.
     Unwritten,
 }
 
-/// What was let go; dropped by the caller once the lock is released.
+/// Dropped by the caller once the lock is released.
 #[derive(Debug, Default)]
 pub(crate) struct Freed {
     pub(crate) bytes: u64,
@@ -71,7 +64,7 @@ pub(super) struct After {
 }
 
 impl Freed {
-    /// Takes a cell whose entry, if it has one, is no longer stored.
+    /// Its entry, if any, is no longer stored.
     pub(crate) fn cell(&mut self, cell: Cell) {
         debug_assert!(cell.line.is_none());
         self.bytes += cell.charge;
@@ -79,7 +72,6 @@ impl Freed {
         self.entry(cell.entry);
     }
 
-    /// Takes an entry that is no longer stored.
     pub(crate) fn entry(&mut self, entry: Option<Arc<Entry>>) {
         if let Some(entry) = entry {
             entry.retire();
@@ -100,7 +92,6 @@ impl Shard {
         }
     }
 
-    /// The slot of a key.
     pub(crate) fn find(&self, hash: u64, key: &[u8]) -> Option<u32> {
         let same = |&index: &u32| {
             let slot = &self.slots[index as usize];
@@ -109,7 +100,7 @@ impl Shard {
         self.table.find(hash, same).copied()
     }
 
-    /// The slot of a key that is known by its hash and by something that is true of it alone.
+    /// By the hash and something that is true of it alone.
     pub(crate) fn find_by(&self, hash: u64, is_it: impl Fn(&Slot) -> bool) -> Option<u32> {
         let same = |&index: &u32| {
             let slot = &self.slots[index as usize];
@@ -118,12 +109,13 @@ impl Shard {
         self.table.find(hash, same).copied()
     }
 
-    /// A slot that [`Shard::find`] or [`Shard::add`] gave under the same lock, with no slot removed since.
+    /// `index` must come from [`Shard::find`] or [`Shard::add`] under the same lock, with no slot removed
+    /// since.
     pub(crate) fn slot(&mut self, index: u32) -> &mut Slot {
         &mut self.slots[index as usize]
     }
 
-    /// A new slot at the new end of the queue.
+    /// At the new end of the queue.
     pub(crate) fn add(&mut self, key: Arc<Key>) -> u32 {
         let hash = key.hash();
         // The budget's bound on keys is far below.
@@ -139,7 +131,7 @@ impl Shard {
         index
     }
 
-    /// Takes a slot that has no cells out of table and queue. Another slot may have its index afterwards.
+    /// Another slot may have its index afterwards.
     pub(crate) fn remove_if_empty(&mut self, index: u32) {
         let slot = self.slot(index);
         if !slot.cells.is_empty() {
@@ -176,7 +168,7 @@ impl Shard {
         }
     }
 
-    /// Corrects whoever knows a slot by the index that it had.
+    /// Corrects references to a slot by its former index.
     fn moved(&mut self, from: u32, to: u32) {
         let slot = self.slot(to);
         let (hash, older, newer) = (slot.hash(), slot.older, slot.newer);
@@ -190,8 +182,8 @@ impl Shard {
         }
     }
 
-    /// Moves the hand, a bounded way, until it has let go of something. `spares_held`: of nothing whose memory somebody
-    /// would go on holding.
+    /// Moves the hand a bounded way, until it evicts something. `spares_held`: nothing whose memory would
+    /// still be held.
     pub(crate) fn evict(&mut self, spares_held: bool) -> Evicted {
         if self.slots.len() == 0 {
             return Evicted::Empty;
@@ -214,9 +206,9 @@ impl Shard {
         Evicted::Passed
     }
 
-    /// Lets go of cells not used within `inactive` seconds and of those whose entry is `purged`, looking at no more than
-    /// `most` slots, and tells of each that was used since the last round and of each that is purged. After the last
-    /// slot the next call begins anew.
+    /// Drops cells not used within `inactive` seconds and those whose entry is `purged`, examining at most
+    /// `most` slots, and reports each used since the last round or purged. After the last slot the next call
+    /// starts over.
     pub(crate) fn sweep(
         &mut self,
         (now, inactive): (u32, u32),
@@ -257,7 +249,6 @@ impl Shard {
     }
 }
 
-/// Moves the cells that may go and should into `freed`.
 fn take_cells(slot: &mut Slot, freed: &mut Freed, mut goes: impl FnMut(&mut Cell) -> bool) {
     slot.take_where(|cell| !cell.is_pinned() && goes(cell), |cell| freed.cell(cell));
 }

@@ -5,10 +5,9 @@
 
 use std::ops::{Index, IndexMut};
 
-/// Bytes of a piece: one of the allocator's sizes, allocated in a moment.
+/// Bytes of a piece: one of the allocator's sizes, allocated quickly.
 const PIECE: usize = 8192;
 
-/// A row of things.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     pieces: Vec<Vec<T>>,
@@ -16,7 +15,6 @@ pub(crate) struct Slab<T> {
 }
 
 impl<T> Slab<T> {
-    /// Things in a piece.
     const IN_PIECE: usize = if size_of::<T>() < PIECE { PIECE / size_of::<T>() } else { 1 };
 
     pub(crate) const fn new() -> Slab<T> {
@@ -27,7 +25,6 @@ impl<T> Slab<T> {
         self.length
     }
 
-    /// Adds a thing at the end of the row and gives its index.
     pub(crate) fn push(&mut self, thing: T) -> usize {
         let index = self.length;
         if index / Self::IN_PIECE == self.pieces.len() {
@@ -38,7 +35,7 @@ impl<T> Slab<T> {
         index
     }
 
-    /// Takes a thing out; the last one, if it is another, has its index from now on.
+    /// The last thing, if it is another, has its index from now on.
     pub(crate) fn swap_remove(&mut self, index: usize) -> T {
         assert!(index < self.length, "the index is one of the row");
         self.length -= 1;

@@ -17,38 +17,33 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// Variants of one key that are kept; one more takes the place of one that was not used lately.
+/// Most variants of one key; one more replaces one that was not used lately.
 pub(crate) const VARIANTS: usize = 128;
-/// A slot's share of the table that finds it: four bytes and a mark, in a table that is at least 7/16 full.
+/// A slot's share of the hash table: four bytes and a mark, in a table that is at least 7/16 full.
 const TABLE_SHARE: u64 = 12;
 
-/// No variant may go for another one.
+/// No variant may be evicted for another one.
 #[derive(Debug)]
 pub(crate) struct Full;
 
-/// A key.
 #[derive(Debug)]
 pub(crate) struct Slot {
     hash: u64,
-    /// The key, while no cell has an entry that states it.
+    /// The key, unless a cell has an entry that states it.
     key: Option<Arc<Key>>,
     pub(crate) vary: Option<Arc<VaryFields>>,
     pub(crate) base: Option<Box<BaseFile>>,
     pub(crate) cells: Cells,
-    /// The next older slot in the queue.
     pub(crate) older: u32,
-    /// The next newer one.
     pub(crate) newer: u32,
 }
 
 impl Slot {
-    /// A slot without cells.
     pub(crate) fn new(key: Arc<Key>, older: u32, newer: u32) -> Slot {
         let (hash, cells) = (key.hash(), Cells::new());
         Slot { hash, key: Some(key), vary: None, base: None, cells, older, newer }
     }
 
-    /// The key's hash.
     #[inline]
     pub(crate) fn hash(&self) -> u64 {
         self.hash
@@ -63,12 +58,11 @@ impl Slot {
         }
     }
 
-    /// The key, to be held beyond the lock.
+    /// To be held beyond the lock.
     pub(crate) fn shared_key(&self) -> Arc<Key> {
         self.key.clone().unwrap_or_else(|| Arc::new(Key::new(self.key(), self.hash)))
     }
 
-    /// What a request says in the fields this key varies by.
     pub(crate) fn values(&self, request: Fields<'_>) -> Option<Arc<[u8]>> {
         let fields = self.vary.as_ref()?;
         let mut values = Vec::with_capacity(64);
@@ -76,15 +70,11 @@ impl Slot {
         Some(values.into())
     }
 
-    /// Where the cell of a variant is.
     pub(crate) fn position(&self, values: Option<&[u8]>) -> Option<usize> {
         self.cells.position(values)
     }
 
-    /// Makes room for one more variant: gives the cell that goes for it, if one has to.
-    ///
-    /// # Errors
-    /// Where there are as many as are kept and somebody holds a right to each.
+    /// Returns the cell that must go for it, if any. Fails if all are there and each has a right held.
     pub(crate) fn make_room(&mut self) -> Result<Option<Cell>, Full> {
         if self.cells.len() < VARIANTS {
             return Ok(None);
@@ -93,7 +83,7 @@ impl Slot {
         Ok(Some(self.remove(at)))
     }
 
-    /// Adds a cell. `key` is this slot's; kept where nothing else states it.
+    /// `key` is this slot's; kept if no entry states it.
     pub(crate) fn push(&mut self, cell: Cell, key: impl FnOnce() -> Arc<Key>) {
         if let Some(entry) = &cell.entry {
             entry.enter();
@@ -104,7 +94,7 @@ impl Slot {
         self.cells.push(cell);
     }
 
-    /// Takes a cell out. A slot that is left without cells has forgotten its key.
+    /// A slot without cells has forgotten its key.
     pub(crate) fn remove(&mut self, at: usize) -> Cell {
         if self.cells.len() > 1 {
             self.keep_key_without(at);
@@ -112,7 +102,6 @@ impl Slot {
         self.cells.remove(at)
     }
 
-    /// Takes out all cells that should go, in one pass.
     pub(crate) fn take_where(&mut self, goes: impl FnMut(&mut Cell) -> bool, mut take: impl FnMut(Cell)) {
         let mut stated = None;
         self.cells.take_where(goes, |cell| {
@@ -127,14 +116,12 @@ impl Slot {
         }
     }
 
-    /// Puts an entry into a cell; gives the one that was there.
     pub(crate) fn put_entry(&mut self, at: usize, entry: Arc<Entry>) -> Option<Arc<Entry>> {
         self.key = None;
         entry.enter();
         self.cells[at].entry.replace(entry)
     }
 
-    /// Takes the entry out of a cell.
     pub(crate) fn take_entry(&mut self, at: usize) -> Option<Arc<Entry>> {
         self.keep_key_without(at);
         self.cells[at].entry.take()
@@ -148,13 +135,13 @@ impl Slot {
         }
     }
 
-    /// What a cell costs without its entry, its share of the slot and of the table included. Every variant of a key
-    /// is charged for the slot, so that whichever goes last has paid for it.
+    /// What a cell costs without its entry, its share of the slot and of the table included. Every variant of
+    /// a key is charged for the slot, so that whichever goes last has paid for it.
     pub(crate) fn cost(key: &Key, values: Option<&[u8]>) -> u64 {
         Slot::cost_with_entry(values) + key.cost()
     }
 
-    /// What a cell costs beside its entry, which states the key.
+    /// In addition to its entry, which states the key.
     pub(crate) fn cost_with_entry(values: Option<&[u8]>) -> u64 {
         let variant = values.map_or(0, |values| size_of::<Cell>() as u64 + allocated(values.len() + 16));
         size_of::<Slot>() as u64 + TABLE_SHARE + variant

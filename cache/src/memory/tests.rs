@@ -159,7 +159,6 @@ fn threads_that_fill_at_once_stay_within_the_bound() {
     });
 }
 
-/// What requests hold at a time.
 #[derive(Default)]
 struct Held {
     permits: Vec<FillPermit>,

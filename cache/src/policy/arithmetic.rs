@@ -7,55 +7,43 @@ use crate::now::Now;
 use std::fmt;
 use std::time::Duration;
 
-/// What gave an answer its lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// X-Accel-Expires, as seconds or as a moment.
     XAccelExpires,
-    /// s-maxage.
     SMaxage,
-    /// max-age.
     MaxAge,
-    /// Expires less Date; `None` where Expires cannot be read, which means the past.
+    /// Expires less Date; `None` if Expires cannot be read, which means the past.
     Expires {
-        /// Expires in seconds since 1970.
+        /// In seconds since 1970.
         expires: Option<i64>,
-        /// Date, or the moment of arrival where there is none that can be read.
+        /// Date, or the time of arrival without a valid one.
         date: i64,
     },
-    /// `proxy_cache_valid`.
     Valid,
-    /// A part of the time since Last-Modified (`proxy_cache_heuristic`).
     Heuristic {
-        /// Last-Modified in seconds since 1970.
+        /// In seconds since 1970.
         last_modified: i64,
-        /// Date, or the moment of arrival.
         date: i64,
         /// Hundredths.
         percent: u8,
-        /// The longest that is guessed.
         longest: Duration,
     },
     /// no-cache and nothing else: it is validated at every use.
     NoCache,
 }
 
-/// The numbers behind a lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arithmetic {
-    /// What gave the lifetime.
     pub source: Source,
-    /// The lifetime it gave.
     pub lifetime: Duration,
-    /// What the Age field says.
     pub age_field: Duration,
-    /// What is added to it for the way from there to here.
     pub transit: Duration,
-    /// Age on arrival; `None` where it does not count against the lifetime (X-Accel-Expires, `proxy_cache_valid`).
+    /// Age on arrival; `None` if it does not count against the lifetime (X-Accel-Expires,
+    /// `proxy_cache_valid`).
     pub initial_age: Option<Duration>,
-    /// When it arrived, in milliseconds since 1970.
+    /// In milliseconds since 1970.
     pub arrived: i64,
-    /// Fresh before this moment, in milliseconds since 1970.
+    /// In milliseconds since 1970.
     pub fresh_until: i64,
 }
 
@@ -65,7 +53,6 @@ impl Arithmetic {
         self.fresh_until.saturating_sub(now.unix_milliseconds).div_euclid(1000)
     }
 
-    /// One line for each step, in order.
     pub fn steps(&self) -> impl Iterator<Item = String> {
         let lifetime = format!("lifetime: {}", self.described());
         let seconds = |duration: Duration| duration.as_secs();

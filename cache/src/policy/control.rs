@@ -7,19 +7,16 @@ use millstream_conf::model::IgnoreHeaders;
 use millstream_wire::cache_control::{self, CacheControl};
 use millstream_wire::{FieldId, Fields, list};
 
-/// The directives in force for an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Governing<'a> {
-    /// The directives.
     pub control: CacheControl<'a>,
-    /// The field they stand in: Cache-Control or CDN-Cache-Control.
+    /// Cache-Control or CDN-Cache-Control.
     pub field: FieldId,
-    /// Whether Expires counts where the directives give no lifetime.
+    /// Whether Expires counts if the directives give no lifetime.
     pub expires_counts: bool,
     answer: Fields<'a>,
 }
 
-/// Finds the directives in force.
 pub fn governing<'a>(ignore: &IgnoreHeaders, answer: Fields<'a>) -> Governing<'a> {
     let of = |control, field, expires_counts| Governing { control, field, expires_counts, answer };
     if ignore.cache_control {
@@ -35,7 +32,7 @@ pub fn governing<'a>(ignore: &IgnoreHeaders, answer: Fields<'a>) -> Governing<'a
 }
 
 impl<'a> Governing<'a> {
-    /// The line in which a directive stands, or the first.
+    /// The line of a directive, or the first.
     pub fn line(&self, directive: &str) -> &'a [u8] {
         let holds = |line: &&'a [u8]| {
             list::elements(line)
@@ -45,18 +42,16 @@ impl<'a> Governing<'a> {
         lines.clone().find(holds).or_else(|| lines.next()).unwrap_or_default()
     }
 
-    /// Whether a field is named by `no-cache="…"` or `private="…"`: such fields are not stored, the rest of the answer
-    /// may be (RFC 9111 §5.2.2.4, §5.2.2.7).
+    /// Whether a field is named by `no-cache="…"` or `private="…"`: such fields are not stored, the rest of
+    /// the response may be (RFC 9111 §5.2.2.4, §5.2.2.7).
     pub fn excludes(&self, name: &[u8]) -> bool {
         self.excluded().any(|one| one.eq_ignore_ascii_case(name))
     }
 
-    /// The names of all such fields.
     pub fn excluded(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.control.no_cache.names().chain(self.control.private.names())
     }
 
-    /// Whether any field is named so.
     pub fn excludes_any(&self) -> bool {
         self.excluded().next().is_some()
     }

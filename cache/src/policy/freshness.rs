@@ -11,10 +11,10 @@ use millstream_conf::model::{Heuristic, ProxyCache, Valid, ValidStatus};
 use millstream_wire::{FieldId, Fields, date, list, octets};
 use std::time::Duration;
 
-/// Longest lifetime and age that is calculated with: 68 years, the largest that RFC 9111 §1.2.2 asks for.
+/// Longest lifetime and age used in calculations: 68 years, the largest that RFC 9111 §1.2.2 asks for.
 pub(super) const LONGEST: u64 = i32::MAX as u64;
 
-/// What the Age field says and what the way here adds, for an answer that took `delay` to come.
+/// The Age field, and what the way here adds for a response that took `delay` to come.
 pub(super) fn age(answer: Fields<'_>, delay: Duration, now: Now) -> (Duration, Duration) {
     let stated = answer.get(FieldId::Age).and_then(age_field);
     match stated {
@@ -24,7 +24,7 @@ pub(super) fn age(answer: Fields<'_>, delay: Duration, now: Now) -> (Duration, D
     }
 }
 
-/// Time since the answer was made, where its Date can be trusted: it lies within the exchange, to the second.
+/// Time since the response was made, if its Date can be trusted: it lies within the exchange, to the second.
 fn since_date(answer: Fields<'_>, delay: Duration, now: Now) -> Duration {
     let Some(made) = answer.get(FieldId::Date).and_then(date::parse_http) else { return Duration::ZERO };
     let arrived = now.unix_seconds();
@@ -43,7 +43,7 @@ fn age_field(value: &[u8]) -> Option<u64> {
     list::elements(value).next().and_then(number)
 }
 
-/// The lifetime that the directives in force or Expires give; zero where they say that it is over.
+/// By the directives in force or Expires; zero if they say that it is over.
 pub(super) fn explicit(
     governing: &Governing<'_>,
     answer: Fields<'_>,
@@ -68,7 +68,8 @@ pub(super) fn explicit(
     Some((Source::Expires { expires, date }, seconds(lifetime)))
 }
 
-/// `X-Accel-Expires`: seconds from now, or `@` and seconds since 1970. `None` where it is neither, or a number that nginx does not hold.
+/// Seconds from now, or `@` and seconds since 1970. `None` if it is neither, or a number that nginx does not
+/// hold.
 pub(super) fn x_accel_expires(value: &[u8], now: Now) -> Option<i64> {
     let number = |text| octets::decimal(text).filter(|number| i64::try_from(*number).is_ok());
     match value.strip_prefix(b"@") {
@@ -77,17 +78,16 @@ pub(super) fn x_accel_expires(value: &[u8], now: Now) -> Option<i64> {
     }
 }
 
-/// The first `proxy_cache_valid` for a status.
 pub(super) fn valid(conf: &ProxyCache, status: u16) -> Option<&Valid> {
     conf.valid.iter().find(|valid| is_for(valid, status))
 }
 
-/// Whether a `proxy_cache_valid` is for a status.
 pub(super) fn is_for(valid: &Valid, status: u16) -> bool {
     valid.status == ValidStatus::Any || valid.status == ValidStatus::Is(status)
 }
 
-/// A guess from Last-Modified (RFC 9111 §4.2.2), for statuses that are cacheable without a word, and with `public`.
+/// A guess from Last-Modified (RFC 9111 §4.2.2), for statuses that are cacheable by default, and with
+/// `public`.
 pub(super) fn guess(
     heuristic: Heuristic,
     governing: &Governing<'_>,
@@ -111,7 +111,7 @@ fn is_heuristically_cacheable(status: u16) -> bool {
     matches!(status, 200 | 203 | 204 | 206 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
 }
 
-/// Date, or the moment of arrival where there is none that can be read (RFC 9110 §6.6.1).
+/// Date, or the time of arrival without a valid one (RFC 9110 §6.6.1).
 fn made_at(answer: Fields<'_>, now: Now) -> i64 {
     answer.get(FieldId::Date).and_then(date::parse_http).unwrap_or(now.unix_seconds())
 }
@@ -120,7 +120,7 @@ pub(super) fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds.min(LONGEST))
 }
 
-/// A whole number of seconds; one too large to hold counts as the longest.
+/// In whole seconds; one too large to hold counts as the longest.
 fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;

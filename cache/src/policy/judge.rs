@@ -15,58 +15,46 @@ use millstream_conf::source::Span;
 use millstream_wire::{FieldId, Fields, Method};
 use std::time::Duration;
 
-/// What of a request and its exchange decides whether its answer may be stored.
+/// What decides whether a response may be stored, of the request and its exchange.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequestFacts {
-    /// The method as it was sent to the upstream.
+    /// As it was sent to the upstream.
     pub method: Method,
-    /// Whether an Authorization field was sent to the upstream.
     pub has_authorization: bool,
-    /// Who asked.
     pub asker: Asker,
-    /// How long the answer's head took to come.
     pub delay: Duration,
     /// Whether a 206 may be stored: its Content-Range was read, and parts are kept.
     pub partial: bool,
-    /// Whether Content-Location names the request's own target: an answer to POST then stands for a GET's
+    /// Whether Content-Location names the request's own target: a response to POST then stands for a GET's
     /// (RFC 9110 §9.3.3).
     pub is_of_target: bool,
 }
 
-/// Whether an answer may be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Storable {
-    /// For so long.
     Yes(Lifetime),
-    /// Not, and why.
     No(Reason),
 }
 
-/// What decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Because<'a> {
-    /// A field of the answer, with the value or line that counted.
+    /// A field of the response, with the value or line that counted.
     Field(FieldId, &'a [u8]),
-    /// A field of the request; its value is nobody's business.
+    /// A field of the request; its value may be secret.
     RequestField(FieldId),
-    /// A directive of the configuration, by its name.
     Directive(&'static str),
-    /// The request's method.
     Method(Method),
-    /// The answer's status.
     Status(u16),
-    /// That nobody said anything.
     Nothing,
 }
 
 impl Because<'_> {
-    /// Where the directive that decided stands in the configuration.
     pub fn place<'c>(&self, conf: &'c ProxyCache) -> Option<&'c Span> {
         let Because::Directive(name) = self else { return None };
         conf.written.iter().find(|(written, _)| written == name).map(|(_, span)| span)
     }
 
-    /// As [`Self::place`], for an answer of this status: of several `proxy_cache_valid` the one that is for it.
+    /// As [`Self::place`], for a response of this status: of several `proxy_cache_valid` the matching one.
     pub fn place_for<'c>(&self, conf: &'c ProxyCache, status: u16) -> Option<&'c Span> {
         let place = self.place(conf);
         if *self != Because::Directive("proxy_cache_valid") {
@@ -77,18 +65,15 @@ impl Because<'_> {
     }
 }
 
-/// A judgement with its grounds.
 #[derive(Debug, Clone, Copy)]
 pub struct Judgement<'a> {
-    /// Whether it may be stored.
     pub outcome: Storable,
-    /// What decided, for it or against it.
     pub because: Because<'a>,
-    /// The numbers; `None` where it did not come to them.
+    /// `None` if it did not come to them.
     pub arithmetic: Option<Arithmetic>,
 }
 
-/// Whether requests with this method are looked up: GET and HEAD, POST and QUERY where `proxy_cache_methods` names them.
+/// GET and HEAD; POST and QUERY if `proxy_cache_methods` names them.
 pub fn looks_up(conf: &ProxyCache, method: Method) -> bool {
     match method {
         Method::Get | Method::Head => true,
@@ -98,13 +83,13 @@ pub fn looks_up(conf: &ProxyCache, method: Method) -> bool {
     }
 }
 
-/// Whether this answer means that what is stored for the target is no longer true (RFC 9111 §4.4): a method that is
-/// not safe, unknown ones among them, and no error.
+/// Whether this response invalidates what is stored for the target (RFC 9111 §4.4): an unsafe method, unknown
+/// ones included, and no error.
 pub fn invalidates(method: Method, status: u16) -> bool {
     !method.is_safe() && (200..400).contains(&status)
 }
 
-/// Whether an answer may be stored and for how long. `no_cache` is the outcome of `proxy_no_cache`.
+/// `no_cache` is the outcome of `proxy_no_cache`.
 pub fn storable(
     conf: &ProxyCache,
     ignore: &IgnoreHeaders,
@@ -142,7 +127,6 @@ fn against(reason: Reason, because: Because<'_>) -> Judgement<'_> {
     Judgement { outcome: Storable::No(reason), because, arithmetic: None }
 }
 
-/// Everything a judgement is made from.
 struct Case<'c, 'a> {
     conf: &'c ProxyCache,
     ignore: &'c IgnoreHeaders,
@@ -156,7 +140,6 @@ struct Case<'c, 'a> {
 type Against<'a> = Option<(Reason, Because<'a>)>;
 
 impl<'a> Case<'_, 'a> {
-    /// What no lifetime makes good.
     fn forbidden(&self) -> Against<'a> {
         self.wrong_method()
             .or_else(|| self.wrong_status())
@@ -166,7 +149,7 @@ impl<'a> Case<'_, 'a> {
             .or_else(|| self.is_endless())
     }
 
-    /// An answer to POST is stored for GETs of its target only where it says that it is what they would get.
+    /// A response to POST is stored for GETs of its target only if it says that it is what they would get.
     fn wrong_method(&self) -> Against<'a> {
         let method = self.request.method;
         let stands_for_get = self.stands_for_get() && (200..300).contains(&self.status);
@@ -215,7 +198,6 @@ impl<'a> Case<'_, 'a> {
         VaryRule { ignored: self.ignore.vary, origin, unlisted, address: address && !self.is_public() }
     }
 
-    /// Whether the answer says itself that everybody may have it.
     fn is_public(&self) -> bool {
         self.governing.control.public || self.governing.control.s_maxage.is_some()
     }
@@ -231,8 +213,8 @@ impl<'a> Case<'_, 'a> {
         alone.then_some((Reason::Authorization, Because::RequestField(FieldId::Authorization)))
     }
 
-    /// What is sent bit by bit for as long as somebody listens is of use to nobody who comes later. An API that asks for
-    /// its answer not to be buffered says the same (as in nginx, which stores what it buffers).
+    /// A stream that lasts as long as a client listens is useless to later clients. An API that asks for its
+    /// response not to be buffered says the same (as in nginx, which stores what it buffers).
     fn is_endless(&self) -> Against<'a> {
         let unbuffered = self
             .answer
@@ -245,7 +227,7 @@ impl<'a> Case<'_, 'a> {
         is_endless(value).then_some((Reason::Streaming, Because::Field(FieldId::ContentType, value)))
     }
 
-    /// The lifetime, in the order of who decides.
+    /// In order of precedence.
     fn lifetime(&self) -> Judgement<'a> {
         if let Some(judgement) = self.accelerated() {
             return judgement;
@@ -293,12 +275,12 @@ impl<'a> Case<'_, 'a> {
         None
     }
 
-    /// Whether asking costs the origin less than answering: there is something to ask with, and we ask with it.
+    /// Whether validation costs the origin less than a response: there is a validator, and it is used.
     fn can_be_validated(&self) -> bool {
         self.conf.revalidate && (self.answer.has(FieldId::ETag) || self.answer.has(FieldId::LastModified))
     }
 
-    /// A lifetime that the answer gave; age counts against it (§4.2.3).
+    /// A lifetime given by the response; age counts against it (§4.2.3).
     fn explicit(&self, source: Source, lifetime: Duration, must_validate: bool) -> Judgement<'a> {
         let because = match source {
             Source::SMaxage => self.directive("s-maxage"),
@@ -323,14 +305,14 @@ impl<'a> Case<'_, 'a> {
         Judgement { outcome, ..judgement }
     }
 
-    /// Whether only its end tells how long the answer is. Of a stored one that is no question any more.
+    /// Whether only its end tells how long the response is; irrelevant for a stored one.
     fn is_open_ended(&self) -> bool {
         let answer = self.answer;
         answer.has(FieldId::TransferEncoding)
             || !answer.has(FieldId::ContentLength) && answer.connection_lists("close")
     }
 
-    /// `proxy_cache_valid`, then a guess. What stands for a GET without having been one needs its own word.
+    /// `proxy_cache_valid`, then a guess. What stands for a GET without being one needs its own directive.
     fn by_configuration(&self) -> Judgement<'a> {
         if self.stands_for_get() {
             return against(Reason::NoLifetime, Because::Nothing);
@@ -413,7 +395,7 @@ impl<'a> Case<'_, 'a> {
     }
 }
 
-/// Media types of streams: server-sent events (WHATWG HTML §9.2), pictures that replace each other, gRPC.
+/// Media types of streams: server-sent events (WHATWG HTML §9.2), replacing images, gRPC.
 fn is_endless(content_type: &[u8]) -> bool {
     let media = media_type(content_type);
     [b"text/event-stream" as &[u8], b"multipart/x-mixed-replace"]
@@ -422,7 +404,7 @@ fn is_endless(content_type: &[u8]) -> bool {
         || media.get(..16).is_some_and(|start| start.eq_ignore_ascii_case(b"application/grpc"))
 }
 
-/// Media types of records one behind the other, which may be a file as well as a stream.
+/// Media types of consecutive records, which may be a file or a stream.
 fn is_in_records(content_type: &[u8]) -> bool {
     const TYPES: [&[u8]; 9] = [
         b"application/x-ndjson",

@@ -8,33 +8,31 @@ use crate::vary::VaryRule;
 use millstream_conf::model::{CacheVary, FailureWords, ProxyCache, UseStale};
 use std::time::Duration;
 
-/// How long an entry may be used, and how beyond that.
+/// How long an entry may be used, and in which cases beyond that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetime {
-    /// Fresh before this moment, in milliseconds since 1970.
+    /// In milliseconds since 1970.
     pub fresh_until: i64,
-    /// Age it already had when it arrived.
+    /// On arrival.
     pub initial_age: Duration,
     /// May be used this much longer while it is being updated (RFC 5861 §3).
     pub stale_while_revalidate: Option<Duration>,
-    /// May be used this much longer when the upstream fails (RFC 5861 §4).
+    /// May be used this much longer if the upstream fails (RFC 5861 §4).
     pub stale_if_error: Option<Duration>,
-    /// Whether the answer forbids to use it stale.
     pub revalidation: Revalidation,
-    /// What it varies by beside what its Vary says, or in its place.
+    /// What it varies by in addition to its Vary, or in its place.
     pub vary: VaryRule,
-    /// Whether it says itself that it is for everybody (`public` or s-maxage).
+    /// Whether it is explicitly public (`public` or s-maxage).
     pub public: bool,
-    /// Never used without asking first, however fresh: no-cache (RFC 9111 §5.2.2.4), or stale when it came.
+    /// Never used without validation, however fresh: no-cache (RFC 9111 §5.2.2.4), or stale on arrival.
     pub always_validate: bool,
 }
 
-/// Whether a stale answer may be used without asking.
+/// Whether a stale response may be used without validation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Revalidation {
-    /// Nothing is said.
     Free,
-    /// s-maxage says it in passing (RFC 9111 §5.2.2.10); an explicit RFC 5861 directive beside it wins.
+    /// Implied by s-maxage (RFC 9111 §5.2.2.10); an explicit RFC 5861 directive beside it wins.
     Implied,
     /// must-revalidate, proxy-revalidate or no-cache: never.
     Required,
@@ -43,14 +41,14 @@ pub enum Revalidation {
 /// Who asks, as far as it decides what may be shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Asker {
-    /// Somebody who shows no credential, or one that counts for nothing here.
+    /// A client without a credential, or with one that does not count here.
     #[default]
     Anybody,
-    /// Somebody with a credential, where `proxy_cache_credentials public` is in force.
+    /// A client with a credential, with `proxy_cache_credentials public`.
     Known,
 }
 
-/// What must hold for an answer before it may be given to a request.
+/// What a response must satisfy before it may be used for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Needs(u8);
 
@@ -58,11 +56,10 @@ impl Needs {
     const PUBLIC: u8 = 1;
     const ORIGIN: u8 = 1 << 1;
     const UNLISTED: u8 = 1 << 2;
-    /// By address, or for everybody.
     const ADDRESS: u8 = 1 << 3;
 
-    /// What whoever asks needs in a location with these settings. What was stored under laxer ones may have been given
-    /// to anybody, so it is not given here.
+    /// What a client needs in a location with these settings. What was stored under laxer ones may have been
+    /// given to anyone, so it is not given here.
     #[inline]
     pub fn of(conf: &ProxyCache, asker: Asker) -> Needs {
         let public = if asker == Asker::Known { Needs::PUBLIC } else { 0 };
@@ -71,7 +68,6 @@ impl Needs {
         Needs(public | Needs::met_by(false, rule))
     }
 
-    /// The needs that are met by an answer, as bits.
     #[inline]
     pub(crate) const fn met_by(public: bool, vary: VaryRule) -> u8 {
         public as u8 * Needs::PUBLIC
@@ -80,30 +76,24 @@ impl Needs {
             + (vary.address || public) as u8 * Needs::ADDRESS
     }
 
-    /// Whether these bits of an answer meet them.
     #[inline]
     pub(crate) const fn are_met(self, met: u8) -> bool {
         met & self.0 == self.0
     }
 }
 
-/// Why a stale answer would be used.
+/// Why a stale response would be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StaleCause {
-    /// It is being updated.
     Updating,
-    /// The upstream could not be reached, or broke off.
     Error,
-    /// The upstream was too slow.
     Timeout,
-    /// The upstream's answer could not be read.
     InvalidHeader,
-    /// The upstream answered with this status.
     Status(u16),
 }
 
 impl Lifetime {
-    /// That of an answer that is used this once.
+    /// Of a response that is used this once.
     pub fn over(now: Now) -> Lifetime {
         Lifetime {
             fresh_until: now.unix_milliseconds,
@@ -117,23 +107,20 @@ impl Lifetime {
         }
     }
 
-    /// Whether it may be given to a request with these needs.
     #[inline]
     pub fn meets(&self, needs: Needs) -> bool {
         needs.are_met(Needs::met_by(self.public, self.vary))
     }
 
-    /// Whether the entry may be used without asking anybody.
     #[inline]
     pub fn is_fresh(&self, now: Now) -> bool {
         now.unix_milliseconds < self.fresh_until && !self.always_validate
     }
 
-    /// Whether the entry, being stale, may be used because of `cause`; it was stored at this moment, in milliseconds
-    /// since 1970.
+    /// Whether the stale entry may be used because of `cause`; `stored_at` is in milliseconds since 1970.
     ///
-    /// The configuration may allow it for an answer that says nothing about it, as long as its bound has it; an answer
-    /// that forbids it outweighs the configuration (RFC 9111 §4.2.4).
+    /// The configuration may allow it, within its limit, for a response that does not say; a response that
+    /// forbids it overrides the configuration (RFC 9111 §4.2.4).
     pub fn may_serve_stale(&self, cause: StaleCause, conf: &ProxyCache, stored_at: i64, now: Now) -> bool {
         if self.grants_stale(cause, now) {
             return true;
@@ -153,13 +140,12 @@ impl Lifetime {
         bound.is_none_or(|bound| self.granted(cause).is_none() && self.is_within(bound, now))
     }
 
-    /// Whether the answer allows it itself (RFC 5861), whatever is configured.
+    /// Whether the response allows it itself (RFC 5861), whatever is configured.
     pub fn grants_stale(&self, cause: StaleCause, now: Now) -> bool {
         self.revalidation != Revalidation::Required
             && self.granted(cause).is_some_and(|window| self.is_within(window, now))
     }
 
-    /// For how long it does.
     fn granted(&self, cause: StaleCause) -> Option<Duration> {
         match cause {
             StaleCause::Updating => self.stale_while_revalidate,
@@ -173,7 +159,7 @@ impl Lifetime {
         now.unix_milliseconds < self.fresh_until.saturating_add(milliseconds(window))
     }
 
-    /// Whether an answer that is stale at once is worth storing for what it may be used for all the same.
+    /// Whether a response that is stale at once is worth storing for its permitted stale uses.
     pub(super) fn is_usable_stale(&self, now: Now) -> bool {
         self.revalidation != Revalidation::Required
             && [self.stale_while_revalidate, self.stale_if_error]

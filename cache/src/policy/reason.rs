@@ -4,21 +4,19 @@
 
 macro_rules! reasons {
     ($($(#[doc = $doc:literal])* $variant:ident = $name:literal, $text:literal;)*) => {
-        /// Why an answer is not stored.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Reason { $($(#[doc = $doc])* $variant,)* }
 
         impl Reason {
-            /// Every reason; the position is the variant's number.
+            /// The index is the variant's number.
             pub const ALL: &'static [Reason] = &[$(Reason::$variant,)*];
 
-            /// One word, for metrics and the API.
+            /// For metrics and the API.
             pub fn name(self) -> &'static str {
                 match self { $(Reason::$variant => $name,)* }
             }
 
-            /// A sentence for people.
             pub fn text(self) -> &'static str {
                 match self { $(Reason::$variant => $text,)* }
             }
@@ -27,67 +25,53 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// The method is not among `proxy_cache_methods`, or the answer to a HEAD has no body to store.
+    /// The method is not among `proxy_cache_methods`, or the response to a HEAD has no body to store.
     Method = "method", "responses to this method are not stored";
-    /// A status that is no whole answer: 1xx, 206 where parts are not kept, 304.
+    /// 1xx, 304, or 206 if parts are not kept.
     Status = "status", "a response with this status is not stored";
-    /// `proxy_no_cache`.
     NoCacheDirective = "proxy_no_cache", "proxy_no_cache applies";
-    /// `X-Accel-Expires: 0`, or a moment that has passed.
     XAccelExpires = "x_accel_expires", "X-Accel-Expires gives it no lifetime";
-    /// no-store.
     NoStore = "no_store", "the response has no-store";
-    /// private, for the whole answer.
     Private = "private", "the response is private, and this cache is shared";
-    /// no-cache, and nothing to validate it by or `proxy_cache_revalidate off`.
+    /// no-cache, and no validator or `proxy_cache_revalidate off`.
     NoCache = "no_cache", "the response has no-cache and cannot be validated (that needs an ETag or Last-Modified, and proxy_cache_revalidate on)";
-    /// The answer is no longer fresh when it arrives, and may not be used stale.
     Expired = "expired", "the response is already stale when it arrives";
-    /// Nothing gives it a lifetime: no header, and no `proxy_cache_valid` for its status.
     NoLifetime = "no_lifetime", "the response has no lifetime: no header, and no proxy_cache_valid for its status";
-    /// The status is an error, and nothing gives it a lifetime.
     ErrorStatus = "error_status", "the status is an error, and the response has no lifetime";
-    /// It sets a cookie.
     SetCookie = "set_cookie", "the response sets a cookie";
     /// `Vary: *`, or more names than are kept apart.
     Vary = "vary", "the response has Vary: *, or varies by too many fields";
-    /// The request carried credentials and RFC 9111 §3.5 does not allow to share the answer.
+    /// The request carried credentials and RFC 9111 §3.5 does not allow the response to be shared.
     Authorization = "authorization", "the request carried credentials, and nothing allows the response to be shared";
-    /// The request carried a credential, and `proxy_cache_credentials public` shares only what says that it is for all.
+    /// The request carried a credential, and `proxy_cache_credentials public` shares only public responses.
     Credentials = "credentials", "the request carried a credential, and the response has neither public nor s-maxage";
-    /// The request asked for another form of the page, and neither key nor Vary tells that form from others.
+    /// The request asked for another form of the page, and neither key nor Vary distinguishes it.
     Unnamed = "unnamed_field", "the request has a field by which such pages differ, and neither key nor Vary names it";
-    /// An event stream or its like, or one that asks not to be buffered.
+    /// An event stream or the like, or one that asks not to be buffered.
     Streaming = "streaming", "the response is a stream, and later clients do not want its beginning";
     /// must-understand, and a status whose caching rules are not known here.
     MustUnderstand = "must_understand", "the response has must-understand, and its status is unknown";
-    /// The key's text is longer than keys may be.
     KeyTooLong = "key_too_long", "the cache key is too long";
-    /// The request has a body that the key does not name.
     RequestBody = "request_body", "the request has a body that the key does not name";
     /// The request says no-store and `proxy_cache_client_control` is on.
     ClientNoStore = "client_no_store", "the request has no-store, and proxy_cache_client_control is on";
-    /// The body is larger than the zone stores.
     TooLarge = "too_large", "the body is too large for this zone";
-    /// `proxy_cache_fill_timeout`: the body was still arriving.
     StillArriving = "still_arriving", "the body was still arriving after proxy_cache_fill_timeout";
-    /// The body broke off or was not as long as announced.
     Incomplete = "incomplete", "the body broke off";
-    /// It has more tags than are kept of one answer.
     TooManyTags = "too_many_tags", "the response has more than 1,024 tags";
-    /// It would have to go to the cache's directory, which could not be written.
+    /// It would have to go to the cache's directory, which is not writable.
     DiskError = "disk_error", "the cache directory is not writable";
-    /// A piece of a sliced answer with neither ETag nor Last-Modified: nobody could say which version it is of.
+    /// A slice with neither ETag nor Last-Modified: its version cannot be determined.
     NoValidator = "no_validator", "a piece without ETag and Last-Modified cannot be matched with other pieces";
 }
 
 impl Reason {
-    /// That of a response with this status that nothing gives a lifetime.
+    /// For a status without any lifetime.
     pub(crate) fn of(status: u16) -> Reason {
         if status >= 400 { Reason::ErrorStatus } else { Reason::NoLifetime }
     }
 
-    /// Whether it is the request's doing alone, so that it says nothing about what others will be answered.
+    /// Whether only the request is the cause, so that it says nothing about responses to others.
     pub(crate) fn is_of_request(self) -> bool {
         matches!(
             self,

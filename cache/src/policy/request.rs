@@ -12,48 +12,38 @@ use std::time::Duration;
 /// What a request asks for; by default nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wish {
-    /// no-cache: nothing that was not validated now.
     pub no_cache: bool,
-    /// no-store: its answer is not stored.
     pub no_store: bool,
-    /// max-age in seconds: nothing older.
+    /// In seconds.
     pub max_age: Option<u64>,
-    /// min-fresh in seconds: nothing that is stale sooner.
+    /// In seconds.
     pub min_fresh: Option<u64>,
-    /// max-stale: stale for so many seconds, or for ever, will do.
+    /// Stale for so many seconds, or forever (`Some(None)`).
     pub max_stale: Option<Option<u64>>,
-    /// only-if-cached: 504 before the upstream is asked.
     pub only_if_cached: bool,
 }
 
-/// Whether a stored answer may be used for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Usable {
-    /// As it is.
     Yes,
     /// After asking the upstream, and why.
     Validate(Why),
-    /// Not, and the upstream is not to be asked: 504.
+    /// Not at all, nor may the upstream be asked: 504.
     Refuse,
 }
 
-/// Why a stored answer is not used as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// It is stale.
     Stale,
-    /// It says that it is to be validated at every use.
+    /// It must be validated at every use.
     AlwaysValidate,
-    /// The request says no-cache.
     NoCache,
-    /// It is older than the request's max-age.
     MaxAge,
-    /// It is stale sooner than the request's min-fresh allows.
     MinFresh,
 }
 
 impl Why {
-    /// One word, for the API.
+    /// For the API.
     pub fn name(self) -> &'static str {
         match self {
             Why::Stale => "stale",
@@ -66,7 +56,7 @@ impl Why {
 }
 
 impl Wish {
-    /// What a request asks for, where clients are listened to.
+    /// Empty unless `proxy_cache_client_control` is on.
     #[inline]
     pub fn read(conf: &ProxyCache, request: Fields<'_>) -> Wish {
         if conf.client_control { Wish::of(request) } else { Wish::default() }
@@ -88,13 +78,12 @@ impl Wish {
         }
     }
 
-    /// Whether it asks for nothing.
     #[inline]
     pub fn is_none(&self) -> bool {
         *self == Wish::default()
     }
 
-    /// Whether a stored answer of this age in seconds satisfies it.
+    /// `age` is in seconds.
     pub fn accepts(&self, lifetime: &Lifetime, age: u64, now: Now) -> Usable {
         match self.objection(lifetime, age, now) {
             None => Usable::Yes,
@@ -132,7 +121,7 @@ impl Wish {
     }
 }
 
-/// Whether a stored answer of this age in seconds may be used for a request with these fields.
+/// `age` is in seconds.
 pub fn may_use(lifetime: &Lifetime, age: u64, request: Fields<'_>, conf: &ProxyCache, now: Now) -> Usable {
     Wish::read(conf, request).accepts(lifetime, age, now)
 }

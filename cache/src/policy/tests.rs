@@ -40,12 +40,10 @@ fn of(method: Method) -> RequestFacts {
     RequestFacts { method, ..get() }
 }
 
-/// A location that revalidates.
 fn revalidating() -> ProxyCache {
     ProxyCache { revalidate: true, ..samples::conf() }
 }
 
-/// The lifetime, or the reason against it.
 fn terms(
     conf: &ProxyCache,
     ignore: &IgnoreHeaders,

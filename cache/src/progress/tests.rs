@@ -120,7 +120,6 @@ fn what_was_read_and_is_read_by_nobody_any_more_is_told_at_once() {
     assert!(progress.poll_left(&mut context).is_pending());
 }
 
-/// A waker that counts.
 mod counting {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};

@@ -13,12 +13,11 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A longer file was not written by us: ours are written anew long before.
+/// In bytes. A longer file is not ours: ours are rewritten long before.
 const LONGEST: u64 = 64 * 1024 * 1024;
-/// Outdated records that are borne before the file is written anew.
+/// Outdated records tolerated before the file is rewritten.
 const SLACK: usize = 1024;
 
-/// A journal of a zone.
 #[derive(Debug)]
 pub(crate) struct Journal {
     directory: PathBuf,
@@ -27,12 +26,10 @@ pub(crate) struct Journal {
     state: Mutex<InFile>,
 }
 
-/// Records that wait for the next write.
 #[derive(Debug, Default)]
 struct Records {
     bytes: Vec<u8>,
     records: usize,
-    /// Tickets given out.
     tickets: u64,
 }
 
@@ -41,12 +38,11 @@ struct InFile {
     file: Option<File>,
     /// Records in the file, as far as this process knows.
     records: usize,
-    /// Everything up to this ticket is on the disk.
+    /// Everything up to this ticket is on disk.
     written: u64,
 }
 
 impl Cause {
-    /// The name of its journal in the cache directory.
     fn name(self) -> &'static str {
         match self {
             Cause::Purge => ".millstream-purges",
@@ -54,15 +50,15 @@ impl Cause {
         }
     }
 
-    /// Makes what was written outlast a failure of power, where that was promised.
+    /// Makes a write survive a power failure, if that was promised.
     fn sync(self, sync: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         if self == Cause::Purge { sync() } else { Ok(()) }
     }
 }
 
 impl Journal {
-    /// Reads the journal of a directory into `purges`. `now` is in milliseconds since 1970. An error says that what
-    /// could not be read was replaced by a purge of everything that it may go for.
+    /// Reads the journal of a directory into `purges`. `now` is in milliseconds since 1970. An error means
+    /// that what could not be read was replaced by a purge of everything it may apply to.
     pub(crate) fn open(
         directory: &Path,
         cause: Cause,
@@ -101,7 +97,7 @@ impl Journal {
         (journal, whole)
     }
 
-    /// Writes a rule of its cause that is in force already; when this returns, it holds after a restart too.
+    /// Writes a rule of its cause that is in force already; when this returns, it survives a restart.
     pub(crate) fn append(&self, rule: &Rule, purges: &Purges) -> io::Result<()> {
         let ticket = {
             let mut queue = lock(&self.queue);
@@ -140,15 +136,15 @@ impl Journal {
 }
 
 impl InFile {
-    /// The file, where it still has its name: the directory may have been removed, or another process (the next one, at
-    /// an upgrade) may have written a new journal.
+    /// The file, if it still has its name: the directory may have been removed, or another process (the next
+    /// one, at an upgrade) may have written a new journal.
     fn file_in_place(&self, directory: &Path, cause: Cause) -> Option<&File> {
         let file = self.file.as_ref()?;
         let (held, named) = (file.metadata().ok()?, fs::metadata(directory.join(cause.name())).ok()?);
         ((held.dev(), held.ino()) == (named.dev(), named.ino())).then_some(file)
     }
 
-    /// Writes all rules, those of a file that somebody else has put there included.
+    /// Writes all rules, including those of a file that another process has put there.
     fn rewrite(&mut self, directory: &Path, cause: Cause, purges: &Purges) -> io::Result<()> {
         self.file = None;
         let path = directory.join(cause.name());
@@ -174,7 +170,7 @@ impl InFile {
     }
 }
 
-/// The bytes of a file; `None` where there is none.
+/// `None` if there is no file.
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -189,7 +185,7 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// What these locks guard is whole between any two statements that could panic.
+/// What these locks guard is consistent between any two statements that could panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -7,14 +7,13 @@ use super::rule::Rule;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
-/// A number and its moment; number 0 stands for no rule.
+/// A number and its moment; number 0 is no rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) number: u64,
     pub(super) at: i64,
 }
 
-/// The latest rules of one scope.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Marks {
     pub(super) hard: Mark,
@@ -46,7 +45,7 @@ impl Marks {
         }
     }
 
-    /// Forgets what a wider rule says too; whether anything is left.
+    /// Forgets what a wider rule covers; returns whether anything is left.
     pub(super) fn says_more_than(&mut self, wider: &Marks) -> bool {
         if self.hard.number <= wider.hard.number {
             self.hard = Mark::default();
@@ -58,11 +57,10 @@ impl Marks {
     }
 }
 
-/// Things of one kind that have rules of their own, at most `MOST`.
 #[derive(Debug)]
 pub(super) struct Rows<T, const MOST: usize> {
     marks: HashMap<T, Marks>,
-    /// In the order of their rules; one that has got a later rule stands there again.
+    /// In the order of their rules; one with a later rule is there again.
     queue: VecDeque<(u64, T)>,
 }
 
@@ -77,7 +75,7 @@ impl<T: Copy + Eq + Hash, const MOST: usize> Rows<T, MOST> {
         self.marks.len()
     }
 
-    /// Entries of the queue, outdated ones included.
+    /// Including outdated ones.
     #[cfg(test)]
     pub(super) fn queue_len(&self) -> usize {
         self.queue.len()
@@ -91,7 +89,7 @@ impl<T: Copy + Eq + Hash, const MOST: usize> Rows<T, MOST> {
         self.marks.iter()
     }
 
-    /// Takes a rule in that `wider` does not say too. Gives what was folded, for all of this kind.
+    /// Adds a rule unless `wider` covers it. Returns what was folded, for all of this kind.
     pub(super) fn admit(&mut self, row: T, rule: &Rule, wider: &Marks) -> Marks {
         let mut folded = Marks::default();
         let marks = self.marks.entry(row).or_default();
@@ -115,7 +113,7 @@ impl<T: Copy + Eq + Hash, const MOST: usize> Rows<T, MOST> {
         folded
     }
 
-    /// Forgets what a wider rule says too.
+    /// Forgets what a wider rule covers.
     pub(super) fn leave_to(&mut self, wider: &Marks) {
         self.marks.retain(|_, marks| marks.says_more_than(wider));
         self.order();

@@ -8,44 +8,39 @@
 use super::How;
 use crate::key;
 
-/// Longest prefix that is kept; no key has a longer text.
+/// In bytes; no key has a longer text.
 pub(crate) const LONGEST_PREFIX: usize = 8 * 1024;
-/// What every journal begins with: magic and version.
+/// Magic and version of every journal.
 pub(super) const MAGIC: &[u8; 12] = b"MILLPURG\x01\0\0\0";
 /// Length and checksum.
 const FRAME: usize = 8;
 /// Number, moment, how, scope.
 const FIXED: usize = 18;
 
-/// What a rule goes for.
+/// What a rule applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// Everything.
     All,
     /// Keys whose text begins so.
     Prefix(Box<[u8]>),
-    /// What carries the tag with this number.
     Tag(u64),
-    /// The key whose text has this number.
     Key(u64),
-    /// Everything that is a piece of a response (`slice`).
+    /// Everything that is a slice of a response (`slice`).
     AllPieces,
-    /// The pieces of the response whose tag has this number.
+    /// The slices of the response whose tag has this number.
     Pieces(u64),
 }
 
-/// What rules come of. Each kind has bounds and a journal of its own: what clients cause takes no room from the other and costs it
-/// nothing.
+/// What rules come from. Each kind has bounds and a journal of its own: what clients cause takes no room from
+/// the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// A purge that somebody has asked for and is promised.
     Purge,
-    /// An unsafe request that changed what is stored in pieces: as lasting as the removal of a file.
+    /// An unsafe request that changed what is stored in slices: as lasting as the removal of a file.
     Change,
 }
 
 impl Cause {
-    /// The widest rule that comes of it.
     pub(crate) fn widest(self) -> Scope {
         match self {
             Cause::Purge => Scope::All,
@@ -54,7 +49,6 @@ impl Cause {
     }
 }
 
-/// A purge that is in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) number: u64,
@@ -64,14 +58,13 @@ pub(crate) struct Rule {
     pub(crate) scope: Scope,
 }
 
-/// The number of a key's text: the half of its MD5 that tags do not use, the same in every process.
+/// The half of its MD5 that tags do not use; the same in every process.
 pub(crate) fn number_of_key(text: &[u8]) -> u64 {
     let [.., a, b, c, d, e, f, g, h] = key::md5(text);
     u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
 impl Rule {
-    /// Appends its bytes.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         let (scope, bytes): (u8, &[u8]) = match &self.scope {
             Scope::All => (0, &[]),
@@ -93,7 +86,7 @@ impl Rule {
         out[start + 4..start + FRAME].copy_from_slice(&sum);
     }
 
-    /// Reads one rule and tells its length; `None` where these bytes do not begin with a whole one.
+    /// Also returns its length; `None` unless the bytes begin with a whole rule.
     fn decode(bytes: &[u8]) -> Option<(Rule, usize)> {
         let (length, rest) = bytes.split_first_chunk::<4>()?;
         let length = u32::from_le_bytes(*length) as usize;
@@ -126,7 +119,7 @@ impl Rule {
     }
 }
 
-/// The checksum of a record, its own four bytes left out.
+/// Its own four bytes left out.
 fn checksum(record: &[u8]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(&record[..4]);
@@ -134,17 +127,15 @@ fn checksum(record: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// What the bytes of a journal say.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Decoded {
     pub(super) rules: Vec<Rule>,
-    /// It ends in the middle of a record: of a purge that nobody was told had succeeded.
+    /// It ends in the middle of a record: of a purge that was never acknowledged.
     pub(super) torn: bool,
-    /// Something before its end cannot be read, so a purge that was promised may be missing.
+    /// Something before its end cannot be read, so a promised purge may be missing.
     pub(super) damaged: bool,
 }
 
-/// Reads a journal.
 pub(super) fn decode(bytes: &[u8]) -> Decoded {
     let mut decoded = Decoded::default();
     let Some(mut rest) = bytes.strip_prefix(MAGIC) else {

@@ -13,45 +13,36 @@ use millstream_wire::spelling::canonical;
 use std::cell::LazyCell;
 use std::collections::VecDeque;
 
-/// Tags and keys that have a rule of their own.
 pub(crate) const MOST_ROWS: usize = 65_536;
-/// Prefixes that have one.
 pub(crate) const MOST_PREFIXES: usize = 1_024;
-/// Responses in pieces that have one.
 pub(crate) const MOST_WHOLES: usize = 16_384;
 
-/// What the rules say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// No rule goes for it; it counts as born with this number from now on.
+    /// No rule applies; it counts as born with this number from now on.
     Untouched(u64),
-    /// It is stale since `at`, in milliseconds since 1970. With that it counts as born with `upto`.
+    /// Stale since `at`, in milliseconds since 1970. It then counts as born with `upto`.
     Soft {
-        /// The moment.
         at: i64,
-        /// The latest rule.
         upto: u64,
     },
-    /// It is gone.
     Hard,
 }
 
 #[derive(Debug)]
 struct PrefixRule {
     prefix: Box<[u8]>,
-    /// The same in the spelling that is compared.
+    /// In the spelling that is compared.
     canonical: Box<[u8]>,
     marks: Marks,
 }
 
-/// A tag or a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Row {
     Tag(u64),
     Key(u64),
 }
 
-/// The rules of a zone.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     last: u64,
@@ -68,12 +59,10 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// The number of the latest rule.
     pub(crate) fn last(&self) -> u64 {
         self.last
     }
 
-    /// How many there are.
     pub(crate) fn len(&self, cause: Cause) -> usize {
         match cause {
             Cause::Purge => 2 + self.prefixes.len() + self.rows.len(),
@@ -81,13 +70,12 @@ impl Rules {
         }
     }
 
-    /// Entries of the queue, outdated ones included.
+    /// Including outdated ones.
     #[cfg(test)]
     pub(super) fn queue_len(&self) -> usize {
         self.rows.queue_len()
     }
 
-    /// The number for a rule that is given at this moment.
     pub(super) fn next_number(&self, at: i64) -> u64 {
         self.last.saturating_add(1).max(u64::try_from(at).unwrap_or(0))
     }
@@ -97,7 +85,6 @@ impl Rules {
         self.last = self.last.max(number);
     }
 
-    /// What they say of something that was born then.
     pub(crate) fn verdict(&self, born: u64, tags: &Tags, text: &[u8]) -> Verdict {
         let mut hard = false;
         let mut soft: Option<i64> = None;
@@ -114,12 +101,11 @@ impl Rules {
         }
     }
 
-    /// Whether any rule, hard or soft, goes for something that was born then.
     pub(crate) fn go_for(&self, born: u64, tags: &Tags, text: &[u8]) -> bool {
         !matches!(self.verdict(born, tags, text), Verdict::Untouched(_))
     }
 
-    /// The latest purge that went for such a thing, whenever it was born.
+    /// The latest purge that applied to it, whenever it was born.
     pub(crate) fn ruling(&self, tags: &Tags, text: &[u8]) -> Option<Ruling> {
         let mut latest: Option<Ruling> = None;
         self.each(0, tags, text, |marks, scope| {
@@ -132,7 +118,7 @@ impl Rules {
         latest
     }
 
-    /// Shows the marks of every scope that has a rule later than `born` and may go for such a thing.
+    /// Shows the marks of every scope that has a rule later than `born` and may apply.
     fn each(&self, born: u64, tags: &Tags, text: &[u8], mut show: impl FnMut(&Marks, &dyn Fn() -> Scope)) {
         show(&self.all, &|| Scope::All);
         let spelled = LazyCell::new(|| canonical(text));
@@ -170,7 +156,6 @@ impl Rules {
         }
     }
 
-    /// Takes a rule in.
     pub(crate) fn admit(&mut self, rule: &Rule) {
         self.last = self.last.max(rule.number);
         match &rule.scope {
@@ -195,7 +180,7 @@ impl Rules {
         }
     }
 
-    /// All of them that have this cause, as they would have been given, for a new journal.
+    /// As they would have been given, for a new journal.
     pub(crate) fn list(&self, cause: Cause) -> Vec<Rule> {
         let mut list = Vec::with_capacity(self.len(cause));
         if cause == Cause::Change {
@@ -228,7 +213,6 @@ impl Rules {
         self.order_prefixes();
     }
 
-    /// What goes for every piece.
     fn for_all_pieces(&self) -> Marks {
         let mut marks = self.all;
         marks.join(&self.all_pieces);
@@ -259,8 +243,8 @@ impl Rules {
         }
     }
 
-    /// A check goes by the order; one that has lost its newer mark to a wider rule, or that a journal brings late, does
-    /// not stand where it belongs. Few are out of place, so this is little more than a pass over them.
+    /// A check relies on the order; a prefix that lost its newer mark to a wider rule, or that a journal
+    /// restores late, is out of place. Few are, so this is little more than one pass.
     fn order_prefixes(&mut self) {
         self.prefixes.make_contiguous().sort_by_key(|rule| rule.marks.newest().number);
     }

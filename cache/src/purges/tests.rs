@@ -12,7 +12,7 @@ fn tags(numbers: &[u64]) -> Tags {
     Tags::from(numbers.iter().map(|&number| Tag(number)).collect::<Vec<_>>())
 }
 
-/// Those of a piece of the response with the tag of this number.
+/// Of a slice of the response with the tag of this number.
 fn piece_of(whole: u64) -> Tags {
     tags(&[SOME_TAG]).of_piece(Tag(whole)).expect("few")
 }

@@ -9,7 +9,7 @@ use millstream_wire::{Coding, FieldId};
 use std::sync::Arc;
 
 impl Store {
-    /// The right to make a coded form of an entry's body, for one thread: worth it only where the body is in memory and plain.
+    /// For one thread at a time; only if the body is in memory and plain.
     pub fn claim_coding(self: &Arc<Self>, entry: &Arc<Entry>, coding: Coding) -> Option<CodingPermit> {
         let plain = !entry.head().fields().has(FieldId::ContentEncoding);
         let is_worth_it = plain && entry.body_in_memory().is_some() && !entry.is_retired();
@@ -18,7 +18,7 @@ impl Store {
     }
 }
 
-/// The right to make a coded form of an entry's body; dropping it gives it to the next who asks.
+/// The right to make a coded form of an entry's body; dropping it frees it for the next.
 #[derive(Debug)]
 pub struct CodingPermit {
     store: Arc<Store>,
@@ -27,13 +27,13 @@ pub struct CodingPermit {
 }
 
 impl CodingPermit {
-    /// The entry whose body is to be coded.
     pub fn entry(&self) -> &Arc<Entry> {
         &self.entry
     }
 
-    /// Keeps the coded body beside the plain one, counted in the zone's bytes. False where there is no room or the entry has
-    /// been replaced meanwhile. A later round of tidying writes the file anew with all that was made until then.
+    /// Keeps the coded body beside the plain one, counted in the zone's bytes. False if there is no room or
+    /// the entry has been replaced. A later round of tidying rewrites the file with all coded bodies made by
+    /// then.
     pub fn set(self, body: Bytes) -> bool {
         let body = self.store.memory.loans.hold(body);
         let kept = self.store.memory.add_coded(&self.entry, self.coding, body);

@@ -22,7 +22,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// A purge half-way: its key is taken out, its rule is not in force.
+/// A purge half-way: its key is removed, its rule is not in force.
 #[must_use]
 pub struct Purging {
     purge: Purge,
@@ -32,17 +32,14 @@ pub struct Purging {
 }
 
 impl Store {
-    /// Purges. In memory it is done when this returns: no answer that is looked up from then on is an older one, and no
-    /// fill that began before is stored. When the future resolves it holds after a restart too; that comes about also
-    /// where the future is dropped.
-    ///
-    /// # Errors
-    /// Where the cache directory cannot be written: the purge is in force until this process ends.
+    /// In memory it is done when this returns: later look-ups get no older response, and no fill that began
+    /// before is stored. When the future resolves it survives a restart; that happens even if the future is
+    /// dropped. Fails if the cache directory is not writable: the purge is in force until this process ends.
     pub fn purge(self: &Arc<Self>, purge: Purge) -> impl Future<Output = io::Result<Purged>> + Send + use<> {
         self.purge_at(purge, Now::read())
     }
 
-    /// As [`Store::purge`], at a moment that is given: what is soft makes stale from then on.
+    /// At a given moment, from which on a soft purge makes stale.
     pub fn purge_at(
         self: &Arc<Self>,
         purge: Purge,
@@ -51,8 +48,8 @@ impl Store {
         self.rule_out(self.take_out(purge, now))
     }
 
-    /// The first half of a purge, of what has a file of its own: a key that is gone is taken out. Of several purges all come
-    /// before the second half of any, or the rule of the one would hide what the other finds.
+    /// The first half of a purge, of what has a file of its own: removes a key. With several purges all first
+    /// halves must precede any second half, or the rule of one would hide what the other finds.
     pub fn take_out(&self, purge: Purge, now: Now) -> Purging {
         let mut purged = Purged::default();
         let mut removed = None;
@@ -66,7 +63,7 @@ impl Store {
         Purging { purge, now, purged, removed }
     }
 
-    /// The second half: the rule, which goes for whatever cannot be taken out one by one.
+    /// The second half: the rule, for whatever cannot be removed individually.
     pub fn rule_out(
         self: &Arc<Self>,
         purging: Purging,
@@ -109,8 +106,8 @@ impl Store {
         self.promise(rule, removed, (purged, at))
     }
 
-    /// Forgets everything stored under a whole key, all variants, in memory and, soon, on disk; fills under way are not
-    /// stored. Gives whether anything was in memory.
+    /// Forgets all variants of a whole key in memory and, soon, on disk; current fills are not stored.
+    /// Returns whether anything was in memory.
     pub fn invalidate(self: &Arc<Self>, key: &[u8]) -> bool {
         let sentence = self.doom(key);
         let gone = self.memory.purge(key);
@@ -121,8 +118,8 @@ impl Store {
         stored
     }
 
-    /// What an unsafe request may do about a key of which at most one in `interval` may take out what is stored. Until its
-    /// turn comes what was asked for before is not for `client`, who sent it.
+    /// What an unsafe request may do about a key that may be invalidated at most once per `interval`. Until
+    /// its turn comes, earlier responses are not for `client`, who sent it.
     pub fn turn<'k>(
         &self,
         changed: impl Into<Changed<'k>>,
@@ -139,14 +136,14 @@ impl Store {
         turn
     }
 
-    /// The place in the order of the last change that a client has made to what a key stands for, where it still waits for its
-    /// turn; else 0. Where nobody's does that is one look at a bit.
+    /// The place in the order of a client's latest change of a key that still waits for its turn, else 0.
+    /// Usually one look at a bit.
     #[inline]
     pub(crate) fn own_write(&self, hash: u64, client: impl FnOnce() -> IpAddr) -> u64 {
         if self.waiting.may_have(hash) { self.turns().own_write(hash, client()) } else { 0 }
     }
 
-    /// Keeps what was promised to the key with this hash for the moment `at`, unless somebody has done so before.
+    /// Keeps what was promised to the key with this hash for the moment `at`, unless that was done.
     pub fn keep_promise(self: &Arc<Self>, hash: u64, at: i64) {
         let now = Now::read().unix_milliseconds;
         let promise = self.turns().take(hash, at, now.max(at));
@@ -155,7 +152,7 @@ impl Store {
         }
     }
 
-    /// Keeps the promises whose time has come: whoever they were given to may be gone with its worker.
+    /// Keeps the promises that are due: the worker they were given to may have ended.
     pub(super) fn keep_promises(self: &Arc<Self>, now: Now) {
         let now = now.unix_milliseconds;
         let promises = self.turns().take_all(now, now);
@@ -164,8 +161,9 @@ impl Store {
         }
     }
 
-    /// The configuration has this zone no more: whoever keeps promises may never come again, and another zone of the same
-    /// directory would find the files. So all are kept now, before their time; requests on their way are promised none.
+    /// The configuration no longer has this zone: its promises may never be kept otherwise, and another zone
+    /// of the same directory would find the files. So all are kept now, ahead of time; later requests are
+    /// promised none.
     pub fn leave(self: &Arc<Self>) {
         let promises = self.turns().end(Now::read().unix_milliseconds);
         for promise in promises {
@@ -173,7 +171,7 @@ impl Store {
         }
     }
 
-    /// Keeps all promises, before their time: there is no later. Files go in [`Store::flush`].
+    /// Keeps all promises, ahead of time. Files go in [`Store::flush`].
     pub(super) fn keep_promises_at_end(&self) {
         let promises = self.turns().end(Now::read().unix_milliseconds);
         for promise in promises {
@@ -187,7 +185,7 @@ impl Store {
         }
     }
 
-    /// Nothing panics half-way through a change of the table, so a poisoned lock guards a whole one.
+    /// Nothing panics half-way through a change of the table, so a poisoned lock guards a consistent one.
     fn turns(&self) -> MutexGuard<'_, Rate> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -202,8 +200,8 @@ impl Store {
         self.tier.as_ref()?.remove_first(self, removed, rule)
     }
 
-    /// Memory forgets what an unsafe request has changed; gives the files that have to go, and the rule that goes for pieces, where
-    /// there may be some: which ones is not known.
+    /// Removes from memory what an unsafe request has changed; returns the files to remove, and the rule for
+    /// slices, if there may be some: which ones is unknown.
     fn outdate(&self, changed: Changed<'_>, own: Option<&mut Grant>) -> (Removed, Option<Rule>) {
         let Changed { key, has_pieces } = changed;
         let at = Now::read().unix_milliseconds;
@@ -231,12 +229,12 @@ impl Store {
         self.wholes.outdate(whole, declare)
     }
 
-    /// Before memory forgets: whoever misses there must not find the file, which goes later.
+    /// Call it before memory forgets: a miss there must not find the file, which goes later.
     fn doom(&self, key: &[u8]) -> Option<Sentence> {
         self.tier.as_ref().map(|tier| tier.doom(key))
     }
 
-    /// Makes a purge that is in force last.
+    /// Makes a purge in force durable.
     fn promise(
         self: &Arc<Self>,
         rule: Option<Rule>,

@@ -19,27 +19,25 @@ const WAYS: usize = 8;
 const SETS: usize = 512;
 /// Bytes of keys that have a promise, and of their writers.
 const PROMISED: usize = 1024 * 1024;
-/// Writers that wait for one turn. With one more it comes at once: no client pays for how many others write, and every turn
-/// before its time has cost as many requests to the upstream.
+/// Writers that wait for one turn. One more makes it due at once: no client pays for the number of others,
+/// and every turn ahead of time has cost as many upstream requests.
 const WRITERS: usize = 64;
 
 /// What an unsafe request may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// Take it out.
     Now,
-    /// Nothing but see to it that promises are kept at this moment, in milliseconds since 1970.
+    /// Only arrange that promises are kept at this moment, in milliseconds since 1970.
     At(i64),
-    /// Nothing: somebody will, soon enough.
+    /// Nothing: it will be invalidated soon enough.
     Promised,
 }
 
 /// What an unsafe request has changed.
 #[derive(Debug, Clone, Copy)]
 pub struct Changed<'k> {
-    /// The key of what it is stored under as a whole.
     pub key: &'k [u8],
-    /// It may be stored in pieces too.
+    /// It may be stored in slices too.
     pub has_pieces: bool,
 }
 
@@ -49,13 +47,11 @@ impl<'k, K: AsRef<[u8]> + ?Sized> From<&'k K> for Changed<'k> {
     }
 }
 
-/// The turns of a zone's keys.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
     places: Vec<KeyTurn>,
     /// Bytes of the keys in promises, and of writers.
     promised: usize,
-    /// Whether nothing may be put off any more.
     is_over: bool,
 }
 
@@ -65,33 +61,29 @@ struct KeyTurn {
     /// The next turn is not before this moment; 0 = the place is free.
     next: i64,
     promise: Option<Promise>,
-    /// Those whose requests no turn has carried out yet.
     writers: Vec<Writer>,
 }
 
-/// A client that has changed what a key stands for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Writer {
-    /// Its address.
     pub(super) client: IpAddr,
     /// Its last request's place in the order of fills and purges.
     pub(super) order: u64,
 }
 
-/// Sets of keys with writers that wait, a bit each: one cache line.
+/// Sets of keys with waiting writers, a bit each: one cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(super) struct WaitingSets([AtomicU64; SETS / 64]);
 
 impl WaitingSets {
-    /// Whether a key with this hash may have writers that wait.
     #[inline]
     pub(super) fn may_have(&self, hash: u64) -> bool {
         let set = set_of(hash);
         self.0[set / 64].load(Ordering::Acquire) >> (set % 64) & 1 != 0
     }
 
-    /// Takes over whether the set of this hash has any; called under the table's lock.
+    /// Updates the bit of this hash's set; call it under the table's lock.
     pub(super) fn note(&self, hash: u64, rate: &Rate) {
         let set = set_of(hash);
         let (word, bit) = (&self.0[set / 64], 1 << (set % 64));
@@ -102,7 +94,6 @@ impl WaitingSets {
     }
 }
 
-/// A turn that was promised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Promise {
     key: Box<[u8]>,
@@ -112,15 +103,13 @@ pub(super) struct Promise {
 }
 
 impl Promise {
-    /// What is to be taken out.
     pub(super) fn changed(&self) -> Changed<'_> {
         Changed { key: &self.key, has_pieces: self.has_pieces }
     }
 }
 
 impl KeyTurn {
-    /// The promise whose time has come; the next turn is an interval later. A clock that was set back puts it off by no more
-    /// than the rate does.
+    /// The next turn is an interval later. A clock that was set back delays it by no more than the rate does.
     fn take_due(&mut self, at: i64, now: i64) -> Option<Promise> {
         let next = self.next;
         let is_due = |promise: &mut Promise| at >= next || next > now.saturating_add(promise.interval);
@@ -131,7 +120,6 @@ impl KeyTurn {
 }
 
 impl Rate {
-    /// What a request of a writer may do about a key at this moment.
     pub(super) fn turn(
         &mut self,
         (hash, Changed { key, has_pieces }): (u64, Changed<'_>),
@@ -178,14 +166,14 @@ impl Rate {
         Turn::Now
     }
 
-    /// The place in the order of a client's own request that no turn has carried out yet; 0 where there is none.
+    /// The place in the order of a client's own pending request; 0 if there is none.
     pub(super) fn own_write(&self, hash: u64, client: IpAddr) -> u64 {
         let writers =
             self.set(hash).iter().filter(|place| place.hash == hash).flat_map(|place| &place.writers);
         writers.filter(|writer| writer.client == client).map(|writer| writer.order).max().unwrap_or(0)
     }
 
-    /// What was stored under the key with this hash before this place in the order is gone: so much for those who wrote before it.
+    /// What was stored under this key before this place in the order is gone, and earlier writers are served.
     pub(super) fn carried_out(&mut self, hash: u64, order: u64) {
         let Some(set) = self.places.get_mut(places_of(hash)) else { return };
         for place in set.iter_mut().filter(|place| place.hash == hash) {
@@ -195,7 +183,6 @@ impl Rate {
         }
     }
 
-    /// Whether any key of the hash's set has writers.
     fn has_writers(&self, hash: u64) -> bool {
         self.set(hash).iter().any(|place| !place.writers.is_empty())
     }
@@ -204,7 +191,7 @@ impl Rate {
         self.places.get(places_of(hash)).unwrap_or_default()
     }
 
-    /// The key with this hash, where it was promised a turn until the moment `at` and nobody took it; it is taken now.
+    /// The promise of this key for the moment `at`, unless it was taken already.
     pub(super) fn take(&mut self, hash: u64, at: i64, now: i64) -> Option<Promise> {
         let set = self.places.get_mut(places_of(hash))?;
         let promise =
@@ -213,13 +200,13 @@ impl Rate {
         Some(promise)
     }
 
-    /// As [`Rate::take_all`], for good: all promises are taken, and from here on every turn comes at once.
+    /// As [`Rate::take_all`], for good: from here on every turn is due at once.
     pub(super) fn end(&mut self, now: i64) -> Vec<Promise> {
         self.is_over = true;
         self.take_all(i64::MAX, now)
     }
 
-    /// As [`Rate::take`], all keys.
+    /// As [`Rate::take`], for all keys.
     pub(super) fn take_all(&mut self, at: i64, now: i64) -> Vec<Promise> {
         let promises: Vec<_> = self.places.iter_mut().filter_map(|place| place.take_due(at, now)).collect();
         self.promised -= promises.iter().map(|promise| promise.key.len()).sum::<usize>();

@@ -6,10 +6,9 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// Events that are remembered of a kind.
+/// Events remembered of each kind.
 const MOST: usize = 1024;
 
-/// Something that happened to a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Event {
     key: u64,
@@ -17,13 +16,13 @@ struct Event {
     status: u16,
 }
 
-/// Events of one kind, the latest last.
+/// The latest last.
 #[derive(Debug, Default)]
 pub(crate) struct Recent(Mutex<VecDeque<Event>>);
 
 impl Recent {
-    /// Remembers what happened to the key of this number, in milliseconds since 1970, in the place of the oldest where
-    /// there are too many; what happens to one key again and again is one event.
+    /// Replaces the oldest if there are too many; repeated events of one key are one. `at` is in milliseconds
+    /// since 1970.
     pub(crate) fn note(&self, key: u64, at: i64, status: u16) {
         let mut events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if events.back().is_some_and(|last| last.key == key) {
@@ -35,7 +34,6 @@ impl Recent {
         events.push_back(Event { key, at, status });
     }
 
-    /// When it happened to a key last, and the status it was noted with.
     pub(super) fn find(&self, key: u64) -> Option<(i64, u16)> {
         let events = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         events.iter().rev().find(|event| event.key == key).map(|event| (event.at, event.status))

@@ -16,55 +16,53 @@ use millstream_conf::model::ProxyCache;
 use millstream_wire::Fields;
 use std::sync::Arc;
 
-/// What there is under a key.
+/// What is stored under a key.
 #[derive(Debug, Clone, Default)]
 pub struct Sight {
-    /// The stored answers of all variants, as purges have left them.
+    /// All variants, as purges have left them.
     pub entries: Vec<Arc<Entry>>,
-    /// Which of them this request would be answered with; `None` where its variant is not stored.
+    /// Which of them this request would get; `None` if its variant is not stored.
     pub chosen: Option<usize>,
-    /// Requests for this variant since it was last stored; below `proxy_cache_min_uses` nothing is.
+    /// Requests for this variant since it was last stored.
     pub uses: u32,
-    /// Whether so few requests have come that an answer to the next would not be stored (`proxy_cache_min_uses`).
+    /// Whether `proxy_cache_min_uses` prevents storing the next response.
     pub is_scarce: bool,
-    /// Why the last answer was not stored, where one was not and it has not been forgotten.
+    /// Why the last response was not stored, unless that was forgotten.
     pub refused: Option<Refusal>,
-    /// Until when requests do not wait for each other because of that, in milliseconds since 1970; 0 = they do.
+    /// Until when requests do not wait for each other because of that, in milliseconds since 1970; 0 = they
+    /// do.
     pub uncacheable_until: i64,
-    /// Who is at work on it.
     pub line: Option<LineSight>,
-    /// The latest purge that went for it, as far as it is known: one by tag only where an entry with the tag is here.
+    /// The latest purge that applied to it, as far as known: one by tag only if an entry with the tag is
+    /// here.
     pub purge: Option<Ruling>,
-    /// The latest request with an unsafe method that made invalid what was stored, in milliseconds since 1970.
+    /// The latest unsafe request that invalidated it, in milliseconds since 1970.
     pub invalidated_at: Option<i64>,
-    /// The latest failure of the upstream, and the status it was answered with.
+    /// The latest failure of the upstream, and the status of the response.
     pub failed: Option<(i64, u16)>,
-    /// Whether a file may be there; [`Store::sight_on_disk`] reads it.
+    /// [`Store::sight_on_disk`] reads the file.
     pub may_be_on_disk: bool,
 }
 
-/// An answer that was not stored.
+/// A response that was not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
-    /// Why.
     pub reason: Reason,
-    /// When, in milliseconds since 1970.
+    /// In milliseconds since 1970.
     pub at: i64,
 }
 
-/// What goes on under a key.
+/// The line of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineSight {
     /// The disk is read; otherwise the upstream is asked.
     pub is_reading: bool,
-    /// The answer has begun to arrive: whoever asks reads along.
+    /// The response has begun to arrive: new requests read along.
     pub is_streaming: bool,
-    /// Requests that wait for it.
     pub waiting: usize,
 }
 
 impl Store {
-    /// What memory has under a key, and what a request with these fields would find.
     pub fn sight(&self, key: &[u8], request: Fields<'_>, conf: &ProxyCache, now: Now) -> Sight {
         let mut sight = Sight::default();
         let mut absent = false;
@@ -89,7 +87,6 @@ impl Store {
         sight
     }
 
-    /// The latest purge that went for a key, with the tags of what is known to be stored there.
     pub fn ruling(&self, entries: &[Arc<Entry>], key: &[u8]) -> Option<Ruling> {
         let heads: Vec<_> = entries.iter().map(|entry| entry.head()).collect();
         let tags = Tags::of_all(heads.iter().map(|head| head.tags));

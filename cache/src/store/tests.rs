@@ -21,7 +21,6 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// Waits until everything that was to be written is written.
 async fn settled(store: &Store) {
     let pending = || store.tier.as_ref().map_or(0, |tier| tier.pending.load(Ordering::Relaxed));
     while pending() > 0 || store.tidying.load(Ordering::Relaxed) {
@@ -55,7 +54,7 @@ async fn load(probe: DiskProbe, request: &Headers) -> Lookup {
     probe.load(request.view(), &conf(), start()).await
 }
 
-/// What a newly started zone has for a key: the whole body, read as the server would read it.
+/// What a newly started zone has for a key: the whole body, read as the server would.
 async fn found(store: &Arc<Store>, key: &str, request: &Headers) -> Option<Vec<u8>> {
     let lookup = Front::new(store.clone()).lookup(key.as_bytes(), request.view(), &conf(), start());
     let lookup = match lookup {

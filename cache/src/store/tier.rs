@@ -28,28 +28,24 @@ mod write;
 pub(super) use removal::Removed;
 pub(crate) use write::Writing;
 
-/// Bytes that wait to be written at a time; what is stored beyond that is written once there is room.
+/// Bytes that may wait to be written; more is written once there is room.
 pub(super) const PENDING: u64 = 64 * 1024 * 1024;
 
-/// What a zone has behind its memory.
 #[derive(Debug)]
 pub(super) struct Tier {
     pub(super) disk: Arc<Disk>,
-    /// What was purged.
     journal: Journal,
-    /// What has changed of responses that are stored in pieces.
     changes: Journal,
     behind: Arc<Behind>,
-    /// Purges that somebody waits for until they hold after a failure of power too.
+    /// Purges whose requester waits until they survive a power failure.
     pub(super) purging: Arc<Behind>,
-    /// Bytes that wait to be written.
     pub(super) pending: AtomicU64,
     /// Times that writing an entry was put off.
     put_off: AtomicU64,
 }
 
 impl Tier {
-    /// Opens the directory of a zone, and tells memory what was purged before. Blocks.
+    /// Opens the directory of a zone, and restores earlier purges. Blocks.
     pub(super) fn open(
         zone: &CacheZone,
         path: &Path,
@@ -68,7 +64,7 @@ impl Tier {
         })
     }
 
-    /// Starts to look after the files, on a thread of its own; `zone` is who is told of what others do to them.
+    /// Starts the thread for the files; `zone` is told of changes by others.
     pub(super) fn keep(&self, zone: impl disk::Zone) -> io::Result<()> {
         disk::keep(&self.disk, zone)
     }
@@ -78,12 +74,11 @@ impl Tier {
         self.disk.configure(zone, log);
     }
 
-    /// Its directory.
     pub(super) fn path(&self) -> &Path {
         self.disk.root()
     }
 
-    /// The largest body that it takes, in bytes.
+    /// In bytes.
     pub(super) fn largest_body(&self) -> u64 {
         self.disk.max_size()
     }
@@ -93,32 +88,31 @@ impl Tier {
         self.disk.is_failing()
     }
 
-    /// Whether a file may be there, as far as can be told without looking.
+    /// As far as can be told without looking.
     pub(super) fn may_have(&self, name: &FileName) -> bool {
         self.disk.may_have(name)
     }
 
-    /// The entry in a file is used, though it is answered from memory.
+    /// Marks the file as used, though the response comes from memory.
     pub(super) fn touch(&self, name: &FileName, now: Now) {
         self.disk.touch(name, now);
     }
 
-    /// Removes files that purges have gone for, each unless it is newer than the number beside it. Blocks.
+    /// Removes purged files, each unless it is newer than the number beside it. Blocks.
     pub(super) fn tidy(&self, purged: &[(FileName, u64)]) {
         purged.iter().for_each(|(name, order)| self.disk.unlink(name, *order));
     }
 
-    /// Removes a damaged file, if it is the one with this identity. Blocks.
+    /// Only if the file has this identity. Blocks.
     pub(super) fn discard(&self, name: &FileName, id: u64) {
         self.disk.discard_if(name, id);
     }
 
-    /// Bytes for which there is room among what waits to be written.
+    /// Bytes for which there is room among pending writes.
     pub(super) fn room(&self) -> u64 {
         PENDING.saturating_sub(self.pending.load(Ordering::Relaxed))
     }
 
-    /// The numbers of a zone, with those of its files.
     pub(super) fn counted(&self, stats: StoreStats) -> StoreStats {
         let (files, disk_bytes) = self.disk.size();
         let counters = &self.disk.counters;
@@ -136,8 +130,8 @@ impl Tier {
         }
     }
 
-    /// Finishes what was to be written or removed, on this thread; after `within` it begins nothing more. Whether all of it is
-    /// done.
+    /// Finishes pending writes and removals on this thread; after `within` it begins nothing more. Returns
+    /// whether all are done.
     pub(super) fn finish(&self, within: Duration) -> bool {
         let end = clock::now().checked_add(within);
         let purged = self.purging.finish(within);

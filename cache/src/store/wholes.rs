@@ -16,16 +16,15 @@ use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Bits for what is stored, 256 KiB once the first is: of other responses with 66,000 stored, one in 270 is taken for one of them,
-/// and with a million every third.
+/// Bits for stored responses, 256 KiB once the first is: with 66,000 stored, one in 270 others is mistaken
+/// for one of them, and with a million every third.
 const BITS: u64 = 1 << 21;
-/// Changes that are remembered as the last thing that happened. All are forgotten with one more, which costs them a rule at worst.
+/// Changes remembered as the last event. One more forgets all, which costs them a rule at worst.
 const MOST_OUTDATED: usize = 16_384;
 
-/// Responses of which pieces may be stored in a zone.
 #[derive(Debug, Default)]
 pub(super) struct Wholes {
-    /// By the process, so that nobody knows which names share bits.
+    /// Per process, so that no one knows which names share bits.
     hasher: RandomState,
     stored: OnceLock<Box<[AtomicU64]>>,
     events: Mutex<Events>,
@@ -35,19 +34,18 @@ pub(super) struct Wholes {
 
 #[derive(Debug, Default)]
 struct Events {
-    /// How many ask for pieces of a response.
     asked: HashMap<Tag, usize>,
-    /// A rule has gone for all pieces, and since then nobody has asked for one.
+    /// A rule has applied to all slices, and since then no one has asked for one.
     outdated: HashSet<Tag>,
 }
 
 impl Wholes {
-    /// Those of a zone that has no files from before.
+    /// For a zone without existing files.
     pub(super) fn surveyed() -> Wholes {
         Wholes { is_surveyed: AtomicBool::new(true), ..Wholes::default() }
     }
 
-    /// A response has changed: declares the rule that has to go for pieces of it, where there may be some.
+    /// A response has changed: declares the rule for its slices, if there may be some.
     pub(super) fn outdate(&self, whole: Tag, declare: impl FnOnce() -> Rule) -> Option<Rule> {
         let mut events = self.events();
         // What is on its way is noted as stored before it is forgotten here, so the bits are read later.
@@ -64,7 +62,6 @@ impl Wholes {
         Some(declare())
     }
 
-    /// What has these tags may be stored from now on.
     pub(super) fn note(&self, tags: &Tags) {
         let Some(whole) = tags.whole() else { return };
         let stored = self.stored.get_or_init(|| (0..BITS / 64).map(|_| AtomicU64::new(0)).collect());
@@ -73,19 +70,18 @@ impl Wholes {
         }
     }
 
-    /// Asks for the files from before to be looked through; true for the first who does, where that is not done.
+    /// Asks for existing files to be searched; true for the first caller, if that is not done.
     pub(super) fn seek(&self) -> bool {
         !self.is_surveyed.load(Ordering::Relaxed)
             && !self.is_sought.load(Ordering::Relaxed)
             && !self.is_sought.swap(true, Ordering::AcqRel)
     }
 
-    /// Whether somebody has asked for that.
     pub(super) fn is_sought(&self) -> bool {
         self.is_sought.load(Ordering::Acquire)
     }
 
-    /// All files from before have been noted.
+    /// All existing files have been noted.
     pub(super) fn know_all(&self) {
         self.is_surveyed.store(true, Ordering::Release);
     }
@@ -109,7 +105,7 @@ impl Wholes {
     }
 }
 
-/// A response that is asked for in pieces. While this is held a change is taken to go for pieces that are on their way.
+/// A response that is requested in slices. While this is held a change applies to slices that are arriving.
 #[derive(Debug)]
 pub struct Sliced {
     store: Arc<Store>,
@@ -118,7 +114,7 @@ pub struct Sliced {
 }
 
 impl Store {
-    /// A response is about to be asked for in pieces; the key is that of the whole.
+    /// Call it before a response is requested in slices; the key is that of the whole.
     pub fn sliced(self: &Arc<Self>, key: Vec<u8>) -> Sliced {
         let tag = Tag::of_pieces(&key);
         self.seek_pieces();
@@ -131,12 +127,10 @@ impl Store {
 }
 
 impl Sliced {
-    /// The key of the whole.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// The tag that its pieces have in common.
     pub fn tag(&self) -> Tag {
         self.tag
     }

@@ -12,27 +12,26 @@ use millstream_wire::{FieldId, Fields};
 /// Stands for these fields among the names that a key varies by. No field has such a name (RFC 9110 §5.1).
 pub(super) const NAME: &[u8] = b":unlisted";
 
-/// Why a field makes no variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaningless {
-    /// It ends at this hop, or is left out where an answer is to be stored.
+    /// It ends at this hop, or is left out if a response is to be stored.
     StaysHere,
-    /// Whoever wants to know it has it in the key, or is compared by a rule of its own.
+    /// It is in the key, or is compared by a rule of its own.
     Compared,
-    /// It says what the client's own cache or connection would like.
+    /// A wish of the client's own cache or connection.
     Wish,
-    /// It is different for every request, so no answer that is worth storing depends on it.
+    /// Different for every request, so no response that is worth storing depends on it.
     Trace,
-    /// It says from which address or which page somebody asks, not what for: an API that answers by it is one that
-    /// gives each client another answer and must say so.
+    /// From which address or page a client comes, not what it wants: an API that responds by it gives each
+    /// client another response and must say so.
     Whence,
-    /// It says which program asks. Whether that is a telephone's is counted, see [`is_mobile`].
+    /// Which program asks. Whether it is a telephone's counts, see [`is_mobile`].
     Program,
 }
 
 use Meaningless::{Compared, Program, StaysHere, Trace, Whence, Wish};
 
-/// Why a field that is known by its number makes no variant; `None` = it makes one.
+/// `None` = it makes a variant.
 fn known(id: FieldId) -> Option<Meaningless> {
     Some(match id {
         FieldId::Connection
@@ -71,8 +70,8 @@ fn known(id: FieldId) -> Option<Meaningless> {
     })
 }
 
-/// Other fields that make no variant, in lower case. Those that say a client's address ([`is_client_address`]) make none either: by them
-/// answers vary with `proxy_cache_vary address`.
+/// Other fields that make no variant, in lower case. Those with a client's address ([`is_client_address`])
+/// make none either: for them there is `proxy_cache_vary address`.
 const OTHERS: &[(&str, Meaningless)] = &[
     ("traceparent", Trace),
     ("tracestate", Trace),
@@ -124,13 +123,13 @@ fn is_listed(id: FieldId, name: &[u8]) -> bool {
     }
 }
 
-/// Whether a telephone's browser asks, by the word that all of them have: pages that are made for these are the one thing
-/// that is commonly answered by User-Agent without a Vary.
+/// Whether a telephone's browser asks, by the word that all of them have: pages for these are the one thing
+/// that commonly differs by User-Agent without a Vary.
 fn is_mobile(request: Fields<'_>) -> bool {
     request.get(FieldId::UserAgent).is_some_and(|agent| agent.windows(4).any(|word| word == b"Mobi"))
 }
 
-/// Appends what a request says in these fields; whether it says anything. Neither name nor value can hold a line end.
+/// Returns whether the request has any of these fields. Neither name nor value can hold a line end.
 pub(super) fn write(request: Fields<'_>, out: &mut Vec<u8>) -> bool {
     let start = out.len();
     if is_mobile(request) {
@@ -147,7 +146,7 @@ pub(super) fn write(request: Fields<'_>, out: &mut Vec<u8>) -> bool {
     out.len() > start
 }
 
-/// What [`write()`] wrote, for people: each name, with a hash in place of the value, which may be anybody's secret.
+/// Renders what [`write()`] wrote, with a hash in place of each value, which may be secret.
 pub(super) fn spoken(written: &[u8]) -> String {
     let mut spoken = String::new();
     for line in written.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {

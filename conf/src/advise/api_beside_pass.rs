@@ -4,7 +4,6 @@ use crate::features::Level;
 use crate::features::api::OwnApi;
 use crate::reading::Reading;
 
-/// Warns where both stand in one location.
 pub(super) fn advise(level: &Level, reading: &mut Reading<'_>) {
     if let (Some(OwnApi { span, .. }), Some(draft)) = (level.api.own, &level.pass.draft) {
         let pass = draft.family.directive("pass");

@@ -5,7 +5,8 @@ use crate::reading::Reading;
 use crate::template::Variable;
 use crate::variables::Builtin;
 
-/// Warns of answers to POST that are found by the URL alone. `$request_body` tells it, and a field of the request may.
+/// Warns if responses to POST are stored by URL alone. `$request_body` in the key avoids it, and a request
+/// field may.
 pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     const NO_BODY: [&str; 3] = ["host", "authorization", "cookie"];
     let tells_body = |variable: &Variable| match variable {

@@ -8,7 +8,7 @@ use crate::reading::Reading;
 use crate::template::{Template, Variable};
 use crate::variables::Builtin;
 
-/// Warns where the upstream is told of a certificate by which nothing keeps answers apart.
+/// Warns if the upstream is told the client's certificate but nothing keeps the responses apart by it.
 pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     let Some(span) = stored_without_a_word(of.written) else { return };
     let told = of.sent.iter().any(|field| is_about(&field.value, reading));
@@ -29,7 +29,8 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
         .once();
 }
 
-/// Whether a value differs from certificate to certificate, be it by a `map`. A serial number does where all have one issuer.
+/// Whether a value differs between certificates, also through a `map`. A serial number does if all have one
+/// issuer.
 fn is_about(template: &Template, reading: &Reading<'_>) -> bool {
     reading.reads(template).into_iter().any(|variable| match variable {
         Variable::Builtin(builtin) => builtin.names_certificate() || *builtin == Builtin::SslClientSerial,

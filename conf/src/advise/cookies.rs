@@ -3,7 +3,7 @@
 use super::Cached;
 use crate::reading::Reading;
 
-/// Warns of a location that stores the cookie of the first client. Hiding the cookie would end the sessions that it carries, so that is no help.
+/// Hiding the cookie would end the sessions it carries, so that is not suggested.
 pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     let exchange = &of.written.exchange;
     let Some(ignored) = exchange.ignore_headers.filter(|ignored| ignored.value.set_cookie) else { return };

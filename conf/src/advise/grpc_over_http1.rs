@@ -3,7 +3,6 @@
 use crate::model::{Http, Server, ServerId};
 use crate::reading::Reading;
 
-/// Warns of each server that passes calls of gRPC on and takes no HTTP/2.
 pub(super) fn advise(http: &Http, reading: &mut Reading<'_>) {
     let takes_http2 = |id: ServerId, server: &Server| {
         let mut listeners = http.listeners.iter().filter(|listener| listener.servers.contains(&id));

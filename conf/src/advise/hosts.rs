@@ -5,8 +5,8 @@ use crate::reading::Reading;
 use crate::template::Variable;
 use crate::variables::Builtin;
 
-/// Warns of an upstream that is told the client's host where the key is not: it answers by it, and whoever sends another
-/// host is heard by everybody under one key. `$host` has neither port nor the letters' case, so it does not stand for
+/// Warns if the upstream is told the client's host but the key does not contain it: one key could then serve
+/// the responses of another host. `$host` lacks the port and the case of letters, so it does not stand for
 /// `$http_host`.
 pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     let (key, key_name) = (&of.cache.key, of.family.directive("cache_key"));

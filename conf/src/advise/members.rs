@@ -10,7 +10,7 @@ use crate::reading::Reading;
 use crate::template::Variable;
 use crate::variables::Builtin;
 
-/// Warns of each location whose page for those who are not let in shares its stored responses.
+/// Warns of each location whose error page for refused clients shares its stored responses.
 pub(super) fn advise(http: &Http, reading: &mut Reading<'_>) {
     for server in &http.servers {
         for id in http.locations_of(server) {
@@ -47,7 +47,7 @@ fn lets_all_in(settings: &Settings) -> bool {
     settings.auth_request.uri.is_none() && settings.auth_basic.is_none() && settings.access.is_empty()
 }
 
-/// The location that an error page leads to: an `@name`, or that of a path, as far as that is known here.
+/// The location an error page leads to, as far as it is known at load: an `@name`, or that of a path.
 fn led_to(page: &ErrorPage, server: &Server) -> Option<LocationId> {
     let uri = page.uri.as_literal()?;
     let tree = &server.locations;
@@ -62,7 +62,7 @@ fn led_to(page: &ErrorPage, server: &Server) -> Option<LocationId> {
     by_name(&tree.exact, path).or_else(longest)
 }
 
-/// Whether the one location finds what the other has stored, and nothing tells their clients apart.
+/// Whether one location finds what the other stored, with nothing telling their clients apart.
 fn is_shared(guarded: &Location, open: &Location, page: &ErrorPage, reading: &Reading<'_>) -> bool {
     let (Some(own), Some(other)) = (guarded.settings.cache(), open.settings.cache()) else { return false };
     let (Some(pass), Some(other_pass)) = (guarded.settings.pass(), open.settings.pass()) else {
@@ -87,7 +87,6 @@ fn is_shared(guarded: &Location, open: &Location, page: &ErrorPage, reading: &Re
         && (!is_by_path || keeps_path)
 }
 
-/// The path that takes the place of the location's.
 fn target_uri(pass: &Pass) -> Option<&str> {
     pass.http().and_then(|http| http.uri.as_deref())
 }

@@ -25,23 +25,16 @@ use crate::model::{Http, ProxyCache, Settings};
 use crate::reading::Reading;
 use crate::source::Span;
 
-/// A location with a cache, as the rules look at it.
 struct Cached<'a> {
-    /// Whose directives use the cache.
     family: Family,
-    /// What is written of that.
     written: &'a CommonLevel,
-    /// The request fields that the location makes for the upstream.
     sent: &'a [SetHeader],
-    /// What comes of it.
     cache: &'a ProxyCache,
-    /// Where the zone is named.
     span: Span,
 }
 
 pub use other_family::advise as written;
 
-/// Looks at one location.
 pub fn location(level: &Level, settings: &Settings, reading: &mut Reading<'_>) {
     if let Some(cached) = cached(level, settings) {
         users::advise(&cached, reading);
@@ -64,7 +57,7 @@ fn cached<'a>(level: &'a Level, settings: &'a Settings) -> Option<Cached<'a>> {
     Some(Cached { family, written, sent: level.pass.sent(family).fields, cache, span })
 }
 
-/// Looks at the whole http block, in which nothing is wrong: what is missing may else be what is wrong.
+/// Call it only for an http block without errors: what is missing may otherwise be what is wrong.
 pub fn whole(http: &Http, reading: &mut Reading<'_>) {
     unused_zones::advise(reading);
     unobeyed::advise(&http.locations, reading);

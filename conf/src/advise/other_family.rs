@@ -5,8 +5,8 @@ use crate::features::pass::{FAMILIES, Family};
 use crate::reading::Reading;
 use crate::tree::Directive;
 
-/// Notes what stands in a location's own block and says something about a protocol that is not spoken there. What a level above says is for
-/// others.
+/// Notes directives in a location's own block for a protocol it does not use. Those of outer levels may be
+/// for others.
 pub fn advise<'d>(level: &Level, written: impl Iterator<Item = &'d Directive>, reading: &mut Reading<'_>) {
     let Some(draft) = &level.pass.draft else { return };
     let pass = draft.family.directive("pass");
@@ -23,7 +23,6 @@ pub fn advise<'d>(level: &Level, written: impl Iterator<Item = &'d Directive>, r
     }
 }
 
-/// The family that a name belongs to.
 fn family_of(name: &str) -> Option<Family> {
     FAMILIES.iter().copied().find(|family| name.starts_with(&family.directive("")))
 }

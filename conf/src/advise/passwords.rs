@@ -8,7 +8,6 @@ use crate::features::pass::Family;
 use crate::model::Settings;
 use crate::reading::Reading;
 
-/// Warns of a location whose cache is of no use.
 pub(super) fn advise(of: &Cached<'_>, settings: &Settings, reading: &mut Reading<'_>) {
     let is_sent = !of.sent.iter().any(|field| field.name.eq_ignore_ascii_case("authorization"));
     let is_decided = of.cache.key_names_credential || of.written.sharing.credentials.is_some();

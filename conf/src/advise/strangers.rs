@@ -7,7 +7,6 @@ use crate::model::{Handler, Settings};
 use crate::network::Network;
 use crate::reading::Reading;
 
-/// Warns where the rights in force let everybody in.
 pub(super) fn advise(level: &Level, settings: &Settings, reading: &mut Reading<'_>) {
     for family in FAMILIES {
         let purge = &level.pass.common(*family).purge;
@@ -22,7 +21,7 @@ pub(super) fn advise(level: &Level, settings: &Settings, reading: &mut Reading<'
     }
 }
 
-/// `all` needs no token, so one that is written beside it keeps nobody out.
+/// `all` needs no token, so a token written beside it keeps no one out.
 fn warn(name: &str, right: &RightLevel, verb: &str, reading: &mut Reading<'_>) {
     for (allowed, span) in right.allow.iter().flatten() {
         if matches!(allowed, Allowed::Of(Network::All | Network::Ip(_, 0))) {

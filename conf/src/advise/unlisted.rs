@@ -5,7 +5,6 @@
 use super::Cached;
 use crate::reading::Reading;
 
-/// Warns where clients are not kept apart.
 pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     let Some((vary, span)) = of.written.sharing.vary else { return };
     if vary.unlisted && of.written.sharing.credentials != Some(true) {

@@ -4,7 +4,7 @@ use crate::features::Need;
 use crate::model::{Handler, Location};
 use crate::reading::Reading;
 
-/// What purges, tags or explains without a cache, and who may use an API that is nowhere.
+/// Purge, tag and explain directives without a cache, and rights to an API that does not exist.
 pub(super) fn advise(locations: &[Location], reading: &mut Reading<'_>) {
     let has_api = locations.iter().any(|location| matches!(location.settings.content, Handler::Api(_)));
     for (need, name, span) in std::mem::take(&mut reading.dependent) {

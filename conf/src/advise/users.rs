@@ -11,7 +11,8 @@ use crate::source::Span;
 use crate::template::{Template, Variable};
 use crate::variables::Builtin;
 
-/// Warns of a location that shares answers of which neither the upstream nor the location says who may have them.
+/// Warns of a location that shares responses although neither the upstream nor the location says who may have
+/// them.
 pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     let Some(span) = stored_without_a_word(of.written) else { return };
     let is_decided = of.written.sharing.credentials.is_some();
@@ -50,7 +51,8 @@ pub(super) fn advise(of: &Cached<'_>, reading: &mut Reading<'_>) {
     }
 }
 
-/// The directive by which answers without a lifetime of their own are stored; failures are nobody's own.
+/// The directive that stores responses without a lifetime of their own. Failures are not personal, so they do
+/// not count.
 pub(super) fn stored_without_a_word(written: &CommonLevel) -> Option<Span> {
     let valid = written.cache.valid.iter().flatten().find(|(valid, _)| {
         !valid.time.is_zero()
@@ -63,7 +65,7 @@ pub(super) fn stored_without_a_word(written: &CommonLevel) -> Option<Span> {
     valid.map(|(_, span)| *span).or(guessed.map(|(_, span)| span))
 }
 
-/// Whether a value differs from user to user, be it by a `map` of what does.
+/// Whether a value differs between users, also through a `map`.
 pub(super) fn tells_users_apart(template: &Template, reading: &Reading<'_>) -> bool {
     const WORDS: [&str; 6] = ["cookie", "auth", "token", "secret", "session", "key"];
     reading.reads(template).into_iter().any(|variable| match variable {
@@ -73,7 +75,7 @@ pub(super) fn tells_users_apart(template: &Template, reading: &Reading<'_>) -> b
     })
 }
 
-/// Whether a value differs from browser to browser that is logged in.
+/// Whether a value differs between logged-in browsers.
 fn tells_browsers_apart(template: &Template, reading: &Reading<'_>) -> bool {
     reading.reads(template).into_iter().any(|variable| match variable {
         Variable::Cookie(_) | Variable::Builtin(Builtin::RemoteUser) | Variable::Slot(_) => true,
@@ -82,7 +84,7 @@ fn tells_browsers_apart(template: &Template, reading: &Reading<'_>) -> bool {
     })
 }
 
-/// An upstream that gets no cookie of the client answers nobody's own by it.
+/// An upstream that gets no cookie of the client cannot respond personally because of one.
 fn clears_cookies(sent: &[SetHeader]) -> bool {
     sent.iter()
         .any(|field| field.name.eq_ignore_ascii_case("cookie") && field.value.variables().next().is_none())

@@ -19,75 +19,53 @@ pub struct AcmeIssuerId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AcmeCertificateId(pub u32);
 
-/// An `acme_issuer`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcmeIssuer {
-    /// Its name.
     pub name: String,
-    /// Where it was written.
     pub span: Span,
-    /// `uri`: the server's directory.
     pub uri: WebUrl,
-    /// `account_key`, default `ecdsa:256`.
     pub account_key: AccountKey,
-    /// `challenge`, default `http-01`.
     pub challenge: AcmeChallenge,
-    /// `common_name_in_csr`.
     pub common_name_in_csr: bool,
-    /// `contact`s as URLs.
     pub contacts: Vec<String>,
-    /// `external_account_key`.
     pub external_account: Option<ExternalAccount>,
-    /// `preferred_chain`: the common name of whoever issued the topmost certificate.
+    /// `preferred_chain`: the common name of the topmost certificate's issuer.
     pub preferred_chain: Option<String>,
-    /// `profile`.
     pub profile: Option<AcmeProfile>,
     /// `ssl_trusted_certificate`; without it, the authorities of the system.
     pub trusted: Option<PathBuf>,
-    /// `ssl_verify`, default `on`.
     pub verifies: bool,
-    /// `state_path`; nothing with `off`.
+    /// `None` = `off`.
     pub state_path: Option<PathBuf>,
-    /// Whether that is the default below the prefix, which a start may put elsewhere.
+    /// Whether `state_path` is the default below the prefix, which a start may put elsewhere.
     pub has_default_state: bool,
-    /// `accept_terms_of_service`.
     pub accepts_terms: bool,
-    /// `resolver` of the issuer or of the `http` block; nothing asks the system.
+    /// Of the issuer, else of the `http` block; `None` uses the system's resolver.
     pub resolver: Option<ResolverId>,
-    /// `resolver_timeout`.
     pub resolver_timeout: Duration,
 }
 
-/// A certificate that is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcmeCertificate {
-    /// Of whom.
     pub issuer: AcmeIssuerId,
-    /// What for, each once, as written; never empty.
+    /// Each once, as written; never empty.
     pub identifiers: Vec<AcmeIdentifier>,
-    /// `key=`, default `ecdsa:256`.
     pub key: KeyKind,
 }
 
-/// An `acme_certificate` as written.
 #[derive(Debug)]
 pub struct AcmeOrder {
-    /// The name of the issuer.
     pub issuer: Word,
-    /// What was written that a certificate can be for.
     pub identifiers: Vec<AcmeIdentifier>,
-    /// `key=`.
     pub key: KeyKind,
-    /// Where it stands.
     pub span: Span,
-    /// Whether any identifier was written, be it wrong.
+    /// Whether any identifier was written, valid or not.
     pub names_any: bool,
 }
 
-/// What a certificate is for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum AcmeIdentifier {
-    /// A name in lower case, without asterisk.
+    /// In lower case, without asterisk.
     Dns(String),
     /// An address (RFC 8738).
     Ip(IpAddr),
@@ -102,7 +80,6 @@ impl fmt::Display for AcmeIdentifier {
     }
 }
 
-/// A kind of private key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[allow(missing_docs)]
 pub enum KeyKind {
@@ -115,7 +92,7 @@ pub enum KeyKind {
     Rsa4096,
 }
 
-/// Every kind with its words; an algorithm without size stands for its first.
+/// An algorithm without size stands for its first kind.
 pub const KEY_KINDS: [(&str, KeyKind); 6] = [
     ("ecdsa:256", KeyKind::Ecdsa256),
     ("ecdsa:384", KeyKind::Ecdsa384),
@@ -126,22 +103,18 @@ pub const KEY_KINDS: [(&str, KeyKind); 6] = [
 ];
 
 impl KeyKind {
-    /// As it is written.
     pub fn text(self) -> &'static str {
         KEY_KINDS.iter().find(|(_, kind)| *kind == self).map_or("", |(text, _)| text)
     }
 }
 
-/// `account_key`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountKey {
-    /// One that is made where there is none.
+    /// Generated if it does not exist.
     Made(KeyKind),
-    /// One that is there.
     File(PathBuf),
 }
 
-/// How the server is shown whose a name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AcmeChallenge {
     /// A request over HTTP (RFC 8555 §8.3).
@@ -152,7 +125,6 @@ pub enum AcmeChallenge {
 }
 
 impl AcmeChallenge {
-    /// Its name in the protocol.
     pub fn name(self) -> &'static str {
         match self {
             AcmeChallenge::Http01 => "http-01",
@@ -161,21 +133,18 @@ impl AcmeChallenge {
     }
 }
 
-/// `profile`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcmeProfile {
-    /// Its name.
     pub name: String,
-    /// `require`: no certificate rather than one of another.
+    /// `require`: no certificate rather than one of another profile.
     pub required: bool,
 }
 
-/// `external_account_key`: an account that is known elsewhere (RFC 8555 §7.3.4).
+/// `external_account_key`: binds an account that is known elsewhere (RFC 8555 §7.3.4).
 #[derive(Clone, PartialEq, Eq)]
 pub struct ExternalAccount {
-    /// What the authority calls it.
     pub id: String,
-    /// The key of its signature, in base64url without padding.
+    /// Base64url without padding.
     pub key: Box<str>,
 }
 
@@ -185,26 +154,22 @@ impl fmt::Debug for ExternalAccount {
     }
 }
 
-/// A URL of a server that is asked while the process runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebUrl {
-    /// The whole, as written.
     pub text: String,
     /// Host and port as written.
     pub authority: String,
-    /// Where to connect.
     pub address: PeerAddress,
-    /// Path and query.
     pub target: String,
 }
 
 impl WebUrl {
-    /// Takes a URL apart; `None` where it is none, or not one of TLS (RFC 8555 §6.1).
+    /// `None` unless it is an `https` URL (RFC 8555 §6.1).
     pub fn parse(text: &str) -> Option<WebUrl> {
         Self::of("https://", 443, text)
     }
 
-    /// The same of a URL without TLS.
+    /// The same for a URL without TLS.
     pub fn parse_plain(text: &str) -> Option<WebUrl> {
         Self::of("http://", 80, text)
     }

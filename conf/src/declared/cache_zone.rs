@@ -11,14 +11,11 @@ use crate::source::Span;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CacheZoneId(pub u32);
 
-/// A `proxy_cache_path`.
 #[derive(Debug, Clone)]
 pub struct CacheZone {
-    /// `keys_zone` name.
     pub name: String,
-    /// Where it was written.
     pub span: Span,
-    /// The directory; `None` for a zone in memory alone (`proxy_cache_path memory keys_zone=…` in our words).
+    /// `None` for a zone in memory alone (`proxy_cache_path memory keys_zone=…`).
     pub path: Option<PathBuf>,
     /// Widths of the directory levels, 1 or 2 each, at most 3; empty = all files in one directory.
     pub levels: Vec<u8>,
@@ -30,28 +27,25 @@ pub struct CacheZone {
     pub max_size: Option<u64>,
     /// `min_free` bytes on the filesystem; 0 = none.
     pub min_free: u64,
-    /// Whether temporary files go to `proxy_temp_path` (default in nginx: on).
+    /// nginx's default is on.
     pub use_temp_path: bool,
     /// `memory=`: bytes for hot entries. Default 64 MiB, 256 MiB under `serve URL`.
     pub memory: u64,
-    /// `purger=on`: what a purge touched is looked for and removed from the disk in the background.
+    /// `purger=on`: purged files are found and removed from disk in the background.
     pub purger: bool,
-    /// `purger_files`, `purger_threshold`, `purger_sleep`: pace of the purger.
+    /// `purger_files`, `purger_threshold`, `purger_sleep`.
     pub purger_pace: Pace,
-    /// `manager_files`, `manager_threshold`, `manager_sleep`: pace of removing what is too much or unused.
+    /// `manager_files`, `manager_threshold`, `manager_sleep`: pace of evicting surplus and unused files.
     pub manager_pace: Pace,
     /// `loader_files`, `loader_threshold`, `loader_sleep`: pace of listing the files at start.
     pub loader_pace: Pace,
 }
 
-/// How fast background work on a cache directory goes: so many files or so long at a time, then a pause.
+/// Pace of background work on a cache directory: `files` at a time for at most `threshold`, then a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// Files at a time.
     pub files: u32,
-    /// Longest stretch of work.
     pub threshold: Duration,
-    /// The pause after it.
     pub sleep: Duration,
 }
 
@@ -63,7 +57,7 @@ impl Pace {
 }
 
 impl Default for CacheZone {
-    /// nginx's defaults for a zone in memory without a name; sizes are small.
+    /// nginx's defaults for an unnamed zone in memory; sizes are small.
     fn default() -> Self {
         CacheZone {
             name: String::new(),

@@ -14,31 +14,24 @@ pub struct RequestZoneId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConnectionZoneId(pub u32);
 
-/// What both kinds of zones have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitZone {
-    /// Its name.
     pub name: String,
-    /// Where it was written.
     pub span: Span,
-    /// Whose requests are counted together; those without a key are not counted.
+    /// Requests with the same key are counted together; an empty key is not counted.
     pub key: Template,
-    /// Its size in bytes.
+    /// In bytes.
     pub size: u64,
 }
 
-/// A `limit_req_zone`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestZone {
-    /// Name, key and size.
     pub zone: LimitZone,
     /// Thousandths of a request a second.
     pub rate: u64,
 }
 
-/// A `limit_conn_zone`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionZone {
-    /// Name, key and size.
     pub zone: LimitZone,
 }

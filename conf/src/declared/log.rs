@@ -10,19 +10,15 @@ use crate::address::PeerAddress;
 use crate::source::Span;
 use crate::template::Template;
 
-/// Where a log goes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LogTarget {
-    /// A file, appended to, created where missing.
+    /// Appended to; created if missing.
     File(PathBuf),
-    /// The standard error stream.
     Stderr,
-    /// A log service.
     Syslog(Syslog),
 }
 
 impl LogTarget {
-    /// The file, where it is one.
     pub fn file(&self) -> Option<&Path> {
         match self {
             LogTarget::File(path) => Some(path),
@@ -30,7 +26,6 @@ impl LogTarget {
         }
     }
 
-    /// The log service, where it is one.
     pub fn syslog(&self) -> Option<&Syslog> {
         match self {
             LogTarget::Syslog(syslog) => Some(syslog),
@@ -39,16 +34,14 @@ impl LogTarget {
     }
 }
 
-/// A log service, and what lines to it begin with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Syslog {
-    /// Where it is.
     pub server: PeerAddress,
-    /// `facility=` as its number, 0 to 23; `local7` where none is written.
+    /// `facility=`, 0 to 23; default `local7`.
     pub facility: u8,
-    /// `severity=` of access-log lines as its number, 0 to 7; `info` where none is written. Lines of an error log have their level's.
+    /// `severity=` of access-log lines, 0 to 7; default `info`. Error-log lines have that of their level.
     pub severity: u8,
-    /// `tag=`; `nginx` where none is written.
+    /// `tag=`; default `nginx`.
     pub tag: String,
     /// Whether lines name this machine; not with `nohostname`.
     pub names_host: bool,
@@ -58,17 +51,17 @@ pub struct Syslog {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LogFileId(pub u32);
 
-/// An access-log file, or a log service, with its buffering (`access_log`s that name the path without a buffer share the one that others
-/// give it).
+/// An access-log file or service with its buffering. `access_log`s of one path without a buffer share that of
+/// the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogFile {
-    /// Where it is; never standard error.
+    /// Never standard error.
     pub target: LogTarget,
     /// `buffer=` in bytes; `None` writes each line at once.
     pub buffer: Option<usize>,
-    /// `flush=`: the longest time that a line waits in the buffer.
+    /// `flush=`: the longest time a line waits in the buffer.
     pub flush: Option<Duration>,
-    /// `gzip=` level 1–9.
+    /// `gzip=`, 1–9.
     pub gzip: Option<u32>,
 }
 
@@ -76,36 +69,32 @@ pub struct LogFile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LogGroupId(pub u32);
 
-/// An `open_log_file_cache`: which of the files whose names requests give stay open.
+/// An `open_log_file_cache`: which log files with variable names stay open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeptLogs {
-    /// Files that are known at a time, at most [`MOST_KEPT`].
+    /// Files known at a time, at most [`MOST_KEPT`].
     pub max: usize,
-    /// How long one stays known that no line is written to.
+    /// How long a file stays known without being written to.
     pub inactive: Duration,
-    /// How often one is written to before it stays open.
+    /// Writes before a file stays open.
     pub min_uses: u64,
-    /// How long an open file is not looked for under its name.
+    /// How long an open file is not checked against its name.
     pub valid: Duration,
-    /// Where it is written, which tells it from others.
+    /// Also its identity.
     pub span: Span,
 }
 
-/// The most files that one `open_log_file_cache` keeps open: they are kept back from the limit of open files.
+/// The most files one `open_log_file_cache` keeps open; they are reserved within the limit of open files.
 pub const MOST_KEPT: usize = 1024;
 
-/// A `log_format`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogFormat {
-    /// Its name.
     pub name: String,
-    /// How values are escaped.
     pub escape: Escape,
-    /// The line without its newline.
+    /// Without its newline.
     pub template: Template,
 }
 
-/// `escape=` of a `log_format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Escape {
     /// `"`, `\`, bytes below 32 and above 126 as `\xXX`; an empty value as `-`.
@@ -113,6 +102,5 @@ pub enum Escape {
     Default,
     /// As in JSON strings; an empty value stays empty.
     Json,
-    /// Nothing is escaped.
     None,
 }

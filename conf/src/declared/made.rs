@@ -11,22 +11,19 @@ pub mod split_clients;
 use crate::source::Span;
 use crate::template::{MadeId, Template, Variable};
 
-/// A made variable.
 #[derive(Debug)]
 pub struct Made {
     /// Its name without the dollar, as written.
     pub name: Box<str>,
-    /// Where it is declared.
     pub span: Span,
-    /// Whether it is made anew every time that it is read, and not once for each request.
+    /// Evaluated at each read instead of once per request.
     pub volatile: bool,
-    /// How it is made; nothing where that could not be read.
+    /// `None` if it could not be read.
     pub making: Option<Making>,
 }
 
 macro_rules! makings {
     ($($(#[$doc:meta])* $module:ident $kind:ident,)*) => {
-        /// The ways to make a variable.
         #[derive(Debug)]
         pub enum Making { $($(#[$doc])* $kind($module::$kind),)* }
 
@@ -37,12 +34,11 @@ macro_rules! makings {
         })*
 
         impl Making {
-            /// What it is made of in any case: what is looked up, or hashed.
+            /// The input: what is looked up or hashed.
             pub fn source(&self) -> Option<&Template> {
                 match self { $(Making::$kind(own) => own.source(),)* }
             }
 
-            /// All templates in it, its source included.
             pub fn templates(&self) -> impl Iterator<Item = &Template> {
                 let values = match self { $(Making::$kind(own) => own.values(),)* };
                 self.source().into_iter().chain(values)
@@ -52,20 +48,15 @@ macro_rules! makings {
 }
 
 makings! {
-    /// `map`.
     map Map,
-    /// `geo`.
     geo Geo,
-    /// `split_clients`.
     split_clients SplitClients,
 }
 
-/// The made variable of an id.
 pub fn find(made: &[Made], id: MadeId) -> Option<&Made> {
     made.get(usize::from(id.0))
 }
 
-/// A variable, and those that it may be made of in the end.
 pub fn made_of<'t>(made: &'t [Made], variable: &'t Variable) -> Vec<&'t Variable> {
     let (mut seen, mut all) = (vec![false; made.len()], vec![variable]);
     let mut next = 0;
@@ -82,7 +73,6 @@ pub fn made_of<'t>(made: &'t [Made], variable: &'t Variable) -> Vec<&'t Variable
     all
 }
 
-/// The variables that a template reads in the end.
 pub fn reads<'t>(made: &'t [Made], template: &'t Template) -> Vec<&'t Variable> {
     template.variables().flat_map(|variable| made_of(made, variable)).collect()
 }

@@ -4,20 +4,19 @@
 
 use std::time::Duration;
 
-/// An `outlier_ejection`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutlierEjection {
-    /// Errors in a row that take a server out; 0 = however many. Default 5.
+    /// Consecutive errors that take a server out; 0 = unlimited. Default 5.
     pub consecutive_errors: u32,
-    /// From one comparison of the servers' success rates to the next. Default 10 s.
+    /// Between two comparisons of the servers' success rates. Default 10 s.
     pub interval: Duration,
-    /// How long a server is out for the first time; twice as long for the second, and so on. Default 30 s.
+    /// How long a server is out the first time; doubled each further time. Default 30 s.
     pub time: Duration,
     /// Servers that may be out at a time, in per cent of the group. Default 50.
     pub max: u32,
-    /// Statuses that are errors: first and last of each range. Default 500 to 599.
+    /// First and last of each range. Default 500 to 599.
     pub statuses: Vec<(u16, u16)>,
-    /// Answers of a server within an interval without which its success rate says nothing; 0 = rates are not compared. Default 100.
+    /// Responses per interval below which a success rate is not judged; 0 = never compared. Default 100.
     pub requests: u64,
 }
 
@@ -35,7 +34,6 @@ impl Default for OutlierEjection {
 }
 
 impl OutlierEjection {
-    /// Whether an answer with this status is an error.
     pub fn is_error(&self, status: u16) -> bool {
         self.statuses.iter().any(|(first, last)| (*first..=*last).contains(&status))
     }

@@ -6,76 +6,66 @@
 use crate::template::Template;
 use std::time::Duration;
 
-/// `sticky`.
 #[derive(Debug, Clone)]
 pub struct Sticky {
-    /// What of a request names its session; the first that has a value counts. Never empty.
+    /// What of a request identifies its session; the first non-empty value counts. Never empty.
     pub lookup: Box<[Template]>,
-    /// What that names, and how clients come to know it.
     pub way: StickyWay,
 }
 
-/// The ways to keep a session.
 #[derive(Debug, Clone)]
 pub enum StickyWay {
-    /// `cookie`: the server itself, in a cookie of ours.
+    /// The server itself, in a cookie of ours.
     Cookie(StickyCookie),
-    /// `route`: the server itself, by its `route=`.
+    /// The server itself, by its `route=`.
     Route,
-    /// `learn`: a session of the servers', of which it was seen whose it is.
+    /// A session of the servers', whose server was observed.
     Learn(StickyLearn),
 }
 
-/// The cookie of `sticky cookie`.
 #[derive(Debug, Clone, Default)]
 pub struct StickyCookie {
-    /// Its name; never empty.
+    /// Never empty.
     pub name: String,
-    /// How long it lives; nothing: as long as the browser runs.
+    /// `None`: until the browser closes.
     pub expires: Option<CookieLife>,
-    /// `domain=`; empty values are not said.
+    /// An empty value is not sent.
     pub domain: Option<Template>,
-    /// `path=`.
     pub path: Option<String>,
-    /// `httponly`.
     pub http_only: bool,
-    /// `secure`.
     pub secure: bool,
-    /// `samesite=`; empty values are not said, wrong ones are `strict`.
+    /// An empty value is not sent; a wrong one counts as `strict`.
     pub same_site: Option<Template>,
 }
 
-/// How long a cookie lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CookieLife {
-    /// So long, in whole seconds.
+    /// In whole seconds.
     For(Duration),
-    /// `max`: to the end of 2037, as nginx says it.
+    /// To the end of 2037, as in nginx.
     Max,
 }
 
-/// `sticky learn`.
 #[derive(Debug, Clone)]
 pub struct StickyLearn {
-    /// What of an exchange names a session that begins, or goes on, with its server; the first that has a value counts.
+    /// What of an exchange identifies a session that begins or continues; the first non-empty value counts.
     pub create: Box<[Template]>,
-    /// The name of `zone=`, by which sessions outlive a reload.
+    /// `zone=`, by which sessions survive a reload.
     pub zone: String,
-    /// How many sessions are remembered at the most: 8,192 a megabyte.
+    /// Sessions remembered at most: 8,192 per megabyte.
     pub most: usize,
     /// How long a session is remembered after its last request. Default 10 min.
     pub timeout: Duration,
-    /// `header`: it begins with the answer's head, and not with its end.
+    /// `header`: learnt from the response's head instead of at its end.
     pub from_header: bool,
 }
 
 impl StickyCookie {
-    /// What may stand for `samesite`, in any case.
+    /// Allowed values of `samesite`, in any case.
     pub const SAME_SITE: [&str; 3] = ["strict", "lax", "none"];
 }
 
 impl Sticky {
-    /// All its templates.
     pub fn templates(&self) -> impl Iterator<Item = &Template> {
         let (create, domain, same_site) = match &self.way {
             StickyWay::Cookie(cookie) => (&[][..], cookie.domain.as_ref(), cookie.same_site.as_ref()),

@@ -20,44 +20,36 @@ pub struct UpstreamId(pub u32);
 /// An `upstream` block, or the implicit one of a `proxy_pass host:port`.
 #[derive(Debug, Clone)]
 pub struct Upstream {
-    /// Its name; `host:port` as written for an implicit one.
+    /// `host:port` as written for an implicit one.
     pub name: String,
-    /// Where it was written.
     pub span: Span,
     /// Whether a `proxy_pass` made it.
     pub implicit: bool,
-    /// Its servers, in file order; empty only where it has a `state`.
+    /// In file order; empty only with a `state`.
     pub servers: Vec<UpstreamServer>,
-    /// Who of them is asked.
     pub balance: Balance,
-    /// Idle connections.
     pub keepalive: UpstreamKeepalive,
-    /// `resolver` for the names that are to be looked up again and again: its own, or that of the `http` block.
+    /// Its own, or that of the `http` block; for names that are resolved repeatedly.
     pub resolver: Option<ResolverId>,
-    /// `resolver_timeout`, where the group or the `http` block has one. Default 30 s.
+    /// Of the group or the `http` block. Default 30 s.
     pub resolver_timeout: Option<Duration>,
-    /// `zone` name and size in bytes (state is shared between threads with or without one).
+    /// Name and size in bytes; state is shared between threads with or without one.
     pub zone: Option<(String, u64)>,
-    /// `state`: the file that its servers are kept in while the API changes them.
+    /// `state`: the file that keeps its servers while the API changes them.
     pub state: Option<PathBuf>,
-    /// `sticky`.
     pub sticky: Option<Sticky>,
-    /// `queue`.
     pub queue: Option<Queue>,
-    /// `outlier_ejection`.
     pub outlier_ejection: Option<OutlierEjection>,
-    /// `health_check`s of the locations that pass requests to it, known once those are read.
+    /// `health_check`s of the locations that pass requests to it; set after those are read.
     pub checks: Vec<Arc<HealthCheck>>,
 }
 
-/// A `server` of an upstream.
 #[derive(Debug, Clone)]
 pub struct UpstreamServer {
-    /// As written, `$upstream_addr` for unix sockets.
+    /// As written, for unix sockets as in `$upstream_addr`.
     pub name: String,
-    /// Where it was written.
     pub span: Span,
-    /// Its address; a name may resolve to several, which share these parameters.
+    /// A name may resolve to several, which share these parameters.
     pub address: PeerAddress,
     /// Default 1.
     pub weight: u32,
@@ -65,105 +57,86 @@ pub struct UpstreamServer {
     pub max_fails: u32,
     /// Default 10 s.
     pub fail_timeout: Duration,
-    /// Used only when no other server is left.
+    /// Used only if no other server is left.
     pub backup: bool,
     /// Never used.
     pub down: bool,
-    /// Used only by requests of sessions that are its own (`sticky`).
+    /// Used only by requests of its own sessions (`sticky`).
     pub drain: bool,
-    /// What `sticky` calls it; its address' hash where nothing is written.
+    /// The name for `sticky`; default a hash of the address.
     pub route: Option<String>,
-    /// How long its share takes to grow to its weight after it was out. Default: at once.
+    /// Time for its share to grow to its weight after an outage. Default none.
     pub slow_start: Duration,
-    /// Its name is looked up again when what it resolved to no longer holds.
+    /// Its name is resolved again when the result expires.
     pub resolve: bool,
-    /// `service`: which service its name is asked for (SRV, RFC 2782).
+    /// The service to ask its name for (SRV, RFC 2782).
     pub service: Option<String>,
-    /// Connections at a time over all workers; 0 = no bound.
+    /// Connections at a time over all workers; 0 = unlimited.
     pub max_conns: u32,
 }
 
 impl Upstream {
-    /// Everything in it that is evaluated for requests.
     pub fn templates(&self) -> impl Iterator<Item = &Template> {
         self.balance.key.iter().chain(self.sticky.iter().flat_map(Sticky::templates))
     }
 }
 
-/// `queue`: requests wait for a server with room.
+/// Requests wait for a server with room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queue {
-    /// How many may wait at a time, over all workers; at least 1.
+    /// Waiting at a time, over all workers; at least 1.
     pub most: u32,
-    /// How long each waits at the most. Default 60 s.
+    /// Longest wait. Default 60 s.
     pub timeout: Duration,
 }
 
-/// How a server is chosen among those of an upstream.
 #[derive(Debug, Clone, Default)]
 pub struct Balance {
-    /// By what.
     pub method: BalanceMethod,
-    /// What the method goes by of a request: the key of `hash`, the client's address in binary for `ip_hash`.
+    /// The key of `hash`; for `ip_hash` the client's address in binary.
     pub key: Option<Template>,
 }
 
-/// The methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BalanceMethod {
-    /// By weight, one after the other.
+    /// By weight, in turn.
     #[default]
     RoundRobin,
-    /// `least_conn`.
     LeastConn,
-    /// `least_time`.
     LeastTime {
-        /// How long what takes.
         to: TimeTo,
-        /// Whether requests that are not answered yet count.
+        /// Whether requests in progress count.
         inflight: bool,
     },
-    /// `ip_hash`.
     IpHash,
-    /// `hash KEY`.
     Hash,
-    /// `hash KEY consistent`.
     ConsistentHash,
-    /// `random`.
     Random,
-    /// `random two`.
     RandomTwo,
-    /// `random two least_time=`.
     RandomTwoLeastTime(TimeTo),
 }
 
-/// What of an answer a server is judged by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeTo {
-    /// Its head.
     Header,
-    /// All of it.
     LastByte,
 }
 
 impl BalanceMethod {
-    /// Whether servers may have a `slow_start`.
     pub fn has_slow_start(self) -> bool {
         self.has_backups()
     }
 
-    /// Whether servers may be `backup`.
     pub fn has_backups(self) -> bool {
         matches!(self, BalanceMethod::RoundRobin | BalanceMethod::LeastConn | BalanceMethod::LeastTime { .. })
     }
 }
 
-/// `keepalive*` of an upstream: how idle connections are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UpstreamKeepalive {
-    /// Idle connections kept by each worker. Default 32, as nginx since 1.29.7; `Fixed(0)` keeps none.
+    /// Idle connections per worker. Default 32, as nginx since 1.29.7; `Fixed(0)` keeps none.
     pub size: KeepaliveSize,
-    /// Requests on one connection. Default 1,000.
+    /// Requests per connection. Default 1,000.
     pub requests: u64,
     /// Lifetime of a connection. Default 1 h.
     pub time: Duration,
@@ -171,10 +144,8 @@ pub struct UpstreamKeepalive {
     pub timeout: Duration,
 }
 
-/// How many idle connections a worker keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeepaliveSize {
-    /// That many.
     Fixed(usize),
     /// `keepalive auto;`: as many as were busy at once within the last minute, at most 1,024.
     Auto,

@@ -14,21 +14,16 @@ use crate::network::Network;
 use crate::reading::Reading;
 use crate::tree::Directive;
 
-/// An `allow` or a `deny`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// Whom it names.
     pub network: Network,
-    /// Whether it lets them in.
     pub allows: bool,
 }
 
 without_templates!(Rule);
 
 level! {
-    /// What one level says of it.
     pub struct AccessLevel {
-        /// The rules, in order.
         rules: Vec<Rule>,
     }
 }
@@ -49,7 +44,6 @@ impl Feature for AccessLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("allow", UP_TO_EXCEPT, (1, 1), "address | CIDR | unix: | all", "",

@@ -18,7 +18,6 @@ use crate::tree::Directive;
 /// The smallest zone that nginx takes, in bytes.
 const SMALLEST_ZONE: u64 = 8 * 4096;
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("acme_issuer", HTTP, (1, 1), "name { … }", "",

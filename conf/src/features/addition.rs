@@ -9,28 +9,24 @@ use super::phases::Phases;
 use super::{Apply, MANY, Row, often, once};
 
 settings! {
-    /// `add_before_body`, `add_after_body` and `addition_types` of a location.
     pub struct Addition, AdditionLevel(place, reading) {
-        /// `add_before_body`; empty where nothing is added.
+        /// Empty = nothing is added.
         before: Box<str> = "".into(),
-        /// `add_after_body`; empty where nothing is added.
+        /// Empty = nothing is added.
         after: Box<str> = "".into(),
-        /// `addition_types` beside `text/html`, in lower case.
+        /// In addition to `text/html`, in lower case.
         types: Vec<String> = Vec::new(),
-        /// `addition_types *`.
         any_type: bool = false,
     }
     phases |made| Phases::FILTERS.only_if(made.is_there())
 }
 
 impl Addition {
-    /// Whether something is added.
     pub fn is_there(&self) -> bool {
         !(self.before.is_empty() && self.after.is_empty())
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("add_before_body", HTTP_SERVER_LOCATION, (1, 1), "uri", "",

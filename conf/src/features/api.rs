@@ -16,12 +16,9 @@ use crate::source::Span;
 use crate::suggest;
 use crate::tree::Directive;
 
-/// `api`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Api {
-    /// What it may change.
     pub write: Write,
-    /// `api_allow`, `api_token`.
     pub right: Arc<ManageRight>,
     /// Whether it is that of the `dashboard`, with its page.
     pub is_dashboard: bool,
@@ -29,25 +26,17 @@ pub struct Api {
 
 without_templates!(Api);
 
-/// An `api` as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnApi {
-    /// What it may change.
     pub write: Write,
-    /// Whether it is that of the `dashboard`.
     pub is_dashboard: bool,
-    /// Where it stands.
     pub span: Span,
 }
 
-/// What one level says of it.
 #[derive(Debug, Clone, Default)]
 pub struct ApiLevel {
-    /// `api`, which stays where it was written.
     pub own: Option<OwnApi>,
-    /// `dashboard`, which stays there too.
     pub dashboard: Option<Dashboard>,
-    /// `api_allow`, `api_token`.
     pub right: RightLevel,
 }
 
@@ -64,7 +53,6 @@ impl Feature for ApiLevel {
     }
 }
 
-/// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("api", LOCATION, (0, 1), "[write=on|token|off]", "",
@@ -98,10 +86,10 @@ fn api(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     level.api.own = Some(OwnApi { write, is_dashboard: false, span: directive.span });
 }
 
-/// The longest path of the socket in bytes: what the system takes (108) with some to spare for what is made beside it.
+/// Bytes: the system's limit (108) less some room for files made beside the socket.
 const LONGEST_SOCKET_PATH: usize = 100;
 
-/// Where the socket is by default: beside the pid file. Nowhere for a pid file that is thrown away (`/dev/null`).
+/// Beside the pid file; `None` if the pid file is discarded (`/dev/null`).
 pub fn default_socket(pid: &Path) -> Option<PathBuf> {
     if pid.starts_with("/dev") {
         return None;
@@ -114,7 +102,6 @@ pub fn default_socket(pid: &Path) -> Option<PathBuf> {
     Some(path.into())
 }
 
-/// What is wrong with a path for the socket.
 pub fn wrong_socket_path(path: &Path) -> Option<String> {
     let length = path.as_os_str().len();
     (length > LONGEST_SOCKET_PATH).then(|| {

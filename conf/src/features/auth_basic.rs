@@ -14,23 +14,17 @@ use crate::tree::Directive;
 use std::path::PathBuf;
 
 record! {
-    /// Whom a location asks for.
     pub struct Basic {
-        /// What a client is told that it asks of; `off` asks nobody.
+        /// What the client is told; `off` disables authentication.
         pub realm: Template,
-        /// The file with names and passwords.
         pub users: Template,
-        /// The directory that a relative name of it hangs on.
         pub directory: PathBuf,
     }
 }
 
 level! {
-    /// What one level says of it.
     pub struct AuthBasicLevel {
-        /// `auth_basic`.
         realm: Template,
-        /// `auth_basic_user_file`.
         users: Template,
     }
 }
@@ -42,7 +36,7 @@ impl Feature for AuthBasicLevel {
         self.inherit_open(above);
     }
 
-    /// As in nginx, a realm without a file asks nobody.
+    /// As in nginx, a realm without a file disables authentication.
     fn resolve(&self, _: &Place<'_>, reading: &mut Reading<'_>) -> Option<Basic> {
         let (realm, users) = (self.realm.clone()?, self.users.clone()?);
         let directory = reading.conf_prefix.resolve("");
@@ -54,7 +48,6 @@ impl Feature for AuthBasicLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("auth_basic", UP_TO_EXCEPT, (1, 1), "string | off", "off",

@@ -10,7 +10,6 @@ use super::{Apply, Feature, Place, Row, once};
 use crate::reading::Reading;
 
 level! {
-    /// What one level says of it.
     pub struct AuthDelayLevel {
         /// The time; 0 = none.
         delay: Duration,
@@ -29,7 +28,6 @@ impl Feature for AuthDelayLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("auth_delay", HTTP_SERVER_LOCATION, (1, 1), "time", "0s",

@@ -13,21 +13,16 @@ use crate::template::Template;
 use crate::tree::Directive;
 
 record! {
-    /// What a location asks of another service.
     pub struct AuthRequest {
-        /// The path of the subrequest; nothing where none is asked.
+        /// Path of the subrequest; `None` = off.
         pub uri: Option<Box<str>>,
-        /// The variables that get values out of its answer.
         pub set: Box<[(Settable, Template)]>,
     }
 }
 
 level! {
-    /// What one level says of it.
     pub struct AuthRequestLevel {
-        /// `auth_request`; `off` is no path.
         uri: Option<Box<str>>,
-        /// `auth_request_set`s.
         set: Vec<(Settable, Template)>,
     }
 }
@@ -48,7 +43,6 @@ impl Feature for AuthRequestLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("auth_request", HTTP_SERVER_LOCATION, (1, 1), "uri | off", "off",

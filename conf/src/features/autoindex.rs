@@ -7,7 +7,6 @@ use super::level::settings;
 use super::templates::without_templates;
 use super::{Apply, Row, once};
 
-/// `autoindex_format`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum AutoindexFormat {
@@ -20,20 +19,14 @@ pub enum AutoindexFormat {
 without_templates!(AutoindexFormat);
 
 settings! {
-    /// `autoindex*` of a location.
     pub struct Autoindex, AutoindexLevel(place, reading) {
-        /// `autoindex`, default off.
         enabled: bool = false,
-        /// `autoindex_format`, default html.
         format: AutoindexFormat = AutoindexFormat::Html,
-        /// `autoindex_exact_size`, default on.
         exact_size: bool = true,
-        /// `autoindex_localtime`, default off.
         localtime: bool = false,
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("autoindex", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",

@@ -10,26 +10,20 @@ use crate::reading::Reading;
 use crate::tree::Directive;
 
 settings! {
-    /// `brotli*` of a location.
     pub struct Brotli, BrotliLevel(place, reading) {
-        /// `brotli`, default off.
         enabled: bool = false,
-        /// `brotli_static`, default off.
         precoded: Precoded = Precoded::Off,
-        /// `brotli_comp_level`, default 6.
         level: u32 = 6,
-        /// `brotli_min_length` in bytes, default 20; compared with Content-Length only.
+        /// In bytes; compared with Content-Length only.
         min_length: u64 = 20,
-        /// `brotli_types` beside `text/html`, in lower case.
+        /// In addition to `text/html`, in lower case.
         types: Vec<String> = Vec::new(),
-        /// `brotli_types *`.
         any_type: bool = false,
-        /// `brotli_window` as a power of two, default 19 (512k).
+        /// As a power of two, default 19 (512k).
         window: u32 = 19,
     }
 }
 
-/// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("brotli", UP_TO_IF, (1, 1), "on | off", "off",

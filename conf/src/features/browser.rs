@@ -9,7 +9,7 @@ use super::{Apply, Feature, Level, MANY, Place, Row, often};
 use crate::reading::Reading;
 use crate::tree::Directive;
 
-/// A browser whose version is looked at. The order is that in which they are looked for: Opera may name itself MSIE as well.
+/// In the order they are looked for: Opera may also name itself MSIE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Browser {
@@ -29,7 +29,7 @@ impl Browser {
         ("konqueror", Browser::Konqueror),
     ];
 
-    /// Where its mark may begin, the mark, and how far behind the mark's beginning the version stands.
+    /// Minimum offset of its mark, the mark, and the offset of the version from the mark's start.
     pub fn mark(self) -> (usize, &'static str, usize) {
         match self {
             // Behind the name stands a blank or a slash.
@@ -42,12 +42,10 @@ impl Browser {
     }
 }
 
-/// A `modern_browser` with its version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModernBrowser {
-    /// The browser.
     pub browser: Browser,
-    /// From which version on it is modern, as [`version`] makes a number of it.
+    /// Modern from this version on, encoded by [`version`].
     pub since: u64,
 }
 
@@ -55,38 +53,28 @@ pub struct ModernBrowser {
 const NEVER: u64 = u64::MAX;
 
 record! {
-    /// Which browsers are modern in a location, and what the variables are then.
     pub struct Browsers {
-        /// `modern_browser`s, Opera first.
         pub modern: Vec<ModernBrowser>,
-        /// `modern_browser unlisted`: those that nothing else is known of are modern.
+        /// `modern_browser unlisted`: unknown browsers are modern.
         pub unlisted: bool,
-        /// `ancient_browser`: texts in the fields of old ones.
+        /// Texts in the fields of old browsers.
         pub ancient: Vec<Box<str>>,
-        /// `ancient_browser netscape4`.
         pub netscape4: bool,
-        /// `modern_browser_value`, default 1.
         pub modern_value: Box<str>,
-        /// `ancient_browser_value`, default 1.
         pub ancient_value: Box<str>,
     }
 }
 
-/// `modern_browser`s of one level, and whether `unlisted` is among them.
+/// The flag is `unlisted`.
 type Modern = (Vec<ModernBrowser>, bool);
-/// `ancient_browser`s of one level, and whether `netscape4` is among them.
+/// The flag is `netscape4`.
 type Ancient = (Vec<Box<str>>, bool);
 
 level! {
-    /// What one level says of it.
     pub struct BrowserLevel {
-        /// `modern_browser`.
         modern: Modern,
-        /// `ancient_browser`.
         ancient: Ancient,
-        /// `modern_browser_value`.
         modern_value: Box<str>,
-        /// `ancient_browser_value`.
         ancient_value: Box<str>,
     }
 }
@@ -113,7 +101,6 @@ impl Feature for BrowserLevel {
 
 without_templates!(ModernBrowser);
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("modern_browser", HTTP_SERVER_LOCATION, (1, 2), "browser version | unlisted", "",
@@ -161,8 +148,8 @@ fn ancient(level: &mut Level, directive: &Directive, _: &mut Reading<'_>) {
     }
 }
 
-/// The version that a text begins with as a number that can be compared, and the rest of the text. As in nginx each part but the first
-/// has room for two digits, and a fifth part does not count.
+/// The leading version as a comparable number, and the rest of the text. As in nginx each part but the first
+/// has room for two digits, and a fifth part is ignored.
 pub fn version(text: &[u8]) -> (u64, &[u8]) {
     let (mut sum, mut part, mut scale) = (0u64, 0u64, 1_000_000);
     let add = |sum: u64, part: u64, scale: u64| sum.saturating_add(part.saturating_mul(scale));

@@ -10,7 +10,6 @@ use crate::reading::{Reading, parameter};
 use crate::suggest;
 use crate::tree::{Directive, Word};
 
-/// The row that declares zones, for one prefix.
 macro_rules! rows {
     ($prefix:literal) => {
         [
@@ -30,11 +29,10 @@ macro_rules! rows {
 }
 pub(super) use rows;
 
-/// The parameters of a zone beside [`PACES`].
+/// Other than [`PACES`].
 const PARAMETERS: [&str; 8] =
     ["keys_zone", "levels", "inactive", "max_size", "min_free", "use_temp_path", "memory", "purger"];
 
-/// The parameters for the pace of background work.
 const PACES: [&str; 9] = [
     "purger_files",
     "purger_threshold",
@@ -123,7 +121,6 @@ fn zone_parameter(zone: &mut CacheZone, word: &Word, reading: &mut Reading<'_>) 
     }
 }
 
-/// A part of the pace of background work, such as `loader_files`.
 fn pace(zone: &mut CacheZone, (who, part): (&str, &str), value: &Word, reading: &mut Reading<'_>) {
     let pace = match who {
         "purger" => &mut zone.purger_pace,

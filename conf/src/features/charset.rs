@@ -15,15 +15,12 @@ use crate::template::{self, Template};
 use crate::tree::{Directive, Word};
 
 record! {
-    /// `charset*` of a location.
     pub struct Charset {
-        /// `charset`; `None` = off.
+        /// `None` = off.
         pub name: Option<Template>,
-        /// `source_charset`.
         pub source: Option<Template>,
-        /// `override_charset`, default off.
         pub overrides: bool,
-        /// `charset_types`, in lower case; `None` = every type.
+        /// In lower case; `None` = every type.
         pub types: Option<Arc<[Box<str>]>>,
         /// Whether there is any `charset_map`.
         pub converts: bool,
@@ -31,15 +28,12 @@ record! {
 }
 
 level! {
-    /// What one level says of it.
     pub struct CharsetLevel {
-        /// `charset`; nothing inside is `off`.
+        /// The inner `None` is `off`.
         name: Option<Template>,
-        /// `source_charset`, with its place.
         source: (Template, Span),
-        /// `override_charset`.
         overrides: bool,
-        /// `charset_types`; nothing inside is every type.
+        /// The inner `None` is every type.
         types: Option<Arc<[Box<str>]>>,
     }
 }
@@ -82,7 +76,6 @@ const DEFAULT_TYPES: [&str; 6] = [
     "application/rss+xml",
 ];
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("charset", UP_TO_IF, (1, 1), "charset | off", "off",
@@ -114,7 +107,6 @@ fn charset_types(level: &mut Level, directive: &Directive, _: &mut Reading<'_>) 
     level.charset.types = Some((!all).then(|| named.chain([Box::from("text/html")]).collect()));
 }
 
-/// The name of a charset, or the variable that has it.
 fn name(word: &Word, reading: &mut Reading<'_>) -> Option<Template> {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:+".contains(&byte);
     let is_name = !word.text.is_empty() && word.text.bytes().all(token);
@@ -131,7 +123,7 @@ fn name(word: &Word, reading: &mut Reading<'_>) -> Option<Template> {
     None
 }
 
-/// As in nginx, what is to be converted needs a map.
+/// As in nginx, a conversion needs a map.
 fn is_known(source: &Template, target: &Template, span: Span, reading: &mut Reading<'_>) {
     let (Some(source), Some(target)) = (source.as_literal(), target.as_literal()) else { return };
     let fits = |from: &str, to: &str| from.eq_ignore_ascii_case(source) && to.eq_ignore_ascii_case(target);

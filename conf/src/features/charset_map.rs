@@ -10,7 +10,6 @@ use crate::declared::charset_map::{Conversion, Table};
 use crate::reading::Reading;
 use crate::tree::{Directive, Word};
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("charset_map", HTTP, (2, 2), "charset1 charset2 { code1 code2; … }", "",

@@ -11,7 +11,6 @@ use super::{Apply, MANY, Row, idle, often, once};
 use crate::reading::TempPath;
 use crate::template::Template;
 
-/// `client_body_in_file_only`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum InFileOnly {
@@ -25,24 +24,20 @@ pub enum InFileOnly {
 without_templates!(InFileOnly);
 
 settings! {
-    /// `client_body_*`, `client_max_body_size` of a location.
     pub struct ClientBody, ClientBodyLevel(place, reading) {
-        /// `client_body_timeout`, default 60 s, between two reads.
+        /// Between two reads.
         timeout: Duration = Duration::from_secs(60),
-        /// `client_max_body_size`, default 1 MiB; 0 = no bound.
+        /// 0 = no limit.
         max_size: u64 = 1024 * 1024,
-        /// `client_body_buffer_size`, default 16 KiB: beyond it a buffered body goes to a file.
+        /// A larger buffered body goes to a file.
         buffer_size: usize = 16 * 1024,
-        /// `client_body_temp_path`.
         temp_path: TempPath = reading.default_temp_path("client_body_temp"),
-        /// `client_body_in_file_only`, default off.
         in_file_only: InFileOnly = InFileOnly::Off,
-        /// `client_body_early_read`: the body is read before anything is decided where one of them holds.
+        /// If one holds, the body is read before anything is decided.
         early_read: Vec<Template> = Vec::new(),
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("client_body_timeout", HTTP_SERVER_LOCATION, (1, 1), "time", "60s",

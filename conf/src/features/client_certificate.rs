@@ -13,55 +13,42 @@ use super::{Apply, Feature, Place, Row, once};
 use crate::reading::Reading;
 use crate::source::Span;
 
-/// `ssl_verify_client`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum VerifyClient {
-    /// No certificate is asked for.
     #[default]
     Off,
-    /// One is asked for and must be there, of a known authority.
     On,
-    /// One that is there must be of a known authority.
+    /// If present, it must be from a known authority.
     Optional,
-    /// One that is there may be of any authority.
+    /// If present, it may be from any authority.
     OptionalNoCa,
 }
 
-/// Certificates of clients, as a server wants them.
 #[derive(Debug, Clone, Default)]
 pub struct ClientCertificates {
-    /// Whether one is wanted.
     pub verify: VerifyClient,
-    /// `ssl_client_certificate`: authorities whose names clients are told.
+    /// `ssl_client_certificate`: authorities whose names are sent to clients.
     pub authorities: Option<PathBuf>,
-    /// `ssl_trusted_certificate`: authorities whose names they are not told.
+    /// `ssl_trusted_certificate`: authorities whose names are not sent.
     pub trusted: Option<PathBuf>,
-    /// `ssl_crl`.
     pub revoked: Option<PathBuf>,
-    /// `ssl_verify_depth`: authorities between a certificate and one that is known.
+    /// `ssl_verify_depth`: authorities between a certificate and a known one.
     pub depth: usize,
     /// Where the first of these stands, for errors found in files.
     pub span: Span,
 }
 
 level! {
-    /// What one level says of it.
     pub struct ClientCertificateLevel {
-        /// `ssl_verify_client`, with its place.
         verify: (VerifyClient, Span),
-        /// `ssl_client_certificate`, with its place.
         authorities: (PathBuf, Span),
-        /// `ssl_trusted_certificate`.
         trusted: PathBuf,
-        /// `ssl_crl`.
         revoked: PathBuf,
-        /// `ssl_verify_depth`.
         depth: usize,
     }
 }
 
 impl ClientCertificateLevel {
-    /// `ssl_trusted_certificate`.
     pub(super) fn trusted(&self) -> Option<&PathBuf> {
         self.trusted.as_ref()
     }
@@ -95,7 +82,6 @@ impl Feature for ClientCertificateLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("ssl_verify_client", HTTP_SERVER, (1, 1), "on | off | optional | optional_no_ca", "off",

@@ -11,24 +11,17 @@ use crate::reading::Reading;
 use crate::tree::Directive;
 
 settings! {
-    /// `client_header_*`, `large_client_header_buffers`, `merge_slashes` of a server.
     pub struct ClientHeader, ClientHeaderLevel(place, reading) {
-        /// `client_header_timeout`, default 60 s.
         timeout: Duration = Duration::from_secs(60),
-        /// `large_client_header_buffers`, default 4 × 8 KiB: a line must fit one (414, 431), the head all.
+        /// A line must fit one buffer (414, 431), the head all of them.
         large_buffers: (usize, usize) = (4, 8192),
-        /// `merge_slashes`, default on.
         merge_slashes: bool = true,
-        /// `max_headers`, default 1,000.
         max_fields: usize = 1000,
-        /// `ignore_invalid_headers`, default on.
         ignore_invalid: bool = true,
-        /// `underscores_in_headers`, default off.
         underscores: bool = false,
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("client_header_timeout", HTTP_SERVER, (1, 1), "time", "60s",
@@ -66,9 +59,9 @@ pub const ROWS: &[Row] = &[
         "requests have no memory pools"),
 ];
 
-/// nginx asks that a line buffer is no smaller than `connection_pool_size`, which is at least this.
+/// nginx requires a line buffer of at least `connection_pool_size`, which is at least this.
 const SMALLEST_LINE_BUFFER: usize = 128;
-/// Fields of a request at the most, whatever is written.
+/// Upper bound of `max_headers`.
 const MOST_FIELDS: u64 = 100_000;
 
 fn large_client_header_buffers(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

@@ -14,20 +14,15 @@ use crate::reading::Reading;
 use crate::source::Span;
 use crate::tree::Directive;
 
-/// A `dashboard` as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dashboard {
-    /// Where it listens.
     pub address: SocketAddr,
-    /// What its API may change.
     pub write: Write,
-    /// `optional`: an address that somebody else has is done without.
+    /// `optional`: not an error if the address is in use.
     pub optional: bool,
-    /// Where it stands.
     pub span: Span,
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("dashboard", HTTP, (1, 3), "[address:]port [write=on|token|off] [optional] | off", "off",
@@ -37,7 +32,7 @@ pub const ROWS: &[Row] = &[
         Apply::Level(dashboard)),
 ];
 
-/// Reads the address: a port alone is one of this machine only.
+/// A port alone is on loopback.
 fn address(text: &str) -> Option<SocketAddr> {
     if let Ok(port) = text.parse::<u16>() {
         return (port != 0).then_some(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
@@ -71,7 +66,8 @@ fn dashboard(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>
     level.api.dashboard = Some(Dashboard { address, write, optional, span: directive.span });
 }
 
-/// An address that others reach wants a list or a token: by default only this machine may look, and so nobody could.
+/// A reachable address needs a list or a token: by default only this machine is admitted, so no one could use
+/// it.
 pub(crate) fn refuse_open(level: &Level, reading: &mut Reading<'_>) {
     let Some(Dashboard { address, span, .. }) = level.api.dashboard else { return };
     let right = &level.api.right;

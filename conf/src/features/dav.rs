@@ -10,7 +10,6 @@ use super::{Apply, Level, MANY, Row, often, once};
 use crate::reading::Reading;
 use crate::tree::Directive;
 
-/// A method that changes files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum DavMethod {
@@ -24,20 +23,16 @@ pub enum DavMethod {
 without_templates!(DavMethod);
 
 settings! {
-    /// How clients may change the files of a location.
     pub struct Dav, DavLevel(place, reading) {
-        /// `dav_methods`: the methods that are served; none by default.
         methods: Vec<DavMethod> = Vec::new(),
-        /// `create_full_put_path`, default off: PUT creates the directories of its path.
+        /// PUT creates the directories of its path.
         create_full_put_path: bool = false,
-        /// `min_delete_depth`, default 0: elements that the path of a DELETE has at least.
+        /// Least number of path elements of a DELETE.
         min_delete_depth: u64 = 0,
-        /// `dav_access`: permissions of files, 0600 by default.
         mode: u32 = 0o600,
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("dav_methods", HTTP_SERVER_LOCATION, (1, MANY), "off | method …", "off",

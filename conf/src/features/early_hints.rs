@@ -10,17 +10,15 @@ use crate::reading::Reading;
 use crate::template::Template;
 
 record! {
-    /// What decides about 103.
+    /// The condition for sending 103.
     pub struct EarlyHints {
-        /// The strings; nothing where the directive is not written.
+        /// `None` if the directive is not written.
         pub strings: Option<Vec<Template>>,
     }
 }
 
 level! {
-    /// What one level says of it.
     pub struct EarlyHintsLevel {
-        /// `early_hints`.
         strings: Vec<Template>,
     }
 }
@@ -37,7 +35,6 @@ impl Feature for EarlyHintsLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("early_hints", HTTP_SERVER_LOCATION, (1, MANY), "string …", "",

@@ -7,13 +7,11 @@ use super::templates::without_templates;
 use super::{Apply, Feature, Place, Row, once};
 use crate::reading::Reading;
 
-/// The picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmptyGif;
 
 without_templates!(EmptyGif);
 
-/// What one level says of it: whether it is there.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EmptyGifLevel(pub bool);
 
@@ -27,7 +25,6 @@ impl Feature for EmptyGifLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("empty_gif", LOCATION, (0, 0), "", "",

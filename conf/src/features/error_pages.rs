@@ -12,23 +12,18 @@ use crate::reading::Reading;
 use crate::template::Template;
 use crate::tree::{Directive, Word};
 
-/// What status an `error_page` answers with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorPageStatus {
-    /// The original one.
     Keep,
-    /// `=200`.
     Is(u16),
-    /// `=`: whatever the page's own processing gives.
+    /// `=`: the status of the page itself.
     FromPage,
 }
 
 record! {
-    /// One status of an `error_page`.
     pub struct ErrorPage {
-        /// The status it is for, 300–599.
+        /// 300–599.
         pub status: u16,
-        /// What is answered.
         pub answer: ErrorPageStatus,
         /// A path (internal redirect), `@name`, or a URL with scheme (redirect to the client).
         pub uri: Template,
@@ -38,9 +33,7 @@ record! {
 without_templates!(ErrorPageStatus);
 
 level! {
-    /// What one level says of it.
     pub struct ErrorPageLevel {
-        /// One for each status.
         pages: Vec<ErrorPage>,
     }
 }
@@ -57,7 +50,6 @@ impl Feature for ErrorPageLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("error_page", UP_TO_IF, (2, MANY), "code … [=[status]] uri", "",

@@ -5,7 +5,6 @@
 use super::context::EVENTS;
 use super::{Apply, Row, idle, once};
 
-/// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("worker_connections", EVENTS, (1, 1), "number", "512",

@@ -14,48 +14,41 @@ use crate::template::Template;
 use crate::tree::Directive;
 
 settings! {
-    /// Where the files of a location are.
     pub struct Files, FilesLevel(place, reading) {
-        /// `root` or `alias`.
         root: Root = Root {
             path: Template::literal(&reading.path("html").to_string_lossy()),
             prefix: String::new(),
             replaces: Replaces::Nothing,
         },
-        /// `index` names, first that exists.
         index: Vec<Template> = vec![Template::literal("index.html")],
-        /// `log_not_found`.
         log_not_found: bool = true,
     }
 }
 
 record! {
-    /// A `root` or an `alias`. A level below takes it as it stands here: what an `alias` replaces is the name of its own location.
+    /// Inherited as it is: an `alias` replaces the name of its own location.
     pub struct Root {
-        /// The path.
         pub path: Template,
-        /// The directory that a path hangs on which begins with a variable and turns out not to be absolute; ends in a slash.
+        /// Base of a path that starts with a variable and turns out to be relative; ends in a slash.
         pub prefix: String,
-        /// What it replaces of a URI.
         pub replaces: Replaces,
     }
 }
 
-/// What a path of the configuration replaces of a URI; the rest is appended to it.
+/// What a path of the configuration replaces of a URI; the rest is appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replaces {
-    /// Nothing: it is a `root`.
     Nothing,
-    /// The name of the location, of so many bytes.
+    /// The name of the location, of this many bytes.
     Name(usize),
-    /// The whole: the `alias` of a location with an expression is the path of the file.
+    /// An `alias` of a location with an expression is the whole path of the file.
     Whole,
 }
 
 without_templates!(Replaces);
 
 impl FilesLevel {
-    /// Says which location an `alias` written on this level is for.
+    /// Sets the location that an `alias` of this level is for.
     pub fn stands_in(&mut self, matches: &LocationMatch, span: Span, reading: &mut Reading<'_>) {
         let Some(Root { replaces: replaces @ Replaces::Name(_), .. }) = &mut self.root else { return };
         *replaces = match matches {
@@ -72,7 +65,6 @@ impl FilesLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("root", UP_TO_IF, (1, 1), "path", "html",
@@ -108,7 +100,6 @@ pub const ROWS: &[Row] = &[
         "files are read in pieces of a fixed size"),
 ];
 
-/// Takes the path of a `root` or an `alias`, of which a level has one.
 fn place(level: &mut Level, directive: &Directive, replaces: Replaces, reading: &mut Reading<'_>) {
     let (name, word) = (&directive.name.text, &directive.args[0]);
     if let Some(earlier) = &level.files.root {

@@ -11,14 +11,12 @@ use super::{Apply, MANY, Row, often};
 use crate::network::Network;
 
 settings! {
-    /// What proxies in front are believed in a location.
     pub struct Forwarded, ForwardedLevel(place, reading) {
-        /// `trusted_proxy`: whose X-Forwarded-* are believed.
+        /// `trusted_proxy`: whose X-Forwarded-* are trusted.
         trusted: Vec<Network> => Arc<[Network]> = Vec::new(),
     }
 }
 
-/// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("trusted_proxy", HTTP_SERVER_LOCATION, (1, MANY), "address | CIDR | unix: | all …", "",

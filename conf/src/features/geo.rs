@@ -23,7 +23,6 @@ mod ranges;
 use flat::{Flat, Networks};
 use ranges::GeoRanges;
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("geo", HTTP, (1, 2), "[$address] $variable { network value; … }", "",
@@ -34,17 +33,16 @@ pub const ROWS: &[Row] = &[
         Apply::Make(read)),
 ];
 
-/// What is read of one block.
 #[derive(Default)]
 struct GeoDraft {
     v4: Networks,
     v6: Networks,
-    /// `ranges`, which take the place of networks.
+    /// `ranges` instead of networks.
     ranges: Option<GeoRanges>,
     proxies: Vec<Network>,
     recursive: bool,
     volatile: bool,
-    /// The values, each once, with their indices.
+    /// Each once, with its index.
     values: Vec<Box<str>>,
     known: HashMap<Box<str>, u32>,
 }
@@ -104,7 +102,6 @@ fn read(directive: &Directive, reading: &mut Reading<'_>) -> Option<(Making, boo
     Some((geo.into(), draft.volatile))
 }
 
-/// The variable that has the address.
 fn variable(word: &Word, reading: &mut Reading<'_>) -> Option<Template> {
     let template = reading.template(word);
     if matches!(&template.parts[..], [Part::Variable(_)]) {
@@ -197,7 +194,7 @@ fn nothing_to_delete(reading: &mut Reading<'_>, net: &Word, what: &str) {
         .help("delete what stands above it, written the same way");
 }
 
-/// Tells of a line that takes the place of another one.
+/// Reports a line that replaces an earlier one.
 fn duplicate(
     draft: &GeoDraft,
     what: &str,
@@ -212,7 +209,6 @@ fn duplicate(
     reading.diagnostics.warning(net.span, message).help("the later one holds");
 }
 
-/// An address or a network.
 fn cidr(word: &Word, reading: &mut Reading<'_>) -> Option<Network> {
     match network::parse(&word.text) {
         Ok((network @ Network::Ip(..), has_more_bits)) => {

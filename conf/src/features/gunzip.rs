@@ -8,15 +8,12 @@ use super::phases::Phases;
 use super::{Apply, Row, idle, once};
 
 settings! {
-    /// `gunzip` of a location.
     pub struct Gunzip, GunzipLevel(place, reading) {
-        /// `gunzip`, default off.
         enabled: bool = false,
     }
     phases |made| Phases::FILTERS.only_if(made.enabled)
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("gunzip", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",

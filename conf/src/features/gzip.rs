@@ -10,7 +10,7 @@ use crate::reading::{Reading, Switch};
 use crate::regular_expression::Regex;
 use crate::tree::{Directive, Word};
 
-/// The lowest HTTP version of a request whose answer is compressed.
+/// The lowest HTTP version of a request whose response is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum GzipHttpVersion {
@@ -18,7 +18,7 @@ pub enum GzipHttpVersion {
     Http11,
 }
 
-/// `gzip_proxied`: which answers to requests that came with `Via` are compressed.
+/// Which responses to requests with `Via` are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
 pub struct GzipProxied {
@@ -32,12 +32,12 @@ pub struct GzipProxied {
     pub auth: bool,
 }
 
-/// `gzip_static` and its like: whether files that are coded already stand in for others.
+/// `gzip_static` and the like: whether precompressed files are served instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Precoded {
     Off,
-    /// For clients that take the coding.
+    /// For clients that accept the coding.
     On,
     Always,
 }
@@ -45,32 +45,24 @@ pub enum Precoded {
 without_templates!(GzipHttpVersion, GzipProxied, Precoded);
 
 settings! {
-    /// `gzip*` of a location.
     pub struct Gzip, GzipLevel(place, reading) {
-        /// `gzip`, default off.
         enabled: bool = false,
-        /// `gzip_static`, default off.
         precoded: Precoded = Precoded::Off,
-        /// `gzip_comp_level` 1–9, default 1.
+        /// 1–9.
         level: u32 = 1,
-        /// `gzip_min_length` in bytes, default 20; compared with Content-Length only.
+        /// In bytes; compared with Content-Length only.
         min_length: u64 = 20,
-        /// `gzip_types` beside `text/html`, in lower case.
+        /// In addition to `text/html`, in lower case.
         types: Vec<String> = Vec::new(),
-        /// `gzip_types *`.
         any_type: bool = false,
-        /// `gzip_vary`, default off.
         vary: bool = false,
-        /// `gzip_proxied`, default none.
         proxied: GzipProxied = GzipProxied::default(),
-        /// `gzip_http_version`, default 1.1.
         http_version: GzipHttpVersion = GzipHttpVersion::Http11,
-        /// `gzip_disable`: User-Agents that get no gzip, default none.
+        /// User-Agents that get no gzip.
         disable: Vec<Regex> = Vec::new(),
     }
 }
 
-/// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("gzip", UP_TO_IF, (1, 1), "on | off", "off",
@@ -119,7 +111,7 @@ pub const ROWS: &[Row] = &[
         "the compressor's own choice is used"),
 ];
 
-/// The media types of a coding: a list beside `text/html`, and whether any will do.
+/// In addition to `text/html`, and whether any type is compressed.
 pub(super) fn media_types(
     (list, any): (&mut Vec<String>, &mut bool),
     directive: &Directive,
@@ -140,13 +132,12 @@ pub(super) fn media_types(
     }
 }
 
-/// The word of a `gzip_static` or one of its like.
 pub(super) fn precoded(word: &Word, reading: &mut Reading<'_>) -> Option<Precoded> {
     use Precoded::{Always, Off, On};
     reading.choice(word, &[("off", Off), ("on", On), ("always", Always)])
 }
 
-/// What nginx calls `msie6`: Internet Explorer 4 to 6, but not 6 with the security of Windows XP SP2.
+/// nginx's `msie6`: Internet Explorer 4 to 6, except 6 with the security of Windows XP SP2.
 const MSIE6: &str = r"MSIE (?:[45]\.|6\.(?!.*SV1))";
 
 fn gzip_disable(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

@@ -15,14 +15,13 @@ pub mod expires;
 
 pub use expires::Expires;
 
-/// `server_tokens`: what the Server field and error pages say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum ServerTokens {
     Off,
     On,
     Build,
-    /// This text; where it evaluates to empty there is no such field.
+    /// Not sent if it evaluates to empty.
     Text(Template),
 }
 
@@ -35,30 +34,27 @@ impl Templates for ServerTokens {
 }
 
 record! {
-    /// An `add_header`.
     pub struct AddHeader {
-        /// The field's name as written.
         pub name: String,
-        /// Its value; not sent where it evaluates to empty.
+        /// Not sent if it evaluates to empty.
         pub value: Template,
         /// On every status, not only 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308.
         pub always: bool,
     }
 }
 
-/// `add_header_inherit`, `add_trailer_inherit`: how the fields of the level above count.
+/// `add_header_inherit`, `add_trailer_inherit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
 pub enum Inheritance {
     Off,
-    /// A level that writes a field has none of the level above.
+    /// A level that writes a field inherits none.
     #[default]
     On,
-    /// Those of the level above follow the level's own.
+    /// Inherited fields follow the level's own.
     Merge,
 }
 
-/// The fields that one level adds.
 #[derive(Debug, Clone, Default)]
 pub struct AddedLevel {
     fields: Option<Vec<AddHeader>>,
@@ -66,7 +62,6 @@ pub struct AddedLevel {
 }
 
 impl AddedLevel {
-    /// Takes from the level above what counts here.
     pub(in crate::features) fn inherit(&mut self, above: &Self) {
         self.inheritance = self.inheritance.or(above.inheritance);
         match (self.inheritance.unwrap_or_default(), &mut self.fields) {
@@ -77,18 +72,15 @@ impl AddedLevel {
         }
     }
 
-    /// Those in force.
     pub(in crate::features) fn in_force(&self) -> Arc<[AddHeader]> {
         self.fields.iter().flatten().cloned().collect()
     }
 
-    /// Adds one.
     pub(in crate::features) fn add(&mut self, directive: &Directive, reading: &mut Reading<'_>) {
         let written = added(directive, reading);
         self.fields.get_or_insert_default().extend(written);
     }
 
-    /// Says how those of the level above count.
     pub(in crate::features) fn set_inheritance(&mut self, directive: &Directive, reading: &mut Reading<'_>) {
         use Inheritance::{Merge, Off, On};
         self.inheritance = reading.choice(&directive.args[0], &[("off", Off), ("on", On), ("merge", Merge)]);
@@ -96,18 +88,13 @@ impl AddedLevel {
 }
 
 record! {
-    /// Fields that are set on a location's answers.
     pub struct AnswerHeaders {
-        /// `add_header`s in force.
         pub add: Arc<[AddHeader]>,
-        /// `expires`, default off.
         pub expires: Expires,
-        /// `server_tokens`, default on.
         pub server_tokens: ServerTokens,
     }
 }
 
-/// What one level says of it.
 #[derive(Debug, Clone, Default)]
 pub struct HeadersLevel {
     add: AddedLevel,
@@ -133,7 +120,6 @@ impl Feature for HeadersLevel {
     }
 }
 
-/// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("add_header", UP_TO_IF, (2, 3), "name value [always]", "",
@@ -155,7 +141,7 @@ pub const ROWS: &[Row] = &[
         Apply::Level(server_tokens)),
 ];
 
-/// Whether a word is a field name (RFC 9110 §5.1); reports it where not.
+/// RFC 9110 §5.1; reports a word that is not.
 pub(in crate::features) fn is_field_name(word: &Word, reading: &mut Reading<'_>) -> bool {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if !word.text.is_empty() && word.text.bytes().all(token) {
@@ -205,7 +191,6 @@ fn set_expires(level: &mut Level, directive: &Directive, reading: &mut Reading<'
     };
 }
 
-/// A field with its value and perhaps `always`; nothing after its error was reported.
 fn added(directive: &Directive, reading: &mut Reading<'_>) -> Option<AddHeader> {
     let always = match directive.args.get(2) {
         Some(word) => reading.one_of(word, &["always"]).is_some(),
@@ -217,8 +202,7 @@ fn added(directive: &Directive, reading: &mut Reading<'_>) -> Option<AddHeader> 
     field.map(|(name, _)| AddHeader { name, value, always })
 }
 
-/// The name of a field and the word of its value. nginx puts a colon of its own behind the name, so that one that is written there
-/// begins the value.
+/// nginx adds the colon itself, so a colon written after the name starts the value.
 pub(in crate::features) fn field(
     name: &Word,
     value: &Word,

@@ -19,13 +19,10 @@ use crate::template::Template;
 use crate::tree::Word;
 
 record! {
-    /// The check of a location.
     pub struct LocationCheck {
-        /// The group whose servers are checked.
         pub upstream: UpstreamId,
-        /// Its number among the checks of the group.
+        /// Its index among the checks of the group.
         pub number: usize,
-        /// The check.
         pub check: Arc<HealthCheck>,
     }
 }
@@ -38,10 +35,8 @@ impl Templates for HealthCheck {
     }
 }
 
-/// What one level says of it.
 #[derive(Debug, Clone, Default)]
 pub struct HealthCheckLevel {
-    /// `health_check`, which stays where it was written: its words.
     own: Option<(Vec<Word>, Span)>,
 }
 
@@ -77,7 +72,6 @@ impl Feature for HealthCheckLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("health_check", LOCATION, (0, MANY),
@@ -93,7 +87,6 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, _| l.health_check.own = Some((d.args.clone(), d.span)))),
 ];
 
-/// The parameters, for suggestions.
 const KNOWN: [&str; 13] = [
     "interval",
     "jitter",
@@ -113,7 +106,6 @@ const KNOWN: [&str; 13] = [
 /// The last of gRPC's status codes: UNAUTHENTICATED.
 const LAST_GRPC_STATUS: u64 = 16;
 
-/// What is asked, as far as it was read.
 #[derive(Default)]
 struct QuestionDraft {
     is_grpc: bool,
@@ -124,7 +116,7 @@ struct QuestionDraft {
 }
 
 impl QuestionDraft {
-    /// Either of the two questions. Parameters of one do not go with the other.
+    /// Parameters of one kind of check cannot be combined with the other's.
     fn question(self, words: &[Word], reading: &mut Reading<'_>) -> HealthQuestion {
         let (others, why, help) = if self.is_grpc {
             (["uri", "match"], "does not go with \"type=grpc\"", "take it off: what is asked is gRPC's own")
@@ -230,7 +222,6 @@ fn read_parameter(
     }
 }
 
-/// The `match` of a name.
 fn matches(name: &Word, span: Span, reading: &mut Reading<'_>) -> Option<Arc<HealthMatch>> {
     let known = &reading.declared.health_matches;
     let found = known.iter().find(|known| known.name == name.text).cloned();
@@ -243,7 +234,6 @@ fn matches(name: &Word, span: Span, reading: &mut Reading<'_>) -> Option<Arc<Hea
     found
 }
 
-/// A path as it stands in a request line.
 fn uri(word: &Word, reading: &mut Reading<'_>) -> Option<String> {
     let is_of_target = |byte: u8| byte.is_ascii_graphic() && byte != b'#' || byte >= 0x80;
     if word.text.starts_with('/') && word.text.bytes().all(is_of_target) {

@@ -15,7 +15,6 @@ use crate::suggest;
 use crate::template::Template;
 use crate::tree::{Directive, Word};
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("match", HTTP, (1, 1), "name { … }", "",
@@ -26,7 +25,6 @@ pub const ROWS: &[Row] = &[
         Apply::DeclareLines(read)),
 ];
 
-/// The lines that a block may have.
 const TESTS: [&str; 4] = ["status", "header", "body", "require"];
 
 impl Templates for HealthMatch {

@@ -11,20 +11,17 @@ use crate::source::Span;
 use crate::tree::Directive;
 
 settings! {
-    /// `http2` and its family.
     pub struct Http2, Http2Level(place, reading) {
-        /// `http2`, default off.
         enabled: bool = false,
-        /// `http2_max_concurrent_streams`, default 128.
         max_concurrent_streams: u32 = 128,
-        /// `http2_body_preread_size`, default 64 KiB: how much of a body may come before anybody asks for it.
+        /// `http2_body_preread_size`: how much of a body may arrive before it is read.
         body_preread: usize = 64 * 1024,
     }
 }
 
-/// A window has no more octets (RFC 9113 §6.9.1).
+/// The largest window (RFC 9113 §6.9.1).
 const LARGEST_WINDOW: usize = (1 << 31) - 1;
-/// Streams that one connection may have open, whatever is written: each costs memory.
+/// Upper bound of streams per connection: each costs memory.
 const MOST_STREAMS: u64 = 65_535;
 
 const OBSOLETE: &str = "nginx has no use for it any more either";
@@ -37,7 +34,6 @@ const fn obsolete(name: &'static str, contexts: Contexts) -> Row {
     idle(name, contexts, (1, 1), "value", "Of earlier versions of nginx.", OBSOLETE)
 }
 
-/// The rows of these.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("http2", HTTP_SERVER, (1, 1), "on | off", "off",
@@ -87,7 +83,7 @@ fn http2_body_preread_size(level: &mut Level, directive: &Directive, reading: &m
     level.http2.body_preread = Some(size);
 }
 
-/// Warns, once for a configuration, that an address is not opened for QUIC.
+/// Once per configuration.
 pub(super) fn quic_is_not_opened(span: Span, reading: &mut Reading<'_>) {
     reading
         .diagnostics

@@ -6,7 +6,7 @@ use super::context::LOCATION;
 use super::{Apply, Feature, Place, Row, once};
 use crate::reading::Reading;
 
-/// What one level says of it; nested locations take it from the one around.
+/// Nested locations inherit it.
 #[derive(Debug, Clone, Default)]
 pub struct InternalLevel {
     is_internal: bool,
@@ -24,7 +24,6 @@ impl Feature for InternalLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("internal", LOCATION, (0, 0), "", "",

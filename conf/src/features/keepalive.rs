@@ -11,35 +11,27 @@ use super::{Apply, Level, MANY, Row, idle, often, once};
 use crate::reading::Reading;
 use crate::tree::Directive;
 
-/// Browsers whose connections are not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeepaliveDisable {
-    /// Old Microsoft browsers, after a POST.
     pub msie6: bool,
-    /// Safari on a Mac.
     pub safari: bool,
 }
 
 without_templates!(KeepaliveDisable);
 
 settings! {
-    /// `keepalive_*` of a location.
     pub struct Keepalive, KeepaliveLevel(place, reading) {
-        /// `keepalive_timeout`'s first argument, default 75 s; zero = no keep-alive.
+        /// Zero = no keep-alive.
         timeout: Duration = Duration::from_secs(75),
-        /// Its second: sent as `Keep-Alive: timeout=`. A level that writes the first alone has the second of the level above, as
-        /// in nginx.
+        /// Sent as `Keep-Alive: timeout=`. A level that writes only the first argument inherits this, as in
+        /// nginx.
         header: Option<Duration> = None,
-        /// `keepalive_requests`, default 1,000.
         requests: u64 = 1000,
-        /// `keepalive_time`, default 1 h.
         time: Duration = Duration::from_secs(3600),
-        /// `keepalive_disable`, default msie6.
         disable: KeepaliveDisable = KeepaliveDisable { msie6: true, safari: false },
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("keepalive_timeout", HTTP_SERVER_LOCATION, (1, 2), "timeout [header_timeout]", "75s",

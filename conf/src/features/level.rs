@@ -6,17 +6,14 @@
 
 use crate::source::Span;
 
-/// A value with the place where it was written, for what is found wrong with it later.
+/// A value with its place, for errors found later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placed<T> {
-    /// The value.
     pub value: T,
-    /// Where it stands; of a default, nowhere.
     pub span: Span,
 }
 
 impl<T> Placed<T> {
-    /// A default, which stands nowhere.
     pub fn nowhere(value: T) -> Self {
         Placed { value, span: Span::default() }
     }
@@ -28,7 +25,7 @@ impl From<Placed<u64>> for u64 {
     }
 }
 
-/// The settings of one level, each optional, with `inherit_open`, which takes what is left open from above.
+/// The settings of one level, each optional; `inherit_open` takes those left open from the level above.
 macro_rules! level {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$meta])*
@@ -38,7 +35,6 @@ macro_rules! level {
         }
 
         impl $name {
-            /// Takes from the level above what this one leaves open.
             pub(super) fn inherit_open(&mut self, above: &Self) {
                 $(if self.$field.is_none() {
                     self.$field.clone_from(&above.$field);
@@ -49,8 +45,8 @@ macro_rules! level {
 }
 pub(crate) use level;
 
-/// A feature whose settings are inherited one by one: `name: type = default`, and `type => resolved type` where they differ; behind
-/// them perhaps `phases`, the function that says in which phases something is to be done.
+/// A feature whose settings are inherited one by one: `name: type = default`, with `type => resolved type`
+/// where they differ; optionally `phases`, which says in which phases it acts.
 macro_rules! settings {
     (
         $(#[$meta:meta])*
@@ -67,7 +63,6 @@ macro_rules! settings {
         }
 
         $crate::features::level::level! {
-            /// What one level says of it.
             pub struct $level { $($(#[$field_meta])* $field: $type,)* }
         }
 

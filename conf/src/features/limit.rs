@@ -10,17 +10,14 @@ use crate::reading::{Reading, parameter};
 use crate::suggest;
 use crate::tree::{Directive, Word};
 
-/// The least size of a zone in bytes, as in nginx.
+/// In bytes, as in nginx.
 const LEAST: u64 = 32 * 1024;
 
 settings! {
-    /// What becomes of a request that is too much.
     pub struct TooMuch, TooMuchLevel(place, reading) {
-        /// `…_status`, default 503.
         status: u16 = 503,
-        /// `…_log_level`, default error.
         log_level: LogLevel = LogLevel::Error,
-        /// `…_dry_run`: it is counted and told, and let in.
+        /// Counted and logged, but let in.
         dry_run: bool = false,
     }
 }
@@ -41,7 +38,7 @@ impl TooMuchLevel {
     }
 }
 
-/// Reads the words of a zone, whose further parameters `more` takes; it says whether it knows one.
+/// `more` takes further parameters and returns whether it knows one.
 pub(super) fn zone(
     kind: Kind,
     directive: &Directive,
@@ -80,14 +77,12 @@ pub(super) fn zone(
     })
 }
 
-/// Reports a parameter that there is not.
 pub(super) fn invalid(word: &Word, known: &[&str], reading: &mut Reading<'_>) {
     let help = suggest::did_you_mean(&word.text, known.iter().copied())
         .unwrap_or_else(|| format!("the parameters are {}", known.join(", ")));
     reading.error(word.span, format!("invalid parameter \"{}\"", word.text)).help(help);
 }
 
-/// Reports that the one parameter is missing which there must be.
 pub(super) fn must_have_zone(directive: &Directive, such_as: &str, reading: &mut Reading<'_>) {
     let name = directive.name.text.as_str();
     reading
@@ -95,7 +90,6 @@ pub(super) fn must_have_zone(directive: &Directive, such_as: &str, reading: &mut
         .help(format!("add {such_as}"));
 }
 
-/// Reports that no zone of that name is declared.
 pub(super) fn unknown_zone<'n>(
     word: &Word,
     name: &str,

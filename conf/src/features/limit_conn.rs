@@ -18,28 +18,22 @@ use crate::tree::Directive;
 without_templates!(ConnectionZoneId);
 
 record! {
-    /// One `limit_conn`.
     pub struct ConnectionLimit {
-        /// Whom it counts together.
         pub zone: ConnectionZoneId,
-        /// The zone's key.
         pub key: Template,
-        /// How many may be under way.
+        /// Connections allowed at a time.
         pub most: u32,
     }
 }
 
 record! {
-    /// The limits of a location.
     pub struct ConnectionLimits {
         /// Each zone once, in order.
         pub limits: Arc<[ConnectionLimit]>,
-        /// What becomes of a request that is too much for one of them.
         pub too_much: TooMuch,
     }
 }
 
-/// What one level says of it.
 #[derive(Debug, Clone, Default)]
 pub struct LimitConnLevel {
     limits: Vec<ConnectionLimit>,
@@ -66,7 +60,6 @@ impl Feature for LimitConnLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("limit_conn_zone", HTTP, (2, 2), "key zone=name:size", "",

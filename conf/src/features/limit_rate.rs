@@ -10,12 +10,10 @@ use crate::reading::Reading;
 use crate::template::Template;
 use crate::tree::Word;
 
-/// A size that may depend on the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RequestSize {
     /// In bytes; 0 = none.
     Fixed(u64),
-    /// What its text comes to.
     Variable(Template),
 }
 
@@ -29,16 +27,14 @@ impl Templates for RequestSize {
 }
 
 settings! {
-    /// `limit_rate*` of a location.
     pub struct LimitRate, LimitRateLevel(place, reading) {
-        /// `limit_rate`: bytes a second, default no limit.
+        /// Bytes per second; 0 = unlimited.
         rate: RequestSize = RequestSize::Fixed(0),
-        /// `limit_rate_after`: bytes that are sent without a limit, default 0.
+        /// Bytes sent before the limit applies.
         after: RequestSize = RequestSize::Fixed(0),
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("limit_rate", UP_TO_IF, (1, 1), "rate", "0",
@@ -50,7 +46,6 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| l.limit_rate.after = size(&d.args[0], r))),
 ];
 
-/// A size that may hold variables.
 pub(in crate::features) fn size(word: &Word, reading: &mut Reading<'_>) -> Option<RequestSize> {
     let template = reading.template(word);
     match template.as_literal() {

@@ -18,11 +18,8 @@ use crate::tree::{Directive, Word};
 without_templates!(RequestZoneId, super::logs::LogLevel);
 
 record! {
-    /// One `limit_req`.
     pub struct RequestLimit {
-        /// Whom it counts together.
         pub zone: RequestZoneId,
-        /// The zone's key.
         pub key: Template,
         /// Thousandths of a request by which the rate may be exceeded.
         pub burst: u64,
@@ -32,16 +29,13 @@ record! {
 }
 
 record! {
-    /// The limits of a location.
     pub struct RequestLimits {
         /// Each zone once, in order.
         pub limits: Arc<[RequestLimit]>,
-        /// What becomes of a request that is too much for one of them.
         pub too_much: TooMuch,
     }
 }
 
-/// What one level says of it.
 #[derive(Debug, Clone, Default)]
 pub struct LimitReqLevel {
     limits: Vec<RequestLimit>,
@@ -68,7 +62,6 @@ impl Feature for LimitReqLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("limit_req_zone", HTTP, (3, 3), "key zone=name:size rate=rate", "",
@@ -106,7 +99,7 @@ fn zone(directive: &Directive, reading: &mut Reading<'_>) {
     }
 }
 
-/// Thousandths of a request a second, rounded down as in nginx.
+/// Thousandths of a request per second, rounded down as in nginx.
 fn parse_rate(word: &Word, reading: &mut Reading<'_>) -> Option<u64> {
     let text = word.text.as_str();
     let (number, seconds) = match (text.strip_suffix("r/s"), text.strip_suffix("r/m")) {

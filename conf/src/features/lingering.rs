@@ -9,7 +9,6 @@ use super::level::settings;
 use super::templates::without_templates;
 use super::{Apply, Row, once};
 
-/// `lingering_close`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum LingeringClose {
@@ -21,18 +20,13 @@ pub enum LingeringClose {
 without_templates!(LingeringClose);
 
 settings! {
-    /// `lingering_*` of a location.
     pub struct Lingering, LingeringLevel(place, reading) {
-        /// `lingering_close`, default on.
         close: LingeringClose = LingeringClose::On,
-        /// `lingering_time`, default 30 s.
         time: Duration = Duration::from_secs(30),
-        /// `lingering_timeout`, default 5 s.
         timeout: Duration = Duration::from_secs(5),
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("lingering_close", HTTP_SERVER_LOCATION, (1, 1), "off | on | always", "on",

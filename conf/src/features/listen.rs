@@ -17,7 +17,6 @@ use crate::source::Span;
 use crate::suggest;
 use crate::tree::{Directive, Word};
 
-/// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("server", HTTP, (0, 0), "{ … }", "",
@@ -39,94 +38,67 @@ pub const ROWS: &[Row] = &[
         Apply::Server(server_name)),
 ];
 
-/// `so_keepalive`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketKeepalive {
-    /// `on` or `off`.
     Switch(bool),
     /// `idle:interval:count`; `None` leaves the system's value.
     Times {
-        /// TCP_KEEPIDLE.
         idle: Option<Duration>,
-        /// TCP_KEEPINTVL.
         interval: Option<Duration>,
-        /// TCP_KEEPCNT.
         count: Option<u32>,
     },
 }
 
-/// A name of a server.
 #[derive(Debug, Clone)]
 pub enum ServerName {
-    /// `example.com`, lower case; `""` matches a request without Host.
+    /// In lower case; `""` matches a request without Host.
     Exact(String),
-    /// `*.example.com`, held as `.example.com`. (`.example.com` is this and the exact name, two entries.)
+    /// `*.example.com`, stored as `.example.com`. (`.example.com` is this and the exact name, two entries.)
     LeadingWildcard(String),
-    /// `www.example.*`, held as `www.example.`.
+    /// `www.example.*`, stored as `www.example.`.
     TrailingWildcard(String),
-    /// `~expression`.
     Regex(Regex),
 }
 
-/// A `listen` as written.
 #[derive(Debug, Clone)]
 pub struct ListenDraft {
-    /// The address.
     pub address: ListenAddress,
-    /// Where the directive stands.
     pub span: Span,
-    /// `default_server`.
     pub default_server: bool,
-    /// `ssl`.
     pub ssl: bool,
-    /// `proxy_protocol`.
     pub proxy_protocol: bool,
-    /// `http2`.
     pub http2: bool,
-    /// `quic`: not opened, and not in the way of the same address for TCP.
+    /// Not opened, and does not conflict with the same address for TCP.
     pub quic: bool,
-    /// Whether it sets anything of the socket; only one `listen` of an address may.
+    /// Whether it sets a socket option; only one `listen` of an address may.
     pub sets_socket: bool,
-    /// `backlog`.
     pub backlog: u32,
-    /// `reuseport`.
     pub reuseport: bool,
-    /// `deferred`.
     pub deferred: bool,
-    /// `sndbuf`.
     pub sndbuf: Option<usize>,
-    /// `rcvbuf`.
     pub rcvbuf: Option<usize>,
-    /// `so_keepalive`.
     pub so_keepalive: Option<SocketKeepalive>,
-    /// `ipv6only`.
     pub ipv6only: bool,
 }
 
 /// A server block as far as its own directives go.
 #[derive(Debug, Default)]
 pub struct ServerDraft {
-    /// Where the block begins.
     pub span: Span,
-    /// What is set in it.
     pub level: Level,
-    /// The first name as written, without a leading dot.
+    /// The first as written, without a leading dot.
     pub name: Option<String>,
-    /// Its names, each with its place.
     pub names: Vec<(ServerName, Span)>,
-    /// Names whose asterisk is out of place. Where the server is alone on its address nginx takes them, as no name
-    /// is looked at then.
+    /// Names with a misplaced asterisk. nginx accepts them if the server is alone on its address, as names
+    /// are then unused.
     pub invalid_names: Vec<(String, Span)>,
-    /// Its `listen`s.
     pub listens: Vec<ListenDraft>,
-    /// Whether one of them is for QUIC, so that none at all is not nginx's default.
+    /// Whether one is for QUIC, so that nginx's default `listen` does not apply.
     pub has_quic: bool,
-    /// `acme_certificate`.
     pub acme: Option<AcmeOrder>,
 }
 
 impl ListenDraft {
-    /// A `listen` with nginx's defaults.
     pub fn new(address: ListenAddress, span: Span) -> Self {
         ListenDraft {
             address,
@@ -148,7 +120,6 @@ impl ListenDraft {
     }
 }
 
-/// Reads the address of a `listen`; `None` where it is none.
 pub fn listen_address(text: &str) -> Option<ListenAddress> {
     const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     const PORT: u16 = 80;
@@ -213,10 +184,10 @@ fn listen(server: &mut ServerDraft, directive: &Directive, reading: &mut Reading
     }
 }
 
-/// How many ports one `listen` with a range may open.
+/// Most ports of one `listen` with a range.
 const MOST_PORTS: u16 = 1024;
 
-/// Reads an address with one port, or a range of them as in `8080-8083`; never empty.
+/// One port, or a range such as `8080-8083`; never empty.
 fn listen_addresses(text: &str) -> Option<Vec<ListenAddress>> {
     if let Some(address) = listen_address(text) {
         return Some(vec![address]);
@@ -374,7 +345,7 @@ fn server_name(server: &mut ServerDraft, directive: &Directive, reading: &mut Re
     }
 }
 
-/// The names that a word without expression stands for; `None` where its asterisk is out of place.
+/// `None` if its asterisk is misplaced.
 fn plain_names(text: &str) -> Option<Vec<ServerName>> {
     let lower = text.to_lowercase();
     if let Some(bare) = lower.strip_prefix('.') {

@@ -15,27 +15,22 @@ use crate::tree::Word;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LocationId(pub u32);
 
-/// How a location was written.
 #[derive(Debug, Clone)]
 pub enum LocationMatch {
-    /// The server block itself, used where no location matches.
+    /// The server block itself, used if no location matches.
     Server,
-    /// `= /path`.
     Exact(String),
     /// `/path` or `^~ /path` (then `no_regex`).
     Prefix {
-        /// The prefix.
         path: String,
-        /// `^~`: expressions are not tried once this is the longest prefix.
+        /// `^~`: expressions are not tried if this is the longest prefix.
         no_regex: bool,
     },
-    /// `~` or `~*`.
     Regex(Regex),
-    /// `@name`, reached from inside only.
+    /// `@name`, reached internally only.
     Named(String),
 }
 
-/// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("location", SERVER_LOCATION, (1, 2), "[ = | ~ | ~* | ^~ ] uri { … } | @name { … }", "",
@@ -50,7 +45,6 @@ pub const ROWS: &[Row] = &[
         Apply::Block(Context::LimitExcept)),
 ];
 
-/// The methods that nginx has names for.
 const METHODS: [&str; 16] = [
     "GET",
     "HEAD",
@@ -70,7 +64,7 @@ const METHODS: [&str; 16] = [
     "TRACE",
 ];
 
-/// The methods that a `limit_except` is not for, in upper case.
+/// The methods that a `limit_except` excepts, in upper case.
 pub fn methods(words: &[Word], reading: &mut Reading<'_>) -> Box<[Box<str>]> {
     let mut methods: Vec<Box<str>> = Vec::new();
     for word in words {
@@ -90,7 +84,7 @@ pub fn methods(words: &[Word], reading: &mut Reading<'_>) -> Box<[Box<str>]> {
     methods.into()
 }
 
-/// Understands the words of a `location`: the modifier may stand apart or at the front of the path.
+/// The modifier may stand apart or at the front of the path.
 pub fn parse(args: &[Word], span: Span, reading: &mut Reading<'_>) -> Option<LocationMatch> {
     let prefix = |path: &str, no_regex| Some(LocationMatch::Prefix { path: path.to_owned(), no_regex });
     if let [modifier, word] = args {

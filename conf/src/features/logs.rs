@@ -25,7 +25,7 @@ use crate::suggest;
 use crate::template::{self, Template};
 use crate::tree::{Directive, Word};
 
-/// The word by which the lines of an error log are objects, as the access log has it too.
+/// Makes the lines of an error log JSON objects, as with the access log.
 const JSON: &str = "json";
 
 /// Levels of the error log, most severe first, as syslog orders them.
@@ -42,45 +42,33 @@ pub enum LogLevel {
     Debug,
 }
 
-/// How lines of an error log are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ErrorForm {
-    /// As nginx writes them.
     #[default]
     Text,
-    /// `json`: an object a line.
     Json,
 }
 
-/// One `error_log`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorLog {
-    /// Where it goes.
     pub target: LogTarget,
-    /// The least severe level that is written; `error` where none was given.
+    /// The least severe level that is written; default `error`.
     pub level: LogLevel,
-    /// How they are written.
     pub form: ErrorForm,
 }
 
 record! {
-    /// One `access_log` as a location uses it.
     pub struct AccessLog {
-        /// Where it is written.
         pub place: LogPlace,
-        /// The format.
         pub format: Arc<LogFormat>,
-        /// `if=`: nothing is logged where it evaluates to empty or `0`.
+        /// Nothing is logged if it evaluates to empty or `0`.
         pub condition: Option<Template>,
     }
 }
 
-/// Where an `access_log` is written.
 #[derive(Debug, Clone)]
 pub enum LogPlace {
-    /// A file of the configuration.
     File(LogFileId),
-    /// The file that the text names for a request.
     Named(Template),
 }
 
@@ -95,35 +83,30 @@ impl Templates for LogPlace {
 without_templates!(ErrorLog);
 
 record! {
-    /// The logs of a location.
     pub struct Logs {
-        /// `access_log`s; empty = off.
+        /// Empty = off.
         pub access: Arc<[AccessLog]>,
-        /// The group of those whose files requests name; `None` where there are none.
+        /// The group of files with variable names; `None` if there are none.
         pub group: Option<LogGroupId>,
-        /// `log_subrequest`: whether subrequests have lines of their own.
         pub subrequests: bool,
-        /// `error_log`s; never empty.
+        /// Never empty.
         pub error: Arc<[ErrorLog]>,
     }
 }
 
 level! {
-    /// What one level says of them.
     pub struct LogsLevel {
-        /// `access_log`s; nothing in it = `off`, beside which no other of the level counts.
+        /// The inner `None` is `off`, which overrides all others of the level.
         access: Option<Vec<AccessLog>>,
-        /// `open_log_file_cache`; nothing in it = `off`.
+        /// The inner `None` is `off`.
         kept: Option<KeptLogs>,
-        /// `log_subrequest`.
         subrequests: bool,
-        /// `error_log`s.
         error: Vec<ErrorLog>,
     }
 }
 
 impl LogsLevel {
-    /// Puts nginx's defaults where the http block writes none; `main` are the error logs of the level above it.
+    /// Sets nginx's defaults if the http block writes none; `main` are the error logs of the level above.
     pub fn default_logs(&mut self, main: &[ErrorLog], reading: &mut Reading<'_>) {
         self.error.get_or_insert_with(|| main.to_vec());
         if self.access.is_some() {
@@ -163,7 +146,6 @@ impl Feature for LogsLevel {
     }
 }
 
-/// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("log_format", HTTP, (2, MANY), "name [escape=default|json|none] string …", "combined \"…\"",
@@ -198,7 +180,6 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| l.logs.subrequests = r.flag(&d.args[0]))),
 ];
 
-/// The file or stream that an `error_log` names; `None` after its error was reported.
 pub(super) fn error_log(directive: &Directive, reading: &mut Reading<'_>) -> Option<ErrorLog> {
     const LEVELS: [(&str, LogLevel); 8] = [
         ("emerg", LogLevel::Emerg),
@@ -298,7 +279,6 @@ fn access_log(level: &mut super::Level, directive: &Directive, reading: &mut Rea
     }
 }
 
-/// The group of an `open_log_file_cache`, which is noted where it is new.
 fn group(kept: Option<KeptLogs>, reading: &mut Reading<'_>) -> LogGroupId {
     let groups = &mut reading.declared.log_groups;
     let index = groups.iter().position(|known| *known == kept).unwrap_or_else(|| {
@@ -388,7 +368,7 @@ fn parameters(words: &[Word], reading: &mut Reading<'_>) -> Option<Parameters> {
     whole.then_some(found)
 }
 
-/// Whether a value is there and not zero; zero is reported.
+/// Zero is reported.
 fn positive(is_zero: Option<bool>, what: &str, word: &Word, reading: &mut Reading<'_>) -> bool {
     if is_zero == Some(true) {
         reading
@@ -398,8 +378,8 @@ fn positive(is_zero: Option<bool>, what: &str, word: &Word, reading: &mut Readin
     is_zero == Some(false)
 }
 
-/// The id of a file, which is noted where it is new. Whoever names it without a buffer shares the buffer that
-/// others gave it, as in nginx; two different buffers are an error.
+/// A file named without a buffer shares the buffer set elsewhere, as in nginx; two different buffers are an
+/// error.
 fn log_file(file: LogFile, word: &Word, reading: &mut Reading<'_>) -> Option<LogFileId> {
     let files = &mut reading.declared.log_files;
     let Some(index) = files.iter().position(|known| known.target == file.target) else {

@@ -9,10 +9,9 @@ use crate::template::{self, MadeId, Variable};
 use crate::tree::{Directive, Word};
 use crate::variables;
 
-/// Reads one block: how the variable is made, and whether anew every time.
+/// Reads one block: how the variable is made, and whether it is volatile.
 pub type Make = fn(&Directive, &mut Reading<'_>) -> Option<(Making, bool)>;
 
-/// Makes the name of a variable known, which is the directive's last word.
 pub fn name(directive: &Directive, reading: &mut Reading<'_>) {
     let Some(word) = directive.args.last() else { return };
     let Some(name) = word.text.strip_prefix('$').filter(|name| !name.is_empty()) else {
@@ -43,7 +42,7 @@ pub fn name(directive: &Directive, reading: &mut Reading<'_>) {
     reading.declared.made.push(Made { name: name.into(), span: word.span, volatile: false, making: None });
 }
 
-/// Reads how a variable is made, once all names are known.
+/// Call it once all names are known.
 pub fn read(make: Make, directive: &Directive, reading: &mut Reading<'_>) {
     let making = make(directive, reading);
     let name = directive.args.last().and_then(|word| word.text.strip_prefix('$'));
@@ -54,7 +53,7 @@ pub fn read(make: Make, directive: &Directive, reading: &mut Reading<'_>) {
     }
 }
 
-/// A variable that is looked up by itself has no value, whatever the request. Where only one of its values leads back to it, a
+/// A variable that always depends on itself has no value. If only one of its values leads back to it, a
 /// request may still get another.
 pub fn refuse_cycles(reading: &mut Reading<'_>) {
     let made = &reading.declared.made;
@@ -79,7 +78,6 @@ pub fn refuse_cycles(reading: &mut Reading<'_>) {
     }
 }
 
-/// The made variables that one is made of in any case.
 fn sources(made: &[Made], at: usize) -> Vec<MadeId> {
     let source = made[at].making.as_ref().and_then(Making::source);
     let variables = source.into_iter().flat_map(|source| source.variables());
@@ -88,7 +86,7 @@ fn sources(made: &[Made], at: usize) -> Vec<MadeId> {
         .collect()
 }
 
-/// The lines of a block, each a key and its words; one with a block of its own is an error.
+/// Each a key and its words; a line with a block is an error.
 pub(super) fn lines<'t>(directive: &'t Directive, reading: &mut Reading<'_>) -> Vec<(&'t Word, &'t [Word])> {
     let entries = directive.block.iter().flatten();
     let lines = entries.filter_map(|entry| {
@@ -103,7 +101,6 @@ pub(super) fn lines<'t>(directive: &'t Directive, reading: &mut Reading<'_>) -> 
     lines.collect()
 }
 
-/// A line that is neither a key with one value nor one of the words that stand alone.
 pub(super) fn wrong_line(key: &Word, directive: &Directive, reading: &mut Reading<'_>) {
     let name = &directive.name.text;
     reading
@@ -112,7 +109,6 @@ pub(super) fn wrong_line(key: &Word, directive: &Directive, reading: &mut Readin
 }
 
 impl Reading<'_> {
-    /// The variables that a template reads in the end.
     pub fn reads<'t>(&'t self, template: &'t template::Template) -> Vec<&'t Variable> {
         made::reads(&self.declared.made, template)
     }

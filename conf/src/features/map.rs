@@ -14,7 +14,6 @@ use crate::reading::Reading;
 use crate::template::Template;
 use crate::tree::{Directive, Word};
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("map", HTTP, (2, 2), "string $variable { key value; … }", "",
@@ -33,11 +32,9 @@ pub const ROWS: &[Row] = &[
         "hash tables grow as they need to"),
 ];
 
-/// What is read of one block.
 struct MapDraft {
     map: Map,
     volatile: bool,
-    /// Values by their text.
     known: HashMap<Box<str>, u32>,
 }
 
@@ -92,7 +89,6 @@ impl MapDraft {
         }
     }
 
-    /// The index of a value; the same words are the same value.
     fn value(&mut self, word: &Word, reading: &mut Reading<'_>) -> u32 {
         if let Some(&known) = self.known.get(word.text.as_str()) {
             return known;

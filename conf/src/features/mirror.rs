@@ -10,17 +10,13 @@ use crate::reading::Reading;
 use crate::tree::Directive;
 
 settings! {
-    /// Where copies of the requests of a location go.
     pub struct Mirror, MirrorLevel(place, reading) {
-        /// `mirror`: the paths, each of which gets a copy; none by default.
         uris: Vec<String> = Vec::new(),
-        /// `mirror_request_body`, default on: the body is copied too.
         request_body: bool = true,
     }
     phases |made| Phases::MIRROR.only_if(!made.uris.is_empty())
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("mirror", HTTP_SERVER_LOCATION, (1, 1), "uri | off", "off",

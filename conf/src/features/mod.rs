@@ -108,29 +108,23 @@ use std::sync::Arc;
 use stub_status::StubStatus;
 use templates::Templates;
 
-/// What one level says of a feature.
 pub trait Feature: Clone + Default {
-    /// What comes of it.
     type Settings;
 
-    /// Takes from the level above what this one leaves open.
     fn inherit(&mut self, above: &Self);
 
-    /// Puts the defaults in, and checks what needs the whole level.
+    /// Applies the defaults, and checks what needs the whole level.
     fn resolve(&self, place: &Place<'_>, reading: &mut Reading<'_>) -> Self::Settings;
 
-    /// The phases before the content in which that has something to do.
+    /// The phases before the content in which it acts.
     fn phases(_: &Self::Settings) -> Phases {
         Phases::NONE
     }
 }
 
-/// What a feature is resolved for.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
-    /// Everything said there, inherited.
     pub level: &'a Level,
-    /// How the location is matched.
     pub matches: &'a LocationMatch,
 }
 
@@ -141,37 +135,32 @@ macro_rules! features {
         content { $($(#[$content_doc:meta])* $content:ident $content_title:literal $content_level:ident $handler:ident($what:ty),)* }
         location { $($(#[$doc:meta])* $name:ident $title:literal $level:ident,)* }
     ) => {
-        /// Everything that one level says.
         #[derive(Debug, Clone, Default)]
         pub struct Level {
             $($(#[$server_doc])* pub $server: $server::$server_level,)*
             $($(#[$content_doc])* pub $content: $content::$content_level,)*
             $($(#[$doc])* pub $name: $name::$level,)*
-            /// The directives in force that decide about the cache, those of the outermost level first.
+            /// Directives in force that decide about the cache, the outermost level's first.
             pub written: Vec<Written>,
         }
 
-        /// Everything that holds for a server as a whole.
         #[derive(Debug, Clone)]
         pub struct ServerSettings {
             $($(#[$server_doc])* pub $server: <$server::$server_level as Feature>::Settings,)*
         }
 
-        /// Everything that holds in a location.
         #[derive(Debug, Clone)]
         pub struct Settings {
             $($(#[$doc])* pub $name: <$name::$level as Feature>::Settings,)*
-            /// What answers.
             pub content: Handler,
-            /// The phases before the content in which any of them has something to do.
+            /// The phases before the content in which any feature acts.
             pub phases: Phases,
         }
 
-        /// What answers in a location, where no `return` or `rewrite` does before.
+        /// What responds in a location, unless a `return` or `rewrite` does first.
         #[derive(Debug, Clone)]
         pub enum Handler {
             $($(#[$content_doc])* $handler($what),)*
-            /// A file under `root` or `alias`.
             Files,
         }
 
@@ -185,7 +174,6 @@ macro_rules! features {
         }
 
         impl Level {
-            /// Takes from the level above what this one leaves open.
             pub fn inherit(&mut self, above: &Level) {
                 self.inherit_written(above);
                 $(self.$server.inherit(&above.$server);)*
@@ -193,13 +181,11 @@ macro_rules! features {
                 $(self.$name.inherit(&above.$name);)*
             }
 
-            /// What comes of it for a server.
             pub fn server_settings(&self, reading: &mut Reading<'_>) -> ServerSettings {
                 let place = Place { level: self, matches: &LocationMatch::Server };
                 ServerSettings { $($server: self.$server.resolve(&place, reading),)* }
             }
 
-            /// What comes of it in a location, or on the level of a server.
             pub fn settings(&self, matches: &LocationMatch, reading: &mut Reading<'_>) -> Settings {
                 let place = Place { level: self, matches };
                 $(let $name = self.$name.resolve(&place, reading);)*
@@ -207,7 +193,7 @@ macro_rules! features {
                 Settings { $($name,)* content: self.handler(&place, reading), phases }
             }
 
-            /// The first that the level names; every one is looked at, for what is wrong with it.
+            /// The first that the level names; all are checked for errors.
             fn handler(&self, place: &Place<'_>, reading: &mut Reading<'_>) -> Handler {
                 let content = None$(.or(self.$content.resolve(place, reading).map(Handler::$handler)))*;
                 content.unwrap_or(Handler::Files)
@@ -215,7 +201,7 @@ macro_rules! features {
         }
 
         impl Settings {
-            /// All templates that are evaluated for requests of this location, in no particular order.
+            /// Templates evaluated for requests of this location, in no particular order.
             pub fn templates(&self) -> Vec<&Template> {
                 let mut all = Vec::new();
                 $(self.$name.templates(&mut all);)*
@@ -224,7 +210,6 @@ macro_rules! features {
             }
         }
 
-        /// The rows with their headings, in the order of the manual.
         const SECTIONS: &[(&str, &[Row])] = &[
             $(($other_title, $other::ROWS),)*
             $(($server_title, $server::ROWS),)*
@@ -252,11 +237,9 @@ features! {
     server {
         /// `client_header_*`, `merge_slashes`.
         client_header "Client side" ClientHeaderLevel,
-        /// `http2` and its family.
         http2 "HTTP/2 and HTTP/3" Http2Level,
-        /// `ssl_*`; nothing where there is no certificate.
+        /// `None` without a certificate.
         tls "TLS" TlsLevel,
-        /// `ssl_verify_client` and its family.
         client_certificate "TLS" ClientCertificateLevel,
     }
     content {
@@ -272,113 +255,66 @@ features! {
         purge_at "Purging" PurgeAtLevel Purge(Arc<PurgeAt>),
     }
     location {
-        /// `set`, `if`, `rewrite`, `break`, `return`.
         rewrite "Rewriting" RewriteLevel,
-        /// `error_page`s in force.
         error_pages "Locations and fixed responses" ErrorPageLevel,
-        /// `recursive_error_pages`.
         recursive_error_pages "Locations and fixed responses" RecursiveErrorPagesLevel,
-        /// `absolute_redirect`, `port_in_redirect`, `server_name_in_redirect`.
         redirects "Locations and fixed responses" RedirectsLevel,
-        /// `root`, `alias`, `index`.
         files "Locations and fixed responses" FilesLevel,
-        /// `disable_symlinks`; nothing where every link is followed.
+        /// `None` if all links are followed.
         symlinks "Locations and fixed responses" SymlinksLevel,
-        /// `autoindex*`.
         autoindex "Locations and fixed responses" AutoindexLevel,
-        /// `random_index`.
         random_index "Locations and fixed responses" RandomIndexLevel,
-        /// `dav_*`, `create_full_put_path`, `min_delete_depth`.
         dav "Locations and fixed responses" DavLevel,
-        /// `open_file_cache*`.
         open_file_cache "Locations and fixed responses" OpenFileCacheLevel,
-        /// `internal`.
         internal "Locations and fixed responses" InternalLevel,
-        /// `mirror*`.
         mirror "Locations and fixed responses" MirrorLevel,
-        /// `post_action`.
         post_action "Locations and fixed responses" PostActionLevel,
-        /// `try_files`.
         try_files "Locations and fixed responses" TryFilesLevel,
-        /// `types`, `default_type`.
         types "Locations and fixed responses" TypesLevel,
-        /// `modern_browser`, `ancient_browser`, `*_browser_value`.
         browser "Client side" BrowserLevel,
-        /// `status_zone`.
         status_zone "Locations and fixed responses" StatusZoneLevel,
-        /// `keepalive_*`.
         keepalive "Client side" KeepaliveLevel,
-        /// `client_body_*`, `client_max_body_size`.
         client_body "Client side" ClientBodyLevel,
-        /// `send_timeout`, `tcp_nodelay`.
         send "Client side" SendLevel,
-        /// `lingering_*`.
         lingering "Client side" LingeringLevel,
-        /// `add_header`, `expires`, `server_tokens`.
         headers "Fields of the response" HeadersLevel,
-        /// `resolver`, `resolver_timeout`.
         resolver "Names" ResolverLevel,
-        /// `charset*`.
         charset "Fields of the response" CharsetLevel,
-        /// `add_trailer`s in force.
         trailers "Fields of the response" TrailersLevel,
-        /// `early_hints`.
         early_hints "Fields of the response" EarlyHintsLevel,
-        /// `limit_req*`.
         limit_req "Limits" LimitReqLevel,
-        /// `limit_conn*`.
         limit_conn "Limits" LimitConnLevel,
-        /// `limit_rate*`.
         limit_rate "Limits" LimitRateLevel,
-        /// `allow`, `deny`.
         access "Access" AccessLevel,
-        /// `auth_basic*`.
         auth_basic "Access" AuthBasicLevel,
-        /// `auth_request*`.
         auth_request "Access" AuthRequestLevel,
-        /// `auth_delay`.
         auth_delay "Access" AuthDelayLevel,
-        /// `satisfy`.
         satisfy "Access" SatisfyLevel,
-        /// `secure_link*`.
         secure_link "Access" SecureLinkLevel,
-        /// `valid_referers`; nothing where every referer is valid.
+        /// `None` if every referer is valid.
         valid_referers "Access" ValidReferersLevel,
-        /// `userid*`; nothing where it is off.
+        /// `None` if it is off.
         userid "Client side" UserIdLevel,
-        /// `trusted_proxy`.
         forwarded "Proxies in front" ForwardedLevel,
-        /// `set_real_ip_from`, `real_ip_*`; nothing where nobody is trusted.
+        /// `None` if no proxy is trusted.
         realip "Proxies in front" RealipLevel,
-        /// `max_ranges`, `etag`, `if_modified_since`.
         ranges "Ranges and conditional requests" RangesLevel,
-        /// `slice` in bytes; 0 = off.
+        /// In bytes; 0 = off.
         slice "Ranges and conditional requests" SliceLevel,
-        /// `gzip*`.
         gzip "Compression" GzipLevel,
-        /// `brotli*`.
         brotli "Compression" BrotliLevel,
-        /// `zstd*`.
         zstd "Compression" ZstdLevel,
-        /// `gunzip`.
         gunzip "Compression" GunzipLevel,
-        /// `sub_filter*`.
         sub_filter "Changing bodies" SubFilterLevel,
-        /// `add_before_body`, `add_after_body`, `addition_types`.
         addition "Changing bodies" AdditionLevel,
-        /// `ssi*`, `subrequest_output_buffer_size`.
         ssi "Changing bodies" SsiLevel,
-        /// `health_check`; nothing where there is none.
         health_check "Upstream groups" HealthCheckLevel,
-        /// `access_log`, `error_log`.
         logs "Logs" LogsLevel,
-        /// `otel_*`.
         otel "Tracing" OtelLevel,
     }
 }
 
 impl Settings {
-    /// How requests are passed on, where they are.
     pub fn pass(&self) -> Option<&Pass> {
         match &self.content {
             Handler::Pass(pass) => Some(pass),
@@ -386,13 +322,12 @@ impl Settings {
         }
     }
 
-    /// The cache that what is passed on goes through.
     pub fn cache(&self) -> Option<&ProxyCache> {
         self.pass()?.cache.as_ref()
     }
 }
 
-/// Every heading of the manual once, with its rows: those of the families of prefixes at the end of theirs.
+/// Every heading of the manual once; rows of the prefix families stand last.
 pub fn sections() -> Vec<(&'static str, Vec<&'static Row>)> {
     let mut sections: Vec<(&str, Vec<&Row>)> = Vec::new();
     for (title, rows) in SECTIONS.iter().chain(pass::SECTIONS.iter().copied().flatten()) {
@@ -404,19 +339,17 @@ pub fn sections() -> Vec<(&'static str, Vec<&'static Row>)> {
     sections
 }
 
-/// Every row.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     let families = pass::SECTIONS.iter().copied().flatten();
     SECTIONS.iter().chain(families).flat_map(|(_, rows)| rows.iter())
 }
 
-/// The row of a directive in a context.
 pub fn find(name: &str, context: Context) -> Option<&'static Row> {
     rows().find(|row| row.name == name && row.contexts.has(context))
 }
 
 impl Level {
-    /// What an `if` takes beside what every level takes: who answers in the location around it.
+    /// What an `if` takes besides inherited settings: who responds in the enclosing location.
     pub fn inherit_content(&mut self, around: &Level, reading: &mut Reading<'_>) {
         self.pass.inherit_target(&around.pass, reading);
         if self.pass.draft.is_none() {

@@ -14,33 +14,29 @@ use crate::suggest;
 use crate::tree::Directive;
 
 settings! {
-    /// How files are kept open.
     pub struct OpenFileCache, OpenFileCacheLevel(place, reading) {
-        /// `open_file_cache`; nothing where it is off.
+        /// `None` = off.
         kept: Option<KeptFiles> = None,
-        /// `open_file_cache_valid`: how long what is known of a file is not looked at again.
+        /// `open_file_cache_valid`: how long what is known of a file is not checked again.
         valid: Duration = Duration::from_secs(60),
-        /// `open_file_cache_min_uses`: how often a file is used before it stays open.
+        /// Uses of a file before it stays open.
         min_uses: u64 = 1,
-        /// `open_file_cache_errors`: whether it is remembered too that a file cannot be opened.
         errors: bool = false,
     }
 }
 
-/// An `open_file_cache`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeptFiles {
-    /// Files that are known at a time.
+    /// Files known at a time.
     pub max: usize,
-    /// How long one stays known that is not asked for.
+    /// How long a file stays known without being used.
     pub inactive: Duration,
-    /// Where it is written, which tells it from others.
+    /// Also its identity.
     pub span: Span,
 }
 
 without_templates!(KeptFiles);
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("open_file_cache", HTTP_SERVER_LOCATION, (1, 2), "max=number [inactive=time] | off", "off",

@@ -17,10 +17,10 @@ use crate::source::Span;
 use crate::template::Template;
 use crate::tree::Directive;
 
-/// `otel_trace_context`: what becomes of the context that a request came with (W3C Trace Context).
+/// What happens to the context of a request (W3C Trace Context).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OtelContext {
-    /// It is the parent of the request's span.
+    /// It becomes the parent of the request's span.
     pub extract: bool,
     /// The upstream is sent a context that names our span.
     pub inject: bool,
@@ -29,39 +29,28 @@ pub struct OtelContext {
 without_templates!(OtelContext);
 
 record! {
-    /// An `otel_span_attr`.
     pub struct SpanAttribute {
-        /// Its name.
         pub name: String,
-        /// Its value.
         pub value: Template,
     }
 }
 
 record! {
-    /// Tracing in a location.
     pub struct Otel {
-        /// `otel_trace`; nothing is never.
+        /// `None` = never.
         pub trace: Option<Template>,
-        /// `otel_trace_context`, default `ignore`.
         pub context: OtelContext,
-        /// `otel_span_name`; nothing is the location's name.
+        /// `None` = the location's name.
         pub span_name: Option<Template>,
-        /// `otel_span_attr`s in force.
         pub attributes: Arc<[SpanAttribute]>,
     }
 }
 
 level! {
-    /// What one level says of it.
     pub struct OtelLevel {
-        /// `otel_trace`, with its place.
         trace: (Template, Span),
-        /// `otel_trace_context`.
         context: OtelContext,
-        /// `otel_span_name`.
         span_name: Template,
-        /// `otel_span_attr`s.
         attributes: Vec<SpanAttribute>,
     }
 }
@@ -95,7 +84,6 @@ impl Feature for OtelLevel {
     }
 }
 
-/// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("otel_exporter", HTTP, (0, 0), "{ … }", "",

@@ -7,14 +7,12 @@ use super::level::settings;
 use super::{Apply, Row, once};
 
 settings! {
-    /// What follows the requests of a location.
     pub struct PostAction, PostActionLevel(place, reading) {
-        /// A path or a named location; empty where nothing follows.
+        /// A path or a named location; empty = none.
         uri: Box<str> = "".into(),
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("post_action", UP_TO_IF, (1, 1), "uri", "",

@@ -17,18 +17,15 @@ use crate::template::Template;
 record! {
     /// `proxy_cache_purge ZONE KEY` of a location of its own, as in the free purge module.
     pub struct PurgeAt {
-        /// The zone.
         pub zone: CacheZoneId,
-        /// The text of the key; one that ends in `*` purges by prefix.
+        /// A key that ends in `*` purges by prefix.
         pub key: Template,
-        /// `proxy_cache_purge_soft on`: marks stale instead of removing.
         pub soft: bool,
-        /// `proxy_cache_purge_allow`, `proxy_cache_purge_token`.
         pub right: Arc<ManageRight>,
     }
 }
 
-/// What one level says of it stands in its families.
+/// Its settings stand in the families.
 #[derive(Debug, Clone, Default)]
 pub struct PurgeAtLevel;
 
@@ -54,7 +51,6 @@ impl Feature for PurgeAtLevel {
     }
 }
 
-/// The rows stand with their families.
 pub const ROWS: &[Row] = &[];
 
 fn written(level: &Level) -> Option<(Family, CacheZoneId, &Template, Span)> {
@@ -64,7 +60,6 @@ fn written(level: &Level) -> Option<(Family, CacheZoneId, &Template, Span)> {
     })
 }
 
-/// Refuses one that stands where there is no location at all.
 pub fn refuse_outside(level: &Level, reading: &mut Reading<'_>) {
     if let Some((family, _, _, span)) = written(level) {
         refuse(family, span, reading);

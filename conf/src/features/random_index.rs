@@ -7,14 +7,11 @@ use super::level::settings;
 use super::{Apply, Row, once};
 
 settings! {
-    /// `random_index` of a location.
     pub struct RandomIndex, RandomIndexLevel(place, reading) {
-        /// `random_index`, default off.
         enabled: bool = false,
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("random_index", LOCATION, (1, 1), "on | off", "off",

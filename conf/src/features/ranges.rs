@@ -7,12 +7,10 @@ use super::level::settings;
 use super::templates::without_templates;
 use super::{Apply, Row, once};
 
-/// `if_modified_since`: how a request's date is compared with the answer's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IfModifiedSince {
-    /// The field is not looked at.
     Off,
-    /// The same moment.
+    /// Equal.
     #[default]
     Exact,
     /// Not later than the request's.
@@ -22,18 +20,14 @@ pub enum IfModifiedSince {
 without_templates!(IfModifiedSince);
 
 settings! {
-    /// Ranges and conditions of a location.
     pub struct Ranges, RangesLevel(place, reading) {
-        /// `max_ranges`: more ranges in one request get the whole answer; `None` = no bound of the user's, 0 = no ranges.
+        /// Requests with more ranges get the whole response; `None` = no limit by the user, 0 = no ranges.
         max: Option<u32> = None,
-        /// `etag`, default on: files get an entity tag.
         etag: bool = true,
-        /// `if_modified_since`, default exact.
         if_modified_since: IfModifiedSince = IfModifiedSince::Exact,
     }
 }
 
-/// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("max_ranges", HTTP_SERVER_LOCATION, (1, 1), "number", "",

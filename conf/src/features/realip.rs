@@ -13,38 +13,29 @@ use crate::network::{self, Network};
 use crate::reading::Reading;
 use crate::tree::Directive;
 
-/// Where the client's address comes from in a location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RealIp {
-    /// `set_real_ip_from`: who is believed.
+    /// `set_real_ip_from`: trusted proxies.
     pub from: Vec<Network>,
-    /// `real_ip_header`.
     pub header: RealIpHeader,
-    /// `real_ip_recursive`: the last address that is not one of theirs, and not just the last one.
+    /// The last address that is not a trusted proxy's, instead of just the last.
     pub recursive: bool,
 }
 
-/// What says the address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RealIpHeader {
-    /// All lines of X-Forwarded-For.
     ForwardedFor,
     /// The first line of a field.
     Field(Box<str>),
-    /// The PROXY protocol.
     ProxyProtocol,
 }
 
 without_templates!(RealIp);
 
 level! {
-    /// What one level says of it.
     pub struct RealipLevel {
-        /// `set_real_ip_from`.
         from: Vec<Network>,
-        /// `real_ip_header`.
         header: RealIpHeader,
-        /// `real_ip_recursive`.
         recursive: bool,
     }
 }
@@ -63,7 +54,6 @@ impl Feature for RealipLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("set_real_ip_from", HTTP_SERVER_LOCATION, (1, 1), "address | CIDR | unix: | name", "",
@@ -110,7 +100,7 @@ fn from(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     }
 }
 
-/// The addresses of a name. What cannot be a name, such as a network with a wrong mask, is not asked for.
+/// Text that cannot be a name, such as a network with a wrong mask, is not looked up.
 fn named(text: &str) -> Option<std::vec::IntoIter<SocketAddr>> {
     let is_name = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
     if is_name { (text, 0).to_socket_addrs().ok() } else { None }

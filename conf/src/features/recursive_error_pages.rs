@@ -8,9 +8,7 @@ use super::{Apply, Feature, Place, Row, once};
 use crate::reading::Reading;
 
 level! {
-    /// What one level says of it.
     pub struct RecursiveErrorPagesLevel {
-        /// Whether it may.
         recursive: bool,
     }
 }
@@ -27,7 +25,6 @@ impl Feature for RecursiveErrorPagesLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("recursive_error_pages", HTTP_SERVER_LOCATION, (1, 1), "on | off", "off",

@@ -7,20 +7,14 @@ use super::level::settings;
 use super::{Apply, Row, once};
 
 settings! {
-    /// `absolute_redirect`, `port_in_redirect`, `server_name_in_redirect` and `msie_refresh` of a location.
     pub struct Redirects, RedirectsLevel(place, reading) {
-        /// `absolute_redirect`, default on.
         absolute: bool = true,
-        /// `port_in_redirect`, default on.
         port: bool = true,
-        /// `server_name_in_redirect`, default off.
         server_name: bool = false,
-        /// `msie_refresh`, default off.
         msie_refresh: bool = false,
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("absolute_redirect", HTTP_SERVER_LOCATION, (1, 1), "on | off", "on",

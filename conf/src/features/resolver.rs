@@ -13,18 +13,15 @@ use crate::reading::{Reading, parameter};
 use crate::tree::{Directive, Word};
 
 settings! {
-    /// `resolver`, `resolver_timeout` of a location.
     pub struct Resolving, ResolverLevel(place, reading) {
-        /// `resolver`; nothing asks the system.
+        /// `None` uses the system's resolver.
         servers: Option<ResolverId> = None,
-        /// `resolver_timeout`, default 30 s.
         timeout: Duration = RESOLVER_TIMEOUT,
     }
 }
 
 const SYNTAX: &str = "address … [valid=time] [ipv4=on|off] [ipv6=on|off] [status_zone=zone]";
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("resolver", HTTP_SERVER_LOCATION, (1, super::MANY), SYNTAX, "",

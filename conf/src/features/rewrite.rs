@@ -22,41 +22,30 @@ pub use condition::{Condition, FileKind};
 pub use replacement::{Goal, Rewrite, Then};
 
 record! {
-    /// The script of one level, and how it is carried out there.
     pub struct Scripted {
-        /// The instructions; those of the server, on its own level, come before a location is looked for.
+        /// Those of the server, on its own level, run before a location is chosen.
         pub script: Box<[Instruction]>,
-        /// `rewrite_log`.
         pub log: bool,
-        /// `uninitialized_variable_warn`.
         pub warn: bool,
     }
 }
 
-/// One step of a script.
 #[derive(Debug, Clone)]
 pub enum Instruction {
-    /// `set`.
     Set {
-        /// What gets the value.
         target: Settable,
-        /// The value.
         value: Template,
     },
-    /// `if`; what stands in its braces follows.
+    /// The instructions of its block follow.
     If {
-        /// When it is carried out.
         condition: Condition,
-        /// The instruction to go on with where it does not hold.
+        /// The instruction to continue with if it does not hold.
         otherwise: usize,
-        /// The settings of the block, which are a location's own; an `if` of a server has none.
+        /// The block's settings, which are a location of its own; `None` in a server.
         location: Option<LocationId>,
     },
-    /// `rewrite`.
     Rewrite(Box<Rewrite>),
-    /// `return`.
     Return(Return),
-    /// `break`.
     Break,
 }
 
@@ -72,25 +61,21 @@ impl Templates for Instruction {
     }
 }
 
-/// What `set` may give a value to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settable {
-    /// A variable of the configuration, by its number.
     Slot(u16),
     /// `$args`: the query in force.
     Arguments,
-    /// `$limit_rate`: how fast the answer is sent.
+    /// `$limit_rate`: speed of the response.
     LimitRate,
 }
 
-/// What a `return` sends.
 #[derive(Debug, Clone)]
 pub enum ReturnBody {
-    /// Nothing of its own: the built-in page of the status.
     None,
-    /// Text with the default type.
+    /// With the default type.
     Text(Template),
-    /// A Location for 301, 302, 303, 307, 308; empty where none was written, as in nginx.
+    /// A Location for 301, 302, 303, 307, 308; empty if none was written, as in nginx.
     Url(Template),
 }
 
@@ -104,32 +89,28 @@ impl Templates for ReturnBody {
 }
 
 record! {
-    /// A `return`.
     pub struct Return {
-        /// The status, 0–999; 444 closes the connection without an answer.
+        /// 0–999; 444 closes the connection without a response.
         pub status: u16,
-        /// What goes with it.
         pub body: ReturnBody,
     }
 }
 
-/// What one level says of it. The script stays where it was written.
+/// The script is not inherited.
 #[derive(Debug, Clone, Default)]
 pub struct RewriteLevel {
-    /// The instructions so far.
     pub script: Vec<Instruction>,
     log: Option<bool>,
     warn: Option<bool>,
 }
 
 impl RewriteLevel {
-    /// Begins what stands in the braces of an `if`: its place, to end it with.
+    /// Begins the block of an `if`; returns its place for `close`.
     pub fn open(&mut self, condition: Condition) -> usize {
         self.script.push(Instruction::If { condition, otherwise: 0, location: None });
         self.script.len() - 1
     }
 
-    /// Ends it.
     pub fn close(&mut self, at: usize) {
         let end = self.script.len();
         if let Some(Instruction::If { otherwise, .. }) = self.script.get_mut(at) {
@@ -137,7 +118,7 @@ impl RewriteLevel {
         }
     }
 
-    /// Says what holds where the `if` at a place does.
+    /// Sets the location that applies if the `if` at a place holds.
     pub fn enters(&mut self, at: usize, id: LocationId) {
         if let Some(Instruction::If { location, .. }) = self.script.get_mut(at) {
             *location = Some(id);
@@ -162,18 +143,14 @@ impl Feature for RewriteLevel {
     }
 }
 
-/// The condition of an `if`.
 pub fn condition(directive: &Directive, reading: &mut Reading<'_>) -> Option<Condition> {
     condition::read(&directive.args, directive.span, reading)
 }
 
-/// Where a script may be written.
 const SCRIPTS: Contexts =
     SERVER_LOCATION.or(Contexts::only(Context::IfInServer)).or(Contexts::only(Context::IfInLocation));
-/// Where it may be said how one is carried out.
 const ABOUT: Contexts = HTTP_SERVER_LOCATION.or(SCRIPTS);
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("if", SERVER_LOCATION, (1, super::MANY), "(condition) { … }", "",
@@ -214,7 +191,6 @@ fn set(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     level.rewrite.script.push(Instruction::Set { target, value });
 }
 
-/// The variable that a directive gives a value to.
 pub fn settable(word: &Word, reading: &mut Reading<'_>) -> Option<Settable> {
     let Some(name) = word.text.strip_prefix('$').filter(|name| !name.is_empty()) else {
         reading

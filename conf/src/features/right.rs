@@ -12,56 +12,50 @@ use crate::reading::{Reading, parameter};
 use crate::source::Span;
 use crate::tree::Word;
 
-/// One word of `proxy_cache_purge_allow` or `api_allow`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Allowed {
-    /// `local`: programs of this machine, for what no proxy passed on.
+    /// `local`: programs of this machine, unless a proxy passed the request on.
     Local,
-    /// A network; `all` and `unix:` are some.
+    /// Includes `all` and `unix:`.
     Of(Network),
 }
 
-/// Who may purge or use the API: one of the addresses, or whoever shows the token.
+/// Who may purge or use the API: one of the addresses, or the bearer of the token.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ManageRight {
-    /// `proxy_cache_purge_allow` / `api_allow`; `None` = not written: without a token nobody may change anything, and `local` may read.
+    /// `None` = not written: without a token no one may change anything, and `local` may read.
     pub allow: Option<Vec<Allowed>>,
-    /// `proxy_cache_purge_token` / `api_token`: `Authorization: Bearer TOKEN`.
+    /// `Authorization: Bearer TOKEN`.
     pub token: Option<String>,
 }
 
 without_templates!(ManageRight);
 
-/// `write=`: whether the API changes anything, such as by purging, for those whom it admits.
+/// `write=`: whether the API may change anything, such as by purging, for those it admits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Write {
-    /// It only reads, as in NGINX Plus.
+    /// Read-only, as in NGINX Plus.
     #[default]
     Off,
-    /// It does for a request that has the token, and for this machine's programs where `local` names them: an address alone reads.
+    /// With the token, and for this machine's programs if `local` admits them: an address alone may only
+    /// read.
     Token,
-    /// It does.
     On,
 }
 
 level! {
-    /// What one level says of who may.
     pub struct RightLevel {
-        /// `…_allow`: each with its place.
         allow: Vec<(Allowed, Span)>,
-        /// `…_token`.
         token: String,
     }
 }
 
 impl RightLevel {
-    /// Who may.
     pub(super) fn right(&self) -> Arc<ManageRight> {
         let allowed = |list: &Vec<(Allowed, Span)>| list.iter().map(|(allowed, _)| *allowed).collect();
         Arc::new(ManageRight { allow: self.allow.as_ref().map(allowed), token: self.token.clone() })
     }
 
-    /// Lets more addresses in.
     pub(super) fn allow(&mut self, words: &[Word], reading: &mut Reading<'_>) {
         let is_local = |word: &&Word| word.text == "local";
         let locals: Vec<_> = words.iter().filter(is_local).map(|word| (Allowed::Local, word.span)).collect();
@@ -72,7 +66,7 @@ impl RightLevel {
     }
 }
 
-/// Reads `write=`, of `api` and of `dashboard`; false for a word that is another.
+/// Of `api` and `dashboard`; false for any other word.
 pub(super) fn write_parameter(word: &Word, write: &mut Write, reading: &mut Reading<'_>) -> bool {
     let Some(("write", value)) = parameter(word) else { return false };
     match value.text.as_str() {
@@ -84,7 +78,7 @@ pub(super) fn write_parameter(word: &Word, write: &mut Write, reading: &mut Read
     true
 }
 
-/// Reads the words of a list of networks; wrong ones are reported, and let nobody in.
+/// Wrong networks are reported, and admit no one.
 pub(super) fn networks(words: &[Word], reading: &mut Reading<'_>) -> Vec<(Network, Span)> {
     let mut networks = Vec::with_capacity(words.len());
     for word in words {
@@ -105,10 +99,10 @@ pub(super) fn networks(words: &[Word], reading: &mut Reading<'_>) -> Vec<(Networ
     networks
 }
 
-/// Fewer characters than this can be tried one after the other.
+/// Tokens with fewer characters can be guessed.
 const SHORT_TOKEN: usize = 16;
 
-/// Reads a bearer token (RFC 6750 §2.1): what a client can send in a field, and not empty.
+/// A bearer token (RFC 6750 §2.1): non-empty, and valid in a field.
 pub(super) fn token(word: &Word, reading: &mut Reading<'_>) -> Option<String> {
     if !reading.without_variables(word, "a token") {
         return None;

@@ -15,16 +15,13 @@ use crate::tree::Directive;
 /// How many words a directive takes after its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Words {
-    /// At least.
     pub least: usize,
-    /// At most; [`MANY`] = no bound.
+    /// [`MANY`] = no bound.
     pub most: usize,
 }
 
-/// No bound on the number of words.
 pub const MANY: usize = usize::MAX;
 
-/// Whether a directive may stand twice in one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Repeat {
@@ -32,70 +29,57 @@ pub enum Repeat {
     Often,
 }
 
-/// What a directive does.
 #[derive(Debug, Clone, Copy)]
 pub enum Apply {
-    /// A block of rows, which `configuration` or `locations` reads.
+    /// Read by `configuration` or `locations`.
     Block(Context),
-    /// `include`: spliced before the table is asked.
+    /// `include`: spliced before the table is used.
     Spliced,
-    /// Accepted, and has no effect here; the text says why, as a sentence without a full stop.
+    /// Accepted, with no effect here; the text says why, as a sentence without a full stop.
     Idle(&'static str),
-    /// Sets something of the main or events context.
     Main(fn(&mut Main, &Directive, &mut Reading<'_>)),
-    /// Declares a name for the whole http block, before any level of it is read.
+    /// Declares a name for the whole http block, before any of its levels is read.
     Declare(fn(&Directive, &mut Reading<'_>)),
-    /// The same with a block of free lines, which the table is not asked about.
+    /// The same with a block of free lines, which the table does not check.
     DeclareLines(fn(&Directive, &mut Reading<'_>)),
-    /// Makes a variable out of others; its last word is the variable's name.
+    /// Defines a variable; its last word is the variable's name.
     Make(made::Make),
     /// Sets something of the server block itself.
     Server(fn(&mut ServerDraft, &Directive, &mut Reading<'_>)),
-    /// Sets something that levels inherit.
     Level(fn(&mut Level, &Directive, &mut Reading<'_>)),
-    /// The same with a block of free lines, which the table is not asked about.
+    /// The same with a block of free lines, which the table does not check.
     Lines(fn(&mut Level, &Directive, &mut Reading<'_>)),
-    /// Sets something that every family of prefixes has.
+    /// Sets something that every prefix family has.
     Pass(Family, fn(&mut CommonLevel, &Directive, &mut Reading<'_>)),
-    /// Sets something of an upstream.
     Upstream(fn(&mut Upstream, &Directive, &mut Reading<'_>)),
-    /// Sets something of an issuer.
     Issuer(fn(&mut IssuerDraft, &Directive, &mut Reading<'_>)),
 }
 
-/// One directive. Rows are laid out by hand, as the table that they are: what it is called and takes, what it means, what it does.
+/// One directive. Rows are laid out by hand, as the table that they are.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// Its name.
     pub name: &'static str,
-    /// Where it may stand.
     pub contexts: Contexts,
-    /// How many words it takes.
     pub words: Words,
-    /// Whether it may be repeated.
     pub repeat: Repeat,
-    /// Its words as the manual shows them.
     pub syntax: &'static str,
-    /// What holds where it is not written, as one would write it; empty = nothing.
+    /// The default as one would write it; empty = none.
     pub default: &'static str,
     /// What it means, in full sentences.
     pub doc: &'static str,
-    /// What it does.
     pub apply: Apply,
-    /// Whether it decides about what the cache does, so that `explain` names it.
+    /// Whether it decides about the cache, so that `explain` names it.
     pub decides: bool,
-    /// What it has no effect without. Directives of nginx have none: they are often written for locations to come, and nobody
-    /// wants to be told.
+    /// What it has no effect without. `None` for nginx's own directives: they are often written for locations
+    /// added later.
     pub needs: Option<Need>,
 }
 
 impl Row {
-    /// Whether it ends with a block and not with a semicolon.
     pub fn takes_block(&self) -> bool {
         matches!(self.apply, Apply::Block(_) | Apply::Lines(_) | Apply::DeclareLines(_) | Apply::Make(_))
     }
 
-    /// The row of a directive that decides about the cache.
     pub(super) const fn deciding(self) -> Row {
         Row { decides: true, ..self }
     }
@@ -106,7 +90,7 @@ impl Row {
     }
 }
 
-/// Builds a row that may stand once; the words of `syntax` are shown, `least` and `most` are checked.
+/// A row that may stand once; `syntax` is shown, `least` and `most` are checked.
 pub(super) const fn once(
     name: &'static str,
     contexts: Contexts,
@@ -130,7 +114,6 @@ pub(super) const fn once(
     }
 }
 
-/// Builds a row that may be repeated.
 pub(super) const fn often(
     name: &'static str,
     contexts: Contexts,
@@ -144,7 +127,7 @@ pub(super) const fn often(
     Row { repeat: Repeat::Often, ..row }
 }
 
-/// Builds the row of a directive that is accepted and idle.
+/// A row of a directive that is accepted and has no effect.
 pub(super) const fn idle(
     name: &'static str,
     contexts: Contexts,

@@ -7,7 +7,6 @@ use super::templates::without_templates;
 use super::{Apply, Feature, Place, Row, once};
 use crate::reading::Reading;
 
-/// How many of the checks must let a client in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
 pub enum Satisfy {
@@ -18,7 +17,6 @@ pub enum Satisfy {
 
 without_templates!(Satisfy);
 
-/// What one level says of it.
 #[derive(Debug, Clone, Default)]
 pub struct SatisfyLevel(Option<Satisfy>);
 
@@ -34,7 +32,6 @@ impl Feature for SatisfyLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("satisfy", HTTP_SERVER_LOCATION, (1, 1), "all | any", "all",

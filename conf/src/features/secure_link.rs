@@ -11,25 +11,18 @@ use crate::reading::Reading;
 use crate::template::Template;
 
 record! {
-    /// `secure_link*` of a location.
     pub struct SecureLink {
-        /// `secure_link`: where the hash stands, and behind a comma when the link expires.
+        /// The hash, and after a comma when the link expires.
         pub link: Option<Template>,
-        /// `secure_link_md5`: what the hash is made of.
         pub md5: Option<Template>,
-        /// `secure_link_secret`.
         pub secret: Option<String>,
     }
 }
 
 level! {
-    /// What one level says of it.
     pub struct SecureLinkLevel {
-        /// `secure_link`.
         link: Template,
-        /// `secure_link_md5`.
         md5: Template,
-        /// `secure_link_secret`.
         secret: String,
     }
 }
@@ -54,7 +47,6 @@ impl Feature for SecureLinkLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("secure_link", HTTP_SERVER_LOCATION, (1, 1), "expression", "",

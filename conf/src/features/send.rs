@@ -11,23 +11,19 @@ use crate::reading::Reading;
 use crate::tree::Directive;
 
 settings! {
-    /// `send_timeout`, `tcp_nodelay`, `chunked_transfer_encoding` of a location.
     pub struct Sending, SendLevel(place, reading) {
-        /// `send_timeout`, default 60 s, between two writes.
+        /// Between two writes.
         timeout: Duration = Duration::from_secs(60),
-        /// `tcp_nodelay`, default on.
         tcp_nodelay: bool = true,
-        /// `chunked_transfer_encoding`, default on.
         chunked: bool = true,
-        /// `http2_chunk_size`, default 8 KiB, at least 1 and below 2^24: a frame of an answer's body has no more.
+        /// The largest frame of a response's body, at least 1 and below 2^24.
         http2_chunk: u32 = 8 * 1024,
     }
 }
 
-/// A frame of HTTP/2 has no more octets (RFC 9113 §4.2).
+/// The largest frame of HTTP/2 (RFC 9113 §4.2).
 const LARGEST_FRAME: usize = (1 << 24) - 1;
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("send_timeout", HTTP_SERVER_LOCATION, (1, 1), "time", "60s",

@@ -9,9 +9,8 @@ use crate::reading::Reading;
 use crate::source::Span;
 
 level! {
-    /// What one level says of it.
     pub struct SliceLevel {
-        /// The size in bytes, with its place; 0 = off.
+        /// In bytes, with its place; 0 = off.
         size: (u64, Span),
     }
 }
@@ -28,7 +27,6 @@ impl Feature for SliceLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("slice", HTTP_SERVER_LOCATION, (1, 1), "size", "0",

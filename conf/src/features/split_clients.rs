@@ -13,7 +13,6 @@ use crate::tree::{Directive, Word};
 /// All clients, in hundredths of a percent.
 const ALL: u64 = 10_000;
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("split_clients", HTTP, (2, 2), "string $variable { percent value; … * value; }", "",
@@ -63,7 +62,7 @@ fn part(word: &Word, reading: &mut Reading<'_>) -> Option<Option<u64>> {
     part.map(Some)
 }
 
-/// Digits with at most two behind a dot, times a hundred.
+/// Digits with at most two after a dot, times a hundred.
 fn hundredths(text: &str) -> Option<u64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -9,27 +9,21 @@ use super::phases::Phases;
 use super::{Apply, MANY, Row, idle, often, once};
 
 settings! {
-    /// `ssi*` of a location.
     pub struct Ssi, SsiLevel(place, reading) {
-        /// `ssi`, default off.
         enabled: bool = false,
-        /// `ssi_last_modified`, default off.
         last_modified: bool = false,
-        /// `ssi_silent_errors`, default off.
         silent_errors: bool = false,
-        /// `ssi_types` beside `text/html`, in lower case.
+        /// In addition to `text/html`, in lower case.
         types: Vec<String> = Vec::new(),
-        /// `ssi_types *`.
         any_type: bool = false,
-        /// `ssi_value_length` in bytes.
+        /// In bytes.
         value_length: usize = 255,
-        /// `subrequest_output_buffer_size` in bytes.
+        /// In bytes.
         variable_size: usize = 4096,
     }
     phases |made| Phases::FILTERS.only_if(made.enabled)
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("ssi", UP_TO_IF, (1, 1), "on | off", "off",

@@ -15,28 +15,23 @@ use std::sync::Arc;
 /// Where the requests of a server or location are counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum StatusZone {
-    /// Under the name that it has anyway.
     #[default]
     Unnamed,
-    /// Nowhere.
     Off,
-    /// With all others of this name.
     Named(Arc<str>),
 }
 
 without_templates!(StatusZone);
 
-/// What one level says of it.
 #[derive(Debug, Clone, Default)]
 pub struct StatusZoneLevel(Option<StatusZone>);
 
 impl StatusZoneLevel {
-    /// As `status_zone off` says.
     pub fn off() -> Self {
         StatusZoneLevel(Some(StatusZone::Off))
     }
 
-    /// That of a server, which its locations do not inherit.
+    /// A server's zone, which its locations do not inherit.
     pub fn take(&mut self) -> StatusZone {
         self.0.take().unwrap_or_default()
     }
@@ -56,7 +51,6 @@ impl Feature for StatusZoneLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("status_zone", SERVER_LOCATION, (1, 1), "name | off", "",

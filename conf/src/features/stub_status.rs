@@ -7,13 +7,11 @@ use super::templates::without_templates;
 use super::{Apply, Feature, Place, Row, once};
 use crate::reading::Reading;
 
-/// The page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StubStatus;
 
 without_templates!(StubStatus);
 
-/// What one level says of it: whether it is there.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StubStatusLevel(pub bool);
 
@@ -27,7 +25,6 @@ impl Feature for StubStatusLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("stub_status", SERVER_LOCATION, (0, 1), "[on]", "",

@@ -15,33 +15,25 @@ use crate::template::Template;
 use crate::tree::Directive;
 
 record! {
-    /// A `sub_filter`.
     pub struct Substitution {
-        /// The text, which is found in any case of its letters.
+        /// Matched in any case.
         pub from: Template,
-        /// What stands there instead.
         pub to: Template,
     }
 }
 
 settings! {
-    /// `sub_filter*` of a location.
     pub struct SubFilter, SubFilterLevel(place, reading) {
-        /// `sub_filter`s in force.
         list: Vec<Substitution> => Arc<[Substitution]> = Vec::new(),
-        /// `sub_filter_once`, default on.
         once: bool = true,
-        /// `sub_filter_last_modified`, default off.
         last_modified: bool = false,
-        /// `sub_filter_types` beside `text/html`, in lower case.
+        /// In addition to `text/html`, in lower case.
         types: Vec<String> = Vec::new(),
-        /// `sub_filter_types *`.
         any_type: bool = false,
     }
     phases |made| Phases::FILTERS.only_if(!made.list.is_empty())
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("sub_filter", HTTP_SERVER_LOCATION, (2, 2), "text replacement", "",
@@ -63,7 +55,7 @@ pub const ROWS: &[Row] = &[
         })),
 ];
 
-/// Texts of one level: more would have to be compared at each place of a body.
+/// Texts of one level: each is compared at every place of a body.
 const MOST: usize = 255;
 
 fn sub_filter(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {

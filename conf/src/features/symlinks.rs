@@ -9,28 +9,24 @@ use crate::reading::{Reading, parameter};
 use crate::template::Template;
 use crate::tree::Directive;
 
-/// The links that are not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Refused {
     All,
-    /// Those whose target belongs to somebody else.
     OfOthers,
 }
 
 without_templates!(Refused);
 
 record! {
-    /// A `disable_symlinks` that is not `off`.
     pub struct Symlinks {
-        /// The links that are not followed.
         pub refused: Refused,
-        /// `from=`: the beginning of a path in which all links are followed.
+        /// `from=`: the start of a path in which all links are followed.
         pub from: Option<Template>,
     }
 }
 
-/// What one level says of it: nothing inside is `off`.
+/// The inner `None` is `off`.
 #[derive(Debug, Clone, Default)]
 pub struct SymlinksLevel(Option<Option<Symlinks>>);
 
@@ -48,7 +44,6 @@ impl Feature for SymlinksLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("disable_symlinks", HTTP_SERVER_LOCATION, (1, 2), "off | on | if_not_owner [from=part]", "off",

@@ -18,9 +18,8 @@ use crate::regular_expression::Regex;
 use crate::source::Span;
 use crate::template::Template;
 
-/// What may hold templates.
 pub trait Templates {
-    /// Adds all templates in it, in no particular order.
+    /// In no particular order.
     fn templates<'t>(&'t self, all: &mut Vec<&'t Template>);
 }
 
@@ -67,7 +66,6 @@ impl<A: Templates, B: Templates> Templates for (A, B) {
     }
 }
 
-/// Types that hold no template.
 macro_rules! without_templates {
     ($($type:ty),* $(,)?) => {
         $(impl $crate::features::templates::Templates for $type {

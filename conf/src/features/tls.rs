@@ -32,110 +32,82 @@ pub use pem_source::PemSource;
 pub use versions::TlsVersion;
 pub(in crate::features) use versions::versions;
 
-/// `ssl_*` of a server.
 #[derive(Debug, Clone)]
 pub struct Tls {
-    /// `ssl_certificate` and `ssl_certificate_key` pairs, the leaf first.
+    /// Pairs of certificate and key, the leaf first.
     pub certificates: Vec<(PemSource, PemSource)>,
-    /// `ssl_password_file`: what opens the keys.
     pub passwords: Option<PathBuf>,
-    /// `ssl_certificate_cache`; nothing reads certificates with variables in their names at each handshake.
+    /// `None` reads certificates with variable names at each handshake.
     pub certificate_cache: Option<CertificateCache>,
-    /// `ssl_key_log`: where the secrets of sessions are written.
     pub key_log: Option<PathBuf>,
-    /// Where the first `ssl_certificate` stands, for errors found when it is read.
+    /// Where the first `ssl_certificate` stands, for errors found in files.
     pub span: Span,
-    /// Offered versions, never empty.
+    /// Never empty.
     pub protocols: Vec<TlsVersion>,
-    /// `ssl_ciphers` as the names of cipher suites that are offered (IANA names), in order; empty = the library's own.
+    /// IANA names of the offered suites, in order; empty = the library's own.
     pub ciphers: Vec<String>,
-    /// `ssl_prefer_server_ciphers`.
     pub prefer_server_ciphers: bool,
-    /// Sessions kept, from `ssl_session_cache` (4,000 per megabyte, as nginx counts); 0 = none.
+    /// Sessions kept, 4,000 per megabyte as nginx counts; 0 = none.
     pub session_cache: usize,
-    /// `ssl_session_timeout`.
     pub session_timeout: Duration,
-    /// `ssl_session_tickets`.
     pub session_tickets: bool,
-    /// `ssl_session_ticket_key`s: the first seals, all open; empty = the process's own.
+    /// The first seals, all open; empty = the process's own.
     pub ticket_keys: Vec<PathBuf>,
-    /// Suites of TLS 1.3 that are offered, in order (`ssl_conf_command Ciphersuites`); `None` = the library's own.
+    /// `ssl_conf_command Ciphersuites`, in order; `None` = the library's own.
     pub tls13_suites: Option<Vec<String>>,
-    /// `ssl_conf_command Options PrioritizeChaCha`: a client that prefers ChaCha20 gets it, whatever the server prefers.
+    /// `ssl_conf_command Options PrioritizeChaCha`: a client that prefers ChaCha20 gets it, whatever the
+    /// server prefers.
     pub prioritizes_chacha: bool,
     /// `ssl_conf_command NumTickets`: tickets after a handshake of TLS 1.3.
     pub tickets: usize,
-    /// `ssl_conf_command Certificate` and `PrivateKey`: pairs that take the place of those with a key of the same kind.
+    /// `ssl_conf_command Certificate` and `PrivateKey`: replace pairs with the same kind of key.
     pub replacing: Vec<(PemSource, PemSource)>,
     /// `ssl_ecdh_curve`, preferred first; empty = the library's own.
     pub groups: Vec<TlsGroup>,
-    /// `ssl_stapling`: where what the authority says of the certificates comes from; nothing sends none of it.
+    /// Where OCSP responses come from; `None` sends none.
     pub stapling: Option<Stapling>,
-    /// `ssl_buffer_size`: bytes of an answer in one record.
+    /// Bytes of a response in one record.
     pub record_size: usize,
-    /// `ssl_certificate_compression`.
     pub compresses_certificates: bool,
-    /// `ssl_reject_handshake`.
     pub rejects: bool,
 }
 
-/// `ssl_stapling on`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stapling {
-    /// `ssl_stapling_file`: what the authority says, in DER; nothing asks a responder.
+    /// An OCSP response in DER; `None` asks a responder.
     pub file: Option<PathBuf>,
-    /// `ssl_stapling_responder`; nothing asks the one that the certificate names.
+    /// `None` asks the one that the certificate names.
     pub responder: Option<WebUrl>,
-    /// `ssl_trusted_certificate`: authorities that are not in the file of the certificate.
+    /// Authorities that are not in the certificate's file.
     pub authorities: Option<PathBuf>,
-    /// Who is asked for the responder's name; nothing asks the system.
+    /// Resolves the responder's name; `None` uses the system's resolver.
     pub resolver: Option<ResolverId>,
-    /// How long that may take.
     pub resolver_timeout: Duration,
 }
 
 level! {
-    /// What one level says of it.
     pub struct TlsLevel {
-        /// `ssl_certificate`s: file and place.
         certificates: Vec<(PemSource, Span)>,
-        /// `ssl_certificate_key`s: file and place.
         certificate_keys: Vec<(PemSource, Span)>,
-        /// `ssl_password_file`.
         passwords: PathBuf,
-        /// `ssl_certificate_cache`.
         certificate_cache: Option<CertificateCache>,
-        /// `ssl_key_log`.
         key_log: PathBuf,
-        /// `ssl_protocols`.
         protocols: Vec<TlsVersion>,
-        /// `ssl_ciphers` as the suites that remain, with its place.
+        /// The suites that remain, with their place.
         ciphers: (Vec<String>, Span),
-        /// `ssl_prefer_server_ciphers`.
         prefer_server_ciphers: bool,
-        /// `ssl_session_cache` in sessions.
+        /// In sessions.
         session_cache: usize,
-        /// `ssl_session_timeout`.
         session_timeout: Duration,
-        /// `ssl_session_tickets`.
         session_tickets: bool,
-        /// `ssl_session_ticket_key`s.
         ticket_keys: Vec<PathBuf>,
-        /// `ssl_ecdh_curve`.
         groups: Vec<TlsGroup>,
-        /// `ssl_stapling`.
         stapling: bool,
-        /// `ssl_stapling_file`.
         stapled: PathBuf,
-        /// `ssl_stapling_responder`.
         responder: WebUrl,
-        /// `ssl_buffer_size`.
         record_size: usize,
-        /// `ssl_certificate_compression`.
         compresses_certificates: bool,
-        /// `ssl_reject_handshake`, with its place.
         rejects: (bool, Span),
-        /// `ssl_conf_command`s.
         commands: ConfCommands,
     }
 }
@@ -224,14 +196,13 @@ impl TlsLevel {
     }
 }
 
-/// Bytes of an answer in one record, at the most (RFC 8446 §5.1).
+/// Bytes (RFC 8446 §5.1).
 const LARGEST_RECORD: usize = 16 * 1024;
-/// Tickets after a handshake of TLS 1.3, as many as OpenSSL sends.
+/// After a handshake of TLS 1.3, as many as OpenSSL sends.
 const USUAL_TICKETS: usize = 2;
-/// The least that the library takes, without what stands before them in a record.
+/// The library's minimum, without the record header.
 const SMALLEST_RECORD: u64 = 32;
 
-/// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("ssl_certificate", HTTP_SERVER, (1, 1), "file", "",
@@ -379,7 +350,6 @@ fn record_size(word: &Word, reading: &mut Reading<'_>) -> Option<usize> {
     Some(usize::try_from(bytes).unwrap_or(LARGEST_RECORD).min(LARGEST_RECORD))
 }
 
-/// The file of a `…_ssl_key_log`.
 pub(in crate::features) fn key_log(directive: &Directive, reading: &mut Reading<'_>) -> Option<PathBuf> {
     let (name, word) = (&directive.name.text, &directive.args[0]);
     if !reading.without_variables(word, "the name of a key log") {
@@ -392,7 +362,7 @@ pub(in crate::features) fn key_log(directive: &Directive, reading: &mut Reading<
     Some(reading.named_path(word, &word.text, PathUse::Log))
 }
 
-/// The file of passwords is not looked at: whoever feeds a named pipe is asked once.
+/// The file is not checked here: a named pipe would be read once too often.
 pub(in crate::features) fn password_file(word: &Word, reading: &mut Reading<'_>) -> Option<PathBuf> {
     reading
         .without_variables(word, "the name of a file of passwords")

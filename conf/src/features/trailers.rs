@@ -12,14 +12,11 @@ use super::{Apply, Feature, Place, Row, often, once};
 use crate::reading::Reading;
 
 record! {
-    /// What follows the body of a location's answers.
     pub struct Trailers {
-        /// `add_trailer`s in force.
         pub add: Arc<[AddHeader]>,
     }
 }
 
-/// What one level says of it.
 #[derive(Debug, Clone, Default)]
 pub struct TrailersLevel {
     add: AddedLevel,
@@ -41,7 +38,6 @@ impl Feature for TrailersLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("add_trailer", UP_TO_IF, (2, 3), "name value [always]", "",

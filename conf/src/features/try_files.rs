@@ -11,29 +11,24 @@ use crate::template::Template;
 use crate::tree::Directive;
 
 record! {
-    /// A `try_files`.
     pub struct TryFiles {
-        /// What is looked for, in order.
+        /// In order.
         pub candidates: Vec<Candidate>,
-        /// What holds where nothing of it is there.
         pub otherwise: Otherwise,
     }
 }
 
 record! {
-    /// One file or directory that is looked for.
     pub struct Candidate {
-        /// Its name, below `root` or `alias`.
+        /// Below `root` or `alias`.
         pub name: Template,
-        /// Whether a directory is meant: it was written with a slash at its end.
+        /// A name written with a trailing slash.
         pub is_directory: bool,
     }
 }
 
-/// What holds where nothing is there.
 #[derive(Debug, Clone)]
 pub enum Otherwise {
-    /// `=code`.
     Status(u16),
     /// `@name`, or a path with its query.
     Uri(Template),
@@ -48,7 +43,6 @@ impl Templates for Otherwise {
     }
 }
 
-/// What one level says of it.
 #[derive(Debug, Clone, Default)]
 pub struct TryFilesLevel {
     written: Option<Box<TryFiles>>,
@@ -64,7 +58,6 @@ impl Feature for TryFilesLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("try_files", SERVER_LOCATION, (2, MANY), "file … uri | file … =code", "",

@@ -12,23 +12,18 @@ use super::{Apply, Feature, Level, Place, Row, idle, often, once};
 use crate::reading::Reading;
 use crate::tree::Directive;
 
-/// `types`, `default_type` of a location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Types {
     /// File extension in lower case → media type.
     pub by_extension: Arc<HashMap<String, Arc<str>>>,
-    /// `default_type`, `text/plain` by default.
     pub default: Arc<str>,
 }
 
 without_templates!(Types);
 
 level! {
-    /// What one level says of it.
     pub struct TypesLevel {
-        /// `types`.
         by_extension: Arc<HashMap<String, Arc<str>>>,
-        /// `default_type`.
         default: Arc<str>,
     }
 }
@@ -48,13 +43,12 @@ impl Feature for TypesLevel {
     }
 }
 
-/// The media types that nginx has where no `types` block is written.
+/// nginx's media types without a `types` block.
 fn default_types() -> Arc<HashMap<String, Arc<str>>> {
     let pairs = [("html", "text/html"), ("gif", "image/gif"), ("jpg", "image/jpeg")];
     Arc::new(pairs.into_iter().map(|(extension, media)| (extension.to_owned(), media.into())).collect())
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("types", HTTP_SERVER_LOCATION, (0, 0), "{ type extension …; … }",

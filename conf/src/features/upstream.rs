@@ -20,7 +20,6 @@ use crate::tree::Directive;
 pub use server::default_server;
 use std::time::Duration;
 
-/// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("upstream", HTTP, (1, 1), "name { … }", "",
@@ -114,10 +113,10 @@ pub const ROWS: &[Row] = &[
         Apply::Upstream(zone)),
 ];
 
-/// nginx's page size, which its smallest shared memory is counted in.
+/// nginx's page size, the unit of its smallest shared memory.
 const PAGE: u64 = 4096;
 
-/// A group without servers yet, with nginx's defaults (those of 1.29.7 for idle connections).
+/// With nginx's defaults (those of 1.29.7 for idle connections) and no servers yet.
 pub fn empty(name: &str, span: Span, implicit: bool) -> Upstream {
     let keepalive = UpstreamKeepalive {
         size: KeepaliveSize::Fixed(32),
@@ -144,7 +143,7 @@ pub fn empty(name: &str, span: Span, implicit: bool) -> Upstream {
     }
 }
 
-/// What a group takes over from the `http` block, once that is read.
+/// Takes over settings of the `http` block, once that is read.
 pub fn settle(level: &Level, reading: &mut Reading<'_>) {
     let mut upstreams = std::mem::take(&mut reading.declared.upstreams);
     for upstream in &mut upstreams {
@@ -167,7 +166,6 @@ pub fn settle(level: &Level, reading: &mut Reading<'_>) {
     reading.declared.upstreams = upstreams;
 }
 
-/// What only the whole block can tell.
 pub fn check(upstream: &Upstream, reading: &mut Reading<'_>) {
     balancing::check(upstream, reading);
     if upstream.state.is_some() && upstream.zone.is_none() {

@@ -14,64 +14,47 @@ use crate::source::Span;
 use crate::template::Template;
 use crate::tree::{Directive, Word};
 
-/// `userid`, where it is not off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UserIdMode {
-    /// Cookies that come are known; none is set.
     Log,
-    /// Cookies of version 1 are set.
     V1,
-    /// Cookies of version 2 are set.
     V2,
 }
 
 without_templates!(UserIdMode, CookieLife);
 
 record! {
-    /// `userid*` of a location.
     pub struct UserId {
-        /// `userid`.
         pub mode: UserIdMode,
-        /// `userid_name`, default `uid`.
         pub name: Box<str>,
-        /// `userid_service`; by default the address that the client connected to.
+        /// `None` = the address that the client connected to.
         pub service: Option<u32>,
-        /// `userid_expires`, by default none.
         pub life: Option<CookieLife>,
-        /// What follows the lifetime: `userid_domain`, `userid_path` and `userid_flags`.
+        /// Everything after the lifetime: `userid_domain`, `userid_path` and `userid_flags`.
         pub attributes: Box<str>,
-        /// `userid_p3p`; empty where the field is not sent.
+        /// Empty = not sent.
         pub p3p: Box<str>,
-        /// `userid_mark`: the character in the place of the first of the padding.
+        /// The character in place of the first padding character.
         pub mark: Option<u8>,
-        /// `$uid_reset`, whatever gives it a value.
+        /// `$uid_reset`, whatever sets it.
         pub reset: Template,
     }
 }
 
-/// Flags in the order in which they are sent.
+/// In the order they are sent.
 const FLAGS: [&str; 5] = ["secure", "httponly", "samesite=strict", "samesite=lax", "samesite=none"];
 
 level! {
-    /// What one level says of it.
     pub struct UserIdLevel {
-        /// `userid`; nothing is `off`.
         mode: Option<UserIdMode>,
-        /// `userid_name`.
         name: Box<str>,
-        /// `userid_service`.
         service: u32,
-        /// `userid_domain`; nothing is `none`.
         domain: Option<Box<str>>,
-        /// `userid_path`.
         path: Box<str>,
-        /// `userid_expires`; nothing is `off`.
         life: Option<CookieLife>,
-        /// `userid_p3p`; nothing is `none`.
         p3p: Option<Box<str>>,
-        /// `userid_mark`; nothing is `off`.
         mark: Option<u8>,
-        /// `userid_flags`, one switch for each of `FLAGS`.
+        /// One switch for each of `FLAGS`.
         flags: [bool; FLAGS.len()],
     }
 }
@@ -107,7 +90,6 @@ impl Feature for UserIdLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("userid", HTTP_SERVER_LOCATION, (1, 1), "on | v1 | log | off", "off",
@@ -184,7 +166,6 @@ fn mark(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     };
 }
 
-/// A word that becomes a part of a field.
 fn text(directive: &Directive, reading: &mut Reading<'_>) -> Option<Box<str>> {
     let word = &directive.args[0];
     if word.text.contains(|character: char| character.is_ascii_control()) {

@@ -16,24 +16,22 @@ use crate::regular_expression::Regex;
 use crate::source::Span;
 use crate::tree::{Directive, Word};
 
-/// The Referer fields that are valid.
 #[derive(Debug, Clone)]
 pub struct ValidReferers {
     /// `none`: a request without the field.
     pub none: bool,
-    /// `blocked`: a field without `http://` or `https://`.
+    /// A field without `http://` or `https://`.
     pub blocked: bool,
-    /// Hosts, each with what the path must begin with.
+    /// Each with what the path must begin with.
     pub hosts: HostNames<Option<Box<str>>>,
-    /// The names of the server; its expressions are matched against the host.
+    /// Expressions among them are matched against the host.
     pub server_names: Arc<[ServerName]>,
-    /// Expressions, matched against all behind the scheme.
+    /// Matched against everything after the scheme.
     pub expressions: Arc<[Regex]>,
 }
 
 without_templates!(ValidReferers);
 
-/// Words of one level that are no expressions.
 #[derive(Debug, Clone, Default)]
 pub struct ReferersDraft {
     none: bool,
@@ -44,21 +42,15 @@ pub struct ReferersDraft {
 }
 
 level! {
-    /// What one level says of it.
     pub struct ValidReferersLevel {
-        /// The words that are no expressions.
         draft: ReferersDraft,
-        /// The expressions.
         expressions: Vec<Regex>,
-        /// Whether the server's names with expressions count.
         by_server_expressions: bool,
-        /// The names of the server around it.
         server_names: Arc<[ServerName]>,
     }
 }
 
 impl ValidReferersLevel {
-    /// Takes notice of the server that the level is of.
     pub fn stands_in(&mut self, names: &[(ServerName, Span)]) {
         self.server_names = Some(names.iter().map(|(name, _)| name.clone()).collect());
     }
@@ -105,7 +97,6 @@ impl Feature for ValidReferersLevel {
     }
 }
 
-/// The rows of this feature.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     often("valid_referers", SERVER_LOCATION, (1, MANY), "none | blocked | server_names | host[/path] | ~regex …", "",

@@ -8,24 +8,18 @@ use super::level::settings;
 use super::{Apply, MANY, Row, idle, often, once};
 
 settings! {
-    /// `zstd*` of a location.
     pub struct Zstd, ZstdLevel(place, reading) {
-        /// `zstd`, default off.
         enabled: bool = false,
-        /// `zstd_static`, default off.
         precoded: Precoded = Precoded::Off,
-        /// `zstd_comp_level`, default 1.
         level: u32 = 1,
-        /// `zstd_min_length` in bytes, default 20; compared with Content-Length only.
+        /// In bytes; compared with Content-Length only.
         min_length: u64 = 20,
-        /// `zstd_types` beside `text/html`, in lower case.
+        /// In addition to `text/html`, in lower case.
         types: Vec<String> = Vec::new(),
-        /// `zstd_types *`.
         any_type: bool = false,
     }
 }
 
-/// The rows of this family.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("zstd", UP_TO_IF, (1, 1), "on | off", "off",

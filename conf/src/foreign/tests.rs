@@ -52,7 +52,7 @@ fn what_a_directive_belongs_to_is_itself_decided() {
     }
 }
 
-/// The longest prefix counts: `js_fetch_*` is no case of anything else.
+/// The longest prefix counts: `js_fetch_*` has no entry that it shares.
 #[test]
 fn what_is_never_left_out_stays_so_in_every_family() {
     for name in ["memcached_pass", "auth_jwt", "ssl_ocsp", "image_filter", "ssl"] {

@@ -21,10 +21,7 @@ pub(super) fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?', '['])
 }
 
-/// The files that match, in byte order. None where nothing does, which is no error: `conf.d/*.conf` may be empty.
-///
-/// # Errors
-/// The opener's.
+/// In byte order. No match is no error: `conf.d/*.conf` may be empty.
 pub(super) fn matches(prefix: &ConfPrefix, pattern: &str) -> io::Result<Vec<PathBuf>> {
     let whole = if pattern.starts_with('/') {
         translate(pattern)
@@ -36,8 +33,8 @@ pub(super) fn matches(prefix: &ConfPrefix, pattern: &str) -> io::Result<Vec<Path
     files::matches(&whole, || matches_through(&whole, names))
 }
 
-/// The files that match a pattern as the glob crate reads it, in byte order. `names` lists a directory: all that is in it, or one name if it is there.
-/// One that cannot be listed has no match.
+/// In byte order; patterns as the glob crate reads them. `names` lists a directory, or one name if it exists.
+/// A directory that cannot be listed has no match.
 pub fn matches_through(
     whole: &str,
     names: impl Fn(&Path, Option<&OsStr>) -> io::Result<Vec<OsString>>,
@@ -63,7 +60,7 @@ pub fn matches_through(
     found
 }
 
-/// What `matches_through` wants to know, with the rights of this process.
+/// The listing for `matches_through`, with the rights of this process.
 fn names(directory: &Path, one: Option<&OsStr>) -> io::Result<Vec<OsString>> {
     match one {
         Some(name) => directory.join(name).symlink_metadata().map(|_| vec![name.to_os_string()]),
@@ -71,7 +68,7 @@ fn names(directory: &Path, one: Option<&OsStr>) -> io::Result<Vec<OsString>> {
     }
 }
 
-/// The one name that a step of a pattern stands for; `None` where there may be several.
+/// The one name that a step of a pattern stands for; `None` if there may be several.
 fn literal(step: &str) -> Option<String> {
     let mut name = String::with_capacity(step.len());
     let mut rest = step.chars();
@@ -116,7 +113,7 @@ fn translate(pattern: &str) -> String {
     out
 }
 
-/// Where the `]` of a class stands, given the text after its `[`; one in the first place is a member of it.
+/// Takes the text after the `[`; a `]` in the first place is a member of the class.
 fn class_end(class: &str) -> Option<usize> {
     let first = usize::from(class.starts_with(['!', '^']));
     let from = first + usize::from(class[first..].starts_with(']'));

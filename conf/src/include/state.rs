@@ -8,7 +8,6 @@ use crate::tree::Directive;
 use std::path::Path;
 
 impl Splicer<'_> {
-    /// Adds to the block of an `upstream` what its state file holds.
     pub(super) fn restore(&mut self, block: &mut Vec<Directive>) {
         let state = block.iter().find(|directive| directive.name.text == "state");
         let Some((path, span)) = state.and_then(|state| Some((state.args.first()?, state.span))) else {

@@ -19,7 +19,7 @@ impl Files {
         self.0.path().join(name)
     }
 
-    /// Reads `nginx.conf`: names of the directives, and `file:line:col message | help` with the directory cut off.
+    /// Names of the directives, and `file:line:col message | help` with the directory cut off.
     fn read(&self) -> (String, Vec<String>, Sources) {
         let main = self.path("nginx.conf");
         let mut sources = Sources::default();

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Tokens in a short form: words as they are (quoted ones in `«»`), then the findings.
+/// Words as they are (quoted ones in `«»`), then the findings.
 fn lex(text: impl AsRef<[u8]>) -> (String, Vec<String>) {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();

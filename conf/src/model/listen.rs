@@ -16,60 +16,44 @@ use crate::source::Span;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServerId(pub u32);
 
-/// One address with the options of its `listen` directives.
+/// One address with the options of all its `listen` directives.
 #[derive(Debug, Clone)]
 pub struct Listener {
-    /// The address.
     pub address: ListenAddress,
-    /// Where it was first written.
     pub span: Span,
-    /// `ssl`.
     pub ssl: bool,
-    /// `proxy_protocol`.
     pub proxy_protocol: bool,
-    /// `http2`.
     pub http2: bool,
-    /// `backlog`, default 511.
     pub backlog: u32,
-    /// `reuseport`.
     pub reuseport: bool,
-    /// `deferred`.
     pub deferred: bool,
-    /// `sndbuf` in bytes.
+    /// In bytes.
     pub sndbuf: Option<usize>,
-    /// `rcvbuf` in bytes.
+    /// In bytes.
     pub rcvbuf: Option<usize>,
-    /// `so_keepalive`.
     pub so_keepalive: Option<SocketKeepalive>,
-    /// `ipv6only`, default on.
     pub ipv6only: bool,
-    /// The `control_socket`: its file has mode 0600 from the moment it is there.
+    /// The `control_socket`: its file has mode 0600 from its creation.
     pub owner_only: bool,
-    /// Whether the server does without it where somebody else has its address.
+    /// Not an error if the address is in use.
     pub optional: bool,
-    /// Servers that listen here, in file order.
+    /// In file order.
     pub servers: Vec<ServerId>,
-    /// The one for a Host that none names: `default_server`, else the first.
+    /// For a Host that none names: `default_server`, else the first.
     pub default_server: ServerId,
 }
 
-/// A `server` block.
 #[derive(Debug)]
 pub struct Server {
-    /// Where it was written.
     pub span: Span,
-    /// The first `server_name` as written, `$server_name`; empty where none.
+    /// The first `server_name` as written, `$server_name`; may be empty.
     pub name: String,
-    /// All names; `[Exact("")]` where none was written, as in nginx.
+    /// `[Exact("")]` if none was written, as in nginx.
     pub names: Vec<ServerName>,
     /// Its own level ([`super::LocationMatch::Server`]).
     pub own: LocationId,
-    /// Its locations.
     pub locations: LocationTree,
-    /// What is set for it as a whole.
     pub settings: ServerSettings,
-    /// `status_zone`.
     pub status_zone: StatusZone,
-    /// `acme_certificate`.
     pub acme: Option<AcmeCertificateId>,
 }

@@ -114,70 +114,54 @@ pub use location::{LimitExcept, Location, LocationTree};
 use crate::slots::Slot;
 use crate::source::Sources;
 
-/// A whole configuration, checked.
 #[derive(Debug, Default)]
 pub struct Configuration {
-    /// The files it came from.
     pub sources: Sources,
-    /// Directives of the main and events contexts.
     pub main: Main,
-    /// The http block; empty lists where the file has none.
+    /// Empty lists if the file has no http block.
     pub http: Http,
 }
 
-/// The http block with everything in it, each kind in one arena that the ids point into.
+/// The http block, each kind in one arena that the ids index.
 #[derive(Debug, Default)]
 pub struct Http {
-    /// Addresses to listen on; every address once, with the servers that share it.
+    /// Every address once, with the servers that share it.
     pub listeners: Vec<Listener>,
-    /// The address among them that is the `dashboard`'s.
+    /// The one of `listeners` that is the `dashboard`'s.
     pub dashboard: Option<ListenAddress>,
-    /// `server` blocks in file order.
+    /// In file order.
     pub servers: Vec<Server>,
-    /// Every location of every server, the servers' own level included.
+    /// Of every server, the servers' own level included.
     pub locations: Vec<Location>,
     /// `upstream` blocks, then one implicit upstream per distinct `proxy_pass host:port`.
     pub upstreams: Vec<Upstream>,
-    /// `resolver`s.
     pub resolvers: Vec<Resolver>,
-    /// `proxy_cache_path` zones.
     pub cache_zones: Vec<CacheZone>,
-    /// Access-log files; every distinct path once with its buffering.
+    /// Every path once with its buffering.
     pub log_files: Vec<LogFile>,
-    /// Groups of access-log files whose names requests give, each with its `open_log_file_cache`.
+    /// Groups of access-log files with variable names, each with its `open_log_file_cache`.
     pub log_groups: Vec<Option<KeptLogs>>,
-    /// `limit_req_zone`s.
     pub request_zones: Vec<RequestZone>,
-    /// `limit_conn_zone`s.
     pub connection_zones: Vec<ConnectionZone>,
-    /// The variables that the configuration gives values to.
     pub slots: Vec<Slot>,
-    /// Variables that the configuration makes out of others.
     pub made: Vec<Made>,
-    /// Charsets that `charset` and `source_charset` name.
     pub charsets: Vec<Box<str>>,
-    /// Conversions between charsets.
     pub conversions: Vec<Conversion>,
-    /// Where spans are exported to.
     pub otel_exporter: Option<OtelExporter>,
-    /// The service that spans are of.
     pub otel_resource: OtelResource,
-    /// `acme_issuer`s.
     pub acme_issuers: Vec<AcmeIssuer>,
-    /// What servers ask of them, each once.
+    /// Each once.
     pub acme_certificates: Vec<AcmeCertificate>,
 }
 
 impl Http {
-    /// The location of an id from this configuration.
     pub fn location(&self, id: LocationId) -> &Location {
         &self.locations[id.0 as usize]
     }
-    /// The server of an id from this configuration.
     pub fn server(&self, id: ServerId) -> &Server {
         &self.servers[id.0 as usize]
     }
-    /// Every location of a server: its own level, those at any depth, and their faces.
+    /// Its own level, those at any depth, and their faces.
     pub fn locations_of(&self, server: &Server) -> Vec<LocationId> {
         let (mut trees, mut ids) = (vec![&server.locations], vec![server.own]);
         while let Some(tree) = trees.pop() {
@@ -190,11 +174,9 @@ impl Http {
         }
         ids
     }
-    /// The upstream of an id from this configuration.
     pub fn upstream(&self, id: UpstreamId) -> &Upstream {
         &self.upstreams[id.0 as usize]
     }
-    /// The cache zone of an id from this configuration.
     pub fn cache_zone(&self, id: CacheZoneId) -> &CacheZone {
         &self.cache_zones[id.0 as usize]
     }

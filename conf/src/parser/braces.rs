@@ -7,19 +7,12 @@
 use super::indentation;
 use crate::lexer::Token;
 
-/// What to do at a token to make the braces even.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repair {
     /// The `}` at this index closes nothing.
-    Extra {
-        /// Index of the `}`.
-        at: usize,
-    },
+    Extra { at: usize },
     /// Before the token at this index (or the end, past the last) the innermost block ends without its `}`.
-    Unclosed {
-        /// Index of the token.
-        at: usize,
-    },
+    Unclosed { at: usize },
 }
 
 impl Repair {
@@ -30,7 +23,7 @@ impl Repair {
     }
 }
 
-/// The repairs in order of their tokens; none where the braces are even.
+/// In order of their tokens; empty if the braces are balanced.
 pub(super) fn repairs(tokens: &[Token], text: &[u8]) -> Vec<Repair> {
     let counted = by_counting(tokens);
     if counted.is_empty() {
@@ -58,7 +51,7 @@ fn by_counting(tokens: &[Token]) -> Vec<Repair> {
     repairs
 }
 
-/// `None` where it would take more than `most` repairs.
+/// `None` if it would take more than `most` repairs.
 fn by_indentation(tokens: &[Token], text: &[u8], most: usize) -> Option<Vec<Repair>> {
     let mut repairs = Vec::new();
     // For each open block the column of its directive, where that is the first on its line.

@@ -9,8 +9,8 @@ use crate::diagnostics::Diagnostics;
 use crate::source::{Sources, Span};
 use crate::tree::Directive;
 
-/// Splits such directives in the whole tree, and reports each at the place of the missing `;`. `is_name` says
-/// whether a word is the name of a directive. Call it once, after the includes are spliced.
+/// Splits such directives in the whole tree, and reports each at the place of the missing `;`. `is_name`
+/// tells names of directives. Call it once, after the includes are spliced.
 pub fn split_unterminated(
     tree: &mut Vec<Directive>,
     sources: &Sources,
@@ -41,7 +41,7 @@ fn swallowed(directive: &Directive, sources: &Sources, is_name: &dyn Fn(&str) ->
         .position(|word| !word.quoted && is_name(&word.text) && begins_a_directive(word.span))
 }
 
-/// Cuts a directive before its word `at`; what is cut off takes the block with it.
+/// Cuts a directive before its word `at`; the part cut off takes the block with it.
 fn split(directive: &mut Directive, at: usize, diagnostics: &mut Diagnostics) -> Directive {
     let mut rest = directive.args.split_off(at).into_iter();
     let last = directive.args.last().unwrap_or(&directive.name).span;

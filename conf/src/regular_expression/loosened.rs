@@ -8,7 +8,7 @@ use fancy_regex::{Assertion, BytesMode, Expr, RegexBuilder, internal};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The loosened form of a pattern of the engine's; `None` where the pattern is linear as it is, or cannot be loosened.
+/// `None` if the pattern is linear as it is, or cannot be loosened.
 pub(super) fn loosened(
     pattern: &str,
     utf8: bool,
@@ -40,7 +40,7 @@ struct Loosening {
 }
 
 impl Loosening {
-    /// The same, or more; `None` where that cannot be said.
+    /// Matches the same or more; `None` if that cannot be guaranteed.
     fn expression(&mut self, expression: &Expr) -> Option<Expr> {
         Some(match expression {
             Expr::Empty
@@ -97,7 +97,6 @@ impl Loosening {
     }
 }
 
-/// Any text, of any bytes.
 fn anything() -> Expr {
     let child = Box::new(Expr::Any { newline: true, crlf: false });
     Expr::Repeat { child, lo: 0, hi: usize::MAX, greedy: true }

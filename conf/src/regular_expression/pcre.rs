@@ -11,17 +11,15 @@ mod properties;
 use groups::Groups;
 use std::fmt::Write;
 
-/// An expression for the engine.
 pub(super) struct Translated {
-    /// The rewritten source.
     pub(super) pattern: String,
-    /// Whether it works on characters instead of bytes: asked for with `(*UTF8)`.
+    /// `(*UTF8)`: works on characters instead of bytes.
     pub(super) utf8: bool,
-    /// Whether several groups may have one name: `(?J)`.
+    /// `(?J)`: several groups may share a name.
     pub(super) same_names: bool,
 }
 
-/// Rewrites an expression. The error is what of it cannot be done.
+/// The error names what cannot be translated.
 pub(super) fn translate(source: &str) -> Result<Translated, String> {
     let mut rest = source;
     let mut utf8 = false;
@@ -81,14 +79,14 @@ impl<'a> Rewriter<'a> {
         rest.is_some()
     }
 
-    /// What stands before a mark, which is taken too.
+    /// The text before a mark; the mark is consumed too.
     fn up_to(&mut self, mark: char) -> Result<&'a str, String> {
         let (before, after) = self.rest.split_once(mark).ok_or_else(|| format!("\"{mark}\" is missing"))?;
         self.rest = after;
         Ok(before)
     }
 
-    /// So many of these characters at the most.
+    /// At most this many such characters.
     fn digits(&mut self, most: usize, belongs: impl Fn(char) -> bool) -> &'a str {
         let end = self.rest.chars().take(most).take_while(|digit| belongs(*digit)).count();
         let (digits, rest) = self.rest.split_at(end);
@@ -96,7 +94,7 @@ impl<'a> Rewriter<'a> {
         digits
     }
 
-    /// A character as it is; one outside of ASCII is its bytes.
+    /// A character outside of ASCII becomes its bytes.
     fn text(&mut self, character: char) {
         if self.utf8 || character.is_ascii() {
             self.out.push(character);
@@ -121,7 +119,7 @@ impl<'a> Rewriter<'a> {
         Ok(())
     }
 
-    /// What follows a backslash outside of a class.
+    /// After a backslash outside of a class.
     fn escape(&mut self) -> Result<(), String> {
         let Some(character) = self.next() else {
             self.out.push('\\');
@@ -151,8 +149,8 @@ impl<'a> Rewriter<'a> {
         Ok(())
     }
 
-    /// Escapes that mean the same in a class. PCRE takes any punctuation for itself; the engine gives `\<` and others a
-    /// meaning.
+    /// Escapes that mean the same in a class. PCRE takes any punctuation literally; the engine gives `\<` and
+    /// others a meaning.
     fn escape_anywhere(&mut self, character: char, in_class: bool) -> Result<(), String> {
         match character {
             'h' | 'H' | 'v' | 'V' => {
@@ -227,8 +225,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// `\1` and on: a reference where there are so many groups so far or it is a single digit, else up to three octal
-    /// digits.
+    /// `\1` and on: a reference if there are so many groups so far or it is a single digit, else up to three
+    /// octal digits.
     fn reference_or_octal(&mut self, first: char) -> Result<(), String> {
         let more = self.rest.len() - self.rest.trim_start_matches(|digit: char| digit.is_ascii_digit()).len();
         let number = format!("{first}{}", &self.rest[..more]);
@@ -280,12 +278,11 @@ impl<'a> Rewriter<'a> {
         Ok(())
     }
 
-    /// A group is matched again where it is called.
+    /// A call matches the group's pattern again.
     fn call(&mut self, target: &str) -> Result<(), String> {
         self.groups.call(target, &mut self.out)
     }
 
-    /// What an opening parenthesis begins.
     fn open(&mut self) -> Result<(), String> {
         if !self.rest.starts_with('?') {
             self.groups.open_capture(None, &mut self.out);
@@ -337,7 +334,7 @@ impl<'a> Rewriter<'a> {
         self.flags()
     }
 
-    /// `(?i)`, `(?i:`, `(?:`, `(?=`, `(?>` and their like.
+    /// `(?i)`, `(?i:`, `(?:`, `(?=`, `(?>` and the like.
     fn flags(&mut self) -> Result<(), String> {
         let inside = self.rest[1..].find([')', ':', '=', '!', '>', '<']);
         let Some(end) = inside else { return Err("missing closing parenthesis".into()) };
@@ -362,7 +359,7 @@ impl<'a> Rewriter<'a> {
         Ok(())
     }
 
-    /// `\Q…\E`, or to the end where no `\E` comes.
+    /// `\Q…\E`, or to the end without `\E`.
     fn literal_text(&mut self) {
         let (text, rest) = self.rest.split_once(r"\E").unwrap_or((self.rest, ""));
         self.rest = rest;
@@ -378,7 +375,7 @@ impl<'a> Rewriter<'a> {
         self.text(character);
     }
 
-    /// A class. In PCRE a `[` in it is itself (unless it starts `[:alpha:]`), and there are no set operations.
+    /// In PCRE a `[` in a class is literal (unless it starts `[:alpha:]`), and there are no set operations.
     fn class(&mut self) -> Result<(), String> {
         self.out.push('[');
         if self.take("^") {
@@ -432,7 +429,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Whether `{2}`, `{2,}` or `{2,3}` follows, the brace taken already.
+    /// Whether `{2}`, `{2,}` or `{2,3}` follows, the brace already consumed.
     fn is_repetition(&self) -> bool {
         let Some((inside, _)) = self.rest.split_once('}') else { return false };
         let (least, most) = inside.split_once(',').unwrap_or((inside, "0"));

@@ -202,7 +202,6 @@ fn what_a_looser_expression_rules_out_is_decided_at_once() {
     assert!(compiled(r"^/a.*\.php$", false).expect("it compiles").loose.is_none(), "it is linear");
 }
 
-/// What expressions are put together of at random.
 const TOKENS: &[&str] = &[
     "a",
     "b",

@@ -7,7 +7,7 @@ use crate::lexer::{self, Token};
 use crate::source::Sources;
 use crate::variables::Builtin;
 
-/// Compiles the first word of `text`; findings as `column message | help`.
+/// Findings as `column message | help`.
 fn compiled(text: &str, captures: &[&str]) -> (Template, Vec<String>) {
     let mut sources = Sources::default();
     let mut diagnostics = Diagnostics::default();

@@ -46,7 +46,7 @@ fn a_panic_in_work_reaches_its_caller_and_leaves_the_pool_whole() {
     assert_eq!(on_runtime(run_name(|| 6)), 6);
 }
 
-/// Polls `future` once, as a caller does that then goes away. It must not be ready.
+/// Polls `future` once, like a caller that is dropped. It must not be ready.
 async fn poll_once<F: Future>(mut future: Pin<&mut F>) {
     std::future::poll_fn(|context| {
         assert!(future.as_mut().poll(context).is_pending());

@@ -9,21 +9,17 @@ use tokio::task::LocalSet;
 const CALL: GrpcCall<'_> =
     GrpcCall { base: "http://here", path: "/x.Y/Z", fields: &[], message: b"question" };
 
-/// What a server does with a call.
 #[derive(Debug, Clone, Copy)]
 enum Does {
     /// Trailers alone: the status, and `grpc-status` as it stands.
     Head(u16, &'static str),
-    /// A head, a body of so many bytes behind a prefix that says so, and `grpc-status` where there is one.
+    /// A head, a body of so many bytes after a prefix that says so, and perhaps `grpc-status`.
     Whole(usize, Option<&'static str>),
     Resets(Reason),
-    /// Closes the connection with GOAWAY.
     Leaves,
-    /// Closes it without a word.
     Breaks,
 }
 
-/// Runs a client against a server that does these, one for each call.
 fn against<T>(script: Vec<Does>, client: impl AsyncFnOnce(GrpcConnection) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let local = LocalSet::new();
@@ -72,7 +68,6 @@ fn answer(respond: &mut SendResponse<Bytes>, does: Does) {
     }
 }
 
-/// What a call comes to: its code and message, or why it has none.
 fn outcome(does: Does) -> Result<(u32, Option<usize>), String> {
     against(vec![does], async |mut connection| {
         let reply = connection.call(&CALL).await.map_err(|error| error.to_string())?;
@@ -104,7 +99,6 @@ fn a_call_ends_with_its_status_or_with_why_it_has_none() {
     }
 }
 
-/// Whether a call that fails so may be made over another connection.
 fn is_stale(does: Does) -> bool {
     against(vec![does], async |mut connection| connection.call(&CALL).await.expect_err("it fails").is_stale())
 }

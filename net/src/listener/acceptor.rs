@@ -33,16 +33,13 @@ impl Acceptor {
         Ok(Acceptor { socket })
     }
 
-    /// The next connection, and where it comes from.
-    ///
     /// A connection that died in the queue is skipped. An error is about this process or machine (EMFILE,
-    /// ENFILE, ENOBUFS, ENOMEM): the connection stays queued, so that the caller must wait for a descriptor
-    /// before it tries again.
+    /// ENFILE, ENOBUFS, ENOMEM): the connection stays queued, so the caller must wait for a descriptor before
+    /// it tries again.
     pub async fn accept(&self) -> io::Result<(Stream, Address)> {
         poll_fn(|context| self.poll_accept(context)).await
     }
 
-    /// The same as a poll, for waiting on several at once.
     pub fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<(Stream, Address)>> {
         // Ends: each round takes a connection off the queue, and an empty queue is pending.
         loop {
@@ -63,8 +60,8 @@ impl Acceptor {
 }
 
 impl Acceptor {
-    /// A connection that waits in the queue at this moment, asked of the kernel and not of the runtime, which may not
-    /// have heard of it yet: for whoever closes the socket afterwards. `None` once the queue is empty.
+    /// A queued connection, asked of the kernel and not of the runtime, which may not know of it yet: call it
+    /// before closing the socket. `None` once the queue is empty.
     pub fn accept_queued(&self) -> io::Result<Option<(Stream, Address)>> {
         // Ends: each round takes a connection off the queue.
         loop {
@@ -84,7 +81,7 @@ impl Acceptor {
     }
 }
 
-/// A connection on the current runtime; one without an internet address came over a unix socket.
+/// Without an internet address it came over a unix socket.
 fn stream_of(socket: Socket, peer: &SockAddr) -> io::Result<(Stream, Address)> {
     match peer.as_socket() {
         Some(peer) => Ok((Stream::Tcp(TcpStream::from_std(socket.into())?, peer), Address::Tcp(peer))),

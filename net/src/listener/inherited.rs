@@ -16,28 +16,24 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The environment variable that names inherited sockets.
 pub const ENVIRONMENT: &str = "MILLSTREAM_LISTEN";
-/// Sockets looked at; more than any machine has addresses times cores in practice.
+/// Sockets examined; more than any machine has addresses times cores in practice.
 const MOST: usize = 16 * 1024;
 
-/// Sockets that the process was started with and that no configuration has taken yet. Dropping it closes
-/// them.
+/// Sockets that the process was started with and no configuration has taken yet. Dropping it closes them.
 #[derive(Debug, Default)]
 pub struct Inherited {
     sockets: Vec<(ListenAddress, Socket)>,
-    /// The process that they came from.
     predecessor: Option<Pid>,
 }
 
 impl Inherited {
-    /// None.
     pub fn none() -> Self {
         Inherited::default()
     }
 
-    /// Those that [`ENVIRONMENT`] names, else those of the service manager; none from the second call on, since a descriptor has
-    /// one owner.
+    /// Those of [`ENVIRONMENT`], else the service manager's; empty from the second call on, since a
+    /// descriptor has one owner.
     pub fn from_environment() -> Self {
         static TAKEN: AtomicBool = AtomicBool::new(false);
         if TAKEN.swap(true, Ordering::Relaxed) {
@@ -49,17 +45,15 @@ impl Inherited {
         }
     }
 
-    /// Whether there are any: then somebody else holds the process, and it stays in the foreground.
+    /// If not, another process manages this one, which stays in the foreground.
     pub fn is_empty(&self) -> bool {
         self.sockets.is_empty()
     }
 
-    /// The process that handed them over.
     pub(super) fn predecessor(&self) -> Option<Pid> {
         self.predecessor
     }
 
-    /// The sockets of an address; `None` where there is none.
     pub(super) fn take(&mut self, address: &ListenAddress) -> Option<Vec<Socket>> {
         let taken: Vec<Socket> =
             self.sockets.extract_if(.., |(of, _)| of == address).map(|(_, socket)| socket).collect();
@@ -84,7 +78,7 @@ impl Inherited {
     }
 }
 
-/// What the service manager opened for us; what does not listen is none of ours.
+/// Those of the service manager; what does not listen is not ours.
 fn activated() -> Vec<(ListenAddress, Socket)> {
     let found = systemd::descriptors().into_iter().take(MOST).filter_map(|fd| {
         let socket = Socket::from(kernel::adopt(fd).ok()?);
@@ -111,7 +105,7 @@ fn is_listening_at(socket: &Socket, address: &ListenAddress) -> bool {
     }
 }
 
-/// An address as it stands in [`ENVIRONMENT`]; bytes of a path that could be misread are written `%XX`.
+/// Ambiguous bytes of a path are written `%XX`.
 pub(super) fn encode(address: &ListenAddress) -> String {
     match address {
         ListenAddress::Tcp(address) => address.to_string(),

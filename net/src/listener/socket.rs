@@ -18,12 +18,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// How long a connection without data stays with the kernel under `deferred`, in seconds; nginx's value.
 const DEFER_SECONDS: libc::c_int = 1;
 
-/// Fails as listening would where another process listens at the address, also where it allows sharing.
+/// Fails as listening would if another process listens at the address, even if that allows sharing.
 pub(super) fn probe(listener: &Listener, at: SocketAddr) -> io::Result<()> {
     bind(listener, at, false).map(drop)
 }
 
-/// A listening TCP socket that shares its port with others of this process.
+/// Shares its port with others of this process.
 pub(super) fn tcp(listener: &Listener, at: SocketAddr) -> io::Result<Socket> {
     let socket = bind(listener, at, true)?;
     if let Some(size) = listener.sndbuf {
@@ -42,10 +42,8 @@ pub(super) fn tcp(listener: &Listener, at: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// A listening unix socket and its file, which anybody may connect to, as in nginx, or our user alone where it is
-/// `owner_only`.
-///
-/// A file left behind by a process that is gone is replaced; one where somebody accepts is an error.
+/// Anyone may connect to it, as in nginx, or only our user if it is `owner_only`. A file left by an ended
+/// process is replaced; one in use is an error.
 pub(super) fn unix(listener: &Listener, path: &Path) -> io::Result<(Socket, SocketFile)> {
     let socket = new_socket(Domain::UNIX)?;
     if let Some(size) = listener.sndbuf {
@@ -77,7 +75,7 @@ pub(super) fn unix(listener: &Listener, path: &Path) -> io::Result<(Socket, Sock
     Ok((socket, file))
 }
 
-/// Gives a socket that listens already the backlog of another configuration.
+/// Applies the backlog of another configuration.
 pub(super) fn listen_again(socket: &Socket, listener: &Listener) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     socket.listen(backlog(listener))
@@ -124,7 +122,7 @@ fn set_keepalive(socket: &Socket, keepalive: SocketKeepalive) -> io::Result<()> 
     socket.set_tcp_keepalive(&times)
 }
 
-/// Whether a path is a socket that nobody accepts on. Any other kind of file is not ours to remove.
+/// A socket on which no one accepts. Any other kind of file is not ours to remove.
 fn is_stale(path: &Path, address: &SockAddr) -> io::Result<bool> {
     if !fs::symlink_metadata(path)?.file_type().is_socket() {
         return Ok(false);
@@ -134,13 +132,13 @@ fn is_stale(path: &Path, address: &SockAddr) -> io::Result<bool> {
     Ok(matches!(attempt, Err(error) if error.kind() == io::ErrorKind::ConnectionRefused))
 }
 
-/// The file of a unix socket, removed with the last owner unless it was handed over or is another's by now.
+/// Removed with the last owner unless it was handed over or belongs to another by now.
 #[derive(Debug)]
 pub(super) struct SocketFile {
     path: PathBuf,
     identity: (u64, u64),
     kept: AtomicBool,
-    /// The process that handed the socket to this one, its parent: while it lives, it goes on with the file.
+    /// The process that handed the socket over, its parent: while it lives, it uses the file.
     predecessor: Option<Pid>,
 }
 
@@ -150,24 +148,22 @@ impl SocketFile {
         Ok(SocketFile { path: path.to_path_buf(), identity, kept: AtomicBool::new(false), predecessor: None })
     }
 
-    /// The file of a socket that came from another process.
     pub(super) fn inherited(path: &Path, predecessor: Option<Pid>) -> io::Result<Self> {
         let mut file = SocketFile::of(path)?;
         file.predecessor = predecessor;
         Ok(file)
     }
 
-    /// Whether somebody else goes on with it. A process whose parent has ended gets another one.
+    /// Whether another process uses it. A process whose parent has ended gets another one.
     fn is_in_use(&self) -> bool {
         self.kept.load(Ordering::Relaxed) || (self.predecessor.is_some() && self.predecessor == getppid())
     }
 
-    /// Whether the file stays when the last owner goes.
     pub(super) fn keep(&self, kept: bool) {
         self.kept.store(kept, Ordering::Relaxed);
     }
 
-    /// Removes the file, unless somebody else goes on with it or it is another's by now.
+    /// Unless another process uses it, or it belongs to another by now.
     pub(super) fn remove(&self) {
         if !self.is_in_use() && identity(&self.path).is_ok_and(|now| now == self.identity) {
             // A file that cannot be removed is found stale at the next start.

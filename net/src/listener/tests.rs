@@ -239,7 +239,7 @@ fn a_live_unix_socket_and_a_plain_file_are_not_replaced() {
     assert_eq!(std::fs::read_to_string(&file).expect("still there"), "mine");
 }
 
-/// What exec does to the descriptors of a [`hand_over`]: duplicates that nothing in this process owns.
+/// What exec does to the descriptors of a [`hand_over`]: duplicates without an owner in this process.
 fn as_inherited(listenings: &[Arc<Listening>], text: &str) -> String {
     let mut handed = String::new();
     for item in text.split_terminator(';') {

@@ -7,7 +7,7 @@ use crate::address::Address;
 use millstream_conf::model::ProxyHeader;
 use std::net::{IpAddr, SocketAddr};
 
-/// What a connection begins with that is for this client, who connected to `local`.
+/// `local` is the address that the client connected to.
 pub fn header(version: ProxyHeader, client: &Address, local: &Address) -> Vec<u8> {
     let ends = match (client, local) {
         (Address::Tcp(client), Address::Tcp(local)) => Some((canonical(*client), canonical(*local))),
@@ -21,7 +21,7 @@ pub fn header(version: ProxyHeader, client: &Address, local: &Address) -> Vec<u8
     }
 }
 
-/// An address of IPv4 that was mapped into IPv6 is one of IPv4.
+/// An IPv4 address mapped into IPv6 becomes IPv4.
 fn canonical(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }

@@ -10,13 +10,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 
-/// The most that is taken of an answer over UDP, in bytes; nginx's. Without EDNS a name server sends 512 (RFC 1035 §4.2.1).
+/// Bytes of a UDP response that are read; nginx's. Without EDNS a name server sends 512 (RFC 1035 §4.2.1).
 const MOST_OF_DATAGRAM: usize = 4096;
 
-/// What a name server answers, however long that takes.
-///
-/// # Errors
-/// Where the system or the name server has no socket for it, or the answer over TCP is none.
+/// Without a timeout.
 pub(super) async fn exchange(server: SocketAddr, question: &Query) -> io::Result<Message> {
     let mut asked = Message::query();
     asked.metadata.recursion_desired = true;
@@ -56,7 +53,8 @@ async fn over_tcp(server: SocketAddr, asked: &Message, bytes: &[u8]) -> io::Resu
         .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "not a response to the question"))
 }
 
-/// The answer to a question, where this is one. A server that takes the question for none need not repeat it.
+/// `None` if it is not a response to this question. A server that rejects the question as malformed need not
+/// repeat it.
 fn answer_in(bytes: &[u8], asked: &Message) -> Option<Message> {
     let answer = Message::from_vec(bytes).ok()?;
     let (of, to) = (&answer.metadata, &asked.metadata);
@@ -81,7 +79,6 @@ mod tests {
         Query::query(name("api.example.net."), RecordType::A)
     }
 
-    /// The answer to a question that arrived, with this address.
     fn answer(asked: &[u8], last: u8) -> Message {
         let mut answer = Message::from_vec(asked).expect("a question").into_response();
         let address = RData::A(A(Ipv4Addr::new(10, 0, 0, last)));

@@ -5,11 +5,11 @@
 use super::ResolveError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What came of a look-up, in NGINX Plus's words.
+/// In NGINX Plus's words.
 const OUTCOMES: [&str; 8] =
     ["noerror", "formerr", "servfail", "nxdomain", "notimp", "refused", "timedout", "unknown"];
 
-/// The counts of a `resolver`, which outlive a reload under its name.
+/// The counts of a `resolver`, kept over a reload under its name.
 #[derive(Debug, Default)]
 pub struct LookUps {
     asked: AtomicU64,
@@ -18,17 +18,15 @@ pub struct LookUps {
 }
 
 impl LookUps {
-    /// A name is asked for.
     pub(super) fn ask(&self) {
         self.asked.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The records of a service are asked for.
     pub(super) fn ask_service(&self) {
         self.asked_services.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// This came of it: whether anything was found, or why that is not known.
+    /// Whether anything was found, or why that is unknown.
     pub(super) fn settle(&self, found: Result<bool, &ResolveError>) {
         let word = match found {
             Ok(false) => "nxdomain",
@@ -49,17 +47,14 @@ impl LookUps {
         }
     }
 
-    /// Names that were asked for.
     pub fn asked(&self) -> u64 {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Services whose records were asked for.
     pub fn asked_services(&self) -> u64 {
         self.asked_services.load(Ordering::Relaxed)
     }
 
-    /// What came of all of them, by word.
     pub fn outcomes(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let counts = self.outcomes.iter().map(|count| count.load(Ordering::Relaxed));
         OUTCOMES.into_iter().zip(counts)

@@ -16,18 +16,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// What was answered so far.
 #[derive(Debug, Default)]
 struct Heard {
     addresses: Vec<IpAddr>,
-    /// The other name in the answer that came last.
     alias: Option<Arc<str>>,
-    /// How long the first record to expire holds.
+    /// The shortest lifetime of a record.
     least: Option<Duration>,
 }
 
 impl Resolver {
-    /// Asks about a name.
     pub(super) async fn ask(&self, host: &str) -> Result<Told, ResolveError> {
         let name = Name::from_ascii(format!("{host}.")).map_err(|_| ResolveError::NoName)?;
         let ask = |kind: RecordType| {
@@ -47,7 +44,7 @@ impl Resolver {
         failure.map_or_else(|| Ok(heard.told(self.valid)), Err)
     }
 
-    /// Asks for the records of one kind that a name has, until there is an answer, each time of the next server; no alias is
+    /// Asks for records of one kind until there is a response, each time of the next server; aliases are not
     /// followed. A name that does not exist has none.
     pub(super) async fn ask_for(&self, name: Name, kind: RecordType) -> Result<Message, ResolveError> {
         let question = Query::query(name, kind);
@@ -104,7 +101,7 @@ impl Heard {
         }
     }
 
-    /// What it comes to. As in nginx, a name whose last answer names no other has none.
+    /// As in nginx, a name whose last response names no other has none.
     fn told(mut self, valid: Option<Duration>) -> Told {
         let until: Instant = clock::now() + valid.or(self.least).unwrap_or(NOTHING);
         match self.alias {

@@ -11,44 +11,37 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Records of a service that are used: a response over TCP can contain thousands.
+/// Records that are used: a response over TCP can contain thousands.
 const MOST_RECORDS: usize = 256;
-/// Aliases (CNAME) that are followed from the name of a service to its records.
+/// CNAMEs followed from the name of a service to its records.
 const MOST_ALIASES: usize = 8;
 
-/// Where a service is offered.
 #[derive(Debug)]
 pub struct FoundService {
     /// By priority, and always in the same order; empty if the service does not exist.
     pub records: Vec<SrvRecord>,
-    /// Until when that holds.
     pub until: Instant,
 }
 
-/// One record of a service.
 #[derive(Debug)]
 pub struct SrvRecord {
     /// Those of the lowest priority are used first.
     pub priority: u16,
     /// Its share among those of its priority; at least 1.
     pub weight: u16,
-    /// The port of the service at this target.
     pub port: u16,
-    /// The host, without a final dot.
+    /// Without a final dot.
     pub target: String,
-    /// The addresses of the target, in order; empty if it has none.
+    /// In order; empty if it has none.
     pub addresses: Result<Vec<IpAddr>, ResolveError>,
 }
 
-/// What name servers answer about a service: its records, and how long the first of them to expire holds.
+/// The records, and how long the first of them to expire is valid.
 type Answered = (Vec<SRV>, Option<Duration>);
 
 impl Resolver {
-    /// Where a service of a host is offered. The question, and then the names of all targets at once, may each take as long
-    /// as `timeout`.
-    ///
-    /// # Errors
-    /// If the question fails, or if no target has an address and the question about one of them failed.
+    /// The service's records, and then all targets at once, may each take as long as `timeout`. Fails if the
+    /// first does, or if no target has an address and a look-up failed.
     pub async fn resolve_service(
         self: &Arc<Self>,
         service: &str,
@@ -106,13 +99,13 @@ impl Resolver {
     }
 }
 
-/// The name under which name servers know a service: one without a dot is a service over TCP.
+/// A service without a dot is one over TCP.
 fn full_name(service: &str, host: &str) -> String {
     let host = host.trim_end_matches('.');
     if service.contains('.') { format!("{service}.{host}.") } else { format!("_{service}._tcp.{host}.") }
 }
 
-/// The records of a service in an answer, in an order that name servers do not change; or else its other name.
+/// In an order that name servers do not change; the error is the alias.
 fn records_or_alias(answers: &[Record]) -> Result<Vec<SRV>, Name> {
     let (mut records, mut alias) = (Vec::new(), None);
     for answer in answers {

@@ -12,29 +12,27 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::TlsStream;
 
-/// What a TLS handshake agreed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsInfo {
     /// `$ssl_protocol`: `TLSv1.2` or `TLSv1.3`.
     pub protocol: &'static str,
     /// `$ssl_cipher`, by OpenSSL's name.
     pub cipher: &'static str,
-    /// `$ssl_server_name`: the name the client asked for (SNI), in lower case.
+    /// `$ssl_server_name` (SNI), in lower case.
     pub server_name: Option<Box<str>>,
-    /// `$ssl_alpn_protocol`: `h2` or `http/1.1`; empty where the client named none.
+    /// `$ssl_alpn_protocol`: `h2` or `http/1.1`; empty if the client named none.
     pub alpn: &'static str,
     /// `$ssl_curve`, by OpenSSL's name.
     pub group: &'static str,
     /// `$ssl_session_reused`.
     pub resumed: bool,
-    /// The certificates that the client showed in this handshake, or in the one that its session began with; its own first.
+    /// The client's certificates of this handshake, or of the one its session began with; its own first.
     pub certificates: Option<Arc<[CertificateDer<'static>]>>,
-    /// What the client offered, where that was to be kept.
     pub offered: Option<Arc<Offered>>,
 }
 
 impl TlsInfo {
-    /// That of a connection that nobody made.
+    /// Of a hypothetical connection.
     pub fn imagined(server_name: Option<Box<str>>) -> Self {
         TlsInfo {
             protocol: "TLSv1.3",
@@ -49,7 +47,6 @@ impl TlsInfo {
     }
 }
 
-/// What a client offered, by what both sides signed, and how the session is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered {
     /// `$ssl_ciphers`.
@@ -58,15 +55,14 @@ pub struct Offered {
     pub groups: Box<str>,
     /// `$ssl_sigalgs`.
     pub schemes: Box<str>,
-    /// `$ssl_sigalg`, by which the server signed; empty where it did not, as in a resumed session.
+    /// `$ssl_sigalg`, the server's; empty if it did not sign, as in a resumed session.
     pub scheme: &'static str,
-    /// `$ssl_client_sigalg`, by which the client did.
+    /// `$ssl_client_sigalg`.
     pub client_scheme: &'static str,
-    /// `$ssl_session_id`, which the session has for as long as it is resumed.
+    /// `$ssl_session_id`, constant while the session is resumed.
     pub session: [u8; 32],
 }
 
-/// A TLS session over a plain stream.
 #[derive(Debug)]
 pub struct Encrypted {
     session: TlsStream<Transport>,
@@ -90,7 +86,7 @@ impl Encrypted {
         &self.session.get_ref().0.stream
     }
 
-    /// Whether the socket took bytes since this was asked last.
+    /// Since the last call.
     pub(super) fn has_moved(&self) -> bool {
         self.session.get_ref().0.moved.take()
     }
@@ -101,7 +97,7 @@ impl Encrypted {
     }
 }
 
-/// What a session is over: the plain stream, and whether it took any bytes, which the session does not tell.
+/// The plain stream, and whether it took any bytes, which the session does not report.
 #[derive(Debug)]
 pub(crate) struct Transport {
     stream: Stream,
@@ -113,7 +109,6 @@ impl Transport {
         Transport { stream, moved: Cell::new(false) }
     }
 
-    /// The stream itself.
     pub(crate) fn stream(&self) -> &Stream {
         &self.stream
     }

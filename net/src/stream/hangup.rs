@@ -11,14 +11,14 @@ use std::task::{Context, Poll, ready};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// A wait for the end of what the other end sends, past whatever comes before it.
+/// A wait for the end of the peer's data, past whatever comes before it.
 pub struct Hangup {
     /// `None` once it was seen.
     awaited: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
 impl Hangup {
-    /// Watches this stream, beside whoever reads it. The socket stays open until both are dropped.
+    /// Watches this stream beside its reader. The socket stays open until both are dropped.
     pub fn of(stream: &Stream) -> io::Result<Self> {
         // Only its readiness is asked, which is the same for every kind of socket.
         let socket = std::net::TcpStream::from(stream.as_fd().try_clone_to_owned()?);
@@ -30,7 +30,7 @@ impl Hangup {
         Ok(Hangup { awaited: Some(Box::pin(awaited)) })
     }
 
-    /// Ready when the other end has closed its direction or reset the connection. Reads nothing.
+    /// Ready when the peer has closed its direction or reset the connection. Reads nothing.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if let Some(awaited) = &mut self.awaited {
             ready!(awaited.as_mut().poll(context));

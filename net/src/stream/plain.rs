@@ -12,12 +12,11 @@ use std::task::{Context, Poll, ready};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-/// The least room that is read into.
 const LEAST_ROOM: usize = 64;
-/// What one call takes: Linux's `IOV_MAX`.
+/// Of one call: Linux's `IOV_MAX`.
 const MOST_PARTS: usize = 1024;
 
-/// Appends what has come, as much as the buffer has room for; 0 is the end. A full buffer grows a little.
+/// As much as the buffer has room for; 0 is the end. A full buffer grows a little.
 pub(super) fn poll_receive(
     socket: &TcpStream,
     context: &mut Context<'_>,
@@ -36,7 +35,6 @@ pub(super) fn poll_receive(
     }
 }
 
-/// Sends bytes; gives how many the socket took.
 pub(super) fn poll_send(
     socket: &TcpStream,
     context: &mut Context<'_>,
@@ -51,7 +49,8 @@ pub(super) fn poll_send(
     }
 }
 
-/// Sends the parts, [`MOST_PARTS`] of them, as far as the socket takes them at once; 0 also where that fails, which the next send tells.
+/// At most [`MOST_PARTS`] parts, as far as the socket accepts them at once; 0 also on failure, which the next
+/// send reports.
 pub(super) fn send_now(socket: &TcpStream, parts: &[IoSlice<'_>]) -> usize {
     // More would make the count a short one, though the socket is not full.
     let parts = &parts[..parts.len().min(MOST_PARTS)];
@@ -60,7 +59,7 @@ pub(super) fn send_now(socket: &TcpStream, parts: &[IoSlice<'_>]) -> usize {
     sent.and_then(Result::ok).unwrap_or(0)
 }
 
-/// Makes a call that may move `all` bytes. `None`: the socket was not ready, and the runtime now knows.
+/// A call that may move `all` bytes. `None`: the socket was not ready, and the runtime now knows.
 fn attempt(
     socket: &TcpStream,
     interest: Interest,

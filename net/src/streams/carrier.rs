@@ -17,24 +17,22 @@ use std::task::{Context, Poll, Waker};
 
 /// Octets framed ahead of the socket before streams wait for their turn.
 pub const ROOM: usize = 64 * 1024;
-/// Octets that a stream frames in one turn while others wait that share with it.
+/// Octets that a stream frames in one turn while others that share wait.
 const SHARE: usize = 16 * 1024;
-/// Octets of bodies that a connection holds unread before its client is told of no more room.
+/// Octets of unread bodies before the client's windows stay closed.
 const MOST_HELD: usize = 2 * 1024 * 1024;
-/// What the peer may send on a connection beyond what is held: two streams' worth of their first window.
+/// What the peer may send on a connection beyond what is held: two streams' first window.
 pub const CONNECTION_WINDOW: u32 = 256 * 1024;
 
-/// A stream that wants to write.
 pub(super) struct Writer {
     pub(super) stream: u32,
     pub(super) priority: Priority,
     /// Its window, more than 0.
     pub(super) most: usize,
-    /// Octets of one frame at the most.
+    /// Most octets of one frame.
     pub(super) chunk: u32,
 }
 
-/// What the streams of one connection share.
 #[derive(Debug)]
 pub struct Carrier {
     state: RefCell<CarrierState>,
@@ -43,39 +41,37 @@ pub struct Carrier {
 #[derive(Debug)]
 struct CarrierState {
     frames: Vec<u8>,
-    /// What the client takes on the connection.
+    /// For sending on the connection.
     window: Window,
-    /// What the client may send on it.
+    /// For receiving on it.
     coming: Window,
-    /// What the client has said of itself.
     peer: PeerSettings,
-    /// Whether the next header block says that no table is used (RFC 7541 §4.2).
+    /// Whether the next header block announces that no table is used (RFC 7541 §4.2).
     owes_table_size: bool,
     turns: Turns,
-    /// Octets of bodies that were framed, and again those that were written.
+    /// Octets of bodies that were framed, plus those that were written.
     moved: u64,
-    /// Octets of bodies that are framed and not yet written, taking what is written for theirs first.
+    /// Octets of framed bodies not yet written, assuming that what is written is theirs first.
     unwritten: usize,
-    /// Pieces of bodies that were framed as their writers had them, since this was last asked.
+    /// Pieces of bodies framed whole since the last call of `take_pieces`.
     pieces: u32,
-    /// Octets of bodies that nobody has read yet.
+    /// Octets of unread bodies.
     held: usize,
-    /// How many of these there may be before the peer is told of no more room.
     most_held: usize,
-    /// Octets that were taken off the client's window of the connection, and are to be given back.
+    /// Octets consumed of the client's connection window, to be given back.
     owed: u32,
-    /// Who writes what is framed, where that is another task than those that frame.
+    /// The task that writes what is framed, if another frames.
     writer: Option<Waker>,
 }
 
 impl Carrier {
-    /// That of a client's connection; `peer` is what the client is until it says more.
+    /// `peer` is what the client is assumed to be until its SETTINGS.
     pub fn new(peer: PeerSettings) -> Carrier {
         Self::holding(peer, MOST_HELD)
     }
 
-    /// That of a connection to a server, whose streams are read by different people: nobody who reads slowly stops the others, so
-    /// that only the windows of the streams bound what is held.
+    /// To a server: its streams have independent readers, and a slow one stops no other, so only the windows
+    /// of the streams bound what is held.
     pub fn to_server(peer: PeerSettings) -> Carrier {
         Self::holding(peer, usize::MAX)
     }
@@ -99,12 +95,10 @@ impl Carrier {
         Carrier { state: RefCell::new(state) }
     }
 
-    /// Frames something that is of no stream's body.
     pub fn frame(&self, write: impl FnOnce(&mut Vec<u8>)) {
         write(self.state.borrow_mut().frames());
     }
 
-    /// Frames the header block of a stream: a head, interim or not, or trailers.
     pub fn head(&self, stream: u32, block: &[u8], is_last: bool) {
         let state = &mut *self.state.borrow_mut();
         let most = state.peer.max_frame_size;
@@ -117,8 +111,8 @@ impl Carrier {
         write::headers(state.frames(), stream, &whole, is_last, most);
     }
 
-    /// Frames head and body of an answer in one step, where there is room for all of it, nobody waits, and nothing was written on its
-    /// stream yet. `most`: octets of one frame.
+    /// Frames head and body of a response in one step, if there is room for all of it, no one waits, and
+    /// nothing was written on its stream yet. `most`: octets of one frame.
     pub fn whole(&self, stream: u32, block: &[u8], body: &[u8], most: u32) -> bool {
         if !self.takes_whole(body) {
             return false;
@@ -130,8 +124,9 @@ impl Carrier {
         true
     }
 
-    /// As [`Carrier::whole`], for a body that is worth no copy: `send` is given all that is framed, this answer included, and says how much
-    /// of it the socket took. Only the rest is copied. All that was taken of what is framed must have been written.
+    /// As [`Carrier::whole`], for a body too large to copy: `send` gets all that is framed, this response
+    /// included, and returns how much the socket took. Only the rest is copied. All that was taken of what is
+    /// framed must have been written.
     pub fn whole_through(
         &self,
         stream: u32,
@@ -148,19 +143,18 @@ impl Carrier {
         true
     }
 
-    /// Whether all of a body may be framed now.
     fn takes_whole(&self, body: &[u8]) -> bool {
         let state = self.state.borrow();
         let window = state.peer.initial_window_size as usize;
         state.turns.is_empty() && body.len() <= state.room().min(window)
     }
 
-    /// How much of a stream's body may be framed now; 0 where it waits for its turn.
+    /// 0 if the stream must wait for its turn.
     pub(super) fn room(&self, writer: &Writer, waker: &Waker) -> usize {
         self.state.borrow_mut().room_for(writer, waker)
     }
 
-    /// Frames as much of a stream's body as may be now; 0 where it waits for its turn.
+    /// Frames as much as may be now; 0 if the stream must wait for its turn.
     pub(super) fn data(&self, writer: &Writer, parts: &[IoSlice<'_>], is_last: bool, waker: &Waker) -> usize {
         let state = &mut *self.state.borrow_mut();
         let &Writer { stream, priority, chunk, .. } = writer;
@@ -178,22 +172,22 @@ impl Carrier {
         count
     }
 
-    /// How many pieces of bodies were framed whole since this was last asked: a client that opens its window by octets gets none.
+    /// Since the last call: a client that opens its window by octets gets none.
     pub fn take_pieces(&self) -> u32 {
         std::mem::take(&mut self.state.borrow_mut().pieces)
     }
 
-    /// A number that grows with all that the client takes.
+    /// Grows with all that the client accepts.
     pub(super) fn moved(&self) -> u64 {
         self.state.borrow().moved
     }
 
-    /// The socket has taken so much. What it takes beside bodies, an answer to PING say, lets nobody's body go on.
+    /// What the socket takes besides bodies, such as a PING's reply, gives no body a turn.
     pub fn wrote(&self, octets: usize) {
         self.state.borrow_mut().wrote(octets);
     }
 
-    /// Gives a stream that waits its turn, where there is room. False where there is nothing to give.
+    /// False if there is nothing to give.
     pub fn grant(&self) -> bool {
         let state = &mut *self.state.borrow_mut();
         state.room() > 0 && state.turns.grant()
@@ -203,28 +197,24 @@ impl Carrier {
         self.state.borrow_mut().turns.reprioritise(stream, priority);
     }
 
-    /// A stream is over, with this much unread.
     pub(super) fn leave(&self, stream: u32, unread: usize) {
         self.state.borrow_mut().turns.leave(stream);
         self.released(unread);
     }
 
-    /// Octets of bodies that the peer takes for now, whatever its windows of streams.
+    /// Octets of bodies that the peer accepts now, whatever its windows of streams.
     pub fn available(&self) -> u32 {
         self.state.borrow().window.available()
     }
 
-    /// Whether it takes none.
     pub fn is_spent(&self) -> bool {
         self.available() == 0
     }
 
-    /// What is framed and not yet written.
     pub fn queued(&self) -> usize {
         self.state.borrow().frames.len()
     }
 
-    /// Ready once something is framed.
     pub fn poll_framed(&self, context: &Context<'_>) -> Poll<()> {
         let state = &mut *self.state.borrow_mut();
         if !state.frames.is_empty() {
@@ -236,7 +226,7 @@ impl Carrier {
         Poll::Pending
     }
 
-    /// Takes all that is framed; an empty buffer is given back for it.
+    /// An empty buffer is exchanged for it.
     pub fn take(&self, into: &mut Vec<u8>) {
         std::mem::swap(&mut self.state.borrow_mut().frames, into);
     }
@@ -249,30 +239,23 @@ impl Carrier {
         }
     }
 
-    /// What the client has said of itself.
     pub fn peer(&self) -> PeerSettings {
         self.state.borrow().peer
     }
 
-    /// The client says more of itself. A smaller table is acknowledged by using none, as always.
+    /// A smaller table is acknowledged by using none, as always.
     pub fn set_peer(&self, peer: PeerSettings) {
         let state = &mut *self.state.borrow_mut();
         state.owes_table_size |= peer.header_table_size < state.peer.header_table_size;
         state.peer = peer;
     }
 
-    /// The client takes more on the connection.
-    ///
-    /// # Errors
-    /// Its window would be larger than any (RFC 9113 §6.9.1).
+    /// For the connection. Fails if its window would exceed the maximum (RFC 9113 §6.9.1).
     pub fn widen(&self, by: u32) -> Result<(), BadWindow> {
         self.state.borrow_mut().window.increase(by)
     }
 
-    /// Octets of a body have come, padding included, of which `held` wait to be read.
-    ///
-    /// # Errors
-    /// They are more than the client may send on the connection.
+    /// `octets` includes padding; `held` of them wait to be read. Fails if they exceed the client's window.
     pub fn received(&self, octets: u32, held: usize) -> Result<(), BadWindow> {
         let state = &mut *self.state.borrow_mut();
         // It is held however the window is: its stream gives it back.
@@ -283,7 +266,7 @@ impl Carrier {
         Ok(())
     }
 
-    /// Octets that waited were read, or are wanted by nobody.
+    /// Octets that waited were read or discarded.
     pub(super) fn released(&self, octets: usize) {
         let state = &mut *self.state.borrow_mut();
         state.held -= octets;
@@ -304,7 +287,6 @@ impl CarrierState {
         &mut self.frames
     }
 
-    /// Octets of bodies that may be framed now.
     fn room(&self) -> usize {
         ROOM.saturating_sub(self.frames.len()).min(self.window.available() as usize)
     }
@@ -322,12 +304,11 @@ impl CarrierState {
         0
     }
 
-    /// Octets of one frame's body, where the peer takes no larger one than it said, and nobody wants one larger than `chunk`.
+    /// Limited by the peer and by `chunk`.
     fn largest(&self, chunk: u32) -> usize {
         self.peer.max_frame_size.min(chunk) as usize
     }
 
-    /// So many octets of bodies go out.
     fn spend(&mut self, count: usize) {
         // No more is framed than there is room for, which the window bounds.
         _ = self.window.consume(count as u32);
@@ -341,7 +322,7 @@ impl CarrierState {
         self.moved += of_bodies as u64;
     }
 
-    /// Frames the first `count` octets of the parts, with no more than `chunk` in one frame.
+    /// With at most `chunk` octets per frame.
     fn frame_data(
         &mut self,
         (stream, chunk): (u32, u32),
@@ -371,7 +352,7 @@ impl CarrierState {
         }
     }
 
-    /// Hands what is framed and a stream's whole body to `send`, and frames what that leaves.
+    /// Passes what is framed and a whole body to `send`, and frames what that leaves.
     fn send_data(
         &mut self,
         (stream, chunk): (u32, u32),
@@ -402,7 +383,7 @@ impl CarrierState {
         buffers::give(frames);
     }
 
-    /// Gives the client back what it may send, once that is worth a frame and not too much is held.
+    /// Reopens the client's window, once that is worth a frame and not too much is held.
     fn repay(&mut self) {
         if self.owed >= CONNECTION_WINDOW / 2 && self.held < self.most_held {
             let owed = std::mem::take(&mut self.owed);

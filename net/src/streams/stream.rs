@@ -15,7 +15,6 @@ use std::io::{self, IoSlice};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// A stream that a request came on.
 #[derive(Debug)]
 pub struct Http2Stream {
     id: u32,
@@ -25,38 +24,30 @@ pub struct Http2Stream {
 
 #[derive(Debug)]
 struct Http2StreamState {
-    /// What the client takes on this stream.
     window: Window,
     incoming: Incoming,
     priority: Priority,
-    /// Octets of one frame of the answer at the most.
+    /// Most octets of one frame of the response.
     chunk: u32,
-    /// Whether the end of the answer is framed.
     has_answered: bool,
-    /// Whether the client gave the stream up, or is gone.
+    /// Whether the client reset the stream, or is gone.
     is_left: bool,
-    /// Whether we did.
     is_given_up: bool,
-    /// What had moved on the connection when this one last waited.
+    /// The connection's progress when this stream last waited.
     seen: u64,
     task: Option<Waker>,
 }
 
-/// What a new stream begins with.
 #[derive(Debug, Clone, Copy)]
 pub struct Beginning {
-    /// Octets of its body that may come before anybody reads it.
+    /// Octets of its body that may come before it is read.
     pub preread: u32,
-    /// How long its body is said to be.
     pub announced: Option<u64>,
-    /// Whether there is none.
     pub has_ended: bool,
-    /// How urgent its answer is.
     pub priority: Priority,
 }
 
 impl Http2Stream {
-    /// A stream that was just opened.
     pub fn new(id: u32, carrier: Rc<Carrier>, beginning: Beginning) -> Rc<Http2Stream> {
         let window = Window::new(carrier.peer().initial_window_size);
         let Beginning { preread, announced, has_ended, priority } = beginning;
@@ -74,12 +65,11 @@ impl Http2Stream {
         Rc::new(Http2Stream { id, carrier, state: RefCell::new(state) })
     }
 
-    /// Its number.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// Frames a head; `is_last`: there is no body. What follows has frames of at most `chunk` octets.
+    /// `is_last`: there is no body. Later frames have at most `chunk` octets.
     pub fn head(&self, block: &[u8], is_last: bool, chunk: u32) {
         let mut state = self.state.borrow_mut();
         if state.is_over() {
@@ -90,7 +80,7 @@ impl Http2Stream {
         self.carrier.head(self.id, block, is_last);
     }
 
-    /// Frames the end of the answer where that is not yet framed, with the fields behind it.
+    /// Unless it is framed already.
     pub fn end(&self, trailers: Option<&[u8]>) {
         let mut state = self.state.borrow_mut();
         if state.is_over() {
@@ -103,7 +93,7 @@ impl Http2Stream {
         }
     }
 
-    /// Gives the stream up from our side, unless its client has.
+    /// Unless the client has reset it.
     pub fn reset(&self, code: ErrorCode) {
         let mut state = self.state.borrow_mut();
         if !state.is_left && !std::mem::replace(&mut state.is_given_up, true) {
@@ -112,41 +102,36 @@ impl Http2Stream {
         }
     }
 
-    /// Whether the client has sent all of its request.
     pub fn has_all(&self) -> bool {
         self.state.borrow().incoming.has_ended()
     }
 
-    /// Whether all of its body has come, and was read.
     pub fn is_read(&self) -> bool {
         let state = self.state.borrow();
         state.incoming.has_ended() && state.incoming.unread() == 0 && !state.incoming.is_spoiled()
     }
 
-    /// Whether its client is waited for: for more of its body where all that came was read, or for a window.
+    /// For more of its body, all of which was read, or for a window.
     pub fn waits_for_client(&self) -> bool {
         let state = self.state.borrow();
         let waits_for_body = !state.incoming.has_ended() && state.incoming.unread() == 0;
         !state.is_over() && (waits_for_body || state.window.available() == 0 || self.carrier.is_spent())
     }
 
-    /// Whether its client has done with it: gave it up, or has said and been told all (RFC 9113 §5.1).
+    /// It was reset, or both sides have ended (RFC 9113 §5.1).
     pub fn is_done_with(&self) -> bool {
         let state = self.state.borrow();
         state.is_left || state.has_answered && state.incoming.has_ended()
     }
 
-    /// Whether the client gave it up.
     pub fn is_left(&self) -> bool {
         self.state.borrow().is_left
     }
 
-    /// Whether we did.
     pub fn is_given_up(&self) -> bool {
         self.state.borrow().is_given_up
     }
 
-    /// Ready once the client has given the stream up, or is gone.
     pub fn poll_left(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state.borrow_mut();
         if state.is_lost() {
@@ -156,7 +141,7 @@ impl Http2Stream {
         Poll::Pending
     }
 
-    /// Moves what has come of the body into a buffer; 0 is its end.
+    /// 0 is the end of the body.
     pub fn poll_read_into(
         &self,
         context: &mut Context<'_>,
@@ -185,8 +170,8 @@ impl Http2Stream {
         Poll::Ready(Ok(count))
     }
 
-    /// Drops what comes of the body, with room for more: some clients look at no answer before they have sent it all. Ready once all of it
-    /// has come, or the stream is over.
+    /// Discards the body, with windows open: some clients read no response before they have sent all. Ready
+    /// once all of it has come, or the stream is over.
     pub fn poll_all(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.state.borrow_mut();
         self.carrier.released(state.incoming.skip());
@@ -199,23 +184,21 @@ impl Http2Stream {
         Poll::Pending
     }
 
-    /// Gives the peer back what it may send, where that is worth a frame and somebody still listens.
+    /// If that is worth a frame and the client still listens.
     fn repay(&self, state: &mut Http2StreamState) {
         if let Some(octets) = state.incoming.repaid().filter(|_| !state.is_lost()) {
             self.carrier.frame(|out| write::window_update(out, self.id, octets));
         }
     }
 
-    /// Whether it was given up by either side: whatever still comes on it was sent before that was known, and is of nobody (RFC 9113 §5.1).
+    /// Whether either side reset it: what still arrives was sent before that was known, and is ignored (RFC
+    /// 9113 §5.1).
     pub fn is_lost(&self) -> bool {
         self.state.borrow().is_lost()
     }
 
-    /// A piece of the body has come, which counts `octets` with its padding. What is refused ends the stream; what comes on one that is lost
-    /// counts for the connection alone.
-    ///
-    /// # Errors
-    /// More has come than the client may send on the whole connection.
+    /// `octets` includes padding. A refusal ends the stream; data on a lost one counts for the connection
+    /// only. Fails if the connection's window is exceeded.
     pub fn receive(
         &self,
         piece: &[u8],
@@ -237,12 +220,12 @@ impl Http2Stream {
         Ok(outcome)
     }
 
-    /// What comes is said to be so long in all (RFC 9110 §8.6).
+    /// RFC 9110 §8.6.
     pub fn announce(&self, length: u64) {
         self.state.borrow_mut().incoming.announce(length);
     }
 
-    /// The body has ended, with a header block of its own, whose fields nobody asks for (RFC 9110 §6.5); or that block is no such end.
+    /// A trailer section, whose fields are unused (RFC 9110 §6.5); unsound if it does not end the stream.
     pub fn receive_end(&self, is_sound: bool) -> Result<(), BadBody> {
         let mut state = self.state.borrow_mut();
         if state.is_lost() {
@@ -252,63 +235,56 @@ impl Http2Stream {
         if is_sound { state.incoming.end() } else { state.incoming.spoil() }
     }
 
-    /// Whether its body is not as long as it was said to be, or has no proper end (RFC 9113 §8.1.1).
+    /// RFC 9113 §8.1.1.
     pub fn is_spoiled(&self) -> bool {
         self.state.borrow().incoming.is_spoiled()
     }
 
-    /// The client takes more.
-    ///
-    /// # Errors
-    /// The window would be larger than any (RFC 9113 §6.9.1).
+    /// Fails if the window would exceed the maximum (RFC 9113 §6.9.1).
     pub fn widen(&self, by: u32) -> Result<(), BadWindow> {
         let mut state = self.state.borrow_mut();
         state.wake();
         state.window.increase(by)
     }
 
-    /// The client's first window for streams has changed by this much (RFC 9113 §6.9.2).
+    /// The client's initial window has changed by this much (RFC 9113 §6.9.2).
     pub fn shift(&self, by: i64) -> Result<(), BadWindow> {
         let mut state = self.state.borrow_mut();
         state.wake();
         state.window.shift(by)
     }
 
-    /// The client says how urgent the answer is (RFC 9218 §7).
+    /// RFC 9218 §7.
     pub fn reprioritise(&self, priority: Priority) {
         self.state.borrow_mut().priority = priority;
         self.carrier.reprioritise(self.id, priority);
     }
 
-    /// The client has given it up, or is gone.
     pub fn leave(&self) {
         let mut state = self.state.borrow_mut();
         state.is_left = true;
         state.wake();
     }
 
-    /// Waits for [`Http2Stream::wake`], for who looks for something else that comes of the stream.
+    /// Registers for [`Http2Stream::wake`].
     pub fn waits(&self, context: &Context<'_>) {
         self.state.borrow_mut().waits(context);
     }
 
-    /// Wakes who waits on it.
     pub fn wake(&self) {
         self.state.borrow_mut().wake();
     }
 
-    /// Octets that may still be said before the peer gives more.
+    /// Octets that may still be sent within the window.
     pub fn unsaid(&self) -> u32 {
         let state = self.state.borrow();
         if state.has_answered || state.is_over() { 0 } else { state.window.available() }
     }
 
-    /// Whether the end of what we say is framed.
     pub fn has_said_all(&self) -> bool {
         self.state.borrow().has_answered
     }
 
-    /// It is over: nobody reads or writes any more.
     pub fn close(&self) {
         let unread = self.state.borrow_mut().incoming.forget();
         self.carrier.leave(self.id, unread);
@@ -347,12 +323,12 @@ impl Inlet for Http2Stream {
         Http2Stream::end(self, None);
     }
 
-    /// For its window, for that of the connection, for the socket, or for its turn, which comes when others have been taken.
+    /// For a window, for the socket, or for its turn, which comes when others were taken.
     fn waits_for_peer(&self) -> bool {
         true
     }
 
-    /// What is taken of others, or by the socket, brings its turn nearer, unless its own window is closed.
+    /// Progress of others, or of the socket, brings its turn nearer, unless its own window is closed.
     fn has_moved(&self) -> bool {
         let mut state = self.state.borrow_mut();
         let moved = self.carrier.moved();
@@ -366,12 +342,11 @@ impl Http2StreamState {
         self.is_left || self.is_given_up
     }
 
-    /// Whether nothing more is said on it.
     fn is_over(&self) -> bool {
         self.is_lost() || self.has_answered
     }
 
-    /// What it would write as, unless its window is closed; whoever writes is woken once it opens.
+    /// `None` if its window is closed; the writer is woken once it opens.
     fn turn(&mut self, stream: u32, context: &Context<'_>) -> Option<Writer> {
         self.waits(context);
         let most = self.window.available() as usize;

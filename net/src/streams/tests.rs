@@ -31,7 +31,7 @@ fn write(stream: &Http2Stream, length: usize, is_last: bool) -> Poll<usize> {
     stream.poll_write(&mut context(), &[IoSlice::new(&vec![b'x'; length])], is_last)
 }
 
-/// What was framed, as streams with the octets of their bodies and whether they end.
+/// Streams with the octets of their bodies and whether they end.
 fn framed(carrier: &Carrier) -> Vec<(u32, usize, bool)> {
     let mut bytes = Vec::new();
     carrier.take(&mut bytes);
@@ -178,7 +178,6 @@ fn a_body_that_nobody_reads_is_held_up_to_its_window_and_no_further() {
     assert!(window_updates(&carrier).iter().all(|(stream, _)| *stream == 0), "nobody has read any of it");
 }
 
-/// The windows that were given back, of each stream.
 fn window_updates(carrier: &Carrier) -> Vec<(u32, u32)> {
     let mut bytes = Vec::new();
     carrier.take(&mut bytes);

@@ -6,11 +6,11 @@
 use millstream_wire::h2::priority::Priority;
 use std::task::Waker;
 
-/// Those that wait, the next one last.
+/// Waiting streams, the next one last.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     waiting: Vec<Turn>,
-    /// Numbers those that share, so that each waits behind the others again.
+    /// Numbers sharing streams, so that each waits behind the others again.
     joined: u64,
     /// Whose turn it is, until it writes.
     granted: Option<u32>,
@@ -18,24 +18,21 @@ pub(super) struct Turns {
 
 #[derive(Debug)]
 struct Turn {
-    /// Urgency, whether it shares, and its number among those alike.
+    /// Urgency, whether it shares, and its number among equals.
     order: (u8, bool, u64),
     stream: u32,
     waker: Waker,
 }
 
 impl Turns {
-    /// Whether a stream may write now.
     pub(super) fn may_write(&self, stream: u32) -> bool {
         self.granted == Some(stream) || self.granted.is_none() && self.waiting.is_empty()
     }
 
-    /// Whether any waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// A stream waits for its turn.
     pub(super) fn join(&mut self, stream: u32, priority: Priority, waker: &Waker) {
         if let Some(turn) = self.waiting.iter_mut().find(|turn| turn.stream == stream) {
             turn.waker.clone_from(waker);
@@ -48,20 +45,17 @@ impl Turns {
         self.waiting.insert(at, Turn { order, stream, waker: waker.clone() });
     }
 
-    /// A stream has written, or will not.
     pub(super) fn done(&mut self, stream: u32) {
         if self.granted == Some(stream) {
             self.granted = None;
         }
     }
 
-    /// A stream is no more.
     pub(super) fn leave(&mut self, stream: u32) {
         self.done(stream);
         self.waiting.retain(|turn| turn.stream != stream);
     }
 
-    /// A stream that waits has another priority now.
     pub(super) fn reprioritise(&mut self, stream: u32, priority: Priority) {
         if let Some(at) = self.waiting.iter().position(|turn| turn.stream == stream) {
             let turn = self.waiting.remove(at);
@@ -69,7 +63,7 @@ impl Turns {
         }
     }
 
-    /// Gives the next one its turn. False where none waits.
+    /// False if none waits.
     pub(super) fn grant(&mut self) -> bool {
         let Some(turn) = self.waiting.pop() else {
             self.granted = None;

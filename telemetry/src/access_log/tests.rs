@@ -33,7 +33,6 @@ impl Log {
     }
 }
 
-/// Any moment: the buffer only adds to it.
 #[allow(clippy::disallowed_methods)]
 fn moment() -> Instant {
     Instant::now()

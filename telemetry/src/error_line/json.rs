@@ -7,12 +7,11 @@ use crate::local_time;
 use millstream_wire::{date, masked};
 use std::fmt::Write;
 
-/// What stands behind the last value.
 const END: &str = "}\n";
-/// Bytes of a message at the most where parts come after it, and of each of these, as they are written.
+/// Most bytes of a message followed by parts, and of each of these, as written.
 const MESSAGE_BYTES: usize = LINE_BYTES / 2;
 const PART_BYTES: usize = LINE_BYTES / 4;
-/// The least room that a value is begun in.
+/// The least room in which a value is started.
 const LEAST_ROOM: usize = 8;
 
 pub(super) fn line(told: &Telling) -> Vec<u8> {
@@ -43,7 +42,6 @@ pub(super) fn line(told: &Telling) -> Vec<u8> {
     line.into_bytes()
 }
 
-/// Appends a key with its value; nothing where there is no room.
 fn append(line: &mut String, name: &str, value: &str, most: usize) {
     let around = ",\"\":\"\"".len() + name.len();
     let room = LINE_BYTES.saturating_sub(line.len() + around + END.len());
@@ -63,7 +61,7 @@ fn append(line: &mut String, name: &str, value: &str, most: usize) {
     line.push('"');
 }
 
-/// Appends a character of a string (RFC 8259 §7). Those beyond ASCII that control a terminal are written like the others that do.
+/// RFC 8259 §7. Characters beyond ASCII that control a terminal are escaped too.
 fn escape(line: &mut String, character: char) {
     match character {
         '"' => line.push_str("\\\""),

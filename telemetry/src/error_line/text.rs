@@ -30,7 +30,7 @@ fn write(line: &mut Line, told: &Telling) -> fmt::Result {
     Ok(())
 }
 
-/// Takes text, makes control characters visible, stops at the bound.
+/// Escapes control characters and truncates at the bound.
 struct Line {
     bytes: Vec<u8>,
 }

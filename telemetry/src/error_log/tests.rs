@@ -41,7 +41,6 @@ fn the_default_logs_nothing() {
     assert!(!ErrorLogs::default().enabled(Level::Emerg));
 }
 
-/// A line as it is written to a file.
 fn line(message: fmt::Arguments<'_>, about: About, form: ErrorForm) -> String {
     String::from_utf8(Telling::new(Level::Error, message, about).line(form)).unwrap()
 }
@@ -50,7 +49,7 @@ fn text(message: fmt::Arguments<'_>) -> String {
     line(message, About::default(), ErrorForm::Text)
 }
 
-/// A request of which everything is known, with secrets.
+/// A request with all parts known, and secrets.
 fn request() -> About {
     let part = |text: &str| Some(text.to_owned());
     About {

@@ -9,17 +9,15 @@ use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketT
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Bytes of a line at the most, what is over is cut: UDP over IPv4 takes 65,507 (RFC 768).
+/// In bytes; longer lines are cut: UDP over IPv4 allows 65,507 (RFC 768).
 const LONGEST: usize = 65_000;
 
-/// A socket, and whom it sends to.
 pub(super) struct Datagrams {
     socket: OwnedFd,
     service: LogService,
 }
 
 impl Datagrams {
-    /// A socket to send from.
     pub(super) fn open(service: &LogService) -> io::Result<Datagrams> {
         let family = match service {
             LogService::Udp(address) if address.is_ipv4() => AddressFamily::INET,
@@ -31,7 +29,7 @@ impl Datagrams {
         Ok(Datagrams { socket, service: service.clone() })
     }
 
-    /// Sends the first line of some, without its newline; gives back how many bytes that were with it.
+    /// The first line, without its newline; returns its bytes with it.
     pub(super) fn send_one(&self, lines: &[u8]) -> io::Result<usize> {
         let end = lines.iter().position(|byte| *byte == b'\n').unwrap_or(lines.len());
         let line = &lines[..end.min(LONGEST)];
@@ -49,7 +47,6 @@ impl Datagrams {
         }
     }
 
-    /// Its name in messages.
     pub(super) fn name(&self) -> String {
         match &self.service {
             LogService::Udp(address) => format!("syslog:server={address}"),

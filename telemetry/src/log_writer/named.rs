@@ -16,40 +16,33 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Seconds between two complaints about one group.
 const COMPLAINT_SECONDS: i64 = 60;
 
-/// The files of one group.
 #[derive(Default)]
 pub(super) struct NamedFiles {
     /// `open_log_file_cache`; `None` keeps nothing open.
     kept: Option<KeptLogs>,
     known: HashMap<PathBuf, Known>,
-    /// When those were last looked through that nobody uses any more.
     swept: i64,
-    /// When the last complaint was made. All times are wall seconds.
+    /// Last complaint. All times are wall seconds.
     complained: Option<i64>,
-    /// Counts uses, which tells what was used last.
+    /// Counts uses, to order files by their last use.
     uses: u64,
 }
 
-/// What is known of a file.
 struct Known {
     /// Open once it was used often enough.
     file: Option<File>,
-    /// Device and number of what is open, by which another file under its name is known.
+    /// Device and inode of the open file, to detect a replacement.
     identity: (u64, u64),
     uses: u64,
-    /// Its last use, by the count of all.
     last: u64,
     used_at: i64,
     checked_at: i64,
 }
 
-/// Lines for one file of a group.
 pub(super) struct Named {
     pub(super) path: PathBuf,
-    /// The directory that has to be there.
     pub(super) root: PathBuf,
     pub(super) follows_links: bool,
     pub(super) lines: Vec<u8>,
@@ -57,27 +50,21 @@ pub(super) struct Named {
     pub(super) charge: usize,
 }
 
-/// A line whose file is named with it.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedLine<'a> {
-    /// The file.
     pub path: &'a Path,
-    /// The directory that the request is served from: where it is not there, no log is made, as in nginx.
+    /// The request's document root: without it no log is made, as in nginx.
     pub root: &'a Path,
-    /// Whether the path may lead through links.
     pub follows_links: bool,
-    /// The line, newline and all.
     pub line: &'a [u8],
 }
 
-/// What a slot of the writer has open.
 pub(super) enum Open {
     File(Output),
     Group(NamedFiles),
 }
 
 impl Open {
-    /// The file, where it is one.
     pub(super) fn file(&self) -> Option<&Output> {
         match self {
             Open::File(output) => Some(output),
@@ -86,7 +73,6 @@ impl Open {
     }
 }
 
-/// Why lines could not be written.
 struct Failure<'a> {
     doing: &'static str,
     path: &'a Path,
@@ -94,12 +80,11 @@ struct Failure<'a> {
 }
 
 impl NamedFiles {
-    /// None known yet.
     pub(super) fn new(kept: Option<KeptLogs>) -> NamedFiles {
         NamedFiles { kept, ..NamedFiles::default() }
     }
 
-    /// Writes lines to their files. Gives their bytes, which need no more room.
+    /// Returns their bytes, which need no more room.
     pub(super) fn write(&mut self, slot: usize, named: Vec<Named>, outcome: &mut Outcome) -> usize {
         let now = local_time::now().seconds;
         let mut released = 0;
@@ -119,7 +104,6 @@ impl NamedFiles {
         released
     }
 
-    /// Closes all of them, as for a rotation.
     pub(super) fn forget(&mut self) {
         self.known.clear();
     }
@@ -167,14 +151,14 @@ impl NamedFiles {
         written
     }
 
-    /// Lets go of those that were not used for as long as one is kept; looks at most once a second.
+    /// Closes files unused beyond their time; at most once a second.
     fn sweep(&mut self, kept: &KeptLogs, now: i64) {
         if std::mem::replace(&mut self.swept, now) != now {
             self.known.retain(|_, known| !is_past(known.used_at, now, kept.inactive.as_secs()));
         }
     }
 
-    /// Lets go of the one that was used the longest ago, where another would be one too many.
+    /// Closes the least recently used one if another would be one too many.
     fn make_room(&mut self, max: usize, path: &Path) {
         if self.known.len() < max || self.known.contains_key(path) {
             return;
@@ -213,7 +197,7 @@ fn identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev(), metadata.ino())
 }
 
-/// Whether a time lies so many seconds back. A clock that was set back makes everything old.
+/// A clock that was set back makes everything old.
 fn is_past(then: i64, now: i64, seconds: u64) -> bool {
     now < then || (now - then).unsigned_abs() >= seconds
 }

@@ -22,28 +22,24 @@ use std::io::{self, ErrorKind, IoSlice, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-/// Seconds between two complaints about one file.
 const COMPLAINT_SECONDS: i64 = 60;
 
-/// Slices handed to one `writev`; Linux takes 1,024.
+/// Of one `writev`; Linux accepts 1,024.
 const SLICES: usize = 1024;
 
-/// Bytes that a pipe which is said to be writable takes without waiting (`PIPE_BUF`, pipe(7)).
+/// Bytes that a writable pipe accepts without blocking (`PIPE_BUF`, pipe(7)).
 const PIPE_BYTES: usize = 4096;
 
-/// Permissions of a log that is made here.
 const MODE: u32 = 0o644;
 
-/// An open log.
 pub(super) struct Output {
     target: Target,
-    /// What the file has not taken yet, in order.
+    /// In order.
     waiting: VecDeque<Piece>,
-    /// Whether the last write found a pipe full.
     is_full: bool,
     /// The file ends within a line, because the disk filled up there.
     is_torn: bool,
-    /// When the last complaint was made, in wall seconds.
+    /// Last complaint, in wall seconds.
     complained: Option<i64>,
 }
 
@@ -53,24 +49,19 @@ enum Target {
     Service(Datagrams),
 }
 
-/// Bytes as they go into the file.
 struct Piece {
     bytes: Vec<u8>,
-    /// How many of them are written.
     done: usize,
-    /// Bytes of lines that they are.
+    /// Bytes of lines before compression.
     charge: usize,
 }
 
-/// What became of a round over all files.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) bytes_written: u64,
     pub(super) bytes_dropped: u64,
     pub(super) errors: u64,
-    /// Lines for the error log, with the slot that they are about.
     pub(super) complaints: Vec<(usize, Telling)>,
-    /// Buffers that nobody needs any more.
     pub(super) emptied: Vec<Vec<u8>>,
 }
 
@@ -92,8 +83,8 @@ impl Output {
         Output { target, waiting: VecDeque::new(), is_full: false, is_torn: false, complained: None }
     }
 
-    /// Takes blocks of whole lines behind what waits already, and writes as much as the file takes now. Gives the bytes
-    /// of lines that need no more room: written, or given up.
+    /// Queues blocks of whole lines, and writes as much as the file accepts now. Returns the bytes of lines
+    /// that need no more room: written, or dropped.
     pub(super) fn write(
         &mut self,
         slot: usize,
@@ -143,7 +134,6 @@ impl Output {
         released
     }
 
-    /// Gives up what waits. Gives its bytes of lines.
     pub(super) fn give_up(&mut self, outcome: &mut Outcome) -> usize {
         let mut released = 0;
         self.is_torn |= self.waiting.front().is_some_and(|piece| piece.done > 0);
@@ -156,12 +146,10 @@ impl Output {
         released
     }
 
-    /// Whether the file took no more when it was last written to.
     pub(super) fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// What tells that it takes more.
     pub(super) fn descriptor<'a>(&'a self, stderr: &'a io::Stderr) -> BorrowedFd<'a> {
         match &self.target {
             Target::Stderr => stderr.as_fd(),
@@ -170,8 +158,8 @@ impl Output {
         }
     }
 
-    /// Goes on with the file that was opened anew. Where that failed the old one stays in use. Gives the bytes of lines
-    /// that go with a line that the old one has a part of.
+    /// Continues with the reopened file, or with the old one if that failed. Returns the bytes of lines that
+    /// go with a partial line in the old one.
     pub(super) fn change_over(
         &mut self,
         slot: usize,
@@ -197,7 +185,6 @@ impl Output {
         piece.charge
     }
 
-    /// Books bytes that are in the file.
     fn advance(&mut self, mut written: usize, outcome: &mut Outcome) -> usize {
         let mut released = 0;
         while let Some(piece) = self.waiting.front_mut() {
@@ -236,7 +223,7 @@ impl Output {
         }
     }
 
-    /// What to complain of, unless it was done within the minute.
+    /// At most one per minute.
     fn complaint(&mut self, message: fmt::Arguments<'_>) -> Option<Telling> {
         let now = local_time::now().seconds;
         let is_due = self.complained.is_none_or(|then| (now - then).abs() >= COMPLAINT_SECONDS);
@@ -248,20 +235,17 @@ impl Output {
     }
 }
 
-/// Opens a path again, which after a rotation is a new file. Done by the thread that asks for that: it may have to wait for an opener.
+/// After a rotation this is a new file. Runs on the caller's thread: it may have to wait for an opener.
 pub(super) fn open_anew(path: &Path) -> io::Result<File> {
     files::append(path, MODE)
 }
 
-/// Opens a log for appending with the rights of this process alone, created with mode 0644 where missing. Never waits.
-///
-/// # Errors
-/// Those of opening the file.
+/// With the rights of this process alone, created with mode 0644. Never waits.
 fn open_file(path: &Path) -> io::Result<File> {
     files::open_here(path, Access::Append(MODE))
 }
 
-/// The same; where links are not to be followed, none on the way (`disable_symlinks`).
+/// The same; without `follows_links`, no link on the way is followed (`disable_symlinks`).
 pub(super) fn open_with(path: &Path, follows_links: bool) -> io::Result<File> {
     if follows_links {
         return open_file(path);
@@ -271,14 +255,14 @@ pub(super) fn open_with(path: &Path, follows_links: bool) -> io::Result<File> {
     Ok(openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS)?.into())
 }
 
-/// One gzip member (RFC 1952 §2.2 lets members follow each other), so that a file is whole after each.
+/// One gzip member (RFC 1952 §2.2 allows several), so that a file is complete after each.
 fn compress(block: &[u8], level: u32) -> io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::new(level.clamp(1, 9)));
     encoder.write_all(block)?;
     encoder.finish()
 }
 
-/// One write of as much as there is; `WouldBlock` where a pipe is full.
+/// `WouldBlock` if a pipe is full.
 fn write_some(target: &Target, waiting: &VecDeque<Piece>) -> io::Result<usize> {
     match target {
         Target::Stderr => {

@@ -19,23 +19,21 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
-/// The slot of standard error, the first that is made.
+/// The first slot that is made.
 const STDERR: usize = 0;
 
-/// Everything that senders and the writer thread share.
 pub(super) struct Shared {
     state: Mutex<State>,
     /// Wakes the writer, unless it waits at full pipes.
     pub(super) work: Condvar,
-    /// Wakes it there.
     pub(super) bell: OwnedFd,
-    /// Wakes whoever drains.
     pub(super) progress: Condvar,
-    /// Every ticket up to this one is in its file, or waits for a full pipe. Written under the lock, read without.
+    /// Every ticket up to this one is in its file, or waits for a full pipe. Written under the lock, read
+    /// without.
     pub(super) written: AtomicU64,
 }
 
-/// What the writer is doing; see the diagram in `log_writer`.
+/// See the diagram in `log_writer`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Asleep,
@@ -44,41 +42,36 @@ pub(super) enum Phase {
     Busy,
 }
 
-/// A place in the order of everything that was queued, over all files. The default is before everything.
+/// A place in the order of everything queued, over all files. The default is before everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Ticket(pub(super) u64);
 
-/// Totals since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogStatistics {
-    /// Bytes that reached their files (before compression).
+    /// Before compression.
     pub bytes_written: u64,
-    /// Bytes given up: the write failed, or too much waited for the file.
+    /// The write failed, or too much waited for the file.
     pub bytes_dropped: u64,
     /// Lines that found too much waiting for their file.
     pub lines_dropped: u64,
-    /// Writes and reopens that failed.
     pub errors: u64,
 }
 
 pub(super) struct State {
     pub(super) slots: Vec<Option<Slot>>,
-    /// Bytes queued or being written, over all files.
+    /// Queued or being written, over all files.
     pub(super) bytes: usize,
-    /// The last ticket given out.
     pub(super) sent: u64,
     pub(super) phase: Phase,
-    /// Somebody waits: no lingering.
+    /// A waiter exists: no lingering.
     pub(super) urgent: bool,
-    /// The writer took longer than somebody was willing to wait: until it gets on nobody else waits.
+    /// The writer took longer than a waiter allowed: until it makes progress no one waits.
     pub(super) late: bool,
-    /// Threads that drain.
     pub(super) draining: usize,
-    /// Those who drain have waited for full pipes in vain.
+    /// Drainers have waited for full pipes without success.
     pub(super) hopeless: bool,
     pub(super) stopping: bool,
     pub(super) stopped: bool,
-    /// The writer changes over to files opened anew.
     pub(super) reopening: bool,
     pub(super) waiters: Vec<(Ticket, Waker)>,
     pub(super) spare: Spare,
@@ -88,7 +81,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The index for a new file; slots of closed ones are used again.
+    /// Slots of closed files are reused.
     pub(super) fn free_slot(&mut self) -> usize {
         self.slots.iter().position(Option::is_none).unwrap_or_else(|| {
             self.slots.push(None);
@@ -117,12 +110,11 @@ impl State {
         }
     }
 
-    /// Whether some file takes no more at present.
     pub(super) fn is_any_full(&self) -> bool {
         self.slots.iter().flatten().any(|slot| slot.flow == Flow::Full)
     }
 
-    /// Queues a complaint, unless the log that it would go to is itself in trouble.
+    /// Unless the log that it would go to has a problem itself.
     pub(super) fn complain(&mut self, about: usize, told: &Telling) {
         let line = told.line(self.report_form);
         let target = self.report_to.filter(|&target| target != about).unwrap_or(STDERR);
@@ -140,7 +132,7 @@ impl State {
         }
     }
 
-    /// Counts what finds no room, and complains of the first. Whether it did so.
+    /// Counts dropped lines, and complains of the first. Returns whether it did.
     fn refuse(&mut self, index: usize, bytes: &[u8]) -> bool {
         let lines = bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
         self.statistics.bytes_dropped += bytes.len() as u64;
@@ -160,8 +152,7 @@ impl State {
 }
 
 impl Shared {
-    /// # Errors
-    /// Where the system gives no descriptor to be woken by.
+    /// Fails if the system gives no descriptor for waking.
     pub(super) fn new() -> io::Result<Self> {
         let state = State {
             slots: Vec::new(),
@@ -190,19 +181,17 @@ impl Shared {
         })
     }
 
-    /// The state; a panic elsewhere never makes logging panic too.
+    /// A panic elsewhere never makes logging panic too.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the writer come at once instead of lingering.
     pub(super) fn hurry(&self, state: &mut State) {
         state.urgent = true;
         let phase = std::mem::replace(&mut state.phase, Phase::Busy);
         self.wake(phase);
     }
 
-    /// Wakes the writer out of a phase.
     fn wake(&self, phase: Phase) {
         match phase {
             Phase::Busy => {}
@@ -212,7 +201,7 @@ impl Shared {
         }
     }
 
-    /// Opens every path anew on this thread, then has the writer change over after writing what is queued.
+    /// Reopens every path on this thread, then has the writer change over after writing what is queued.
     pub(super) fn reopen(&self) {
         let places: Vec<(usize, Place)> = {
             let state = self.lock();
@@ -234,7 +223,7 @@ impl Shared {
         self.hurry(&mut self.lock());
     }
 
-    /// What is open for a place already, with its compression set anew.
+    /// An already open place, with its compression updated.
     pub(super) fn find(&self, place: &Place, gzip: Option<u32>) -> Option<Arc<Handle>> {
         let mut state = self.lock();
         for slot in state.slots.iter_mut().flatten() {
@@ -248,7 +237,7 @@ impl Shared {
         None
     }
 
-    /// Queues lines, or drops and counts them where too much waits.
+    /// Drops and counts lines if too much waits.
     pub(super) fn queue(&self, index: usize, sent: Sent<'_>) -> Ticket {
         let length = sent.charge();
         let mut state = self.lock();
@@ -286,7 +275,6 @@ impl Shared {
         ticket
     }
 
-    /// Lets everybody go who waits for a line, and nobody wait until the writer has got on.
     pub(super) fn stop_waiting(&self) {
         let mut state = self.lock();
         state.late = true;
@@ -295,7 +283,7 @@ impl Shared {
         waiters.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Waits until the writer is past everything queued so far, or has waited for full pipes in vain.
+    /// Until the writer is past everything queued so far, or full pipes make no progress.
     pub(super) fn drain(&self, wait: Duration) -> bool {
         let mut state = self.lock();
         let target = state.sent;

@@ -11,74 +11,61 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Weak;
 
-/// Lines are gathered into blocks of this many bytes, the unit that is recycled.
+/// Size in bytes of a block of lines, the unit that is recycled.
 const BLOCK: usize = 32 << 10;
 
-/// Larger buffers are freed rather than kept for reuse.
+/// Larger buffers are freed instead of reused.
 const SPARE_CAPACITY: usize = 256 << 10;
 
-/// How many empty buffers are kept.
 const SPARE_BUFFERS: usize = 32;
 
-/// What a slot is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     Stderr,
     File(PathBuf),
     Service(LogService),
-    /// Files whose names come with their lines.
     Group,
 }
 
-/// One file, or a group of those whose names come with their lines.
+/// One file, or a group of files named by their lines.
 pub(super) struct Slot {
     pub(super) place: Place,
     pub(super) gzip: Option<u32>,
     pub(super) queue: Queue,
-    /// Bytes queued or being written.
+    /// Queued or being written.
     pub(super) bytes: usize,
     /// Lines dropped since the complaint, while there is no room.
     pub(super) dropping: Option<u64>,
-    /// What was opened, until the writer takes it.
     pub(super) opened: Option<Open>,
-    /// The files of the group are to be opened anew.
+    /// The files of the group must be reopened.
     pub(super) renews: bool,
-    /// The path opened anew, until what is queued for the old file is written.
     pub(super) next: Option<io::Result<File>>,
     pub(super) flow: Flow,
     pub(super) handle: Weak<Handle>,
     pub(super) is_closing: bool,
 }
 
-/// Whether a file takes what it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
     Open,
-    /// A pipe or terminal that takes no more at present; what it was given last waits with the writer.
+    /// A pipe or terminal that accepts no more at present; its last batch waits with the writer.
     Full,
-    /// It was full and takes more now.
+    /// It was full and accepts more now.
     Again,
 }
 
-/// What waits for one file, in order.
 #[derive(Default)]
 pub(super) struct Queue {
     pub(super) blocks: Vec<Vec<u8>>,
-    /// What waits for files of a group.
     pub(super) named: Vec<Named>,
 }
 
-/// Emptied buffers for reuse.
 #[derive(Default)]
 pub(super) struct Spare(Vec<Vec<u8>>);
 
-/// What is sent.
 pub(super) enum Sent<'a> {
-    /// A block of whole lines, taken over.
     Block(Vec<u8>),
-    /// A line, copied.
     Line(&'a [u8]),
-    /// A line for a file of a group, copied.
     Named(NamedLine<'a>),
 }
 
@@ -90,7 +77,6 @@ impl Sent<'_> {
         }
     }
 
-    /// Bytes that it takes.
     pub(super) fn charge(&self) -> usize {
         let names = match self {
             Sent::Named(NamedLine { path, root, .. }) => path.as_os_str().len() + root.as_os_str().len(),
@@ -151,7 +137,6 @@ impl Spare {
 }
 
 impl Slot {
-    /// An empty one, for a file that was opened.
     pub(super) fn new(place: Place, gzip: Option<u32>, open: Open, handle: Weak<Handle>) -> Slot {
         Slot {
             place,
@@ -168,7 +153,6 @@ impl Slot {
         }
     }
 
-    /// Whether there is something for the writer to do.
     pub(super) fn has_work(&self) -> bool {
         let has_lines = match self.flow {
             Flow::Open => !self.queue.blocks.is_empty() || !self.queue.named.is_empty(),

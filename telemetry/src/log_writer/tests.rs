@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-/// Wakes a parked thread, so that a future can be waited for without a runtime.
+/// Wakes a parked thread, to await a future without a runtime.
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -178,7 +178,7 @@ fn a_full_disk_drops_lines_counts_them_and_complains_once() {
     assert_eq!((statistics.bytes_dropped, statistics.errors), (15, 3));
 }
 
-/// A named pipe and the end that reads it, which may be opened before anybody writes.
+/// The reading end may be opened before a writer exists.
 fn pipe(path: &Path) -> fs::File {
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
     rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
@@ -305,7 +305,6 @@ fn kept(max: usize, min_uses: u64) -> KeptLogs {
     KeptLogs { max, inactive: hour, min_uses, valid: hour, span: Default::default() }
 }
 
-/// Writes a line to a file of a group, and waits for it.
 fn append_to(writer: &LogWriter, group: &LogSink, path: &Path, line: &str) {
     let root = path.ancestors().nth(2).expect("a directory above");
     let ticket = group.append_to(NamedLine { path, root, follows_links: true, line: line.as_bytes() });

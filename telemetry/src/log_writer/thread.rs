@@ -19,11 +19,9 @@ use std::sync::{MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-/// The open files, by slot.
 #[derive(Default)]
 struct Files(Vec<Option<Open>>);
 
-/// What the writer took for one file.
 struct Batch {
     slot: usize,
     gzip: Option<u32>,
@@ -32,11 +30,10 @@ struct Batch {
     opened: Option<Open>,
     renews: bool,
     next: Option<io::Result<File>>,
-    /// Its last sink is gone: this is the last batch, and the slot may be another file's already.
+    /// The last batch: the slot may belong to another file already.
     closes: bool,
 }
 
-/// What became of a batch.
 struct Done {
     slot: usize,
     /// Bytes of lines that need no more room.
@@ -46,7 +43,7 @@ struct Done {
 }
 
 impl Shared {
-    /// Batches until it is told to stop and nothing is left that can be written.
+    /// Runs until it is told to stop and nothing writable is left.
     pub(super) fn run(&self, linger: Duration) {
         let mut files = Files::default();
         let mut state = self.lock();
@@ -88,7 +85,7 @@ impl Shared {
         self.work.wait_while(state, |state| state.phase == phase).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until a full pipe takes more or somebody comes; where those who drain wait for it, a bounded time.
+    /// Waits until a full pipe accepts more or work arrives; a bounded time if drainers wait.
     fn wait_at_pipes<'a>(&'a self, mut state: MutexGuard<'a, State>, files: &Files) -> MutexGuard<'a, State> {
         let is_awaited = state.draining > 0 || state.stopping;
         let bounded = is_awaited && !state.hopeless;
@@ -104,7 +101,6 @@ impl Shared {
         state
     }
 
-    /// Has full pipes written to again that take more by now.
     fn look_at_pipes<'a>(&'a self, state: MutexGuard<'a, State>, files: &Files) -> MutexGuard<'a, State> {
         drop(state);
         let ready = files.ready(self, Some(Duration::ZERO));
@@ -113,7 +109,7 @@ impl Shared {
         state
     }
 
-    /// Books what was written: the mark moves, buffers go back, and whoever waits for either is woken.
+    /// Publishes progress: advances the mark, recycles buffers, and wakes waiters.
     fn settle(&self, done: Vec<Done>, through: u64, outcome: Outcome) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         for Done { slot, released, is_full, closes } in done {
@@ -159,7 +155,7 @@ impl Shared {
         self.lock()
     }
 
-    /// The end: what full pipes have not taken is counted as lost.
+    /// What full pipes have not accepted is counted as lost.
     fn stop(&self, mut state: MutexGuard<'_, State>, mut files: Files) {
         let mut outcome = Outcome::default();
         for open in files.0.iter_mut().flatten() {
@@ -177,7 +173,7 @@ impl Shared {
     }
 }
 
-/// Takes what is queued for every file that is not full. Slots whose sinks are gone go with their last batch.
+/// Of every file that is not full. Slots whose sinks are gone end with their last batch.
 fn take_batches(state: &mut State) -> Vec<Batch> {
     let mut batches = Vec::new();
     for (slot, entry) in state.slots.iter_mut().enumerate() {
@@ -203,7 +199,7 @@ fn reopen_slots(state: &mut State, ready: Vec<usize>) {
     }
 }
 
-/// Ends a time of dropped lines in the error log, once half of what may wait is free again.
+/// Reports the end of dropping, once half of the allowance is free again.
 fn tell_of_room(state: &mut State, about: usize) {
     let Some(slot) = &mut state.slots[about] else { return };
     if slot.bytes > FILE_BYTES / 2 {
@@ -253,7 +249,7 @@ impl Files {
         done
     }
 
-    /// The full ones that take more, after waiting for one of them or for the bell; `None` where the bell rang.
+    /// Waits for a full pipe to accept more, or for the bell; `None` if the bell rang.
     fn ready(&self, shared: &Shared, wait: Option<Duration>) -> Option<Vec<usize>> {
         let stderr = io::stderr();
         let full: Vec<(usize, &Output)> = self

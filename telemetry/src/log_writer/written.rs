@@ -8,7 +8,6 @@ use std::pin::Pin;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 
-/// The future of `LogWriter::written`.
 #[must_use = "futures do nothing unless polled"]
 pub struct Written<'a> {
     shared: &'a Shared,

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 const STATUSES: usize = CacheStatus::ALL.len();
 
-/// One thread's counts of one cache zone.
 #[derive(Debug, Default)]
 pub(super) struct CacheCells {
     responses: [AtomicU64; STATUSES],
@@ -17,18 +16,17 @@ pub(super) struct CacheCells {
     stale_on_error: AtomicU64,
 }
 
-/// The sums of one cache zone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CacheSnapshot {
-    /// Answers by cache status, in the order of [`CacheStatus::ALL`].
+    /// In the order of [`CacheStatus::ALL`].
     pub responses: [u64; STATUSES],
-    /// Bytes of these, heads included, as they were sent to clients.
+    /// Sent to clients, heads included.
     pub bytes: [u64; STATUSES],
-    /// Requests that waited for the answer to another's request.
+    /// Requests that waited for another's response.
     pub waits: u64,
-    /// How long all of them waited, in microseconds.
+    /// In total, in microseconds.
     pub waited: u64,
-    /// Stale responses given because the upstream failed, and refreshes in the background that failed.
+    /// Stale responses due to failures of the upstream, and failed background refreshes.
     pub stale_on_error: u64,
 }
 

@@ -11,8 +11,8 @@ use super::{Cause, CauseFamily, Counter, Gauge, LocationSnapshot, MetricLine, Sn
 use crate::histogram::HistogramSnapshot;
 use std::borrow::Cow;
 
-/// Upper bounds of the buckets shown, in microseconds, with their text in seconds. The histograms themselves are
-/// finer; a bucket that a bound cuts through counts above it, which is 3 % of the bound at most.
+/// Upper bounds of the buckets shown, in microseconds, with their text in seconds. The histograms themselves
+/// are finer; a bucket that a bound divides counts above it, which is 3 % of the bound at most.
 pub const BOUNDS: [(u64, &str); 17] = [
     (50, "0.00005"),
     (100, "0.0001"),
@@ -33,19 +33,14 @@ pub const BOUNDS: [(u64, &str); 17] = [
     (10_000_000, "10"),
 ];
 
-/// What a family is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FamilyKind {
-    /// It only grows.
     Counter,
-    /// It rises and falls.
     Gauge,
-    /// Times, in buckets.
     Histogram,
 }
 
 impl FamilyKind {
-    /// Prometheus's word.
     pub fn name(self) -> &'static str {
         match self {
             FamilyKind::Counter => "counter",
@@ -55,14 +50,12 @@ impl FamilyKind {
     }
 }
 
-/// A value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
-    /// A number.
     Count(u64),
-    /// A number that may be below nothing for a moment.
+    /// May be negative for a moment.
     Level(i64),
-    /// A time in microseconds, told in seconds.
+    /// Microseconds, written as seconds.
     Time(u64),
 }
 
@@ -78,56 +71,49 @@ impl From<i64> for Figure {
     }
 }
 
-/// Of what a sample is: names and values.
 #[derive(Debug, Clone, Default)]
 pub struct Labels<'l>(Vec<(&'static str, Cow<'l, str>)>);
 
 impl<'l> Labels<'l> {
-    /// One.
     fn one(name: &'static str, value: &'l str) -> Labels<'l> {
         Labels(vec![(name, Cow::Borrowed(value))])
     }
 
-    /// That of a line of the table, which has one at the most.
+    /// A line of the table has at most one label.
     fn written(text: &'static str) -> Labels<'static> {
         let parts = text.split_once("=\"").map(|(name, value)| (name, value.trim_end_matches('"')));
         parts.map_or_else(Labels::default, |(name, value)| Labels::one(name, value))
     }
 
-    /// These and one more.
     fn and(&self, name: &'static str, value: &'l str) -> Labels<'l> {
         let mut more = self.clone();
         more.0.push((name, Cow::Borrowed(value)));
         more
     }
 
-    /// Each of them.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.0.iter().map(|(name, value)| (*name, value.as_ref()))
     }
 }
 
-/// Whoever writes figures down.
 pub trait FigureSink {
-    /// A family begins, and the samples until the next one are of it.
+    /// Starts a family; the following samples belong to it.
     fn family(&mut self, name: &'static str, doc: &str, kind: FamilyKind);
 
-    /// A value of a counter or a gauge.
     fn value(&mut self, labels: &Labels<'_>, figure: Figure);
 
     /// Times in microseconds.
     fn histogram(&mut self, labels: &Labels<'_>, values: &HistogramSnapshot);
 }
 
-/// A walk on its way: all samples of a family stand together.
+/// Visits all samples of a family together.
 struct FigureWalk<'w> {
     sink: &'w mut dyn FigureSink,
-    /// The family that it is at.
     family: &'static str,
 }
 
 impl FigureWalk<'_> {
-    /// Begins a family, unless it is there already.
+    /// Unless it is the current one.
     fn family(&mut self, name: &'static str, doc: &str, kind: FamilyKind) {
         if self.family != name {
             self.family = name;
@@ -149,7 +135,6 @@ impl FigureWalk<'_> {
 }
 
 impl Snapshot {
-    /// Tells every figure to a sink.
     pub fn walk(&self, sink: &mut dyn FigureSink) {
         let mut walk = FigureWalk { sink, family: "" };
         for &counter in Counter::ALL {
@@ -172,7 +157,7 @@ impl Snapshot {
     }
 }
 
-/// The causes that came up, by location: a sample for every pair would be a page of zeros.
+/// Only causes that occurred, by location: a sample for every pair would be a page of zeros.
 fn causes(walk: &mut FigureWalk<'_>, locations: &[LocationSnapshot]) {
     for family in [CauseFamily::Miss, CauseFamily::NotStored] {
         let MetricLine { name, doc, .. } = family.line();

@@ -8,64 +8,56 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A request that is over, as it is counted.
+/// A completed request, as it is counted.
 #[derive(Debug, Clone, Copy)]
 pub struct Finished {
-    /// The status; 0 where nothing was answered.
+    /// 0 without a response.
     pub status: u16,
-    /// Bytes received from the client.
     pub received: u64,
-    /// Bytes sent to the client.
     pub sent: u64,
-    /// What the cache did for it, where it had a part.
+    /// `None` if the cache was not involved.
     pub cache: Option<CacheStatus>,
-    /// From the first byte of its head to the last of its answer.
+    /// From the first byte of its head to the last of its response.
     pub took: Duration,
 }
 
-/// Classes of statuses, 1xx first; behind them what had no answer.
+/// Status classes, 1xx first, then requests without a response.
 const CLASSES: usize = 6;
 
-/// The class of a request that had no answer: the client was gone, or was closed on (`return 444`).
+/// The class of requests without a response: the client left, or was disconnected (`return 444`).
 const DISCARDED: usize = 5;
 
-/// The least status that there is.
 const LEAST_CODE: u16 = 100;
 
-/// Pages of statuses: 512 of them, which is up to 611.
+/// 512 statuses, up to 611.
 type CodePages = Pages<AtomicU64, 32>;
 
-/// One thread's counts of one zone.
 #[derive(Debug, Default)]
 pub(super) struct HttpCells {
-    /// Requests that wait for their answer. Whoever is answered at once never is among them.
+    /// Requests waiting for their response; those served at once are never counted.
     processing: AtomicU64,
     responses: [AtomicU64; CLASSES],
     received: AtomicU64,
     sent: AtomicU64,
     cache: [AtomicU64; CacheStatus::ALL.len()],
-    /// Answers by status, [`LEAST_CODE`] first. Made with the first request, and then page by page.
+    /// By status from [`LEAST_CODE`]. Made with the first request, then page by page.
     codes: OnceLock<Box<CodePages>>,
     /// Microseconds. Made with the first request: most zones of a large configuration have none.
     latency: OnceLock<Histogram>,
 }
 
-/// The sums of one zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpSnapshot {
-    /// Requests that are being answered; those that are answered at once, as hits in memory are, are never seen.
+    /// Requests in progress; those that complete at once, such as hits in memory, are never counted.
     pub processing: u64,
-    /// Answers by class of status, 1xx first; at the end those that had none.
+    /// By status class, 1xx first, then requests without a response.
     pub responses: [u64; CLASSES],
-    /// Answers by status, where there were any.
     pub codes: BTreeMap<u16, u64>,
-    /// Bytes received from clients.
     pub received: u64,
-    /// Bytes sent to clients.
     pub sent: u64,
-    /// Requests by cache status, in the order of [`CacheStatus::ALL`].
+    /// In the order of [`CacheStatus::ALL`].
     pub cache: [u64; CacheStatus::ALL.len()],
-    /// Time from the first byte of a head to the last of its answer, in microseconds.
+    /// From the first byte of a head to the last of its response, in microseconds.
     pub latency: HistogramSnapshot,
 }
 
@@ -113,7 +105,7 @@ impl HttpCells {
     }
 }
 
-/// The class that a status is counted in. Nothing was answered under 444 and 499, which are nginx's words for the log.
+/// 444 and 499 are nginx's log values for no response.
 fn class(status: u16) -> usize {
     match status {
         0 | 444 | 499 => DISCARDED,
@@ -136,22 +128,19 @@ impl Default for HttpSnapshot {
 }
 
 impl HttpSnapshot {
-    /// Requests finished.
     pub fn requests(&self) -> u64 {
         self.responses.iter().sum()
     }
 
-    /// Requests that had no answer.
     pub fn discarded(&self) -> u64 {
         self.responses[DISCARDED]
     }
 
-    /// Requests with this cache status.
     pub fn cached(&self, status: CacheStatus) -> u64 {
         self.cache[status as usize]
     }
 
-    /// Requests that the cache answered and the API never saw.
+    /// Requests that the cache served without the upstream.
     pub fn saved(&self) -> u64 {
         [CacheStatus::Hit, CacheStatus::Stale, CacheStatus::Updating]
             .map(|status| self.cached(status))

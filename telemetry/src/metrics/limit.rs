@@ -3,7 +3,6 @@
 use super::{add, add_all};
 use std::sync::atomic::AtomicU64;
 
-/// What a limit made of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -18,7 +17,7 @@ pub enum LimitOutcome {
 const OUTCOMES: usize = LimitOutcome::ALL.len();
 
 impl LimitOutcome {
-    /// Every one, in the order of their numbers.
+    /// In the order of their numbers.
     pub const ALL: [LimitOutcome; 5] = [
         LimitOutcome::Passed,
         LimitOutcome::Delayed,
@@ -27,11 +26,10 @@ impl LimitOutcome {
         LimitOutcome::RejectedDryRun,
     ];
 
-    /// Those of `limit_conn`: nothing that is counted while it is under way is put off.
+    /// For `limit_conn`: connections are never delayed.
     pub const OF_CONNECTIONS: [LimitOutcome; 3] =
         [LimitOutcome::Passed, LimitOutcome::Rejected, LimitOutcome::RejectedDryRun];
 
-    /// NGINX Plus's word for it.
     pub fn name(self) -> &'static str {
         match self {
             LimitOutcome::Passed => "passed",
@@ -43,11 +41,9 @@ impl LimitOutcome {
     }
 }
 
-/// One thread's counts of one zone.
 #[derive(Debug, Default)]
 pub(super) struct LimitCells([AtomicU64; OUTCOMES]);
 
-/// The sums of one zone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LimitSnapshot([u64; OUTCOMES]);
 
@@ -62,7 +58,6 @@ impl LimitCells {
 }
 
 impl LimitSnapshot {
-    /// How many requests it made that of.
     pub fn count(&self, outcome: LimitOutcome) -> u64 {
         self.0[outcome as usize]
     }

@@ -8,32 +8,27 @@ use std::sync::{Mutex, PoisonError};
 
 /// URLs on the list of one thread.
 const MOST: usize = 128;
-/// Bytes of a URL at most. What is longer is cut, and such URLs count as one.
+/// In bytes. A longer URL is cut, and such URLs count as one.
 pub const LONGEST_URL: usize = 256;
 
-/// A URL with its misses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissedUrl {
-    /// The number of its location.
     pub location: u32,
-    /// Host and path.
     pub url: String,
-    /// How often it was missed; at most `error` too high.
+    /// At most `error` too high.
     pub count: u64,
-    /// What the count inherited from another URL.
+    /// Inherited from an evicted URL.
     pub error: u64,
-    /// How long the upstream took for these, in microseconds.
+    /// Time of the upstream, in microseconds.
     pub time: u64,
-    /// Why it was missed last.
     pub cause: Cause,
 }
 
-/// The list of one thread.
 #[derive(Debug, Default)]
 pub(super) struct MissedUrls(Mutex<Vec<MissedUrl>>);
 
 impl MissedUrls {
-    /// Counts a miss. Only a snapshot contends for the list.
+    /// Only a snapshot contends for the list.
     pub(super) fn count(&self, location: u32, url: &str, cause: Cause, time: u64) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = list.iter().position(|known| known.location == location && known.url == url);
@@ -55,7 +50,7 @@ impl MissedUrls {
         list.push(MissedUrl { location, url: url.to_owned(), count, error, time, cause });
     }
 
-    /// Adds these to the sums of all threads.
+    /// Adds to the sums of all threads.
     pub(super) fn add_to(&self, sums: &mut Vec<MissedUrl>) {
         for one in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             match sums.iter_mut().find(|sum| sum.location == one.location && sum.url == one.url) {

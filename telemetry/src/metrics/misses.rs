@@ -8,23 +8,19 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 macro_rules! causes {
     ($($variant:ident = $family:ident $name:literal, $doc:literal;)*) => {
-        /// A cause of a miss, or of an answer that is not stored.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum Cause { $(#[doc = $doc] $variant,)* }
 
         impl Cause {
-            /// Every one, in the table's order.
             pub const ALL: &'static [Cause] = &[$(Cause::$variant,)*];
-            /// How many there are.
             pub const COUNT: usize = Self::ALL.len();
 
-            /// The family it is counted in and its word there.
             pub fn of(self) -> (CauseFamily, &'static str) {
                 match self { $(Cause::$variant => (CauseFamily::$family, $name),)* }
             }
 
-            /// Words and meanings of a family, for the manual.
+            /// Labels and meanings, for the manual.
             pub fn described(family: CauseFamily) -> impl Iterator<Item = (&'static str, &'static str)> {
                 [$((CauseFamily::$family, $name, $doc),)*]
                     .into_iter()
@@ -35,12 +31,9 @@ macro_rules! causes {
     };
 }
 
-/// What a cause is a cause of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CauseFamily {
-    /// A request that was not answered from the cache.
     Miss,
-    /// An answer that was not stored.
     NotStored,
 }
 
@@ -85,14 +78,13 @@ causes! {
 }
 
 impl Cause {
-    /// The cause of an answer not being stored with this word.
     pub fn not_stored(word: &str) -> Option<Cause> {
         Cause::ALL.iter().copied().find(|cause| cause.of() == (CauseFamily::NotStored, word))
     }
 }
 
 impl CauseFamily {
-    /// Its line of the table; the labels come from location and cause.
+    /// Labels are added for location and cause.
     pub const fn line(self) -> MetricLine {
         match self {
             CauseFamily::Miss => MetricLine {
@@ -109,7 +101,6 @@ impl CauseFamily {
     }
 }
 
-/// One thread's counts of one location.
 #[derive(Debug)]
 pub(super) struct MissCells([MissCell; Cause::COUNT]);
 
@@ -121,20 +112,18 @@ struct MissCell {
     last: AtomicI64,
 }
 
-/// How often a cause came up in a location, over all threads, and when last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MissCount {
-    /// How often.
     pub count: u64,
-    /// When last, in milliseconds since 1970; 0 = never.
+    /// In milliseconds since 1970; 0 = never.
     pub last: i64,
-    /// Of a cause of misses: those that another cause explains, because the response was not stored. Of a cause of a response not
-    /// being stored: the misses that it explains. So each miss has one cause.
+    /// For a cause of misses: those explained by another cause, because the response was not stored. For a
+    /// cause of a response not being stored: the misses that it explains. So each miss has one cause.
     pub moved: u64,
 }
 
 impl MissCount {
-    /// Misses under this cause, if each is counted under one.
+    /// With each miss counted under one cause.
     pub fn misses(&self, family: CauseFamily) -> u64 {
         match family {
             CauseFamily::Miss => self.count.saturating_sub(self.moved),

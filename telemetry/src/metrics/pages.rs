@@ -4,22 +4,21 @@
 
 use std::sync::OnceLock;
 
-/// Things whose cells are made at once.
+/// Cells that are allocated together.
 const PER_PAGE: usize = 16;
 
-/// Cells by number, for `PAGES` times sixteen things.
+/// Cells by number, for `PAGES` × 16 items.
 #[derive(Debug)]
 pub(super) struct Pages<T, const PAGES: usize>([OnceLock<Box<[T; PER_PAGE]>>; PAGES]);
 
 impl<T: Default, const PAGES: usize> Pages<T, PAGES> {
-    /// How many things have cells at the most.
     pub(super) const ROOM: usize = PAGES * PER_PAGE;
 
     pub(super) const fn new() -> Self {
         Pages([const { OnceLock::new() }; PAGES])
     }
 
-    /// The cells of a number, which are made where they are not there. Owner thread only.
+    /// Allocates missing cells. Owner thread only.
     #[inline]
     pub(super) fn cells(&self, number: u32) -> Option<&T> {
         let number = number as usize;
@@ -28,7 +27,7 @@ impl<T: Default, const PAGES: usize> Pages<T, PAGES> {
         Some(&page[number % PER_PAGE])
     }
 
-    /// Takes the cells that are there, each with what stands at its number.
+    /// Existing cells only, each with the sum of its number.
     pub(super) fn add_to<S>(&self, sums: &mut [S], add: impl Fn(&T, &mut S)) {
         for (page, sums) in self.0.iter().zip(sums.chunks_mut(PER_PAGE)) {
             let Some(page) = page.get() else { continue };
@@ -38,7 +37,6 @@ impl<T: Default, const PAGES: usize> Pages<T, PAGES> {
         }
     }
 
-    /// Looks at the cells that are there, each with its number.
     pub(super) fn each(&self, mut look: impl FnMut(u16, &T)) {
         for (number, page) in (0..).step_by(PER_PAGE).zip(&self.0) {
             let Some(page) = page.get() else { continue };

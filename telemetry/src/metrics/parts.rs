@@ -5,7 +5,6 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The parts of one thing's cells.
 #[derive(Debug)]
 pub struct Parts<T>(Mutex<Vec<Arc<T>>>);
 
@@ -16,7 +15,7 @@ impl<T> Default for Parts<T> {
 }
 
 impl<T: Default> Parts<T> {
-    /// A part for the calling thread, its own for as long as it holds on to it. Never per request.
+    /// A part for the calling thread, as long as it is held. Never per request.
     pub fn part(&self) -> Arc<T> {
         let mut parts = self.lock();
         if let Some(free) = parts.iter().find(|part| Arc::strong_count(part) == 1) {
@@ -27,7 +26,6 @@ impl<T: Default> Parts<T> {
         part
     }
 
-    /// Every part, with a sum that it is added to.
     pub fn sum<S>(&self, mut sum: S, add: impl Fn(&T, &mut S)) -> S {
         self.lock().iter().for_each(|part| add(part, &mut sum));
         sum

@@ -7,17 +7,15 @@ mod samples;
 use super::Snapshot;
 use samples::Samples;
 
-/// How the figures are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exposition {
-    /// Prometheus's own text format.
     Text,
-    /// OpenMetrics: families of counters have no `_total`, and the end is marked.
+    /// Counter families have no `_total`, and the end is marked.
     OpenMetrics,
 }
 
 impl Exposition {
-    /// What a client wants that sends this `Accept`: OpenMetrics where it is named and not refused.
+    /// The format for an `Accept`: OpenMetrics if it is named and not refused.
     pub fn wanted(accept: &[u8]) -> Exposition {
         let wants = |one: &[u8]| {
             let mut parts = one.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
@@ -32,7 +30,6 @@ impl Exposition {
         }
     }
 
-    /// The `Content-Type`.
     pub fn content_type(self) -> &'static str {
         match self {
             Exposition::Text => "text/plain; version=0.0.4; charset=utf-8",
@@ -42,7 +39,6 @@ impl Exposition {
 }
 
 impl Snapshot {
-    /// Every metric as text.
     pub fn exposed(&self, exposition: Exposition) -> String {
         let mut samples = Samples::new(exposition);
         self.walk(&mut samples);

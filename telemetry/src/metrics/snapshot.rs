@@ -11,98 +11,74 @@ use crate::histogram::{HistogramSnapshot, Steps};
 use crate::log_writer::LogStatistics;
 use std::sync::atomic::Ordering;
 
-/// Every metric, summed.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     counters: [u64; Counter::COUNT],
     gauges: [i64; Gauge::COUNT],
     timings: Vec<HistogramSnapshot>,
-    /// The zones of servers with their names, in order of their numbers.
     pub servers: Vec<(String, HttpSnapshot)>,
-    /// The locations, in order of their numbers.
     pub locations: Vec<LocationSnapshot>,
-    /// The cache zones with their names, in order of their numbers.
     pub caches: Vec<(String, CacheSnapshot)>,
-    /// The zones of `limit_req` with their names, in order of their numbers.
     pub request_limits: Vec<(String, LimitSnapshot)>,
-    /// The zones of `limit_conn` with their names, in order of their numbers.
     pub connection_limits: Vec<(String, LimitSnapshot)>,
-    /// The URLs that most misses are for, as far as the threads' lists reach.
+    /// The most missed URLs, as far as the threads' lists reach.
     pub missed_urls: Vec<MissedUrl>,
-    /// The upstreams. No thread keeps them: whoever asks puts them in.
+    /// Not kept by any thread: the caller fills it in.
     pub upstreams: Vec<Upstream>,
-    /// The process, put in as the upstreams are.
     pub process: Option<ProcessSnapshot>,
-    /// The tiers of the cache zones, put in as the upstreams are.
     pub tiers: Vec<CacheTier>,
-    /// The certificates in use, put in as the upstreams are.
     pub certificates: Vec<CertificateEnd>,
 }
 
-/// What is counted of one location's requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocationSnapshot {
-    /// Its name.
     pub name: String,
-    /// Its requests.
     pub http: HttpSnapshot,
-    /// What became of its upstream's work.
     pub origin: Origin,
-    /// Why the cache did not answer, and why answers were not stored, in the order of [`Cause::ALL`].
+    /// In the order of [`Cause::ALL`].
     pub causes: [MissCount; Cause::COUNT],
 }
 
-/// What the upstream of a location was asked for clients, and what the cache kept from it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// Requests to upstream servers, retries included.
+    /// Retries included.
     pub requests: u64,
-    /// How long these took, in microseconds.
+    /// Of these, in microseconds.
     pub time: u64,
-    /// Requests that the cache answered alone.
+    /// Served from the cache without the upstream.
     pub saved_requests: u64,
-    /// How long the upstream would have taken for these, in microseconds: each counts as long as the upstream's answers in this location
-    /// had taken on average when the figures were next looked at.
+    /// Estimated time of the upstream for these, in microseconds, by its average in this location at the time
+    /// of the next snapshot.
     pub saved_time: u64,
 }
 
 impl Origin {
-    /// How long the upstream takes for a request, in microseconds.
+    /// In microseconds.
     pub fn mean_time(&self) -> u64 {
         self.time.checked_div(self.requests).unwrap_or(0)
     }
 }
 
-/// What of a location's saved time is accounted for.
+/// The part of a location's saved time that is accounted for.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Savings {
     requests: u64,
     time: u64,
 }
 
-/// One upstream group.
 #[derive(Debug, Clone)]
 pub struct Upstream {
-    /// Its name.
     pub name: String,
-    /// Its servers, each address for itself.
     pub peers: Vec<UpstreamPeer>,
 }
 
-/// One server of an upstream group at one address.
 #[derive(Debug, Clone, Default)]
 pub struct UpstreamPeer {
-    /// The address.
     pub name: String,
-    /// Its counts.
     pub counts: PeerCounts,
-    /// Whether it may be asked.
     pub up: bool,
-    /// Checks of its health.
     pub checks: u64,
-    /// Those that failed.
     pub failed_checks: u64,
-    /// How often it was taken out as an outlier.
     pub ejections: u64,
 }
 
@@ -131,7 +107,6 @@ impl Snapshot {
         }
     }
 
-    /// Adds one thread's counts.
     pub(super) fn take(&mut self, worker: &WorkerMetrics) {
         super::add_all(&mut self.counters, &worker.counters);
         for (sum, gauge) in self.gauges.iter_mut().zip(&worker.gauges) {
@@ -153,7 +128,7 @@ impl Snapshot {
         });
     }
 
-    /// Accounts for what the locations have saved since the snapshot before, so that the sums never fall.
+    /// Accounts for savings since the previous snapshot, so that the sums never fall.
     pub(super) fn save(&mut self, known: &mut Vec<Savings>) {
         known.resize(self.locations.len().max(known.len()), Savings::default());
         for (location, known) in self.locations.iter_mut().zip(known) {
@@ -166,32 +141,29 @@ impl Snapshot {
         }
     }
 
-    /// The value of a counter.
     pub fn counter(&self, counter: Counter) -> u64 {
         self.counters[counter as usize]
     }
 
-    /// The value of a gauge.
     pub fn gauge(&self, gauge: Gauge) -> i64 {
         self.gauges[gauge as usize]
     }
 
-    /// The times recorded, in microseconds.
+    /// In microseconds.
     pub fn timing(&self, timing: Timing) -> &HistogramSnapshot {
         &self.timings[timing as usize]
     }
 
-    /// Sets a gauge that no thread keeps.
+    /// For a gauge that no thread keeps.
     pub fn set_gauge(&mut self, gauge: Gauge, value: i64) {
         self.gauges[gauge as usize] = value;
     }
 
-    /// Adds to a counter what no thread counts.
+    /// For a counter that no thread keeps.
     pub fn add(&mut self, counter: Counter, value: u64) {
         self.counters[counter as usize] += value;
     }
 
-    /// Adds the log writer's totals.
     pub fn add_logs(&mut self, logs: LogStatistics) {
         self.add(Counter::LogBytesWritten, logs.bytes_written);
         self.add(Counter::LogBytesDropped, logs.bytes_dropped);

@@ -4,14 +4,11 @@
 //! Lines of one Prometheus family stand together, and the first carries the family's doc where they differ by label.
 //! Next: `metrics`, which counts; `manual`, which prints the table.
 
-/// One line of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MetricLine {
-    /// The Prometheus family.
     pub name: &'static str,
     /// Labels as they stand between the braces; empty = none.
     pub labels: &'static str,
-    /// What it counts, one sentence.
     pub doc: &'static str,
 }
 
@@ -23,14 +20,12 @@ macro_rules! table {
         pub enum $kind { $(#[doc = $doc] $variant,)* }
 
         impl $kind {
-            /// Every one, in the table's order; the position is the variant's number.
+            /// In the table's order; the index is the variant's number.
             pub const ALL: &'static [$kind] = &[$($kind::$variant,)*];
-            /// How many there are.
             pub const COUNT: usize = Self::ALL.len();
             const LINES: &'static [MetricLine] =
                 &[$(MetricLine { name: $name, labels: $labels, doc: $doc },)*];
 
-            /// Its line of the table.
             pub fn line(self) -> &'static MetricLine {
                 &Self::LINES[self as usize]
             }
@@ -39,7 +34,6 @@ macro_rules! table {
 }
 
 table! {
-    /// What only ever grows.
     Counter {
         ConnectionsAccepted: "millstream_client_connections_accepted_total", "", "Client connections accepted.";
         ConnectionsWaited: "millstream_client_connections_waited_total", "", "Client connections that waited because all `worker_connections` were in use.";
@@ -88,7 +82,6 @@ table! {
 }
 
 table! {
-    /// What rises and falls.
     Gauge {
         ConnectionsActive: "millstream_client_connections", "state=\"active\"", "Open client connections, by state.";
         ConnectionsReading: "millstream_client_connections", "state=\"reading\"", "Client connections with a partly read header.";
@@ -99,14 +92,14 @@ table! {
 }
 
 table! {
-    /// What takes time; recorded in microseconds, shown in seconds.
+    /// Recorded in microseconds, shown in seconds.
     Timing {
         UpstreamHeader: "millstream_upstream_header_duration_seconds", "", "Time from sending a request upstream to the complete response header.";
         LoopHeld: "millstream_worker_loop_held_duration_seconds", "", "Periods of a millisecond or more in which a single task blocked a worker's event loop.";
     }
 }
 
-/// `$upstream_cache_status`: what the cache did for a request.
+/// `$upstream_cache_status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -121,7 +114,7 @@ pub enum CacheStatus {
 }
 
 impl CacheStatus {
-    /// Every one, in the order of their numbers.
+    /// In the order of their numbers.
     pub const ALL: [CacheStatus; 7] = [
         CacheStatus::Miss,
         CacheStatus::Bypass,
@@ -132,7 +125,6 @@ impl CacheStatus {
         CacheStatus::Hit,
     ];
 
-    /// nginx's word.
     pub fn name(self) -> &'static str {
         match self {
             CacheStatus::Miss => "MISS",
@@ -145,7 +137,7 @@ impl CacheStatus {
         }
     }
 
-    /// Its position in [`CacheStatus::ALL`], 0–6.
+    /// Its index in [`CacheStatus::ALL`].
     pub fn number(self) -> u8 {
         self as u8
     }

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Wrong use: nothing is measured, and standard error has one sentence with these words.
+/// Nothing is measured, and standard error has one sentence with these words.
 fn check_refused(arguments: &[&str], words: &str) {
     let (status, told, complained) = bench(arguments);
     assert_eq!(status, 1, "{arguments:?}: {complained}");

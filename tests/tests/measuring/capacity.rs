@@ -13,7 +13,6 @@ use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// Short runs, as many as can tell anything.
 const SHORT: [&str; 6] = ["--rounds", "4", "--duration", "1s", "--warm-up", "200ms"];
 
 fn capacity(arguments: &[&str]) -> Output {
@@ -22,7 +21,6 @@ fn capacity(arguments: &[&str]) -> Output {
     command.output().expect("the binary runs")
 }
 
-/// The figures that `--json` wrote, and the text.
 fn measured(arguments: &[&str]) -> (Value, String) {
     let prefix = Prefix::new();
     let file = prefix.join("capacity.json");
@@ -33,18 +31,17 @@ fn measured(arguments: &[&str]) -> (Value, String) {
     (json, in_one_line(&text))
 }
 
-/// Whether it names the host as the reason why nobody is named, and the host had the cores meanwhile.
+/// Whether it names the host as the reason for no verdict, and the host did take the cores.
 fn blames_the_host(text: &str, stolen_before: u64) -> bool {
     text.contains("Unknown: the host of this virtual machine gave") && host::stolen() > stolen_before
 }
 
-/// Whatever else runs on this machine: a rate that a machine which others fill moves is held to bounds that only a mistake exceeds.
+/// Other load may change the rate of this machine, so the bounds are those that only a mistake exceeds.
 fn assert_gains(text: &str) {
     let gains = ["A second server doubles the throughput", "A second server gains"];
     assert!(gains.iter().any(|says| text.starts_with(says)), "{text}");
 }
 
-/// One that thinks before each answer.
 fn slow() -> Origin {
     Origin::start(|_| {
         let mut steps = vec![Step::Pause(Duration::from_millis(30))];

@@ -5,7 +5,6 @@ use millstream_tests::origin::{Origin, answer};
 use millstream_tests::prefix::Prefix;
 use serde_json::Value;
 
-/// What it writes as JSON, and what it says.
 fn measured(arguments: &[&str]) -> (i32, Value, String) {
     let (status, told, complained) = bench(&[&["--json", "-"], arguments].concat());
     let outcome = serde_json::from_str(&told).unwrap_or_else(|error| panic!("{error}: {told}{complained}"));

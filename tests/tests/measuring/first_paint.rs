@@ -15,8 +15,8 @@ const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
         server { listen 127.0.0.1:@PORT@; location / { proxy_pass http://api; } }
     }";
 
-/// Milliseconds that a person waits without noticing (RAIL's bound for an answer), in the fastest of the tries: what others take of
-/// the machine in the slower ones is none of the page's doing.
+/// Milliseconds that a person does not notice (RAIL's bound for a response), in the fastest of the tries:
+/// slower ones suffer from other load.
 const AT_ONCE: f64 = 100.0;
 const TRIES: usize = 20;
 

@@ -16,7 +16,6 @@ use millstream_tests::server::{Server, binary, is_nginx};
 use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 
-/// Before anything is followed.
 const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
 http {
     access_log off;
@@ -28,8 +27,8 @@ http {
 
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(127, 0, 0, 7), Ipv4Addr::new(127, 0, 0, 8)];
 
-/// `/page` is the same for every client, `/here` is made for an address, `/login` begins a session, and other pages are made for its user.
-/// With `lifetimes`, the first two say for how long they may be kept.
+/// `/page` is the same for every client, `/here` depends on the address, `/login` begins a session, and other
+/// pages are personal. With `lifetimes`, the first two have a lifetime.
 fn api(lifetimes: bool) -> Origin {
     Origin::start(move |request: &Request| {
         let user = request.field("cookie").or(request.field("authorization")).unwrap_or("nobody");
@@ -51,7 +50,7 @@ fn api(lifetimes: bool) -> Origin {
     })
 }
 
-/// Clients come and go: what any of them was given that is not its own, and how many requests reached the API.
+/// Returns what clients were wrongly given, and how many requests reached the API.
 fn visit(port: u16, origin: &Origin) -> (Vec<String>, usize) {
     let (before, mut harm) = (origin.count(), Vec::new());
     let mut ask = |from: Ipv4Addr, path: &str, fields: &[(&str, &str)], expected: &str| {
@@ -79,7 +78,6 @@ fn visit(port: u16, origin: &Origin) -> (Vec<String>, usize) {
     (harm, origin.count() - before)
 }
 
-/// The commands that a ladder on this API prints.
 fn commands(origin: &Origin, steps: &str) -> Vec<String> {
     let told = of_rounds("4", origin, &["--steps", steps]);
     let text = told.text();
@@ -93,7 +91,6 @@ fn commands(origin: &Origin, steps: &str) -> Vec<String> {
     commands
 }
 
-/// A shell in this directory that knows `millstream` by its name.
 fn shell(folder: &Prefix, line: &str) -> Command {
     let program = folder.join("millstream");
     if !program.exists() {

@@ -9,7 +9,6 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::process::Stdio;
 
-/// The JSON of a run over HTTP/2 that measured something.
 fn measured(arguments: &[&str]) -> Value {
     let (status, told, complained) = bench(&[&["-k", "--http2", "--json", "-"], arguments].concat());
     assert_eq!(status, 0, "{told}{complained}");
@@ -35,7 +34,7 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
         server { listen 127.0.0.1:@OLD@; listen 127.0.0.1:@OLDTLS@ ssl; location / { return 200 old; } }
     }";
 
-/// The site and its ports: TLS, and without HTTP/2 plain and TLS.
+/// The ports: TLS, and without HTTP/2 plain and TLS.
 fn start(origin: &Origin) -> (Server, [u16; 3]) {
     let ports = [ports::free(), ports::free(), ports::free()];
     let [tls, old, old_tls] = ports.map(|port| port.to_string());

@@ -15,7 +15,6 @@ use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// What the command said and wrote.
 pub(super) struct Told {
     output: Output,
     json: Value,
@@ -27,7 +26,6 @@ impl Told {
             + &String::from_utf8_lossy(&self.output.stderr)
     }
 
-    /// The measure of a step, by the name it has in JSON.
     fn step(&self, name: &str) -> &Value {
         let measures = self.json["measures"].as_array().unwrap_or_else(|| panic!("no JSON: {}", self.text()));
         measures.iter().find(|measure| measure["step"] == name).expect("the step was measured")
@@ -44,7 +42,6 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// A short ladder on an API.
 fn ladder(origin: &Origin, more: &[&str]) -> Told {
     of_rounds("1", origin, more)
 }
@@ -62,7 +59,7 @@ pub(super) fn of_rounds(rounds: &str, origin: &Origin, more: &[&str]) -> Told {
     Told { output, json: json.unwrap_or_default() }
 }
 
-/// An API that takes two milliseconds and answers with these fields.
+/// An API that takes two milliseconds.
 fn slow(fields: &'static [(&'static str, &'static str)]) -> Origin {
     Origin::start(move |_| {
         let mut steps = vec![Step::Pause(Duration::from_millis(2))];
@@ -599,7 +596,7 @@ fn an_interrupted_ladder_tells_what_it_has_measured() {
     }
 }
 
-/// A ladder whose directories are in this folder, once this program stands in front of the API; its processes.
+/// A ladder with directories in this folder, once this program stands in front of the API; its processes.
 fn underway(folder: &Prefix, url: &str, party: &str) -> (Running, Vec<u32>) {
     let mut command = command(&["ladder", url, "--steps", "headers", "-c", "2"]);
     match party {

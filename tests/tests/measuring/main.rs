@@ -19,17 +19,14 @@ use std::process::{Command, Stdio};
 /// So wide that no line of a report is broken.
 const WIDE: &str = "10000";
 
-/// The program, in a terminal without an edge.
 fn millstream() -> Command {
     let mut command = Command::new(binary());
     command.env("COLUMNS", WIDE);
     command
 }
 
-/// Its exit status, standard output and standard error.
 type Ended = (i32, String, String);
 
-/// What `millstream bench` ends in, without its lines of progress.
 fn bench(arguments: &[&str]) -> Ended {
     run(&["bench", "-q"], arguments)
 }
@@ -46,7 +43,7 @@ fn run(command: &[&str], arguments: &[&str]) -> Ended {
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
 
-/// What is said, in one line: where lines break is no part of it.
+/// Joined, since line breaks do not matter.
 fn in_one_line(told: &str) -> String {
     told.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -7,7 +7,6 @@ use millstream_tests::browser::{Browser, Inspection};
 use millstream_tests::origin::{Origin, answer};
 use millstream_tests::server::is_nginx;
 
-/// A second of load on a small API; JSON and page stand in the folder.
 fn measured(folder: &Path, name: &str) -> (String, String) {
     let api = Origin::start(|_| answer(200, &[("Content-Type", "text/plain")], b"hello"));
     let file = |ending: &str| folder.join(format!("{name}.{ending}")).display().to_string();

@@ -31,7 +31,6 @@ impl Ports {
         Ports { http: ports::free(), tls: ports::free() }
     }
 
-    /// An authority that asks there.
     fn plan<'a>(self) -> AuthorityPlan<'a> {
         AuthorityPlan {
             http_port: self.http,
@@ -44,13 +43,12 @@ impl Ports {
     }
 }
 
-/// What every configuration here begins with; `@PORT@` is for the harness, which asks there whether it runs.
+/// `@PORT@` is for the harness, which checks there whether it runs.
 const BEGIN: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; worker_processes 2; events {}
     http { access_log off; server { listen 127.0.0.1:@PORT@; return 200 up; }";
 
 const ISSUED: &str = "ssl_certificate $acme_certificate; ssl_certificate_key $acme_certificate_key;";
 
-/// A server of TLS with names.
 fn site(ports: Ports, names: &str, issuer: &str) -> String {
     format!(
         "server {{ listen 127.0.0.1:{} ssl; server_name {names}; acme_certificate {issuer}; {ISSUED} return 200 \"hello $host\"; }}",
@@ -58,7 +56,7 @@ fn site(ports: Ports, names: &str, issuer: &str) -> String {
     )
 }
 
-/// A server that leads everybody away, and lets nobody in.
+/// A server that redirects everyone, and admits no one.
 fn elsewhere(ports: Ports) -> String {
     format!(
         "server {{ listen 127.0.0.1:{}; deny all; location / {{ deny all; return 301 https://$host$request_uri; }} }}",
@@ -66,7 +64,7 @@ fn elsewhere(ports: Ports) -> String {
     )
 }
 
-/// What a client gets that trusts nobody but a root; nothing where there is no handshake.
+/// Trusts only `root`; `None` without a handshake.
 fn ask(root: &str, name: &str, port: u16) -> Option<String> {
     let there = format!("{name}:{port}:127.0.0.1");
     let url = format!("https://{name}:{port}/");
@@ -247,7 +245,6 @@ fn an_account_that_the_authority_knows_elsewhere_is_bound_to_and_nothing_of_keys
     assert!(!log.contains(KEY) && !log.contains(&wrong) && !log.contains(inside), "{log}");
 }
 
-/// Files of certificates in a directory of state.
 fn certificates(state: &Path) -> Vec<std::path::PathBuf> {
     let found = fs::read_dir(state).into_iter().flatten().flatten().map(|entry| entry.path());
     found.filter(|path| path.extension().is_some_and(|kind| kind == "pem")).collect()
@@ -266,7 +263,6 @@ fn only_certificate(state: &Path) -> std::path::PathBuf {
     found.remove(0)
 }
 
-/// Whose a certificate is.
 fn common_name(file: &str) -> String {
     let told = Command::new("openssl")
         .args(["x509", "-noout", "-subject", "-nameopt", "multiline", "-in", file])

@@ -24,16 +24,14 @@ http {
     }
 }";
 
-/// A row: what is advised where, and what is changed by whoever follows it.
+/// A row: what is advised, and what changes when it is followed.
 #[derive(Debug, Clone, Copy)]
 struct Followed {
-    /// The line, or its beginning.
     advice: &'static str,
-    /// Directives of the location before and after.
+    /// Of the location, before and after.
     lines: [&'static str; 2],
     /// What the API says of caching before and after, by [`fields_of`].
     api: [&'static str; 2],
-    /// Who asks.
     clients: Clients,
 }
 
@@ -41,15 +39,15 @@ struct Followed {
 enum Clients {
     /// Sessions by cookie and by Authorization, and clients without any.
     All,
-    /// Authorization alone: the API says of its pages that caches may keep them, and so does not mean sessions by cookie.
+    /// Authorization alone: the API allows caches to keep its pages, so it has no sessions by cookie.
     Authorized,
-    /// Without any credential, in two forms of each page that a field chooses.
+    /// Without credentials, in two forms of each page that a field selects.
     Forms,
 }
 
 const ALONE: &str = "proxy_cache_valid 200 1m; proxy_cache_credentials public;";
 
-/// The lines of the dashboard, `top` and `explain`.
+/// Lines of the dashboard, `top` and `explain`.
 const SHOWN: &[Followed] = &[
     Followed {
         advice: "have the API send an ETag or Last-Modified, and write proxy_cache_revalidate on",
@@ -151,10 +149,9 @@ const SHOWN: &[Followed] = &[
     },
 ];
 
-/// Addresses that clients ask from.
 const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(127, 0, 0, 7), Ipv4Addr::new(127, 0, 0, 8)];
 
-/// What the API adds to a page: `path` is the same for every client if it is `/all`.
+/// `path` is the same for every client if it is `/all`.
 fn fields_of(kind: &str, request: &Request, page: &str) -> Vec<(&'static str, String)> {
     let is_for_all = request.target().starts_with("/all");
     let mut fields = Vec::new();
@@ -180,7 +177,8 @@ fn fields_of(kind: &str, request: &Request, page: &str) -> Vec<(&'static str, St
     fields
 }
 
-/// An API with sessions: `/login` begins one, `/here` is made for the client's address, and every other page but `/all` for whoever asks.
+/// `/login` begins a session, `/here` depends on the client's address, and every other page but `/all` is
+/// personal.
 fn api(kind: &'static str) -> Origin {
     Origin::start(move |request| page(kind, request))
 }
@@ -214,17 +212,14 @@ fn page(kind: &str, request: &Request) -> Vec<Step> {
     answer(200, &fields, text.as_bytes())
 }
 
-/// What the clients saw that they should not have seen.
 #[derive(Debug, Default)]
 struct Seen {
     harm: Vec<String>,
-    /// Pages that were made for another address.
     of_others: Vec<String>,
     requests: usize,
     helps: BTreeSet<String>,
 }
 
-/// The same requests of the same clients, whatever is configured.
 fn drive(lines: &str, kind: &'static str, clients: Clients) -> Seen {
     let origin = api(kind);
     let (room, lines) = match lines.strip_prefix("room=") {
@@ -266,7 +261,6 @@ fn drive(lines: &str, kind: &'static str, clients: Clients) -> Seen {
     seen
 }
 
-/// What is stored becomes stale, as time would make it.
 fn make_stale(dashboard: u16) {
     let body = "{\"all\": true, \"soft\": true}";
     let mut client = Client::connect(dashboard).expect("it listens");
@@ -278,7 +272,6 @@ fn make_stale(dashboard: u16) {
     assert_eq!(client.answer().expect("an answer").status, 200);
 }
 
-/// One round of all clients.
 fn visit(client: &mut Client, clients: Clients, harm: &mut Vec<String>) {
     let users = ["alice", "bob"];
     let mut expect = |path: &str, fields: &[(&str, &str)], expected: &str| {
@@ -364,7 +357,6 @@ fn whoever_follows_the_advice_of_the_dashboard_loses_no_session_shares_no_page_a
     SHOWN.iter().for_each(follow);
 }
 
-/// Words that a line begins with, or goes on with, that tells what to change.
 const IMPERATIVES: [&str; 6] = ["write ", "have the API ", "put ", "give ", "remove ", "take "];
 
 #[test]
@@ -387,16 +379,13 @@ fn every_line_of_the_dashboard_that_tells_what_to_change_is_followed() {
     }
 }
 
-/// A rule of `-t` with its line, and the directives of a location before and after.
 struct Checked {
-    /// The file below `conf/src/advise`.
+    /// Below `conf/src/advise`.
     rule: &'static str,
-    /// A part of the help.
     advice: &'static str,
     lines: [&'static str; 2],
 }
 
-/// The rules about caches. Each is followed in front of the same API.
 const CHECKED: &[Checked] = &[
     Checked {
         rule: "users",
@@ -471,8 +460,9 @@ const CHECKED: &[Checked] = &[
     },
 ];
 
-/// Rules whose help changes neither what is cached nor who gets it: rights, listeners, notes; and `members`, whose help keeps two locations
-/// apart (`conf/tests/sharing.rs`). `unused_zones` and `unobeyed` name a location "whose responses are the same for every client".
+/// Rules whose help changes neither what is cached nor who gets it: rights, listeners, notes; and `members`,
+/// whose help separates two locations (`conf/tests/sharing.rs`). `unused_zones` and `unobeyed` name a
+/// location "whose responses are the same for every client".
 const OTHERS: [&str; 7] = [
     "strangers",
     "api_beside_pass",
@@ -483,7 +473,6 @@ const OTHERS: [&str; 7] = [
     "unobeyed",
 ];
 
-/// What `-t` says of a location with these lines.
 fn check(lines: &str) -> String {
     let prefix = Prefix::new();
     let directory = prefix.path().to_str().unwrap_or_default().to_owned();

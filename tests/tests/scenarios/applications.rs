@@ -25,7 +25,6 @@ const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events 
 const BOTH: [(Speaks, &str, &str); 2] =
     [(Speaks::Uwsgi, "uwsgi", "uwsgi_modifier1 5; uwsgi_modifier2 6;"), (Speaks::Scgi, "scgi", "")];
 
-/// Both kinds of applications, one after the other, each with its site.
 fn each(
     script: impl Fn(&Asked) -> Vec<u8> + Clone + Send + Sync + 'static,
     test: impl Fn(&Server, &Application, Speaks),

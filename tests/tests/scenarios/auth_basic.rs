@@ -28,7 +28,7 @@ const PROTECTED: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR
         }
     }";
 
-/// A user of each format, all with the password `secret`.
+/// One user per format, all with the password `secret`.
 const USERS: &str = "# people\n\
     plain:{PLAIN}secret\n\
     sha:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=:a remark\n\
@@ -46,7 +46,6 @@ fn start(origin: &Origin, allowed: &str) -> Server {
     server
 }
 
-/// `Authorization` of a user and a password.
 fn basic(credential: &str) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::from("Basic ");

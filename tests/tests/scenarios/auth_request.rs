@@ -59,7 +59,7 @@ const CHECKED: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/
         }
     }";
 
-/// A service that answers with the status that a client's field asks for.
+/// The status is that of a client's field.
 fn service(gate: &Arc<Gate>) -> Origin {
     let gate = Arc::clone(gate);
     Origin::start(move |request| {

@@ -23,10 +23,8 @@ const TWO: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; worker_p
         }
     }";
 
-/// What the error log says of a reload.
 const IN_FORCE: &str = " is in force";
 
-/// What is written of a group of two.
 #[derive(Default, Clone, Copy)]
 struct Written {
     method: &'static str,
@@ -54,7 +52,6 @@ impl Written {
         Server::start(TWO, &self.values(&one.address(), &two.address()))
     }
 
-    /// Takes the place of what was written before.
     fn reload(&self, server: &Server, one: &Origin, two: &Origin) {
         let before = server.log().matches(IN_FORCE).count();
         server.rewrite(TWO, &self.values(&one.address(), &two.address()));
@@ -186,7 +183,7 @@ fn a_server_that_is_back_starts_slowly() {
     assert!(one.count() - before <= 2, "{} of 200", one.count() - before);
 }
 
-/// Two servers that answer when they may, each one request at a time.
+/// Two gated servers, each for one request at a time.
 fn gated() -> (Arc<Gate>, Origin, Origin) {
     let gate = Arc::new(Gate::default());
     let origin = |text: &'static [u8]| {

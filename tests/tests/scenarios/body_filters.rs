@@ -32,7 +32,6 @@ fn gzipped(text: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory takes it")
 }
 
-/// Status, cache, body.
 fn told(answer: &Answer) -> (u16, String, String) {
     let cache = answer.field("x-cache").unwrap_or_default().to_owned();
     (answer.status, cache, answer.text())

@@ -29,7 +29,7 @@ const GECKO_BEFORE: &str = "Mozilla/5.0 (X11; U; Linux i686; en-US; rv:0.9.9) Ge
 const SAFARI: &str =
     "Mozilla/5.0 (Macintosh; U; PPC Mac OS X; en) AppleWebKit/418 (KHTML, like Gecko) Safari/417.9.3";
 
-/// Path, the User-Agent field if there is one, and what the three variables are.
+/// Path, User-Agent if any, and the values of the three variables.
 const CASES: &[(&str, Option<&str>, &str)] = &[
     ("/", Some(MSIE), "new||1"),
     ("/", Some(OLD_MSIE), "|old|1"),

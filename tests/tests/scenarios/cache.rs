@@ -10,7 +10,6 @@ use millstream_tests::origin::{Origin, Request, Step, answer};
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::{client, wait};
 
-/// A site that caches what the API allows, with further directives in the location.
 fn start(origin: &Origin, directives: &str) -> Server {
     let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
@@ -37,7 +36,7 @@ fn status(answer: &Answer) -> &str {
     answer.field("x-cache-status").unwrap_or("none")
 }
 
-/// An API that numbers its answers, so that a test sees which one it got.
+/// Numbers its responses, so that a test sees which one it got.
 fn numbered(fields: &'static [(&'static str, &'static str)]) -> Origin {
     let count = AtomicUsize::new(0);
     Origin::start(move |_| {

@@ -18,10 +18,8 @@ use millstream_tests::{client, gunicorn, ports, target_directory, wait, workspac
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// What is installed with the chart's own values.
 const ALWAYS: [&str; 4] = ["ConfigMap", "Deployment", "Service", "Service"];
 
-/// The programs and schemas, and a folder for what helm remembers.
 struct Helm {
     tools: PathBuf,
     home: Prefix,
@@ -45,12 +43,10 @@ impl Helm {
         helm.stdin(Stdio::null()).output().expect("helm runs")
     }
 
-    /// Every resource, as text.
     fn rendered(&self, values: &[&str]) -> String {
         success(&self.run(&["template", "shop", "--namespace", "web"], values))
     }
 
-    /// What is said where it refuses to render.
     fn refusal(&self, values: &[&str]) -> String {
         let output = self.run(&["template", "shop"], values);
         assert!(!output.status.success(), "{values:?} are taken");
@@ -68,7 +64,6 @@ fn success(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The chart's own values, and every file of `ci/`.
 fn all_values() -> Vec<Vec<String>> {
     let entries = fs::read_dir(chart().join("ci")).expect("the folder is there");
     let files = entries.map(|entry| entry.expect("an entry").path().display().to_string());
@@ -76,7 +71,6 @@ fn all_values() -> Vec<Vec<String>> {
     own.chain(files.map(|file| vec!["--values".to_owned(), file])).collect()
 }
 
-/// Documents of YAML as JSON.
 fn documents(yaml: &str) -> Vec<Value> {
     let script = "import json, sys, yaml\njson.dump([one for one in yaml.safe_load_all(sys.stdin) if one], sys.stdout)";
     let mut python = Command::new(gunicorn::programs().join("python"));
@@ -197,7 +191,8 @@ fn versions_of_chart_and_program_are_one_and_every_value_has_a_schema() {
     }
 }
 
-/// One container of a Deployment, run on this machine: its files and ports are its own, everything else as the cluster would have it.
+/// One container of a Deployment, run on this machine: its files and ports are its own, everything else as
+/// the cluster would have it.
 struct Container {
     prefix: Prefix,
     spec: Value,
@@ -233,7 +228,6 @@ impl Container {
         &self.spec["containers"][0]
     }
 
-    /// The entry point of the image with the container's arguments and variables, and more arguments.
     fn command(&self, more: &[&str]) -> Option<Command> {
         let security = &self.first()["securityContext"];
         assert_eq!(security["readOnlyRootFilesystem"], true);
@@ -262,14 +256,13 @@ impl Container {
         Some(command)
     }
 
-    /// Writes what it says into a file that is its user's to open, as an engine's pipes are.
+    /// Redirects output into a file that its user may open, as an engine's pipes are.
     fn telling<'c>(&self, command: &'c mut Command) -> &'c mut Command {
         let written = fs::File::create(self.prefix.join("output")).expect("own directory");
         written.set_permissions(fs::Permissions::from_mode(0o666)).expect("own file");
         command.stdout(written.try_clone().expect("an open file")).stderr(written)
     }
 
-    /// Asks what the kubelet would ask.
     fn probe(&self, name: &str) -> u16 {
         let asked = &self.first()[name]["httpGet"];
         assert_eq!(asked["port"], "dashboard");
@@ -317,7 +310,6 @@ fn the_configuration_of_the_chart_passes_the_check_serves_and_answers_the_probes
     }
 }
 
-/// What each of the values is to answer.
 fn ask(container: &Container, values: &[&str]) {
     let name = values
         .last()

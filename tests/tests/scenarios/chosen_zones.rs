@@ -7,7 +7,6 @@ use millstream_tests::origin::{Origin, answer};
 use millstream_tests::server::Server;
 use millstream_tests::wait;
 
-/// A site with two zones, in which `choice` says where an answer is kept.
 fn start(origin: &Origin, choice: &str) -> Server {
     let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {

@@ -5,7 +5,7 @@ use millstream_tests::ports;
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::Server;
 
-/// `known` and `stranger` are two clients' certificates; only the first is an authority that the servers know.
+/// `known` and `stranger` are two clients' certificates; the servers trust only the first.
 fn prefix() -> Prefix {
     let prefix = Prefix::with_certificate("api.example");
     for name in ["known", "stranger"] {

@@ -39,7 +39,6 @@ fn origin() -> Origin {
     })
 }
 
-/// The plain text of what came.
 fn read(answer: &Answer) -> String {
     let (bytes, mut text) = (&answer.body[..], String::new());
     let read = match answer.field("content-encoding") {

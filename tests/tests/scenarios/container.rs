@@ -34,7 +34,6 @@ fn image(prefix: &Prefix, dashboard: u16) {
     }
 }
 
-/// What the Dockerfile says of an instruction whose value is a list in JSON.
 fn instruction(name: &str) -> Vec<String> {
     let file = fs::read_to_string(workspace().join("packaging/Dockerfile")).expect("the file is there");
     let line = file.lines().find_map(|line| line.strip_prefix(name));
@@ -92,7 +91,6 @@ fn templates_become_sites_in_a_read_only_image_of_a_user_without_rights() {
     assert!(ended.is_some_and(|status| status.success()), "{}", prefix.read("output"));
 }
 
-/// The entry point outside of a container, with folders of the prefix and these variables.
 fn entry(prefix: &Prefix, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(binary());
     command

@@ -16,7 +16,6 @@ fn served(locations: &str, values: &[(&str, &str)]) -> Server {
     Server::start(&format!("{START} {locations} }} }}"), values)
 }
 
-/// Waits until a request for a target has come, and gives it.
 fn came(origin: &Origin, target: &str) -> Request {
     let find = || origin.requests().into_iter().find(|request| request.target() == target);
     wait::until("the request comes", || find().is_some());
@@ -66,7 +65,7 @@ fn a_copy_has_all_of_the_request_and_nobody_waits_for_its_response() {
     gate.open();
 }
 
-/// A server with a mirror that responds to nothing before its gate opens, and how many copies have come there.
+/// A mirror that responds to nothing before its gate opens, and an origin.
 fn with_silent_mirror(gate: &Arc<Gate>) -> (Server, Origin, Origin) {
     let mirror = Origin::start({
         let gate = gate.clone();
@@ -84,7 +83,7 @@ fn with_silent_mirror(gate: &Arc<Gate>) -> (Server, Origin, Origin) {
     (server, mirror, origin)
 }
 
-/// What the silent mirror may hold: a quarter of the 56 of 64 connections that may be to upstreams, and half of that for one client.
+/// A quarter of the 56 of 64 connections that may be to upstreams, and half of that for one client.
 const ALL_COPIES: usize = 14;
 const OWN_COPIES: usize = 7;
 

@@ -34,7 +34,6 @@ http {
     }
 }";
 
-/// A server with a dashboard.
 struct Looked {
     server: Server,
     port: u16,
@@ -73,7 +72,6 @@ impl Looked {
         serde_json::from_slice(&answer.body).expect("JSON")
     }
 
-    /// Purges everything in the zone, with these fields.
     fn purge(&self, fields: &str) -> u16 {
         let mut client = Client::connect(self.port).expect("it listens");
         let head = "POST /api/9/http/caches/answers/purge HTTP/1.1\r\nContent-Type: application/json";
@@ -306,7 +304,6 @@ fn an_optional_dashboard_is_done_without_where_its_port_is_taken() {
     assert!(refused.err().is_some_and(|refused| refused.output.contains("another process listens there")));
 }
 
-/// Who follows the figures, event by event.
 struct Viewer(Client);
 
 impl Viewer {
@@ -318,7 +315,7 @@ impl Viewer {
         Viewer(client)
     }
 
-    /// The next event: its name and its data. `None` at the end of the stream, which is not cut.
+    /// Name and data. `None` at the end of the stream, which must not be cut.
     fn next(&mut self) -> Option<(String, Value)> {
         let mut text = String::new();
         while !text.ends_with("\n\n") {
@@ -336,17 +333,16 @@ impl Viewer {
         Some((name, serde_json::from_str(data.strip_prefix("data: ").expect("data")).expect("JSON")))
     }
 
-    /// The first event that fits, of those that come before the stream ends.
+    /// The first that fits, before the stream ends.
     fn find(&mut self, fits: impl Fn(&Value) -> bool) -> Option<Value> {
         (0..30).map_while(|_| self.next()).map(|(_, told)| told).find(fits)
     }
 
-    /// The same where it has to come.
     fn until(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         self.find(fits).unwrap_or_else(|| panic!("{what} did not come"))
     }
 
-    /// That the stream ends soon, without a cut.
+    /// The stream must end soon, without a cut.
     fn ends(mut self) {
         let ended = (0..5).any(|_| self.next().is_none());
         assert!(ended, "the stream goes on");

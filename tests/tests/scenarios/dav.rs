@@ -12,7 +12,6 @@ const START: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; worker
     http { access_log off; client_body_buffer_size 1k; client_body_temp_path @DIR@/bodies; absolute_redirect off;
         server { listen 127.0.0.1:@PORT@; http2 on; server_name localhost; root @DIR@/www; dav_methods PUT DELETE MKCOL COPY MOVE;";
 
-/// A server over a few files, which any user may change.
 fn served(locations: &str) -> Server {
     let prefix = Prefix::new();
     for folder in ["www", "www/dir", "www/dir/sub", "www/open", "outside"] {

@@ -5,7 +5,6 @@ use std::net::TcpListener;
 use millstream_tests::prefix::{Prefix, fill};
 use millstream_tests::server::{Server, command, is_nginx};
 
-/// The exit status and the output of `-t`.
 fn check(prefix: &Prefix, template: &str) -> (Option<i32>, String) {
     let directory = prefix.path().to_str().unwrap_or_default().to_owned();
     let file = prefix.write("nginx.conf", &fill(template, &[("DIR", &directory)]));

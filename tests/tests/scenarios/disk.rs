@@ -11,7 +11,7 @@ mod rot;
 use millstream_tests::origin::Origin;
 use millstream_tests::server::Server;
 
-/// A site with its cache on disk. `@ZONE@` are further words of `proxy_cache_path`.
+/// `@ZONE@` are further words of `proxy_cache_path`.
 const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
         access_log off;

@@ -9,7 +9,6 @@ use millstream_tests::origin::{Origin, Request, answer};
 use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::{ports, workspace};
 
-/// A field that says who asks, with the values of two users.
 const USERS: &[(&str, &str, &str)] = &[
     ("Cookie", "session=alice", "session=bob"),
     ("Cookie", "theme=dark; sid=alice", "theme=dark; sid=bob"),
@@ -23,8 +22,8 @@ const USERS: &[(&str, &str, &str)] = &[
     ("X-Tenant", "alice", "bob"),
 ];
 
-/// Personal pages name whoever asked; all others are the same for everybody. Neither says anything of caching, but for one
-/// that says it is public.
+/// Personal pages name the client; all others are the same for everybody. Neither has caching fields, except
+/// one that is public.
 fn api(request: &Request) -> Vec<millstream_tests::origin::Step> {
     let who = USERS.iter().find_map(|(field, ..)| request.field(field)).unwrap_or("nobody");
     let body = if request.target().starts_with("/me") { format!("hello {who}") } else { "hello".to_owned() };
@@ -34,7 +33,6 @@ fn api(request: &Request) -> Vec<millstream_tests::origin::Step> {
     answer(200, &fields, body.as_bytes())
 }
 
-/// An example on addresses of its own, in front of that API.
 fn start(folder: &str, upstream: &str) -> (Origin, Server) {
     let origin = Origin::start(api);
     let file = workspace().join("examples").join(folder).join("millstream.conf");

@@ -37,7 +37,7 @@ http {
     }
 }";
 
-/// 1,000 bytes, in ranges; the last word of the path says what the head says besides.
+/// 1,000 bytes, in ranges; the last word of the path selects further fields.
 fn api() -> Origin {
     Origin::start(|request: &Request| {
         let path = request.head.split(' ').nth(1).unwrap_or_default();
@@ -69,7 +69,6 @@ fn run(server: &Server, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 
-/// What `explain` says of a path, each of `parts` in it.
 fn check(server: &Server, path: &str, fields: &[&str], parts: &[&str]) {
     let url = format!("http://127.0.0.1:{}{path}", server.port());
     let mut arguments = vec!["explain", &url];

@@ -83,7 +83,7 @@ fn an_expression_that_reaches_its_limit_is_an_error_and_never_no_match() {
     assert_eq!(answer.status, 500);
 }
 
-/// Each expression comes before one that takes everything.
+/// Each expression comes before one that matches everything.
 const UNDECIDED: &str = r#"pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
         access_log off;

@@ -38,7 +38,6 @@ fn start(application: &Application) -> Server {
     Server::start(APPLICATION, &[("APP", &application.port().to_string())])
 }
 
-/// What is got of an application that answers any request so.
 fn got(bytes: Vec<u8>, path: &str) -> (Answer, Server) {
     let application = Application::start(move |_| bytes.clone());
     let server = start(&application);
@@ -266,7 +265,7 @@ fn php_fpm_answers_through_the_parameters_of_debian() {
     });
 }
 
-/// What nobody has of an application that is still to write.
+/// No output arrives from an application that is still to write.
 const QUIET: Duration = Duration::from_millis(200);
 
 #[test]
@@ -310,7 +309,7 @@ fn an_application_has_its_connection_until_it_has_ended_the_request() {
     }
 }
 
-/// Reads a request: parameters and an empty body, which end with a record of nothing.
+/// Parameters and an empty body, which end with an empty record.
 fn read_request(application: &mut impl std::io::Read) {
     let mut asked = Vec::new();
     while !asked.ends_with(&record(5, b"")) {

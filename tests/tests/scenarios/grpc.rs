@@ -30,7 +30,6 @@ const SITE: &str =
         }
     }";
 
-/// A proxy in front of servers.
 struct Proxy {
     server: Server,
     servers: String,
@@ -40,7 +39,7 @@ struct Proxy {
 }
 
 impl Proxy {
-    /// One that asks these, which are lines of an `upstream`.
+    /// `servers` are lines of an `upstream`.
     fn before(servers: String, scheme: &'static str) -> Proxy {
         let (tls, odd) = (ports::free(), ports::free());
         let (tls_port, odd_port) = (tls.to_string(), odd.to_string());
@@ -51,12 +50,10 @@ impl Proxy {
         Proxy { server, servers, scheme, tls, odd }
     }
 
-    /// One that asks one server, in clear.
     fn of(server: &JudgeServer) -> Proxy {
         Proxy::before(format!("server {};", server.address()), "grpc")
     }
 
-    /// Writes the file once more, otherwise the same.
     fn rewrite(&self, generation: usize) {
         let (tls, odd, generation) = (self.tls.to_string(), self.odd.to_string(), generation.to_string());
         let values =
@@ -72,13 +69,11 @@ impl Proxy {
         format!("127.0.0.1:{}", self.tls)
     }
 
-    /// The certificate of the address with TLS.
     fn certificate(&self) -> String {
         self.server.prefix().join("server.pem").display().to_string()
     }
 }
 
-/// Has the client in Go judge an address by several subcommands.
 fn approve_all(about: &str, options: &[&str], subcommands: &[&str], address: &str) {
     for subcommand in subcommands {
         let words: Vec<&str> = subcommand.split(' ').collect();
@@ -89,7 +84,6 @@ fn approve_all(about: &str, options: &[&str], subcommands: &[&str], address: &st
     }
 }
 
-/// What both servers offer.
 const KINDS: &[&str] = &["unary", "streams", "metadata", "large"];
 
 #[test]

@@ -40,7 +40,7 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
 
 const CACHED: &str = "proxy_cache answers; proxy_set_header Cookie \"\"; proxy_pass http://api;";
 
-/// A response that is made of all that the upstream was told.
+/// The response contains everything the upstream was told.
 fn echo() -> Origin {
     Origin::start(|request| {
         let of_cookie =
@@ -71,7 +71,7 @@ fn ask(server: &Server, path: &str, fields: &[(&str, &str)]) -> (String, String)
     (got.field("x-cache-status").unwrap_or("none").to_owned(), got.text())
 }
 
-/// Asks in turn for ann, bob and ann again: each gets what is made for the own name, and nothing stored.
+/// Asks in turn for ann, bob and ann again: each gets its own response, and nothing is stored.
 fn each_gets_the_own(about: &str, ask: impl Fn(&str) -> (String, String)) {
     for user in ["ann", "bob", "ann"] {
         let got = ask(user);

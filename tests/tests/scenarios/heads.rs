@@ -46,7 +46,7 @@ fn start(origin: &Origin) -> Server {
     Server::start_in(prefix, SITE, &[("ORIGIN", &origin.address())])
 }
 
-/// A head of many fields, with a Connection that lists so many.
+/// `options` are listed in Connection.
 fn head(options: usize, fields: usize) -> String {
     let options: Vec<String> = (0..options).map(|number| format!("x{number:04}")).collect();
     let fields: String = (0..fields).map(|number| format!("a{number:04}: b\r\n")).collect();
@@ -222,7 +222,6 @@ fn a_text_has_the_type_of_its_uri() {
     }
 }
 
-/// The values of all lines of a field.
 fn all<'a>(answer: &'a Answer, name: &str) -> Vec<&'a str> {
     let lines = answer.fields.iter().filter(|(found, _)| found.eq_ignore_ascii_case(name));
     lines.map(|(_, value)| value.as_str()).collect()

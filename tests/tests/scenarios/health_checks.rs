@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Two servers behind a check. What failures would do without it is switched off by `max_fails=0`.
+/// Two servers behind a check. `max_fails=0` disables passive checks.
 const TWO: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; worker_processes 2; events {}
     http {
         access_log off;
@@ -30,24 +30,20 @@ const TWO: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; worker_p
         }
     }";
 
-/// Starts the two with a check as written.
 fn start(check: &str, one: &Origin, two: &Origin) -> Server {
     Server::start(TWO, &[("ONE", &one.address()), ("TWO", &two.address()), ("CHECK", check)])
 }
 
-/// An API whose status the test sets, for requests and checks alike.
 fn moody() -> (Origin, Arc<AtomicU16>) {
     let status = Arc::new(AtomicU16::new(200));
     let told = status.clone();
     (Origin::start(move |_| answer(told.load(Ordering::SeqCst), &[], b"moody")), status)
 }
 
-/// Requests for a path that an API got.
 fn count(origin: &Origin, path: &str) -> usize {
     origin.requests().iter().filter(|request| request.target() == path).count()
 }
 
-/// Lines of the error log that hold all of these.
 fn said(server: &Server, words: &[&str]) -> usize {
     server.log().lines().filter(|line| words.iter().all(|word| line.contains(word))).count()
 }
@@ -233,7 +229,7 @@ fn checks_speak_tls_where_the_location_does() {
     wait::until("it passes", || server.get("/").status == 200);
 }
 
-/// A server that answers requests on one port, and calls of gRPC on the doctor's.
+/// Requests go to one port, gRPC health calls to the doctor's.
 const CALLED: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
     http {
         access_log off;

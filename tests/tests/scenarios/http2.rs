@@ -34,7 +34,7 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
         server { listen 127.0.0.1:@NEITHER@ ssl; location / { return 200 $server_protocol; } }
     }";
 
-/// The site, and its ports for TLS: with `http2 on`, with `listen … http2`, with neither.
+/// The ports for TLS: with `http2 on`, with `listen … http2`, with neither.
 fn start() -> (Server, [u16; 3]) {
     let ports = [ports::free(), ports::free(), ports::free()];
     let [tls, old, neither] = ports.map(|port| port.to_string());
@@ -42,7 +42,6 @@ fn start() -> (Server, [u16; 3]) {
     (Server::start_in(Prefix::with_certificate("localhost"), SITE, &values), ports)
 }
 
-/// What curl prints.
 fn curl(arguments: &[&str]) -> String {
     let output = Command::new("curl").args(["-sk", "--max-time", "20"]).args(arguments).output();
     String::from_utf8_lossy(&output.expect("curl is installed").stdout).into_owned()

@@ -153,7 +153,7 @@ fn a_range_is_whole_and_the_connection_goes_on_though_the_request_s_body_is_not(
     }
 }
 
-/// A server that is told what to say to each connection.
+/// `say` writes to each connection.
 fn scripted(say: impl Fn(usize, &mut TcpStream) + Send + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
@@ -166,7 +166,7 @@ fn scripted(say: impl Fn(usize, &mut TcpStream) + Send + 'static) -> u16 {
     port
 }
 
-/// Octets of bodies that are in what a client has sent from its preface on, in whole frames.
+/// Octets of bodies in what a client has sent from its preface on, in whole frames.
 fn bodies_in(sent: &[u8]) -> usize {
     let (mut rest, mut count) = (sent.get(24..).unwrap_or_default(), 0);
     while let Some(&[high, middle, low, kind, ..]) = rest.first_chunk::<9>() {
@@ -178,7 +178,7 @@ fn bodies_in(sent: &[u8]) -> usize {
     count
 }
 
-/// Reads until a head of a request has come, whose stream is the first; gives all that has come.
+/// Reads until the head of the first stream has come; returns all input.
 fn head_of(stream: &mut TcpStream) -> Vec<u8> {
     let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
     let is_there = |seen: &[u8]| seen.windows(9).any(|head| head[3] == 1 && head[5..9] == [0, 0, 0, 1]);

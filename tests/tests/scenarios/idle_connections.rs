@@ -25,7 +25,7 @@ const PROXY: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
         }
     }";
 
-/// A method, the pieces of an answer, and whether the connection ends behind them.
+/// A method, the pieces of a response, and whether the connection ends after them.
 type Case = (&'static str, &'static [&'static str], bool);
 
 const CASES: &[Case] = &[
@@ -80,7 +80,7 @@ fn steps((_, pieces, closes): &Case) -> Vec<Step> {
     steps
 }
 
-/// What a client sees of an answer, its log line included.
+/// Including its log line.
 fn seen(server: &Server, prefix: &str, number: usize, method: &str) -> (Result<Answer, ErrorKind>, String) {
     let target = format!("/{prefix}/{number}");
     let answer = server.client().request(method, &target, &[]);

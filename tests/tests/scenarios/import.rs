@@ -14,7 +14,7 @@ use millstream_tests::server::{binary, is_nginx};
 use millstream_tests::signed::SigningAuthority;
 use millstream_tests::{client, wait};
 
-/// What Debian's package installs, without what is commented out there.
+/// What Debian's package installs, without comments.
 const MAIN: &str = "user www-data;
 worker_processes auto;
 pid /run/nginx.pid;
@@ -38,7 +38,6 @@ http {
 }
 ";
 
-/// A site in front of an API.
 const SITE: &str = "proxy_cache_path /var/cache/nginx/api keys_zone=api:1m;
 upstream api { server @ORIGIN@; }
 server {
@@ -61,7 +60,7 @@ server {
 }
 ";
 
-/// A folder with nginx's files, and whatever an import makes beside it.
+/// A folder with nginx's files, and the import's results beside it.
 struct Machine {
     prefix: Prefix,
     port: u16,
@@ -107,7 +106,6 @@ impl Machine {
         symlink(self.at(to), self.at(name)).expect("own directory");
     }
 
-    /// The exit status and what is printed.
     fn import(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let path = format!("{}:{}", self.at("bin").display(), std::env::var("PATH").unwrap_or_default());
         let mut command = Command::new(binary());
@@ -117,7 +115,6 @@ impl Machine {
         (output.status.code(), String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// What lies in a folder, each file with its text and each link with where it leads.
     fn tree(&self, name: &str) -> Vec<String> {
         let mut all = Vec::new();
         collect(&self.at(name), Path::new(""), &mut all);
@@ -129,7 +126,6 @@ impl Machine {
         self.prefix.read(name)
     }
 
-    /// What an import left beside the folders that were there.
     fn leavings(&self) -> Vec<String> {
         let known = ["bin", "logs", "nginx", "share"];
         let entries = fs::read_dir(self.prefix.path()).expect("own directory").flatten();

@@ -10,7 +10,7 @@ use millstream_tests::origin::{Origin, Step, answer};
 use millstream_tests::server::Server;
 use millstream_tests::{ports, wait};
 
-/// A site that has pages for 404 and 503, and a location beside it with the same cache that has none.
+/// Pages for 404 and 503, and another location with the same cache and without pages.
 fn start(origin: &Origin, directives: &str) -> Server {
     let template = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
@@ -132,7 +132,6 @@ fn clients_that_ask_at_once_for_an_error_that_gets_a_page_are_one_request_to_the
     assert_eq!(origin.count(), 1);
 }
 
-/// Error pages that fail themselves, each in the way that its name says.
 const FAILING_PAGES: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
         access_log off;

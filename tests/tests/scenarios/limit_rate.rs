@@ -40,7 +40,6 @@ fn origin() -> Origin {
     })
 }
 
-/// How long an answer takes, which must be whole.
 fn time(server: &Server, path: &str) -> Duration {
     let began = Instant::now();
     let answer = client::get(server.port(), path);

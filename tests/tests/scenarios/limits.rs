@@ -34,7 +34,6 @@ fn start(origin: &Origin, here: &str) -> Server {
     Server::start(LIMITED, &[("ORIGIN", &origin.address()), ("HERE", here)])
 }
 
-/// The statuses of so many requests at once, each on a connection of its own.
 fn at_once(server: &Server, count: usize, path: &'static str) -> Vec<u16> {
     let clients: Vec<_> = (0..count)
         .map(|_| {

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// `@MORE@` are further `listen` lines, `@ZONE@` the bound of the zone in memory.
+/// `@MORE@` are further `listen` lines, `@ZONE@` is the size of the zone in memory.
 const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice;
     events { worker_connections 1000; }
     http {
@@ -35,7 +35,6 @@ fn start(origin: &Origin, more: &str) -> Server {
     Server::start(SITE, &[("ORIGIN", &origin.address()), ("MORE", more), ("ZONE", ""), ("PLACES", "")])
 }
 
-/// Answers once the gate is open.
 fn behind(gate: &Arc<Gate>) -> Origin {
     let gate = Arc::clone(gate);
     Origin::start(move |_| {
@@ -106,10 +105,10 @@ fn after_a_graceful_stop_began_new_connections_are_refused_while_what_is_in_prog
     assert!(server.stop(Signal::QUIT).is_some_and(|status| status.success()));
 }
 
-/// A daemon whose program was started anew (USR2) with a request in progress, and whose old process was told to finish.
+/// A daemon that was upgraded (USR2) during a request, and whose old process was told to finish.
 struct Upgraded {
     server: Server,
-    /// Whose request the old process has.
+    /// Its request is with the old process.
     client: Client,
     old: u32,
     new: u32,

@@ -24,7 +24,7 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
         }
     }";
 
-/// A named pipe in the server's directory, held open at its reading end by the value.
+/// The value holds its reading end open.
 fn pipe(path: &Path) -> fs::File {
     let mode = rustix::fs::Mode::from_raw_mode(0o666);
     rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).expect("own directory");
@@ -35,7 +35,7 @@ fn descriptors(server: &Server) -> usize {
     fs::read_dir(format!("/proc/{}/fd", server.serving_id())).map_or(0, Iterator::count)
 }
 
-/// A server whose access log nobody reads, after so many requests that the pipe is long full.
+/// A server whose access log no one reads, after enough requests to fill the pipe.
 fn stuck() -> (Server, fs::File, usize) {
     let prefix = Prefix::new();
     let reader = pipe(&prefix.join("pipe"));
@@ -87,7 +87,6 @@ fn a_log_pipe_gets_every_line_once_its_reader_goes_on() {
     assert!(server.stop(Signal::QUIT).is_some_and(|status| status.success()));
 }
 
-/// A site whose requests name the file that they are logged in.
 fn named(directives: &str) -> Server {
     let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
     http {

@@ -30,7 +30,7 @@ const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/err
         }
     }";
 
-/// How a poll is asked for, and what its response has so that it is not stored.
+/// How a poll is requested, and why its response is not stored.
 const POLLS: [(&str, Way, (&str, &str)); 9] = [
     ("/no-store", Way::Get, ("Cache-Control", "no-store")),
     ("/private", Way::Get, ("Cache-Control", "private")),
@@ -50,7 +50,6 @@ enum Way {
     Http2,
 }
 
-/// Somebody whose request is on its way.
 enum Asking {
     Text(Client, &'static str),
     Stream(Box<Frames>, u32),
@@ -80,14 +79,13 @@ impl Asking {
     }
 }
 
-/// An API and an application that hold what is asked of them.
 struct Api {
     origin: Origin,
     application: Application,
 }
 
 impl Api {
-    /// `hold` is passed before each response.
+    /// `hold` runs before each response.
     fn start(hold: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static) -> Api {
         let hold = Arc::new(hold);
         let of_application = Arc::clone(&hold);
@@ -110,7 +108,6 @@ impl Api {
         Server::start(SITE, &[("ORIGIN", &self.origin.address()), ("APP", &app), ("VERSION", "one")])
     }
 
-    /// How often a path was asked for.
     fn asked(&self, path: &str) -> usize {
         let application = self.application.asked();
         let requests = self.origin.requests();

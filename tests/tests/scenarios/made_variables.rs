@@ -12,7 +12,7 @@ const SPLIT: &str = r#"pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
         server { listen 127.0.0.1:@PORT@; return 200 "$variant $half"; }
     }"#;
 
-/// The shares are those that Debian's nginx 1.22 puts these clients in.
+/// The shares are those of Debian's nginx 1.22.
 #[test]
 fn a_client_is_in_the_share_that_nginx_puts_it_in() {
     let server = Server::start(SPLIT, &[]);

@@ -32,16 +32,14 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
 
 const GROUPS: &[&str] = &["A", "B", "C", "D", "E", "F", "G", "H", "R0", "R1", "R2", "R3,R4,R5,R6,R7,R8,R9"];
 
-/// Verdicts with which the messages of two parties could be taken for one another.
+/// Verdicts by which messages of two parties could be confused.
 const UNSAFE: &[&str] = &["SPLIT", "DESYNC", "EXTRA", "INVALID-FORWARDED"];
 
-/// What a group may leave the server larger by: the answers it cached, and buffers kept for the next connection.
+/// Bound on growth by cached responses, and buffers kept for the next connection.
 const GROWTH: u64 = 32 << 20;
 
-/// Groups that run at the same time.
 const AT_ONCE: usize = 6;
 
-/// How a case of the corpus went.
 #[derive(Debug, Clone, PartialEq)]
 struct Verdict {
     must: bool,

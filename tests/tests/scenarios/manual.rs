@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 use millstream_tests::prefix::Prefix;
 use millstream_tests::server::{binary, is_nginx};
 
-/// Every page: the program's, then those of its commands.
 const PAGES: &[&str] = &[
     "",
     "serve",
@@ -21,14 +20,13 @@ const PAGES: &[&str] = &[
     "capacity",
 ];
 
-/// What the binary prints for such a line, which is a success.
 fn printed(line: &str) -> String {
     let output = Command::new(binary()).args(line.split_whitespace()).output().expect("the binary runs");
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// What a program complains of in a file: its exit status and its standard error. `None` where it is not installed.
+/// Exit status and standard error. `None` if it is not installed.
 fn complaints(program: &str, arguments: &[&str], file: &Path) -> Option<(bool, String)> {
     let mut command = Command::new(program);
     command.args(arguments).arg(file).env("LC_ALL", "C.UTF-8").stdin(Stdio::null());

@@ -78,8 +78,8 @@ http {
     }
 }";
 
-/// What is caused elsewhere: what we do wrong by `app/src/panic_log/tests.rs`, what became of spans and exports of metrics by the scenarios of
-/// `traces` and `otlp_metrics`, and outliers by those of `outliers`.
+/// Caused elsewhere: our own errors by `app/src/panic_log/tests.rs`, exports of spans and metrics by the
+/// scenarios of `traces` and `otlp_metrics`, and outliers by those of `outliers`.
 const CAUSED_ELSEWHERE: [&str; 17] = [
     "millstream_panics_total",
     // Those of places that are short: `shortage`.
@@ -103,7 +103,7 @@ const CAUSED_ELSEWHERE: [&str; 17] = [
     "millstream_upstream_peer_ejections_total",
 ];
 
-/// An API that does what the path says; `/silent`, `/plain/slow` and what is asked again of `/zoned/stale` wait for the gate.
+/// Acts by the path; `/silent`, `/plain/slow` and repeated requests for `/zoned/stale` wait for the gate.
 fn api(gate: &Arc<Gate>) -> Origin {
     let gate = Arc::clone(gate);
     let stale_asked = std::sync::atomic::AtomicBool::new(false);
@@ -127,17 +127,14 @@ fn api(gate: &Arc<Gate>) -> Origin {
     })
 }
 
-/// A server whose figures are read before and after something is done to it.
 struct Counted {
     server: Server,
-    /// The connection that figures are read on: always the same, so that it counts the same everywhere.
+    /// Always the same connection for reading, so that it counts the same everywhere.
     reader: RefCell<Client>,
-    /// What was read after it was caused.
     caused: RefCell<BTreeSet<String>>,
 }
 
 impl Counted {
-    /// Every sample, by name and labels.
     fn samples(&self) -> BTreeMap<String, f64> {
         let mut reader = self.reader.borrow_mut();
         reader.send("GET /api/metrics HTTP/1.1\r\nHost: figures\r\n\r\n").expect("sent");
@@ -150,17 +147,17 @@ impl Counted {
         parsed.collect()
     }
 
-    /// Does something, and waits until each figure has grown by exactly as much as it should.
+    /// Waits until each figure has grown by exactly this much.
     fn causes(&self, growth: &[(&str, f64)], act: impl FnOnce()) {
         self.wait_for(growth, |grown, by| grown == by, act);
     }
 
-    /// The same where only the least is known.
+    /// The same if only the minimum is known.
     fn causes_at_least(&self, growth: &[(&str, f64)], act: impl FnOnce()) {
         self.wait_for(growth, |grown, by| grown >= by, act);
     }
 
-    /// Does something, and waits until a figure that rises and falls has a value: whoever left before may still be counted.
+    /// Waits for a gauge to have a value: clients that have left may still be counted.
     fn shows(&self, name: &str, value: f64, act: impl FnOnce()) {
         act();
         let mut shown = None;
@@ -195,7 +192,6 @@ impl Counted {
         self.server.get(path).status
     }
 
-    /// Purges by the API.
     fn purge(&self, zone: &str, body: &str) -> u16 {
         self.post(&format!("/api/caches/{zone}/purge"), body, "X-Nothing: x")
     }
@@ -249,7 +245,7 @@ fn every_figure_of_the_metrics_grows_by_what_it_counts() {
     reload(&counted, &all);
 }
 
-/// What was counted goes on over a reload, also of what each configuration has anew.
+/// Counts continue over a reload, even of what each configuration recreates.
 fn reload(counted: &Counted, before: &BTreeMap<String, f64>) {
     counted.server.signal(Signal::HUP);
     wait::until("the next configuration is in force", || counted.server.log().contains("configuration 2 is"));
@@ -262,7 +258,7 @@ fn reload(counted: &Counted, before: &BTreeMap<String, f64>) {
     assert!(lost.is_empty(), "a reload took these back: {lost:?}");
 }
 
-/// A figure without the labels that say of which zone, location, cache or server it is.
+/// Without the labels of zone, location, cache or server.
 fn of_any(name: &str) -> String {
     let Some((family, labels)) = name.split_once('{') else { return name.to_owned() };
     let labels = labels.trim_end_matches('}').split(',').filter(|label| {
@@ -308,7 +304,7 @@ fn clients(counted: &Counted) {
     });
 }
 
-/// Over HTTP/2, where a second stream is one too many: while the first waits for the API.
+/// A second stream is one too many while the first waits for the API.
 fn streams(counted: &Counted) {
     let name = |of: &str| format!("millstream_client_http2_{of}");
     let mut frames = None;
@@ -393,7 +389,6 @@ fn upstreams(counted: &Counted, closed: &str) {
     counted.causes(&[("millstream_upstream_no_peers_total", 1.0)], || assert_eq!(counted.get("/none"), 502));
 }
 
-/// Of one server.
 fn peers(counted: &Counted, origin: &str) {
     let of = |what: &str, label: &str| {
         format!("millstream_upstream_peer_{what}{{upstream=\"api\",server=\"{origin}\"{label}}}")
@@ -439,7 +434,7 @@ fn peers(counted: &Counted, origin: &str) {
     });
 }
 
-/// A figure of requests in the zone of their server, and the same in that of their location.
+/// A figure of requests in the zones of their server and their location.
 fn both(what: &str, label: &str, by: f64) -> Vec<(String, f64)> {
     let scopes = [("zone", "zone=\"web\""), ("location", "location=\"site\"")];
     scopes.map(|(scope, which)| (format!("millstream_{scope}_{what}{{{which}{label}}}"), by)).to_vec()

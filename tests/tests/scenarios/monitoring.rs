@@ -30,7 +30,6 @@ fn is_installed(program: &str) -> bool {
     is_there
 }
 
-/// promtool in the folder of the example.
 fn promtool(arguments: &[&str], input: Stdio) {
     let mut promtool = Command::new("promtool");
     promtool.args(arguments).current_dir(workspace().join("examples/monitoring")).stdin(input);
@@ -39,7 +38,6 @@ fn promtool(arguments: &[&str], input: Stdio) {
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&said));
 }
 
-/// Each word of a text that begins as our metrics, or those of a process, do.
 fn metrics_in(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':');
     let ours = ["millstream_", "process_"];
@@ -97,7 +95,6 @@ const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/err
         }
     }";
 
-/// A Prometheus on the example's files, with targets and times of the test.
 struct Prometheus {
     _process: Running,
     port: u16,
@@ -131,7 +128,7 @@ impl Prometheus {
         serde_json::from_str(&client::get(self.port, path).text()).expect("JSON")
     }
 
-    /// The one number that an expression comes to; `None` where it has none.
+    /// The single value of an expression; `None` without one.
     fn number(&self, expression: &str) -> Option<f64> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
         let escaped: String = expression
@@ -193,8 +190,8 @@ fn prometheus_scrapes_under_load_without_a_malformed_or_double_sample() {
     eprintln!("{} scrapes, {} requests", scrapes(), report.answered);
 }
 
-/// How many samples the parser of OpenMetrics that Prometheus's own client library brings finds in a file. It is stricter than a
-/// Prometheus that scrapes: order of families, units, kinds and names of samples.
+/// Samples that the OpenMetrics parser of Prometheus's own client library finds. It is stricter than a
+/// scraping Prometheus: order of families, units, kinds and names of samples.
 fn read_as_openmetrics(file: &Path) -> usize {
     const SCRIPT: &str = "import sys; from prometheus_client.openmetrics.parser import text_string_to_metric_families as read; \
         print(sum(len(family.samples) for family in read(sys.stdin.read())))";
@@ -205,7 +202,6 @@ fn read_as_openmetrics(file: &Path) -> usize {
     String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number")
 }
 
-/// The value of a sample of `/metrics`; nothing if there is none.
 fn sample(dashboard: u16, name: &str) -> Option<f64> {
     let text = client::get(dashboard, "/metrics").text();
     let line = text.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
@@ -225,7 +221,8 @@ const STALE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/er
         }
     }";
 
-/// Asks, makes what is stored stale, and asks again until `is_over`, by the text of the response and the count of failures.
+/// Asks, makes the stored response stale, and asks again until `is_over`, by the response's text and the
+/// count of failures.
 fn stale_on_error(when: &str, then: &[Step], is_over: fn(&str, f64) -> bool) {
     let (stored, then) = (std::sync::atomic::AtomicBool::new(false), then.to_vec());
     let origin = Origin::start(move |_| match stored.swap(true, std::sync::atomic::Ordering::SeqCst) {

@@ -30,7 +30,6 @@ fn start(names: &NameServer, origin: &Origin) -> Server {
     Server::start(FOLLOWED, &[("NAMES", &names.address()), ("PORT1", &port)])
 }
 
-/// The servers that were asked.
 fn asked(server: &Server, path: &str) -> String {
     server.get(path).field("x-addr").unwrap_or_default().to_owned()
 }

@@ -41,7 +41,6 @@ http {
     }
 }";
 
-/// A server that had some requests.
 struct Busy {
     server: Server,
     dashboard: u16,
@@ -67,8 +66,8 @@ impl Busy {
         Busy { server, dashboard, origin, _names: names }
     }
 
-    /// Ten requests over one connection, which stays open: a miss and three hits, an answer that is not stored, three past the cache, and one that is
-    /// let through and one that is not.
+    /// Ten requests on one connection, which stays open: a miss and three hits, a response that is not
+    /// stored, three that bypass the cache, and one each admitted and refused by a limit.
     fn ask(&self) -> Client {
         let mut client = self.server.client();
         for (path, status) in [
@@ -88,12 +87,10 @@ impl Busy {
         client
     }
 
-    /// What nginx-plus-go-client makes of the API with the token.
     fn plus(&self, asked: &[&str]) -> Result<Value, Value> {
         plus(self.dashboard, "secret", asked).expect("it was there before")
     }
 
-    /// The servers of `api` as the client has them, by name.
     fn servers(&self) -> BTreeMap<String, Value> {
         let told = self.plus(&["read", "api"]).expect("it is read");
         let all = told["GetHTTPServers"].as_array().expect("servers").iter();
@@ -183,7 +180,6 @@ fn the_exporter_tells_of_the_api_of_nginx_plus_what_was_caused() {
     assert!(complaints.iter().all(|line| line.contains("plus version not found")), "{complaints:?}");
 }
 
-/// A sample's name and labels as the exporter writes them of NGINX Plus.
 fn named(name: &str, labels: &str) -> String {
     let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
     format!("nginxplus_{name}{labels}")

@@ -52,7 +52,6 @@ impl Described {
         Described { _server: server, port, page, _origin: origin }
     }
 
-    /// Each method of each path, with what is described of it.
     fn operations(&self) -> Vec<(String, String, &Value)> {
         let paths = self.page["paths"].as_object().expect("paths").iter();
         let each = paths.flat_map(|(path, of)| {
@@ -151,8 +150,8 @@ fn requests_made_out_of_the_description_get_no_answer_that_it_does_not_describe(
     wait::until("the server is alive", || client::get(described.port, "/healthz").status == 200);
 }
 
-/// Methods that it tries where they are not described: all but TRACE, which is refused to everybody before a path is looked at. Names are
-/// mostly those that are there, or little would be found.
+/// It also tries undescribed methods: all but TRACE, which is always refused before the path is used. Names
+/// mostly exist, or little would be found.
 const SETTINGS: &str = r#"
 [phases.coverage]
 unexpected-methods = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "PATCH"]

@@ -35,7 +35,6 @@ fn start(collector: &str, every: &str, origin: &Origin) -> Server {
     Server::start(TEMPLATE, &values(collector, every, &origin.address()))
 }
 
-/// The newest value of a figure that counts.
 fn count(exports: &[ExportMetricsServiceRequest], name: &str, labels: &[(&str, &str)]) -> Option<i64> {
     whole(&sample(exports, name, labels)?)
 }

@@ -26,7 +26,6 @@ fn values<'v>(one: &'v str, two: &'v str, terms: &'v str) -> [(&'static str, &'v
     [("ONE", one), ("TWO", two), ("TERMS", terms)]
 }
 
-/// An API whose status the test sets.
 fn moody() -> (Origin, Arc<AtomicU16>) {
     let status = Arc::new(AtomicU16::new(200));
     let told = status.clone();
@@ -37,7 +36,6 @@ fn said(server: &Server, words: &[&str]) -> usize {
     server.log().lines().filter(|line| words.iter().all(|word| line.contains(word))).count()
 }
 
-/// State of the second server, and how often it was ejected, as the API says it.
 fn second(server: &Server) -> (String, u64) {
     let told: serde_json::Value =
         serde_json::from_str(&server.get("/api/9/http/upstreams/api").text()).expect("JSON");

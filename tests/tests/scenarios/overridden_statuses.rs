@@ -10,7 +10,7 @@ use millstream_tests::prefix::Prefix;
 use millstream_tests::server::Server;
 use millstream_wire::h2::error_code::ErrorCode;
 
-/// What answers, and the body that it has of its own; `None` where it is not known here.
+/// What responds, and its own body; `None` if unknown here.
 const TARGETS: [(&str, &str, Option<&str>); 27] = [
     ("text", "return 200 body;", Some("body")),
     ("found", "return 200;", Some("")),
@@ -142,7 +142,7 @@ fn origin() -> Origin {
     })
 }
 
-/// A status has a body whatever it was before, and 204 and 304 have none; HEAD has none at all.
+/// The final status decides about a body: 204 and 304 have none; HEAD has none at all.
 fn check(about: &str, method: &str, status: u16, own: Option<&str>, told: u16, body: &[u8]) {
     assert_eq!(told, status, "{about}");
     if method == "HEAD" || matches!(status, 204 | 304) {
@@ -164,7 +164,6 @@ fn framing_is_sound(about: &str, method: &str, answer: &Answer) {
     }
 }
 
-/// Every way to be answered with a status: the method, the path and the body of what answers.
 fn ways(status: u16) -> impl Iterator<Item = (&'static str, String, Option<&'static str>)> {
     TARGETS.iter().flat_map(move |(name, _, own)| {
         let by_return = ["GET", "HEAD", "POST", "OPTIONS", "GET"].map(|method| (method, ""));
@@ -173,7 +172,6 @@ fn ways(status: u16) -> impl Iterator<Item = (&'static str, String, Option<&'sta
     })
 }
 
-/// Asks for each status at the same time.
 fn with_site(ask: impl Fn(&Server, u16) + Sync) {
     let cgi = |_: &application::Asked| b"Status: 200 OK\r\nContent-Type: text/plain\r\n\r\nbody".to_vec();
     let fastcgi =

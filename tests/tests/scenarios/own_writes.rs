@@ -16,12 +16,13 @@ use millstream_tests::wait;
 const WRITER: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 7);
 
-/// An API with a version of each URL: what is not a GET or HEAD makes the next. `POST /new` makes that of `/made`, and names it.
+/// A version of each URL: anything but GET or HEAD makes the next. `POST /new` makes that of `/made`, and
+/// names it.
 fn versions() -> Origin {
     held(&Arc::default())
 }
 
-/// As [`versions`]; a GET that says `X-Wait` has its answer made, and gets it when the gate is opened.
+/// As [`versions`]; a GET with `X-Wait` gets its response when the gate is opened.
 fn held(gate: &Arc<Gate>) -> Origin {
     let (versions, gate) = (Mutex::new(HashMap::<String, u32>::new()), Arc::clone(gate));
     Origin::start(move |request: &Request| {
@@ -69,7 +70,7 @@ fn status(answer: &Answer) -> &str {
     answer.field("x-cache-status").unwrap_or("none")
 }
 
-/// Uses the turn of a path up: what is changed from here on is put off.
+/// Uses up the turn of a path: later changes are delayed.
 fn use_turn(port: u16, method: &str, path: &str) {
     assert_eq!(ask(STRANGER, port, method, path, &[("Content-Length", "0")]).status, 200);
 }

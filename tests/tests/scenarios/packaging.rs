@@ -13,7 +13,6 @@ use millstream_tests::process::{self, Running};
 use millstream_tests::server::{binary, command, is_nginx};
 use millstream_tests::{client, load, ports, target_directory, wait, workspace};
 
-/// Whether a program can be run; says so where it cannot.
 fn is_installed(program: &str, argument: &str) -> bool {
     let is_there = Command::new(program).arg(argument).stdin(Stdio::null()).output().is_ok();
     if !is_there {
@@ -26,7 +25,6 @@ fn packaged(name: &str) -> String {
     fs::read_to_string(workspace().join("packaging").join(name)).expect("the file is there")
 }
 
-/// A root in which the package's configuration can be run without being root's: every path and port is its own.
 struct Root {
     prefix: Prefix,
     port: u16,
@@ -44,7 +42,7 @@ impl Root {
         Root { prefix, port: ports::free(), dashboard: ports::free() }
     }
 
-    /// A text of the package with the paths and ports of this root.
+    /// A root in which the package's configuration runs without being root: every path and port is its own.
     fn own(&self, text: &str) -> String {
         let folder = self.prefix.path().display();
         text.replace("/run/millstream", &format!("{folder}/run/millstream"))
@@ -120,7 +118,7 @@ fn the_configuration_of_the_container_stays_in_the_foreground_and_logs_to_whoeve
     assert!(process.wait(Duration::from_secs(20)).is_some_and(|status| status.success()));
 }
 
-/// The most that the unit may be exposed, in tenths: what systemd calls OK.
+/// In tenths: what systemd calls OK.
 const MOST_EXPOSED: &str = "20";
 
 #[test]
@@ -141,7 +139,7 @@ fn the_unit_is_one_that_systemd_accepts_and_finds_safe() {
     assert!(said.contains("Overall exposure level"), "{said}");
 }
 
-/// A `systemctl` that writes down what it was asked, passes signals on to the process of the pid file, and says which one that is.
+/// A `systemctl` that records calls, passes signals on to the process of the pid file, and reports its id.
 fn service_manager(root: &Root) -> PathBuf {
     let (folder, asked) = (root.prefix.join("bin"), root.prefix.join("asked"));
     fs::create_dir_all(&folder).expect("own directory is writable");
@@ -192,7 +190,6 @@ fn rotated_logs_are_opened_anew_and_no_line_is_lost() {
     assert!(root.prefix.join("var/log/millstream/access.log.2.gz").exists(), "compressed a turn later");
 }
 
-/// The script of the package after an upgrade, as dpkg runs it.
 fn after_upgrade(root: &Root) -> Output {
     let script = packaged("debian/postinst").replace("#DEBHELPER#", "");
     let script = script.replace("/run/systemd/system", &root.prefix.path().display().to_string());
@@ -232,7 +229,7 @@ fn an_upgrade_refuses_nobody_and_one_that_fails_leaves_the_old_process() {
     wait::until("it ends", || !process::is_alive(next));
 }
 
-/// dpkg on a root of its own, with scripts that run outside of it and are told so (`DPKG_ROOT`).
+/// Its scripts run outside of the root and know it (`DPKG_ROOT`).
 fn dpkg(root: &Path, arguments: &[&str]) -> String {
     let mut dpkg = Command::new("dpkg");
     dpkg.arg(format!("--root={}", root.display()));
@@ -242,7 +239,7 @@ fn dpkg(root: &Path, arguments: &[&str]) -> String {
     success(&dpkg.args(arguments).stdin(Stdio::null()).output().expect("dpkg runs"))
 }
 
-/// Builds the package of the binary under test; `None` without cargo-deb.
+/// `None` without cargo-deb.
 fn built(into: &Path) -> Option<PathBuf> {
     let tools = target_directory().join("tools/bin");
     let path = format!("{}:{}", std::env::var("PATH").unwrap_or_default(), tools.display());
@@ -260,7 +257,6 @@ fn built(into: &Path) -> Option<PathBuf> {
     Some(made.unwrap_or_else(|| panic!("no package: {said}")))
 }
 
-/// The same package as a later version, with another configuration.
 fn next_version(package: &Path, prefix: &Prefix) -> PathBuf {
     let (folder, next) = (prefix.join("next"), prefix.join("next.deb"));
     let run = |arguments: &[&std::ffi::OsStr]| {

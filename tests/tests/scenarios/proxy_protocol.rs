@@ -22,7 +22,7 @@ const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events 
 const V1: &[u8] = b"PROXY TCP4 192.0.2.1 198.51.100.2 4000 443\r\n";
 const V2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x09\xc6\x33\x64\x02\x0f\xa1\x01\xbb";
 
-/// The same with values beside the addresses: authority, one of our own, and what the proxy says of TLS.
+/// With values: authority, a custom one, and TLS.
 const V2_MORE: &[u8] =
     b"\r\n\r\n\0\r\nQUIT\n\x21\x11\x00\x2a\xc0\x00\x02\x09\xc6\x33\x64\x02\x0f\xa1\x01\xbb\
     \x02\0\x07a.local\xe0\0\x01x\x20\0\x0a\x07\0\0\0\x0c\x22\0\x02me\x04\0\0";

@@ -11,7 +11,7 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Output;
 
-/// A site whose cache has a key of the usual kind, with further directives in its location and beside it.
+/// A cache with the usual kind of key; further directives in its location and beside it.
 fn start(origin: &Origin, here: &str, beside: &str) -> Server {
     let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log info; events {}
     http {
@@ -40,7 +40,7 @@ fn start(origin: &Origin, here: &str, beside: &str) -> Server {
     Server::start(template, &[("ORIGIN", &address), ("KEY", key), ("HERE", here), ("BESIDE", beside)])
 }
 
-/// An API that numbers its answers; `/tagged/…` carries the tags `post-1` and the path's last word.
+/// Numbers its responses; `/tagged/…` has the tags `post-1` and the path's last word.
 fn api() -> Origin {
     let count = AtomicUsize::new(0);
     Origin::start(move |request| {
@@ -60,7 +60,6 @@ fn status(answer: &Answer) -> &str {
 
 const PATHS: [&str; 6] = ["/", "/blog/", "/blog/one", "/blog/one?page=2", "/tagged/a", "/tagged/b"];
 
-/// Fills the cache and checks that it is full.
 fn fill(server: &Server) {
     for expected in ["MISS", "HIT"] {
         for path in PATHS {
@@ -72,18 +71,15 @@ fn fill(server: &Server) {
     }
 }
 
-/// The paths that are no longer answered from the cache.
 fn gone(server: &Server) -> Vec<&'static str> {
     let asked = |path: &&str| status(&server.get_with(path, &[("Host", "blog.example")])) != "HIT";
     PATHS.into_iter().filter(asked).collect()
 }
 
-/// A request as a purging client writes it.
 struct Case {
-    /// Which client, and where it does so.
     client: &'static str,
     request: &'static str,
-    /// What is gone afterwards; `None` where it is refused with 400.
+    /// `None` if it is refused with 400.
     gone: Option<&'static [&'static str]>,
 }
 
@@ -274,7 +270,6 @@ fn a_change_whose_turn_has_not_come_is_seen_after_a_restart() {
     }
 }
 
-/// Two workers or one, with the zone or without it, and seldom a turn.
 fn rated(workers: usize, zone: &str, rate: &str) -> String {
     let cached = "proxy_cache answers; proxy_cache_valid 200 1h; proxy_cache_invalidation rate=@RATE@;";
     "worker_processes @WORKERS@; pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; events {}
@@ -292,8 +287,8 @@ fn rated(workers: usize, zone: &str, rate: &str) -> String {
     .replace("@RATE@", rate)
 }
 
-/// Changes what a path stands for twice: the first time takes out what is stored, the second waits for its turn, as far as another
-/// client sees.
+/// Changes a resource twice: the first change invalidates, the second waits for its turn, from another
+/// client's view.
 fn change_twice(server: &Server, path: &str) {
     let mut other = Client::connect_from(Ipv4Addr::new(127, 0, 0, 7), server.port()).expect("it listens");
     other.get(path).expect("an answer");
@@ -361,7 +356,6 @@ fn a_purge_holds_over_a_restart() {
     assert_eq!(gone(&server), ["/blog/", "/blog/one", "/blog/one?page=2"]);
 }
 
-/// Runs a subcommand on the server's own configuration.
 fn run(server: &Server, arguments: &[&str]) -> Output {
     let mut command = std::process::Command::new(server::binary());
     command
@@ -626,7 +620,7 @@ fn serve_has_a_control_socket_that_its_port_finds() {
     assert!(text(&command(&["purge", &url]).stderr).contains("no millstream serve has a control socket in"));
 }
 
-/// A request that waits at the API until it is told to go on, and a purge while it does.
+/// A request waits at the API during a purge.
 #[test]
 fn what_is_learned_from_an_answer_that_began_before_a_purge_is_not_stored_after_it() {
     if is_nginx() {
@@ -654,7 +648,7 @@ fn what_is_learned_from_an_answer_that_began_before_a_purge_is_not_stored_after_
     assert_eq!(server.get("/p").text(), "new");
 }
 
-/// A request that purges: its method, path and fields, and its status if something was stored.
+/// Method, path and fields, and the status if something was stored.
 type Form<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], u16);
 
 #[test]
@@ -724,7 +718,6 @@ fn a_purge_of_a_url_that_finds_nothing_is_no_success() {
     }
 }
 
-/// Paths as clients write them.
 const SPELLED: [&str; 8] = [
     "/caf%C3%A9",
     "/caf%c3%a9/x",
@@ -795,7 +788,7 @@ fn a_url_is_purged_as_a_browser_shows_it() {
     }
 }
 
-/// Equivalent spellings of paths (RFC 3986 §6.2.2), and one that is another path.
+/// Equivalent spellings (RFC 3986 §6.2.2), and another path.
 const EQUIVALENT: [(&[&str], &str); 3] = [
     (&["/caf%C3%A9/1", "/caf%c3%a9/1", "/caf%C3%a9/1", "/caf\u{e9}/1", "/%63af%c3%A9/1"], "/cafe/1"),
     (&["/~user/1", "/%7Euser/1", "/%7euser/1", "/~%75ser/1"], "/%26user/1"),

@@ -9,7 +9,6 @@ use millstream_tests::wait;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A site with a cache and a folder of files.
 const SITE: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
         access_log off;
@@ -42,12 +41,11 @@ fn status(answer: &Answer) -> &str {
     answer.field("x-cache-status").unwrap_or("none")
 }
 
-/// Bytes that tell their place: seven are never the same as seven others nearby.
+/// Seven bytes are never the same as seven others nearby.
 fn body(length: usize) -> Vec<u8> {
     (0..length).map(|at| b'a' + ((at / 26 + at) % 26) as u8).collect()
 }
 
-/// An API whose answer is this body, with ranges where `understands_ranges`.
 fn api(body: Vec<u8>) -> Origin {
     Origin::start(move |_: &Request| {
         answer(
@@ -62,7 +60,6 @@ fn api(body: Vec<u8>) -> Origin {
     })
 }
 
-/// The bounds of the one range of a request.
 fn asked(request: &Request, length: usize) -> Option<(usize, usize)> {
     let (first, last) = request.field("range")?.strip_prefix("bytes=")?.split_once('-')?;
     if first.is_empty() {
@@ -72,7 +69,6 @@ fn asked(request: &Request, length: usize) -> Option<(usize, usize)> {
     first.parse().ok().map(|first| (first, usize::min(last, length - 1)))
 }
 
-/// What an API that understands ranges answers.
 fn ranged(request: &Request, body: &[u8], tag: &str) -> Vec<Step> {
     let fields = [("ETag", tag), ("Cache-Control", "max-age=60"), ("Accept-Ranges", "bytes")];
     match asked(request, body.len()) {
@@ -295,7 +291,6 @@ fn a_client_that_reads_slowly_gets_its_range_of_a_large_answer_whole() {
     assert_eq!(origin.count(), 1);
 }
 
-/// An API that understands ranges of this body.
 fn ranged_api(body: Vec<u8>) -> Origin {
     Origin::start(move |request: &Request| ranged(request, &body, "\"v1\""))
 }
@@ -349,7 +344,7 @@ fn a_stored_part_is_completed_with_what_is_missing_alone() {
     }
 }
 
-/// The API's second answer is scripted; its first is a part of `old`, its third the whole of `new`.
+/// The second response is scripted; the first is a part of `old`, the third the whole of `new`.
 fn after_a_part(second: impl Fn(&Request) -> Vec<Step> + Send + Sync + 'static, tag: &'static str) -> Origin {
     let count = std::sync::atomic::AtomicUsize::new(0);
     Origin::start(move |request| {

@@ -29,7 +29,6 @@ const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
             server_name late; }
     }";
 
-/// Path, the Referer field if there is one, and whether it is valid.
 const CASES: &[(&str, Option<&str>, bool)] = &[
     ("/names", None, false),
     ("/names", Some("http://example.com"), true),

@@ -25,7 +25,6 @@ fn over_http1(server: &Server, head: &str) -> Answer {
     client.answer().expect("an answer")
 }
 
-/// A head with a field that fits into no buffer.
 fn large() -> String {
     format!("GET / HTTP/1.1\r\nHost: a\r\nX-Large: {}\r\n\r\n", "x".repeat(3000))
 }

@@ -9,7 +9,6 @@ use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::signed::SigningAuthority;
 use millstream_tests::wait;
 
-/// The number of the certificate that a handshake shows.
 fn serial(port: u16) -> String {
     let shown = Command::new("openssl")
         .args(["s_client", "-connect", &format!("127.0.0.1:{port}"), "-servername", "localhost"])

@@ -86,7 +86,6 @@ fn a_body_is_in_a_file_that_others_can_read_where_that_is_wanted() {
     assert_eq!(server.prefix().count_files("bodies"), 2, "nothing stays but what is to");
 }
 
-/// A site that passes bodies on as they come.
 fn unbuffered(origin: &str) -> Server {
     Server::start(
         "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
@@ -184,7 +183,6 @@ const FALLBACKS: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events 
         }
     }";
 
-/// What the application saw of a request.
 fn seen(method: &str, body: &[u8]) -> String {
     format!(
         "{method} {} {:x}",
@@ -303,7 +301,7 @@ fn a_write_takes_out_what_is_stored_for_reading_whatever_body_is_in_the_key() {
     assert_eq!(server.get("/").field("x-cache"), Some("MISS"));
 }
 
-/// A site where bodies are lost in every way, and what is asked next.
+/// A site that loses bodies in every way, and what is requested next.
 const LOST: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
         access_log off;
@@ -436,7 +434,7 @@ fn what_leads_to_no_path_is_not_found_and_the_response_stays_inside() {
     }
 }
 
-/// Locations by what they do with a body; each names its file and the length that is known of it.
+/// Locations by how they handle a body; each names its file and the known length.
 const OF_NO_BYTES: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
         access_log off; client_body_temp_path @DIR@/bodies; client_body_in_file_only clean; proxy_http_version 1.1;

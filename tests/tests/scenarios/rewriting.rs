@@ -7,7 +7,6 @@ use millstream_tests::prefix::Prefix;
 use millstream_tests::server::Server;
 use millstream_tests::wait;
 
-/// Waits for something to be in the error log.
 fn told(server: &Server, what: &str) {
     wait::until(what, || server.prefix().read("error.log").contains(what));
 }

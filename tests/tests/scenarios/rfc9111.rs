@@ -33,7 +33,6 @@ fn status(answer: &Answer) -> &str {
     answer.field("x-cache-status").unwrap_or("none")
 }
 
-/// An API that numbers its answers in `X-Number`, with what the script makes of request and number.
 fn numbered(script: impl Fn(&Request, usize) -> Vec<Step> + Send + 'static) -> Origin {
     let state = Mutex::new((0, script));
     Origin::start(move |request| {
@@ -43,7 +42,6 @@ fn numbered(script: impl Fn(&Request, usize) -> Vec<Step> + Send + 'static) -> O
     })
 }
 
-/// An API that always says the same fields, and its number.
 fn counting(fields: &'static [(&'static str, &'static str)]) -> Origin {
     numbered(move |_, number| answer(200, fields, format!("answer {number}").as_bytes()))
 }
@@ -154,7 +152,7 @@ fn an_unsafe_request_invalidates_its_target_and_the_locations_its_answer_names()
     }
 }
 
-/// The methods that IANA's registry has as safe (PRI, which is no request, aside), and the others there.
+/// IANA's safe methods (except PRI, which is no request), and the others.
 const SAFE: [&str; 7] = ["HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH", "QUERY"];
 const UNSAFE: [&str; 30] = [
     "ACL",

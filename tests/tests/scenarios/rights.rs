@@ -16,7 +16,7 @@ use millstream_tests::signed::SigningAuthority;
 use millstream_tests::{client, ports, wait};
 use rustix::process::Signal;
 
-/// The service's user and group, which no other process here has.
+/// Used by no other process here.
 const USER: u32 = 65_432;
 
 const SITE: &str =
@@ -26,7 +26,7 @@ const SITE: &str =
         server { listen 127.0.0.1:@PORT@; location / { return 200 @TEXT@; } }
     }";
 
-/// Whether this is a test for here: root's, of our own server. Skipped out loud where it is not.
+/// Only as root, with our own server. Skipped with a message otherwise.
 fn is_possible() -> bool {
     if !rustix::process::geteuid().is_root() {
         eprintln!("SKIPPED: only root can start a server that becomes another user");
@@ -35,7 +35,7 @@ fn is_possible() -> bool {
     !is_nginx()
 }
 
-/// A directory that the service's user may enter, whose folder for logs is root's.
+/// The service's user may enter it; its folder for logs is root's.
 fn prefix() -> Prefix {
     let prefix = Prefix::new();
     fs::set_permissions(prefix.path(), Permissions::from_mode(0o755)).expect("own directory");
@@ -50,7 +50,7 @@ fn error_log(server: &Server) -> String {
     server.prefix().read("logs/error.log")
 }
 
-/// What a process of the service's user says that it could do to these processes: a line for each deed.
+/// A line for each attack that a process of the service's user could make on these processes.
 fn attack(ids: &[u32]) -> Option<String> {
     const SCRIPT: &str = r#"
 import ctypes, os, sys
@@ -96,8 +96,8 @@ fn status(id: u32, thread: &str) -> String {
     fs::read_to_string(format!("/proc/{id}/task/{thread}/status")).unwrap_or_default()
 }
 
-/// That no thread of a process has a right or can get one. What bounds the rights of programs that it runs stays where it was not root that started it, and
-/// means nothing there.
+/// No thread has a right or can get one. The bounding set stays if root did not start it, and is meaningless
+/// then.
 fn assert_powerless(id: u32, when: &str) {
     assert_has_none(id, &["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"], when);
 }
@@ -290,7 +290,6 @@ fn whatever_ends_the_opener_ends_the_process_that_serves() {
     }
 }
 
-/// Makes a file that root alone may read.
 fn secret(path: &Path) {
     fs::set_permissions(path, Permissions::from_mode(0o600)).expect("own file");
 }

@@ -13,7 +13,7 @@ use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
 use rustix::process::Signal;
 
-/// An API that builds its answers from what frameworks believe: host, scheme, path and method by header fields.
+/// Trusts what frameworks trust: host, scheme, path and method by header fields.
 fn believing() -> Origin {
     Origin::start(|request| {
         let field = |name: &str| request.field(name).unwrap_or("-").to_owned();

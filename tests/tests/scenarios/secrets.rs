@@ -40,7 +40,6 @@ http {
     }
 }"#;
 
-/// What nobody is to read.
 const SECRET: &str = "s3cr3t";
 
 struct Site {
@@ -70,7 +69,7 @@ fn site() -> Site {
     Site { server, collector, service, dashboard, _origin: origin }
 }
 
-/// Everything that a site writes or tells, after requests that carry the secret wherever one can stand.
+/// Everything that a site writes or reports, after requests with the secret in every possible place.
 #[test]
 fn a_secret_is_read_in_the_access_log_alone() {
     if is_nginx() {

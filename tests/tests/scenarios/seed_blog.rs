@@ -11,7 +11,7 @@ use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::wait;
 use millstream_tests::webdriver::Window;
 
-/// A page that takes its time, as long as the article's.
+/// As long as the article's.
 const PAGE_TIME: Duration = Duration::from_millis(660);
 
 fn slow_page() -> Origin {
@@ -81,8 +81,9 @@ fn blog_3_sends_one_request_at_a_time_and_nobody_waits_longer_than_the_first() {
     assert!(report.slowest <= bound, "{:?}", report.slowest);
 }
 
-/// The article's author saw on the dashboard that 150 requests reached the origin in thirty seconds, and 16 with the lock.
-/// `MILLSTREAM_STORY=28` loads nearly as long (the page tells of the last thirty), `MILLSTREAM_PICTURES` keeps what it showed.
+/// The article's author saw on the dashboard that 150 requests reached the origin in thirty seconds, and 16
+/// with the lock. `MILLSTREAM_STORY=28` loads nearly as long (the page shows the last thirty),
+/// `MILLSTREAM_PICTURES` keeps screenshots.
 #[test]
 fn the_dashboard_shows_how_many_requests_the_lock_keeps_from_the_api() {
     if is_nginx() {

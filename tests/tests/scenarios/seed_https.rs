@@ -13,7 +13,6 @@ fn with_certificate() -> Prefix {
     Prefix::with_certificate("toutiao.example.com")
 }
 
-/// Says something over TLS with OpenSSL's own client and gives back all that it printed.
 fn speak(port: u16, flags: &[&str], request: &str) -> String {
     let mut child = Command::new("openssl")
         .args(["s_client", "-connect", &format!("127.0.0.1:{port}"), "-servername", "toutiao.example.com"])

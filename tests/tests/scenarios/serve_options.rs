@@ -16,7 +16,6 @@ use millstream_tests::server::{Server, binary, is_nginx};
 use millstream_tests::{ports, wait};
 use rustix::process::Signal;
 
-/// A `serve` with its control socket in a folder of its own.
 struct Serving {
     port: u16,
     process: Running,
@@ -53,7 +52,6 @@ impl Serving {
     }
 }
 
-/// The program with its sockets and what it finds of others' in a folder.
 fn command(prefix: &Prefix, arguments: &[&str]) -> Command {
     let mut command = Command::new(binary());
     command
@@ -100,7 +98,7 @@ fn heads_of_32_kb_pass_both_ways_and_each_bound_can_be_set() {
     assert_eq!(slow.answer().expect("an answer").status, 408);
 }
 
-/// An API that agrees to any other protocol, and then says one thing for each "request".
+/// An API that accepts any other protocol, and then sends one thing for each "request".
 fn echoing() -> Origin {
     Origin::start(|request| {
         match (request.field("upgrade"), request.field("connection")) {
@@ -437,12 +435,10 @@ fn the_printed_configuration_has_every_option_and_does_the_same() {
     assert_eq!(told(&request)[..3], [Some("203.0.113.9, 127.0.0.1"), Some("203.0.113.9"), Some("https")]);
 }
 
-/// What a start says until it has said what is expected.
 fn wait_for(serving: &Serving, text: &str) {
     wait::until(text, || serving.prefix.read("output").contains(text));
 }
 
-/// An address at which nobody listens, as a URL.
 fn nobody() -> String {
     format!("http://127.0.0.1:{}", ports::free())
 }

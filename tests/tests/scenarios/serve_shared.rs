@@ -28,11 +28,11 @@ const CREDENTIALS: [&str; 10] = [
     "Client-Secret",
 ];
 
-/// What is no credential, and may change an answer all the same.
+/// Not credentials, but they may change a response.
 const OTHERS: [&str; 6] =
     ["X-Tenant", "Accept-Language", "Accept", "X-Requested-With", "Tenant-Id", "Origin"];
 
-/// A minute, so that nothing runs out while a test runs.
+/// So that nothing expires while a test runs.
 const MICROCACHE: [&str; 2] = ["--microcache", "60s"];
 
 fn serve(origin: &Origin, options: &[&str]) -> (u16, Running) {
@@ -41,7 +41,7 @@ fn serve(origin: &Origin, options: &[&str]) -> (u16, Running) {
     super::serve_url::serve(&arguments)
 }
 
-/// Answers each request by what its field of a name says; the path names the field.
+/// Responds by the value of a field, which the path names.
 fn personal(fields: &'static [(&'static str, &'static str)], pause: Duration) -> Origin {
     Origin::start(move |request| {
         let name = request.target().trim_start_matches('/');
@@ -218,7 +218,6 @@ fn nobody_waits_behind_an_event_stream() {
     assert!(gate.open(), "nobody waited for the end of another's");
 }
 
-/// Asks again and again until the time has come.
 fn pass(since: Instant, time: Duration) {
     wait::until("the time has come", || since.elapsed() >= time);
 }

@@ -12,7 +12,6 @@ use millstream_tests::process::Running;
 use millstream_tests::server::{Server, binary, is_nginx};
 use millstream_tests::{ports, wait};
 
-/// Starts `serve` with these arguments and waits until it accepts.
 pub(super) fn serve(arguments: &[&str]) -> (u16, Running) {
     let port = ports::free();
     let process = Running::start(
@@ -146,7 +145,7 @@ fn without_a_url_it_serves_a_demo_api_of_its_own() {
     assert_eq!(client::get(port, "/").status, 200);
 }
 
-/// An API that speaks TLS under `api.example`; what it answers says how it was asked.
+/// TLS under `api.example`; its response says how it was asked.
 const SECURE_API: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; worker_processes 1; events {}
     http {
         access_log off;

@@ -24,7 +24,6 @@ const FOLLOWED: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log info; eve
         }
     }";
 
-/// A name server that knows where the hosts of these tests are.
 fn names() -> NameServer {
     let names = NameServer::start();
     for host in ["a.test", "b.test", "c.test"] {
@@ -164,7 +163,6 @@ fn a_service_is_found_under_its_names_behind_aliases_and_in_long_answers() {
     }
 }
 
-/// A server with an upstream and a location for each name and service.
 fn serve(names: &NameServer, cases: &[(&str, &str)]) -> Server {
     let upstream = |(name, service): &(&str, &str)| {
         format!("upstream {name} {{ zone {name} 64k; server {name}.test service={service} resolve; }}\n")

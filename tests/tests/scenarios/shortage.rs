@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 const CLIENTS: usize = 160;
 
-/// As `ulimit -n 256` leaves it: enough for each client, not for each client and an upstream connection beside it.
+/// As `ulimit -n 256` leaves it: enough for each client, not for an upstream connection beside each.
 const FEW_FILES: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log;
     worker_rlimit_nofile 256;
     events { worker_connections 1024; }
@@ -63,7 +63,7 @@ fn with_few_descriptors_clients_wait_and_none_gets_a_502() {
     assert_eq!(statuses.iter().filter(|status| **status != 200).count(), 0, "{statuses:?}\n{}", server.log());
 }
 
-/// Nothing but the shortage closes a slow head here.
+/// Only the shortage closes a slow head here.
 const FEW_PLACES: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log;
     events { worker_connections 64; }
     http {
@@ -119,7 +119,7 @@ fn a_head_that_goes_on_coming_outlives_those_that_do_not_however_long_it_takes()
     assert_eq!(steady.answer().expect("it was the first, and not the slowest").text(), "here\n");
 }
 
-/// Nothing but the shortage cuts a body here, nor the close behind an answer.
+/// Only the shortage cuts a body here, or the close after a response.
 const UPLOADS: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log;
     events { worker_connections 64; }
     http {
@@ -185,7 +185,7 @@ fn handshakes_that_never_come_make_room_as_slow_heads_do() {
     drop(slow);
 }
 
-/// Nothing but the shortage ends what is held here.
+/// Only the shortage ends held connections here.
 const HELD: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/error.log info;
     events { worker_connections 64; }
     http {
@@ -210,7 +210,6 @@ fn held(origin: &str, dashboard: u16) -> Server {
     held_beside(origin, origin, dashboard)
 }
 
-/// The same, with an upstream of its own behind `/up`.
 fn held_beside(origin: &str, up: &str, dashboard: u16) -> Server {
     let values = [("ORIGIN", origin), ("UP", up), ("DASHBOARD", &dashboard.to_string())];
     let server = Server::start(HELD, &values);
@@ -223,7 +222,7 @@ fn metric(dashboard: u16, name: &str) -> u64 {
     text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Four hits, each on a connection of its own, while what holds the places would hold them for ten minutes.
+/// While the other connections would hold their places for ten minutes.
 fn four_hits(server: &Server, what: &str) {
     for _ in 0..4 {
         let asked = Instant::now();
@@ -310,7 +309,7 @@ fn requests_that_end_the_idling_of_their_connection_are_answered_where_places_ar
     }
 }
 
-/// What opens a WebSocket to the key that the configuration sends (RFC 6455 §1.3).
+/// Opens a WebSocket for the configuration's key (RFC 6455 §1.3).
 const SWITCHING: &[u8] = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
     Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
 

@@ -12,7 +12,6 @@ use millstream_tests::server::{Server, is_nginx};
 use millstream_tests::{client, wait};
 use rustix::process::Signal;
 
-/// A site that says which configuration answered.
 const GENERATION: &str = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log;
     events { worker_connections 1000; }
     http {
@@ -149,7 +148,6 @@ fn a_graceful_stop_finishes_what_is_in_flight() {
     assert!(server.stop(Signal::QUIT).is_some_and(|status| status.success()));
 }
 
-/// An API that keeps an answer back for each of two requests, and what lets it go.
 fn held_back() -> (Origin, [Arc<Gate>; 2]) {
     let gates = [Arc::new(Gate::default()), Arc::new(Gate::default())];
     let held = gates.each_ref().map(Arc::clone);

@@ -10,7 +10,6 @@ use millstream_tests::wait;
 const START: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log notice; worker_processes 1; events { worker_connections 64; }
     http { access_log off; server { listen 127.0.0.1:@PORT@; server_name localhost; root @DIR@/www; keepalive_requests 10000;";
 
-/// A server over a small site.
 fn served(locations: &str, values: &[(&str, &str)]) -> Server {
     let prefix = Prefix::new();
     for folder in ["www", "www/dir", "www/none", "other", "other/sub"] {

@@ -48,7 +48,6 @@ fn status(answer: &Answer) -> &str {
     answer.field("x-cache-status").unwrap_or("none")
 }
 
-/// The piece of a body that a request asks for.
 fn piece(request: &Request, body: &[u8], fields: &[(&str, &str)]) -> Vec<Step> {
     let bounds = request.field("range").and_then(|value| value.strip_prefix("bytes=")?.split_once('-'));
     let Some((Ok(first), Ok(last))) =
@@ -68,7 +67,6 @@ fn api(body: Vec<u8>) -> Origin {
     Origin::start(move |request: &Request| piece(request, &body, &[("ETag", "\"v1\"")]))
 }
 
-/// Where the pieces begin that were asked for, in order.
 fn starts(origin: &Origin) -> Vec<usize> {
     let start = |request: &Request| {
         let value = request.field("range")?.strip_prefix("bytes=")?.split('-').next()?.to_owned();
@@ -291,7 +289,6 @@ fn cache_status_tells_of_the_first_piece_of_an_answer() {
     assert!(state(&[]).starts_with("millstream; hit;"));
 }
 
-/// A location without a cache that asks for pieces.
 fn start_uncached(address: &str, directives: &str) -> Server {
     let template = "worker_processes 2; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
@@ -475,7 +472,6 @@ fn without_a_cache_a_client_that_leaves_ends_the_fetching() {
     }
 }
 
-/// A request's head as it comes.
 fn read_head(stream: &mut std::net::TcpStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -519,7 +515,7 @@ fn pieces_of_an_application_are_put_together_without_a_cache() {
     assert_eq!(application.asked().len(), 5);
 }
 
-/// An API of which each unsafe request makes the next version, with `/made` in `Location`.
+/// Each unsafe request makes the next version, with `/made` in `Location`.
 fn versions() -> Origin {
     let version = AtomicUsize::new(0);
     Origin::start(move |request: &Request| {
@@ -645,7 +641,7 @@ fn a_change_of_pieces_that_waits_for_its_turn_is_seen_by_its_client_and_by_nobod
     }
 }
 
-/// What a cache directory keeps beside its entries, and how long each file is.
+/// Files of a cache directory other than entries, with their lengths.
 fn kept_beside(server: &Server) -> Vec<(OsString, u64)> {
     let directory = server.prefix().path().join("cache");
     let entries = fs::read_dir(directory).expect("a directory").flatten();

@@ -29,7 +29,7 @@ fn start(origin: &Origin, listen: &str) -> Server {
     Server::start(SITE, &[("ORIGIN", &origin.address()), ("LISTEN", listen)])
 }
 
-/// Steps that write a byte every 200 ms for ten seconds.
+/// A byte every 200 ms for ten seconds.
 fn drip() -> impl Iterator<Item = Step> {
     (0..50).flat_map(|_| [Step::Pause(Duration::from_millis(200)), Step::Send(b"a".to_vec())])
 }
@@ -165,7 +165,7 @@ fn a_large_body_that_nobody_asked_for_does_not_keep_its_sender_from_the_answer()
     assert_eq!(client.answer().expect("an answer").text(), "closing");
 }
 
-/// Bytes that each of some requests holds while it waits.
+/// Memory in bytes of each waiting request.
 fn held_by_each(server: &Server, count: u64, begin: impl Fn(&mut Client), began: impl Fn(u64)) -> u64 {
     let open = |count: u64| -> Vec<Client> {
         let mut clients: Vec<Client> = (0..count).map(|_| server.client()).collect();

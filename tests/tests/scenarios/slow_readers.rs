@@ -31,7 +31,6 @@ fn start(origin: &Origin, zone: &str, memory: &str, cache: &str) -> Server {
     Server::start(SITE, &[("ORIGIN", &address), ("ZONE", zone), ("MEMORY", memory), ("CACHE", cache)])
 }
 
-/// Bytes that tell their place.
 fn body(length: usize) -> Vec<u8> {
     (0..length / 8).flat_map(|at| (at as u64).to_le_bytes()).collect()
 }
@@ -172,7 +171,7 @@ fn what_many_slow_readers_of_one_answer_are_handed_at_its_end_is_within_the_boun
     assert_eq!(origin.count(), 1);
 }
 
-/// One place at the server of the API; whoever comes while it is taken gets 502.
+/// One connection to the API; a second request gets 502.
 const ONE_AT_A_TIME: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log;
     events { worker_connections 1024; }
     http {

@@ -26,7 +26,7 @@ fn served(origin: &Origin, files: &[(&str, &str)], locations: &str) -> Server {
     Server::start_in(prefix, &template, &[("ORIGIN", &origin.address())])
 }
 
-/// An origin that answers with the path after the first slash, its dashes being spaces, or with one of these pages.
+/// Responds with the path after the first slash, with spaces for dashes, or with one of these pages.
 fn pages(pages: &'static [(&'static str, &'static str)]) -> Origin {
     Origin::start(move |request| {
         let target = request.target().to_owned();

@@ -19,7 +19,6 @@ const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; worker_proce
 
 const LARGE: usize = 3 << 19;
 
-/// Text that no coding makes much smaller than half.
 fn text(length: usize) -> String {
     let digits = (0..length as u64 / 8).map(|n| format!("{:08x}", n.wrapping_mul(2_654_435_761) as u32));
     digits.collect()
@@ -45,7 +44,8 @@ fn read(coding: &str, bytes: &[u8]) -> String {
     text
 }
 
-/// What the encoders of all streams may hold, and what else there is besides: streams with their buffers, threads, the allocator's own.
+/// What the encoders of all streams may hold, and a margin: streams with their buffers, threads, the
+/// allocator's own.
 const ENCODERS: u64 = 256 << 20;
 const BESIDES: u64 = 48 << 20;
 const EACH: u64 = 160 << 10;
@@ -56,7 +56,7 @@ fn assert_bounded(server: &Server, before: u64, streams: u64, what: &str) {
     assert!(grown <= ENCODERS + BESIDES + EACH * streams, "{what}: {} MiB", grown >> 20);
 }
 
-/// Others are short of encoders until those who stall have done so for a second.
+/// Others lack encoders until the stalled ones have stalled for a second.
 fn assert_others_have_encoders(server: &Server, coding: &str) {
     wait::until(&format!("a newcomer has an encoder for {coding}"), || {
         let answer = server.get_with("/small", &[("Accept-Encoding", coding)]);

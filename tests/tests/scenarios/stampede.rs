@@ -51,7 +51,7 @@ fn two_hundred_clients_on_a_cold_entry_are_one_request_and_read_along_while_it_a
     }
 }
 
-/// An API whose first answer is old after a second; every later one takes a second to come.
+/// The first response is stale after a second; later ones take a second.
 fn slow_to_refresh() -> Origin {
     let count = AtomicUsize::new(0);
     Origin::start(move |_| {
@@ -90,7 +90,6 @@ fn requests_behind_the_one_that_starts_a_refresh_are_answered_before_it_is_there
     wait::until("the refresh has arrived", || client.get("/").expect("an answer").text() != "answer 0");
 }
 
-/// Clients that ask at once; what they got, and how long the last of them waited.
 fn at_once(server: &Server, clients: usize) -> (Vec<Answer>, Duration) {
     let began = Instant::now();
     let answers = std::thread::scope(|scope| {

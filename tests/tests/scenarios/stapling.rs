@@ -10,7 +10,6 @@ use millstream_tests::signed::SigningAuthority;
 use millstream_tests::wait;
 use rustix::process::Signal;
 
-/// What OpenSSL's client says of a handshake, with the kind of key that it wants.
 fn shake(port: u16, kind: &str) -> String {
     let output = Command::new("openssl")
         .args(["s_client", "-connect", &format!("127.0.0.1:{port}"), "-servername", "localhost", "-status"])

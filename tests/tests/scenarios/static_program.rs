@@ -14,7 +14,7 @@ use millstream_tests::process::{Running, serving};
 use millstream_tests::{client, ports, wait, workspace};
 use rustix::process::Signal;
 
-/// Its user is known to the files of the root alone, and so is the name of the API.
+/// Its user and the API's name are known only to the files of the root.
 const CONFIGURATION: &str =
     "user shopkeeper shop; daemon off; worker_processes 2; pid /tmp/nginx.pid; error_log stderr;
     events { }

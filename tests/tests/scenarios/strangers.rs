@@ -17,7 +17,7 @@ use millstream_wire::credential::is_credential;
 const ADMIN: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const STRANGER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 7);
 
-/// Those that also name another host to the API, and end at the cache with all that do.
+/// Those that also name another host to the API, and therefore bypass the cache.
 const ENDS_HERE: [&str; 2] = ["Forwarded", "X-Forwarded"];
 
 fn serve(origin: &Origin, options: &[&str]) -> (u16, Running) {
@@ -34,8 +34,8 @@ fn status(answer: &Answer) -> &str {
     answer.field("x-cache-status").unwrap_or("none")
 }
 
-/// An API for the administrator's machine alone, by one of the fields in which it is told the client's address; the path says what
-/// it says of caching.
+/// Only for the administrator's machine, by one of the fields with the client's address; the path selects the
+/// caching fields.
 fn guarded(field: &'static str) -> Origin {
     Origin::start(move |request: &Request| {
         let address = request.field(field).unwrap_or_default();
@@ -284,7 +284,6 @@ fn a_field_that_a_trusted_proxy_adds_keeps_answers_apart() {
     }
 }
 
-/// A location of a file in which answers vary by the client's address, as each protocol tells it.
 #[test]
 fn in_a_file_too_answers_vary_by_what_the_upstream_is_told_of_the_address() {
     if is_nginx() {
@@ -348,7 +347,7 @@ fn in_a_file_too_answers_vary_by_what_the_upstream_is_told_of_the_address() {
     assert_eq!(origin.count(), before + 1);
 }
 
-/// What purges: the request, by its method, path and further lines, and whether it takes out `/page`.
+/// Purging requests: method, path and further lines, and whether `/page` is purged.
 const PURGES: [(&str, &str, &str); 5] = [
     ("PURGE", "/page", ""),
     ("PURGE", "/*", ""),
@@ -357,7 +356,7 @@ const PURGES: [(&str, &str, &str); 5] = [
     ("GET", "/purge/page", ""),
 ];
 
-/// Sends a request as stock nginx passes it on, and gives the status.
+/// As stock nginx passes it on; returns the status.
 fn as_nginx_passes_it(port: u16, (method, path, lines): (&str, &str, &str), body: &str) -> u16 {
     let mut client = Client::connect(port).expect("it listens");
     let length = if body.is_empty() {

@@ -36,7 +36,6 @@ fn chunk(text: &str) -> Vec<u8> {
     format!("{:x}\r\n{text}\r\n", text.len()).into_bytes()
 }
 
-/// Reads chunks until what they hold, unpacked, says `wanted`.
 fn read_until(client: &mut Client, packed: &mut Vec<u8>, is_packed: bool, wanted: &str) -> String {
     loop {
         let size = usize::from_str_radix(&client.line().expect("a chunk"), 16).expect("a size");

@@ -26,7 +26,6 @@ http {
     }
 }"#;
 
-/// A log service on a port.
 struct Service(UdpSocket);
 
 impl Service {
@@ -40,7 +39,6 @@ impl Service {
         self.0.local_addr().expect("its address").port().to_string()
     }
 
-    /// The next line.
     fn line(&self) -> String {
         let mut bytes = vec![0; 65536];
         let length = self.0.recv(&mut bytes).expect("a datagram");
@@ -48,7 +46,7 @@ impl Service {
     }
 }
 
-/// A line without its time, which stands behind the priority and has fifteen bytes.
+/// Without its time of fifteen bytes after the priority.
 fn timeless(line: &str) -> String {
     let (priority, rest) = line.split_once('>').expect("a priority");
     format!("{priority}>{}", rest.get(15..).expect("a time"))

@@ -20,7 +20,6 @@ const SITE: &str = "worker_processes 2; daemon off; pid @DIR@/nginx.pid; error_l
         server { listen 127.0.0.1:@PORT@; return 200 \"here\\n\"; }
     }";
 
-/// Where the messages of a process go.
 struct Manager {
     prefix: Prefix,
     port: u16,
@@ -43,7 +42,6 @@ impl Manager {
         Running::start(&mut command).expect("the binary can be run")
     }
 
-    /// The next message.
     fn hears(&self) -> String {
         let mut message = [0; 1000];
         let count = self.socket.recv(&mut message).expect("a message");

@@ -2,7 +2,7 @@
 
 use millstream_tests::server::Server;
 
-/// Asks for a target: `200 body`, or the status and the Location.
+/// `200 body`, or the status and the Location.
 pub(crate) fn asked(server: &Server, target: &str) -> String {
     let answer = server.get(target);
     match (answer.status, answer.field("location")) {
@@ -12,7 +12,7 @@ pub(crate) fn asked(server: &Server, target: &str) -> String {
     }
 }
 
-/// Asks for each target; `@HERE@` in what is expected stands for the server's own address.
+/// `@HERE@` in the expected text stands for the server's address.
 #[track_caller]
 pub(crate) fn check(server: &Server, cases: &[(&str, &str)]) {
     for (target, expected) in cases {

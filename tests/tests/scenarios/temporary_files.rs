@@ -16,17 +16,16 @@ use millstream_tests::process::Running;
 use millstream_tests::server::{Server, binary, command, is_nginx};
 use millstream_tests::{ports, wait};
 
-/// As large as `serve` lets an upload be.
+/// The largest upload that `serve` allows.
 const UPLOAD: u64 = 100_000_000;
-/// Longer than any of this should take on a starved machine.
+/// Longer than anything should take on a starved machine.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// Length of the slow download.
 fn download() -> u64 {
     std::env::var("MILLSTREAM_SPILL").ok().and_then(|text| text.parse().ok()).unwrap_or(100_000_000)
 }
 
-/// Bytes in which a hole, a repetition or an exchange is seen: the period is no multiple of any buffer's size.
+/// Shows a hole, a repetition or an exchange: the period is no multiple of any buffer's size.
 struct Pattern(Vec<u8>);
 
 impl Pattern {
@@ -41,7 +40,6 @@ impl Pattern {
         Pattern((0..1_000_003).map(next).collect())
     }
 
-    /// The bytes from a place on, up to the period's end.
     fn at(&self, place: u64) -> &[u8] {
         &self.0[(place % self.0.len() as u64) as usize..]
     }
@@ -58,7 +56,6 @@ impl Pattern {
         Ok(())
     }
 
-    /// Compares what is read with what it should be; how much was right.
     fn right(&self, from: u64, piece: &[u8]) -> u64 {
         let mut done = 0;
         while done < piece.len() {
@@ -88,10 +85,9 @@ impl Pattern {
     }
 }
 
-/// An API that sends the pattern on GET, and says of a body how much of it was the pattern.
+/// Sends the pattern on GET, and reports how much of a body was the pattern.
 struct Bulk {
     address: String,
-    /// How much of the answer has left it.
     sent: Arc<AtomicU64>,
 }
 
@@ -129,7 +125,7 @@ fn converse(mut stream: TcpStream, sent: &AtomicU64) -> io::Result<()> {
     }
 }
 
-/// The next head, byte by byte: nothing behind it is read.
+/// Byte by byte: nothing after it is read.
 fn head(stream: &mut TcpStream) -> io::Result<String> {
     let mut bytes = Vec::new();
     while !bytes.ends_with(b"\r\n\r\n") {
@@ -146,7 +142,6 @@ fn connect(port: u16) -> TcpStream {
     stream
 }
 
-/// An upload arrives whole.
 fn upload(port: u16, length: u64) {
     let mut stream = connect(port);
     write!(
@@ -163,7 +158,7 @@ fn upload(port: u16, length: u64) {
     assert_eq!(right, length.to_string(), "as much of the body arrived as it was");
 }
 
-/// A client that reads next to nothing before the API has sent everything, and then the rest, has it whole.
+/// A client that reads almost nothing before the API has sent everything, and then the rest.
 fn download_slowly(port: u16, api: &Bulk) {
     let (mut stream, pattern, length) = (connect(port), Pattern::new(), download());
     write!(stream, "GET /bulk HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("sent");
@@ -180,8 +175,8 @@ fn download_slowly(port: u16, api: &Bulk) {
     assert_eq!(pattern.receive(&mut stream, place, length).expect("a body"), length);
 }
 
-/// A command in an empty root that is read-only, as user and group 65534; `writable` is the one folder there that is not,
-/// and may be none. `None` where the system gives no namespaces.
+/// In an empty read-only root, as user and group 65534; `writable` is the only writable folder, if any.
+/// `None` if the system gives no namespaces.
 fn in_empty_root(prefix: &Prefix, writable: Option<&str>) -> Option<Command> {
     let possible = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status();
     if !possible.is_ok_and(|status| status.success()) || !rustix::process::geteuid().is_root() {
@@ -206,7 +201,7 @@ fn in_empty_root(prefix: &Prefix, writable: Option<&str>) -> Option<Command> {
     Some(command)
 }
 
-/// Root, scratch folder, the name of the latter inside, the program, its arguments.
+/// Root, scratch folder, its name inside, the program, its arguments.
 const ENTER: &str = r#"set -e
 root=$1 scratch=$2 writable=$3 program=$4
 shift 4
@@ -274,7 +269,6 @@ fn without_any_writable_folder_there_is_no_start() {
     assert!(told.contains("no place for temporary files") && told.contains("/var/tmp ("), "{told}");
 }
 
-/// A proxy whose workers are `www-data`.
 const OF_A_USER: &str = "user www-data; pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
     http {
         access_log off;
@@ -326,7 +320,6 @@ fn a_prefix_that_is_not_there_is_left_so_and_nobody_misses_it() {
     assert!(!missing.exists(), "no folder is made for temporary files");
 }
 
-/// Makes the folder `closed`, which only root may enter.
 fn close(prefix: &Prefix) {
     let closed = prefix.join("closed");
     std::fs::create_dir(&closed).expect("own directory");

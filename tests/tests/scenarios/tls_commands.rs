@@ -5,7 +5,7 @@ use millstream_tests::prefix::Prefix;
 use millstream_tests::server::Server;
 use millstream_tests::wait;
 
-/// `server` and `other` are certificates of `api.example` and `other.example`, with RSA keys both.
+/// `server` and `other` are certificates of `api.example` and `other.example`, with RSA keys.
 fn prefix() -> Prefix {
     let prefix = Prefix::with_certificate("api.example");
     let other = Prefix::with_certificate("other.example");
@@ -94,7 +94,7 @@ fn a_handshake_is_as_the_commands_of_both_sides_leave_it() {
     }
 }
 
-/// What stands for the application speaks HTTP: it refuses what it is sent and may be gone before it is read.
+/// The application's stand-in speaks HTTP: it refuses its input and may be gone before it is read.
 fn is_shown_by_uwsgi(server: &Server, path: &str) {
     wait::until("the application is shown the certificate", || {
         server.get(path).field("x-shown") == Some("CN=other.example")

@@ -35,7 +35,6 @@ struct Shop {
 }
 
 impl Shop {
-    /// A server with a dashboard, and what stands beside that.
     fn start(more: &str) -> Shop {
         let (origin, dashboard, closed) = (Origin::fixed(200, &[], b"stored"), ports::free(), ports::free());
         let server = Server::start(
@@ -49,14 +48,12 @@ impl Shop {
         Shop { server, _origin: origin, dashboard }
     }
 
-    /// `millstream top` of its dashboard.
     fn top(&self, arguments: &[&str]) -> Command {
         let mut command = top(arguments);
         command.arg(self.dashboard.to_string());
         command
     }
 
-    /// The same by its configuration, which names its control socket.
     fn top_by_configuration(&self, arguments: &[&str]) -> Command {
         let mut command = top(arguments);
         command.arg("-c").arg(self.server.prefix().join("nginx.conf"));
@@ -79,7 +76,6 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-/// What is printed where there is no terminal.
 fn printed(command: &mut Command) -> Output {
     command.output().expect("it runs")
 }

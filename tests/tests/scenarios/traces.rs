@@ -36,7 +36,6 @@ http {
     }
 }";
 
-/// What a scenario writes beside what all have.
 #[derive(Default)]
 struct Written<'a> {
     exporter: &'a str,
@@ -62,7 +61,7 @@ impl Written<'_> {
     }
 }
 
-/// Every span below the first is below another of the trace, and inside its time.
+/// Every span but the first is below another of the trace, and inside its time.
 fn assert_nests(trace: &[Span]) {
     let own = &trace[0];
     assert_eq!(own.kind, i32::from(SpanKind::Server), "{own:#?}");
@@ -85,13 +84,11 @@ fn assert_nests(trace: &[Span]) {
     }
 }
 
-/// The names of the spans directly below one.
 fn below<'a>(trace: &'a [Span], parent: &Span) -> Vec<&'a str> {
     let children = trace.iter().filter(|span| span.parent_span_id == parent.span_id);
     children.map(|span| span.name.as_str()).collect()
 }
 
-/// A figure out of the metrics.
 fn figure(server: &Server, line: &str) -> u64 {
     let text = server.get_with("/api/9/metrics", &[("Host", "figures")]).text();
     let found = text.lines().find_map(|found| found.strip_prefix(line)?.trim().parse().ok());
@@ -216,16 +213,12 @@ fn each_server_that_is_asked_has_a_span_and_is_told_of_its_own() {
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b9c7c989f97918e1";
 
-/// What the upstream is told of a request.
 #[derive(Debug, PartialEq)]
 enum Told {
-    /// What came.
     Same,
-    /// The trace that came, below a span of ours.
+    /// The client's trace, below a span of ours.
     Continued,
-    /// A trace of our own.
     New,
-    /// Nothing.
     Nothing,
 }
 

@@ -20,7 +20,6 @@ const SITE: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
         }
     }";
 
-/// All that is answered to one request.
 fn whole(server: &Server, method: &str, path: &str, version: &str) -> String {
     let mut client: Client = server.client();
     let request = format!("{method} {path} {version}\r\nHost: localhost\r\nConnection: close\r\n\r\n");

@@ -18,14 +18,12 @@ use millstream_tests::process::{self, Running};
 use millstream_tests::server::{binary, is_nginx};
 use millstream_tests::{wait, workspace};
 
-/// What a page has a reader do.
 #[derive(Debug)]
 enum Step {
     Save { name: String, text: String },
     Type { command: String, prints: Vec<String> },
 }
 
-/// The steps of a page, in order.
 fn steps(page: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     for (number, block) in page.split("\n```").enumerate().filter(|(number, _)| number % 2 == 1) {
@@ -39,7 +37,6 @@ fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// The commands of one `console` block, each with the lines under it.
 fn type_all(block: &str, steps: &mut Vec<Step>) {
     for line in block.lines() {
         match (line.strip_prefix("$ "), steps.last_mut()) {
@@ -50,7 +47,7 @@ fn type_all(block: &str, steps: &mut Vec<Step>) {
     }
 }
 
-/// Whether a line is what the page says, in which `…` stands for anything. Columns may be wider or narrower.
+/// In `line`, `…` stands for anything. Columns may be wider or narrower.
 fn fits(line: &str, said: &str) -> bool {
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -68,15 +65,15 @@ fn fits(line: &str, said: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Whether the lines that a page shows are printed, in their order; other lines may stand between.
+/// In their order; other lines may stand between.
 fn shows(printed: &str, page: &[String]) -> bool {
     let mut lines = printed.lines();
     page.iter().all(|said| lines.any(|line| fits(line, said)))
 }
 
-/// A shell in a folder of its own, whose output goes into the file `printed`.
+/// Output goes into the file `printed`.
 struct Shell {
-    /// Ended first, with what it has in the background: a shell whose input ends leaves that behind.
+    /// Ended first, with its background jobs: a shell whose input ends leaves those behind.
     _process: Running,
     typing: ChildStdin,
     typed: usize,
@@ -85,7 +82,7 @@ struct Shell {
 }
 
 impl Shell {
-    /// Starts one in which `millstream serve` listens on these ports instead of its own.
+    /// `millstream serve` listens on these ports instead of its own.
     fn start(api: u16, front: u16, dashboard: u16) -> Self {
         let prefix = Prefix::new();
         let program = binary().display();
@@ -110,7 +107,7 @@ impl Shell {
         Shell { _process: Running::of(child), typing, typed: 0, api, prefix }
     }
 
-    /// Types one command and waits until it has ended, or, in the background, until it says what the page shows.
+    /// Waits until it has ended, or, in the background, until it prints what the page shows.
     fn run(&mut self, command: &str, page: &[String]) {
         let before = self.prefix.read("printed").len();
         self.typed += 1;
@@ -140,7 +137,6 @@ impl Drop for Shell {
     }
 }
 
-/// Does all that a page says.
 fn type_page(name: &str) {
     if is_nginx() {
         return;

@@ -52,7 +52,6 @@ impl Changed {
         asked(self.port, method, path, body)
     }
 
-    /// Asks below the servers of `api`; the status and what was told.
     fn servers(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let text = if body.is_null() { String::new() } else { body.to_string() };
         let answer = self.ask(method, &format!("/api/9/http/upstreams/api/servers{path}"), &text);
@@ -65,7 +64,6 @@ impl Changed {
         each.map(|one| one["server"].as_str().expect("a name").to_owned()).collect()
     }
 
-    /// The servers that answer eight requests.
     fn answering(&self) -> Vec<String> {
         let mut seen: Vec<String> =
             (0..8).map(|_| self.server.get("/").field("x-addr").unwrap_or_default().to_owned()).collect();

@@ -43,7 +43,6 @@ fn start() -> (Server, Origin) {
     (server, origin)
 }
 
-/// The cookie's name, its value, and what follows.
 fn cookie(answer: &Answer) -> Option<(String, String, String)> {
     let text = answer.field("Set-Cookie")?;
     let (pair, attributes) = text.split_once("; ").unwrap_or((text, ""));

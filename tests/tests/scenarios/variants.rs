@@ -4,8 +4,8 @@ use millstream_tests::client::Answer;
 use millstream_tests::origin::{Origin, Request, answer};
 use millstream_tests::server::{Server, is_nginx};
 
-/// An API that codes as the request allows, zstd before br before gzip, and says so; the body is the coding, and whatever
-/// Accept-Encoding came.
+/// Codes as the request allows, zstd before br before gzip; the body names the coding and the
+/// Accept-Encoding.
 fn coding() -> Origin {
     Origin::start(|request: &Request| {
         let accepted = request.field("accept-encoding").unwrap_or("none").to_owned();

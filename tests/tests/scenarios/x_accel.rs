@@ -35,7 +35,6 @@ const SERVER: &str = "pid @DIR@/nginx.pid; error_log @DIR@/error.log; events {}
         }
     }";
 
-/// The fields that the request asks for.
 fn says(request: &Request) -> Vec<Step> {
     let fields: Vec<_> = request
         .field("x-says")
@@ -47,7 +46,7 @@ fn says(request: &Request) -> Vec<Step> {
     answer(200, &trimmed, b"not for the client")
 }
 
-/// The server, and what must live as long as it.
+/// Also returns what must live as long as the server.
 fn start() -> (Server, impl Sized) {
     let origin = Origin::start(says);
     let second = Origin::start(|request| {
@@ -84,7 +83,6 @@ fn start() -> (Server, impl Sized) {
     (server, (origin, second, application))
 }
 
-/// The response to a request whose upstream has these fields.
 fn got(server: &Server, path: &str, said: &str) -> Answer {
     server.get_with(path, &[("X-Says", said)])
 }

@@ -9,16 +9,13 @@ use crate::peer::Member;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Points for each unit of weight.
 const POINTS: i64 = 160;
-/// The sum of weights from which on all are scaled down: SRV records and the API may bring any. A configuration has less.
+/// Above this sum, weights are scaled down: SRV records and the API may bring any. A configuration has less.
 const MOST_WEIGHT: i64 = 100_000;
 
-/// The points of all servers, by their hashes.
 #[derive(Debug)]
 pub(crate) struct Ring {
     points: Box<[Point]>,
-    /// The members of each server, by their places.
     servers: Box<[Box<[u32]>]>,
 }
 
@@ -29,7 +26,6 @@ struct Point {
 }
 
 impl Ring {
-    /// The ring of some members.
     pub(super) fn of(members: &[Member]) -> Ring {
         let mut numbers: HashMap<Arc<str>, usize> = HashMap::new();
         let mut servers: Vec<(Vec<u32>, i64)> = Vec::new();
@@ -54,24 +50,22 @@ impl Ring {
         Ring { points: points.into(), servers }
     }
 
-    /// The first point from a hash on; the place behind the last is that of the first.
+    /// The first point at or after a hash; past the last it is the first.
     fn place(&self, hash: u32) -> u32 {
         self.points.partition_point(|point| point.hash < hash) as u32
     }
 
-    /// The members of the server that a point belongs to.
     fn members_at(&self, place: u32) -> &[u32] {
         let point = self.points[place as usize % self.points.len()];
         &self.servers[point.server as usize]
     }
 }
 
-/// The number of points of a server.
 fn count(weight: i64, total: i64) -> i64 {
     POINTS * if total > MOST_WEIGHT { (weight * MOST_WEIGHT / total).max(1) } else { weight }
 }
 
-/// Each point is the CRC-32 of host, zero, port and the point before.
+/// Each point is the CRC-32 of host, zero, port and the previous point.
 fn add_points(points: &mut Vec<Point>, name: &str, count: i64, server: u32) {
     let (host, port) = host_and_port(name);
     let mut base = crc32fast::Hasher::new();
@@ -87,7 +81,7 @@ fn add_points(points: &mut Vec<Point>, name: &str, count: i64, server: u32) {
     }
 }
 
-/// A server as written, taken apart as nginx does for the ring: the port is what follows a last colon, if digits alone.
+/// Split as nginx does for the ring: the port follows a last colon, if digits alone.
 fn host_and_port(name: &str) -> (&str, &str) {
     if name.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("unix:")) {
         return (&name[5..], "");
@@ -99,7 +93,7 @@ fn host_and_port(name: &str) -> (&str, &str) {
     }
 }
 
-/// The server of the key, or of the next point whose server can be asked; `None`: let the others take turns.
+/// The server of the key, or of the next point whose server can be asked; `None`: the others take turns.
 pub(super) fn choose(ring: &Ring, set: Set<'_>, ask: &mut Ask<'_>) -> Option<usize> {
     if ask.key.is_empty() || ring.points.is_empty() {
         return None;
@@ -121,7 +115,6 @@ pub(super) fn choose(ring: &Ring, set: Set<'_>, ask: &mut Ask<'_>) -> Option<usi
     found
 }
 
-/// One of a server's addresses.
 fn choose_of_server(set: Set<'_>, ask: &Ask<'_>, places: &[u32]) -> Option<usize> {
     if let [only] = *places {
         let member = &set.members[only as usize];

@@ -6,7 +6,7 @@
 use super::shares::Shares;
 use super::{Ask, Set};
 
-/// The server of the key; `None`: let the others take turns.
+/// `None`: the others take turns.
 pub(super) fn choose(shares: &Shares, set: Set<'_>, ask: &mut Ask<'_>) -> Option<usize> {
     if ask.key.is_empty() {
         return None;

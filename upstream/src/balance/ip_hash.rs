@@ -5,10 +5,10 @@
 use super::shares::Shares;
 use super::{Ask, Set};
 
-/// What the first hash of a request starts from; nginx's numbers, here and below.
+/// Initial value of a request's first hash; nginx's numbers, here and below.
 const START: u32 = 89;
 
-/// The server of the client whose address in binary is the key; `None`: let the others take turns.
+/// By the binary address of the client; `None`: the others take turns.
 pub(super) fn choose(shares: &Shares, set: Set<'_>, ask: &mut Ask<'_>) -> Option<usize> {
     let address: &[u8] = match ask.key {
         [network @ .., _] if network.len() == 3 => network,

@@ -7,7 +7,7 @@ use crate::peer::Member;
 use std::cmp::Ordering;
 use std::time::Instant;
 
-/// The least costly peer. Costs are asked for under the group's lock, more than once where there are equals.
+/// `cost` is called under the group's lock, more than once for equals.
 pub(super) fn choose(set: Set<'_>, ask: &Ask<'_>, cost: impl Fn(&Member) -> u64) -> Option<usize> {
     let _turns = set.lock();
     let mut best: Option<(usize, u64)> = None;
@@ -35,7 +35,7 @@ pub(super) fn choose(set: Set<'_>, ask: &Ask<'_>, cost: impl Fn(&Member) -> u64)
     Some(set.first + chosen)
 }
 
-/// Compares what two peers cost for their weights, without dividing.
+/// Compares cost per weight without dividing.
 pub(super) fn compare((one, cost): (&Member, u64), (other, its): (&Member, u64), now: Instant) -> Ordering {
     let weight = |of: &Member| of.standing.weight(&of.parameters, now).unsigned_abs();
     cost.saturating_mul(weight(other)).cmp(&its.saturating_mul(weight(one)))

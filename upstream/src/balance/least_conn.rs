@@ -5,12 +5,10 @@
 use super::{Ask, Set, least};
 use crate::peer::Member;
 
-/// The least loaded peer.
 pub(super) fn choose(set: Set<'_>, ask: &Ask<'_>) -> Option<usize> {
     least::choose(set, ask, cost)
 }
 
-/// Its requests.
 pub(super) fn cost(member: &Member) -> u64 {
     u64::from(member.standing.active())
 }

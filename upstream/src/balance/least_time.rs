@@ -8,7 +8,6 @@ use crate::peer::Member;
 use millstream_conf::model::TimeTo;
 use std::time::Instant;
 
-/// The peer that will be done first.
 pub(super) fn choose(to: TimeTo, set: Set<'_>, ask: &Ask<'_>) -> Option<usize> {
     for index in (0..set.members.len()).filter(|&index| set.is_open(index, ask)) {
         set.members[index].standing.times().look(ask.now);
@@ -16,7 +15,7 @@ pub(super) fn choose(to: TimeTo, set: Set<'_>, ask: &Ask<'_>) -> Option<usize> {
     least::choose(set, ask, |member| cost(to, member, ask.now))
 }
 
-/// When it would be done, in milliseconds from now.
+/// In milliseconds from now.
 pub(super) fn cost(to: TimeTo, member: &Member, now: Instant) -> u64 {
     let one = member.standing.times().expected(to, member.parameters.fail_timeout, now);
     one * (1 + u64::from(member.standing.active()))

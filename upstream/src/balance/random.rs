@@ -14,7 +14,7 @@ thread_local! {
     static STATE: Cell<u64> = Cell::new(RandomState::new().hash_one(0u8));
 }
 
-/// The thread's next random number (splitmix64: chance for spreading, nothing secret).
+/// splitmix64: spreads load, not for secrets.
 pub(super) fn draw() -> u64 {
     let state = STATE.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
     STATE.set(state);
@@ -23,7 +23,7 @@ pub(super) fn draw() -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Any peer; `None`: let the others take turns.
+/// `None`: the others take turns.
 pub(super) fn choose(
     shares: &Shares,
     set: Set<'_>,
@@ -33,7 +33,6 @@ pub(super) fn choose(
     find(shares, set, ask, draw, None).map(|index| set.first + index)
 }
 
-/// The one of two that costs less.
 pub(super) fn choose_two(
     shares: &Shares,
     set: Set<'_>,

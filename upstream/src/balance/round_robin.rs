@@ -10,13 +10,12 @@ use crate::standing::WHOLE;
 #[cfg(test)]
 mod tests;
 
-/// The next peer.
 pub(super) fn choose(set: Set<'_>, ask: &Ask<'_>) -> Option<usize> {
     let _turns = set.lock();
     choose_among(set, ask, 0..set.members.len()).map(|index| set.first + index)
 }
 
-/// The next of some members, by their place in the set. Under the group's lock.
+/// `places` are indices in the set. Call it under the group's lock.
 pub(super) fn choose_among(
     set: Set<'_>,
     ask: &Ask<'_>,
@@ -37,8 +36,8 @@ pub(super) fn choose_among(
     Some(chosen)
 }
 
-/// The turn of a peer that the request's session belongs to, whoever would be next. It has its turns on credit, up to one
-/// round of the others', as in nginx: what it gets for sessions it does not get in turn.
+/// A turn of the session's own peer out of order. It takes turns on credit, up to one round of the others',
+/// as in nginx.
 pub(super) fn stay(set: Set<'_>, ask: &Ask<'_>, own: usize) {
     let _turns = set.lock();
     let standing = &set.members[own].standing;

@@ -4,14 +4,12 @@ use super::{Ask, MOST_MISSES, Set};
 use crate::peer::Member;
 use crate::tried::Search;
 
-/// Where each peer's share ends.
 #[derive(Debug)]
 pub(crate) struct Shares {
     ends: Box<[u64]>,
 }
 
 impl Shares {
-    /// Those of some members, of which there is at least one.
     pub(super) fn of(members: &[Member]) -> Shares {
         let mut end = 0;
         let ends = members.iter().map(|member| {
@@ -21,19 +19,17 @@ impl Shares {
         Shares { ends: ends.collect() }
     }
 
-    /// The sum of all weights.
     pub(super) fn total(&self) -> u64 {
         self.ends.last().copied().unwrap_or(1)
     }
 
-    /// On whom a number falls, modulo the sum.
     pub(super) fn find(&self, number: u64) -> usize {
         let place = number % self.total();
         self.ends.partition_point(|end| *end <= place)
     }
 
-    /// Goes from one number to the next that `hash` makes until it falls on a server that may be asked. `None`: let the
-    /// others take turns.
+    /// Tries successive numbers of `hash` until one falls on a server that may be asked. `None`: the others
+    /// take turns.
     pub(super) fn search(
         &self,
         set: Set<'_>,

@@ -7,33 +7,31 @@ use millstream_wire::h1::chunked::{Decoder, Event};
 use millstream_wire::h1::framing::Framing;
 use millstream_wire::{Fields, Headers};
 
-/// Trailer bytes taken behind a chunked body.
 const MAX_TRAILERS: usize = 8192;
 
-/// The state of a body.
 #[derive(Debug)]
 pub(super) enum Body {
-    /// No final head has come yet.
     Pending,
-    /// That many bytes are to come.
     Length(u64),
-    /// Chunked; the flag says whether the last chunk and the trailers came.
+    /// The flag says whether the last chunk and the trailers came.
     Chunked(Box<Decoder>, bool),
-    /// Until the connection closes, or whatever the protocol ends its stream with; the flag says whether it has.
+    /// Until the connection closes, or the protocol's end of stream; the flag says whether it has.
     Close(bool),
-    /// Until its stream ends, which knows how long it has to be; so much is left of what was announced. At the end the flag is set, and
-    /// what stood behind it is there.
-    Stream { left: Option<u64>, ended: bool, trailers: Headers },
+    /// Until its stream ends, which checks the length; `left` is the rest of the announced length.
+    Stream {
+        left: Option<u64>,
+        ended: bool,
+        trailers: Headers,
+    },
 }
 
-/// What the next bytes are.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// `input[from..to]` is data, at least one byte; `used` bytes, framing included, can be dropped.
     Data { from: usize, to: usize, used: usize },
     /// More input is needed; `used` bytes of framing can be dropped.
     More { used: usize },
-    /// The end, behind `used` bytes of framing.
+    /// The end, after `used` bytes of framing.
     End { used: usize },
 }
 
@@ -55,12 +53,10 @@ impl Body {
         }
     }
 
-    /// That of a stream, with the length that was announced.
     pub(super) fn of_stream(length: Option<u64>) -> Self {
         Self::Stream { left: length, ended: false, trailers: Headers::new() }
     }
 
-    /// Its stream has ended.
     pub(super) fn end_stream(&mut self, behind: Option<Headers>) {
         if let Self::Stream { ended, trailers, .. } = self {
             *ended = true;
@@ -68,7 +64,7 @@ impl Body {
         }
     }
 
-    /// Takes the next piece of the input; the caller drops from it what the answer says.
+    /// The caller drops `used` bytes from the input.
     pub(super) fn step(&mut self, input: &[u8]) -> Result<Step, ExchangeError> {
         match self {
             Self::Pending => Ok(Step::More { used: 0 }),
@@ -110,7 +106,6 @@ impl Body {
         }
     }
 
-    /// The connection closed, or the stream has ended. Returns whether that is how this body ends.
     pub(super) fn ended_with_stream(&mut self) -> bool {
         if let Self::Close(ended) = self {
             *ended = true;
@@ -118,7 +113,6 @@ impl Body {
         matches!(self, Self::Close(_) | Self::Stream { ended: true, .. })
     }
 
-    /// Whether it ends where that is said, and not by what it says of itself.
     pub(super) fn ends_with_stream(&self) -> bool {
         matches!(self, Self::Close(_) | Self::Stream { .. })
     }

@@ -8,7 +8,7 @@ use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{Fields, Method};
 
-/// How the answer is framed; nothing can follow it.
+/// The connection cannot be reused.
 pub(super) fn accept(
     method: Method,
     head: &ResponseHead,

@@ -33,20 +33,18 @@ use std::time::{Duration, Instant};
 /// A piece of a body, found without reading from the network.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Part<'a> {
-    /// Bytes of the body, never empty; they stay valid until the next call.
+    /// Never empty; valid until the next call.
     Data(&'a [u8]),
-    /// Nothing is left in the buffer: [`Connection::fill_body`] first.
+    /// Nothing is left in the buffer: call [`Connection::fill_body`] first.
     Empty,
     /// The body has ended; trailers, if any, are in [`Connection::trailers`].
     End,
 }
 
-/// What an exchange goes over.
 #[derive(Debug)]
 enum Over {
-    /// A connection of its own.
     Socket(Stream),
-    /// A stream among those of a connection (HTTP/2).
+    /// A stream of a shared connection (HTTP/2).
     Call(Call),
 }
 
@@ -54,18 +52,17 @@ enum Over {
 #[derive(Debug)]
 pub struct Connection {
     over: Over,
-    /// What was read; bytes before `start` are used up.
+    /// Bytes before `start` are used up.
     buffer: Vec<u8>,
     start: usize,
-    /// Where the head that was read last starts in `buffer`, and its length.
+    /// Start and length in `buffer` of the head that was read last.
     head: (usize, usize),
     body: Body,
     speaker: Speaker,
     deadline: Deadline,
-    /// Of a body that is sent while the answer comes.
+    /// Of a body that is sent while the response arrives.
     sending: Deadline,
     peer: u64,
-    /// How it was made.
     dial: Dial,
     name: Rc<str>,
     opened: Instant,
@@ -78,32 +75,26 @@ pub struct Connection {
     written: u64,
     interim: u32,
     pub(crate) lease: Option<Lease>,
-    /// Kept for as long as the connection lives, such as its place among a worker's connections.
+    /// Kept as long as the connection lives, such as its slot among a worker's connections.
     held: Option<Box<dyn Held>>,
     waiting: bool,
-    /// How fast the body is read, where that is limited.
     pace: Option<Box<Pace>>,
 }
 
 impl Connection {
-    /// Connects to a peer.
-    ///
-    /// # Errors
-    /// As [`Dial::reach`].
     pub async fn open(peer: &Peer, dial: &Dial, timeout: Duration) -> Result<Connection, ExchangeError> {
         let mut deadline = Deadline::new();
         let stream = dial.reach(&peer.address, timeout, &mut deadline).await?;
         Ok(Self::over(Over::Socket(stream), peer, dial, deadline))
     }
 
-    /// A place among the calls of a connection that others use too; `pooled`: it was there already.
+    /// `pooled`: the shared connection existed already.
     pub(crate) fn call(call: Call, peer: &Peer, dial: &Dial, pooled: bool) -> Connection {
         let mut connection = Self::over(Over::Call(call), peer, dial, Deadline::new());
         connection.pooled = pooled;
         connection
     }
 
-    /// Over what exists already.
     fn over(over: Over, peer: &Peer, dial: &Dial, deadline: Deadline) -> Connection {
         Connection {
             over,
@@ -134,8 +125,8 @@ impl Connection {
         }
     }
 
-    /// Starts an exchange. `method` decides how the answer is framed; `keep` says whether the request allows the
-    /// connection to be used again.
+    /// `method` decides how the response is framed; `keep` says whether the request allows the connection to
+    /// be reused.
     pub fn begin(&mut self, speaker: Speaker, method: Method, keep: bool) {
         self.speaker = speaker;
         self.method = method;
@@ -149,33 +140,30 @@ impl Connection {
         self.body = Body::pending();
     }
 
-    /// The bytes of the head that was read last, which its spans point into. Valid until the next read.
+    /// The spans of the last head point into these. Valid until the next read.
     pub fn head_bytes(&self) -> &[u8] {
         &self.buffer[self.head.0..self.head.0 + self.head.1]
     }
 
-    /// Trailer fields, after a chunked body.
     pub fn trailers(&self) -> Option<Fields<'_>> {
         self.body.trailers()
     }
 
-    /// How many bytes of body are still to come, where the answer says so.
     pub fn remaining(&self) -> Option<u64> {
         self.body.remaining()
     }
 
-    /// Whether the answer's body has ended cleanly.
     pub fn is_ended(&self) -> bool {
         self.body.is_ended()
     }
 
-    /// Whether another exchange may follow: both messages ended cleanly, nothing is left over (bytes behind an answer
-    /// belong to nobody, RFC 9112 §6.3), and neither side asked to close.
+    /// Both messages ended cleanly, nothing is left over (bytes after a response belong to no one, RFC 9112
+    /// §6.3), and neither side asked to close.
     pub fn reusable(&self) -> bool {
         self.is_over() && self.speaker.is_at_rest()
     }
 
-    /// Whether only the last record of the exchange is to come, behind which another may follow.
+    /// Whether only the last record of the exchange is missing, after which another may follow.
     pub(crate) fn awaits_end(&self) -> bool {
         self.is_over() && matches!(self.speaker.is_ended(), Ok(false)) && !self.speaker.is_at_rest()
     }
@@ -189,22 +177,20 @@ impl Connection {
             && self.may_idle()
     }
 
-    /// Whether nobody needs what is kept with it.
+    /// Whether `held` allows it.
     fn may_idle(&self) -> bool {
         self.held.as_ref().is_none_or(|held| held.may_idle())
     }
 
-    /// Whether bytes follow the answer that do not belong to it.
     pub fn has_leftover(&self) -> bool {
         self.body.is_ended() && self.start < self.buffer.len()
     }
 
-    /// Whether bytes were read that are of nothing that is whole yet.
     pub fn has_unread(&self) -> bool {
         self.start < self.buffer.len()
     }
 
-    /// The stream itself, for a tunnel; nothing where others use it too.
+    /// For a tunnel; `None` if others share the connection.
     pub fn stream_mut(&mut self) -> Option<&mut Stream> {
         match &mut self.over {
             Over::Socket(stream) => Some(stream),
@@ -212,17 +198,17 @@ impl Connection {
         }
     }
 
-    /// Whether the request's body may go on while the answer comes: over HTTP/2 neither waits for the other.
+    /// Whether the request's body may continue while the response arrives, as in HTTP/2.
     pub fn is_both_ways(&self) -> bool {
         matches!(self.over, Over::Call(_)) && !self.sent
     }
 
-    /// What was read behind the head so far.
+    /// What was read after the head so far.
     pub fn read_ahead(&self) -> &[u8] {
         &self.buffer[self.start..]
     }
 
-    /// What was read behind the head, for a tunnel; the buffer is given up.
+    /// For a tunnel; gives up the buffer.
     pub fn take_read_ahead(&mut self) -> Vec<u8> {
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.drain(..self.start);
@@ -231,7 +217,6 @@ impl Connection {
         buffer
     }
 
-    /// Keeps a value for as long as the connection lives.
     pub fn hold(&mut self, value: Box<dyn Held>) {
         match &self.over {
             Over::Socket(_) => self.held = Some(value),
@@ -240,37 +225,32 @@ impl Connection {
         }
     }
 
-    /// Whether it came from the pool, so that a failure without any answer may only mean that it was stale.
+    /// Then a failure without any response may only mean that it was stale.
     pub fn is_pooled(&self) -> bool {
         self.pooled
     }
 
-    /// The peer's number in its group.
     pub fn peer(&self) -> u64 {
         self.peer
     }
 
-    /// How it was made.
     pub(crate) fn dial(&self) -> &Dial {
         &self.dial
     }
 
-    /// Reads the rest of the present body no faster than so many bytes a second.
+    /// For the rest of the current body; bytes per second.
     pub fn limit_rate(&mut self, rate: u64) {
         self.pace = Some(Box::new(Pace::new(rate, (self.buffer.len() - self.start) as u64)));
     }
 
-    /// The peer's name, as in `$upstream_addr`.
     pub fn peer_name(&self) -> &Rc<str> {
         &self.name
     }
 
-    /// Bytes read and written in the present exchange.
     pub fn traffic(&self) -> (u64, u64) {
         (self.received, self.written)
     }
 
-    /// Requests begun on the connection.
     pub fn requests(&self) -> u64 {
         match &self.over {
             Over::Socket(_) => self.requests,
@@ -278,7 +258,6 @@ impl Connection {
         }
     }
 
-    /// When it was opened.
     pub fn opened(&self) -> Instant {
         match &self.over {
             Over::Socket(_) => self.opened,
@@ -286,12 +265,13 @@ impl Connection {
         }
     }
 
-    /// Whether an idle connection is still open and says nothing.
+    /// Whether an idle connection is open and nothing has arrived.
     pub(crate) fn is_quiet(&self) -> bool {
         matches!(&self.over, Over::Socket(stream) if stream.is_quiet())
     }
 
-    /// Ready once an idle connection was closed, or says something other than the last record of its exchange.
+    /// Ready once an idle connection was closed, or received anything other than the last record of its
+    /// exchange.
     pub(crate) fn poll_useless(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.awaits_end() {
             while self.awaits_end() {
@@ -310,7 +290,7 @@ impl Connection {
         }
     }
 
-    /// Gives the buffer back while nothing is to be read.
+    /// Returns the buffer while nothing is to be read.
     pub(crate) fn rest(&mut self) {
         self.pooled = true;
         self.pace = None;

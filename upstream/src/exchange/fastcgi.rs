@@ -9,16 +9,14 @@ use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{Fields, Method};
 use std::fmt;
 
-/// Hears what an application complains of, as it comes, and says whether that makes its answer an invalid one.
+/// Gets the application's STDERR, and returns whether it invalidates the response.
 pub type Complaints = Box<dyn Fn(&[u8]) -> bool>;
 
-/// One exchange in FastCGI.
 pub struct FastCgi {
     records: Records,
     complaints: Complaints,
-    /// A complaint before the head made the answer an invalid one.
+    /// STDERR before the head invalidated the response.
     caught: bool,
-    /// The head has come.
     headed: bool,
 }
 
@@ -35,7 +33,7 @@ impl FastCgi {
         }
     }
 
-    /// How the answer is framed. Whether the connection can be used again is known once its last record has come.
+    /// Whether the connection can be reused is known once its last record has come.
     pub(super) fn accept(
         &mut self,
         method: Method,
@@ -50,8 +48,8 @@ impl FastCgi {
         Ok((framing, true))
     }
 
-    /// The last record is waited for, which follows the end of the text: whoever writes it to a connection that is closed already may be
-    /// killed by that (SIGPIPE).
+    /// Waits for the last record, which follows the end of the text: an application that writes it to a
+    /// closed connection may be killed (SIGPIPE).
     pub(super) fn is_ended(&self) -> Result<bool, ExchangeError> {
         if self.caught {
             return Err(ExchangeError::Caught);
@@ -74,7 +72,7 @@ impl fmt::Debug for FastCgi {
     }
 }
 
-/// What stands before and behind a piece of the request's body, which is at most [`encode::MOST`] bytes long.
+/// What surrounds a piece of the request's body, of at most [`encode::MOST`] bytes.
 pub(super) fn frame(length: usize, last: bool, before: &mut Vec<u8>) -> &'static [u8] {
     const END: &[u8] = &[1, Kind::Stdin as u8, 0, 1, 0, 0, 0, 0];
     if length > 0 {

@@ -8,15 +8,13 @@ use millstream_wire::h1::framing::{self, Framing};
 use millstream_wire::h1::head::ResponseHead;
 use millstream_wire::{Fields, Method, Version};
 
-/// One exchange in HTTP/1.
 #[derive(Debug, Clone, Copy)]
 pub struct Http1 {
-    /// Whether the request's body is chunked; else its length was announced, or it has none.
+    /// Otherwise its length was announced, or there is none.
     pub chunked: bool,
 }
 
 impl Http1 {
-    /// What stands before and behind a piece of the request's body.
     pub(super) fn frame(self, length: usize, last: bool, before: &mut Vec<u8>) -> &'static [u8] {
         if !self.chunked {
             return b"";
@@ -33,7 +31,7 @@ impl Http1 {
     }
 }
 
-/// How the answer is framed, and whether its head lets the connection be used again.
+/// Also whether the head allows the connection to be reused.
 pub(super) fn accept(
     method: Method,
     head: &ResponseHead,

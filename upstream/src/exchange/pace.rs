@@ -8,24 +8,22 @@ use millstream_net::timer::Deadline;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-/// How fast one body is read.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// Bytes a second, not 0.
+    /// Bytes per second, not 0.
     rate: u64,
     began: Instant,
-    /// Bytes so far.
     had: u64,
     pause: Deadline,
 }
 
 impl Pace {
-    /// That of a body that begins now, with what came with its head. A rate of 0 is one of 1.
+    /// `had` bytes came with the head. A rate of 0 counts as 1.
     pub(super) fn new(rate: u64, had: u64) -> Self {
         Pace { rate: rate.max(1), began: clock::now(), had, pause: Deadline::new() }
     }
 
-    /// How many bytes may be read now; waits until it is at least one.
+    /// Waits until it is at least one byte.
     pub(super) fn poll_most(&mut self, context: &mut Context<'_>) -> Poll<usize> {
         loop {
             if self.pause.at().is_some() {
@@ -40,7 +38,6 @@ impl Pace {
         }
     }
 
-    /// So many bytes more were read.
     pub(super) fn read(&mut self, count: u64) {
         self.had = self.had.saturating_add(count);
         let pause = self.time_for(count);

@@ -13,31 +13,25 @@ use millstream_wire::h1::framing::Framing;
 use millstream_wire::h1::head::{HeadLimits, Progress, ResponseHead, ResponseHeadError};
 use millstream_wire::{Fields, Method};
 
-/// Who speaks, and how far an exchange has come.
+/// The protocol of an exchange, and its progress.
 #[derive(Debug)]
 pub enum Speaker {
-    /// HTTP/1.0 or 1.1.
     Http1(Http1),
-    /// FastCGI.
     FastCgi(FastCgi),
-    /// uwsgi or SCGI.
     Cgi,
-    /// HTTP/2, whose frames and heads are its stream's: it has nothing to say of text.
+    /// Its frames and heads are handled by the stream.
     Http2,
 }
 
 impl Speaker {
-    /// HTTP/1, with a body that is chunked or whose length was announced.
     pub fn http1(chunked: bool) -> Speaker {
         Speaker::Http1(Http1 { chunked })
     }
 
-    /// FastCGI, with who hears what the application complains of.
     pub fn fastcgi(complaints: Complaints) -> Speaker {
         Speaker::FastCgi(FastCgi::new(complaints))
     }
 
-    /// The longest piece of a request's body that is framed at once.
     pub(super) fn most(&self) -> usize {
         match self {
             Speaker::Http1(_) | Speaker::Cgi | Speaker::Http2 => usize::MAX,
@@ -45,7 +39,6 @@ impl Speaker {
         }
     }
 
-    /// What stands before and behind a piece of the request's body.
     pub(super) fn frame(&self, length: usize, last: bool, before: &mut Vec<u8>) -> &'static [u8] {
         match self {
             Speaker::Http1(http1) => http1.frame(length, last, before),
@@ -54,7 +47,7 @@ impl Speaker {
         }
     }
 
-    /// Makes text of what was read to `buffer[from..]`.
+    /// Unpacks what was read to `buffer[from..]`.
     pub(super) fn received(&mut self, buffer: &mut Vec<u8>, from: usize) {
         match self {
             Speaker::Http1(_) | Speaker::Cgi | Speaker::Http2 => {}
@@ -62,7 +55,6 @@ impl Speaker {
         }
     }
 
-    /// Reads a head from the start of the text.
     pub(super) fn parse(
         &self,
         head: &mut ResponseHead,
@@ -76,7 +68,7 @@ impl Speaker {
         }
     }
 
-    /// How the answer of a final head is framed, and whether that lets the connection be used again.
+    /// Also whether the connection may be reused.
     pub(super) fn accept(
         &mut self,
         method: Method,
@@ -90,10 +82,6 @@ impl Speaker {
         }
     }
 
-    /// Whether the upstream has said that the exchange is over.
-    ///
-    /// # Errors
-    /// What came in place of text.
     pub(super) fn is_ended(&self) -> Result<bool, ExchangeError> {
         match self {
             Speaker::Http1(_) | Speaker::Cgi | Speaker::Http2 => Ok(false),
@@ -101,12 +89,12 @@ impl Speaker {
         }
     }
 
-    /// Whether the upstream has said that no more text comes.
+    /// Whether the upstream has sent its last text.
     pub(super) fn is_closed(&self) -> bool {
         matches!(self, Speaker::FastCgi(spoken) if spoken.is_closed())
     }
 
-    /// Whether the end of the connection can be the end of a body; `keep`: it was to be used again.
+    /// Whether the end of the connection can end a body; `keep`: it was to be reused.
     pub(super) fn ends_by_close(&self, keep: bool) -> bool {
         match self {
             Speaker::Http1(_) | Speaker::Cgi | Speaker::Http2 => true,
@@ -115,7 +103,6 @@ impl Speaker {
         }
     }
 
-    /// Whether all of an exchange has come once its body has, so that another may follow.
     pub(super) fn is_at_rest(&self) -> bool {
         match self {
             Speaker::Http1(_) | Speaker::Cgi | Speaker::Http2 => true,

@@ -10,58 +10,47 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-/// Servers of a group at the most: choosing looks at each of them.
+/// Choosing examines each of them.
 pub const MOST_SERVERS: usize = 4096;
 
-/// What is to be done.
 #[derive(Debug, Clone)]
 pub enum Edit {
-    /// A server comes, as the last one.
     Add(Server),
-    /// The server that has a peer of this number changes.
+    /// The server that has a peer of this id.
     Change(u64, ServerChange),
-    /// The server that has a peer of this number goes, with all its peers.
+    /// The server that has a peer of this id, with all its peers.
     Remove(u64),
 }
 
-/// What changes of a server; what is not said stays.
+/// `None` leaves a value unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct ServerChange {
-    /// Its share; at least 1.
+    /// At least 1.
     pub weight: Option<i64>,
     /// Failures within `fail_timeout` that take it out; 0 = never.
     pub max_fails: Option<u32>,
-    /// The time that failures are counted over, and that it stays out.
     pub fail_timeout: Option<Duration>,
-    /// Connections at a time; 0 = no bound.
+    /// 0 = unlimited.
     pub max_conns: Option<u32>,
-    /// How long its share takes to grow after it was out.
     pub slow_start: Option<Duration>,
-    /// What `sticky` calls it; empty = the hash of its address.
+    /// Empty = the hash of its address.
     pub route: Option<String>,
-    /// Never used. Setting it ends `drain`.
+    /// Setting it ends `drain`.
     pub down: Option<bool>,
-    /// Used only by sessions that are its own. Setting it ends `down`.
+    /// Setting it ends `down`.
     pub drain: Option<bool>,
 }
 
-/// Why nothing was changed.
 #[derive(Debug)]
 pub enum NotEdited {
-    /// No peer has that number.
     NoServer,
-    /// There are [`MOST_SERVERS`] already.
     TooMany,
-    /// The state file could not be written.
     Unwritten(io::Error),
 }
 
 impl Group {
-    /// Puts an edit in force; gives the numbers of the peers that its server has now, none where it is gone. Blocks on the disk where
-    /// the group has a state file.
-    ///
-    /// # Errors
-    /// [`NotEdited`]: nothing has changed then.
+    /// Returns the ids of the server's peers, none if it is removed. On an error nothing has changed. Blocks
+    /// on the disk if the group has a state file.
     pub fn edit(&self, edit: &Edit) -> Result<Vec<u64>, NotEdited> {
         let mut made = self.editing.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(next) = self.successor.get() {
@@ -96,7 +85,7 @@ impl Group {
 }
 
 impl Edit {
-    /// The position of its server, or where a new one comes.
+    /// The position of its server, or of a new one.
     fn place(&self, state: &State) -> Result<usize, NotEdited> {
         match self {
             Edit::Add(_) if state.servers.len() >= MOST_SERVERS => Err(NotEdited::TooMany),
@@ -140,7 +129,7 @@ impl ServerChange {
 }
 
 impl State {
-    /// The numbers of a server's peers in the version in force, which lists the servers proper first.
+    /// In the version in force, which lists the primary servers first.
     fn ids_of(&self, at: usize) -> Vec<u64> {
         let (mut first, mut ids) = (0, Vec::new());
         for backup in [false, true] {

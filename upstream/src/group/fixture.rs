@@ -17,7 +17,6 @@ pub(crate) fn now() -> Instant {
     *START
 }
 
-/// A server at a port of this machine.
 pub(crate) fn server(port: u16) -> UpstreamServer {
     let address = std::net::SocketAddr::from(([127, 0, 0, 1], port));
     UpstreamServer {
@@ -66,7 +65,6 @@ pub(crate) fn upstream(method: BalanceMethod, servers: Vec<UpstreamServer>) -> U
     }
 }
 
-/// A group whose servers have the addresses that they are written with.
 pub(crate) fn group(method: BalanceMethod, servers: Vec<UpstreamServer>) -> Arc<Group> {
     let conf = upstream(method, servers);
     let addresses: Vec<Vec<Address>> =

@@ -49,7 +49,6 @@ fn key(method: BalanceMethod, request: usize) -> Vec<u8> {
     }
 }
 
-/// The letter of the next server, which fails.
 fn next(version: &Version, key: &[u8], tried: &mut Tried) -> char {
     let turn =
         version.choose(Ask { key, session: None, tried, now: now() }).expect("none of them is ever out");

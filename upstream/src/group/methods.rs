@@ -7,18 +7,15 @@ use millstream_conf::model::{BalanceMethod, TimeTo, UpstreamServer};
 use millstream_net::address::Address;
 use std::time::{Duration, Instant};
 
-/// A request's first server.
 fn first(version: &Version, key: &str, now: Instant) -> Result<Turn, NoPeer> {
     version.choose(Ask { key: key.as_bytes(), session: None, tried: &mut version.tried(0), now })
 }
 
-/// The port of a turn's server.
 fn port(turn: &Turn) -> u16 {
     let Address::Tcp(address) = turn.peer().address else { panic!("all are TCP") };
     address.port()
 }
 
-/// The methods that go by a key.
 const BY_KEY: [BalanceMethod; 3] =
     [BalanceMethod::Hash, BalanceMethod::ConsistentHash, BalanceMethod::IpHash];
 
@@ -61,7 +58,7 @@ fn least_conn_asks_the_less_loaded_backup_when_the_others_are_out() {
     assert_eq!(open.iter().filter(|turn| port(turn) == 3).count(), 5);
 }
 
-/// Asks once; the head comes after so long, the rest as much later.
+/// The head comes after the first time, the rest after the second.
 fn ask_for(version: &Version, at: Instant, times: impl Fn(u16) -> (u64, u64)) -> u16 {
     let turn = first(version, "", at).expect("live");
     let port = port(&turn);
@@ -259,7 +256,7 @@ fn every_method_asks_each_server_once_and_gives_up_when_all_are_out() {
     }
 }
 
-/// A thousand requests in seconds of their own, one server of four away from the 200th to the 500th.
+/// A thousand requests at one per second, one server of four away from the 200th to the 500th.
 #[test]
 fn a_server_that_is_away_costs_a_failure_in_each_pause_and_has_its_share_again() {
     use BalanceMethod as Method;

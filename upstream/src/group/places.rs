@@ -8,7 +8,6 @@ use crate::standing::Parameters;
 use millstream_net::address::Address;
 use std::sync::Arc;
 
-/// Where a peer of a server is.
 pub(super) struct Place {
     /// The server as written, or the target of its service.
     pub(super) server: Arc<str>,
@@ -17,15 +16,13 @@ pub(super) struct Place {
 }
 
 impl Server {
-    /// Whether nothing is known of where it is.
     pub fn is_nowhere(&self) -> bool {
         let records = self.service.iter().flat_map(|service| &service.records);
         self.addresses.is_empty() && records.into_iter().all(|record| record.addresses.is_empty())
     }
 
-    /// The places of its peers among the backups, or among the others. Of its addresses, each once, those that stay are in the
-    /// order that they had, so that a name server that turns its answers round moves nobody. One that is kept without an
-    /// address is down.
+    /// Among the backups or the others. Addresses that stay keep their order, each once, so that a name
+    /// server that rotates its responses moves no one. A kept server without an address is down.
     pub(super) fn places(&self, before: &Peers, backup: bool) -> Vec<Place> {
         if let Some(service) = &self.service {
             return service.places(self, backup);

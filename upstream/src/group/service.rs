@@ -9,38 +9,34 @@ use crate::standing::Parameters;
 use millstream_net::address::Address;
 use std::sync::Arc;
 
-/// `service` of a server, and where it is offered now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Service {
-    /// As written.
     pub name: Arc<str>,
     /// By priority; empty as long as nothing is known.
     pub records: Vec<ServiceRecord>,
 }
 
-/// One record of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceRecord {
-    /// The host, which the API and `hash … consistent` take as the name of the server, as in nginx.
+    /// The API and `hash … consistent` use it as the server's name, as in nginx.
     pub target: Arc<str>,
     /// Those that have addresses and another than the lowest are backups.
     pub priority: u16,
-    /// Its share, if no `weight` is written.
+    /// Used without `weight`.
     pub weight: i64,
-    /// Its addresses.
     pub addresses: Vec<Address>,
 }
 
 impl Service {
-    /// The service of that name, with the records that a server of a configuration before has.
+    /// With the records of the same server of an earlier configuration.
     pub(super) fn open(name: &str, server: &str, before: &[Server]) -> Service {
         let known = before.iter().find(|known| known.is_of(server, Some(name)));
         let known = known.and_then(|known| known.service.clone());
         known.unwrap_or_else(|| Service { name: name.into(), records: Vec::new() })
     }
 
-    /// The places of its peers among the backups, or among the others. One that is itself a backup knows the lowest
-    /// priority alone, as in nginx.
+    /// Among the backups or the others. A server that is itself a backup uses only the lowest priority, as in
+    /// nginx.
     pub(super) fn places(&self, server: &Server, backup: bool) -> Vec<Place> {
         let records = self.records.iter().filter(|record| !record.addresses.is_empty());
         let lowest = records.clone().map(|record| record.priority).min();
@@ -62,14 +58,13 @@ impl Service {
 }
 
 impl Server {
-    /// Whether it is written with this name and `service`, or with none.
     pub fn is_of(&self, name: &str, service: Option<&str>) -> bool {
         *self.name == *name && self.service.as_ref().map(|own| &*own.name) == service
     }
 }
 
 impl Group {
-    /// Gives a service the records that it has now. Nothing happens if it has them already.
+    /// Nothing happens if the records are the same.
     pub fn move_service(&self, server: &str, service: &str, records: &[ServiceRecord]) {
         let moved = |server: &Server| server.service.as_ref().is_some_and(|known| known.records != records);
         let moves = |known: &Server| known.is_of(server, Some(service)) && moved(known);

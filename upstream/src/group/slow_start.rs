@@ -17,7 +17,7 @@ fn slow(port: u16) -> UpstreamServer {
     UpstreamServer { slow_start: GROWS, ..server(port) }
 }
 
-/// How many of so many requests that are open at once the first server gets.
+/// How many of `count` simultaneous requests the first server gets.
 fn of_first(version: &Version, count: usize, at: Instant) -> usize {
     let ask = || version.choose(Ask { key: b"", session: None, tried: &mut version.tried(0), now: at });
     let open: Vec<_> = (0..count).map(|_| ask().expect("live")).collect();

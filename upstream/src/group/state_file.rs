@@ -11,7 +11,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the servers of a group are kept.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct StateFile(PathBuf);
 
@@ -20,7 +19,7 @@ impl StateFile {
         StateFile(path.to_path_buf())
     }
 
-    /// Puts these servers in the place of those in the file; what was there stays where that fails. Blocks.
+    /// The old content stays on failure. Blocks.
     pub(super) fn write(&self, servers: &[Server]) -> io::Result<()> {
         let StateFile(path) = self;
         // With the process in it: the next one, at an upgrade, has a name of its own.
@@ -46,7 +45,7 @@ fn replace(path: &Path, temporary: &Path, text: &str) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// A line for each server, with what is not as it is by default.
+/// A line for each server, with its non-default parameters.
 fn text(servers: &[Server]) -> String {
     let mut text = String::new();
     for server in servers {
@@ -77,7 +76,6 @@ fn text(servers: &[Server]) -> String {
     text
 }
 
-/// As configurations have it.
 fn time(time: Duration) -> String {
     if time.subsec_millis() == 0 { format!("{}s", time.as_secs()) } else { format!("{}ms", time.as_millis()) }
 }

@@ -9,7 +9,6 @@ use crate::peers::{NoPeer, Turn, Version};
 use millstream_conf::model::{BalanceMethod, UpstreamServer};
 use std::time::Duration;
 
-/// Asks for a request of a session.
 fn ask(version: &Version, key: &str, session: &str) -> Result<Turn, NoPeer> {
     let session = Some(session.as_bytes()).filter(|session| !session.is_empty());
     version.choose(Ask { key: key.as_bytes(), session, tried: &mut version.tried(0), now: now() })
@@ -19,7 +18,7 @@ fn routed(server: UpstreamServer, route: &str) -> UpstreamServer {
     UpstreamServer { route: Some(route.into()), ..server }
 }
 
-/// a, b with three units of weight, c with two, d that is to drain, e that is down.
+/// a, b with weight 3, c with 2, d draining, e down.
 fn five(method: BalanceMethod) -> Version {
     let d = UpstreamServer { drain: true, ..server(4) };
     let e = UpstreamServer { down: true, ..server(5) };

@@ -9,13 +9,13 @@ use super::{Group, State};
 use std::sync::{Arc, PoisonError};
 
 impl Group {
-    /// How many edits were made; what the `state` file holds has all of these. Waits for one that is being made.
+    /// The `state` file contains all of these. Waits for a current edit.
     pub fn edits(&self) -> u64 {
         *self.editing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the place of `before`, of which `edits` had been made before the configuration of this one was read. To be called
-    /// when this group is in force. Waits for an edit that is being made.
+    /// Replaces `before`, which had had `edits` when this one's configuration was read. Call it when this
+    /// group is in force. Waits for a current edit.
     pub fn succeed(self: &Arc<Self>, before: &Group, edits: u64) {
         let made = before.editing.lock().unwrap_or_else(PoisonError::into_inner);
         // The same file: what was read of it may lack what was written since.
@@ -28,7 +28,7 @@ impl Group {
         _ = before.successor.set(self.clone());
     }
 
-    /// The group that is in force in the place of this one: itself, where no reload has put another there. Waits for nobody.
+    /// The group in force: itself, unless a reload has replaced it. Never waits.
     pub fn latest(self: &Arc<Self>) -> &Arc<Group> {
         let mut latest = self;
         while let Some(next) = latest.successor.get() {
@@ -39,7 +39,7 @@ impl Group {
 }
 
 impl Edit {
-    /// The same edit as `next` numbers the peers that `before` knows.
+    /// The same edit with the peer ids of `next`.
     pub(super) fn as_numbered_in(&self, next: &Group, before: &Group) -> Result<Edit, NotEdited> {
         let number = |id: &u64| next.lock().number_of(&before.lock(), *id).ok_or(NotEdited::NoServer);
         Ok(match self {
@@ -51,8 +51,8 @@ impl Edit {
 }
 
 impl State {
-    /// The number here of the peer that has this one there: the same address of the same server, and of several the one that is as
-    /// far down.
+    /// The id here of a peer of `there`: the same address of the same server, and among several the one in
+    /// the same position.
     fn number_of(&self, there: &State, id: u64) -> Option<u64> {
         let known = there.in_force.members.iter().find(|member| member.peer.id == id)?;
         let is_it =

@@ -106,7 +106,6 @@ fn tcp(port: u16) -> Address {
     Address::Tcp(([127, 0, 0, 1], port).into())
 }
 
-/// Names of a version's peers with their numbers.
 fn peers(group: &Group) -> Vec<(String, u64)> {
     group.in_force().iter().map(|peer| (peer.name.to_string(), peer.id)).collect()
 }

@@ -16,26 +16,23 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-/// A call as its exchange has it.
 #[derive(Debug)]
 pub(crate) struct Call {
     link: Rc<Link>,
-    /// What it may send at first of its body, which the link keeps for it until its head is sent.
+    /// What it may send of its body before its window grows; the link reserves this until its head is sent.
     octets: u64,
-    /// Nothing until its head is sent, which gives it its number.
+    /// `None` until its head is sent, which assigns its number.
     ongoing: Option<Rc<Ongoing>>,
 }
 
 impl Call {
-    /// On a link that has kept a place for it and these octets.
+    /// The link must have reserved a slot and these octets.
     pub(super) fn new(link: Rc<Link>, octets: u64) -> Call {
         Call { link, octets, ongoing: None }
     }
 
-    /// Sends its head, a header block; `is_last`: there is no body. `has_body`: the answer may have one.
-    ///
-    /// # Errors
-    /// The link takes no more calls, or is no more.
+    /// `is_last`: there is no body. `has_body`: the response may have one. Fails if the link accepts no more
+    /// calls.
     pub(crate) fn start(&mut self, block: &[u8], is_last: bool, has_body: bool) -> Result<(), ExchangeError> {
         let ongoing = self.link.begin(self.octets, has_body).map_err(|lost| lost.error(false))?;
         ongoing.stream.head(block, is_last, u32::MAX);
@@ -43,7 +40,6 @@ impl Call {
         Ok(())
     }
 
-    /// The stream, once its head is sent.
     pub(crate) fn stream(&self) -> Result<&Rc<Http2Stream>, ExchangeError> {
         match &self.ongoing {
             Some(ongoing) => Ok(&ongoing.stream),
@@ -51,7 +47,6 @@ impl Call {
         }
     }
 
-    /// Why nothing can be sent any more.
     pub(crate) fn unsent(&self) -> ExchangeError {
         let lost = self.ongoing.as_ref().and_then(|ongoing| ongoing.lost());
         match lost {
@@ -63,18 +58,16 @@ impl Call {
         }
     }
 
-    /// The next head.
     pub(crate) fn poll_head(&self, context: &Context<'_>) -> Poll<Result<Answer, ExchangeError>> {
         let Some(ongoing) = &self.ongoing else { return Poll::Pending };
         ongoing.poll_head(context).map_err(|lost| lost.error(false))
     }
 
-    /// Ready once a head has come, or none will.
     pub(crate) fn poll_speaks(&self, context: &Context<'_>) -> Poll<()> {
         self.ongoing.as_ref().map_or(Poll::Pending, |ongoing| ongoing.poll_speaks(context))
     }
 
-    /// Moves what has come of the body into a buffer; 0 is its end.
+    /// 0 is the end of the body.
     pub(crate) fn poll_read_into(
         &self,
         context: &mut Context<'_>,
@@ -93,17 +86,15 @@ impl Call {
         })
     }
 
-    /// What stood behind the body.
     pub(crate) fn take_trailers(&self) -> Option<Headers> {
         self.ongoing.as_ref()?.take_trailers()
     }
 
-    /// Keeps a value for as long as the link lives, unless it has one.
+    /// Dropped if the link holds a value already.
     pub(crate) fn hold(&self, value: Box<dyn Held>) {
         self.link.hold(value);
     }
 
-    /// When the link was opened, and how many calls were begun on it.
     pub(crate) fn age(&self) -> (Instant, u64) {
         self.link.age()
     }

@@ -22,33 +22,27 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// How long a server may take nothing of what waits to be written; its calls have times of their own.
+/// How long a server may accept no output; its calls have their own timeouts.
 const MOST_STALLED: Duration = Duration::from_secs(60);
-/// How long the last words may take.
+/// How long the final frames may take.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// Rounds before others have their turn.
+/// Rounds before the task yields.
 const ROUNDS: usize = 8;
 
-/// A link's task.
 pub(super) struct Driver {
     socket: Stream,
     link: Rc<Link>,
     reader: Reader,
     input: Vec<u8>,
-    /// What is being written, as far as `written`.
     output: Vec<u8>,
     written: usize,
     writing: Deadline,
     waiting: Deadline,
 }
 
-/// Why a link ends.
 enum Outcome {
-    /// Nobody wants it any more.
     Over,
-    /// The server closed it, or it failed.
     Lost(Lost),
-    /// The server broke the rules.
     Broken(Broken),
 }
 
@@ -66,7 +60,7 @@ impl Driver {
         }
     }
 
-    /// Says who we are (RFC 9113 §3.4): nothing is to be pushed, and only the windows of the streams are narrow.
+    /// RFC 9113 §3.4: pushes are disabled, and only the windows of the streams are narrow.
     pub(super) fn greet(&self) {
         self.link.carrier.frame(|out| {
             out.extend_from_slice(PREFACE);
@@ -75,7 +69,6 @@ impl Driver {
         });
     }
 
-    /// Serves the link to its end.
     pub(super) async fn run(mut self) {
         let outcome = poll_fn(|context| self.poll(context)).await;
         let (lost, code) = match outcome {
@@ -118,7 +111,6 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Writes all that is framed.
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let carrier = &self.link.carrier;
         let mut outlet = Outlet::new(&mut self.socket, &mut self.writing, MOST_STALLED);
@@ -143,7 +135,7 @@ impl Driver {
         outlet.poll_flush(context)
     }
 
-    /// Reads once, unless so much waits to be written that what comes could only add to it.
+    /// Reads once, unless so much output waits that input could only add to it.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.link.carrier.queued() + self.output.len() - self.written >= 2 * ROOM {
             return Poll::Pending;
@@ -166,7 +158,6 @@ impl Driver {
         Ok(())
     }
 
-    /// Nothing can be done now: waits for what comes, for what calls frame, and for the end of an idle time.
     fn poll_waiting(&mut self, context: &mut Context<'_>) -> Poll<Outcome> {
         for buffer in [&mut self.input, &mut self.output] {
             if buffer.is_empty() && buffer.capacity() > 0 {

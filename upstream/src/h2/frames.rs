@@ -20,18 +20,18 @@ use millstream_wire::h2::window::BadWindow;
 use millstream_wire::h2::write;
 use millstream_wire::other_protocol;
 
-/// The most that a head may be, whatever a location takes of one (`proxy_buffer_size`, `grpc_buffer_size`).
+/// Largest head, whatever a location accepts (`proxy_buffer_size`, `grpc_buffer_size`).
 const LIMITS: HeadLimits = HeadLimits { line: 256 * 1024, total: 256 * 1024, fields: 1000 };
 
-/// Frames in a row of which none carries anything: past them the server does nothing but keep a core busy (RFC 9113 §10.5).
+/// Frames in a row that carry nothing: more only keep a core busy (RFC 9113 §10.5).
 const MOST_IDLE_FRAMES: u32 = 10_000;
 
-/// The server broke a rule that concerns all of the connection: the code for it, and what it sent.
+/// A connection error: its code, and what the server sent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Broken(pub(super) ErrorCode, pub(super) &'static str);
 
-/// Who speaks something else at first is told by that; INADEQUATE_SECURITY means TLS. The first octets of SETTINGS are a length, which a record's
-/// type never begins.
+/// Recognises another protocol by the first bytes; INADEQUATE_SECURITY means TLS. SETTINGS starts with a
+/// length, which a record's type never equals.
 fn check_protocol(input: &[u8]) -> Result<(), Broken> {
     match input {
         _ if other_protocol::is_tls(input) => Err(Broken(ErrorCode::InadequateSecurity, "a TLS record")),
@@ -42,14 +42,13 @@ fn check_protocol(input: &[u8]) -> Result<(), Broken> {
     }
 }
 
-/// Reads a server's frames.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     decoder: HpackDecoder,
     blocks: Blocks,
-    /// Whether its SETTINGS have come, which stand before all else (RFC 9113 §3.4).
+    /// Whether its SETTINGS have come, which must be first (RFC 9113 §3.4).
     has_begun: bool,
-    /// Frames that carried nothing since the last one that did.
+    /// Frames since the last one that carried anything.
     idle_frames: u32,
 }
 
@@ -60,7 +59,7 @@ impl From<BadBlock> for Broken {
 }
 
 impl Reader {
-    /// Takes all frames that have come as a whole, and how many octets those are.
+    /// Takes all complete frames; returns their octets.
     pub(super) fn take(&mut self, input: &[u8], link: &Link) -> Result<usize, Broken> {
         let mut at = 0;
         if !self.has_begun {
@@ -130,7 +129,7 @@ impl Reader {
         }
     }
 
-    /// A block is there as a whole: a head, or what stands behind a body. The table goes on with it whoever wants it.
+    /// A complete block: a head or trailers. It updates the table even if no one wants it.
     fn take_block(&mut self, link: &Link, stream: u32, is_last: bool, block: &[u8]) -> Result<(), Broken> {
         // What comes on one that is lost is of nobody.
         let call = link.ongoing(stream).filter(|call| !call.stream.is_lost());
@@ -176,7 +175,7 @@ impl Reader {
     }
 }
 
-/// Whether a call or a window gets anything by a frame.
+/// Whether a frame affects a call or a window.
 fn carries_something(frame: &Frame<'_>) -> bool {
     match frame {
         Frame::Data { data, end, .. } => !data.is_empty() || *end,
@@ -194,7 +193,6 @@ fn carries_something(frame: &Frame<'_>) -> bool {
     }
 }
 
-/// The answer has ended with a block.
 fn ended(call: &Ongoing) -> Result<(), FieldsError> {
     call.stream.receive_end(true).map_err(|bad| FieldsError::Malformed(what(bad)))
 }
@@ -207,7 +205,6 @@ fn what(bad: BadBody) -> &'static str {
     }
 }
 
-/// A call's answer is no answer.
 fn give_up(call: &Ongoing, code: ErrorCode, lost: Lost) {
     call.stream.reset(code);
     call.lose(lost);

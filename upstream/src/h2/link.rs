@@ -17,21 +17,18 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-/// Calls at a time before the server has said how many it takes: some punish who makes more than that.
+/// Calls at a time before the server has announced its limit: some punish more.
 const FIRST_CALLS: u32 = 1;
-/// Calls at a time over one connection, whatever the server takes.
+/// Calls at a time over one connection, whatever the server accepts.
 const MOST_CALLS: u32 = 1000;
 
-/// How long connections are kept, and how many of them idle now.
 #[derive(Debug, Clone)]
 pub(super) struct Keeping {
     pub(super) keepalive: UpstreamKeepalive,
-    /// How many may idle.
     pub(super) most_idle: usize,
     pub(super) idle: Rc<Cell<usize>>,
 }
 
-/// A connection to a server.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) carrier: Rc<Carrier>,
@@ -44,23 +41,19 @@ pub(super) struct Link {
 struct LinkState {
     /// In the order of their numbers.
     calls: Vec<Rc<Ongoing>>,
-    /// Calls with a place and no number yet, and the octets that they may send at first.
+    /// Calls with a slot and no number yet, and the octets reserved for them.
     reserved: (usize, u64),
-    /// The number of the next one.
     next: u32,
     begun: u64,
-    /// Whether the server has said what it is, and who waits for that.
+    /// Whether the server's SETTINGS have come, and who waits for them.
     is_known: bool,
     waiting: Vec<Waker>,
-    /// Whether no more calls are to be made.
     is_leaving: bool,
-    /// Whether the server takes none of those that have no number yet.
+    /// Whether the server rejects all calls without a number.
     is_sent_away: bool,
-    /// Why there is none to be made any more.
     closed: Option<Lost>,
-    /// How often its server has been heard of.
+    /// How often the server has sent anything.
     heard: u64,
-    /// Since when it has no call.
     idle_since: Option<Instant>,
     held: Option<Box<dyn Held>>,
     driver: Option<Waker>,
@@ -89,8 +82,8 @@ impl Link {
         Rc::new(link)
     }
 
-    /// Keeps a place for a call with a body of so many octets, which has to be begun or released with what this gives; [`None`] where
-    /// there is none. `is_apart`: only where no body on the link can stop another.
+    /// Reserves a slot for a call with a body of so many octets, which must be begun or released with the
+    /// returned value; [`None`] if there is none. `is_apart`: only if no body on the link can block another.
     pub(super) fn reserve(&self, body: u64, is_apart: bool, now: Instant) -> Option<u64> {
         let state = &mut *self.state.borrow_mut();
         let keepalive = &self.keeping.keepalive;
@@ -110,9 +103,10 @@ impl Link {
         Some(octets)
     }
 
-    /// How much of such a body a call may send before the server has read any of it; [`None`] where the connection's window has no
-    /// room for that and for all that the calls there are may send. So no body that its server does not read stops another: a server
-    /// may give room on the connection for what it has read alone (RFC 9113 §6.9).
+    /// How much of such a body a call may send before the server reads any; [`None`] if the connection's
+    /// window has no room for that and for all that current calls may send. So no body that its server does
+    /// not read blocks another: a server may open the connection's window only for what it has read (RFC 9113
+    /// §6.9).
     fn octets_for(&self, state: &LinkState, body: u64, is_apart: bool) -> Option<u64> {
         let octets = body.min(self.carrier.peer().initial_window_size.into());
         if octets == 0 {
@@ -128,7 +122,7 @@ impl Link {
         (octets + others + state.reserved.1 <= room).then_some(octets)
     }
 
-    /// Gives the next number to a call that has a place for these octets.
+    /// Numbers a call that has reserved these octets.
     pub(super) fn begin(&self, octets: u64, has_body: bool) -> Result<Rc<Ongoing>, Lost> {
         let state = &mut *self.state.borrow_mut();
         if let Some(lost) = state.closed {
@@ -150,20 +144,17 @@ impl Link {
         Ok(ongoing)
     }
 
-    /// A call that had a place for these octets is not made.
     pub(super) fn release(&self, octets: u64) {
         let (calls, all) = self.state.borrow().reserved;
         self.state.borrow_mut().reserved = (calls - 1, all - octets);
         self.become_idle();
     }
 
-    /// How many calls there are on it.
     pub(super) fn calls(&self) -> usize {
         let state = self.state.borrow();
         state.calls.len() + state.reserved.0
     }
 
-    /// A call has ended.
     pub(super) fn end(&self, call: &Ongoing) {
         call.stream.close();
         {
@@ -175,21 +166,21 @@ impl Link {
         self.become_idle();
     }
 
-    /// The server says something that shows it at work: a frame has come, which is no part of a header block that may have no end, and not
-    /// what every connection begins with.
+    /// The server shows activity: a frame came that is no part of an endless header block, nor what every
+    /// connection begins with.
     pub(super) fn hear(&self) {
         self.state.borrow_mut().heard += 1;
     }
 
-    /// A call is given up. Where nothing has come since it was made, the server may be gone without a word, or hang: others call elsewhere,
-    /// as HTTP/1 closes its connection then. Those that wait go on.
+    /// A call timed out. If nothing has come since it was made, the server may be gone or hang: new calls use
+    /// other links, as HTTP/1 closes its connection then. Those that wait continue.
     pub(super) fn doubt(&self, call: &Ongoing) {
         if self.state.borrow().heard == call.heard {
             self.leave();
         }
     }
 
-    /// Notes that nobody calls, where nobody does. One too many does not stay.
+    /// Notes that there are no calls, if so. A surplus idle link closes.
     fn become_idle(&self) {
         let state = &mut *self.state.borrow_mut();
         let is_idle = state.calls.is_empty() && state.reserved.0 == 0;
@@ -205,14 +196,13 @@ impl Link {
         state.wake();
     }
 
-    /// No more calls are made over it; those that are go on.
+    /// No more calls are made over it; current ones continue.
     pub(super) fn leave(&self) {
         let state = &mut *self.state.borrow_mut();
         state.is_leaving = true;
         state.wake();
     }
 
-    /// It is no more: what was not answered is lost.
     pub(super) fn close(&self, lost: Lost) {
         let calls = {
             let state = &mut *self.state.borrow_mut();
@@ -228,7 +218,7 @@ impl Link {
         calls.iter().for_each(|call| call.lose(lost));
     }
 
-    /// The server takes no calls behind this one (RFC 9113 §6.8); it has done nothing for those that were made.
+    /// The server accepts no calls after this one (RFC 9113 §6.8); it has done nothing for later ones.
     pub(super) fn goes_away(&self, last: u32) {
         let refused: Vec<Rc<Ongoing>> = {
             let state = &mut *self.state.borrow_mut();
@@ -239,27 +229,24 @@ impl Link {
         refused.iter().for_each(|call| call.lose(Lost::Refused));
     }
 
-    /// The server has said what it is, or says more.
     pub(super) fn known(&self) {
         let state = &mut *self.state.borrow_mut();
         state.is_known = true;
         state.waiting.drain(..).for_each(Waker::wake);
     }
 
-    /// Whether nobody knows yet how many calls it takes.
     pub(super) fn is_unknown(&self) -> bool {
         let state = self.state.borrow();
         !state.is_known && state.closed.is_none()
     }
 
-    /// Whether no call was ever made over it, and none can be now: it has closed, or its server says so.
+    /// Whether no call was ever made over it, and none can be now.
     pub(super) fn turns_away(&self) -> bool {
         let state = self.state.borrow();
         let takes_none = state.is_known && self.carrier.peer().max_concurrent_streams == 0;
         state.begun == 0 && (state.is_sent_away || state.closed.is_some() || takes_none)
     }
 
-    /// Ready once that is known, or the link is no more.
     pub(super) fn poll_known(&self, context: &Context<'_>) -> Poll<()> {
         let state = &mut *self.state.borrow_mut();
         if state.is_known || state.closed.is_some() {
@@ -271,30 +258,26 @@ impl Link {
         Poll::Pending
     }
 
-    /// A call that is on its way.
     pub(super) fn ongoing(&self, stream: u32) -> Option<Rc<Ongoing>> {
         let state = self.state.borrow();
         position(&state.calls, stream).ok().map(|at| state.calls[at].clone())
     }
 
-    /// All of them.
     pub(super) fn all(&self) -> Vec<Rc<Ongoing>> {
         self.state.borrow().calls.clone()
     }
 
-    /// Whether a stream was never opened.
     pub(super) fn is_idle_stream(&self, stream: u32) -> bool {
         stream >= self.state.borrow().next || stream.is_multiple_of(2)
     }
 
-    /// When it is to be closed for want of calls; [`None`] while there are any.
+    /// When it is closed if idle; [`None`] while there are calls.
     pub(super) fn idle_until(&self) -> Option<Instant> {
         let state = self.state.borrow();
         let since = state.idle_since?;
         Some(if state.is_leaving { since } else { since + self.keeping.keepalive.timeout })
     }
 
-    /// The driver waits for news.
     pub(super) fn watch(&self, context: &Context<'_>) {
         let state = &mut *self.state.borrow_mut();
         if !state.driver.as_ref().is_some_and(|driver| driver.will_wake(context.waker())) {
@@ -302,17 +285,15 @@ impl Link {
         }
     }
 
-    /// Whether no more calls are made over it.
     pub(super) fn is_leaving(&self) -> bool {
         self.state.borrow().is_leaving
     }
 
-    /// Keeps a value for as long as it lives, unless it has one.
+    /// Dropped if it holds a value already.
     pub(super) fn hold(&self, value: Box<dyn Held>) {
         self.state.borrow_mut().held.get_or_insert(value);
     }
 
-    /// When it was opened, and how many calls were begun.
     pub(super) fn age(&self) -> (Instant, u64) {
         (self.opened, self.state.borrow().begun)
     }

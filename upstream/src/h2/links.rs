@@ -17,13 +17,12 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// Links that may turn a call away before another is not opened for it: a server that is being restarted does so once.
+/// Links that may reject a call before no other is opened for it: a restarting server does so once.
 const MOST_IN_VAIN: u32 = 2;
-/// Links to one server over which bodies go apart, so that none stops another. Where more are under way, they share these: a server
-/// that is talked to in thousands of streams is not to hold thousands of connections.
+/// Links to one server over which bodies are sent separately, so that none blocks another. Further ones share
+/// these: a server used with thousands of streams must not hold thousands of connections.
 const MOST_APART: usize = 100;
 
-/// The links of a pool.
 #[derive(Debug)]
 pub(crate) struct Links {
     keeping: Keeping,
@@ -34,24 +33,19 @@ pub(crate) struct Links {
 struct LinkList {
     links: Vec<(Route, Rc<Link>)>,
     openings: Vec<Rc<Opening>>,
-    /// Whether the pool is no more.
     is_over: bool,
 }
 
-/// To whom a link leads, and how it was made.
 #[derive(Debug, Clone, PartialEq)]
 struct Route {
     peer: u64,
     dial: Dial,
 }
 
-/// A link that is being opened.
 #[derive(Debug)]
 struct Opening {
     route: Route,
-    /// Who waits for it.
     waiting: RefCell<Vec<Waker>>,
-    /// What came of it.
     outcome: OnceCell<Result<Rc<Link>, ExchangeError>>,
 }
 
@@ -65,12 +59,10 @@ impl Links {
         Links { keeping, known: Rc::default() }
     }
 
-    /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.known.borrow().links.is_empty()
     }
 
-    /// A place for a call with a body of so many octets on a link that is there.
     pub(crate) fn take(&self, peer: &Peer, dial: &Dial, body: u64, now: Instant) -> Option<Call> {
         let known = &mut *self.known.borrow_mut();
         known.links.retain(|(_, link)| !link.is_leaving());
@@ -86,10 +78,8 @@ impl Links {
         fitting().min_by_key(|(_, link)| link.calls()).and_then(|(_, link)| place(link, false))
     }
 
-    /// A place for a call on a new link. Who wants one to the same server while it is being opened waits for that.
-    ///
-    /// # Errors
-    /// As [`Dial::reach`]; [`ExchangeError::Refused`] where the server takes no call over the links that it has accepted.
+    /// On a new link; calls to the same server share one that is being opened. Errors: as [`Dial::reach`];
+    /// [`ExchangeError::Refused`] if the server accepts no call over its links.
     pub(crate) async fn join(
         &self,
         peer: &Peer,
@@ -127,7 +117,7 @@ impl Links {
         }
     }
 
-    /// A link of which it will be known soon how many calls it takes.
+    /// A link whose call limit will be known soon.
     fn unknown(&self, peer: &Peer, dial: &Dial) -> Option<Rc<Link>> {
         let known = self.known.borrow();
         let fits = |(route, link): &&(Route, Rc<Link>)| {
@@ -136,7 +126,6 @@ impl Links {
         known.links.iter().find(fits).map(|(_, link)| link.clone())
     }
 
-    /// One that is being opened, or a new one.
     fn opening(&self, peer: &Peer, dial: &Dial, timeout: Duration) -> Rc<Opening> {
         let route = Route { peer: peer.id, dial: dial.clone() };
         let known = &mut *self.known.borrow_mut();
@@ -151,7 +140,6 @@ impl Links {
         opening
     }
 
-    /// No more calls are made over those to peers that are not to be kept.
     pub(crate) fn keep_only(&self, keeps: impl Fn(u64) -> bool) {
         self.known.borrow_mut().links.retain(|(route, link)| {
             let is_kept = keeps(route.peer);
@@ -164,7 +152,6 @@ impl Links {
 }
 
 impl Opening {
-    /// Waits until it is open.
     async fn opened(&self) -> Result<Rc<Link>, ExchangeError> {
         poll_fn(|context| match self.outcome.get() {
             Some(Ok(link)) => Poll::Ready(Ok(link.clone())),
@@ -188,7 +175,6 @@ impl Drop for Links {
     }
 }
 
-/// Opens a link and serves it to its end.
 async fn open(
     opening: Rc<Opening>,
     address: Address,

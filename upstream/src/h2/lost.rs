@@ -6,27 +6,23 @@ use crate::error::ExchangeError;
 use millstream_wire::h2::error_code::ErrorCode;
 use std::io;
 
-/// What ended a call before its answer was whole.
+/// What ended a call before its response was complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lost {
-    /// The server did nothing for it: it may be made again, whatever it is (RFC 9113 §8.7).
+    /// The server did nothing for it: it may be retried (RFC 9113 §8.7).
     Refused,
-    /// The server gave it up.
     Reset(ErrorCode),
-    /// The server's connection closed.
     Closed,
-    /// Reading or writing failed.
     Failed(io::ErrorKind),
-    /// The server broke the rules; what it sent stands behind "upstream sent ".
+    /// Follows "upstream sent ".
     Broken(&'static str),
-    /// It speaks TLS; what it sent, as in [`Lost::Broken`].
+    /// Follows "upstream sent ", as in [`Lost::Broken`].
     Tls(&'static str),
-    /// Its head is larger than any may be.
     TooLarge,
 }
 
 impl Lost {
-    /// The error; `any_bytes`: some of the answer has come.
+    /// `any_bytes`: some of the response has come.
     pub(super) fn error(self, any_bytes: bool) -> ExchangeError {
         match self {
             Lost::Refused => ExchangeError::Refused,

@@ -11,37 +11,33 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-/// A head that has come.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// Its status; below 200 it is an interim one.
+    /// Below 200 it is interim.
     pub(crate) status: u16,
-    /// Its fields.
     pub(crate) headers: Headers,
-    /// Whether nothing follows it.
     pub(crate) is_last: bool,
 }
 
-/// What has come of an answer and is not yet taken.
+/// What has arrived of a response and is not yet taken.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     heads: VecDeque<Answer>,
-    /// Interim ones that have come, taken or not.
+    /// Interim responses that have come, taken or not.
     interim: u32,
-    /// Whether a final head has come, so that the next block is what stands behind the body.
+    /// Whether a final head has come, so that the next block is the trailers.
     is_headed: bool,
     trailers: Option<Headers>,
     lost: Option<Lost>,
 }
 
-/// A call as its link knows it.
 #[derive(Debug)]
 pub(super) struct Ongoing {
     pub(super) stream: Rc<Http2Stream>,
     said: RefCell<Said>,
-    /// Whether its answer has a body: that to HEAD has none.
+    /// False for a HEAD.
     has_body: bool,
-    /// How often its server had been heard of before ([`super::link::Link::hear`]).
+    /// The server's activity count at its start ([`super::link::Link::hear`]).
     pub(super) heard: u64,
 }
 
@@ -50,15 +46,11 @@ impl Ongoing {
         Rc::new(Ongoing { stream, said: RefCell::default(), has_body, heard })
     }
 
-    /// Whether what comes next is what stands behind a body.
     pub(super) fn is_headed(&self) -> bool {
         self.said.borrow().is_headed
     }
 
-    /// A head has come.
-    ///
-    /// # Errors
-    /// What is wrong with it; it stands behind "upstream sent ".
+    /// The error follows "upstream sent ".
     pub(super) fn head(&self, answer: Answer) -> Result<(), &'static str> {
         let mut said = self.said.borrow_mut();
         let is_interim = answer.status < 200;
@@ -88,18 +80,16 @@ impl Ongoing {
         Ok(())
     }
 
-    /// What stands behind the body has come.
     pub(super) fn trailers(&self, trailers: Headers) {
         self.said.borrow_mut().trailers = Some(trailers);
     }
 
-    /// It has no whole answer; the first reason counts.
+    /// The first reason counts.
     pub(super) fn lose(&self, lost: Lost) {
         self.said.borrow_mut().lost.get_or_insert(lost);
         self.stream.leave();
     }
 
-    /// The next head; without one, why there is none.
     pub(super) fn poll_head(&self, context: &Context<'_>) -> Poll<Result<Answer, Lost>> {
         let mut said = self.said.borrow_mut();
         if let Some(answer) = said.heads.pop_front() {
@@ -114,7 +104,6 @@ impl Ongoing {
         }
     }
 
-    /// Ready once a head has come, or none will.
     pub(super) fn poll_speaks(&self, context: &Context<'_>) -> Poll<()> {
         let said = self.said.borrow();
         if !said.heads.is_empty() || said.lost.is_some() {
@@ -124,18 +113,16 @@ impl Ongoing {
         Poll::Pending
     }
 
-    /// Why it has no whole answer.
     pub(super) fn lost(&self) -> Option<Lost> {
         self.said.borrow().lost
     }
 
-    /// What stood behind the body.
     pub(super) fn take_trailers(&self) -> Option<Headers> {
         self.said.borrow_mut().trailers.take()
     }
 }
 
-/// The length that a head announces; none where it has no such field.
+/// `None` without a Content-Length.
 fn length(headers: &Headers) -> Result<Option<u64>, &'static str> {
     let mut values = headers.view().all(FieldId::ContentLength);
     let Some(first) = values.next() else { return Ok(None) };

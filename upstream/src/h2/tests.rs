@@ -38,7 +38,6 @@ fn reserved(link: &Rc<Link>) -> Option<Call> {
     reserved_for(link, 0)
 }
 
-/// One with a body of so many octets.
 fn reserved_for(link: &Rc<Link>, body: u64) -> Option<Call> {
     let octets = link.reserve(body, true, clock::now())?;
     Some(Call::new(link.clone(), octets))
@@ -50,7 +49,6 @@ fn call(link: &Rc<Link>) -> Call {
     call
 }
 
-/// One whose server has said what it is.
 fn known_call(link: &Rc<Link>) -> Call {
     link.known();
     call(link)
@@ -62,7 +60,7 @@ fn block(lines: &[(&str, &str)]) -> Vec<u8> {
     out
 }
 
-/// A server's words, which begin with its SETTINGS.
+/// Frames of a server, which begin with its SETTINGS.
 struct Words(Vec<u8>);
 
 impl Words {
@@ -101,7 +99,7 @@ fn status(call: &Call) -> Result<u16, String> {
     }
 }
 
-/// The body so far, and whether it has ended; or what went wrong.
+/// The body so far, and whether it has ended; or the error.
 fn body(call: &Call) -> Result<(Vec<u8>, bool), String> {
     let mut bytes = Vec::new();
     loop {
@@ -114,7 +112,6 @@ fn body(call: &Call) -> Result<(Vec<u8>, bool), String> {
     }
 }
 
-/// The streams that were reset since this was last asked.
 fn resets(link: &Link) -> Vec<(u32, ErrorCode)> {
     let (mut bytes, mut found) = (Vec::new(), Vec::new());
     link.carrier.take(&mut bytes);

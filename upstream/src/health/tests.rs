@@ -7,8 +7,8 @@ fn terms(fails: u32, passes: u32, before: BeforeFirst) -> HealthTerms {
     HealthTerms { fails, passes, before }
 }
 
-/// Plays checks (`+` passes, `-` fails) and tells after each whether the peer is used (`u`) or not (`.`), with a change in
-/// upper case (`U` healthy, `X` unhealthy).
+/// Plays checks (`+` passes, `-` fails) and shows after each whether the peer is used (`u`) or not (`.`), a
+/// change in upper case (`U` healthy, `X` unhealthy).
 fn play(terms: HealthTerms, checks: &str) -> String {
     let health = Health::new(&[terms], None);
     let begin = if health.is_well() { 'u' } else { '.' };

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Outliers among servers that had 1,000 requests each, of which so many failed.
+/// Of servers with 1,000 requests each and so many errors.
 fn places(errors: &[u64]) -> Vec<usize> {
     let all: Vec<Conduct> = errors.iter().map(|&errors| Conduct { judged: 1000, errors }).collect();
     by_rate(&OutlierEjection::default(), &all).into_iter().map(|(place, _)| place).collect()

@@ -7,7 +7,6 @@ use crate::peer::Member;
 use std::time::Instant;
 
 impl Peers {
-    /// Brings back those whose time as outliers is over.
     pub(crate) fn readmit(&self, now: Instant) {
         let is_due =
             |member: &&Member| member.standing.health().ejection().until.is_some_and(|until| until <= now);
@@ -16,7 +15,7 @@ impl Peers {
         }
     }
 
-    /// Whether nobody is left but those that are out as outliers: the others may have gone since.
+    /// Whether only ejected ones are left: the others may have gone since.
     pub(super) fn needs_outliers(&self, now: Instant) -> bool {
         // One that has no room for more is well all the same.
         let is_well = |Member { parameters, standing, .. }: &Member| {
@@ -26,8 +25,7 @@ impl Peers {
         self.outliers.is_some() && !self.members.iter().any(is_well)
     }
 
-    /// Brings back the one whose time as an outlier is over first, of those that nothing else keeps out. False where there is
-    /// none.
+    /// Brings back the one whose ejection ends first, if nothing else keeps it out. False if there is none.
     pub(crate) fn recall(&self, now: Instant) -> bool {
         let until = |member: &&Member| member.standing.health().ejection().until;
         let is_out_alone = |member: &&Member| {

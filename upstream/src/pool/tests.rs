@@ -31,7 +31,6 @@ fn peer(id: u64) -> Peer {
     Peer { id, address: Address::Unix(None), name: "unix:/api.sock".into() }
 }
 
-/// One exchange, so that the connection may go to the pool.
 pub(crate) async fn used(id: u64) -> (Box<Connection>, UnixStream) {
     let (connection, theirs) = pair(id);
     again(Box::new(connection), theirs).await.expect("the exchange goes well")

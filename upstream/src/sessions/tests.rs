@@ -5,7 +5,6 @@ use millstream_conf::model::StickyLearn;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A moment to count from; tests only add to it.
 #[allow(clippy::disallowed_methods, reason = "a start for a fake clock")]
 fn start() -> Instant {
     Instant::now()

@@ -31,7 +31,6 @@ fn asking(tried: &mut Tried, now: Instant) -> Ask<'_> {
     Ask { key: b"", session: None, tried, now }
 }
 
-/// A group, and the watch over it.
 struct Watched {
     group: Arc<Group>,
     version: Version,
@@ -49,8 +48,8 @@ impl Watched {
         Watched::over(open(Some(terms), servers, None), now())
     }
 
-    /// So many requests in turn, which the servers of these ports answer with this status and the others with 200. Gives back how
-    /// many those servers got.
+    /// Requests in turn; servers of these ports respond with this status, the others with 200. Returns how
+    /// many those got.
     fn ask(&self, count: usize, ports: &[u16], status: Option<u16>, now: Instant) -> usize {
         let mut got = 0;
         for _ in 0..count {
@@ -63,7 +62,6 @@ impl Watched {
         got
     }
 
-    /// What the watch says then, in short.
     fn look(&mut self, now: Instant) -> Vec<String> {
         let short = |news: OutlierNews| match news {
             OutlierNews::Ejected { peer, why: Conviction::InARow(_), time } => {

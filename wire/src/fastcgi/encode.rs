@@ -4,17 +4,16 @@
 
 use super::{HEADER, Kind, REQUEST, VERSION};
 
-/// The most bytes that one record carries.
 pub const MOST: usize = u16::MAX as usize;
 
-/// A record's header; `length` is at most [`MOST`].
+/// `length` is at most [`MOST`].
 pub fn header(kind: Kind, length: usize) -> [u8; HEADER] {
     debug_assert!(length <= MOST);
     let ([id_high, id_low], [high, low]) = (REQUEST.to_be_bytes(), (length as u16).to_be_bytes());
     [VERSION, kind as u8, id_high, id_low, high, low, 0, 0]
 }
 
-/// Begins a request; `keep` asks the application to leave the connection open behind the answer.
+/// `keep` asks the application to leave the connection open after the response.
 pub fn begin(out: &mut Vec<u8>, keep: bool) {
     const RESPONDER: u8 = 1;
     out.extend_from_slice(&header(Kind::BeginRequest, 8));
@@ -30,7 +29,7 @@ pub fn stream(out: &mut Vec<u8>, kind: Kind, bytes: &[u8]) {
     out.extend_from_slice(&header(kind, 0));
 }
 
-/// A parameter; a name or value of 2 GiB or more has no length in the protocol and is cut.
+/// A name or value of 2 GiB or more cannot be represented and is truncated.
 pub fn pair(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     let most = i32::MAX as usize;
     let (name, value) = (&name[..name.len().min(most)], &value[..value.len().min(most)]);

@@ -9,7 +9,6 @@ mod records;
 
 pub use records::{RecordError, Records};
 
-/// What a record carries, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 #[allow(missing_docs)]
@@ -22,13 +21,11 @@ pub enum Kind {
     Stderr = 7,
 }
 
-/// The bytes of a record's header.
 pub const HEADER: usize = 8;
 
-/// The version that every record says.
 const VERSION: u8 = 1;
 
-/// The number of the one request.
+/// The id of the only request on a connection.
 const REQUEST: u16 = 1;
 
 #[cfg(test)]

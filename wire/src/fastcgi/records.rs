@@ -9,22 +9,20 @@
 
 use super::{HEADER, Kind, REQUEST, VERSION};
 
-/// Bytes of STDERR that are kept until somebody takes them; a flood beyond that is dropped.
+/// Bytes of STDERR kept until they are taken; more is dropped.
 const MOST_COMPLAINTS: usize = 8 * 1024;
 
-/// What is wrong with a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordError {
-    /// Another version than 1.
     Version(u8),
-    /// A kind that no application may send, or STDOUT behind its end.
+    /// A kind that no application may send, or STDOUT after its end.
     Kind(u8),
     /// A request that was never begun.
     Request(u16),
 }
 
 impl RecordError {
-    /// What is wrong, to stand behind "upstream sent " in the error log.
+    /// Follows "upstream sent " in the error log.
     pub fn what(self) -> &'static str {
         match self {
             RecordError::Version(_) => "unsupported FastCGI protocol version",
@@ -33,7 +31,6 @@ impl RecordError {
         }
     }
 
-    /// The number that is wrong.
     pub fn number(self) -> u16 {
         match self {
             RecordError::Version(number) | RecordError::Kind(number) => number.into(),
@@ -42,13 +39,10 @@ impl RecordError {
     }
 }
 
-/// What is read of an answer's records.
 #[derive(Debug, Default)]
 pub struct Records {
     header: [u8; HEADER],
-    /// How much of the header has come.
     filled: u8,
-    /// What is to come of the record's content and of its padding.
     content: u16,
     padding: u8,
     stdout: Stdout,
@@ -66,7 +60,7 @@ enum Stdout {
 }
 
 impl Records {
-    /// Takes the records out of `buffer[from..]`: what stays there is text, and follows what was there before.
+    /// Takes the records out of `buffer[from..]`, leaving their text.
     pub fn undo(&mut self, buffer: &mut Vec<u8>, from: usize) {
         let (mut read, mut text) = (from.min(buffer.len()), from.min(buffer.len()));
         while read < buffer.len() && self.failed.is_none() {
@@ -102,7 +96,6 @@ impl Records {
         buffer.truncate(text);
     }
 
-    /// A header is whole.
     fn begin(&mut self) -> Result<(), RecordError> {
         let [version, kind, id_high, id_low, high, low, padding, _] = self.header;
         let request = u16::from_be_bytes([id_high, id_low]);
@@ -132,10 +125,7 @@ impl Records {
         self.complaints.extend_from_slice(&text[..text.len().min(room)]);
     }
 
-    /// Whether the last record has come whole.
-    ///
-    /// # Errors
-    /// What was found behind the last text.
+    /// Whether the last record has come whole. Errors: what was found after the last text.
     pub fn is_ended(&self) -> Result<bool, RecordError> {
         self.failed.map_or(Ok(self.ended && self.content == 0 && self.padding == 0), Err)
     }
@@ -145,17 +135,17 @@ impl Records {
         self.stdout == Stdout::Closed
     }
 
-    /// Whether the last record has come and nothing behind it, so that another request may follow.
+    /// Whether the last record has come and nothing after it, so that another request may follow.
     pub fn is_at_rest(&self) -> bool {
         self.is_ended() == Ok(true) && self.filled == 0
     }
 
-    /// What the application has complained of so far.
+    /// What the application wrote to STDERR so far.
     pub fn complaints(&self) -> &[u8] {
         &self.complaints
     }
 
-    /// The same, to be told once.
+    /// Taken so that it is logged once.
     pub fn take_complaints(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.complaints)
     }

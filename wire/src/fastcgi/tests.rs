@@ -11,7 +11,7 @@ fn record(kind: Kind, content: &[u8], padding: u8) -> Vec<u8> {
     record
 }
 
-/// The text that comes of bytes in pieces of a size, behind what the buffer has already.
+/// The text that results from bytes in pieces of a size, after what the buffer already has.
 fn undone(bytes: &[u8], size: usize) -> (Vec<u8>, Records) {
     let (mut records, mut buffer) = (Records::default(), b"before ".to_vec());
     for piece in bytes.chunks(size) {

@@ -18,55 +18,52 @@ use crate::fields::Fields;
 use crate::h1::field_line::{FieldError, FieldScan};
 use crate::h1::limits::{HeadLimits, Progress};
 
-/// Hexadecimal digits of a size, leading zeros included.
+/// Most hexadecimal digits of a size, leading zeros included.
 const SIZE_DIGITS: u8 = 16;
 
-/// Bytes of extensions a body may have more than its content pays for.
+/// Bytes of extensions a body may have beyond what its content allows.
 const EXTENSION_ALLOWANCE: u32 = 16 * 1024;
 
-/// What one chunk pays for: so many bytes of extensions per chunk beside its own size twice.
+/// Bytes of extensions allowed per chunk, in addition to twice its size.
 const EXTENSION_PER_CHUNK: u64 = 16;
 
-/// Trailer field lines; their bytes are bounded by whoever makes the decoder.
+/// Most trailer field lines; their bytes are bounded by the decoder's creator.
 const TRAILER_FIELDS: usize = 100;
 
-/// What was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// Content, never empty.
+    /// Never empty.
     Data(&'a [u8]),
     /// All input is consumed and the body goes on.
     More,
-    /// The body has ended, trailers included; what is left of the input belongs to the next message.
+    /// The body has ended, trailers included; the rest of the input belongs to the next message.
     End,
 }
 
-/// Why the body is not chunked content; the connection ends, as nobody knows where the body does.
+/// The connection must be closed: where the body ends is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChunkedError {
     /// A size is missing or has a byte that is no hexadecimal digit.
     BadSize,
-    /// A size has more than sixteen digits or is above 2^63-1.
+    /// More than sixteen digits, or above 2^63-1.
     SizeTooLarge,
-    /// A chunk extension has a control byte or an open quote.
+    /// A control byte or an open quote.
     BadExtension,
-    /// More bytes of extensions than a body of this size has reason to have.
+    /// More bytes of extensions than a body of this size justifies.
     ExtensionsTooLarge,
     /// Something other than CR LF ends a line or follows a chunk's data.
     BadLineEnd,
-    /// A trailer line outside of the grammar.
     BadTrailer,
-    /// Trailers past the limit.
     TrailersTooLarge,
 }
 
 impl ChunkedError {
-    /// The status for a request with such a body; an upstream's answer is cut or answered 502.
+    /// For a request with such a body; an upstream's response is cut, or becomes 502.
     pub fn status(self) -> u16 {
         400
     }
 
-    /// What is wrong, to stand behind "client sent " or "upstream sent " in the error log.
+    /// Follows "client sent " or "upstream sent " in the error log.
     pub fn what(self) -> &'static str {
         match self {
             ChunkedError::BadSize => "invalid chunk size",
@@ -95,7 +92,6 @@ enum State {
     End,
 }
 
-/// The state of one chunked body.
 #[derive(Debug, Clone)]
 pub struct Decoder {
     state: State,
@@ -110,7 +106,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// At the start of a body whose trailer section, empty line included, may have so many bytes.
+    /// `max_trailer_bytes` bounds the trailer section, empty line included.
     pub fn new(max_trailer_bytes: usize) -> Decoder {
         Decoder {
             state: State::Size,
@@ -124,11 +120,9 @@ impl Decoder {
         }
     }
 
-    /// Reads on: how many bytes of `input` are consumed, and what they are. Call again with the rest until `More`
-    /// or `End`; after `End` every call consumes nothing and says `End`.
-    ///
-    /// # Errors
-    /// See [`ChunkedError`]. The decoder is then of no use.
+    /// Returns how many bytes of `input` are consumed, and what they are. Call again with the rest until
+    /// `More` or `End`; after `End` every call consumes nothing and returns `End`. After an error the decoder
+    /// is unusable.
     #[inline]
     pub fn decode<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Event<'a>), ChunkedError> {
         let mut at = 0;
@@ -160,7 +154,7 @@ impl Decoder {
         Ok((at, if self.state == State::End { Event::End } else { Event::More }))
     }
 
-    /// One byte of what stands round the data.
+    /// One byte of the framing around the data.
     #[inline]
     fn line_byte(&mut self, byte: u8) -> Result<(), ChunkedError> {
         self.state = match (self.state, byte) {
@@ -251,20 +245,19 @@ impl Decoder {
         Ok((at, Event::More))
     }
 
-    /// The trailers, once the body has ended. Fields that must not come as trailers are left out
+    /// The trailers, once the body has ended; without those that are not allowed
     /// ([`crate::FieldId::is_allowed_in_trailer`]).
     pub fn trailers(&self) -> Fields<'_> {
         let fields = if self.is_ended() { &self.trailer_fields[..] } else { &[] };
         Fields::new(&self.trailer_bytes, fields)
     }
 
-    /// Whether the body has ended.
     #[inline]
     pub fn is_ended(&self) -> bool {
         self.state == State::End
     }
 
-    /// Bytes of the current chunk's data that are still to come: a lower bound of what the body still has.
+    /// Bytes of the current chunk still to come: a lower bound of what the body still has.
     #[inline]
     pub fn expected(&self) -> u64 {
         if self.state == State::Data { self.size } else { 0 }

@@ -3,22 +3,18 @@
 use super::chunked::{ChunkedError, Decoder, Event};
 use super::framing::Framing;
 
-/// Bytes of trailers behind a chunked body.
+/// Most bytes of trailers after a chunked body.
 const TRAILERS: usize = 64 * 1024;
 
-/// What is still to come of a body.
 #[derive(Debug)]
 pub enum Content {
-    /// So many bytes.
     Length(u64),
-    /// Chunks.
     Chunked(Box<Decoder>),
-    /// All up to the end of the connection.
     Close,
 }
 
 impl Content {
-    /// Of a message that is framed so; `None` where there is no body.
+    /// `None` if there is no body.
     #[inline]
     pub fn of(framing: Framing) -> Option<Content> {
         match framing {
@@ -29,11 +25,8 @@ impl Content {
         }
     }
 
-    /// How many bytes are read, those of them that are the body's, and whether it ends there. Less than all are read where it ends or
-    /// where the body is not in one piece.
-    ///
-    /// # Errors
-    /// The chunks are none.
+    /// Returns how many bytes are read, those of them that belong to the body, and whether it ends there.
+    /// Less than all are read if it ends or the body is not in one piece.
     #[inline]
     pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, &'a [u8], bool), ChunkedError> {
         match self {

@@ -5,7 +5,7 @@
 
 macro_rules! reasons {
     ($($status:literal $reason:literal,)*) => {
-        /// The reason phrase registered for a status, or an empty one.
+        /// The registered reason phrase, or an empty one.
         pub fn reason(status: u16) -> &'static str {
             match status {
                 $($status => $reason,)*
@@ -13,7 +13,6 @@ macro_rules! reasons {
             }
         }
 
-        /// The whole status line with its line end, for registered statuses.
         fn known_status_line(status: u16) -> Option<&'static str> {
             Some(match status {
                 $($status => concat!("HTTP/1.1 ", stringify!($status), " ", $reason, "\r\n"),)*
@@ -88,7 +87,7 @@ reasons! {
     511 "Network Authentication Required",
 }
 
-/// What ends a chunked body without trailers.
+/// Ends a chunked body without trailers.
 pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// `HTTP/1.1 200 OK` with its line end. Reason phrases are nginx's.
@@ -100,7 +99,7 @@ pub fn status_line(out: &mut Vec<u8>, status: u16) {
     }
 }
 
-/// A status line with a reason phrase of its own, such as the upstream's.
+/// With a reason phrase of its own, such as the upstream's.
 pub fn status_line_with_reason(out: &mut Vec<u8>, status: u16, reason: &[u8]) {
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(itoa::Buffer::new().format(status).as_bytes());
@@ -109,7 +108,7 @@ pub fn status_line_with_reason(out: &mut Vec<u8>, status: u16, reason: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// A request line; `target` is in the form it is to be sent in and clean.
+/// `target` must be valid and in the form to be sent.
 pub fn request_line(out: &mut Vec<u8>, method: &[u8], target: &[u8], version: crate::Version) {
     out.extend_from_slice(method);
     out.push(b' ');
@@ -119,7 +118,6 @@ pub fn request_line(out: &mut Vec<u8>, method: &[u8], target: &[u8], version: cr
     out.extend_from_slice(b"\r\n");
 }
 
-/// One field line.
 #[inline]
 pub fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.reserve(name.len() + value.len() + 4);
@@ -129,14 +127,13 @@ pub fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// One field line whose value is a number.
 #[inline]
 pub fn number_field(out: &mut Vec<u8>, name: &[u8], value: u64) {
     field(out, name, itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// The line before a chunk of so many bytes; behind the data comes CR LF. A chunk of zero bytes would end the
-/// body: it is the caller's to send none.
+/// The line before a chunk; CR LF follows the data. A length of zero would end the body: the caller must not
+/// pass it.
 #[inline]
 pub fn chunk_head(out: &mut Vec<u8>, length: usize) {
     debug_assert!(length > 0, "a chunk of zero bytes ends the body");

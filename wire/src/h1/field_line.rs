@@ -11,41 +11,33 @@ use crate::h1::limits::{HeadLimits, Progress};
 use crate::octets;
 use crate::span::Span;
 
-/// What is wrong with the field lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldError {
     /// A line that is not `name: value` in the grammar.
     Bad,
-    /// A line, or all together, past the limit.
     TooLarge,
-    /// Their number past the limit.
     TooMany,
 }
 
-/// Where reading stopped; zero is the state before the first byte of the bytes that will be given.
+/// Where reading stopped; zero is the state before the first byte.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FieldScan {
-    /// Start of the line that is being read.
     line: u32,
-    /// Where its colon stands; zero while the name is not finished.
+    /// Position of the colon; zero while the name is not finished.
     colon: u32,
-    /// First byte that has not been looked at.
+    /// First byte that has not been examined.
     at: u32,
-    /// The field, once its name is finished.
     id: FieldId,
-    /// Whether lines that begin with `HTTP/` are passed over.
+    /// Whether lines that begin with `HTTP/` are skipped.
     passes_over_status_lines: bool,
 }
 
-/// What the start of a line turned out to be.
 enum Name {
-    /// A name whose colon stands here.
+    /// A name, with the position of its colon.
     Field(usize, FieldId),
     /// The empty line; the next one starts here.
     Blank(usize),
-    /// Another status line; the next line starts here.
     StatusLine(usize),
-    /// No end yet; so much has been looked at.
     Partial(usize),
 }
 
@@ -54,17 +46,18 @@ impl FieldScan {
         FieldScan { line: offset as u32, at: offset as u32, ..FieldScan::default() }
     }
 
-    /// Of an upstream's head: IIS and CGI programs send another status line among the fields, which says nothing.
+    /// For an upstream's head: IIS and CGI programs send another status line among the fields, which is
+    /// skipped.
     pub(crate) fn of_response(offset: usize) -> FieldScan {
         FieldScan { passes_over_status_lines: true, ..FieldScan::starting_at(offset) }
     }
 
-    /// Offset behind the last whole line.
+    /// Offset after the last whole line.
     pub(crate) fn position(&self) -> usize {
         self.line as usize
     }
 
-    /// Reads on through the empty line. The same bytes, longer, must be given at every call.
+    /// Reads through the empty line. Every call must be given the same bytes, extended.
     pub(crate) fn read(
         &mut self,
         bytes: &[u8],
@@ -117,7 +110,7 @@ impl FieldScan {
         }
     }
 
-    /// Reads the name of the line from `start`, of which all before `at` has been looked at.
+    /// Reads the name of the line at `start`; everything before `at` has been examined.
     #[inline(always)]
     fn name(&self, bytes: &[u8], start: usize, at: usize) -> Result<Name, FieldError> {
         let Some(&first) = bytes.get(start) else {
@@ -141,7 +134,6 @@ impl FieldScan {
     }
 }
 
-/// Checks a name that is not in the table, or whose colon has not come.
 fn unknown_name(bytes: &[u8], at: usize, colon: usize) -> Result<Name, FieldError> {
     match bytes[at..colon].iter().position(|&byte| !octets::is_token_byte(byte)) {
         Some(_) => Err(FieldError::Bad),
@@ -160,7 +152,7 @@ fn blank(bytes: &[u8], start: usize) -> Result<Name, FieldError> {
     }
 }
 
-/// Where the value ends: at LF, at CR LF, at a CR that is the last byte there is, or where the bytes end.
+/// Where the value ends: at LF, at CR LF, at a CR that is the last byte available, or where the bytes end.
 #[inline(always)]
 fn value_end(bytes: &[u8], mut at: usize) -> Result<usize, FieldError> {
     loop {

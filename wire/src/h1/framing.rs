@@ -12,20 +12,18 @@ use crate::method::Method;
 use crate::octets;
 use crate::version::Version;
 
-/// What frames the content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// There is no content; the next message follows the head.
     None,
-    /// So many bytes, at most 2^63-1. Zero bytes announced by Content-Length are `Length(0)`.
+    /// At most 2^63-1. Content-Length zero is `Length(0)`.
     Length(u64),
     /// Chunked (RFC 9112 §7.1).
     Chunked,
-    /// Everything until the connection ends, which only answers can have, or until its stream ends (HTTP/2).
+    /// Until the connection ends, for responses only, or until the stream ends (HTTP/2).
     Close,
 }
 
-/// Why a message's framing cannot be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FramingError {
     /// Content-Length is no plain decimal number up to 2^63-1.
@@ -36,18 +34,17 @@ pub enum FramingError {
     LengthAndCoding,
     /// Transfer-Encoding in HTTP/1.0.
     CodingInHttp10,
-    /// Transfer-Encoding is no list of tokens, or chunked is not the last coding, or there twice.
+    /// Transfer-Encoding is no list of tokens, or chunked is not the last coding, or repeated.
     BadCoding,
-    /// A transfer coding other than chunked.
     UnknownCoding,
     /// Connection lists more than [`connection::MOST_OPTIONS`].
     ManyOptions,
-    /// A field of a request that says one thing stands there more than once.
+    /// A request field that may stand only once is repeated.
     Repeated(FieldId),
 }
 
 impl FramingError {
-    /// The status to answer a request with; an upstream's answer with such an error is always 502.
+    /// The status of the response to a request; for an upstream's response always 502.
     pub fn status(self) -> u16 {
         match self {
             FramingError::UnknownCoding => 501,
@@ -55,7 +52,7 @@ impl FramingError {
         }
     }
 
-    /// What is wrong, to stand behind "client sent " or "upstream sent " in the error log.
+    /// Follows "client sent " or "upstream sent " in the error log.
     pub fn what(self) -> &'static str {
         match self {
             FramingError::BadLength => "invalid \"Content-Length\" header",
@@ -73,9 +70,7 @@ impl FramingError {
 }
 
 /// Where the content of a request ends. Without any framing field there is none (RFC 9112 §6.3, rule 7).
-///
-/// # Errors
-/// See [`FramingError`]; answer with its status and close.
+/// After an error, respond with its status and close.
 #[inline]
 pub fn request(version: Version, fields: Fields<'_>) -> Result<Framing, FramingError> {
     let framing = announced(version, fields)?.unwrap_or(Framing::None);
@@ -85,8 +80,8 @@ pub fn request(version: Version, fields: Fields<'_>) -> Result<Framing, FramingE
     }
 }
 
-/// A field that asks one thing of a whole request and is there twice, which two readers could take for two requests. nginx
-/// refuses the same ones.
+/// A field that applies to the whole request but is repeated, so that two readers could understand two
+/// requests. nginx refuses the same ones.
 #[inline]
 fn repeated(fields: Fields<'_>) -> Option<FieldId> {
     let mut seen = 0u128;
@@ -117,12 +112,9 @@ fn is_single(id: FieldId) -> bool {
     )
 }
 
-/// Where the content of an answer ends: the method of the request and the status come first (rules 1 and 2).
-/// `Framing::None` for 1xx includes 101, behind which another protocol starts.
-///
-/// # Errors
-/// See [`FramingError`]; the answer is not used. Fields that do not frame anything, as those of an answer to HEAD,
-/// are checked all the same.
+/// Where the content of a response ends: the request's method and the status decide first (rules 1 and 2).
+/// `Framing::None` for 1xx includes 101, after which another protocol starts. Fields that frame nothing, as
+/// in a response to HEAD, are checked all the same.
 #[inline]
 pub fn response(
     request_method: Method,
@@ -137,11 +129,8 @@ pub fn response(
     Ok(if is_empty { Framing::None } else { announced.unwrap_or(Framing::Close) })
 }
 
-/// Where the content of a CGI answer ends: where its stream does, or before that where a Content-Length says so. It has no
-/// transfer codings; a field of that name says nothing (RFC 3875 §6.3.4).
-///
-/// # Errors
-/// See [`FramingError`]; the answer is not used.
+/// Where the content of a CGI response ends: where its stream does, or earlier by Content-Length.
+/// Transfer-Encoding is ignored (RFC 3875 §6.3.4).
 pub fn cgi(request_method: Method, status: u16, fields: Fields<'_>) -> Result<Framing, FramingError> {
     let mut lengths = fields.all(FieldId::ContentLength);
     let announced = match (lengths.next(), lengths.next()) {
@@ -153,8 +142,8 @@ pub fn cgi(request_method: Method, status: u16, fields: Fields<'_>) -> Result<Fr
     Ok(if is_empty { Framing::None } else { announced.unwrap_or(Framing::Close) })
 }
 
-/// Whether the connection can carry another message after this one as far as its sender is concerned
-/// (RFC 9112 §9.3): HTTP/1.1 unless `close`, HTTP/1.0 only with `keep-alive`.
+/// Whether the sender allows another message on the connection (RFC 9112 §9.3): HTTP/1.1 unless `close`,
+/// HTTP/1.0 only with `keep-alive`.
 #[inline]
 pub fn is_persistent(version: Version, fields: Fields<'_>) -> bool {
     if !fields.has(FieldId::Connection) {
@@ -163,7 +152,7 @@ pub fn is_persistent(version: Version, fields: Fields<'_>) -> bool {
     !fields.connection_lists("close") && (version == Version::Http11 || fields.connection_lists("keep-alive"))
 }
 
-/// What the framing fields say, `None` when there are none.
+/// By the framing fields; `None` if there are none.
 #[inline]
 fn announced(version: Version, fields: Fields<'_>) -> Result<Option<Framing>, FramingError> {
     let mut length = None;
@@ -198,7 +187,7 @@ fn content_length(value: &[u8]) -> Result<u64, FramingError> {
     }
 }
 
-/// The one acceptable answer is `chunked`, once and alone; the rest of the function finds the fitting error.
+/// Only `chunked`, once and alone, is accepted; the rest of the function finds the right error.
 fn chunked(fields: Fields<'_>) -> Result<Framing, FramingError> {
     let mut lines = fields.all(FieldId::TransferEncoding);
     if let (Some(only), None) = (lines.next(), lines.next())

@@ -5,25 +5,21 @@
 use crate::h1::field_line::FieldError;
 use crate::host::BadHost;
 
-/// Why a request head is refused. The connection is closed after the answer: where the next message would start is
-/// not known.
+/// Why a request head is refused. The connection is closed after the response: where the next message would
+/// start is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeadError {
     /// Not `method SP target SP version` (RFC 9112 §3).
     BadRequestLine,
-    /// The method is no token.
     BadMethod,
-    /// The target has a byte that may not be there, or a form that its method does not have (RFC 9112 §3.2).
+    /// The target has a disallowed byte, or a form that its method does not have (RFC 9112 §3.2).
     BadTarget,
     /// A major version other than 1.
     BadVersion,
-    /// HTTP/0.9: a line without version, or with major version 0.
+    /// HTTP/0.9: no version, or major version 0.
     OldVersion,
-    /// The request line is longer than the limit.
     TargetTooLong,
-    /// A field line or the whole head is past the limit.
     FieldsTooLarge,
-    /// The number of fields is past the limit.
     TooManyFields,
     /// A field line outside of the grammar (RFC 9112 §5, RFC 9110 §5.5).
     BadField,
@@ -31,12 +27,10 @@ pub enum HeadError {
     BadHost,
     /// HTTP/1.1 without Host (RFC 9112 §3.2).
     MissingHost,
-    /// More than one Host line.
     ManyHosts,
 }
 
 impl HeadError {
-    /// The status to answer with.
     pub fn status(self) -> u16 {
         match self {
             HeadError::BadVersion => 505,
@@ -54,7 +48,7 @@ impl HeadError {
         }
     }
 
-    /// What is wrong, to stand behind "client sent " in the error log.
+    /// Follows "client sent " in the error log.
     pub fn what(self) -> &'static str {
         match self {
             HeadError::BadRequestLine => "invalid request line",
@@ -89,21 +83,20 @@ impl From<BadHost> for HeadError {
     }
 }
 
-/// Why an upstream's head cannot be used; always answered 502.
+/// Why an upstream's head cannot be used; always becomes 502.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseHeadError {
     /// Not `HTTP/1.x SP three digits [SP reason]` (RFC 9112 §4).
     BadStatusLine,
-    /// The Status field of a CGI answer is not one of three digits from 200 on, or stands there twice.
+    /// The Status field of a CGI response is not three digits from 200 on, or is repeated.
     BadStatus,
-    /// A field line outside of the grammar.
     BadField,
     /// A line, the number of fields or the whole head is past the limit.
     TooLarge,
 }
 
 impl ResponseHeadError {
-    /// What is wrong, to stand behind "upstream sent " in the error log.
+    /// Follows "upstream sent " in the error log.
     pub fn what(self) -> &'static str {
         match self {
             ResponseHeadError::BadStatusLine => "no valid HTTP/1.0 header",

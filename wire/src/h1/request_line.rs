@@ -9,13 +9,12 @@ use crate::octets::{self, NOT_TARGET, TARGET_RAW};
 use crate::span::Span;
 use crate::version::Version;
 
-/// Empty lines that are skipped before a request line (RFC 9112 §2.2 asks for at least one).
+/// Empty lines skipped before a request line (RFC 9112 §2.2 asks for at least one).
 const EMPTY_LINES: u8 = 16;
 
-/// A version and its line end are never longer; what is longer has no end that would save it.
+/// Longer text without a line end cannot become valid.
 const VERSION_AND_END: usize = b"HTTP/1.1\r\n".len();
 
-/// Where reading stopped.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LineScan {
     start: u32,
@@ -27,20 +26,19 @@ pub(crate) struct LineScan {
 }
 
 impl LineScan {
-    /// Where the line starts, behind the empty lines.
+    /// Where the line starts, after the empty lines.
     pub(crate) fn start(&self) -> usize {
         self.start as usize
     }
 }
 
 impl RequestLine {
-    /// Whether the target has bytes that are to be percent-encoded.
+    /// Whether the target has bytes that must be percent-encoded.
     pub(crate) fn target_is_raw(&self) -> bool {
         self.classes & TARGET_RAW != 0
     }
 }
 
-/// A whole request line.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestLine {
     pub(crate) method: Span,
@@ -48,13 +46,13 @@ pub(crate) struct RequestLine {
     /// The classes of the target's bytes, see [`octets`].
     pub(crate) classes: u8,
     pub(crate) version: Version,
-    /// Offset behind the version.
+    /// Offset after the version.
     pub(crate) end: u32,
-    /// Offset behind the line end.
+    /// Offset after the line end.
     pub(crate) next: usize,
 }
 
-/// Reads on; `None` when more bytes are needed.
+/// `None` if more bytes are needed.
 #[inline]
 pub(crate) fn read(bytes: &[u8], scan: &mut LineScan) -> Result<Option<RequestLine>, HeadError> {
     if scan.method_end == 0 && !method(bytes, scan)? {
@@ -88,7 +86,7 @@ pub(crate) fn read(bytes: &[u8], scan: &mut LineScan) -> Result<Option<RequestLi
     }))
 }
 
-/// Reads empty lines and the method; false when more bytes are needed.
+/// Reads empty lines and the method; false if more bytes are needed.
 #[inline]
 fn method(bytes: &[u8], scan: &mut LineScan) -> Result<bool, HeadError> {
     let mut at = scan.at as usize;
@@ -128,7 +126,7 @@ fn method(bytes: &[u8], scan: &mut LineScan) -> Result<bool, HeadError> {
     }
 }
 
-/// Reads the target; false when more bytes are needed.
+/// False if more bytes are needed.
 #[inline]
 fn target_bytes(bytes: &[u8], scan: &mut LineScan) -> Result<bool, HeadError> {
     let at = octets::next_space(bytes, scan.at as usize);

@@ -8,18 +8,14 @@ use crate::method::Method;
 use crate::octets::{FRAGMENT, QUERY};
 use crate::span::Span;
 
-/// The parts of a target.
 pub(crate) struct Target {
     pub(crate) path: Span,
     pub(crate) query: Option<Span>,
     pub(crate) authority: Option<Span>,
 }
 
-/// Takes a target apart by its form. `classes` are those of its bytes, see [`crate::octets`]. A fragment is no part of any
-/// form and is left out.
-///
-/// # Errors
-/// [`HeadError::BadTarget`] and [`HeadError::BadHost`].
+/// `classes` are those of its bytes, see [`crate::octets`]. A fragment is no part of any form and is left
+/// out.
 #[inline]
 pub(crate) fn take_apart(
     bytes: &[u8],

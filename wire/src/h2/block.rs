@@ -7,30 +7,24 @@ use super::error_code::ErrorCode;
 use super::frame::Frame;
 use std::borrow::Cow;
 
-/// A whole header block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block<'a> {
-    /// Its stream.
     pub stream: u32,
-    /// What `hpack` decodes.
+    /// To be decoded by `hpack`.
     pub octets: Cow<'a, [u8]>,
-    /// Nothing follows it on the stream.
     pub end: bool,
 }
 
-/// A connection error with this code. What is wrong stands behind "the server sent ".
+/// A connection error with this code; the text follows "the server sent ".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadBlock(pub ErrorCode, pub &'static str);
 
-/// Where the frames of header blocks become blocks; it holds the one of which more is to come.
+/// Assembles frames of header blocks; holds an incomplete one.
 #[derive(Debug, Default)]
 pub struct Blocks(Option<Block<'static>>);
 
 impl Blocks {
-    /// Takes any frame: the block that is whole with it, if one is. One that goes on behind `most` octets has no end.
-    ///
-    /// # Errors
-    /// The frame may not stand here.
+    /// Takes any frame, and returns the block that it completes, if any. A block is bounded by `most` octets.
     #[inline]
     pub fn take<'a>(&mut self, frame: &Frame<'a>, most: usize) -> Result<Option<Block<'a>>, BadBlock> {
         match *frame {
@@ -54,7 +48,7 @@ impl Blocks {
         self.0.is_some()
     }
 
-    /// What it means that something else comes then.
+    /// The error for any other frame.
     pub fn interrupted(&self) -> BadBlock {
         BadBlock(ErrorCode::ProtocolError, "a frame in the middle of a header block")
     }

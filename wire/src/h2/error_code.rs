@@ -2,38 +2,25 @@
 //!
 //! Plain values; who sends which one is decided where the error is found.
 
-/// Why a stream or a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
-    /// Nothing is wrong.
     NoError,
-    /// The peer broke a rule that has no code of its own.
     ProtocolError,
-    /// Something went wrong on this side.
     InternalError,
-    /// The peer sent more than the window had room for.
     FlowControlError,
-    /// The peer did not acknowledge settings in time.
     SettingsTimeout,
     /// A frame on a stream that the peer had ended.
     StreamClosed,
-    /// A frame with a length that it may not have.
     FrameSizeError,
     /// Nothing was done for the stream; it may be tried again.
     RefusedStream,
-    /// The stream is not needed any more.
     Cancel,
-    /// The header table of the connection cannot be kept up.
     CompressionError,
-    /// The connection that CONNECT asked for failed.
     ConnectError,
-    /// The peer makes too much work.
     EnhanceYourCalm,
-    /// The transport is not secure enough.
     InadequateSecurity,
-    /// HTTP/1.1 has to be used.
     Http11Required,
-    /// A code that RFC 9113 does not have; it is treated as INTERNAL_ERROR (§7).
+    /// A code not in RFC 9113, treated as INTERNAL_ERROR (§7).
     Unknown(u32),
 }
 
@@ -55,12 +42,10 @@ const CODES: [(ErrorCode, &str); 14] = [
 ];
 
 impl ErrorCode {
-    /// The error with this code.
     pub fn of(code: u32) -> ErrorCode {
         CODES.get(code as usize).map_or(ErrorCode::Unknown(code), |&(error, _)| error)
     }
 
-    /// The code as it stands in a frame.
     pub fn code(self) -> u32 {
         match self {
             ErrorCode::Unknown(code) => code,
@@ -68,7 +53,7 @@ impl ErrorCode {
         }
     }
 
-    /// The name as RFC 9113 writes it; `UNKNOWN` where it has none.
+    /// As RFC 9113 writes it, or `UNKNOWN`.
     pub fn name(self) -> &'static str {
         CODES.iter().find(|&&(error, _)| error == self).map_or("UNKNOWN", |&(_, name)| name)
     }

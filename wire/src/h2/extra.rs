@@ -2,28 +2,26 @@
 //!
 //! Plain values. Next: `request_line`, which reads them.
 
-/// What a request says that HTTP/1 has no place for.
+/// What a request contains that HTTP/1 has no place for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extra {
-    /// `:scheme`, which all but a plain CONNECT has.
+    /// `:scheme`, which all but a plain CONNECT have.
     pub scheme: Option<Scheme>,
-    /// `:protocol` of an extended CONNECT (RFC 8441). The head then has the method CONNECT, yet a path and no authority.
+    /// `:protocol` of an extended CONNECT (RFC 8441). The head then has the method CONNECT, yet a path and no
+    /// authority.
     pub protocol: Option<ConnectProtocol>,
 }
 
-/// The scheme of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// `http`
     Http,
-    /// `https`
     Https,
     /// Any other (RFC 3986 §3.1).
     Other,
 }
 
 impl Scheme {
-    /// The scheme with this text; `None` where it is not one.
+    /// `None` if it is not a scheme.
     pub(super) fn of(text: &[u8]) -> Option<Scheme> {
         match text {
             b"https" => Some(Scheme::Https),
@@ -39,17 +37,16 @@ impl Scheme {
     }
 }
 
-/// What an extended CONNECT asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectProtocol {
     /// `websocket` (RFC 8441 §5).
     WebSocket,
-    /// Any other, to be answered 501 where nobody knows it.
+    /// Any other; becomes 501 if it is not supported.
     Other,
 }
 
 impl ConnectProtocol {
-    /// The protocol with this name, in any case.
+    /// In any case.
     pub(super) fn of(name: &[u8]) -> ConnectProtocol {
         if name.eq_ignore_ascii_case(b"websocket") {
             ConnectProtocol::WebSocket

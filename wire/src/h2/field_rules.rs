@@ -7,22 +7,20 @@ use crate::field_id::FieldId;
 use crate::h1::limits::HeadLimits;
 use crate::headers::Headers;
 
-/// Why a section of fields is refused. What is wrong stands behind "client sent " or "upstream sent ".
+/// Why a section of fields is refused. The text follows "client sent " or "upstream sent ".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldsError {
     /// The block cannot be decoded: a connection error of type COMPRESSION_ERROR.
     Compression(&'static str),
     /// The message is malformed: a stream error of type PROTOCOL_ERROR (§8.1.1).
     Malformed(&'static str),
-    /// It is past a limit. The connection goes on.
+    /// Past a limit. The connection goes on.
     TooLarge,
 }
 
-/// Decodes the block of a trailer section. Fields past `limits` are not kept, and what counts for `limits.total` is counted
-/// as [`HpackDecoder::decode`] does.
-///
-/// # Errors
-/// See [`FieldsError`]. The block was decoded to its end unless it is [`FieldsError::Compression`].
+/// Decodes a trailer section. Fields past `limits` are dropped; `limits.total` is counted as in
+/// [`HpackDecoder::decode`]. After an error the block was decoded to its end unless it is
+/// [`FieldsError::Compression`].
 pub fn decode_trailers(
     decoder: &mut HpackDecoder,
     block: &[u8],
@@ -43,7 +41,6 @@ pub fn decode_trailers(
     Ok(trailers)
 }
 
-/// Judges a regular field and adds it.
 pub(super) fn keep(
     headers: &mut Headers,
     id: FieldId,
@@ -58,7 +55,7 @@ pub(super) fn keep(
     Ok(())
 }
 
-/// What comes first: what concerns the connection, then the earliest line that was wrong, then the size of all.
+/// Reports first what concerns the connection, then the earliest wrong line, then the total size.
 pub(super) fn finished<E: From<FieldsError>>(
     extent: Result<Extent, super::hpack::CompressionError>,
     outcome: Result<(), E>,
@@ -71,7 +68,7 @@ pub(super) fn finished<E: From<FieldsError>>(
     }
 }
 
-/// What is wrong with a regular field: its name or value (§8.2.1), or that it belongs to a connection (§8.2.2).
+/// A wrong name or value (§8.2.1), or a field of the connection (§8.2.2).
 #[inline]
 pub(super) fn check(id: FieldId, line: &Line<'_>) -> Result<(), &'static str> {
     if let Some(flaw) = line.flaw {

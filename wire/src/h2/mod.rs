@@ -25,5 +25,5 @@ pub mod request_line;
 pub mod request;
 pub mod response;
 
-/// What a client's connection starts with (RFC 9113 §3.4); behind it comes a SETTINGS frame.
+/// Start of a client's connection (RFC 9113 §3.4); a SETTINGS frame follows.
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -4,7 +4,6 @@
 
 use crate::structured::{self, BareItem, Value};
 
-/// How urgent a response is, and whether a part of it is of use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Priority {
     /// 0 (first) to 7 (last).
@@ -21,8 +20,7 @@ impl Default for Priority {
 }
 
 impl Priority {
-    /// Reads a field value. Parameters that are unknown or out of range count for nothing, and so does a value that is no
-    /// dictionary (§4).
+    /// Unknown or out-of-range parameters are ignored, and so is a value that is no dictionary (§4).
     #[inline]
     pub fn of(value: &[u8]) -> Priority {
         // What browsers send, read without the memory that a dictionary takes.

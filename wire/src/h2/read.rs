@@ -7,29 +7,24 @@ use super::error_code::ErrorCode::{self, FrameSizeError, ProtocolError};
 use super::frame::{Frame, FrameHead, HEAD_LENGTH, STREAM, flag, kind};
 use super::settings::SettingsPayload;
 
-/// What is wrong with a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameError {
-    /// The connection ends (RFC 9113 §5.4.1): GOAWAY with this code. What is wrong stands behind "client sent ".
+    /// The connection ends (RFC 9113 §5.4.1): GOAWAY with this code. The text follows "client sent ".
     Connection(ErrorCode, &'static str),
     /// One stream ends (§5.4.2): RST_STREAM, and reading goes on.
     Stream {
-        /// The stream.
         stream: u32,
-        /// The code to reset it with.
         code: ErrorCode,
-        /// What is wrong, to stand behind "client sent ".
+        /// Follows "client sent ".
         what: &'static str,
-        /// Octets to go past: those of the whole frame.
+        /// Octets of the whole frame, to be skipped.
         consumed: usize,
     },
 }
 
-/// Reads the frame at the start of `bytes`; gives it and the octets it takes, or `None` when it has not come as a whole.
-/// `max_frame_size` is what this side advertised.
-///
-/// # Errors
-/// See [`FrameError`]. A connection error comes as soon as the head tells it, a stream error with the whole frame.
+/// Returns the frame at the start of `bytes` and its octets, or `None` if it is incomplete. `max_frame_size`
+/// is what this side advertised. A connection error is returned as soon as the head shows it, a stream error
+/// with the whole frame.
 #[inline]
 pub fn read(bytes: &[u8], max_frame_size: u32) -> Result<Option<(Frame<'_>, usize)>, FrameError> {
     let Some((octets, rest)) = bytes.split_first_chunk::<HEAD_LENGTH>() else {
@@ -49,10 +44,8 @@ pub fn read(bytes: &[u8], max_frame_size: u32) -> Result<Option<(Frame<'_>, usiz
     Ok(Some((frame, HEAD_LENGTH + payload.len())))
 }
 
-/// Judges a head without its payload: what stands under "connection error" in §4.2 and §6 about lengths and streams.
-///
-/// # Errors
-/// Always [`FrameError::Connection`].
+/// Checks the "connection error" rules of §4.2 and §6 about lengths and streams. Errors: always
+/// [`FrameError::Connection`].
 #[inline]
 pub fn check_head(head: &FrameHead, max_frame_size: u32) -> Result<(), FrameError> {
     if head.length > max_frame_size {
@@ -180,7 +173,7 @@ fn rare<'a>(head: &FrameHead, payload: &'a [u8]) -> Result<Frame<'a>, FrameError
     })
 }
 
-/// The payload without the length of its padding and the padding. `before` octets must be left beside what is framed.
+/// `before` octets must be left beside what is framed.
 #[inline]
 fn unpadded(payload: &[u8], before: usize) -> Result<&[u8], FrameError> {
     let (&padding, rest) = payload.split_first().ok_or(size("a padded frame without padding length"))?;
@@ -194,7 +187,7 @@ fn unpadded(payload: &[u8], before: usize) -> Result<&[u8], FrameError> {
         .ok_or(protocol("a frame with more padding than payload"))
 }
 
-/// The number in the first four octets; 0 where there are fewer, which the checks of lengths rule out.
+/// 0 if there are fewer than four octets, which the length checks rule out.
 #[inline]
 fn number(octets: &[u8]) -> u32 {
     octets.first_chunk().map_or(0, |octets| u32::from_be_bytes(*octets))

@@ -23,16 +23,13 @@ use crate::h1::limits::HeadLimits;
 use crate::host;
 use crate::span::Span;
 
-/// Decodes the block of a request. `bytes` and `head` are emptied first; then `bytes` is the head's text without an empty
-/// line, `head.length` octets, and `head` has its places in it.
+/// Decodes the block of a request. `bytes` and `head` are emptied first; then `bytes` is the head's text
+/// without an empty line, `head.length` octets, and `head` has its offsets.
 ///
-/// `limits` bounds lines and their number as it does in HTTP/1; `limits.total` is counted as RFC 9113 §6.5.2 counts
-/// SETTINGS_MAX_HEADER_LIST_SIZE, which is never less than the text. `allows_connect_protocol` says whether this side sent
-/// SETTINGS_ENABLE_CONNECT_PROTOCOL.
-///
-/// # Errors
-/// See [`RequestError`]; text and head are then of no use. The block was decoded to its end unless it is
-/// [`RequestError::Compression`].
+/// `limits` bounds lines and their number as in HTTP/1; `limits.total` is counted as RFC 9113 §6.5.2 counts
+/// SETTINGS_MAX_HEADER_LIST_SIZE, which is never less than the text. `allows_connect_protocol` says whether
+/// this side sent SETTINGS_ENABLE_CONNECT_PROTOCOL. After an error text and head are unusable; the block was
+/// decoded to its end unless it is [`RequestError::Compression`].
 #[inline]
 pub fn decode_request(
     decoder: &mut HpackDecoder,
@@ -63,33 +60,25 @@ pub fn decode_request(
     request.finish()
 }
 
-/// A request that is being decoded.
 struct Request<'a> {
     bytes: &'a mut Vec<u8>,
     head: &'a mut RequestHead,
     limits: &'a HeadLimits,
     allows_connect_protocol: bool,
     start: Start,
-    /// Whether a Host field has come.
     has_host: bool,
     cookies: Cookies,
 }
 
-/// Where the Cookie lines are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cookies {
     None,
-    /// They were joined to one.
     One,
-    /// Other lines came between them.
     Scattered,
 }
 
-/// Whether the request line has been written.
 enum Start {
-    /// Pseudo-header fields are collected.
     Pseudo(PseudoFields),
-    /// It has; fields follow.
     Written(Extra),
 }
 
@@ -157,8 +146,8 @@ impl Request<'_> {
         Ok(())
     }
 
-    /// RFC 9113 §8.3.1: Host may say what `:authority` says, and stands for it where that is missing. There is one of it at the most (RFC 9112
-    /// §3.2).
+    /// RFC 9113 §8.3.1: Host may repeat `:authority`, and replaces it if that is missing. At most one (RFC
+    /// 9112 §3.2).
     fn host(&mut self, line: Line<'_>) -> Result<(), RequestError> {
         if std::mem::replace(&mut self.has_host, true) {
             return Err(RequestError::Malformed("more than one \"Host\" header"));
@@ -175,7 +164,7 @@ impl Request<'_> {
         Ok(())
     }
 
-    /// RFC 9113 §8.2.3: cookies may come in pieces, which HTTP/1 has in one line.
+    /// RFC 9113 §8.2.3: cookies may be split, which HTTP/1 has in one line.
     #[inline]
     fn cookie(&mut self, line: Line<'_>) -> Result<(), RequestError> {
         match self.head.fields.last_mut() {
@@ -216,7 +205,7 @@ impl Request<'_> {
         Ok(extra)
     }
 
-    /// Writes the text anew with the cookies in one line behind all others.
+    /// Rewrites the text with the cookies in one line after all others.
     #[cold]
     fn gather_cookies(&mut self) -> Result<(), RequestError> {
         let (old, fields) = (std::mem::take(self.bytes), std::mem::take(&mut self.head.fields));

@@ -4,23 +4,19 @@
 
 use super::field_rules::FieldsError;
 
-/// Why a request is refused. What is wrong stands behind "client sent ".
+/// Why a request is refused. The text follows "client sent ".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestError {
     /// The block cannot be decoded: a connection error of type COMPRESSION_ERROR.
     Compression(&'static str),
-    /// The request is malformed (RFC 9113 §8.1.1): it is answered 400, or its stream reset with PROTOCOL_ERROR.
+    /// Malformed (RFC 9113 §8.1.1): the response is 400, or the stream is reset with PROTOCOL_ERROR.
     Malformed(&'static str),
-    /// A field, or all together, are past the limit.
     TooLarge,
-    /// The number of fields is past the limit.
     TooMany,
-    /// The request line would be longer than the limit.
     TargetTooLong,
 }
 
 impl RequestError {
-    /// The status to answer with, where the connection goes on.
     pub fn status(self) -> u16 {
         match self {
             RequestError::Compression(_) | RequestError::Malformed(_) | RequestError::TooMany => 400,
@@ -29,7 +25,7 @@ impl RequestError {
         }
     }
 
-    /// What is wrong, to stand behind "client sent " in the error log.
+    /// Follows "client sent " in the error log.
     pub fn what(self) -> &'static str {
         match self {
             RequestError::Compression(what) | RequestError::Malformed(what) => what,

@@ -17,12 +17,10 @@ use crate::octets::{self, NOT_TARGET, TARGET_RAW};
 use crate::span::Span;
 use crate::version::Version;
 
-/// What stands behind the target.
 const VERSION_AND_END: &[u8] = b" HTTP/2.0\r\n";
 const LINE_END: usize = 2;
 const HOST: &[u8] = b"host: ";
 
-/// Where the values stand that have come.
 #[derive(Debug, Default)]
 pub(super) struct PseudoFields {
     method: Option<Span>,
@@ -32,12 +30,10 @@ pub(super) struct PseudoFields {
     protocol: Option<Span>,
 }
 
-/// The parts of a line that is yet to be written.
 struct Parts {
     method: Span,
     target: Span,
     authority: Option<Span>,
-    /// What the form of the target is judged by.
     form: Method,
     extra: Extra,
 }
@@ -47,7 +43,6 @@ fn malformed(what: &'static str) -> RequestError {
 }
 
 impl PseudoFields {
-    /// Takes one of them.
     #[inline]
     pub(super) fn take(
         &mut self,
@@ -76,7 +71,7 @@ impl PseudoFields {
         Ok(())
     }
 
-    /// Puts the request line, and Host where `:authority` tells it, in place of the values.
+    /// Replaces the values by the request line, and Host if `:authority` gives it.
     #[inline]
     pub(super) fn write(
         &self,
@@ -129,7 +124,7 @@ impl PseudoFields {
         Ok(parts.extra)
     }
 
-    /// Which of them must be there, and which must not.
+    /// Checks which of them must be present, and which must not.
     #[inline]
     fn parts(&self, bytes: &[u8], allows_connect_protocol: bool) -> Result<Parts, RequestError> {
         let method = self.method.ok_or(malformed("a request without \":method\""))?;
@@ -169,7 +164,6 @@ impl PseudoFields {
     }
 }
 
-/// Appends a copy of what stands before.
 #[inline]
 fn append(bytes: &mut Vec<u8>, span: Span) {
     debug_assert!(span.end as usize <= bytes.len());

@@ -7,11 +7,9 @@ use super::hpack::{HpackDecoder, LineName, Pseudo};
 use crate::h1::limits::HeadLimits;
 use crate::headers::Headers;
 
-/// Decodes the block of a response, interim ones included: the status, 100 to 999, and into `headers`, which is emptied
-/// first, the fields. `limits.total` is counted as [`HpackDecoder::decode`] does.
-///
-/// # Errors
-/// See [`FieldsError`]. The block was decoded to its end unless it is [`FieldsError::Compression`].
+/// Decodes the block of a response, interim ones included. Returns the status, 100 to 999; `headers` is
+/// emptied first. `limits.total` is counted as in [`HpackDecoder::decode`]. After an error the block was
+/// decoded to its end unless it is [`FieldsError::Compression`].
 pub fn decode_response(
     decoder: &mut HpackDecoder,
     block: &[u8],

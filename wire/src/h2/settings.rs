@@ -5,46 +5,36 @@
 use super::error_code::ErrorCode::{self, FlowControlError, ProtocolError};
 use super::window::LARGEST;
 
-/// SETTINGS_HEADER_TABLE_SIZE
 pub const HEADER_TABLE_SIZE: u16 = 0x1;
-/// SETTINGS_ENABLE_PUSH
 pub const ENABLE_PUSH: u16 = 0x2;
-/// SETTINGS_MAX_CONCURRENT_STREAMS
 pub const MAX_CONCURRENT_STREAMS: u16 = 0x3;
-/// SETTINGS_INITIAL_WINDOW_SIZE
 pub const INITIAL_WINDOW_SIZE: u16 = 0x4;
-/// SETTINGS_MAX_FRAME_SIZE
 pub const MAX_FRAME_SIZE: u16 = 0x5;
-/// SETTINGS_MAX_HEADER_LIST_SIZE
 pub const MAX_HEADER_LIST_SIZE: u16 = 0x6;
-/// SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441 §3)
+/// RFC 8441 §3.
 pub const ENABLE_CONNECT_PROTOCOL: u16 = 0x8;
-/// SETTINGS_NO_RFC7540_PRIORITIES (RFC 9218 §2.1)
+/// RFC 9218 §2.1.
 pub const NO_RFC7540_PRIORITIES: u16 = 0x9;
 
-/// The window of a stream or of a connection until somebody says otherwise (RFC 9113 §6.9.2), in octets.
+/// Initial window of a stream and of a connection, in octets (RFC 9113 §6.9.2).
 pub const DEFAULT_WINDOW: u32 = 65_535;
 
-/// Octets that a payload may have until SETTINGS_MAX_FRAME_SIZE says more (RFC 9113 §4.2).
+/// Octets of a payload, unless SETTINGS_MAX_FRAME_SIZE allows more (RFC 9113 §4.2).
 pub const DEFAULT_MAX_FRAME_SIZE: u32 = 16_384;
 
-/// Which side of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The one that connected.
     Client,
-    /// The one that was connected to.
     Server,
 }
 
-/// The settings of one frame as (identifier, value), in order.
+/// (identifier, value) in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettingsPayload<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> SettingsPayload<'a> {
-    /// Settings of six octets each.
     #[inline]
     pub fn new(payload: &'a [u8]) -> SettingsPayload<'a> {
         SettingsPayload { rest: payload }
@@ -62,28 +52,27 @@ impl Iterator for SettingsPayload<'_> {
     }
 }
 
-/// A value that a setting may not have: a connection error with this code. What is wrong stands behind "client sent ".
+/// A connection error with this code; the text follows "client sent ".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadSetting(pub ErrorCode, pub &'static str);
 
-/// What the peer said last of each setting, or its default.
+/// The latest value of each setting, or its default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerSettings {
     /// Octets of the header table that the peer keeps for what it receives.
     pub header_table_size: u32,
-    /// Whether the peer takes pushes.
     pub enable_push: bool,
     /// Streams that this side may have open at once.
     pub max_concurrent_streams: u32,
-    /// The window that each stream starts with, in octets, at most 2^31-1.
+    /// Of each stream, in octets, at most 2^31-1.
     pub initial_window_size: u32,
-    /// Octets of payload that a frame to the peer may have, 2^14 to 2^24-1.
+    /// Octets of payload of a frame to the peer, 2^14 to 2^24-1.
     pub max_frame_size: u32,
-    /// Octets of a list of fields that the peer takes, each counted with 32 beside name and value.
+    /// Octets of a field list, counted with 32 per line.
     pub max_header_list_size: u32,
     /// Whether CONNECT may have a `:protocol` (RFC 8441).
     pub enable_connect_protocol: bool,
-    /// Whether the peer ignores the priorities of RFC 7540 (RFC 9218 §2.1).
+    /// RFC 9218 §2.1.
     pub no_rfc7540_priorities: bool,
 }
 
@@ -104,11 +93,8 @@ impl Default for PeerSettings {
 }
 
 impl PeerSettings {
-    /// Takes the settings of a frame that `from` sent. Gives by how much the windows of all streams shift
-    /// (RFC 9113 §6.9.2), in octets.
-    ///
-    /// # Errors
-    /// A value that its setting may not have. Those before it are in force.
+    /// Returns by how many octets the windows of all streams shift (RFC 9113 §6.9.2). After an error, earlier
+    /// values are in force.
     pub fn apply(&mut self, payload: SettingsPayload<'_>, from: Side) -> Result<i64, BadSetting> {
         let before = i64::from(self.initial_window_size);
         for (identifier, value) in payload {

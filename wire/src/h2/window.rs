@@ -3,7 +3,7 @@
 //! A number with its rules: how much may still be sent, or be received. Whether a broken rule ends a stream or the
 //! connection depends on whose window it was, which the caller knows.
 
-/// The largest window, 2^31-1 octets (RFC 9113 §6.9.1).
+/// 2^31-1 octets (RFC 9113 §6.9.1).
 pub const LARGEST: u32 = 0x7fff_ffff;
 
 /// The window is exceeded, or would grow past [`LARGEST`]: FLOW_CONTROL_ERROR.
@@ -15,28 +15,24 @@ pub struct BadWindow;
 pub struct Window(i64);
 
 impl Window {
-    /// A window of so many octets, at most [`LARGEST`].
+    /// At most [`LARGEST`].
     pub const fn new(octets: u32) -> Window {
         debug_assert!(octets <= LARGEST);
         Window(octets as i64)
     }
 
-    /// Octets that may be sent now; 0 when the window is negative.
+    /// 0 if the window is negative.
     #[inline]
     pub fn available(self) -> u32 {
         self.0.max(0) as u32
     }
 
-    /// Octets, below 0 when it is negative.
     #[inline]
     pub fn octets(self) -> i64 {
         self.0
     }
 
-    /// Takes what was sent or has come.
-    ///
-    /// # Errors
-    /// It is more than the window has; the window stays as it was.
+    /// On an error the window stays as it was.
     #[inline]
     pub fn consume(&mut self, octets: u32) -> Result<(), BadWindow> {
         if octets > self.available() {
@@ -47,20 +43,14 @@ impl Window {
         Ok(())
     }
 
-    /// Gives room for more: WINDOW_UPDATE.
-    ///
-    /// # Errors
-    /// The window would grow past [`LARGEST`]; it stays as it was.
+    /// For WINDOW_UPDATE. On an error the window stays as it was.
     #[inline]
     pub fn increase(&mut self, octets: u32) -> Result<(), BadWindow> {
         self.shift(i64::from(octets))
     }
 
-    /// Follows a changed SETTINGS_INITIAL_WINDOW_SIZE by the difference, see
-    /// [`PeerSettings::apply`](super::settings::PeerSettings::apply).
-    ///
-    /// # Errors
-    /// The window would grow past [`LARGEST`]; it stays as it was.
+    /// For a changed SETTINGS_INITIAL_WINDOW_SIZE, see
+    /// [`PeerSettings::apply`](super::settings::PeerSettings::apply). On an error the window stays as it was.
     #[inline]
     pub fn shift(&mut self, octets: i64) -> Result<(), BadWindow> {
         let octets = self.0.saturating_add(octets);

@@ -6,7 +6,6 @@
 use super::error_code::ErrorCode;
 use super::frame::{FrameHead, HEAD_LENGTH, flag, kind};
 
-/// The head of a frame whose payload follows.
 #[inline]
 pub fn frame_head(out: &mut Vec<u8>, head: FrameHead) {
     debug_assert!(head.length < 1 << 24);
@@ -16,14 +15,14 @@ pub fn frame_head(out: &mut Vec<u8>, head: FrameHead) {
     out.extend_from_slice(&octets);
 }
 
-/// The head of a DATA frame with `length` octets, at most the peer's SETTINGS_MAX_FRAME_SIZE.
+/// `length` is at most the peer's SETTINGS_MAX_FRAME_SIZE.
 #[inline]
 pub fn data_head(out: &mut Vec<u8>, stream: u32, length: u32, end: bool) {
     let flags = if end { flag::END_STREAM } else { 0 };
     frame_head(out, FrameHead { length, kind: kind::DATA, flags, stream });
 }
 
-/// A header block as HEADERS, and CONTINUATION for what a frame of `max_frame_size` octets (the peer's) has no room for.
+/// HEADERS, followed by CONTINUATION for what exceeds the peer's `max_frame_size`.
 #[inline]
 pub fn headers(out: &mut Vec<u8>, stream: u32, block: &[u8], end: bool, max_frame_size: u32) {
     let mut flags = if end { flag::END_STREAM } else { 0 };
@@ -44,7 +43,6 @@ pub fn headers(out: &mut Vec<u8>, stream: u32, block: &[u8], end: bool, max_fram
     }
 }
 
-/// SETTINGS with these identifiers and values.
 pub fn settings(out: &mut Vec<u8>, settings: &[(u16, u32)]) {
     let length = 6 * settings.len() as u32;
     frame_head(out, FrameHead { length, kind: kind::SETTINGS, flags: 0, stream: 0 });
@@ -54,19 +52,17 @@ pub fn settings(out: &mut Vec<u8>, settings: &[(u16, u32)]) {
     }
 }
 
-/// SETTINGS that acknowledges the peer's.
 pub fn settings_ack(out: &mut Vec<u8>) {
     frame_head(out, FrameHead { length: 0, kind: kind::SETTINGS, flags: flag::ACK, stream: 0 });
 }
 
-/// PING, or the answer to the peer's.
 pub fn ping(out: &mut Vec<u8>, ack: bool, payload: [u8; 8]) {
     let flags = if ack { flag::ACK } else { 0 };
     frame_head(out, FrameHead { length: 8, kind: kind::PING, flags, stream: 0 });
     out.extend_from_slice(&payload);
 }
 
-/// GOAWAY. `last` is the highest stream of the peer that something was or will be done for.
+/// `last` is the highest stream of the peer that was or will be handled.
 pub fn goaway(out: &mut Vec<u8>, last: u32, code: ErrorCode, debug: &[u8]) {
     let length = 8 + debug.len() as u32;
     frame_head(out, FrameHead { length, kind: kind::GOAWAY, flags: 0, stream: 0 });
@@ -75,13 +71,12 @@ pub fn goaway(out: &mut Vec<u8>, last: u32, code: ErrorCode, debug: &[u8]) {
     out.extend_from_slice(debug);
 }
 
-/// RST_STREAM.
 pub fn reset(out: &mut Vec<u8>, stream: u32, code: ErrorCode) {
     frame_head(out, FrameHead { length: 4, kind: kind::RST_STREAM, flags: 0, stream });
     out.extend_from_slice(&code.code().to_be_bytes());
 }
 
-/// WINDOW_UPDATE; `stream` 0 is the connection, `increment` 1 to 2^31-1.
+/// `stream` 0 is the connection, `increment` 1 to 2^31-1.
 pub fn window_update(out: &mut Vec<u8>, stream: u32, increment: u32) {
     debug_assert!((1..1 << 31).contains(&increment));
     frame_head(out, FrameHead { length: 4, kind: kind::WINDOW_UPDATE, flags: 0, stream });

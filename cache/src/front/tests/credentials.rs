@@ -13,7 +13,6 @@ fn ask(front: &mut Front, asker: Asker, conf: &ProxyCache, now: Now) -> Lookup {
     front.lookup_for((b"key", None), (Fields::default(), asker, || unreachable!()), conf, now)
 }
 
-/// Stores an answer with these fields as the policy has it.
 fn store(front: &mut Front, request: &Headers, lines: &[(&str, &str)], conf: &ProxyCache, now: Now) {
     let Lookup::Miss(permit) = front.lookup(b"key", request.view(), conf, now) else { panic!("stored") };
     ready(begin(permit, request, lines, conf, now).finish());
@@ -73,7 +72,6 @@ fn nobody_waits_for_what_a_credential_is_told_and_it_waits_for_nobody() {
     assert!(matches!(ask(&mut front, Asker::Anybody, &conf(), now), Lookup::Fresh(_)));
 }
 
-/// Whether strangers wait for each other: one asks, the next waits.
 fn strangers_wait(front: &mut Front, now: Now) -> bool {
     let first = ask(front, Asker::Anybody, &conf(), now);
     assert!(matches!(first, Lookup::Miss(_) | Lookup::Stale(_, Some(_))), "{first:?}");

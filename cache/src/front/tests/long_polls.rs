@@ -4,7 +4,7 @@ use super::*;
 use crate::policy::Reason;
 use millstream_net::timer::{Deadline, with_deadline};
 
-/// Long before now, so that every timer has run out.
+/// Long enough ago that every timer has run out.
 fn long_ago() -> Now {
     Now { instant: millstream_net::clock::now() - Duration::from_secs(60), ..start() }
 }

@@ -5,7 +5,6 @@ use crate::policy::Reason;
 use crate::purges::{How, Purge, Purged, Scope, What};
 use crate::tags::Tags;
 
-/// A whole key of a text without variables.
 fn whole(text: &str) -> Vec<u8> {
     [text.as_bytes(), &[0; 4]].concat()
 }

@@ -46,10 +46,9 @@ struct Simulation {
     /// Per key: the newest finished fill.
     newest: HashMap<usize, u64>,
     finished: HashSet<u64>,
-    /// Per client: since when its fill has not moved, and whether it was given while nobody had to wait.
+    /// Per client: since when its fill has not moved, and whether it was given while no one had to wait.
     moved: HashMap<usize, (Now, bool)>,
     uncacheable_until: HashMap<usize, Now>,
-    /// Every purge, in order.
     purges: Vec<Target>,
     /// Per client: how many purges there were when its fill was granted, and when it asked.
     granted_at: HashMap<usize, usize>,
@@ -58,14 +57,14 @@ struct Simulation {
     filled_at: HashMap<u64, usize>,
     /// Per fill: when it was granted, in the store's own order.
     orders: HashMap<u64, u64>,
-    /// Per key: the latest of those that were stored, though a purge may have gone for it since.
+    /// Per key: the latest of those that were stored, though a purge may have applied to it since.
     latest: HashMap<usize, u64>,
     hits: usize,
     refused: usize,
     told: usize,
 }
 
-/// What a purge goes for; a fill's number is odd or even, which is its tag.
+/// A fill's number is odd or even, which is its tag.
 #[derive(Debug, Clone, Copy)]
 enum Target {
     Key(usize),
@@ -84,7 +83,6 @@ impl Target {
     }
 }
 
-/// The body of a fill: so many pieces, each telling whose it is.
 fn pieces(fill: u64) -> Vec<Bytes> {
     (0..fill % 4 + 1).map(|piece| Bytes::from(format!("{fill}:{piece};"))).collect()
 }
@@ -168,12 +166,11 @@ impl Simulation {
         self.newest.retain(|key, fill| !target.goes_for(*key, Some(*fill)));
     }
 
-    /// Whether a purge from one moment to another went for a fill.
     fn is_purged(&self, key: usize, fill: Option<u64>, from: usize, to: usize) -> bool {
         from < to && self.purges[from..to].iter().any(|target| target.goes_for(key, fill))
     }
 
-    /// One step of a client. With `may_fail` false every fill goes on and succeeds.
+    /// With `may_fail` false every fill goes on and succeeds.
     fn act(&mut self, index: usize, may_fail: bool) {
         let (key, client, flag) = &mut self.clients[index];
         let (key, flag) = (*key, flag.clone());

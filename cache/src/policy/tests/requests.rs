@@ -7,7 +7,7 @@ fn listening() -> ProxyCache {
     ProxyCache { client_control: true, ..conf() }
 }
 
-/// An entry of this age and lifetime, `fresh` seconds in all.
+/// `fresh` is the whole lifetime in seconds.
 fn used(conf: &ProxyCache, request: &str, fresh: i64, age: u64, revalidation: Revalidation) -> Usable {
     let mut terms = lifetime(now(), 0);
     terms.fresh_until = (NOW + fresh - age as i64) * 1000;

@@ -3,7 +3,7 @@
 use super::*;
 use millstream_wire::Coding;
 
-/// The handle that a zone gives for a key, from the disk where memory has nothing.
+/// From the disk if memory has nothing.
 async fn handle(store: &Arc<Store>, request: &Headers) -> Option<Arc<Entry>> {
     let lookup = Front::new(store.clone()).lookup(b"key", request.view(), &conf(), start());
     let lookup = match lookup {

@@ -8,7 +8,6 @@ use crate::tags::Tags;
 const WHOLE: &[u8] = b"thing";
 const OTHER: &[u8] = b"other";
 
-/// Begins to store a piece of a response.
 async fn begin_piece(store: &Arc<Store>, whole: &Sliced, key: &str) -> Fill {
     let mut front = Front::new(store.clone());
     let permit = match front.lookup(key.as_bytes(), Fields::default(), &conf(), start()) {
@@ -27,7 +26,7 @@ async fn put_piece(store: &Arc<Store>, whole: &[u8], key: &str) {
     settled(store).await;
 }
 
-/// An unsafe request has changed a response. Whether that left a rule.
+/// Whether an unsafe request left a rule.
 async fn change(store: &Arc<Store>, key: &[u8]) -> bool {
     let before = store.memory.purges.generation();
     if let Some(gone) = store.invalidate_after(Changed { key, has_pieces: true }, None) {
@@ -40,7 +39,7 @@ async fn has(store: &Arc<Store>, key: &str) -> bool {
     found(store, key, &Headers::new()).await.is_some()
 }
 
-/// Waits until the files that were there at the start are known.
+/// Waits until the files that existed at the start are known.
 async fn surveyed(store: &Arc<Store>) {
     store.sliced(Vec::new());
     for other in 0u64.. {

@@ -9,7 +9,6 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 
-/// A whole key of a text without variables.
 fn whole(text: &str) -> Vec<u8> {
     [text.as_bytes(), &[0; 4]].concat()
 }
@@ -216,11 +215,8 @@ const LANGUAGES: [&str; 2] = ["de", "fr"];
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// Stores an answer with some of the tags.
     Store(usize, usize, u8),
-    /// Begins one.
     Begin(usize, usize, u8),
-    /// Finishes the one that was begun first.
     Finish,
     Purge(Target, bool),
     Look(usize, usize),
@@ -256,7 +252,6 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     vec(step, 1..60)
 }
 
-/// What must be there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Expected {
     value: u64,
@@ -264,7 +259,7 @@ struct Expected {
     stale: bool,
 }
 
-/// A fill on its way: what it will leave, unless a purge goes for it.
+/// What a current fill will leave, unless a purge applies to it.
 struct Begun {
     fill: Fill,
     place: (usize, usize),
@@ -282,7 +277,6 @@ struct World {
     steps: u64,
 }
 
-/// Every other key has a variant for each language.
 fn varies(key: usize) -> bool {
     key % 2 == 1
 }
@@ -385,7 +379,7 @@ impl World {
         }
     }
 
-    /// What is stored is only asked for anew where it is not fresh.
+    /// What is stored is only requested again if it is not fresh.
     async fn begin(&mut self, key: usize, language: usize, tags: u8) -> Option<Begun> {
         let permit = match self.lookup(key, language).await {
             Lookup::Miss(permit) | Lookup::Stale(_, Some(permit)) => permit,

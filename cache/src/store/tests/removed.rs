@@ -5,7 +5,6 @@ use crate::front::Hit;
 use std::process::Command;
 use std::rc::Rc;
 
-/// Waits until so many removals by others were noticed.
 async fn noticed(store: &Store, count: u64) {
     while store.stats().files_unlinked < count {
         blocking::run(std::thread::yield_now).await;

@@ -4,7 +4,7 @@ use super::*;
 use crate::body::{Body, Piece};
 use std::os::fd::AsFd;
 
-/// What a reader that leaves pieces in their file hands out, read as the kernel would.
+/// What a reader that leaves pieces in their file returns, read as the kernel would.
 async fn sent(body: &Body) -> (Vec<u8>, bool) {
     let mut read = Vec::new();
     let Ok(mut reader) = body.open(0..u64::MAX).await else { return (read, false) };

@@ -10,12 +10,10 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Threads that work on it at a time.
 const WRITERS: usize = 2;
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// A queue of one zone.
 #[derive(Default)]
 pub(in crate::store) struct Behind {
     queue: Mutex<Queue>,
@@ -35,17 +33,17 @@ impl fmt::Debug for Behind {
 }
 
 impl Behind {
-    /// Adds work. Outside of a runtime, where there is no loop to hold up, it is done at once.
+    /// Without a runtime it is done at once.
     pub(in crate::store) fn push(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) {
         self.add(Box::new(work), VecDeque::push_back);
     }
 
-    /// As [`Behind::push`], before all that waits: somebody waits for this.
+    /// Before all pending work: someone waits for this.
     pub(super) fn push_first(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) {
         self.add(Box::new(work), VecDeque::push_front);
     }
 
-    /// Adds work before all that waits, for [`Behind::finish`] or whoever is at work already.
+    /// Before all pending work, for [`Behind::finish`] or a thread already at work.
     pub(super) fn leave_first(&self, work: impl FnOnce() + Send + 'static) {
         self.lock().works.push_front(Box::new(work));
     }
@@ -66,7 +64,7 @@ impl Behind {
         }
     }
 
-    /// Does what is left, on this thread, beginning nothing new after `within`. Whether all of it is done.
+    /// On this thread, beginning nothing new after `within`. Returns whether all is done.
     pub(super) fn finish(&self, within: Duration) -> bool {
         let end = clock::now().checked_add(within);
         let mut queue = self.lock();
@@ -89,7 +87,7 @@ impl Behind {
         }
     }
 
-    /// No work is done under the lock, so a poisoned one guards a whole queue.
+    /// No work is done under the lock, so a poisoned one guards a consistent queue.
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }

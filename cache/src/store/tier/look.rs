@@ -18,8 +18,7 @@ use millstream_wire::Fields;
 use std::sync::Arc;
 
 impl Store {
-    /// Reads what there is for a key and puts it in memory; gives it where memory has no room. The line has ended
-    /// afterwards.
+    /// Reads what there is for a key into memory; returns it if memory has no room. Ends the line.
     pub(crate) async fn look(
         self: &Arc<Self>,
         grant: &Grant,
@@ -35,8 +34,8 @@ impl Store {
         }
     }
 
-    /// What is in the key's files: the one under its own name, and the one of the variant that a request with these
-    /// fields would get. The second is which of them that is. Bodies are left where they are.
+    /// The key's files: the one under its own name, and the one of the variant for this request. The second
+    /// value is the index of the latter. Bodies stay in the files.
     pub async fn sight_on_disk(
         &self,
         key: &[u8],
@@ -70,7 +69,6 @@ impl Store {
     }
 }
 
-/// One look, for whoever has the right to it.
 struct Looking<'a> {
     store: &'a Store,
     tier: Arc<Tier>,
@@ -117,13 +115,13 @@ impl Looking<'_> {
         blocking::run(move || tier.disk.read(&name, &key, in_memory, now)).await
     }
 
-    /// Removes a file that was read; one that has taken its place meanwhile stays.
+    /// A file that replaced it meanwhile stays.
     async fn remove(&self, name: FileName) {
         let (tier, order) = (self.tier.clone(), self.grant.order);
         blocking::run(move || tier.disk.unlink(&name, order)).await;
     }
 
-    /// Brings what was read in line with the purges since it was stored. False where it is gone.
+    /// Applies purges since it was stored. False if it is gone.
     fn obeys(&self, loaded: &mut Loaded) -> bool {
         let purges = &self.store.memory.purges;
         purges.outnumber(loaded.born);
@@ -140,14 +138,13 @@ impl Looking<'_> {
         true
     }
 
-    /// The key has no file.
     fn absent(&self) -> Option<Arc<Entry>> {
         self.store.memory.absent_on_disk(self.grant);
         None
     }
 
-    /// The variant has no file. Where the request turned out to belong to another variant than it was taken for, the line
-    /// only ends: the next look-up knows better.
+    /// The variant has no file. If the request turned out to belong to another variant, the line only ends:
+    /// the next look-up knows better.
     fn without(&self, wanted: &[u8]) -> Option<Arc<Entry>> {
         if self.grant.values.as_deref() == Some(wanted) {
             return self.absent();
@@ -156,7 +153,8 @@ impl Looking<'_> {
         None
     }
 
-    /// Keeps what was read in memory, and ends the line. Gives it, with its body left in the file, where there is no room.
+    /// Keeps what was read in memory, and ends the line. Returns it, with its body left in the file, if there
+    /// is no room.
     fn insert(&self, (name, loaded): (&FileName, Loaded), variant: Option<Variant>) -> Option<Arc<Entry>> {
         let memory = &self.store.memory;
         // What was read is as old as its file: whatever was asked for since then is newer.

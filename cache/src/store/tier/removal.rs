@@ -19,45 +19,44 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How long an unsafe request is held up at most until a file is gone.
+/// Longest delay of an unsafe request until a file is gone.
 const UNLINKING: Duration = Duration::from_secs(1);
 
-/// Files that have to go: those of the variants that are known. Others count only with the key's own file.
+/// Files to remove: those of the known variants. Others count only with the key's own file.
 pub(in crate::store) struct Removed {
     key: Vec<u8>,
     order: u64,
     variants: Vec<Arc<[u8]>>,
-    /// Until they have gone, nobody reads them.
+    /// Until they are removed, no one reads them.
     _sentence: Option<Sentence>,
 }
 
 impl Removed {
-    /// Those of a key that memory has let go of.
     pub(in crate::store) fn of(key: &[u8], gone: Gone, sentence: Option<Sentence>) -> Removed {
         Removed { key: key.into(), order: gone.order, variants: gone.variants, _sentence: sentence }
     }
 }
 
 impl Tier {
-    /// Before memory forgets: whoever misses there must not find the file, which goes later.
+    /// Call it before memory forgets: a miss there must not find the file, which goes later.
     pub(in crate::store) fn doom(&self, key: &[u8]) -> Sentence {
         self.disk.doom(variants::own(key))
     }
 
-    /// Removes files soon. Nobody was promised that it lasts over the end of the process.
+    /// Not promised to survive the end of the process.
     pub(in crate::store) fn remove(self: &Arc<Self>, removed: Removed) {
         let tier = self.clone();
         self.behind.push(move || _ = tier.unlink(&removed));
     }
 
-    /// Removes files when the process ends: there is no loop any more.
+    /// Removes files when the process ends, without an event loop.
     pub(in crate::store) fn remove_at_end(self: &Arc<Self>, removed: Removed) {
         let tier = self.clone();
         self.behind.leave_first(move || tier.take_names(&removed));
     }
 
-    /// Removes files before all that waits, and writes the rule down that goes for pieces. What is given waits for it, at most
-    /// [`UNLINKING`], and not for the disk itself; nothing where there is no file.
+    /// Removes files before all pending work, and writes the rule for slices. The future waits for it, at
+    /// most [`UNLINKING`], and not for the disk itself; `None` if there is no file.
     pub(in crate::store) fn remove_first(
         self: &Arc<Self>,
         store: &Arc<Store>,
@@ -84,15 +83,15 @@ impl Tier {
         })
     }
 
-    /// Writes a rule for pieces down, whose success nobody was promised. Blocks.
+    /// Writes a rule for slices, without a promise. Blocks.
     pub(in crate::store) fn note(&self, rule: &Rule, purges: &Purges) {
         // What fails here is in force until this process ends, and in the journal with the next rule that can be written.
         _ = self.changes.append(rule, purges);
         self.disk.wake();
     }
 
-    /// Makes a purge of the moment `at` outlast a failure of power, off the loop; outside of a runtime there is none to hold
-    /// up. `done` is told whether the key's own file was there.
+    /// Makes a purge of the moment `at` survive a power failure, off the event loop if there is one. `done`
+    /// is told whether the key's own file existed.
     pub(in crate::store) fn make_last(
         self: &Arc<Self>,
         store: &Arc<Store>,
@@ -134,7 +133,8 @@ impl Tier {
         Ok(was_there)
     }
 
-    /// Removes files, so that they are gone after a failure of power too; whether the key's own file was there. Blocks.
+    /// Removes files so that they stay gone after a power failure; returns whether the key's own file
+    /// existed. Blocks.
     fn unlink(&self, removed: &Removed) -> io::Result<bool> {
         let path = self.disk.path(&variants::own(&removed.key));
         let was_there = path.exists();
@@ -148,14 +148,13 @@ impl Tier {
         Ok(was_there)
     }
 
-    /// Removes files, so that they are gone after the end of the process too. Blocks.
+    /// Removes files so that they stay gone after the end of the process. Blocks.
     fn take_names(&self, removed: &Removed) {
         variants::names(&removed.key, &removed.variants)
             .for_each(|name| self.disk.unlink(&name, removed.order));
     }
 
-    /// Whether the key's own file is there all the same. A newer one, of an answer that was asked for after the purge, is not
-    /// it.
+    /// Whether the key's own file still exists. A newer one, requested after the purge, does not count.
     fn is_left(&self, removed: &Removed) -> bool {
         self.disk.has_older(&variants::own(&removed.key), removed.order)
     }

@@ -20,7 +20,6 @@ use millstream_net::blocking;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Whose file it is, and where it belongs.
 struct Placed<'a> {
     key: &'a Key,
     variant: Option<&'a Variant>,
@@ -28,7 +27,7 @@ struct Placed<'a> {
 }
 
 impl Store {
-    /// Why an answer of this length will not be stored, as far as that is known before it comes.
+    /// Why a response of this length will not be stored, as far as known in advance.
     pub(crate) fn objection(&self, length: u64) -> Option<Reason> {
         if length > self.largest_body() {
             return Some(Reason::TooLarge);
@@ -36,12 +35,11 @@ impl Store {
         (length > self.largest_in_memory() && self.is_failing()).then_some(Reason::DiskError)
     }
 
-    /// Whether files could not be written the last time.
     pub(crate) fn is_failing(&self) -> bool {
         self.tier.as_ref().is_some_and(|tier| tier.is_failing())
     }
 
-    /// Writes an entry to its file, off the loop. `began` is when its fill was granted.
+    /// Off the event loop. `began` is when its fill was granted.
     pub(crate) fn save(self: &Arc<Self>, entry: &Arc<Entry>, began: u64, now: Now) {
         let Some(tier) = self.tier.clone() else { return };
         let Some(pending) = Pending::among(&tier, entry.cost()) else {
@@ -53,8 +51,7 @@ impl Store {
         tier.behind.push(move || pending.0.write(&store, &entry, began, now));
     }
 
-    /// Begins the file of an answer that is too large for memory, off the loop. `None` where there is no directory, or it
-    /// takes nothing.
+    /// For a response too large for memory, off the event loop. `None` without a directory, or if it refuses.
     pub(crate) async fn begin(
         self: &Arc<Self>,
         grant: &Grant,
@@ -109,7 +106,7 @@ impl Tier {
         }
     }
 
-    /// Gives a written file its name; `began` is the fill's place in the order. Blocks.
+    /// Names a written file; `began` is the fill's place in the order. Blocks.
     fn commit(
         &self,
         store: &Store,
@@ -129,7 +126,7 @@ impl Tier {
     }
 }
 
-/// The file of an answer that is arriving; removed unless it is finished.
+/// The file of an arriving response; removed unless it is finished.
 #[derive(Debug)]
 pub(crate) struct Writing {
     store: Arc<Store>,
@@ -138,12 +135,12 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// Appends to the body, off the loop; `None`, and the failure counted, where the disk does not take it.
+    /// Off the event loop; `None`, and the failure counted, if the disk refuses.
     pub(crate) async fn append(mut self: Box<Self>, pieces: Vec<Bytes>) -> Option<Box<Writing>> {
         blocking::run(move || self.tier.disk.append(&mut self.spool, &pieces).then_some(self)).await
     }
 
-    /// The body is whole: gives the file its name, off the loop, unless the answer was purged while it came.
+    /// Names the file, off the event loop, unless the response was purged meanwhile.
     pub(crate) async fn finish(self, grant: &Grant, progress: &Arc<Progress>, now: Now) -> Option<FileBody> {
         let Writing { store, tier, spool } = self;
         let (grant, progress) = (grant.clone(), progress.clone());
@@ -166,7 +163,7 @@ impl Writing {
 struct Pending(Arc<Tier>, u64);
 
 impl Pending {
-    /// A place among what waits; `None`, counted, where too much does.
+    /// `None`, counted, if too much waits.
     fn among(tier: &Arc<Tier>, cost: u64) -> Option<Pending> {
         let waiting = tier.pending.fetch_add(cost, Ordering::Relaxed) + cost;
         let pending = Pending(tier.clone(), cost);

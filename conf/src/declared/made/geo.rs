@@ -8,26 +8,23 @@ use std::net::IpAddr;
 use crate::network::Network;
 use crate::template::Template;
 
-/// A variable that has its value by an address.
 #[derive(Debug)]
 pub struct Geo {
-    /// The address, where it is not the client's.
+    /// `None` = the client's address.
     pub address: Option<Template>,
-    /// What decides about the value in any case.
     pub source: Template,
-    /// Whose X-Forwarded-For is believed.
+    /// Proxies whose X-Forwarded-For is trusted.
     pub proxies: Box<[Network]>,
-    /// Whether the last address there that is none of theirs counts, and not just the last one.
+    /// Whether the last address that is not a trusted proxy's counts, instead of just the last.
     pub recursive: bool,
-    /// Values of IPv4 addresses.
     pub v4: GeoTable<u32>,
-    /// Values of all other addresses.
+    /// IPv6, and everything that is not IPv4.
     pub v6: GeoTable<u128>,
-    /// The values, each once.
+    /// Each once.
     pub values: Box<[Box<str>]>,
 }
 
-/// Where each value begins.
+/// The start address of each range of one value.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GeoTable<T> {
     /// Sorted; the first is 0.
@@ -44,7 +41,7 @@ impl<T: Ord> GeoTable<T> {
 }
 
 impl Geo {
-    /// The value for an address; what is none (a Unix socket, a text that says none) has that of 255.255.255.255, as in nginx.
+    /// Without a valid address (a Unix socket, other text), the value of 255.255.255.255, as in nginx.
     pub fn find(&self, address: Option<IpAddr>) -> &str {
         let found = match address.map(|address| address.to_canonical()) {
             None => self.v4.find(&u32::MAX),

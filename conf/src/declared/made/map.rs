@@ -7,20 +7,18 @@ use crate::host_names::HostNames;
 use crate::regular_expression::Regex;
 use crate::template::Template;
 
-/// A variable that has its value by what a text is.
 #[derive(Debug)]
 pub struct Map {
-    /// The text.
     pub source: Template,
-    /// Whether a dot at its end does not count (`hostnames`).
+    /// `hostnames`: a trailing dot is ignored.
     pub hostnames: bool,
-    /// Keys with the indices of their values; wildcards among them with `hostnames` alone.
+    /// Keys with the indices of their values; wildcards only with `hostnames`.
     pub keys: HostNames<u32>,
-    /// Expressions in file order.
+    /// In file order.
     pub expressions: Vec<(Regex, u32)>,
-    /// What holds for all others: without one, nothing.
+    /// `None` gives the empty value.
     pub default: Option<u32>,
-    /// The values, each once.
+    /// Each once.
     pub values: Vec<Template>,
 }
 

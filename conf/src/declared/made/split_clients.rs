@@ -4,21 +4,17 @@
 
 use crate::template::Template;
 
-/// A variable that has each value for a share of all clients.
 #[derive(Debug)]
 pub struct SplitClients {
-    /// What is hashed.
     pub key: Template,
-    /// In file order; the first that a hash is in is taken.
+    /// In file order; the first that contains the hash is taken.
     pub shares: Box<[Share]>,
 }
 
-/// One share.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Hashes below are in it; nothing: all of them.
+    /// Exclusive upper bound of the hash; `None` = no bound.
     pub below: Option<u32>,
-    /// The value.
     pub value: Box<str>,
 }
 

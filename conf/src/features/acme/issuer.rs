@@ -18,10 +18,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Contacts of one account at the most.
 const MOST_CONTACTS: usize = 16;
 
-/// What is written of an authority.
 #[derive(Debug, Default)]
 pub struct IssuerDraft {
     uri: Option<WebUrl>,
@@ -34,16 +32,13 @@ pub struct IssuerDraft {
     profile: Option<AcmeProfile>,
     trusted: Option<PathBuf>,
     pub(super) verifies: Option<bool>,
-    /// Nothing inside is `off`.
+    /// The inner `None` is `off`.
     state_path: Option<Option<PathBuf>>,
     pub(super) accepts_terms: bool,
-    /// `resolver`.
     pub resolver: Option<ResolverId>,
-    /// `resolver_timeout`.
     pub resolver_timeout: Option<Duration>,
 }
 
-/// Declares the issuer of a block.
 pub fn declare(directive: &Directive, draft: IssuerDraft, reading: &mut Reading<'_>) {
     let (name, span) = (&directive.args[0], directive.span);
     // One that is wrong has its own error.
@@ -93,7 +88,7 @@ pub fn declare(directive: &Directive, draft: IssuerDraft, reading: &mut Reading<
     });
 }
 
-/// Issuers that name no resolver have the one of the `http` block, where it names any.
+/// An issuer without a resolver gets that of the `http` block, if any.
 pub fn settle(http: &Level, reading: &mut Reading<'_>) {
     for issuer in &mut reading.declared.acme_issuers {
         issuer.resolver = issuer.resolver.or(http.resolver.servers.flatten());
@@ -114,7 +109,6 @@ pub fn settle(http: &Level, reading: &mut Reading<'_>) {
     }
 }
 
-/// `uri`.
 pub(super) fn uri(issuer: &mut IssuerDraft, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
     if !reading.without_variables(word, "the URI of an acme_issuer") {
@@ -128,7 +122,6 @@ pub(super) fn uri(issuer: &mut IssuerDraft, directive: &Directive, reading: &mut
     }
 }
 
-/// `account_key`.
 pub(super) fn account_key(issuer: &mut IssuerDraft, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
     issuer.account_key = if names_algorithm(&word.text) {
@@ -143,7 +136,7 @@ fn names_algorithm(text: &str) -> bool {
     ["ecdsa", "rsa"].iter().any(|known| known.eq_ignore_ascii_case(algorithm))
 }
 
-/// A kind of key; an algorithm alone is its first.
+/// An algorithm alone stands for its first kind.
 pub(super) fn key_kind(word: &Word, reading: &mut Reading<'_>) -> Option<KeyKind> {
     let is_it = |(text, _): &&(&str, KeyKind)| {
         text.eq_ignore_ascii_case(&word.text)
@@ -159,7 +152,6 @@ pub(super) fn key_kind(word: &Word, reading: &mut Reading<'_>) -> Option<KeyKind
     found
 }
 
-/// `challenge`.
 pub(super) fn challenge(issuer: &mut IssuerDraft, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
     issuer.challenge = match word.text.as_str() {
@@ -174,7 +166,6 @@ pub(super) fn challenge(issuer: &mut IssuerDraft, directive: &Directive, reading
     };
 }
 
-/// `contact`.
 pub(super) fn contact(issuer: &mut IssuerDraft, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
     if issuer.contacts.len() == MOST_CONTACTS {
@@ -193,7 +184,7 @@ pub(super) fn contact(issuer: &mut IssuerDraft, directive: &Directive, reading: 
     });
 }
 
-/// Whether a text begins as a URL does (RFC 3986 §3.1).
+/// Whether a text starts like a URL (RFC 3986 §3.1).
 fn has_scheme(text: &str) -> bool {
     let is_inside = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
     text.split_once(':').is_some_and(|(scheme, _)| {
@@ -201,7 +192,6 @@ fn has_scheme(text: &str) -> bool {
     })
 }
 
-/// `external_account_key`.
 pub(super) fn external_account_key(
     issuer: &mut IssuerDraft,
     directive: &Directive,
@@ -223,13 +213,13 @@ pub(super) fn external_account_key(
     issuer.external_account = Some(ExternalAccount { id: id.text.clone(), key: key.into() });
 }
 
-/// Whether a text is bytes in base64url without padding (RFC 4648 §5).
+/// Base64url without padding (RFC 4648 §5).
 fn is_base64url(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     !text.is_empty() && text.len() % 4 != 1 && text.bytes().all(fits)
 }
 
-/// The longest file of such a key, in bytes.
+/// Longest key file in bytes.
 const MOST_KEY: u64 = 4096;
 
 fn key_text(word: &Word, reading: &mut Reading<'_>) -> Option<String> {
@@ -258,7 +248,6 @@ fn read_short(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// `profile`.
 pub(super) fn profile(issuer: &mut IssuerDraft, directive: &Directive, reading: &mut Reading<'_>) {
     let required = match directive.args.get(1) {
         None => false,
@@ -267,12 +256,10 @@ pub(super) fn profile(issuer: &mut IssuerDraft, directive: &Directive, reading: 
     issuer.profile = Some(AcmeProfile { name: directive.args[0].text.clone(), required });
 }
 
-/// `ssl_trusted_certificate`.
 pub(super) fn trusted(issuer: &mut IssuerDraft, directive: &Directive, reading: &mut Reading<'_>) {
     issuer.trusted = Some(pem_file(&directive.args[0], "certificate", reading).0);
 }
 
-/// `state_path`.
 pub(super) fn state_path(issuer: &mut IssuerDraft, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
     issuer.state_path = match word.text.as_str() {

@@ -14,10 +14,9 @@ use crate::suggest;
 use crate::tree::Directive;
 use std::net::IpAddr;
 
-/// Names of one certificate at the most; authorities take a hundred.
+/// Most names of one certificate; authorities accept a hundred.
 const MOST_IDENTIFIERS: usize = 100;
 
-/// `acme_certificate`.
 pub(super) fn read(server: &mut ServerDraft, directive: &Directive, reading: &mut Reading<'_>) {
     let issuer = directive.args[0].clone();
     let mut draft = AcmeOrder {
@@ -45,7 +44,7 @@ pub(super) fn read(server: &mut ServerDraft, directive: &Directive, reading: &mu
     server.acme = Some(draft);
 }
 
-/// What a server asks for; nothing where it does not, or what is wrong was reported.
+/// `None` if it asks for none, or an error was reported.
 pub fn certificate(draft: &ServerDraft, reading: &mut Reading<'_>) -> Option<AcmeCertificateId> {
     let order = draft.acme.as_ref()?;
     let issuers = &reading.declared.acme_issuers;
@@ -83,7 +82,6 @@ pub fn certificate(draft: &ServerDraft, reading: &mut Reading<'_>) -> Option<Acm
     Some(AcmeCertificateId(at as u32))
 }
 
-/// Whether what is issued and what is used are the same.
 pub fn check(draft: &ServerDraft, tls: Option<&Tls>, reading: &mut Reading<'_>) {
     let pairs = || tls.into_iter().flat_map(|tls| tls.certificates.iter().map(|pair| (pair, tls.span)));
     for ((certificate, key), span) in pairs() {
@@ -110,7 +108,7 @@ pub fn check(draft: &ServerDraft, tls: Option<&Tls>, reading: &mut Reading<'_>) 
     }
 }
 
-/// The names of the server; nothing after an error. As in nginx an expression has a warning, and other asterisks are one.
+/// `None` after an error. As in nginx, an expression gets a warning, and misplaced asterisks are an error.
 fn names_of(draft: &ServerDraft, reading: &mut Reading<'_>) -> Option<Vec<AcmeIdentifier>> {
     let (mut found, mut all) = (Vec::new(), true);
     for (name, place) in &draft.names {
@@ -142,7 +140,6 @@ fn names_of(draft: &ServerDraft, reading: &mut Reading<'_>) -> Option<Vec<AcmeId
     all.then_some(found)
 }
 
-/// Whether an asterisk is that of a name with a leading dot.
 fn is_dotted(tail: &str, draft: &ServerDraft) -> bool {
     let place = draft.names.iter().find_map(|(name, place)| match name {
         ServerName::LeadingWildcard(known) if known == tail => Some(*place),
@@ -167,7 +164,7 @@ fn push(identifiers: &mut Vec<AcmeIdentifier>, one: AcmeIdentifier) {
     }
 }
 
-/// What a word stands for; `None` where no certificate can be for it.
+/// `None` if no certificate can be issued for it.
 fn identifiers(text: &str) -> Option<Vec<AcmeIdentifier>> {
     let address = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     if let Ok(address) = address.parse::<IpAddr>() {

@@ -6,10 +6,9 @@ use std::collections::HashMap;
 
 use crate::declared::made::geo::GeoTable;
 
-/// Networks of one kind of address with the indices of their values.
 #[derive(Debug, Default)]
 pub(super) struct Networks {
-    /// By first address and length of the mask.
+    /// By first address and mask length.
     entries: HashMap<(u128, u8), u32>,
 }
 
@@ -18,7 +17,7 @@ impl Networks {
         self.entries.is_empty()
     }
 
-    /// Adds a network; of one that is there, its value before.
+    /// Returns the value that it replaces.
     pub(super) fn insert(&mut self, first: u128, bits: u8, value: u32) -> Option<u32> {
         self.entries.insert((first, bits), value)
     }
@@ -27,7 +26,7 @@ impl Networks {
         self.entries.remove(&(first, bits))
     }
 
-    /// Laid out flat; what is in no network has the first value.
+    /// Addresses in no network have the first value.
     pub(super) fn table<T: Address>(&self) -> GeoTable<T> {
         let mut entries: Vec<_> = self.entries.iter().map(|(&network, &value)| (network, value)).collect();
         // Whoever lies in another comes behind it.
@@ -52,18 +51,15 @@ impl Networks {
     }
 }
 
-/// A table on its way.
 pub(super) struct Flat {
     starts: Vec<(u128, u32)>,
 }
 
 impl Flat {
-    /// One value for everything.
     pub(super) fn new(value: u32) -> Self {
         Flat { starts: vec![(0, value)] }
     }
 
-    /// From here on another value.
     pub(super) fn begin(&mut self, start: u128, value: u32) {
         match self.starts.last_mut() {
             Some((last, known)) if *last == start => *known = value,
@@ -72,7 +68,7 @@ impl Flat {
         }
     }
 
-    /// Behind the last address of a network, the one around it goes on.
+    /// After the last address of a network, the enclosing one continues.
     fn go_on(&mut self, last: u128, around: &[(u128, u32)]) {
         if let (Some(next), Some(&(_, value))) = (last.checked_add(1), around.last()) {
             self.begin(next, value);
@@ -86,7 +82,7 @@ impl Flat {
     }
 }
 
-/// An address as a number, out of the upper bits.
+/// An address as a number, from the upper bits of a `u128`.
 pub(super) trait Address {
     fn upper(bits: u128) -> Self;
 }

@@ -9,19 +9,17 @@ use std::net::Ipv4Addr;
 use super::flat::Flat;
 use crate::declared::made::geo::GeoTable;
 
-/// A piece of a range: its first and last address within its 65,536, and the index of its value.
+/// First and last address within a block of 65,536, and the index of the value.
 type Piece = (u16, u16, u32);
 
-/// All ranges of a block.
 #[derive(Debug, Default)]
 pub(super) struct GeoRanges {
-    /// `default`.
     pub(super) default: Option<u32>,
-    /// By the upper half of the address, sorted and apart.
+    /// By the upper half of the address; sorted and disjoint.
     pieces: BTreeMap<u16, Vec<Piece>>,
 }
 
-/// The first and the last address of a range; 255.255.255.255 is none, as in nginx.
+/// 255.255.255.255 is not accepted, as in nginx.
 pub(super) fn parse(text: &str) -> Option<(u32, u32)> {
     let (first, last) = text.split_once('-')?;
     let address = |text: &str| text.parse::<Ipv4Addr>().ok().map(Ipv4Addr::to_bits);
@@ -30,8 +28,7 @@ pub(super) fn parse(text: &str) -> Option<(u32, u32)> {
 }
 
 impl GeoRanges {
-    /// Adds a range. What it takes the place of, piece by piece, is the value before; a piece that it only shares addresses with is
-    /// the error.
+    /// Returns the value of an identical range that it replaces; a partial overlap is the error.
     pub(super) fn insert(
         &mut self,
         first: u32,
@@ -63,7 +60,7 @@ impl GeoRanges {
         Ok(before)
     }
 
-    /// Takes a range out; false where not all of it stood there just so.
+    /// False unless exactly this range exists.
     pub(super) fn remove(&mut self, first: u32, last: u32) -> bool {
         let mut all = true;
         for (upper, start, end) in cut(first, last) {
@@ -79,7 +76,6 @@ impl GeoRanges {
         all
     }
 
-    /// Laid out flat.
     pub(super) fn table(&self) -> GeoTable<u32> {
         let default = self.default.unwrap_or(0);
         let mut flat = Flat::new(default);
@@ -100,7 +96,7 @@ impl GeoRanges {
     }
 }
 
-/// A range in pieces.
+/// Splits a range at blocks of 65,536.
 fn cut(first: u32, last: u32) -> impl Iterator<Item = (u16, u16, u16)> {
     let (lowest, highest) = ((first >> 16) as u16, (last >> 16) as u16);
     (lowest..=highest).map(move |upper| {

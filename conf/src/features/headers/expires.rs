@@ -7,23 +7,21 @@ use crate::features::templates::Templates;
 use crate::template::Template;
 use crate::value::{self, ValueError};
 
-/// `expires`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Expires {
-    /// Nothing is added or changed.
     #[default]
     Off,
     /// 1 January 1970 and `no-cache`.
     Epoch,
     /// The end of 2037 and ten years.
     Max,
-    /// So many seconds from now; negative: in the past, and `no-cache`.
+    /// Seconds from now; negative: in the past, and `no-cache`.
     Access(i64),
-    /// So many seconds from the time of the answer's last modification.
+    /// Seconds from the response's last modification.
     Modified(i64),
-    /// `@15h30m`: at that time of day, in seconds since midnight, local time.
+    /// `@15h30m`: seconds since midnight, local time.
     Daily(u32),
-    /// A variable: its value is one of the words above, read at every request. The flag is `modified`.
+    /// Evaluated per request as one of the words above. The flag is `modified`.
     Variable(Template, bool),
 }
 
@@ -41,11 +39,9 @@ impl Templates for Expires {
     }
 }
 
-/// Seconds of a day; a time of day is not later.
 const DAY: u64 = 24 * 3600;
 
-/// Reads the last word of an `expires`. With `modified` it is a time from the answer's last modification, and neither
-/// one of the words nor a time of day. Parts of a second are left out, as the fields know none.
+/// With `modified` it must be a time, neither a word nor a time of day. Fractions of a second are dropped.
 pub fn parse(text: &str, modified: bool) -> Result<Expires, ValueError> {
     match text {
         "epoch" | "max" | "off" | "" if modified => return Err(not_with_modified(text)),

@@ -17,17 +17,16 @@ impl Templates for LogFormat {
     }
 }
 
-/// A format that needs no `log_format`: its name, how values are escaped, and its text.
+/// A predefined format: name, escaping and text.
 type Ready = (&'static str, Escape, &'static str);
 
-/// nginx's own, there from the start.
 const COMBINED: Ready = (
     "combined",
     Escape::Default,
     "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" \"$http_user_agent\"",
 );
 
-/// An object a line, for programs. What is always a number stands without quotation marks; times of upstreams may be several.
+/// One object per line. What is always a number is unquoted; times of upstreams may be several.
 const JSON: Ready = (
     "json",
     Escape::Json,
@@ -39,7 +38,6 @@ const JSON: Ready = (
     \"upstream_status\":\"$upstream_status\",\"upstream_time\":\"$upstream_response_time\"}",
 );
 
-/// Declares `COMBINED`.
 pub fn declare_combined(reading: &mut Reading<'_>) {
     declare(COMBINED, reading);
 }
@@ -82,7 +80,6 @@ pub(super) fn log_format(directive: &Directive, reading: &mut Reading<'_>) {
     reading.declared.log_formats.push(Arc::new(LogFormat { name: name.text.clone(), escape, template }));
 }
 
-/// The format that an `access_log` names; `None` after its error was reported.
 pub(super) fn format(directive: &Directive, reading: &mut Reading<'_>) -> Option<Arc<LogFormat>> {
     let Some(word) = directive.args.get(1) else { return reading.declared.log_formats.first().cloned() };
     // Where it stands behind its use, nginx does not know it yet.

@@ -7,19 +7,18 @@ use crate::declared::log::Syslog;
 use crate::reading::Reading;
 use crate::tree::Word;
 
-/// What a log to a log service begins with.
 pub(super) const PREFIX: &str = "syslog:";
 /// The port of log services (RFC 5426 §3.3).
 const PORT: u16 = 514;
-/// Bytes of a tag at the most (RFC 3164 §4.1.3).
+/// In bytes (RFC 3164 §4.1.3).
 const LONGEST_TAG: usize = 32;
-/// The facilities by their numbers (RFC 3164 §4.1.1), as nginx calls them.
+/// By number (RFC 3164 §4.1.1), with nginx's names.
 const FACILITIES: [&str; 24] = [
     "kern", "user", "mail", "daemon", "auth", "intern", "lpr", "news", "uucp", "clock", "authpriv", "ftp",
     "ntp", "audit", "alert", "cron", "local0", "local1", "local2", "local3", "local4", "local5", "local6",
     "local7",
 ];
-/// The severities by their numbers.
+/// By number.
 const SEVERITIES: [&str; 8] = ["emerg", "alert", "crit", "error", "warn", "notice", "info", "debug"];
 
 /// Reads `syslog:server=…[,facility=…]…`; `None` after an error was reported.
@@ -56,7 +55,6 @@ pub(super) fn read(word: &Word, reading: &mut Reading<'_>) -> Option<Syslog> {
     Some(Syslog { server, facility, severity, tag, names_host })
 }
 
-/// The number of a name in its list.
 fn number(names: &[&str], part: &Word, name: &str, reading: &mut Reading<'_>) -> Option<u8> {
     let name = Reading::part(part, name);
     reading.one_of(&name, names).and_then(|index| u8::try_from(index).ok())

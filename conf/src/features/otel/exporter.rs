@@ -11,7 +11,7 @@ use crate::suggest;
 use crate::tree::{Directive, Word};
 use std::time::Duration;
 
-/// The lines that the block may have, each with the words that it takes.
+/// Each with the number of its words.
 const LINES: [(&str, usize); 7] = [
     ("endpoint", 1),
     ("trusted_certificate", 1),
@@ -22,15 +22,14 @@ const LINES: [(&str, usize); 7] = [
     ("batch_count", 1),
 ];
 
-/// Ports of OTLP/gRPC and of OTLP/HTTP, where none is written.
 const GRPC_PORT: u16 = 4317;
 const HTTP_PORT: u16 = 4318;
 
-/// Spans of one export, and batches that wait, at the most: a span takes about a kilobyte.
+/// Upper bounds of spans per export and of waiting batches: a span takes about a kilobyte.
 const MOST_SPANS: u64 = 1 << 16;
 const MOST_BATCHES: u64 = 1 << 10;
 
-/// Fields that the export itself has: one that is written beside them would say something else.
+/// Fields of the export itself, which must not be set twice.
 const OWN_FIELDS: [&str; 8] = [
     "host",
     "connection",
@@ -102,7 +101,6 @@ pub(super) fn read(directive: &Directive, reading: &mut Reading<'_>) {
     });
 }
 
-/// Whether it is one of the lines, with as many words as that takes.
 fn is_line(key: &Word, words: &[Word], reading: &mut Reading<'_>) -> bool {
     let Some((_, takes)) = LINES.into_iter().find(|(name, _)| *name == key.text) else {
         let names = LINES.map(|(name, _)| name);
@@ -122,7 +120,6 @@ fn is_line(key: &Word, words: &[Word], reading: &mut Reading<'_>) -> bool {
     words.iter().all(|word| reading.without_variables(word, "otel_exporter"))
 }
 
-/// An interval of nothing would be no rest at all.
 fn interval_of(word: &Word, reading: &mut Reading<'_>) -> Option<Duration> {
     let interval = reading.duration(word)?;
     if interval.is_zero() {
@@ -132,7 +129,7 @@ fn interval_of(word: &Word, reading: &mut Reading<'_>) -> Option<Duration> {
     Some(interval)
 }
 
-/// Takes an endpoint apart: a scheme perhaps, where to connect, a path perhaps.
+/// `[scheme://]host[:port][path]`.
 fn endpoint(word: &Word, reading: &mut Reading<'_>) -> Option<OtelEndpoint> {
     let found = parse(&word.text);
     if found.is_none() {
@@ -172,7 +169,7 @@ fn parse(text: &str) -> Option<OtelEndpoint> {
     Some(OtelEndpoint { authority, address, secured, protocol })
 }
 
-/// A field of exports, whose name HTTP/2 wants in lower case (RFC 9113 §8.2.1).
+/// HTTP/2 requires lower case (RFC 9113 §8.2.1).
 fn header(name: &Word, value: &Word, reading: &mut Reading<'_>) -> Option<(String, String)> {
     let lower = name.text.to_ascii_lowercase();
     let is_name =

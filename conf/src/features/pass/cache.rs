@@ -23,115 +23,84 @@ use ignored_args::IgnoredArg;
 pub mod ignored_args;
 pub mod usage;
 
-/// The statuses that a `proxy_cache_valid` is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValidStatus {
-    /// `any`.
     Any,
-    /// One status.
     Is(u16),
 }
 
-/// One status of a `proxy_cache_valid`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Valid {
-    /// Which answers.
     pub status: ValidStatus,
-    /// For how long; zero = do not store.
+    /// Zero = do not store.
     pub time: Duration,
 }
 
-/// What `…_cache` says.
 #[derive(Debug, Clone)]
 pub enum ZoneChoice {
-    /// `off`.
     Off,
-    /// This zone, whatever is asked for.
     Fixed(CacheZoneId),
-    /// The zone that the text names for a request; none where it is empty or `off`.
+    /// The zone whose name the text evaluates to; empty or `off` = none.
     Chosen(Template),
 }
 
-/// `proxy_cache_heuristic`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heuristic {
-    /// Hundredths of the age at the origin; RFC 9111 §4.2.2 speaks of 10.
+    /// Hundredths of the age at the origin; RFC 9111 §4.2.2 suggests 10.
     pub percent: u8,
-    /// The longest lifetime that is guessed. Default a day.
+    /// The longest guessed lifetime. Default a day.
     pub longest: Duration,
 }
 
 without_templates!(Valid, Heuristic);
 
-/// `proxy_cache_methods`: which are kept beside GET and HEAD.
+/// Methods stored besides GET and HEAD.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CacheMethods {
-    /// POST.
     pub post: bool,
-    /// QUERY.
     pub query: bool,
 }
 
 level! {
-    /// What one level says of it.
     pub struct CacheLevel {
-        /// `…_cache` with its place.
         zone: (ZoneChoice, Span),
-        /// `…_cache_key` with its place.
         key: (Template, Span),
-        /// `…_cache_ignore_args`; nothing in it = `off`.
+        /// The empty list is `off`.
         ignored_args: Vec<IgnoredArg>,
-        /// `…_cache_valid`s, each with its place.
         valid: Vec<(Valid, Span)>,
-        /// `…_cache_methods`, with the last place.
+        /// With the last place.
         methods: (CacheMethods, Span),
-        /// `…_cache_lock`.
         lock: bool,
-        /// `…_cache_lock_timeout`.
         lock_timeout: Duration,
-        /// `…_cache_lock_age`.
         lock_age: Duration,
-        /// `…_cache_unread_timeout`; nothing in it = `off`.
+        /// The inner `None` is `off`.
         unread_timeout: Option<Duration>,
-        /// `…_cache_fill_timeout`; nothing in it = `off`.
+        /// The inner `None` is `off`.
         fill_timeout: Option<Duration>,
-        /// `…_cache_use_stale`.
         use_stale: UseStale,
-        /// `…_cache_background_update`.
         background_update: bool,
-        /// `…_cache_revalidate`.
         revalidate: bool,
-        /// `…_cache_bypass`.
         bypass: Vec<Template>,
-        /// `…_no_cache`.
         no_cache: Vec<Template>,
-        /// `…_cache_min_uses`.
         min_uses: u32,
-        /// `…_cache_convert_head`.
         convert_head: bool,
-        /// `…_cache_max_range_offset`.
         max_range_offset: u64,
-        /// `…_cache_client_control`.
         client_control: bool,
-        /// `…_cache_heuristic` with its place; nothing in it = `off`.
+        /// The inner `None` is `off`.
         heuristic: (Option<Heuristic>, Span),
-        /// `…_cache_refresh_ahead`; zero = `off`.
+        /// Zero = `off`.
         refresh_ahead: Duration,
-        /// `…_cache_tag`s.
         tags: Vec<Template>,
-        /// `…_cache_explain`.
         explain: bool,
     }
 }
 
 impl CacheLevel {
-    /// Where a zone is named, or left to be chosen.
     pub fn zone_at(&self) -> Option<Span> {
         self.zone.as_ref().filter(|(zone, _)| !matches!(zone, ZoneChoice::Off)).map(|(_, span)| *span)
     }
 }
 
-/// The rows of this part, for one prefix.
 macro_rules! rows {
     ($prefix:literal, $family:expr) => {
         [
@@ -264,7 +233,7 @@ pub(super) fn zone(level: &mut CommonLevel, directive: &Directive, reading: &mut
     reading.error(word.span, message).help(help);
 }
 
-/// What is known only once the entry is found cannot be a part of what it is found by.
+/// What is known only once the entry is found cannot be part of its key.
 pub(super) fn key(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
     const LATER: [Builtin; 5] = [
         Builtin::UpstreamCacheKey,
@@ -306,7 +275,7 @@ pub(super) fn valid(level: &mut CommonLevel, directive: &Directive, reading: &mu
     }
 }
 
-/// What to write where a status was expected and something else stands that is often taken for one.
+/// What to write if a word that is often mistaken for a status stands in place of one.
 fn no_status(word: &Word, directive: &Directive) -> Option<String> {
     let (name, text) = (&directive.name.text, word.text.as_bytes());
     if let [class @ b'1'..=b'5', b'x' | b'X', b'x' | b'X'] = text {
@@ -335,7 +304,7 @@ pub(super) fn methods(level: &mut CommonLevel, directive: &Directive, reading: &
     level.cache.methods = Some((methods, directive.span));
 }
 
-/// The longest lifetime that is guessed where `max=` is not written.
+/// Default of `max=`.
 const LONGEST_GUESS: Duration = Duration::from_secs(24 * 3600);
 
 pub(super) fn heuristic(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
@@ -369,7 +338,7 @@ pub(super) fn heuristic(level: &mut CommonLevel, directive: &Directive, reading:
     }
 }
 
-/// A time, or `off`, which is none.
+/// The inner `None` is `off`.
 pub(super) fn time_or_off(directive: &Directive, reading: &mut Reading<'_>) -> Option<Option<Duration>> {
     match &directive.args[0] {
         word if word.text == "off" => Some(None),
@@ -377,7 +346,6 @@ pub(super) fn time_or_off(directive: &Directive, reading: &mut Reading<'_>) -> O
     }
 }
 
-/// Texts with variables, all of them.
 pub(super) fn strings(directive: &Directive, reading: &mut Reading<'_>) -> Vec<Template> {
     directive.args.iter().map(|word| reading.template(word)).collect()
 }

@@ -8,12 +8,9 @@ use crate::regular_expression::Regex;
 use crate::template::Template;
 use crate::tree::{Directive, Word};
 
-/// What a value of a cookie is compared with.
 #[derive(Debug, Clone)]
 pub enum Pattern {
-    /// A text.
     Text(Template),
-    /// An expression.
     Regex(Regex),
 }
 
@@ -26,39 +23,30 @@ impl Templates for Pattern {
 }
 
 record! {
-    /// A `proxy_cookie_domain` or `proxy_cookie_path`.
     pub struct CookieRule {
-        /// What the attribute is: the whole domain, or the beginning of a path.
+        /// The whole domain, or the start of a path.
         pub from: Pattern,
-        /// What stands there instead.
         pub to: Template,
     }
 }
 
 record! {
-    /// A `proxy_cookie_flags`.
     pub struct CookieFlags {
-        /// The names of the cookies that it holds for.
         pub name: Pattern,
-        /// What each evaluates to is a flag that is set or taken out; nothing else has an effect.
+        /// Each evaluates to a flag to set or remove; anything else has no effect.
         pub flags: Vec<Template>,
     }
 }
 
 record! {
-    /// What is changed in the cookies of a location's upstream.
     pub struct Cookies {
-        /// `proxy_cookie_domain`.
         pub domains: Vec<CookieRule>,
-        /// `proxy_cookie_path`.
         pub paths: Vec<CookieRule>,
-        /// `proxy_cookie_flags`.
         pub flags: Vec<CookieFlags>,
     }
 }
 
 impl Cookies {
-    /// Whether all of them stay as they are.
     pub fn are_untouched(&self) -> bool {
         self.domains.is_empty() && self.paths.is_empty() && self.flags.is_empty()
     }
@@ -76,10 +64,9 @@ const FLAGS: [&str; 8] = [
     "nosamesite",
 ];
 
-/// Those of one of the three of a level, as far as they are read.
 type Rules<T> = Option<Vec<T>>;
 
-/// The `proxy_cookie_domain`s of a level with one more; a dot before a domain says nothing.
+/// A leading dot of a domain is ignored.
 pub(super) fn domain(
     mut list: Rules<CookieRule>,
     directive: &Directive,
@@ -102,7 +89,6 @@ pub(super) fn domain(
     list
 }
 
-/// The `proxy_cookie_path`s of a level with one more.
 pub(super) fn path(
     mut list: Rules<CookieRule>,
     directive: &Directive,
@@ -122,7 +108,6 @@ pub(super) fn path(
     list
 }
 
-/// The `proxy_cookie_flags` of a level with one more.
 pub(super) fn flags(
     mut list: Rules<CookieFlags>,
     directive: &Directive,
@@ -149,7 +134,7 @@ fn pair<'d, T>(
     words(list, directive, reading).map(|(first, rest)| (first, &rest[0]))
 }
 
-/// The words of a rule; nothing of an `off`, which empties the list and stands alone in its block.
+/// `None` for `off`, which empties the list and stands alone in its block.
 fn words<'d, T>(
     list: &mut Rules<T>,
     directive: &'d Directive,

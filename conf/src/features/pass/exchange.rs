@@ -15,7 +15,6 @@ use crate::reading::{Reading, Switch, TempPath};
 use crate::template::Template;
 use crate::tree::{Directive, Word};
 
-/// `proxy_ignore_headers`, one flag per field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
 pub struct IgnoreHeaders {
@@ -33,9 +32,8 @@ pub struct IgnoreHeaders {
 without_templates!(IgnoreHeaders);
 
 record! {
-    /// `proxy_bind`.
     pub struct Bind {
-        /// The address, perhaps with a port; empty = the system's choice.
+        /// Perhaps with a port; empty = the system's choice.
         pub address: Template,
         /// The address need not be one of this machine's.
         pub transparent: bool,
@@ -49,55 +47,41 @@ impl From<Placed<IgnoreHeaders>> for IgnoreHeaders {
 }
 
 settings! {
-    /// How a location exchanges with an upstream; each is named here as in the family `proxy_`.
+    /// How a location exchanges with an upstream. Directives are named as in the family `proxy_`.
     pub struct Exchange, ExchangeLevel(place, reading) {
-        /// `proxy_hide_header`s in lower case, beside `HIDDEN_FIELDS`.
+        /// In lower case, in addition to `HIDDEN_FIELDS`.
         hide_headers: Vec<String> = Vec::new(),
-        /// `proxy_pass_header`s in lower case, which are not hidden.
+        /// In lower case; not hidden.
         pass_headers: Vec<String> = Vec::new(),
-        /// `proxy_ignore_headers`.
         ignore_headers: Placed<IgnoreHeaders> => IgnoreHeaders = Placed::nowhere(IgnoreHeaders::default()),
-        /// `proxy_buffering`, default on.
         buffering: bool = true,
-        /// `proxy_request_buffering`, default on.
         request_buffering: bool = true,
-        /// `proxy_buffer_size`: an answer's head must fit. Default 4 KiB.
+        /// A response's head must fit.
         buffer_size: usize = BUFFER_SIZE,
-        /// `proxy_buffers`, number × size: what one answer may hold in memory beside `buffer_size`.
+        /// Number × size: what one response may hold in memory in addition to `buffer_size`.
         buffers: (usize, usize) = BUFFERS,
-        /// `proxy_max_temp_file_size`, default 1 GiB; 0 = never to a file.
+        /// 0 = never to a file.
         max_temp_file_size: Placed<u64> => u64 = Placed::nowhere(1024 * 1024 * 1024),
-        /// `proxy_temp_path`.
         temp_path: TempPath = reading.default_temp_path(&place.level.pass.family().directive("temp")),
-        /// `proxy_connect_timeout`, default 60 s.
         connect_timeout: Duration = MINUTE,
-        /// `proxy_send_timeout`, default 60 s, between two writes.
+        /// Between two writes.
         send_timeout: Duration = MINUTE,
-        /// `proxy_read_timeout`, default 60 s, between two reads.
         read_timeout: Duration = MINUTE,
-        /// `proxy_next_upstream`, default error and timeout.
         next_upstream: NextUpstream = NextUpstream { error: true, timeout: true, ..NextUpstream::default() },
-        /// `proxy_next_upstream_tries`; 0 = no bound but the number of servers.
+        /// 0 = limited only by the number of servers.
         next_upstream_tries: u32 = 0,
-        /// `proxy_next_upstream_timeout`; zero = none.
+        /// Zero = no limit.
         next_upstream_timeout: Duration = Duration::ZERO,
-        /// `proxy_intercept_errors`, default off.
         intercept_errors: bool = false,
-        /// `proxy_ignore_client_abort`, default off.
         ignore_client_abort: bool = false,
-        /// `proxy_pass_request_headers`, default on.
         passes_fields: bool = true,
-        /// `proxy_pass_client_address`, default on.
         passes_address: bool = true,
-        /// `proxy_pass_request_body`, default on.
         passes_body: bool = true,
-        /// `proxy_limit_rate` in bytes a second; 0 = as fast as it comes.
+        /// Bytes per second; 0 = unlimited.
         limit_rate: RequestSize = RequestSize::Fixed(0),
-        /// `proxy_bind`: the address that connections come from; nothing = the system's choice.
+        /// The source address of connections; `None` = the system's choice.
         bind: Option<Bind> = None,
-        /// `proxy_socket_keepalive`, default off.
         socket_keepalive: bool = false,
-        /// `proxy_force_ranges`: ranges are answered whatever Accept-Ranges says. Default off.
         force_ranges: bool = false,
     }
 }
@@ -106,7 +90,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 const BUFFER_SIZE: usize = 4096;
 const BUFFERS: (usize, usize) = (8, 4096);
 
-/// Fields of an upstream's answer that the client never gets by default, in lower case.
+/// Response fields the client never gets by default, in lower case.
 const HIDDEN_FIELDS: [&str; 8] = [
     "date",
     "server",
@@ -119,7 +103,6 @@ const HIDDEN_FIELDS: [&str; 8] = [
 ];
 
 impl Exchange {
-    /// Whether an answer's field is kept from the client.
     pub fn hides(&self, name: &[u8]) -> bool {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         let is_in = |list: &[String]| list.iter().any(|known| is(known));
@@ -128,7 +111,7 @@ impl Exchange {
 }
 
 impl ExchangeLevel {
-    /// nginx asks that a temporary file holds at least one buffer, or that there is none.
+    /// nginx requires room for at least one buffer, or 0.
     pub(super) fn check_temp_file_size(&self, family: Family, reading: &mut Reading<'_>) {
         let Some(Placed { value: size, span }) = self.max_temp_file_size else { return };
         let least = self.buffer_size.unwrap_or(BUFFER_SIZE).max(self.buffers.unwrap_or(BUFFERS).1) as u64;
@@ -141,7 +124,6 @@ impl ExchangeLevel {
     }
 }
 
-/// The rows that every family has, for one prefix.
 macro_rules! rows {
     ($prefix:literal, $family:expr) => {
         [
@@ -197,7 +179,6 @@ macro_rules! rows {
 }
 pub(super) use rows;
 
-/// Those of families whose bodies may be held on their way.
 macro_rules! held_rows {
     ($prefix:literal, $family:expr) => {
         [
@@ -254,13 +235,13 @@ macro_rules! held_rows {
 }
 pub(super) use held_rows;
 
-/// The one field that a directive names, in lower case; nothing after its error was reported.
+/// In lower case; `None` after its error was reported.
 pub(super) fn field_name(directive: &Directive, reading: &mut Reading<'_>) -> Option<String> {
     let word = &directive.args[0];
     is_field_name(word, reading).then(|| word.text.to_ascii_lowercase())
 }
 
-/// A rate, in bytes a second.
+/// In bytes per second.
 pub(super) fn rate(word: &Word, reading: &mut Reading<'_>) -> Option<RequestSize> {
     limit_rate::size(word, reading)
 }

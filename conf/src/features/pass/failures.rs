@@ -8,15 +8,12 @@ use crate::features::templates::without_templates;
 use crate::reading::Reading;
 use crate::tree::Directive;
 
-/// A set of words, each of which is on or off.
 pub trait FailureWords: Copy + Default {
-    /// The words, in the order in which they are told.
     const WORDS: &'static [&'static str];
 
-    /// The switch of a word; `None` where it is none of [`Self::WORDS`].
+    /// `None` unless it is one of [`Self::WORDS`].
     fn switch(&mut self, word: &str) -> Option<&mut bool>;
 
-    /// Whether an answer of this status is among the failures.
     fn has_status(&self, status: u16) -> bool;
 }
 
@@ -65,25 +62,25 @@ macro_rules! failures {
 }
 
 failures! {
-    /// `proxy_next_upstream`, one flag per word; `off` clears all.
+    /// One flag per word; `off` clears all.
     NextUpstream
     /// Also requests whose method is not idempotent.
     non_idempotent
 }
 
 failures! {
-    /// `proxy_cache_use_stale`, one flag per word; `off` clears all.
+    /// One flag per word; `off` clears all.
     UseStale
-    /// While somebody else, or a background request, fetches a fresh one.
+    /// While another, or a background, request fetches a fresh response.
     updating
 }
 
 without_templates!(NextUpstream, UseStale);
 
-/// The words that only one of the two goes by. nginx reads both with one table, so they may stand in either.
+/// The words that only one of the two obeys. nginx reads both with one table, so they are allowed in either.
 const OWN: [&str; 2] = ["updating", "non_idempotent"];
 
-/// Adds a directive's words to those that were written before; `off` wins over every other word.
+/// Adds to the words written before; `off` overrides every other word.
 pub(super) fn words<T: FailureWords>(
     before: Option<T>,
     directive: &Directive,

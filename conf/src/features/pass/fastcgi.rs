@@ -18,35 +18,24 @@ use crate::regular_expression::Regex;
 use crate::tree::Word;
 
 record! {
-    /// FastCGI to the application, of a location.
     pub struct FastCgiPass {
-        /// `fastcgi_param`s in order.
         pub params: Vec<Param>,
-        /// The request fields among them (`HTTP_…`), by the names that fields have.
+        /// The request fields among them (`HTTP_…`), by field name.
         pub set_headers: Vec<SetHeader>,
-        /// `fastcgi_index`; empty = none.
+        /// Empty = none.
         pub index: String,
-        /// `fastcgi_split_path_info`.
         pub split_path_info: Option<Regex>,
-        /// `fastcgi_keep_conn`, default off.
         pub keep_conn: bool,
-        /// `fastcgi_catch_stderr`s.
         pub catch_stderr: Vec<String>,
     }
 }
 
 level! {
-    /// What one level says of it.
     pub struct FastCgiLevel {
-        /// `fastcgi_param`s.
         params: Params,
-        /// `fastcgi_index`.
         index: String,
-        /// `fastcgi_split_path_info`.
         split_path_info: Regex,
-        /// `fastcgi_keep_conn`.
         keep_conn: bool,
-        /// `fastcgi_catch_stderr`s.
         catch_stderr: Vec<String>,
     }
 }
@@ -79,7 +68,6 @@ impl Spoken for FastCgiLevel {
     }
 }
 
-/// The rows that no other protocol has.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("fastcgi_pass", LOCATION_IF, (1, 1), "address", "",
@@ -105,7 +93,6 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, _| of(l).catch_stderr.get_or_insert_default().push(d.args[0].text.clone()))),
 ];
 
-/// Applications are not spoken to over TLS.
 pub const TLS_ROWS: &[Row] = &[];
 
 fn of(level: &mut Level) -> &mut FastCgiLevel {

@@ -16,25 +16,20 @@ use crate::features::{Apply, Level, MANY, Row, often, once};
 use crate::reading::Reading;
 
 record! {
-    /// gRPC to the upstream, of a location.
     pub struct GrpcPass {
         /// `$proxy_host`: the host as written, with the port unless it is the scheme's.
         pub host: String,
-        /// `$proxy_port`.
         pub port: u16,
-        /// Fields set on the request: the `grpc_set_header`s in force, and `Host $proxy_host` where they do not name it.
+        /// The `grpc_set_header`s in force, and `Host $proxy_host` unless they name it.
         pub set_headers: Vec<SetHeader>,
-        /// `grpc_ssl_*`, where the address begins with `grpcs://`, or may.
+        /// Present if the address is, or may be, `grpcs://`.
         pub tls: Option<PassTls>,
     }
 }
 
 level! {
-    /// What one level says of it.
     pub struct GrpcLevel {
-        /// `grpc_set_header`s.
         set_headers: Vec<SetHeader>,
-        /// `grpc_ssl_*`.
         secure: SecureLevel,
     }
 }
@@ -74,11 +69,9 @@ impl Spoken for GrpcLevel {
     }
 }
 
-/// The rows of TLS to its upstreams.
 #[rustfmt::skip]
 pub const TLS_ROWS: &[Row] = secure::rows!("grpc", secure_of, "$proxy_host");
 
-/// The rows that no other protocol has.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("grpc_pass", LOCATION_IF, (1, 1), "address", "",

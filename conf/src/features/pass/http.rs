@@ -20,7 +20,6 @@ use crate::template::{Part, Template, Variable};
 use crate::tree::Directive;
 use crate::variables::Builtin;
 
-/// HTTP version spoken to the upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum HttpVersion {
@@ -30,35 +29,19 @@ pub enum HttpVersion {
 }
 
 record! {
-    /// A `proxy_set_header`, or one of the defaults.
     pub struct SetHeader {
-        /// The field's name as written.
         pub name: String,
-        /// Its value; the field is not sent where it evaluates to empty.
+        /// The field is not sent if it evaluates to empty.
         pub value: Template,
     }
 }
 
-/// One `proxy_redirect`.
 #[derive(Debug, Clone)]
 pub enum Redirect {
-    /// Replaces a prefix.
-    Prefix {
-        /// What a Location or Refresh value starts with.
-        from: Template,
-        /// What stands there instead.
-        to: Template,
-    },
-    /// Replaces what an expression matches, with its captures.
-    Regex {
-        /// The expression.
-        from: Regex,
-        /// What stands there instead.
-        to: Template,
-    },
+    Prefix { from: Template, to: Template },
+    Regex { from: Regex, to: Template },
 }
 
-/// A header of the PROXY protocol, by its version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum ProxyHeader {
@@ -78,74 +61,52 @@ impl Templates for Redirect {
 }
 
 record! {
-    /// HTTP to the upstream, of a location.
     pub struct HttpPass {
         /// `$proxy_host`: the host as written, with the port unless it is the scheme's.
         pub host: String,
-        /// `$proxy_port`.
         pub port: u16,
-        /// The URI part: replaces the part of the normalised request URI that the location's prefix matched. `None`
+        /// The URI part, which replaces what the location's prefix matched of the normalised URI. `None`
         /// passes the request's URI on as it came.
         pub uri: Option<String>,
-        /// `proxy_http_version`, default 1.1.
         pub http_version: HttpVersion,
-        /// Fields set on the request: the `proxy_set_header`s in force and, where they name neither, the defaults
-        /// `Host $proxy_host` and `Connection ""`.
+        /// The `proxy_set_header`s in force and, unless they name them, the defaults `Host $proxy_host` and
+        /// `Connection ""`.
         pub set_headers: Vec<SetHeader>,
-        /// `proxy_redirect` in order; `default` is already written out, `off` is empty.
+        /// In order; `default` is already written out, `off` is empty.
         pub redirects: Vec<Redirect>,
-        /// `proxy_cookie_*`.
         pub cookies: Cookies,
-        /// `proxy_method`.
         pub method: Option<Template>,
-        /// `proxy_protocol`: what connections begin with.
         pub announces: Option<ProxyHeader>,
-        /// `proxy_upgrade`: a client's Upgrade is passed on.
         pub upgrade: bool,
-        /// `proxy_pass_trailers`, default off.
         pub passes_trailers: bool,
-        /// `proxy_set_body`: what is sent in place of the client's body.
         pub body: Option<Template>,
-        /// `proxy_ssl_*`, where the URL begins with `https://`, or may.
+        /// Present if the URL is, or may be, `https://`.
         pub tls: Option<PassTls>,
     }
 }
 
-/// A `proxy_redirect` as written.
 #[derive(Debug, Clone)]
 pub enum RedirectRule {
-    /// `default`, with its place: it becomes a rule once the location is known.
+    /// Becomes a rule once the location is known.
     Default(Span),
-    /// A pair.
     Pair(Box<Redirect>),
 }
 
 level! {
-    /// What one level says of it.
     pub struct HttpLevel {
-        /// `proxy_http_version`.
         http_version: HttpVersion,
-        /// `proxy_set_header`s.
         set_headers: Vec<SetHeader>,
-        /// `proxy_redirect`s; empty = `off`.
+        /// Empty = `off`.
         redirects: Vec<RedirectRule>,
-        /// `proxy_cookie_domain`s; empty = `off`, as with the other two.
+        /// Empty = `off`, as with the other two.
         cookie_domains: Vec<CookieRule>,
-        /// `proxy_cookie_path`s.
         cookie_paths: Vec<CookieRule>,
-        /// `proxy_cookie_flags`.
         cookie_flags: Vec<CookieFlags>,
-        /// `proxy_method`.
         method: Template,
-        /// `proxy_protocol`.
         announces: Option<ProxyHeader>,
-        /// `proxy_upgrade`.
         upgrade: bool,
-        /// `proxy_pass_trailers`.
         passes_trailers: bool,
-        /// `proxy_set_body`.
         body: Template,
-        /// `proxy_ssl_*`.
         secure: SecureLevel,
     }
 }
@@ -206,11 +167,9 @@ const HEADERS: [(&str, Option<ProxyHeader>); 3] =
 const REUSED: &str =
     "what goes upstream is written anew from what was read, in buffers that grow as they need to";
 
-/// The rows of TLS to its upstreams.
 #[rustfmt::skip]
 pub const TLS_ROWS: &[Row] = secure::rows!("proxy", secure_of, "$proxy_host");
 
-/// The rows that no other protocol has.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("proxy_pass", LOCATION_IF.or(Contexts::only(Context::LimitExcept)), (1, 1), "URL", "",
@@ -279,7 +238,6 @@ fn of(level: &mut Level) -> &mut HttpLevel {
     &mut level.pass.proxy.protocol
 }
 
-/// Reads a `proxy_set_header` or one of its kind.
 pub(super) fn set_header(
     // The level has one, whatever becomes of it.
     headers: &mut Vec<SetHeader>,
@@ -346,7 +304,6 @@ fn check_uri(draft: &PassDraft, matches: &LocationMatch, reading: &mut Reading<'
     }
 }
 
-/// The fields that are set, with the defaults.
 pub(super) fn set_headers(written: Option<&[SetHeader]>) -> Vec<SetHeader> {
     let mut fields = written.unwrap_or_default().to_vec();
     let host = Template {
@@ -389,7 +346,7 @@ fn redirects(
     redirects
 }
 
-/// The URL of the `proxy_pass` becomes the location's path, or its host is left out where it has no URI.
+/// The URL of the `proxy_pass` becomes the location's path; without a URI part its host is left out.
 fn default_redirect(draft: &PassDraft, matches: &LocationMatch) -> Option<Redirect> {
     let url = draft.url.as_deref()?;
     let (from, to) = match (&draft.uri, matches) {

@@ -13,16 +13,16 @@ use crate::template::{Part, Template, Variable};
 use crate::variables::{Builtin, Source};
 
 impl Sent<'_> {
-    /// What goes upstream beside request fields.
     fn others(&self) -> impl Iterator<Item = &Template> {
         self.params.iter().map(|param| &param.value).chain(self.values.iter().copied())
     }
 }
 
-/// Whether the key names the credential that goes upstream: the client's, or that which `proxy_set_header` makes.
+/// Whether the key contains the credential that is sent upstream: the client's, or what `proxy_set_header`
+/// makes.
 ///
-/// `$remote_user` does not count: it is what a client claims, whatever its password, and empty for any scheme but Basic,
-/// so that a key with it would give one bearer's answer to all.
+/// Not `$remote_user`: it is what a client claims, whatever its password, and empty for any scheme but Basic,
+/// so that one bearer's response would be served to all.
 pub(super) fn names_credential(set: &[SetHeader], key: &Template) -> bool {
     let is_credential = |field: &&SetHeader| field.name.eq_ignore_ascii_case("authorization");
     if set.iter().any(|field| is_credential(&field)) {
@@ -33,7 +33,7 @@ pub(super) fn names_credential(set: &[SetHeader], key: &Template) -> bool {
         .any(|variable| matches!(variable, Variable::RequestHeader(name) if &**name == "authorization"))
 }
 
-/// The fields by which no answer may vary, in lower case. One that is always the same, or never sent, is none of them:
+/// The fields by which no response may vary, in lower case. A constant or never-sent field is not among them:
 /// the upstream sees no difference.
 pub(super) fn fields(set: &[SetHeader], key: &Template, reading: &Reading<'_>) -> Arc<[Box<str>]> {
     let is_plain = |variable: &Variable, name: &str| is_of_field(variable, name) || is_told(variable, key);
@@ -55,7 +55,7 @@ pub(super) fn fields(set: &[SetHeader], key: &Template, reading: &Reading<'_>) -
         .collect()
 }
 
-/// `proxy_cache_credentials public`, with the fields that the upstream is sent in place of the client's.
+/// `proxy_cache_credentials public`, with the fields sent in place of the client's.
 pub(super) fn public(sent: &Sent<'_>, key: &Template, reading: &Reading<'_>) -> Credentials {
     let name = |field: &SetHeader| Box::<str>::from(field.name.to_ascii_lowercase());
     // Whether it does a request knows.
@@ -76,9 +76,9 @@ pub(super) fn public(sent: &Sent<'_>, key: &Template, reading: &Reading<'_>) -> 
     }
 }
 
-/// The values by which an upstream may learn the client's address: fields, parameters, its own URL, a body, the address that connections
-/// come from and what they begin with, where they are made of it. An application behind another protocol is told it in a parameter,
-/// whatever is written.
+/// The values that may tell an upstream the client's address: fields, parameters, its URL, a body, the source
+/// address and the PROXY header of connections. An application behind another protocol is always told it in a
+/// parameter.
 pub(super) fn addresses(family: Family, sent: &Sent<'_>, reading: &Reading<'_>) -> Arc<[AddressValue]> {
     let is_address = |variable: &Variable| match (variable, variable.source()) {
         // Set from anything.
@@ -110,19 +110,18 @@ pub(super) fn addresses(family: Family, sent: &Sent<'_>, reading: &Reading<'_>) 
     fields.chain(sent.others()).filter_map(told).chain(peer).collect()
 }
 
-/// Whether a variable holds more than what the names of servers and the paths of locations capture.
+/// Whether a variable may hold more than what server names and location paths capture.
 fn is_set(slot: u16, reading: &Reading<'_>) -> bool {
     reading.slots.get(usize::from(slot)).is_none_or(|slot| !slot.is_routed)
 }
 
-/// Whether two requests with one key have the same value of a variable.
 fn is_told(variable: &Variable, key: &Template) -> bool {
     let fixed = [Builtin::Hostname, Builtin::NginxVersion, Builtin::ProxyHost, Builtin::ProxyPort];
     matches!(variable, Variable::Builtin(builtin) if fixed.contains(builtin))
         || key.variables().any(|named| named == variable)
 }
 
-/// Whether the client's field of that name, which Vary compares, tells the variable's value.
+/// Whether the client's field of that name, which Vary compares, determines the variable's value.
 fn is_of_field(variable: &Variable, name: &str) -> bool {
     match variable {
         Variable::RequestHeader(field) => &**field == name,

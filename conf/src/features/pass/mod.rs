@@ -47,34 +47,27 @@ use sharing::SharingLevel;
 use store::{Store, StoreLevel, Storing};
 use target::{PassDraft, PassTarget};
 
-/// What a location makes of a request for its upstream.
 #[derive(Debug, Clone, Default)]
 pub struct Sent<'a> {
-    /// Request fields.
     pub fields: &'a [SetHeader],
-    /// Parameters for an application.
     pub params: &'a [params::Param],
-    /// What else is sent, and how: whom to, the method, a body in place of the client's, the address and the certificate that we have.
+    /// Everything else that is sent: target, method, replaced body, source address and certificate.
     pub values: Vec<&'a Template>,
-    /// Whether connections begin with whose they are.
+    /// Whether connections begin with a PROXY header.
     pub announces: bool,
 }
 
-/// What one level says of a protocol.
 trait Spoken: Clone + Default {
-    /// What comes of it.
     type Settings;
 
-    /// Takes from the level above what this one leaves open.
     fn inherit(&mut self, above: &Self);
 
-    /// What the level makes of a request for the upstream, without defaults.
+    /// What the level sends upstream, without defaults.
     fn sent(&self) -> Sent<'_>;
 
-    /// Changes what every family has to what this one has by default.
+    /// Changes the common defaults for this family.
     fn adjust(_: &mut Exchange) {}
 
-    /// What comes of it for a `proxy_pass` or one of its kind.
     fn resolve(
         &self,
         draft: &PassDraft,
@@ -83,16 +76,12 @@ trait Spoken: Clone + Default {
     ) -> Self::Settings;
 }
 
-/// What one level says of a family.
 #[derive(Debug, Clone, Default)]
 pub struct FamilyLevel<P> {
-    /// What every family has.
     pub common: CommonLevel,
-    /// What this one has.
     pub protocol: P,
 }
 
-/// What one level says of what every family has.
 #[derive(Debug, Clone, Default)]
 #[allow(missing_docs)]
 pub struct CommonLevel {
@@ -103,7 +92,7 @@ pub struct CommonLevel {
     pub purge: PurgeLevel,
 }
 
-/// The rows of what is held, cached and stored of answers, where anything is.
+/// The rows for caching and storing responses, for families that do.
 macro_rules! kept_rows {
     (streamed, $prefix:literal, $title:literal, $family:expr) => {
         &[]
@@ -123,13 +112,11 @@ macro_rules! kept_rows {
 macro_rules! families {
     ($($(#[$doc:meta])* $family:ident $field:ident $prefix:literal $protocol:ident $level:ident $spoken:ident $settings:ident
         $title:literal $kept:ident,)*) => {
-        /// A family of directives with a prefix of their own.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Family {
             $($(#[$doc])* $family,)*
         }
 
-        /// Every family.
         pub const FAMILIES: &[Family] = &[$(Family::$family,)*];
 
         impl Family {
@@ -140,7 +127,6 @@ macro_rules! families {
             }
         }
 
-        /// What is spoken to the upstream.
         #[derive(Debug, Clone)]
         #[allow(missing_docs)]
         pub enum Protocol {
@@ -148,14 +134,12 @@ macro_rules! families {
         }
 
         impl Protocol {
-            /// The request fields that are made for the upstream.
             pub fn set_headers(&self) -> &[SetHeader] {
                 match self {
                     $(Protocol::$spoken(settings) => &settings.set_headers,)*
                 }
             }
 
-            /// The prefix of its directives.
             pub fn prefix(&self) -> &'static str {
                 match self {
                     $(Protocol::$spoken(_) => $prefix,)*
@@ -171,30 +155,25 @@ macro_rules! families {
             }
         }
 
-        /// What one level says of passing requests on.
         #[derive(Debug, Clone, Default)]
         pub struct PassLevel {
-            /// Whom it passes them to, which stays where it was written.
             pub draft: Option<PassDraft>,
             $($(#[$doc])* pub $field: FamilyLevel<$protocol::$level>,)*
         }
 
         impl PassLevel {
-            /// What it says of what every family has.
             pub fn common(&self, family: Family) -> &CommonLevel {
                 match family {
                     $(Family::$family => &self.$field.common,)*
                 }
             }
 
-            /// The same, to be changed.
             pub fn common_mut(&mut self, family: Family) -> &mut CommonLevel {
                 match family {
                     $(Family::$family => &mut self.$field.common,)*
                 }
             }
 
-            /// What it makes of a request for the upstream.
             pub fn sent(&self, family: Family) -> Sent<'_> {
                 match family {
                     $(Family::$family => self.$field.protocol.sent(),)*
@@ -219,7 +198,6 @@ macro_rules! families {
             }
         }
 
-        /// The rows of every family, with their headings.
         pub const SECTIONS: &[&[(&str, &[Row])]] = &[$(&[
             ($title, $protocol::ROWS),
             ("TLS to upstreams", $protocol::TLS_ROWS),
@@ -229,19 +207,13 @@ macro_rules! families {
 }
 
 families! {
-    /// `proxy_*`.
     Proxy proxy "proxy" http HttpLevel Http HttpPass "Proxying" kept,
-    /// `fastcgi_*`.
     FastCgi fastcgi "fastcgi" fastcgi FastCgiLevel FastCgi FastCgiPass "FastCGI" kept,
-    /// `uwsgi_*`.
     Uwsgi uwsgi "uwsgi" uwsgi UwsgiLevel Uwsgi UwsgiPass "uwsgi" kept,
-    /// `scgi_*`.
     Scgi scgi "scgi" scgi ScgiLevel Scgi ScgiPass "SCGI" kept,
-    /// `grpc_*`.
     Grpc grpc "grpc" grpc GrpcLevel Grpc GrpcPass "gRPC" streamed,
 }
 
-/// The rows of directives that decide about what the cache does.
 const fn deciding<const N: usize>(mut rows: [Row; N]) -> [Row; N] {
     let mut at = 0;
     while at < N {
@@ -251,42 +223,36 @@ const fn deciding<const N: usize>(mut rows: [Row; N]) -> [Row; N] {
     rows
 }
 
-/// The rows stand with their families.
 pub const ROWS: &[Row] = &[];
 
 impl Family {
-    /// The name of one of its directives: `cache_key` → `proxy_cache_key`.
+    /// `cache_key` → `proxy_cache_key`.
     pub fn directive(self, rest: &str) -> String {
         format!("{}_{rest}", self.prefix())
     }
 }
 
-/// The name of another directive of the same family.
 fn sibling(directive: &Directive, rest: &str) -> String {
     let (prefix, _) = directive.name.text.split_once('_').expect("every name of a family has its prefix");
     format!("{prefix}_{rest}")
 }
 
 record! {
-    /// How a location passes requests on.
     pub struct Pass {
-        /// Whom it passes them to; which server of a group is never decided here.
+        /// The server of a group is never decided here.
         pub target: PassTarget,
-        /// What is spoken there.
         pub protocol: Protocol,
-        /// How it exchanges.
         pub exchange: Exchange,
-        /// `proxy_store`, `proxy_store_access`.
         pub store: Storing,
-        /// `proxy_cache` and what belongs to it; `None` = off.
+        /// `None` = off.
         pub cache: Option<ProxyCache>,
-        /// The zone of `proxy_cache` where it has variables: the cache is then that of the location's face for this zone.
+        /// The zone of `proxy_cache` if it has variables: the cache is then that of the location's face for
+        /// this zone.
         pub chosen_zone: Option<Template>,
     }
 }
 
 impl Pass {
-    /// HTTP, where that is spoken.
     pub fn http(&self) -> Option<&HttpPass> {
         match &self.protocol {
             Protocol::Http(http) => Some(http),
@@ -294,7 +260,6 @@ impl Pass {
         }
     }
 
-    /// FastCGI, where that is spoken.
     pub fn fastcgi(&self) -> Option<&FastCgiPass> {
         match &self.protocol {
             Protocol::FastCgi(fastcgi) => Some(fastcgi),
@@ -302,7 +267,6 @@ impl Pass {
         }
     }
 
-    /// gRPC, where that is spoken.
     pub fn grpc(&self) -> Option<&GrpcPass> {
         match &self.protocol {
             Protocol::Grpc(grpc) => Some(grpc),
@@ -310,7 +274,6 @@ impl Pass {
         }
     }
 
-    /// Its TLS, where there is, or may be, any.
     pub fn tls(&self) -> Option<&PassTls> {
         match &self.protocol {
             Protocol::Http(http) => http.tls.as_ref(),
@@ -329,7 +292,6 @@ impl Pass {
         }
     }
 
-    /// Whether HTTP/2 is spoken.
     pub fn is_http2(&self) -> bool {
         match &self.protocol {
             Protocol::Http(http) => http.http_version == HttpVersion::Http2,
@@ -338,7 +300,6 @@ impl Pass {
         }
     }
 
-    /// Whether the trailer fields of answers go on.
     pub fn passes_trailers(&self) -> bool {
         match &self.protocol {
             Protocol::Http(http) => http.passes_trailers,
@@ -347,24 +308,22 @@ impl Pass {
         }
     }
 
-    /// The request fields that are made for the upstream.
     pub fn set_headers(&self) -> &[SetHeader] {
         self.protocol.set_headers()
     }
 
-    /// Whether applications are told of the request's fields by the names that CGI gives them, so that `X-A` and `X_A` are one.
+    /// Whether request fields go by their CGI names, so that `X-A` and `X_A` are one.
     pub fn is_cgi(&self) -> bool {
         matches!(self.protocol, Protocol::FastCgi(_) | Protocol::Uwsgi(_) | Protocol::Scgi(_))
     }
 
-    /// Whether a body can be sent on whose length is not known yet.
     pub fn takes_unknown_length(&self) -> bool {
         self.is_http2() || self.http().is_some_and(|http| http.http_version == HttpVersion::Http11)
     }
 }
 
 impl PassLevel {
-    /// The family of the directive that passes requests on here; the first one where there is none.
+    /// Of the directive that passes requests on here; the first family if there is none.
     fn family(&self) -> Family {
         self.draft.as_ref().map_or(FAMILIES[0], |draft| draft.family)
     }
@@ -380,8 +339,8 @@ impl CommonLevel {
         self.purge.inherit(&above.purge);
     }
 
-    /// A level that stores does not take a cache from the level above, and one that caches no store; that one level
-    /// has both was refused when it was read.
+    /// A level that stores does not inherit a cache, nor one that caches a store; both on one level was
+    /// refused when it was read.
     fn choose_store_or_cache(&mut self) {
         if let Some(store) = &self.store.place
             && store.value != Store::Off
@@ -394,7 +353,7 @@ impl CommonLevel {
 }
 
 impl PassLevel {
-    /// What an `if` takes beside what every level takes: whom the location around it passes requests to, or that they purge.
+    /// What an `if` takes besides inherited settings: the target or the purge of the enclosing location.
     pub fn inherit_target(&mut self, around: &PassLevel, reading: &mut Reading<'_>) {
         if let Some(draft) = &self.draft {
             return draft.refuse_uri("an \"if\"", reading);

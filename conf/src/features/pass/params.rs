@@ -14,43 +14,33 @@ use crate::template::{self, Part, Template, Variable};
 use crate::tree::{Directive, Word};
 use crate::variables::Builtin;
 
-/// What a parameter says beyond its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Says {
-    /// Nothing.
     Itself,
-    /// The method, which is the one that is sent: GET for a HEAD whose answer is to be stored.
+    /// The method as sent: GET for a HEAD whose response is to be stored.
     Method,
-    /// The body's length, which is that of the body that is sent.
     Length,
 }
 
 without_templates!(Says);
 
 record! {
-    /// A `fastcgi_param` or one of its kind.
     pub struct Param {
-        /// Its name.
         pub name: String,
-        /// Its value.
         pub value: Template,
-        /// `if_not_empty`: it is not sent where its value is empty.
+        /// Not sent if its value is empty.
         pub if_not_empty: bool,
-        /// What it says.
         pub says: Says,
     }
 }
 
-/// The parameters of a level, and the request fields among them.
 #[derive(Debug, Clone, Default)]
 pub struct Params {
-    /// All of them, in order.
     pub all: Vec<Param>,
-    /// The request fields among them (`HTTP_…`), by the names that fields have.
+    /// The request fields among them (`HTTP_…`), by field name.
     pub fields: Vec<SetHeader>,
 }
 
-/// What the parameters of a level make of a request.
 pub(super) fn sent(params: Option<&Params>) -> Sent<'_> {
     params.map_or_else(Sent::default, |params| Sent {
         fields: &params.fields,
@@ -59,7 +49,7 @@ pub(super) fn sent(params: Option<&Params>) -> Sent<'_> {
     })
 }
 
-/// An application has no date and no name of its own that ours would stand for; its status is a field.
+/// An application sends no Date or Server that ours would replace; its status is a field.
 pub(super) fn adjust(exchange: &mut Exchange) {
     exchange.hide_headers.push("status".to_owned());
     for name in ["date", "server", "x-pad"] {
@@ -69,10 +59,9 @@ pub(super) fn adjust(exchange: &mut Exchange) {
     }
 }
 
-/// What an address of uwsgi may begin with, and whether TLS is spoken then.
+/// Schemes of uwsgi, and whether they use TLS.
 const UWSGI_SCHEMES: [(&str, bool); 2] = [("uwsgi://", false), ("suwsgi://", true)];
 
-/// Reads a `fastcgi_pass` or one of its kind.
 pub(super) fn pass(family: Family, level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     if target::is_taken(level, directive, reading) {
         return;
@@ -97,7 +86,6 @@ pub(super) fn pass(family: Family, level: &mut Level, directive: &Directive, rea
     level.pass.draft = Some(PassDraft { family, target, host, port, uri, url, may_be_encrypted, span });
 }
 
-/// An application has an address.
 fn no_url(name: &str, word: &Word, reading: &mut Reading<'_>) {
     let error = reading.error(word.span, format!("invalid host in {name} \"{}\"", word.text));
     match word.text.split_once("://") {
@@ -107,7 +95,6 @@ fn no_url(name: &str, word: &Word, reading: &mut Reading<'_>) {
 }
 
 impl Params {
-    /// Reads a `fastcgi_param` or one of its kind.
     pub(super) fn read(&mut self, directive: &Directive, reading: &mut Reading<'_>) {
         let [name, word, rest @ ..] = &directive.args[..] else { return };
         if let Some(flag) = rest.first()

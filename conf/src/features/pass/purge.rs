@@ -12,18 +12,13 @@ use crate::suggest;
 use crate::template::{self, Template};
 use crate::tree::Directive;
 
-/// What one level says of it.
 #[derive(Debug, Clone, Default)]
 pub struct PurgeLevel {
-    /// `…_cache_purge`s.
     pub conditions: Option<Vec<Template>>,
-    /// `…_cache_purge_methods`.
     pub methods: Option<bool>,
-    /// `…_cache_purge_soft`.
     pub soft: Option<bool>,
-    /// `…_cache_purge_allow`, `…_cache_purge_token`.
     pub right: RightLevel,
-    /// `…_cache_purge zone key` with its place, which stays where it was written.
+    /// `…_cache_purge zone key`; not inherited.
     pub at: Option<(CacheZoneId, Template, Span)>,
 }
 
@@ -38,7 +33,6 @@ impl PurgeLevel {
     }
 }
 
-/// The rows of this part, for one prefix.
 macro_rules! rows {
     ($prefix:literal, $family:expr) => {
         [
@@ -69,7 +63,7 @@ macro_rules! rows {
 }
 pub(super) use rows;
 
-/// The directive has one meaning in NGINX Plus, conditions, and two in the module that everybody else compiles in.
+/// The directive has one meaning in NGINX Plus (conditions) and two in the common free module.
 pub(super) fn purge(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
     let first = directive.args[0].text.as_str();
     let is_method = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_uppercase());
@@ -106,7 +100,7 @@ fn conditions(level: &mut CommonLevel, directive: &Directive, reading: &mut Read
     }
 }
 
-/// The module's `on | off | METHOD [from address …]`: the method purges in any case here, so what it says is who may.
+/// The module's `on | off | METHOD [from address …]`: the method always purges here, so it only says who may.
 fn by_method(level: &mut CommonLevel, directive: &Directive, reading: &mut Reading<'_>) {
     let name = &directive.name.text;
     let (method, rest) = directive.args.split_first().expect("the table asks for a word");

@@ -16,19 +16,15 @@ use crate::features::{Apply, Level, Row, often, once};
 use crate::reading::Reading;
 
 record! {
-    /// SCGI to the application, of a location.
     pub struct ScgiPass {
-        /// `scgi_param`s in order.
         pub params: Vec<Param>,
-        /// The request fields among them (`HTTP_…`), by the names that fields have.
+        /// The request fields among them (`HTTP_…`), by field name.
         pub set_headers: Vec<SetHeader>,
     }
 }
 
 level! {
-    /// What one level says of it.
     pub struct ScgiLevel {
-        /// `scgi_param`s.
         params: Params,
     }
 }
@@ -54,7 +50,6 @@ impl Spoken for ScgiLevel {
     }
 }
 
-/// The rows that no other protocol has.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("scgi_pass", LOCATION_IF, (1, 1), "address", "",
@@ -68,7 +63,6 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, r| of(l).params.get_or_insert_default().read(d, r))),
 ];
 
-/// Applications are not spoken to over TLS.
 pub const TLS_ROWS: &[Row] = &[];
 
 fn of(level: &mut Level) -> &mut ScgiLevel {

@@ -15,38 +15,31 @@ use crate::source::Span;
 use crate::template::Template;
 use crate::tree::Word;
 
-/// How TLS is spoken to upstream servers: what connections under one name have in common.
+/// TLS to upstream servers: what connections of one name have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpstreamTls {
-    /// `proxy_ssl_server_name`: the name is sent (SNI).
     pub sends_name: bool,
-    /// `proxy_ssl_verify`: the server's certificate must be of the name and of a trusted authority.
+    /// The server's certificate must match the name and a trusted authority.
     pub verifies: bool,
-    /// `proxy_ssl_trusted_certificate`.
     pub trusted: Option<PathBuf>,
-    /// `proxy_ssl_crl`.
     pub revoked: Option<PathBuf>,
-    /// `proxy_ssl_verify_depth`: authorities between the server's certificate and one that is known.
+    /// Authorities between the server's certificate and a known one.
     pub depth: usize,
-    /// `proxy_ssl_certificate` and its key: who we are.
     pub certificate: Option<(PemSource, PemSource)>,
-    /// `proxy_ssl_certificate_cache`: how those with variables in their names are kept.
+    /// How certificates with variable names are kept.
     pub certificate_cache: Option<CertificateCache>,
-    /// `proxy_ssl_password_file`: what opens the key.
     pub passwords: Option<PathBuf>,
-    /// `proxy_ssl_key_log`: where the secrets of sessions are written.
     pub key_log: Option<PathBuf>,
-    /// `proxy_ssl_protocols`, never empty.
+    /// Never empty.
     pub protocols: Vec<TlsVersion>,
-    /// `proxy_ssl_ciphers` as the names of suites; empty = the library's own.
+    /// Names of suites; empty = the library's own.
     pub ciphers: Vec<String>,
-    /// Suites of TLS 1.3 that are spoken, in order; `None` = the library's own.
+    /// In order; `None` = the library's own.
     pub tls13_suites: Option<Vec<String>>,
-    /// Groups for key exchange, preferred first; empty = the library's own.
+    /// Preferred first; empty = the library's own.
     pub groups: Vec<TlsGroup>,
-    /// `proxy_ssl_session_reuse`.
     pub reuses_sessions: bool,
-    /// Whether tickets of TLS 1.2 are taken.
+    /// Whether TLS 1.2 tickets are accepted.
     pub session_tickets: bool,
 }
 
@@ -60,56 +53,38 @@ impl Templates for UpstreamTls {
 }
 
 record! {
-    /// TLS to the upstream, of a location.
     pub struct PassTls {
-        /// How it is spoken.
         pub settings: Arc<UpstreamTls>,
-        /// The host of the `proxy_pass`.
         pub host: String,
-        /// `proxy_ssl_name`; `None` is the host of the `proxy_pass`.
+        /// `None` = the host of the `proxy_pass`.
         pub name: Option<Template>,
-        /// Where the `proxy_pass` stands, for what is found wrong with files.
+        /// Where the `proxy_pass` stands, for errors found in files.
         pub span: Span,
     }
 }
 
 level! {
-    /// What one level says of it.
     pub struct SecureLevel {
-        /// `proxy_ssl_name`.
         name: Template,
-        /// `proxy_ssl_server_name`.
         sends_name: bool,
-        /// `proxy_ssl_verify`.
         verifies: bool,
-        /// `proxy_ssl_trusted_certificate`.
         trusted: PathBuf,
-        /// `proxy_ssl_crl`.
         revoked: PathBuf,
-        /// `proxy_ssl_verify_depth`.
         depth: usize,
-        /// `proxy_ssl_certificate`; an empty one is none.
+        /// An empty one is none.
         certificate: Option<PemSource>,
-        /// `proxy_ssl_certificate_key`.
         certificate_key: Option<PemSource>,
-        /// `proxy_ssl_certificate_cache`.
         certificate_cache: Option<CertificateCache>,
-        /// `proxy_ssl_password_file`.
         passwords: PathBuf,
-        /// `proxy_ssl_key_log`.
         key_log: PathBuf,
-        /// `proxy_ssl_protocols`.
         protocols: Vec<TlsVersion>,
-        /// `proxy_ssl_ciphers`.
         ciphers: Vec<String>,
-        /// `proxy_ssl_session_reuse`.
         reuses_sessions: bool,
-        /// `proxy_ssl_conf_command`s.
         commands: ConfCommands,
     }
 }
 
-/// The rows of TLS to upstreams, for one prefix; `$of` finds their level, `$host` is what the name is by default.
+/// `$of` finds their level, `$host` is the default name.
 macro_rules! rows {
     ($prefix:literal, $of:path, $host:literal) => {
         &[
@@ -168,7 +143,7 @@ macro_rules! rows {
 }
 pub(super) use rows;
 
-/// Where a certificate or a key is; nothing where the word is empty.
+/// `None` if the word is empty.
 pub(in crate::features) fn source(word: &Word, what: &str, reading: &mut Reading<'_>) -> Option<PemSource> {
     (!word.text.is_empty()).then(|| PemSource::read(word, what, None, reading))
 }
@@ -185,7 +160,6 @@ pub(super) fn sent(level: Option<&SecureLevel>) -> Vec<&Template> {
 }
 
 impl SecureLevel {
-    /// What comes of it for a `proxy_pass` that stands there.
     pub(super) fn resolve(&self, draft: &PassDraft, reading: &mut Reading<'_>) -> PassTls {
         let (family, span) = (draft.family, draft.span);
         let name = |rest: &str| family.directive(&format!("ssl_{rest}"));

@@ -14,60 +14,53 @@ use crate::source::Span;
 use crate::template::Template;
 use crate::tree::Directive;
 
-/// `proxy_cache_credentials`: what becomes of requests that carry a credential.
 #[derive(Debug, Clone, Default)]
 pub enum Credentials {
-    /// `any`: they are answered and stored like others, as far as RFC 9111 §3.5 allows.
+    /// Cached like others, as far as RFC 9111 §3.5 allows.
     #[default]
     Any,
-    /// `public`: they share only what says that it is for everybody.
+    /// They share only responses that are explicitly public.
     Public {
-        /// Fields, in lower case, that `proxy_set_header` puts in place of the client's.
+        /// Fields, in lower case, that `proxy_set_header` sends in place of the client's.
         replaced: Arc<[Box<str>]>,
-        /// Those of them that are made of what a client's fields say, with what is sent.
+        /// Those of them made from the client's fields, with what is sent.
         handed_on: Arc<[(Box<str>, Template)]>,
     },
 }
 
 record! {
-    /// A value by which an upstream may learn the client's address.
     pub struct AddressValue {
-        /// What is sent.
         pub value: Template,
-        /// The client's fields that it is made of: it tells an address where one of them does. Empty of what does in any case.
+        /// The client's fields it is made of: it tells an address if one of them does. Empty = it always
+        /// does.
         pub fields: Arc<[Box<str>]>,
     }
 }
 
-/// `proxy_cache_vary`: by what answers vary that their Vary does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheVary {
-    /// By Origin, unless the answer says that every origin may have it.
+    /// By Origin, unless the response allows every origin.
     pub origin: bool,
-    /// By every request field that is not known to mean nothing to an answer.
+    /// By every request field that is not known to be irrelevant.
     pub unlisted: bool,
-    /// By what the upstream is told of the client's address, unless the answer says that it is for everybody.
+    /// By what the upstream is told of the client's address, unless the response is public.
     pub address: bool,
 }
 
-/// `proxy_cache_invalidation`: whether an unsafe request takes out what is stored for its target.
+/// Whether an unsafe request invalidates what is stored for its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Invalidation {
-    /// Each does.
     #[default]
     On,
-    /// None does.
     Off,
-    /// Those of one URL do at most once in this time.
+    /// At most once per URL in this time.
     Every(Duration),
 }
 
-/// `proxy_cache_stale_while_updating`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StaleWhile {
-    /// Hundredths of the time that the answer was fresh for.
+    /// Hundredths of the response's freshness lifetime.
     pub percent: Option<u16>,
-    /// The longest.
     pub longest: Duration,
 }
 
@@ -83,25 +76,20 @@ impl Templates for Credentials {
 }
 
 level! {
-    /// What one level says of it.
     pub struct SharingLevel {
-        /// `…_cache_stale_while_updating`; nothing in it = `off`.
+        /// The inner `None` is `off`.
         stale_while_updating: Option<StaleWhile>,
-        /// `…_cache_stale_if_error`; nothing in it = `off`.
+        /// The inner `None` is `off`.
         stale_if_error: Option<Duration>,
-        /// `…_cache_credentials`: whether it is `public`.
         credentials: bool,
-        /// `…_cache_vary`, with its place.
         vary: (CacheVary, Span),
-        /// `…_cache_invalidation`.
         invalidation: Invalidation,
     }
 }
 
-/// The longest where a percentage stands without `max=`.
+/// Default of `max=` with a percentage.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// The rows of this part, for one prefix.
 macro_rules! rows {
     ($prefix:literal, $family:expr) => {
         [
@@ -144,7 +132,7 @@ macro_rules! rows {
 }
 pub(super) use rows;
 
-/// Reads a percentage with an optional `max=`; `None` where it is told what is wrong.
+/// A percentage with an optional `max=`; `None` after an error was reported.
 fn percentage(directive: &Directive, example: &str, reading: &mut Reading<'_>) -> Option<(u64, Duration)> {
     let first = &directive.args[0];
     let mut longest = LONGEST;

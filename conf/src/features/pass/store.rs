@@ -11,15 +11,12 @@ use crate::reading::Reading;
 use crate::template::Template;
 use crate::tree::{Directive, Word};
 
-/// `proxy_store`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Store {
-    /// Not kept.
     #[default]
     Off,
     /// Under `root` and the URI.
     Root,
-    /// At a path of its own.
     Path(Template),
 }
 
@@ -39,16 +36,13 @@ impl From<Placed<Store>> for Store {
 }
 
 settings! {
-    /// How a location keeps answers as files.
     pub struct Storing, StoreLevel(place, reading) {
-        /// `proxy_store`: answers of 200 are kept as files.
+        /// Responses of 200 are kept as files.
         place: Placed<Store> => Store = Placed::nowhere(Store::Off),
-        /// `proxy_store_access`: permissions of these files, 0600 by default.
         mode: u32 = 0o600,
     }
 }
 
-/// The rows of this part, for one prefix.
 macro_rules! rows {
     ($prefix:literal, $family:expr) => {
         [
@@ -90,7 +84,7 @@ pub(super) fn store(level: &mut CommonLevel, directive: &Directive, reading: &mu
     level.store.place = Some(Placed { value: store, span: directive.span });
 }
 
-/// Reports the second of the two directives that exclude each other.
+/// Reports the second of two mutually exclusive directives.
 pub(super) fn incompatible(directive: &Directive, other: &str, reading: &mut Reading<'_>) {
     let (this, other) = (&directive.name.text, sibling(directive, other));
     reading

@@ -15,13 +15,12 @@ use crate::suggest;
 use crate::template::{self, Template};
 use crate::tree::{Directive, Word};
 
-/// Whom a location passes requests to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PassTarget {
     /// A group known at load.
     Upstream(UpstreamId),
-    /// The whole `proxy_pass` value with variables: evaluates to `http://host[:port][/uri]`; the host is an upstream's
-    /// name, an address or a name to be resolved.
+    /// With variables: evaluates to `http://host[:port][/uri]`; the host is an upstream's name, an address or
+    /// a name to resolve.
     Variables(Template),
 }
 
@@ -34,29 +33,23 @@ impl Templates for PassTarget {
     }
 }
 
-/// A `proxy_pass` or one of its kind as written.
 #[derive(Debug, Clone)]
 pub struct PassDraft {
-    /// Whose directive.
     pub family: Family,
-    /// Whom.
     pub target: PassTarget,
-    /// The host as written, with the port unless it is the scheme's.
+    /// As written, with the port unless it is the scheme's.
     pub host: String,
-    /// The port.
     pub port: u16,
-    /// The URI part.
     pub uri: Option<String>,
-    /// The URL as written, for the default `proxy_redirect`; `None` with variables.
+    /// As written, for the default `proxy_redirect`; `None` with variables.
     pub url: Option<String>,
-    /// Whether TLS is spoken there; with variables, whether it may be.
+    /// Whether TLS is used; with variables, whether it may be.
     pub may_be_encrypted: bool,
-    /// Where the URL stands.
     pub span: Span,
 }
 
 impl PassDraft {
-    /// Reports a URI part where there is no prefix that it could replace.
+    /// Reports a URI part without a prefix that it could replace.
     pub(super) fn refuse_uri(&self, place: &str, reading: &mut Reading<'_>) {
         let Some(uri) = &self.uri else { return };
         let without = self.url.as_deref().and_then(|url| url.strip_suffix(uri.as_str())).unwrap_or_default();
@@ -68,10 +61,9 @@ impl PassDraft {
     }
 }
 
-/// What a URL begins with, and the port that is meant where none is written.
+/// With their default ports.
 const SCHEMES: [(&str, u16); 2] = [("http://", 80), ("https://", 443)];
 
-/// Reads a `proxy_pass`.
 pub(super) fn read(family: Family, level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     if is_taken(level, directive, reading) {
         return;
@@ -108,10 +100,9 @@ pub(super) fn read(family: Family, level: &mut Level, directive: &Directive, rea
         Some(PassDraft { family, target, host, port, uri, url, may_be_encrypted, span: word.span });
 }
 
-/// What an address of gRPC may begin with, and the port that is meant where none is written.
+/// With their default ports.
 const GRPC_SCHEMES: [(&str, u16); 2] = [("grpc://", 80), ("grpcs://", 443)];
 
-/// Reads a `grpc_pass`.
 pub(super) fn read_grpc(level: &mut Level, directive: &Directive, reading: &mut Reading<'_>) {
     if is_taken(level, directive, reading) {
         return;
@@ -155,7 +146,7 @@ pub(super) fn read_grpc(level: &mut Level, directive: &Directive, reading: &mut 
     level.pass.draft = Some(draft);
 }
 
-/// Whether requests of the location are passed on by a directive of another name already.
+/// Whether a directive of another name already passes requests of the location on.
 pub(super) fn is_taken(level: &Level, directive: &Directive, reading: &mut Reading<'_>) -> bool {
     let Some(draft) = &level.pass.draft else { return false };
     let (name, other) = (&directive.name.text, draft.family.directive("pass"));
@@ -178,7 +169,7 @@ fn wrong_scheme(family: Family, word: &Word, reading: &mut Reading<'_>) {
     reading.error(word.span, "invalid URL prefix").help(format!("write {name} {scheme}{bare};"));
 }
 
-/// What an address begins with where no TLS is spoken.
+/// The scheme without TLS.
 fn usual_scheme(family: Family) -> &'static str {
     match family {
         Family::Proxy => SCHEMES[0].0,
@@ -187,7 +178,7 @@ fn usual_scheme(family: Family) -> &'static str {
     }
 }
 
-/// Takes the host and the URI part of `host[/uri]` or `unix:/path[:/uri]` apart.
+/// Splits `host[/uri]` or `unix:/path[:/uri]`.
 fn split_uri(rest: &str) -> (&str, Option<&str>) {
     if let Some(path) = rest.strip_prefix("unix:") {
         return match path.find(':') {
@@ -204,7 +195,8 @@ fn split_uri(rest: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The upstream of a host, with `$proxy_host` and `$proxy_port`; `usual` is the port that may be left out, if any may.
+/// The upstream of a host, with `$proxy_host` and `$proxy_port`; `usual` is the port that may be omitted, if
+/// any.
 pub(super) fn target(
     host: &str,
     usual: Option<u16>,
@@ -273,12 +265,11 @@ fn has_no_port(address: &PeerAddress) -> bool {
     }
 }
 
-/// The host as the Host field shows it: without the port where it is the scheme's.
 fn host_header(host: &str, default_port: u16) -> String {
     host.strip_suffix(&format!(":{default_port}")).unwrap_or(host).to_owned()
 }
 
-/// A bare word that is nearly the name of an upstream is hardly a host; nginx would ask the DNS and fail.
+/// A bare word that is nearly an upstream's name is hardly a host; nginx would ask the DNS and fail.
 fn warn_of_misspelt_upstream(host: &str, address: &PeerAddress, span: Span, reading: &mut Reading<'_>) {
     if !matches!(address, PeerAddress::Name(_)) || host.contains(['.', ':']) || host == "localhost" {
         return;

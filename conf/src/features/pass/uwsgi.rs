@@ -17,35 +17,25 @@ use crate::features::{Apply, Level, MANY, Row, often, once};
 use crate::reading::Reading;
 
 record! {
-    /// uwsgi to the application, of a location.
     pub struct UwsgiPass {
-        /// `uwsgi_param`s in order.
         pub params: Vec<Param>,
-        /// The request fields among them (`HTTP_…`), by the names that fields have.
+        /// The request fields among them (`HTTP_…`), by field name.
         pub set_headers: Vec<SetHeader>,
-        /// `uwsgi_modifier1`, default 0.
         pub modifier1: u8,
-        /// `uwsgi_modifier2`, default 0.
         pub modifier2: u8,
-        /// `uwsgi_string`, which stands behind the parameters.
+        /// Sent after the parameters.
         pub string: String,
-        /// `uwsgi_ssl_*`, where the address begins with `suwsgi://`, or may.
+        /// Present if the address is, or may be, `suwsgi://`.
         pub tls: Option<PassTls>,
     }
 }
 
 level! {
-    /// What one level says of it.
     pub struct UwsgiLevel {
-        /// `uwsgi_param`s.
         params: Params,
-        /// `uwsgi_modifier1`.
         modifier1: u8,
-        /// `uwsgi_modifier2`.
         modifier2: u8,
-        /// `uwsgi_string`.
         string: String,
-        /// `uwsgi_ssl_*`.
         secure: SecureLevel,
     }
 }
@@ -83,7 +73,6 @@ impl Spoken for UwsgiLevel {
     }
 }
 
-/// The rows that no other protocol has.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     once("uwsgi_pass", LOCATION_IF, (1, 1), "address", "",
@@ -106,7 +95,6 @@ pub const ROWS: &[Row] = &[
         Apply::Level(|l, d, _| of(l).string = Some(d.args[0].text.clone()))),
 ];
 
-/// The rows of TLS to its upstreams.
 #[rustfmt::skip]
 pub const TLS_ROWS: &[Row] = secure::rows!("uwsgi", secure_of, "host from uwsgi_pass");
 

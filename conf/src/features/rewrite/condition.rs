@@ -8,55 +8,30 @@ use crate::source::Span;
 use crate::template::Template;
 use crate::tree::Word;
 
-/// The condition of an `if`. What stands left of a sign is a variable alone.
+/// The operand left of the sign is always a single variable.
 #[derive(Debug, Clone)]
 pub enum Condition {
-    /// `$variable`: neither empty nor `0`.
+    /// Neither empty nor `0`.
     Holds(Template),
     /// `$variable = value`, `!=`.
-    Equals {
-        /// Left of the sign.
-        variable: Template,
-        /// Right of it.
-        value: Template,
-        /// `!=`.
-        negated: bool,
-    },
+    Equals { variable: Template, value: Template, negated: bool },
     /// `$variable ~ expression`, `~*`, `!~`, `!~*`.
-    Matches {
-        /// Left of the sign.
-        variable: Template,
-        /// Right of it.
-        regex: Regex,
-        /// `!~`, `!~*`.
-        negated: bool,
-    },
+    Matches { variable: Template, regex: Regex, negated: bool },
     /// `-f path` and the like.
-    File {
-        /// The path.
-        path: Template,
-        /// What must be there.
-        kind: FileKind,
-        /// `!-f` and the like.
-        negated: bool,
-    },
+    File { path: Template, kind: FileKind, negated: bool },
 }
 
-/// What a condition may ask of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// `-f`: a regular file.
     File,
-    /// `-d`: a directory.
     Directory,
-    /// `-e`: anything.
     Anything,
-    /// `-x`: a file that its owner may execute.
+    /// `-x`: executable by its owner.
     Executable,
 }
 
 impl Condition {
-    /// What it goes by.
     pub fn reads(&self) -> impl Iterator<Item = &Template> + Clone {
         let (one, other) = match self {
             Condition::Holds(variable) | Condition::Matches { variable, .. } => (variable, None),
@@ -73,7 +48,6 @@ impl Templates for Condition {
     }
 }
 
-/// Understands the words of an `if`.
 pub(super) fn read(args: &[Word], span: Span, reading: &mut Reading<'_>) -> Option<Condition> {
     let Some(words) = without_parentheses(args) else {
         return invalid(args.first().map_or(span, |word| word.span), args.first(), reading);
@@ -89,7 +63,7 @@ pub(super) fn read(args: &[Word], span: Span, reading: &mut Reading<'_>) -> Opti
     }
 }
 
-/// The words between the parentheses, which may stand apart or at the first and the last word.
+/// The parentheses may stand apart or be part of the first and the last word.
 fn without_parentheses(args: &[Word]) -> Option<Vec<Word>> {
     let mut words = args.to_vec();
     let first = words.first_mut()?;
@@ -105,7 +79,6 @@ fn without_parentheses(args: &[Word]) -> Option<Vec<Word>> {
     (!words.is_empty()).then_some(words)
 }
 
-/// A word that is a variable, `$name` as in nginx.
 fn of_variable(word: &Word, reading: &mut Reading<'_>) -> Option<Template> {
     let name = word.text.strip_prefix('$').unwrap_or_default();
     let is_name = |name: &str| {

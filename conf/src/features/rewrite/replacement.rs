@@ -6,46 +6,37 @@ use crate::regular_expression::Regex;
 use crate::template::{Part, Template};
 use crate::tree::Word;
 
-/// A `rewrite`.
 #[derive(Debug, Clone)]
 pub struct Rewrite {
-    /// What the path must match.
     pub regex: Regex,
-    /// What comes of it.
     pub goal: Goal,
-    /// Whether the query in force is appended; it is not where the replacement ends in `?`.
+    /// Whether the query in force is appended; not if the replacement ends in `?`.
     pub keeps_arguments: bool,
 }
 
-/// What a `rewrite` leads to.
 #[derive(Debug, Clone)]
 pub enum Goal {
-    /// Another path, and another query where the replacement has one.
+    /// Another path, and another query if the replacement has one.
     Uri {
-        /// The path, not encoded.
+        /// Not percent-encoded.
         path: Template,
-        /// What stands behind the `?`.
+        /// After the `?`.
         arguments: Option<Template>,
-        /// What happens next.
         then: Then,
     },
-    /// The client is sent elsewhere.
     Redirect {
-        /// 301 or 302.
         status: u16,
-        /// The URL.
         url: Template,
-        /// Whether a `?` is in it, so that what is appended begins with `&`.
+        /// Whether the URL contains a `?`, so that what is appended begins with `&`.
         has_query: bool,
     },
 }
 
-/// What follows a `rewrite` that matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Then {
     /// No flag: the next instruction.
     Next,
-    /// `last`: a location is looked for anew.
+    /// `last`: a location is chosen again.
     Last,
     /// `break`: the request stays in its location.
     Break,
@@ -63,12 +54,11 @@ impl Templates for Rewrite {
     }
 }
 
-/// Whether a text is a URL for the client, by its beginning as in nginx.
+/// Whether it is a URL for the client, by its start as in nginx.
 pub(super) fn is_url(text: &str) -> bool {
     ["http://", "https://", "$scheme"].iter().any(|start| text.starts_with(start))
 }
 
-/// Understands the words of a `rewrite`.
 pub(super) fn read(args: &[Word], reading: &mut Reading<'_>) -> Option<Rewrite> {
     let [expression, replacement, flag @ ..] = args else { return None };
     if replacement.text.is_empty() {
@@ -109,7 +99,7 @@ fn literals_with(template: &Template, wanted: char) -> bool {
     template.parts.iter().any(|part| matches!(part, Part::Literal(text) if text.contains(wanted)))
 }
 
-/// Path and query of a replacement: a `?` that is written parts them, one in a value does not.
+/// Splits at a written `?`; one in a value does not count.
 fn halves(template: &Template) -> (Template, Option<Template>) {
     let whole = |parts: Vec<Part>| Template { parts: parts.into(), source: template.source.clone() };
     let found = template.parts.iter().enumerate().find_map(|(at, part)| match part {

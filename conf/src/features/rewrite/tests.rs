@@ -18,7 +18,6 @@ fn own(configuration: &Configuration) -> &Location {
     configuration.http.location(configuration.http.servers[0].own)
 }
 
-/// A script in short, an instruction after the other.
 fn script(server: &str) -> String {
     let configuration = loaded(server).expect("it is a configuration");
     let instructions =

@@ -8,21 +8,20 @@ use crate::reading::{Reading, parameter};
 use crate::suggest;
 use crate::tree::Directive;
 
-/// Its words in the manual.
 pub(crate) const SYNTAX: &str = "max=number [inactive=time] [valid=time] | off";
 
-/// How certificates whose names have variables are kept.
+/// How certificates with variable names are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CertificateCache {
     /// Certificates and keys at a time.
     pub max: usize,
-    /// How long one is kept that nobody asks for.
+    /// How long one is kept unused.
     pub inactive: Duration,
-    /// How long its files are not looked at again.
+    /// How long its files are not checked again.
     pub valid: Duration,
 }
 
-/// Reads one; `Some(None)` is `off`, nothing is one that was reported.
+/// `Some(None)` is `off`, `None` one that was reported.
 pub(crate) fn read(directive: &Directive, reading: &mut Reading<'_>) -> Option<Option<CertificateCache>> {
     let name = &directive.name.text;
     let (mut max, mut inactive, mut valid) = (None, Duration::from_secs(10), Duration::from_secs(60));

@@ -7,19 +7,16 @@
 use crate::reading::Reading;
 use crate::tree::Word;
 
-/// The suites of TLS 1.3, which no list chooses, by their IANA names.
+/// The suites of TLS 1.3, which no list selects, by IANA name.
 pub const TLS13_SUITES: [&str; 3] =
     ["TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"];
 
-/// A suite of TLS 1.2 or older.
 struct Suite {
-    /// OpenSSL's name.
     name: &'static str,
-    /// Its IANA name where it is offered here.
+    /// Its IANA name if it is offered here.
     offered: Option<&'static str>,
-    /// The words of OpenSSL that include it.
+    /// The OpenSSL words that include it.
     words: &'static str,
-    /// What it is dropped for, where it is.
     why: &'static str,
     /// Strength in bits, for `@STRENGTH`.
     bits: u16,
@@ -37,7 +34,7 @@ const CBC: &str = "CBC";
 const DHE: &str = "kDHE (ephemeral DH)";
 const STATIC_RSA: &str = "RSA key exchange without forward secrecy";
 
-/// OpenSSL's suites in its default order, one or more of each kind.
+/// OpenSSL's suites in its default order, at least one of each kind.
 #[rustfmt::skip]
 const SUITES: &[Suite] = &[
     offered("ECDHE-ECDSA-AES256-GCM-SHA384", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
@@ -96,7 +93,6 @@ const SUITES: &[Suite] = &[
     dropped("NULL-SHA", "kRSA RSA aRSA eNULL NULL SHA1 SHA SSLv3", "NULL (no encryption)", 0),
 ];
 
-/// The state of one suite while a list is evaluated.
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     Out,
@@ -104,22 +100,20 @@ enum State {
     Killed,
 }
 
-/// What a list comes to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Evaluated {
-    /// IANA names of the suites that are offered, in order; those of TLS 1.3 first.
+    /// IANA names in order; those of TLS 1.3 first.
     pub(super) offered: Vec<String>,
     /// What else it asked for, each kind once.
     pub(super) dropped: Vec<&'static str>,
-    /// Whether any suite of TLS 1.2 remains.
     pub(super) has_tls12: bool,
-    /// Words that OpenSSL would not know either.
+    /// Words that OpenSSL does not know either.
     pub(super) unknown: Vec<String>,
-    /// The security level that it asks for last.
+    /// The security level it sets last.
     pub(super) level: Option<String>,
 }
 
-/// Reads an `ssl_ciphers`, with one warning for all that is dropped; `name` is the directive.
+/// Gives one warning for all that is dropped; `name` is the directive.
 pub(in crate::features) fn read(word: &Word, name: &str, reading: &mut Reading<'_>) -> Option<Vec<String>> {
     let evaluated = evaluate(&word.text);
     for unknown in &evaluated.unknown {
@@ -250,7 +244,7 @@ fn matches(suite: &Suite, name: &str) -> bool {
     })
 }
 
-/// Whether a word is one of OpenSSL's that no suite of the table has.
+/// An OpenSSL word that no suite of the table has.
 fn is_word(name: &str) -> bool {
     const WORDS: &str = "AESCCM AESCCM8 ARIA ARIA128 ARIA256 ARIAGCM CAMELLIA128 SRP kSRP aSRP DSS aDSS kDHr kDHd kECDHr kECDHe \
                          kECDH kGOST aGOST GOST94 GOST89MAC kRSAPSK kECDHEPSK kDHEPSK KRB5 kFZA eFZA EXPORT56 SSLv2 \
@@ -262,7 +256,8 @@ fn is_word(name: &str) -> bool {
     }) || looks_like_a_suite(name)
 }
 
-/// Suites are too many to list; a name of several parts with a hash at its end is taken for one that is not offered.
+/// There are too many suites to list; a name of several parts that ends in a hash is taken for one not
+/// offered.
 fn looks_like_a_suite(name: &str) -> bool {
     name.matches('-').count() >= 2
         && ["SHA", "SHA256", "SHA384", "MD5", "CCM", "CCM8", "POLY1305"].iter().any(|end| name.ends_with(end))
@@ -272,7 +267,6 @@ fn looks_like_a_suite(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The suites of TLS 1.2 that remain of a list, without their common prefix.
     fn remaining(list: &str) -> Vec<String> {
         let offered = evaluate(list).offered;
         offered[TLS13_SUITES.len()..].iter().map(|name| name.replace("TLS_ECDHE_", "")).collect()

@@ -2,37 +2,24 @@
 //!
 //! Nothing is read here. Next: `conf_command`, which reads.
 
-/// What becomes of a command.
 pub(super) enum CommandKind {
-    /// Enables and disables versions.
     Protocol,
-    /// The lowest version.
     Least,
-    /// The highest version.
     Most,
-    /// Suites of TLS 1.2.
     Ciphers,
-    /// Suites of TLS 1.3.
     Suites,
-    /// Groups for key exchange.
     Groups,
-    /// The file of a certificate.
     Certificate,
-    /// The file of its key.
     Key,
-    /// Tickets after a handshake.
     Tickets,
-    /// A list of options.
     Options,
-    /// Bytes to which records are filled up.
     Padding,
-    /// It has no effect; the text says why.
+    /// Has no effect; the text says why.
     Idle(&'static str),
-    /// It cannot be obeyed: why, and what to write instead (`verify`: the directives that verify certificates).
+    /// Cannot be obeyed: why, and what to write instead (`verify`: the directives that verify certificates).
     Refused(&'static str, &'static str),
 }
 
-/// The commands, by their names in files.
 pub(super) const COMMANDS: &[(&str, CommandKind)] = &[
     ("Protocol", CommandKind::Protocol),
     ("MinProtocol", CommandKind::Least),
@@ -75,7 +62,6 @@ const SCHEMES_INSTEAD: &str = "leave it out; schemes with SHA-1 are never used";
 const CHAIN: &str = "the chain that is sent is the one in the file of the certificate";
 const CHAIN_INSTEAD: &str = "put the intermediate certificates behind the certificate in its file";
 
-/// An option that can be switched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OptionSwitch {
     SessionTicket,
@@ -84,20 +70,15 @@ pub(super) enum OptionSwitch {
     CertificateCompression,
 }
 
-/// How it always is here, and why.
 pub(super) struct Fixed(pub(super) bool, pub(super) &'static str);
 
-/// What becomes of an option.
 pub(super) enum OptionKind {
-    /// It takes effect.
     Switch(OptionSwitch),
-    /// On or off, nothing that a client could see depends on it.
+    /// On or off makes no difference that a client could see.
     Either(&'static str),
-    /// It is always so; the opposite is reported.
     Always(Fixed),
 }
 
-/// The options, by their names.
 pub(super) const OPTIONS: &[(&str, OptionKind)] = &[
     ("SessionTicket", OptionKind::Switch(OptionSwitch::SessionTicket)),
     ("ServerPreference", OptionKind::Switch(OptionSwitch::ServerPreference)),

@@ -11,20 +11,18 @@ use crate::source::Span;
 use crate::suggest;
 use crate::tree::{Directive, Word};
 
-/// Versions of the protocol as OpenSSL's commands name them; the place in the list is the number of a bit.
+/// As OpenSSL's commands name them; the index is the number of a bit.
 const VERSIONS: [&str; 6] = ["SSLv2", "SSLv3", "TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
 
-/// What `ALL` stands for: SSLv2 is not among the versions of today's OpenSSL.
+/// Without SSLv2, which today's OpenSSL no longer has.
 const ALL: u8 = 0b11_1110;
 
-/// A command that takes effect.
 #[derive(Debug, Clone)]
 enum Command {
     /// Versions by their bits, enabled or disabled, in order.
     Protocol(Vec<(u8, bool)>),
-    /// The lowest version, by its place.
+    /// The lowest version, by index.
     Least(usize),
-    /// The highest.
     Most(usize),
     Ciphers(Vec<String>),
     Suites(Vec<String>),
@@ -35,32 +33,27 @@ enum Command {
     Tickets(usize),
 }
 
-/// The commands of one level, each with its place.
 #[derive(Debug, Clone, Default)]
 pub struct ConfCommands(Vec<(Command, Span)>);
 
-/// What commands change; what is `None` stays as the other directives have it.
+/// `None` = as the other directives have it.
 #[derive(Debug, Default)]
 pub(in crate::features) struct Obeyed {
-    /// The versions that are left.
     pub(in crate::features) protocols: Option<Vec<TlsVersion>>,
     /// Suites of TLS 1.2, in the form of `ssl_ciphers`.
     pub(in crate::features) ciphers: Option<Vec<String>>,
-    /// Suites of TLS 1.3.
     pub(in crate::features) suites: Option<Vec<String>>,
     pub(in crate::features) groups: Option<Vec<TlsGroup>>,
-    /// Pairs of certificate and key, each in place of those with a key of the same kind.
+    /// Each replaces pairs with the same kind of key.
     pub(in crate::features) certificates: Vec<(PemSource, PemSource)>,
     pub(in crate::features) session_tickets: Option<bool>,
     pub(in crate::features) server_preference: Option<bool>,
     pub(in crate::features) prioritizes_chacha: Option<bool>,
     pub(in crate::features) compresses_certificates: Option<bool>,
-    /// Tickets after a handshake of TLS 1.3.
     pub(in crate::features) tickets: Option<usize>,
 }
 
 impl ConfCommands {
-    /// Reads one more.
     pub(in crate::features) fn read(&mut self, directive: &Directive, reading: &mut Reading<'_>) {
         let [name, value] = &directive.args[..] else { return };
         let Some((known, kind)) = COMMANDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(&name.text))
@@ -118,7 +111,7 @@ impl ConfCommands {
         }
     }
 
-    /// What comes of them, in their order. `before`: the versions without them; `name`: the directive.
+    /// `before`: the versions without the commands; `name`: the directive.
     pub(in crate::features) fn obey(
         &self,
         name: &str,
@@ -158,7 +151,7 @@ impl ConfCommands {
         obeyed
     }
 
-    /// The versions that are left; nothing where no command is about them.
+    /// `None` if no command is about them.
     fn protocols(
         &self,
         name: &str,
@@ -204,13 +197,12 @@ impl ConfCommands {
     }
 }
 
-/// Notes what is accepted and has no effect.
 fn note(directive: &Directive, what: &str, why: &str, reading: &mut Reading<'_>) {
     let message = format!("\"{what}\" in \"{}\" has no effect here: {why}", directive.name.text);
     reading.diagnostics.idle(directive.span, message);
 }
 
-/// Reports a command that cannot be obeyed. `instead` has `@` where the family's prefix stands.
+/// In `instead`, `@` stands for the family's prefix.
 fn refuse(directive: &Directive, what: &str, why: &str, instead: &str, reading: &mut Reading<'_>) {
     let name = directive.name.text.as_str();
     let prefix = name.strip_suffix("conf_command").unwrap_or_default();
@@ -247,7 +239,6 @@ fn list<T>(
     Some(found)
 }
 
-/// The bits of a version, or of all.
 fn version(name: &str) -> Option<u8> {
     if name.eq_ignore_ascii_case("ALL") {
         return Some(ALL);
@@ -255,7 +246,7 @@ fn version(name: &str) -> Option<u8> {
     VERSIONS.iter().position(|known| known.eq_ignore_ascii_case(name)).map(|place| 1 << place)
 }
 
-/// The place of a version; `None` is the one that sets no bound.
+/// The index of a version; `None` is the one that sets no bound.
 fn bound(value: &Word, none: usize, reading: &mut Reading<'_>) -> Option<usize> {
     if value.text == "None" {
         return Some(none);
@@ -269,7 +260,6 @@ fn bound(value: &Word, none: usize, reading: &mut Reading<'_>) -> Option<usize> 
     place
 }
 
-/// Suites of TLS 1.3.
 fn suites(value: &Word, reading: &mut Reading<'_>) -> Option<Vec<String>> {
     let (mut offered, mut others) = (Vec::new(), Vec::new());
     for name in value.text.split(':').map(str::trim).filter(|name| !name.is_empty()) {
@@ -306,7 +296,7 @@ fn group_list(value: &Word, reading: &mut Reading<'_>) -> Option<Vec<TlsGroup>> 
     Some(groups)
 }
 
-/// A file; OpenSSL reads nothing else here.
+/// OpenSSL accepts nothing but a file here.
 fn pem(value: &Word, what: &str, reading: &mut Reading<'_>) -> Option<PemSource> {
     Some(PemSource::File(super::pem_file(value, what, reading).0))
 }

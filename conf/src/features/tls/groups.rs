@@ -5,7 +5,6 @@
 use crate::reading::Reading;
 use crate::tree::Word;
 
-/// A group that can be offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum TlsGroup {
@@ -15,7 +14,7 @@ pub enum TlsGroup {
     X25519MlKem768,
 }
 
-/// OpenSSL's names in any case of their letters; several for some.
+/// OpenSSL's names in any case; several for some groups.
 const NAMES: [(&str, TlsGroup); 8] = [
     ("X25519", TlsGroup::X25519),
     ("prime256v1", TlsGroup::P256),
@@ -27,12 +26,11 @@ const NAMES: [(&str, TlsGroup); 8] = [
     ("X25519_MLKEM768", TlsGroup::X25519MlKem768),
 ];
 
-/// Whether a text leaves the choice to the library.
 pub(super) fn is_automatic(text: &str) -> bool {
     ["auto", "automatic", "DEFAULT"].iter().any(|word| word.eq_ignore_ascii_case(text))
 }
 
-/// The groups of a list; none where the library chooses.
+/// Empty if the library chooses.
 pub(super) fn read(word: &Word, reading: &mut Reading<'_>) -> Option<Vec<TlsGroup>> {
     if is_automatic(&word.text) {
         return Some(Vec::new());

@@ -11,24 +11,19 @@ use crate::reading::Reading;
 use crate::template::Template;
 use crate::tree::Word;
 
-/// What a text begins with that is no name of a file.
 const DATA: &str = "data:";
 
-/// Where PEM is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PemSource {
-    /// In a file.
     File(PathBuf),
-    /// In the configuration.
     Data(Box<str>),
-    /// What `acme_certificate` of the server brings.
+    /// What the server's `acme_certificate` obtains.
     Issued,
-    /// Where this text says, with what a relative name hangs on.
+    /// The evaluated text, and the base of a relative name.
     Variable(Template, PathBuf),
 }
 
 impl PemSource {
-    /// The source that a text names.
     pub fn named(text: &str, directory: &Path) -> Self {
         match text.strip_prefix(DATA) {
             Some(data) => PemSource::Data(data.into()),
@@ -36,7 +31,6 @@ impl PemSource {
         }
     }
 
-    /// What it comes to; `say` knows the variables.
     pub fn evaluated(&self, say: impl Fn(&Template) -> Vec<u8>) -> Self {
         match self {
             PemSource::Variable(text, directory) => {
@@ -46,12 +40,11 @@ impl PemSource {
         }
     }
 
-    /// Whether variables say at a handshake where it is.
     pub fn is_variable(&self) -> bool {
         matches!(self, PemSource::Variable(..))
     }
 
-    /// Its name in messages, which shows nothing of a key.
+    /// For messages; reveals nothing of a key.
     pub fn name(&self) -> PathBuf {
         match self {
             PemSource::File(path) => path.clone(),
@@ -61,7 +54,7 @@ impl PemSource {
         }
     }
 
-    /// Reads a word; `issued` is the variable that stands here for what was issued, if any does.
+    /// `issued` is the variable that stands here for an issued certificate, if any.
     pub(in crate::features) fn read(
         word: &Word,
         what: &str,

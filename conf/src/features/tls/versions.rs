@@ -5,7 +5,7 @@
 use crate::reading::Reading;
 use crate::tree::Directive;
 
-/// Protocol versions that are offered. Older ones are dropped at load with a warning.
+/// Older versions are dropped at load with a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum TlsVersion {
@@ -13,7 +13,7 @@ pub enum TlsVersion {
     Tls13,
 }
 
-/// The versions that a directive leaves, with those of the same name before; nothing after its error was reported.
+/// With those of earlier directives of the same name; `None` after its error was reported.
 pub(in crate::features) fn versions(
     directive: &Directive,
     before: Option<Vec<TlsVersion>>,

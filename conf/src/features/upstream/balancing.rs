@@ -28,7 +28,6 @@ pub(super) fn choose(
     upstream.balance = Balance { method, key };
 }
 
-/// `hash`.
 pub(super) fn hash(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<'_>) {
     let key = reading.template(&directive.args[0]);
     let method = match directive.args.get(1) {
@@ -41,17 +40,14 @@ pub(super) fn hash(upstream: &mut Upstream, directive: &Directive, reading: &mut
     choose(upstream, directive, method, Some(key), reading);
 }
 
-/// `ip_hash`.
 pub(super) fn ip_hash(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<'_>) {
     let address = Variable::Builtin(Builtin::BinaryRemoteAddr);
     let key = Template { parts: [Part::Variable(address)].into(), source: "$binary_remote_addr".into() };
     choose(upstream, directive, BalanceMethod::IpHash, Some(key), reading);
 }
 
-/// The words for what `least_time` goes by.
 const TIMES: [(&str, TimeTo); 2] = [("header", TimeTo::Header), ("last_byte", TimeTo::LastByte)];
 
-/// `least_time`.
 pub(super) fn least_time(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<'_>) {
     let Some(to) = reading.choice(&directive.args[0], &TIMES) else { return };
     let inflight = directive.args.get(1);
@@ -62,7 +58,6 @@ pub(super) fn least_time(upstream: &mut Upstream, directive: &Directive, reading
     choose(upstream, directive, method, None, reading);
 }
 
-/// `random`.
 pub(super) fn random(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<'_>) {
     const LEAST: [(&str, BalanceMethod); 3] = [
         ("least_conn", BalanceMethod::RandomTwo),
@@ -82,10 +77,9 @@ pub(super) fn random(upstream: &mut Upstream, directive: &Directive, reading: &m
     choose(upstream, directive, method, None, reading);
 }
 
-/// The largest sum of weights of a `hash … consistent`: 16 million points.
+/// Largest sum of weights of `hash … consistent`: 16 million points.
 const MOST_CONSISTENT_WEIGHT: u64 = 100_000;
 
-/// What only the whole block can tell.
 pub(super) fn check(upstream: &Upstream, reading: &mut Reading<'_>) {
     if !upstream.balance.method.has_slow_start()
         && let Some(server) = upstream.servers.iter().find(|server| server.slow_start > Duration::ZERO)

@@ -9,10 +9,8 @@ use crate::suggest;
 use crate::tree::{Directive, Word};
 use std::time::Duration;
 
-/// The parameters, for suggestions.
 const KNOWN: [&str; 6] = ["consecutive_errors", "interval", "time", "max", "status", "requests"];
 
-/// `outlier_ejection`.
 pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<'_>) {
     let mut terms = OutlierEjection::default();
     for word in &directive.args {
@@ -63,7 +61,7 @@ fn read_parameter(terms: &mut OutlierEjection, word: &Word, reading: &mut Readin
     }
 }
 
-/// A time that is no nothing.
+/// A non-zero time.
 fn time(word: &Word, reading: &mut Reading<'_>) -> Option<Duration> {
     let time = reading.duration(word)?;
     if time.is_zero() {

@@ -7,7 +7,6 @@ use crate::reading::{Reading, parameter};
 use crate::tree::Directive;
 use std::time::Duration;
 
-/// `queue`.
 pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<'_>) {
     let Some(most) = reading.number(&directive.args[0], 1, u64::from(u32::MAX)) else { return };
     let mut timeout = Duration::from_secs(60);

@@ -10,7 +10,7 @@ use crate::suggest;
 use crate::tree::{Directive, Word};
 use std::time::Duration;
 
-/// A server with nginx's defaults.
+/// With nginx's defaults.
 pub fn default_server(name: &str, span: Span, address: PeerAddress) -> UpstreamServer {
     UpstreamServer {
         name: name.to_owned(),
@@ -30,7 +30,6 @@ pub fn default_server(name: &str, span: Span, address: PeerAddress) -> UpstreamS
     }
 }
 
-/// `server`.
 pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
     if word.text.starts_with("http://") || word.text.starts_with("https://") {
@@ -64,7 +63,7 @@ pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut
     upstream.servers.push(server);
 }
 
-/// Where a service is offered, and at which ports, is asked at run time.
+/// A service's hosts and ports are looked up at run time.
 fn check_service(server: &UpstreamServer, resolves: bool, reading: &mut Reading<'_>) {
     let is_number = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     let has_port = server.name.rsplit_once(':').is_some_and(|(_, port)| is_number(port));

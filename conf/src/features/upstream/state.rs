@@ -7,7 +7,6 @@ use crate::reading::Reading;
 use crate::tree::Directive;
 use std::path::PathBuf;
 
-/// `state`.
 pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<'_>) {
     let word = &directive.args[0];
     let path = PathBuf::from(&word.text);

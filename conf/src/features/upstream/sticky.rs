@@ -10,12 +10,11 @@ use crate::template::Template;
 use crate::tree::{Directive, Word};
 use std::time::Duration;
 
-/// Memory of a zone that one session is reckoned at, as nginx says of its own: 8,000 a megabyte.
+/// Bytes of a zone per session, as nginx documents: 8,000 a megabyte.
 const SESSION: u64 = 128;
-/// The smallest zone: eight of nginx's pages.
+/// Eight of nginx's pages.
 const SMALLEST_ZONE: u64 = 8 * 4096;
 
-/// `sticky`.
 pub(super) fn read(upstream: &mut Upstream, directive: &Directive, reading: &mut Reading<'_>) {
     let way = reading.choice(&directive.args[0], &[("cookie", 'c'), ("route", 'r'), ("learn", 'l')]);
     let rest = &directive.args[1..];
@@ -74,7 +73,6 @@ fn variables(words: &[Word], reading: &mut Reading<'_>) -> Box<[Template]> {
     words.iter().filter_map(|word| variable(word, reading)).collect()
 }
 
-/// A word that is one variable and nothing else.
 fn variable(word: &Word, reading: &mut Reading<'_>) -> Option<Template> {
     let template = reading.template(word);
     if !word.text.starts_with('$') || template.variables().count() != 1 || template.parts.len() != 1 {
@@ -135,7 +133,7 @@ fn learn(directive: &Directive, words: &[Word], reading: &mut Reading<'_>) -> Op
     Some(Sticky { lookup: lookup.into(), way: StickyWay::Learn(learn) })
 }
 
-/// The name of a zone, and how many sessions it has room for.
+/// The name, and how many sessions fit.
 fn learn_zone(word: &Word, reading: &mut Reading<'_>) -> Option<(String, usize)> {
     let Some((name, size)) = word.text.split_once(':') else {
         reading.error(word.span, "zone size is not specified").help("write zone=NAME:1m");

@@ -3,35 +3,32 @@
 //! A call of a group (`(?1)`) is that text once more, capturing nothing, so that the group keeps what it captured itself.
 //! Only groups that are closed can be called: one that calls itself would have no end.
 
-/// The longest that an expression may become: calls of groups that call others double it each time.
+/// Longest result in bytes: calls of groups that call others double it each time.
 const MOST: usize = 256 << 10;
 
-/// A group that captures.
 #[derive(Debug)]
 struct Group {
     name: Option<String>,
-    /// Where its text begins in what was written; for one that is closed also where it ends.
+    /// Where its text begins; if it is closed, also where it ends.
     start: usize,
     end: Option<usize>,
 }
 
-/// The groups so far.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     groups: Vec<Group>,
-    /// Parentheses that are open; `None` for those that capture nothing.
+    /// Open parentheses; `None` for those that capture nothing.
     open: Vec<Option<usize>>,
-    /// Where a parenthesis that captures was written, and how long it is with its name.
+    /// Where a capturing parenthesis was written, and its length with its name.
     captures: Vec<(usize, usize)>,
 }
 
 impl Groups {
-    /// A parenthesis that captures nothing.
     pub(super) fn open(&mut self) {
         self.open.push(None);
     }
 
-    /// A group that captures, with its name; its parenthesis is written.
+    /// Its parenthesis is already written.
     pub(super) fn open_capture(&mut self, name: Option<&str>, out: &mut String) {
         let start = out.len();
         match name {
@@ -43,7 +40,6 @@ impl Groups {
         self.groups.push(Group { name: name.map(str::to_owned), start, end: None });
     }
 
-    /// A closing parenthesis, which is written.
     pub(super) fn close(&mut self, out: &mut String) {
         out.push(')');
         if let Some(Some(group)) = self.open.pop() {
@@ -51,12 +47,11 @@ impl Groups {
         }
     }
 
-    /// Groups that were opened so far.
     pub(super) fn count(&self) -> usize {
         self.groups.len()
     }
 
-    /// The number that `1`, `-1` or `+1` means here; `None` for a name.
+    /// Of `1`, `-1` or `+1` here; `None` for a name.
     pub(super) fn number(&self, text: &str) -> Option<u32> {
         let digits = text.trim_start_matches(['+', '-']);
         let value: usize = digits.parse().ok().filter(|value| *value <= usize::from(u16::MAX))?;
@@ -68,7 +63,6 @@ impl Groups {
         u32::try_from(number).ok()
     }
 
-    /// Writes a group's text once more.
     pub(super) fn call(&self, target: &str, out: &mut String) -> Result<(), String> {
         let group = match self.number(target) {
             Some(0) => return Err("recursion is not supported".into()),

@@ -6,7 +6,6 @@ use crate::metrics::{
     LocationSnapshot, PeerTiming, ProcessSnapshot, Snapshot, UpstreamPeer,
 };
 
-/// One family: what it is, and the samples of one of many, whose labels are given.
 struct Family<T> {
     name: &'static str,
     kind: FamilyKind,
@@ -146,7 +145,6 @@ families! { CONNECTION_LIMITS of LimitSnapshot {
         |s, labels, limit| by_outcome(s, labels, limit, &LimitOutcome::OF_CONNECTIONS);
 } }
 
-/// Tells the samples of all of them.
 pub(super) fn all(walk: &mut FigureWalk<'_>, snapshot: &Snapshot) {
     each(walk, SERVERS, || snapshot.servers.iter().map(|(name, zone)| (Labels::one("zone", name), zone)));
     each(walk, LOCATIONS, || {
@@ -178,7 +176,6 @@ pub(super) fn all(walk: &mut FigureWalk<'_>, snapshot: &Snapshot) {
     each(walk, PROCESS, || snapshot.process.iter().map(|process| (Labels::default(), process)));
 }
 
-/// Tells each family in turn, with the samples of all.
 fn each<'t, T: 't, I: Iterator<Item = (Labels<'t>, &'t T)>>(
     walk: &mut FigureWalk<'_>,
     table: &[Family<T>],
@@ -196,7 +193,7 @@ fn responses(walk: &mut FigureWalk<'_>, labels: &Labels<'_>, zone: &HttpSnapshot
     by_class(walk, labels, &zone.responses);
 }
 
-/// By class of status; behind the five classes what had no answer.
+/// By status class; after the five classes, requests without a response.
 fn by_class(walk: &mut FigureWalk<'_>, labels: &Labels<'_>, responses: &[u64]) {
     for (class, count) in ["1xx", "2xx", "3xx", "4xx", "5xx", "none"].iter().zip(responses) {
         walk.value(&labels.and("class", class), *count);
@@ -220,7 +217,6 @@ fn by_outcome(
     }
 }
 
-/// A family for the manual.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Described {
     pub(crate) name: &'static str,
@@ -228,7 +224,7 @@ pub(crate) struct Described {
     pub(crate) doc: &'static str,
 }
 
-/// The families of each table, under what they are of and the labels that say which.
+/// By table: its title, its labels and its families.
 pub(crate) fn described() -> [(&'static str, &'static str, Vec<Described>); 9] {
     fn of<T>(table: &'static [Family<T>]) -> Vec<Described> {
         table

@@ -5,11 +5,9 @@ use crate::histogram::HistogramSnapshot;
 use crate::metrics::figures::{BOUNDS, FamilyKind, Figure, FigureSink, Labels};
 use std::fmt::{self, Display, Write};
 
-/// The text that is being written. Writing to a String cannot fail.
 pub(super) struct Samples {
     text: String,
     exposition: Exposition,
-    /// The family that the samples are of.
     family: &'static str,
 }
 
@@ -18,7 +16,6 @@ impl Samples {
         Samples { text: String::with_capacity(32 << 10), exposition, family: "" }
     }
 
-    /// The whole text.
     pub(super) fn end(mut self) -> String {
         if self.exposition == Exposition::OpenMetrics {
             self.text.push_str("# EOF\n");
@@ -53,7 +50,7 @@ impl FigureSink for Samples {
     }
 }
 
-/// Labels between braces, and behind them the bound of a bucket perhaps.
+/// Labels between braces, perhaps followed by the bound of a bucket.
 struct Braced<'l>(&'l Labels<'l>, Option<&'static str>);
 
 impl Display for Braced<'_> {
@@ -79,7 +76,7 @@ impl Display for Figure {
     }
 }
 
-/// Label values escape backslash, quote and line feed, says the exposition format.
+/// The exposition format escapes backslash, quote and line feed.
 fn escape_label(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// A `serve` with its folders of its own.
 fn serve(prefix: &Prefix, arguments: &[&str]) -> Running {
     let output = fs::File::create(prefix.join("output")).expect("own directory");
     let mut command = Command::new(binary());

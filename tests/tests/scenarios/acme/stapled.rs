@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
-/// The number of the certificate that a handshake shows, and that of the one of which it is said that it is good; nothing where there is no handshake.
+/// The serial number of the certificate, and that of its stapled response; `None` without a handshake.
 fn shake(port: u16) -> Option<(String, Option<String>)> {
     let shown = Command::new("openssl")
         .args(["s_client", "-connect", &format!("127.0.0.1:{port}"), "-servername", "a.test", "-status"])

@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// A server that wants a certificate for a.test, in a directory that is kept.
 struct Life {
     server: Server,
     ports: Ports,

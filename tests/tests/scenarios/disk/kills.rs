@@ -15,11 +15,9 @@ use millstream_tests::server::{Server, is_nginx};
 use super::proof::{check, origin, status};
 use super::start;
 
-/// Clients that ask while it is killed.
 const CLIENTS: u64 = 3;
-/// Pages of each client, in two variants.
 const PAGES: u64 = 24;
-/// Questions after every start, to a process that has nothing in memory.
+/// Questions after every start, to a process with empty memory.
 const QUESTIONS: u64 = 6;
 
 #[derive(Default)]
@@ -29,7 +27,7 @@ struct Counts {
     hits_from_disk: AtomicUsize,
 }
 
-/// xorshift64: which page and when to kill should differ, and be the same in every run.
+/// xorshift64: varied, yet the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -40,7 +38,7 @@ impl Random {
         (self.0 >> 11) % bound
     }
 
-    /// 1 KiB to 3 MiB; a third of the pages is stale after a second and stored over again.
+    /// 1 KiB to 3 MiB; a third of the pages becomes stale after a second and is stored again.
     fn page(&mut self) -> (String, &'static str) {
         let number = self.below(PAGES);
         let length = match number % 8 {
@@ -96,7 +94,6 @@ fn killed_at_any_moment_it_never_gives_a_wrong_or_cut_answer_afterwards() {
     assert!(hits as u64 > kills, "only {hits} answers came from the disk, which tells nothing");
 }
 
-/// One question to a server that has just started.
 fn ask(server: &Server, random: &mut Random, counts: &Counts, hits: &AtomicUsize) {
     let (path, variant) = random.page();
     let answer = server.get_with(&path, &[("X-Variant", variant)]);
@@ -106,7 +103,8 @@ fn ask(server: &Server, random: &mut Random, counts: &Counts, hits: &AtomicUsize
     count(check(&path, variant, &answer), counts);
 }
 
-/// Asks until the server is gone. An answer that was cut is seen to be cut; one that looks whole has to be right.
+/// Asks until the server has ended. A truncated response is detectable; one that looks complete must be
+/// correct.
 fn load(port: u16, mut random: Random, answered: &Sender<()>, counts: &Counts) {
     let Ok(mut client) = Client::connect(port) else { return };
     let limit = AtomicU64::new(100_000);

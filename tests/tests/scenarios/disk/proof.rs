@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use millstream_tests::client::Answer;
 use millstream_tests::origin::{Origin, Request, Step, answer};
 
-/// An API whose answers prove themselves. A path `/NAME/LENGTH/SECONDS` is that long and fresh for so many seconds; it
-/// varies by `X-Variant`, and every answer is a version of its own.
+/// An API whose responses prove themselves. `/NAME/LENGTH/SECONDS` sets length and lifetime; it varies by
+/// `X-Variant`, and every response is a version of its own.
 pub fn origin() -> Origin {
     let versions = AtomicU64::new(0);
     Origin::start(move |request: &Request| {
@@ -22,7 +22,6 @@ pub fn origin() -> Origin {
     })
 }
 
-/// What an answer's status and body must be; the text says what is wrong.
 pub fn check(path: &str, variant: &str, answer: &Answer) -> Result<(), String> {
     let end = answer.body.iter().position(|&byte| byte == b'\n').ok_or("no first line")?;
     let line = String::from_utf8_lossy(&answer.body[..end]).into_owned();
@@ -44,7 +43,6 @@ pub fn check(path: &str, variant: &str, answer: &Answer) -> Result<(), String> {
     }
 }
 
-/// The cache's word on an answer.
 pub fn status(answer: &Answer) -> &str {
     answer.field("x-cache-status").unwrap_or("none")
 }
@@ -63,7 +61,7 @@ fn body(path: &str, variant: &str, version: u64, length: usize) -> Vec<u8> {
     body
 }
 
-/// As a network brings it: not all at once.
+/// As a network delivers it: not all at once.
 fn in_pieces(steps: Vec<Step>) -> Vec<Step> {
     let pieces = |bytes: Vec<u8>| bytes.chunks(200_000).map(|piece| Step::Send(piece.to_vec())).collect();
     let one = |step| match step {

@@ -15,7 +15,7 @@ use rustix::process::Signal;
 use super::proof::{check, origin, status};
 use super::{SITE, start};
 
-/// nginx's name for the file of a key, with `levels=1:2`.
+/// With `levels=1:2`.
 fn file_of(cache: &Path, key: &str) -> PathBuf {
     let name: String = Md5::digest(key).iter().map(|byte| format!("{byte:02x}")).collect();
     cache.join(&name[31..]).join(&name[29..31]).join(&name)

@@ -9,7 +9,6 @@ use serde_json::json;
 
 use super::Proxy;
 
-/// A load lost nothing: every call is `OK`.
 fn nothing_lost(load: &serde_json::Value) {
     approve("under load", load);
     assert_eq!(load["codes"], json!({ "OK": load["calls"] }), "{load}");

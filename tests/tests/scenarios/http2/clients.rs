@@ -41,7 +41,6 @@ impl Site {
         Site { server, origin, tls }
     }
 
-    /// A path over TLS and without it.
     fn urls(&self, path: &str) -> [String; 2] {
         [
             format!("https://127.0.0.1:{}{path}", self.tls),

@@ -58,7 +58,7 @@ fn origin() -> Origin {
     })
 }
 
-/// A body that goes to the socket without a copy, and an API that answers with it.
+/// A body that goes to the socket without a copy, and its API.
 fn middling() -> (Vec<u8>, Origin) {
     let body = large()[..60_000].to_vec();
     let answered = body.clone();

@@ -27,7 +27,6 @@ fn start(origin: &Origin, times: &str, places: &str) -> Server {
     Server::start(SITE, &[("ORIGIN", &origin.address()), ("TIMES", times), ("PLACES", places)])
 }
 
-/// An API that answers once the gate is open.
 fn gated() -> (Arc<Gate>, Origin) {
     let gate = Arc::new(Gate::default());
     let closed = Arc::clone(&gate);
@@ -169,7 +168,8 @@ fn who_reads_late_gets_all_that_was_framed_and_costs_nothing_until_then() {
     }
 }
 
-/// Whether the server has said that it sends no more, and the client's kernel has not taken all before that (RFC 9293 §3.3.2, FIN-WAIT-1).
+/// The server has closed its side, but the client's kernel has not taken all before that (RFC 9293 §3.3.2,
+/// FIN-WAIT-1).
 fn waits_to_be_read(server: u16, client: u16) -> bool {
     let table = std::fs::read_to_string("/proc/net/tcp").expect("Linux has it");
     let ends = (format!(":{server:04X}"), format!(":{client:04X}"));

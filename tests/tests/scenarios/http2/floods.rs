@@ -26,23 +26,19 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
             location /regardless { proxy_pass http://@ORIGIN@; proxy_ignore_client_abort on; } }
     }";
 
-/// Connections of one kind at once.
 const AT_ONCE: usize = 4;
-/// The most that anybody sends before the bound has to have stopped it, bytes.
+/// Bytes after which the bound must have stopped any flood.
 const MOST: usize = 64 << 20;
-/// What the server's private memory may grow by through all of them.
+/// Bound on the growth of the server's private memory through all of them.
 const MEMORY: u64 = 48 << 20;
-/// What a request of others may take at p99. It is 50 ms on a machine with nothing else to do; tests share theirs.
+/// Bound on other clients' p99. It is 50 ms on an idle machine; tests share theirs.
 const OTHERS: Duration = Duration::from_millis(500);
 
-/// A kind of work.
 struct Flood {
     name: &'static str,
-    /// What is sent once.
     begin: fn(&mut Frames) -> Vec<u8>,
-    /// What is sent again and again: the bytes of one round with the number of a stream that is not used yet, and the next such number.
+    /// Sent repeatedly: takes an unused stream number, returns the bytes of one round and the next number.
     again: fn(u32) -> (Vec<u8>, u32),
-    /// The codes one of which the end has.
     codes: &'static [ErrorCode],
 }
 
@@ -56,13 +52,11 @@ fn nothing(_: &mut Frames) -> Vec<u8> {
     Vec::new()
 }
 
-/// One stream whose body goes on.
 fn body(frames: &mut Frames) -> Vec<u8> {
     let stream = frames.take_number();
     frame(kind::HEADERS, flag::END_HEADERS, stream, &request("POST", "/pass", &[]))
 }
 
-/// One request that is over.
 fn over(frames: &mut Frames) -> Vec<u8> {
     frames.whole("/");
     Vec::new()
@@ -72,7 +66,7 @@ fn reset(stream: u32) -> Vec<u8> {
     frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 8])
 }
 
-/// A header block in which one long line is put into the table and then asked for as often as there is room.
+/// One long line is put into the table and then referenced as often as there is room.
 fn bomb() -> Vec<u8> {
     let mut bytes = get("/");
     bytes.extend_from_slice(b"\x40\x01a\x7f\x81\x1e");
@@ -263,7 +257,7 @@ const FLOODS: &[Flood] = &[
     },
 ];
 
-/// Sends until the server has had enough; gives why, and how many bytes and how long it took.
+/// Until the server closes; returns why, and how many bytes and how long it took.
 fn flood(port: u16, kind: &Flood) -> (Option<Option<ErrorCode>>, usize, Duration) {
     let mut frames = Frames::connect(port);
     let begin = (kind.begin)(&mut frames);
@@ -423,8 +417,8 @@ fn honest_clients_near_the_bounds_are_not_cut() {
     assert_eq!(floods_counted(dashboard), 0, "{}", server.log());
 }
 
-/// How a request is given up for which an upstream was asked: the path it has, the length of its body where one is announced, of which a
-/// part comes, and the frame that ends it.
+/// A request given up after the upstream was asked: path, the announced length of its body if any, of which a
+/// part is sent, and the frame that ends it.
 struct GivingUp(&'static str, &'static str, Option<&'static str>, fn(u32) -> Vec<u8>);
 
 const GIVEN_UP: &[GivingUp] = &[

@@ -25,7 +25,7 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
             location /page { ssi on; ssi_types *; proxy_pass http://@ORIGIN@; } }
     }";
 
-/// Fields that say nothing of how or when an answer was sent.
+/// Fields independent of how or when a response was sent.
 fn lasting(fields: &[(String, String)]) -> Vec<(String, String)> {
     let passing = ["connection", "keep-alive", "date", "age", "transfer-encoding", "content-length"];
     let lower = fields.iter().map(|(name, value)| (name.to_lowercase(), value.clone()));

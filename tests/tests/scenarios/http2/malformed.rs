@@ -21,19 +21,15 @@ const SITE: &str = "worker_processes 1; pid @DIR@/nginx.pid; error_log @DIR@/err
             location /dav/ { root @DIR@; dav_methods PUT DELETE; } }
     }";
 
-/// What all have.
 const SOUND: [(&str, &str); 4] =
     [(":method", "POST"), (":scheme", "http"), (":authority", "localhost"), (":path", "/")];
 
-/// A request by its section, its lines in place of or behind [`SOUND`], and its body where it has one.
+/// By section of the RFC; its lines replace or follow [`SOUND`], with an optional body.
 struct Row(&'static str, &'static [(&'static str, &'static str)], Lines, Option<&'static str>);
 
-/// What becomes of [`SOUND`].
 #[derive(Clone, Copy)]
 enum Lines {
-    /// The row's stand behind.
     Behind,
-    /// The row's are all.
     All,
 }
 
@@ -144,7 +140,6 @@ const ROWS: &[Row] = &[
     Row("§8.1.1 a length with a sign", &[("content-length", "+4")], Lines::Behind, Some("four")),
 ];
 
-/// Whether a request was told that it is none.
 fn is_refused(frames: &Frames, stream: u32) -> bool {
     let answer = frames.so_far(stream);
     answer.status == 400 || answer.end == End::Reset(ErrorCode::ProtocolError)
@@ -183,7 +178,7 @@ fn what_is_no_request_is_told_so_its_neighbours_go_on_and_the_log_has_it() {
     assert!(!server.log().contains("panicked"), "{}", server.log());
 }
 
-/// What follows the head of a request: octets of a frame, and whether they end the stream.
+/// What follows a request's head: octets of a frame, and whether they end the stream.
 type Follows = &'static [(&'static [u8], bool)];
 
 #[test]

@@ -229,7 +229,7 @@ fn a_table_that_the_client_does_not_keep_is_not_used() {
     assert_eq!(frames.whole("/").text(), "fine");
 }
 
-/// A number that is as good as any other (xorshift).
+/// A pseudorandom number (xorshift).
 fn any(state: &mut u64, below: u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -237,7 +237,7 @@ fn any(state: &mut u64, below: u64) -> u64 {
     *state % below
 }
 
-/// A frame that may come or may not.
+/// A frame that may or may not be allowed.
 fn any_frame(state: &mut u64, next: &mut u32) -> Vec<u8> {
     let stream = next.saturating_sub(any(state, 12) as u32);
     let path = ["/", "/small", "/large-head", "/guarded", "/missing"][any(state, 5) as usize];

@@ -23,7 +23,6 @@ fn start(origin: &Origin, timeout: &str) -> Server {
     Server::start(SITE, &[("ORIGIN", &origin.address()), ("TIMEOUT", timeout)])
 }
 
-/// A body as it was before it was framed.
 fn unchunked(request: &Request) -> Vec<u8> {
     if request.field("transfer-encoding").is_none() {
         return request.body.clone();

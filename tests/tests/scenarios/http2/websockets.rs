@@ -35,12 +35,11 @@ fn start(port: u16, times: &str) -> Server {
     Server::start(SITE, &[("API", &port.to_string()), ("TIMES", times)])
 }
 
-/// What answers a key (RFC 6455 §4.2.2).
+/// RFC 6455 §4.2.2.
 fn accept(key: &str) -> String {
     STANDARD.encode(Sha1::digest(format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11")))
 }
 
-/// The head of a 101 that opens a WebSocket.
 fn opening(key: &str) -> String {
     let accept = accept(key);
     format!(
@@ -48,13 +47,12 @@ fn opening(key: &str) -> String {
     )
 }
 
-/// Opens what a request asks for, says hello and closes.
 fn opened(request: &Request) -> Vec<Step> {
     let head = opening(request.field("sec-websocket-key").unwrap_or_default());
     vec![Step::Send(head.into_bytes()), Step::Send(b"hello".into()), Step::Close]
 }
 
-/// An API that speaks WebSocket everywhere but at the paths that others ask for.
+/// Speaks WebSocket except on the paths of other tests.
 fn api() -> Origin {
     Origin::start(|request| match request.target() {
         "/who" => answer(200, &[], b"somebody"),
@@ -153,18 +151,15 @@ fn one_key_goes_up_and_it_is_not_the_clients() {
     assert!(!head.contains("mine") && head.contains("sec-websocket-version: 13"), "{head}");
 }
 
-/// What an API does to a WebSocket after its first words.
 #[derive(Clone, Copy, PartialEq)]
 enum ApiEnd {
-    /// It says no more, and reads on.
     Halfway,
     Whole,
     Reset,
-    /// It neither reads nor says any more.
     Silent,
 }
 
-/// An API that accepts one WebSocket, says its words and ends it; gives what came after the head of the request.
+/// Accepts one WebSocket, sends its words and ends it; returns what came after the head of the request.
 fn ending_websocket(how: ApiEnd, words: Vec<u8>) -> (u16, JoinHandle<String>) {
     let (listener, port) = ports::listener();
     let api = std::thread::spawn(move || {

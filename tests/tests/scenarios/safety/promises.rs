@@ -32,12 +32,9 @@ use judge::{Against, Promise};
 use play::{Played, play};
 use resource::{By, Weights};
 
-/// Histories at once.
 const AT_ONCE: usize = 64;
-/// How long a failure is made shorter.
 const SHRINKING: Duration = Duration::from_secs(20);
 
-/// All of it; what is not held yet comes last.
 const ALL: &[Against] = &[
     Against::Mixed,
     Against::Cut,
@@ -50,7 +47,7 @@ const ALL: &[Against] = &[
 ];
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What APIs answer by. Most of the weight is with what only one guard keeps apart.
+/// What APIs respond by. Most weight is on what only one guard separates.
 const ANYTHING: Weights = &[
     (2, By::Cookie),
     (2, By::Authorization),
@@ -64,12 +61,12 @@ const ANYTHING: Weights = &[
     (1, By::Behind),
     (1, By::User),
 ];
-/// The same of an API behind a proxy that tells of its clients, and of one whose clients have certificates.
+/// The same behind a proxy that forwards client data, and for clients with certificates.
 const TOLD: Weights =
     &[(3, By::Address), (6, By::Behind), (2, By::User), (2, By::Tenant), (1, By::Cookie), (1, By::Host)];
 const CERTIFIED: Weights = &[(5, By::Certificate), (1, By::Cookie), (1, By::Authorization), (2, By::Address)];
 
-/// What `serve` promises without any option but how stale things may be.
+/// What `serve` promises without options other than those about staleness.
 const SERVE: Promise = Promise {
     by: ANYTHING,
     credentials: &[By::Cookie, By::Authorization, By::ApiKey, By::Session, By::User, By::Certificate],
@@ -82,10 +79,10 @@ const SERVE: Promise = Promise {
     stale_on_error: Some(Duration::from_secs(2)),
     changed: SECOND,
 };
-/// Minutes, unless something else is said.
+/// The default is minutes.
 const ON_ERROR: &[&str] = &["--stale-if-error", "2s"];
 
-/// A file keeps nginx's meaning but for what an example is made to keep apart.
+/// A file has nginx's semantics except for what an example is made to separate.
 const EXAMPLE: Promise = Promise {
     by: ANYTHING,
     credentials: &[By::Cookie, By::Authorization, By::ApiKey, By::Session, By::User],
@@ -170,7 +167,7 @@ fn keep(promise: Promise, held: &[Against], histories: u64, front: impl FnOnce(u
     });
 }
 
-/// All histories, some at once; those that broke the promise, and the sums of all.
+/// The histories that broke the promise, and the sums of all.
 async fn all(
     front: &Rc<Front>,
     api: &Api,
@@ -198,7 +195,7 @@ async fn all(
     (failed, sum)
 }
 
-/// Takes out of a history whatever the same finding does without.
+/// Removes from a history whatever the same finding does not need.
 async fn shortened(
     front: &Front,
     api: &Api,

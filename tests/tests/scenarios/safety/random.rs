@@ -1,6 +1,5 @@
 //! Numbers that look random and are the same for the same seed (splitmix64).
 
-/// A source of them.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -21,7 +20,6 @@ impl Random {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// True so many times in a hundred.
     pub fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
@@ -30,7 +28,6 @@ impl Random {
         of[self.below(of.len())]
     }
 
-    /// One of these, as often as its weight says.
     pub fn weighted<T: Copy>(&mut self, of: &[(usize, T)]) -> T {
         let mut left = self.below(of.iter().map(|(weight, _)| weight).sum());
         for (weight, value) in of {

@@ -35,20 +35,18 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::TestRunner;
 
-/// What a location says about sharing.
 #[derive(Debug, Clone, Copy, Default)]
 struct Conf {
     ignores_set_cookie: bool,
     ignores_cache_control: bool,
     ignores_vary: bool,
     key: Names,
-    /// `proxy_cache_valid any`: answers that say nothing are stored too.
+    /// `proxy_cache_valid any`.
     valid: bool,
-    /// Stale answers, refreshed in the background and confirmed by the API.
+    /// Stale responses, refreshed in the background and confirmed by the API.
     stale: bool,
 }
 
-/// The credential that a key names.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 enum Names {
     #[default]
@@ -60,7 +58,6 @@ enum Names {
 }
 
 impl Conf {
-    /// Every one there is.
     fn all() -> Vec<Conf> {
         let keys = [Names::Nothing, Names::Authorization, Names::User, Names::Cookie];
         (0..32 * keys.len())
@@ -107,17 +104,14 @@ impl Conf {
     }
 }
 
-/// A request that a client sends.
 #[derive(Debug, Clone)]
 struct Ask {
     method: &'static str,
-    /// Of a QUERY.
     content: &'static str,
     object: u8,
     authorization: Option<&'static str>,
     cookie: Option<&'static str>,
     language: Option<&'static str>,
-    /// Sent together with the one before.
     together: bool,
 }
 
@@ -132,7 +126,6 @@ impl Ask {
     }
 }
 
-/// What the API answers to the next request that reaches it.
 #[derive(Debug, Clone)]
 struct Plan {
     status: u16,
@@ -140,20 +133,18 @@ struct Plan {
     x_accel_expires: Option<&'static str>,
     vary: Option<&'static str>,
     sets_cookie: bool,
-    /// Confirms what the proxy has, where it asks for that.
     confirms: bool,
-    /// The body comes in two parts, so that others can read along.
+    /// In two parts, so that others can read along.
     slow: bool,
 }
 
-/// One answer that the API made: for which request, and by which plan.
 #[derive(Debug, Clone)]
 struct Made {
     ask: usize,
     plan: Plan,
 }
 
-/// A round: what is asked of one location, and what the API answers, one after the other.
+/// Requests to one location, and the API's responses, in order.
 #[derive(Debug, Clone)]
 struct Round {
     location: usize,
@@ -237,7 +228,6 @@ fn rounds(locations: usize) -> impl Strategy<Value = Round> {
     })
 }
 
-/// What the API has done in the present round.
 #[derive(Default)]
 struct Api {
     number: usize,
@@ -285,7 +275,6 @@ impl Api {
     }
 }
 
-/// The binary, with a location for every configuration, and the API behind it.
 struct World {
     server: Server,
     api: Arc<Mutex<Api>>,
@@ -312,7 +301,6 @@ impl World {
         World { server, api, confs, _origin: origin }
     }
 
-    /// Plays a round; what each request was given, by its number.
     fn play(&self, round: &Round) -> Vec<Given> {
         let number = {
             let mut api = self.api.lock().expect("no answer panics");
@@ -366,17 +354,14 @@ fn query(client: &mut Client, path: &str, fields: &[(&str, &str)], content: &str
     client.answer()
 }
 
-/// What a request was given.
 #[derive(Debug, Clone)]
 struct Given {
     ask: usize,
     answer: Answer,
 }
 
-/// Which rule an answer was given against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Against {
-    /// Head and body are of two answers, or of none.
     Mixed,
     Key,
     SetCookie,
@@ -385,7 +370,6 @@ enum Against {
     Vary,
 }
 
-/// Whether an answer might be given to the request that got it.
 fn judge(conf: &Conf, asks: &[Ask], made: &HashMap<usize, Made>, given: &Given) -> Result<(), Against> {
     let Some(id) = given.answer.field("x-id") else {
         // The proxy's own page, of a failure.
@@ -448,12 +432,10 @@ fn judge(conf: &Conf, asks: &[Ask], made: &HashMap<usize, Made>, given: &Given) 
     Ok(())
 }
 
-/// Whether a client claims the one name that there is.
 fn user(ask: &Ask) -> bool {
     ask.authorization.is_some_and(|credential| credential.starts_with("Basic"))
 }
 
-/// Whether Cache-Control has a directive, with or without an argument.
 fn has(control: &str, directive: &str) -> bool {
     control
         .split(',')
@@ -483,7 +465,7 @@ fn no_answer_is_given_to_a_request_that_neither_configuration_nor_rfc_gives_it_t
     assert!(shared.get() > 200, "only {} answers were shared: this says little", shared.get());
 }
 
-/// Two requests of two clients, of which the second is given the first one's answer at a location that says so.
+/// Two requests of two clients, of which the second is given the first one's response at a matching location.
 fn shared(world: &World, conf: impl Fn(&Conf) -> bool, first: Ask, second: Ask, plan: Plan) -> Round {
     let location = world.confs.iter().position(conf).expect("there is such a location");
     let round = Round { location, asks: vec![first, second], plans: vec![plan] };

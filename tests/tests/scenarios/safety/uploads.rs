@@ -26,9 +26,7 @@ use applications::{Applications, Seen};
 use site::Site;
 use upload::{Outcome, Upload};
 
-/// Uploads that share a site.
 const PER_SITE: u64 = 100;
-/// Uploads at once.
 const AT_ONCE: usize = 6;
 
 #[test]
@@ -55,14 +53,12 @@ fn an_application_that_answers_2xx_has_seen_every_byte_or_the_client_got_an_erro
     );
 }
 
-/// What came of many uploads.
 #[derive(Default)]
 struct Sum {
     succeeded: u64,
     moved: u64,
 }
 
-/// Plays uploads on one site, and panics with the first that breaks the property.
 fn play(seeds: Range<u64>, sum: &mut Sum) {
     let site = Site::of(seeds.start / PER_SITE);
     let applications = Applications::start();
@@ -104,7 +100,6 @@ fn play(seeds: Range<u64>, sum: &mut Sum) {
     }
 }
 
-/// The property for one upload.
 fn judge(
     site: &Site,
     route: usize,

@@ -10,7 +10,6 @@ use millstream_net::address::Address;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The peers of one set.
 struct RoundRobin {
     members: Vec<Member>,
     turns: Mutex<()>,
@@ -30,7 +29,6 @@ impl RoundRobin {
         RoundRobin { members: parameters.into_iter().map(member).collect(), turns: Mutex::new(()) }
     }
 
-    /// What `peers` does for a request that has asked nobody.
     fn choose(&self, now: Instant) -> Option<usize> {
         let ask = Ask { key: b"", session: None, tried: &mut Tried::new(99), now };
         let index = choose(Set::new(&self.members, 0, &self.turns), &ask)?;
@@ -65,13 +63,11 @@ fn weighted(weight: i64) -> Parameters {
     }
 }
 
-/// A moment to count from; tests only add to it.
 #[allow(clippy::disallowed_methods, reason = "a start for a fake clock")]
 fn start() -> Instant {
     Instant::now()
 }
 
-/// The letters of `count` choices, each released at once.
 fn sequence(state: &RoundRobin, count: usize, now: Instant) -> String {
     let mut letters = String::new();
     for _ in 0..count {

@@ -12,13 +12,11 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-/// Fields that an answer's head may have; the bytes are bounded by `proxy_buffer_size`.
+/// The bytes of a head are bounded by `proxy_buffer_size`.
 const MAX_FIELDS: usize = 1000;
 
-/// The least room for one read.
 const MIN_READ: usize = 4096;
 
-/// What is taken at once of what waits on a stream.
 const MOST_OF_STREAM: usize = 32 * 1024;
 
 /// A [`Part`] by its place in the buffer.
@@ -28,28 +26,23 @@ enum Found {
     End,
 }
 
-/// What a timeout of reading is for.
 #[derive(Debug, Clone, Copy)]
 enum Wait {
-    /// Each read that has to wait.
     Each(Duration),
-    /// All reads until [`Connection::accept_head`], so that a head that drips does not last for ever.
+    /// All reads until [`Connection::accept_head`], so that a dripping head cannot last forever.
     Whole(Duration),
 }
 
 impl Connection {
-    /// A head is waited for until then, where it is known without reading the clock. The first call that reads one says
-    /// it otherwise.
+    /// Call it if the moment is known without reading the clock; otherwise the first poll reads it.
     pub fn wait_for_head_until(&mut self, until: Instant) {
         self.deadline.set(until);
         self.waiting = true;
     }
 
-    /// Reads the next head, interim (1xx) or final; a final one starts the body. `limit` is `proxy_buffer_size`, and
-    /// `timeout` bounds the wait for all of it, as in nginx. May be dropped and called again.
-    ///
-    /// # Errors
-    /// Every way in which a head can fail to come.
+    /// Reads the next head, interim (1xx) or final; a final one starts the body. `limit` is
+    /// `proxy_buffer_size`, and `timeout` bounds the wait for all of it, as in nginx. May be dropped and
+    /// called again.
     pub async fn read_head(
         &mut self,
         head: &mut ResponseHead,
@@ -60,7 +53,7 @@ impl Connection {
         poll_fn(|context| self.poll_read_head(context, head, limit, timeout)).await
     }
 
-    /// [`Connection::read_head`] for callers that poll. `head` is clear at first, and the same one each time.
+    /// [`Connection::read_head`] as a poll. `head` must be clear at first, and the same one each time.
     pub fn poll_read_head(
         &mut self,
         context: &mut Context<'_>,
@@ -99,7 +92,6 @@ impl Connection {
         }
     }
 
-    /// The same on a stream of HTTP/2, whose heads come as values.
     fn poll_call_head(
         &mut self,
         context: &mut Context<'_>,
@@ -135,7 +127,6 @@ impl Connection {
         Poll::Ready(Ok(()))
     }
 
-    /// Starts the time for what is waited for, unless it runs; ready once it is over.
     fn poll_timeout(&mut self, context: &mut Context<'_>, timeout: Duration) -> Poll<ExchangeError> {
         if !self.waiting {
             self.deadline.set(clock::now() + timeout);
@@ -159,10 +150,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The next piece of the body as far as it is in the buffer.
-    ///
-    /// # Errors
-    /// [`ExchangeError::BadBody`] for a broken chunked coding, and what a protocol finds wrong with its records.
+    /// Only what is in the buffer. Errors: [`ExchangeError::BadBody`], and invalid records of the protocol.
     pub fn next_part(&mut self) -> Result<Part<'_>, ExchangeError> {
         Ok(match self.advance()? {
             Found::Data { from, to } => Part::Data(&self.buffer[from..to]),
@@ -171,12 +159,11 @@ impl Connection {
         })
     }
 
-    /// Passes over what has come of the body, so that a connection whose answer is all there can be used again.
+    /// Skips what has come of the body, so that a connection whose response is complete can be reused.
     pub fn pass_over(&mut self) {
         while matches!(self.advance(), Ok(Found::Data { .. })) {}
     }
 
-    /// Takes the next piece from the buffer.
     fn advance(&mut self) -> Result<Found, ExchangeError> {
         match self.body.step(&self.buffer[self.start..])? {
             body::Step::Data { from, to, used } => {
@@ -202,11 +189,8 @@ impl Connection {
         }
     }
 
-    /// The next piece of the body, read from the network where need be; `None` at its end. May be dropped and called
-    /// again.
-    ///
-    /// # Errors
-    /// [`ExchangeError::ClosedEarly`] where the connection ended before the body did, and those of reading.
+    /// `None` at its end. May be dropped and called again. Errors: [`ExchangeError::ClosedEarly`], and those
+    /// of reading.
     pub async fn read_body(&mut self, timeout: Duration) -> Result<Option<&[u8]>, ExchangeError> {
         loop {
             match self.advance()? {
@@ -217,17 +201,13 @@ impl Connection {
         }
     }
 
-    /// Reads more of the body into the buffer, all of whose parts have been taken; after it, [`Connection::next_part`]
-    /// goes on. May be dropped and called again.
-    ///
-    /// # Errors
-    /// As [`Connection::read_body`].
+    /// Call it after all parts in the buffer were taken, then [`Connection::next_part`]. May be dropped and
+    /// called again.
     pub async fn fill_body(&mut self, timeout: Duration) -> Result<(), ExchangeError> {
         poll_fn(|context| self.poll_fill_body(context, timeout)).await
     }
 
-    /// [`Connection::fill_body`] for callers that wait for something else at the same time. The timeout counts from the
-    /// first call that has to wait.
+    /// [`Connection::fill_body`] as a poll. The timeout counts from the first call that has to wait.
     pub fn poll_fill_body(
         &mut self,
         context: &mut Context<'_>,
@@ -256,8 +236,7 @@ impl Connection {
         Poll::Ready(Ok(()))
     }
 
-    /// Ready when the upstream speaks, or closes, though its turn may not have come; what it says is kept for
-    /// [`Connection::read_head`]. No timeout.
+    /// Ready when the upstream sends or closes early; data is kept for [`Connection::read_head`]. No timeout.
     pub fn poll_speaks(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if let Over::Call(call) = &self.over {
             return call.poll_speaks(context);
@@ -268,7 +247,7 @@ impl Connection {
         })
     }
 
-    /// Reads once. No buffer is held while nothing is in it: an upstream that is slow to answer costs none.
+    /// Holds no buffer while nothing is in it: a slow upstream costs none.
     pub(super) fn poll_read(
         &mut self,
         context: &mut Context<'_>,
@@ -296,7 +275,7 @@ impl Connection {
         read
     }
 
-    /// Room for one read. Nothing that was handed out and is still valid moves.
+    /// Nothing that was handed out and is still valid moves.
     fn make_room(&mut self) {
         if self.buffer.capacity() == 0 {
             self.buffer = buffers::take();
@@ -313,7 +292,7 @@ impl Connection {
         }
     }
 
-    /// Reads once; 0 at the end of the connection.
+    /// 0 at the end of the connection.
     fn poll_fill(
         &mut self,
         context: &mut Context<'_>,

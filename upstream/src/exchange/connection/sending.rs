@@ -12,10 +12,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 impl Connection {
-    /// Sends a head, as it is, and behind it a piece of the request's body, framed; each may be empty. `last` ends the body.
-    ///
-    /// # Errors
-    /// [`ExchangeError::Write`], and [`ExchangeError::SendTimeout`] where nothing could be written for `timeout`.
+    /// Sends a head as it is, followed by a framed piece of the body; each may be empty. `last` ends the
+    /// body. `timeout` bounds each wait.
     pub async fn send(
         &mut self,
         mut head: &[u8],
@@ -42,7 +40,6 @@ impl Connection {
         }
     }
 
-    /// The same on a stream of HTTP/2, whose frames are its own.
     async fn send_in_call(
         &mut self,
         head: &[u8],
@@ -81,8 +78,8 @@ impl Connection {
         }
     }
 
-    /// Sends as much of a piece of the body as the stream takes, for callers that wait for something else at the same time; 0 where it
-    /// takes nothing more. An empty last piece is the end.
+    /// Sends as much of a piece as the stream accepts now; 0 if it accepts nothing more. An empty last piece
+    /// is the end.
     pub fn poll_send_piece(
         &mut self,
         context: &mut Context<'_>,
@@ -113,8 +110,8 @@ impl Connection {
         })
     }
 
-    /// Sends what the socket takes at once of bytes that need no framing. The error is how many it took; whoever is told
-    /// goes on with [`Connection::send`], which meets what is wrong again.
+    /// Sends unframed bytes as far as the socket accepts them at once. The error is how many it accepted;
+    /// continue with [`Connection::send`], which meets any failure again.
     pub fn send_at_once(
         &mut self,
         context: &mut Context<'_>,
@@ -135,7 +132,7 @@ impl Connection {
         if flushed { Ok(()) } else { Err(sent) }
     }
 
-    /// Writes all of some pieces, by one call where the kernel takes them.
+    /// In one call if the kernel accepts all.
     async fn write_all(
         &mut self,
         pieces: &mut [IoSlice<'_>],
@@ -153,7 +150,7 @@ impl Connection {
         }
     }
 
-    /// Notes that the request, body included, is out. A connection where it is not is never used again.
+    /// The request, body included, is sent. Otherwise the connection is never reused.
     pub fn sent_whole(&mut self) {
         self.sent = true;
     }

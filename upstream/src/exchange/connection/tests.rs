@@ -21,15 +21,14 @@ pub(crate) fn on_runtime<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
 }
 
-/// A connection and the peer's end of it.
 pub(crate) fn pair(id: u64) -> (Connection, UnixStream) {
     let (ours, theirs) = UnixStream::pair().expect("a socket pair");
     let peer = Peer { id, address: Address::Unix(None), name: "unix:/api.sock".into() };
     (Connection::over(Over::Socket(Stream::from(ours)), &peer, &Dial::default(), Deadline::new()), theirs)
 }
 
-/// Runs one exchange against an answer that comes in the given pieces; the last one is followed by a close where asked.
-/// Gives status, body and whether the connection may be used again.
+/// The response comes in the given pieces; `close` ends the connection after the last. Returns status, body
+/// and whether the connection may be reused.
 async fn talk(
     (speaker, keep): (Speaker, bool),
     head: &[u8],
@@ -69,7 +68,6 @@ async fn talk(
     tokio::join!(script, talk).1
 }
 
-/// [`talk`] in HTTP/1.
 async fn exchange(
     method: Method,
     pieces: &[&[u8]],
@@ -214,13 +212,11 @@ fn while_an_answer_is_waited_for_no_buffer_is_held() {
     });
 }
 
-/// A record of FastCGI.
 fn record(kind: u8, content: &[u8]) -> Vec<u8> {
     let length = u16::try_from(content.len()).expect("short").to_be_bytes();
     [&[1, kind, 0, 1, length[0], length[1], 0, 0], content].concat()
 }
 
-/// [`talk`] in FastCGI.
 async fn applied(
     method: Method,
     pieces: &[&[u8]],

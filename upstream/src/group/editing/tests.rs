@@ -19,7 +19,7 @@ fn added(port: u16) -> Edit {
     Edit::Add(Server::of(&conf, addresses, &[]))
 }
 
-/// The names of the peers with their numbers, servers proper first.
+/// The names of the peers with their ids, primary servers first.
 fn told(group: &Group) -> Vec<(u64, String)> {
     group.in_force().iter().map(|peer| (peer.id, peer.name.to_string())).collect()
 }

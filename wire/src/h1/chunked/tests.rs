@@ -6,7 +6,7 @@ use super::*;
 use crate::FieldId;
 use crate::h1::encode;
 
-/// Content, and how many bytes the body took; `None` in place of the latter when it has not ended.
+/// Content, and how many bytes the body took, or `None` if it has not ended.
 type Decoded = Result<(Vec<u8>, Option<usize>), ChunkedError>;
 
 fn decode_with(decoder: &mut Decoder, pieces: &[&[u8]]) -> Decoded {

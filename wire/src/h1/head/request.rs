@@ -20,33 +20,29 @@ use crate::version::Version;
 /// A request's start line and fields, as offsets into the bytes it was parsed from.
 #[derive(Debug, Clone, Default)]
 pub struct RequestHead {
-    /// The method.
     pub method: Method,
-    /// The method as text, also of an unknown one.
+    /// Also of an unknown method.
     pub method_text: Span,
     /// The whole request line without its end: nginx's `$request`.
     pub line: Span,
-    /// The request target as it came, a fragment included. To send it on, use
-    /// [`RequestHead::write_origin_form`].
+    /// As it came, a fragment included. To send it on, use [`RequestHead::write_origin_form`].
     pub target: Span,
-    /// The path as it came, percent-coded; `*` of `OPTIONS *`; one slash where an absolute target has none. Empty
-    /// for CONNECT, which has no path.
+    /// As it came, percent-coded; `*` of `OPTIONS *`; one slash if an absolute target has none. Empty for
+    /// CONNECT.
     pub path: Span,
-    /// What stands behind the first `?`; `None` when there is no `?`.
+    /// After the first `?`; `None` without a `?`.
     pub query: Option<Span>,
-    /// `host[:port]` out of the target, when it is absolute or belongs to CONNECT. It then counts in place of
-    /// the Host field (RFC 9112 §3.2.2).
+    /// `host[:port]` of the target, if it is absolute or of CONNECT. It then replaces the Host field (RFC
+    /// 9112 §3.2.2).
     pub authority: Option<Span>,
     /// The value of the Host field; a valid `host[:port]`.
     pub host: Option<Span>,
-    /// Whether the target has bytes outside of RFC 3986 (raw UTF-8, `"`, `|` …), which must be percent-encoded
-    /// before the target goes into another message: see [`RequestHead::write_origin_form`].
+    /// Whether the target has bytes outside of RFC 3986 (raw UTF-8, `"`, `|` …), which must be
+    /// percent-encoded before it is sent on: see [`RequestHead::write_origin_form`].
     pub target_is_raw: bool,
-    /// The version.
     pub version: Version,
-    /// The field lines in order.
     pub fields: Vec<Field>,
-    /// Bytes of the head, the empty line and skipped empty lines before it included; zero until it is whole.
+    /// Bytes of the head, including the empty line and skipped empty lines before it; zero until it is whole.
     pub length: usize,
     state: RequestState,
 }
@@ -65,11 +61,9 @@ impl Default for RequestState {
 }
 
 impl RequestHead {
-    /// Reads a head from the start of `bytes`. After `Partial`, call again with the same bytes followed by more;
-    /// nothing is looked at twice. After `Complete`, [`RequestHead::clear`] comes before the next head.
-    ///
-    /// # Errors
-    /// The first thing that is wrong, as early as it can be seen. The head is then of no use.
+    /// After `Partial`, call again with the same bytes followed by more; nothing is examined twice. After
+    /// `Complete`, call [`RequestHead::clear`] before the next head. Fails with the first error, as early as
+    /// it can be seen; the head is then unusable.
     #[inline]
     pub fn parse(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<Progress, HeadError> {
         if let RequestState::Line(scan) = &mut self.state {
@@ -115,7 +109,7 @@ impl RequestHead {
         }
     }
 
-    /// The fields, to be read with the bytes the head was parsed from.
+    /// `bytes` are those the head was parsed from.
     #[inline]
     pub fn view<'a>(&'a self, bytes: &'a [u8]) -> Fields<'a> {
         Fields::new(bytes, &self.fields)
@@ -127,7 +121,7 @@ impl RequestHead {
         self.authority.or(self.host).map(|span| span.of(bytes))
     }
 
-    /// Appends path and query in origin form (RFC 9112 §3.2.1), clean: bytes that RFC 3986 does not allow in a
+    /// Appends path and query in origin form (RFC 9112 §3.2.1): bytes that RFC 3986 does not allow in a
     /// target are percent-encoded, all others stay as they came.
     pub fn write_origin_form(&self, bytes: &[u8], out: &mut Vec<u8>) {
         let parts = [Some(self.path), self.query];
@@ -143,14 +137,14 @@ impl RequestHead {
         }
     }
 
-    /// The head was made of something else than HTTP/1 and is whole: so many bytes of text.
+    /// Completes a head that was not made from HTTP/1, of `length` bytes of text.
     #[inline]
     pub(crate) fn finish(&mut self, length: usize) {
         self.length = length;
         self.state = RequestState::Done;
     }
 
-    /// Forgets everything but the memory of the field list.
+    /// Keeps the memory of the field list.
     #[inline]
     pub fn clear(&mut self) {
         let mut fields = std::mem::take(&mut self.fields);
@@ -159,8 +153,8 @@ impl RequestHead {
     }
 }
 
-/// Reads the request line within its limit. Only what the limit leaves is looked at, so that what is found wrong
-/// first does not depend on how much has come; skipped empty lines move the limit on.
+/// Reads the request line within its limit. Only what the limit leaves is examined, so that the first error
+/// found does not depend on how much has come; skipped empty lines move the limit on.
 #[inline]
 fn read_line(
     bytes: &[u8],

@@ -14,18 +14,16 @@ use crate::octets;
 use crate::span::Span;
 use crate::version::Version;
 
-/// An answer's start line and fields, as offsets into the bytes it was parsed from.
+/// A response's start line and fields, as offsets into the bytes it was parsed from.
 #[derive(Debug, Clone, Default)]
 pub struct ResponseHead {
-    /// The version.
     pub version: Version,
     /// The status code, 100 to 999.
     pub status: u16,
-    /// The reason phrase as it came; may be empty.
+    /// As it came; may be empty.
     pub reason: Span,
-    /// The field lines in order.
     pub fields: Vec<Field>,
-    /// Bytes of the head with its empty line; zero until it is whole.
+    /// Including its empty line; zero until it is whole.
     pub length: usize,
     state: ResponseState,
 }
@@ -45,11 +43,8 @@ impl Default for ResponseState {
 }
 
 impl ResponseHead {
-    /// Reads a head from the start of `bytes`; the same contract as
-    /// [`RequestHead::parse`](crate::h1::head::RequestHead::parse).
-    ///
-    /// # Errors
-    /// The first thing that is wrong; the upstream's connection is then of no use any more.
+    /// The same contract as [`RequestHead::parse`](crate::h1::head::RequestHead::parse). After an error the
+    /// upstream's connection is unusable.
     #[inline]
     pub fn parse(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<Progress, ResponseHeadError> {
         if let ResponseState::Line(searched) = self.state {
@@ -81,8 +76,8 @@ impl ResponseHead {
         Ok(Progress::Complete)
     }
 
-    /// Makes it the head with this status and these fields, which came in another way than as text. `bytes`, emptied first, becomes
-    /// what its spans point into.
+    /// Fills the head with fields that did not come as HTTP/1 text. `bytes` is cleared first and becomes what
+    /// its spans point into.
     pub fn take(&mut self, status: u16, headers: &Headers, bytes: &mut Vec<u8>) {
         let fields = headers.view();
         bytes.clear();
@@ -93,11 +88,9 @@ impl ResponseHead {
         self.state = ResponseState::Done;
     }
 
-    /// Reads a CGI answer's head (RFC 3875 §6.2), which has no status line: its Status field says it, a Location alone says
-    /// 302, and nothing at all 200. The same contract as [`ResponseHead::parse`].
-    ///
-    /// # Errors
-    /// The first thing that is wrong.
+    /// Reads a CGI response's head (RFC 3875 §6.2), which has no status line: the status is that of its
+    /// Status field, 302 with only a Location, and otherwise 200. The same contract as
+    /// [`ResponseHead::parse`].
     pub fn parse_cgi(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<Progress, ResponseHeadError> {
         if let ResponseState::Line(_) = self.state {
             self.state = ResponseState::Fields(FieldScan::of_response(0));
@@ -113,11 +106,8 @@ impl ResponseHead {
         Ok(Progress::Complete)
     }
 
-    /// Reads the head of an application that may begin with a status line, as uWSGI's do, and answers as CGI does otherwise. The
-    /// same contract as [`ResponseHead::parse`].
-    ///
-    /// # Errors
-    /// The first thing that is wrong.
+    /// Reads the head of an application that may begin with a status line, as uWSGI's do, and is CGI's
+    /// otherwise. The same contract as [`ResponseHead::parse`].
     pub fn parse_application(
         &mut self,
         bytes: &[u8],
@@ -132,8 +122,8 @@ impl ResponseHead {
         }
     }
 
-    /// `HTTP/1.d SP ddd [SP reason]` (RFC 9112 §4). The space before an absent reason may be missing, as some
-    /// servers leave it out and nobody reads the line differently for it.
+    /// `HTTP/1.d SP ddd [SP reason]` (RFC 9112 §4). The space before an absent reason may be missing, as with
+    /// some servers.
     fn status_line(&mut self, line: &[u8]) -> Result<(), ResponseHeadError> {
         let [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor @ b'0'..=b'9', b' ', rest @ ..] = line else {
             return Err(ResponseHeadError::BadStatusLine);
@@ -152,19 +142,19 @@ impl ResponseHead {
         Ok(())
     }
 
-    /// The fields, to be read with the bytes the head was parsed from.
+    /// `bytes` are those the head was parsed from.
     #[inline]
     pub fn view<'a>(&'a self, bytes: &'a [u8]) -> Fields<'a> {
         Fields::new(bytes, &self.fields)
     }
 
-    /// Whether this is an interim answer (RFC 9110 §15.2) behind which the real one follows; 101 is not.
+    /// Whether another response follows this one (RFC 9110 §15.2); 101 is not interim.
     #[inline]
     pub fn is_interim(&self) -> bool {
         self.status < 200 && self.status != 101
     }
 
-    /// Forgets everything but the memory of the field list.
+    /// Keeps the memory of the field list.
     #[inline]
     pub fn clear(&mut self) {
         let mut fields = std::mem::take(&mut self.fields);
@@ -173,7 +163,7 @@ impl ResponseHead {
     }
 }
 
-/// What a CGI answer's fields say of its status: the first that says it, as in nginx. CGI has no interim answers.
+/// The first status that a CGI response's fields give, as in nginx. CGI has no interim responses.
 fn cgi_status(fields: Fields<'_>) -> Result<u16, ResponseHeadError> {
     match fields.all_named(b"status").next() {
         None if fields.has(FieldId::Location) => Ok(302),

@@ -8,11 +8,11 @@ use super::dynamic_table::{DEFAULT_SIZE, DynamicTable};
 use super::line::{self, Flaw, Line, LineName};
 use super::{huffman, integer, static_table};
 
-/// Memory for literals that is kept from block to block, in octets.
+/// Octets of memory for literals kept from block to block.
 const KEPT: usize = 4096;
 
-/// The block cannot be decoded, with what is wrong, to stand behind "client sent ": a connection error of type
-/// COMPRESSION_ERROR (RFC 9113 §4.3). The table is then of no use any more.
+/// The text follows "client sent ": a connection error of type COMPRESSION_ERROR (RFC 9113 §4.3). The table
+/// is then unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompressionError(pub &'static str);
 
@@ -25,12 +25,10 @@ const LATE_SIZE: CompressionError = CompressionError("a header table size within
 const NO_SIZE: CompressionError =
     CompressionError("a header block without the header table size that is due");
 
-/// Whether all lines of a block were given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// All of them.
     Whole,
-    /// Only those that the bound left; nothing is known of the others.
+    /// Lines past the bound were dropped.
     Overlarge,
 }
 
@@ -38,11 +36,11 @@ pub enum Extent {
 #[derive(Debug)]
 pub struct HpackDecoder {
     table: DynamicTable,
-    /// What the peer may set the table's size to.
+    /// Upper bound of the peer's table size.
     advertised: usize,
-    /// The table is larger than advertised, so the next block must start with a size update (RFC 9113 §4.3.1).
+    /// The table is larger than advertised, so the next block must start with a size update (RFC 9113
+    /// §4.3.1).
     update_due: bool,
-    /// The text of the literal that is being decoded.
     literal: Vec<u8>,
 }
 
@@ -58,18 +56,15 @@ impl Default for HpackDecoder {
 }
 
 impl HpackDecoder {
-    /// The peer acknowledged SETTINGS_HEADER_TABLE_SIZE: from its next block on it keeps to this size. Until then it is
-    /// [`DEFAULT_SIZE`].
+    /// The peer acknowledged SETTINGS_HEADER_TABLE_SIZE, which binds it from its next block on. Until then it
+    /// is [`DEFAULT_SIZE`].
     pub fn advertised(&mut self, size: usize) {
         self.advertised = size;
         self.update_due = self.table.largest() > size;
     }
 
-    /// Decodes a whole block and gives its lines in order, until they count for more than `list` octets, each with 32
-    /// beside name and value (RFC 9113 §6.5.2).
-    ///
-    /// # Errors
-    /// The block is not as RFC 7541 has it, or its size updates are not as they may be. Lines before that were given.
+    /// Decodes a whole block and passes on its lines in order, until they count for more than `list` octets,
+    /// 32 per line included (RFC 9113 §6.5.2). Before an error, earlier lines have been passed on.
     #[inline]
     pub fn decode(
         &mut self,
@@ -112,17 +107,16 @@ impl HpackDecoder {
         Ok(extent)
     }
 
-    /// Size of the dynamic table as RFC 7541 §4.1 counts it.
+    /// As RFC 7541 §4.1 counts it.
     pub fn table_size(&self) -> usize {
         self.table.size()
     }
 
-    /// Octets of heap memory.
     pub fn memory(&self) -> usize {
         self.table.memory() + self.literal.capacity()
     }
 
-    /// Changes of the table's size, which only the start of a block may have (RFC 7541 §4.2, §6.3).
+    /// Allowed only at the start of a block (RFC 7541 §4.2, §6.3).
     #[inline]
     fn size_updates(&mut self, input: &mut Octets<'_>) -> Result<(), CompressionError> {
         while let Some(&first) = input.rest.first()
@@ -138,7 +132,8 @@ impl HpackDecoder {
         if self.update_due { Err(NO_SIZE) } else { Ok(()) }
     }
 
-    /// Reads a literal (RFC 7541 §6.2), whose name is that of another line unless `index` is 0, into `self.literal`.
+    /// Reads a literal (RFC 7541 §6.2) into `self.literal`; the name is that of line `index` unless that is
+    /// 0.
     fn literal(&mut self, input: &mut Octets<'_>, index: usize) -> Result<Literal, CompressionError> {
         self.literal.clear();
         let (called, name_flaw) = if index == 0 {
@@ -159,7 +154,6 @@ impl HpackDecoder {
     }
 }
 
-/// A literal whose text stands in the decoder.
 struct Literal {
     called: LineName,
     flaw: Option<Flaw>,
@@ -172,7 +166,7 @@ impl Literal {
     }
 }
 
-/// The line with this index in both tables (RFC 7541 §2.3.3).
+/// `index` spans both tables (RFC 7541 §2.3.3).
 #[inline]
 fn lookup(table: &DynamicTable, index: usize) -> Result<Line<'_>, CompressionError> {
     match index.checked_sub(static_table::LENGTH + 1) {
@@ -194,7 +188,7 @@ impl Octets<'_> {
         Ok(value as usize)
     }
 
-    /// Appends a string (RFC 7541 §5.2).
+    /// RFC 7541 §5.2.
     fn string(&mut self, out: &mut Vec<u8>) -> Result<(), CompressionError> {
         let is_coded = *self.rest.first().ok_or(CUT_OFF)? >= 0x80;
         let length = self.integer(7)?;

@@ -7,14 +7,14 @@
 use super::line::{self, Flaw, Line, LineName};
 use std::collections::VecDeque;
 
-/// Size of the table until somebody asks for another one (RFC 9113 §6.5.2).
+/// RFC 9113 §6.5.2.
 pub const DEFAULT_SIZE: usize = 4096;
 
-/// Lines of one peer. Sizes are counted as RFC 7541 §4.1 has it: name, value and 32 for each line.
+/// Lines of one peer. Sizes are those of RFC 7541 §4.1: name, value and 32 for each line.
 #[derive(Debug)]
 pub struct DynamicTable {
     bytes: Vec<u8>,
-    /// Octets that were taken off the front of `bytes` so far, cut to 32 bits.
+    /// Octets removed from the front of `bytes` so far, modulo 2^32.
     base: u32,
     /// From the oldest to the latest.
     entries: VecDeque<Entry>,
@@ -24,7 +24,7 @@ pub struct DynamicTable {
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// Where its text starts, counted from the first octet that was ever stored, cut to 32 bits.
+    /// Start of its text counted from the first octet ever stored, modulo 2^32.
     start: u32,
     length: u32,
     name_length: u32,
@@ -45,7 +45,7 @@ impl Default for DynamicTable {
 }
 
 impl DynamicTable {
-    /// The line so many before the latest one.
+    /// `age` counts back from the latest line.
     #[inline]
     pub fn line(&self, age: usize) -> Option<Line<'_>> {
         let entry = self.entries.get(self.entries.len().wrapping_sub(1).wrapping_sub(age))?;
@@ -54,7 +54,7 @@ impl DynamicTable {
         Some(Line::new(entry.called, entry.flaw, text, entry.name_length))
     }
 
-    /// Adds a line, for which older ones go. A line larger than the table empties it and is not added (§4.4).
+    /// Evicts older lines. A line larger than the table empties it and is not added (§4.4).
     pub fn insert(&mut self, line: Line<'_>) {
         let room = match self.largest.checked_sub(line.size()) {
             Some(room) => room,
@@ -75,7 +75,6 @@ impl DynamicTable {
         self.size += line.size();
     }
 
-    /// Changes the largest size (§4.3).
     pub fn resize(&mut self, largest: usize) {
         self.largest = largest;
         self.shrink_to(largest);
@@ -85,17 +84,15 @@ impl DynamicTable {
         }
     }
 
-    /// The largest size in force.
     pub fn largest(&self) -> usize {
         self.largest
     }
 
-    /// The size of all lines.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Octets of heap memory, those not used included.
+    /// Octets of heap memory, spare capacity included.
     pub fn memory(&self) -> usize {
         self.bytes.capacity() + self.entries.capacity() * size_of::<Entry>()
     }
@@ -108,7 +105,8 @@ impl DynamicTable {
         }
     }
 
-    /// Closes the gap at the start when it is as long as what will lie behind it, and grows the memory within its bound.
+    /// Closes the gap at the start once it is as long as what will follow it, and grows the memory within its
+    /// bound.
     fn make_room(&mut self, length: usize) {
         let gap = self.entries.front().map_or(self.bytes.len(), |oldest| oldest.start_in(self.base));
         if gap >= self.bytes.len() - gap + length || self.entries.is_empty() {

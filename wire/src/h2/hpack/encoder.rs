@@ -12,18 +12,18 @@ use std::ops::Range;
 /// Static index of the first `:status` line.
 const STATUS: usize = 8;
 
-/// What a literal starts with: not to be put into a table (RFC 7541 §6.2.2), here and wherever it is passed on to (§6.2.3).
+/// Prefix of a literal that is never indexed (RFC 7541 §6.2.2), neither here nor downstream (§6.2.3).
 const NOT_INDEXED: u8 = 0x00;
 const NEVER_INDEXED: u8 = 0x10;
-/// What a literal starts with that is put into the table (RFC 7541 §6.2.1).
+/// Prefix of a literal that is put into the table (RFC 7541 §6.2.1).
 const INDEXED: u8 = 0x40;
 
-/// The size of the table that the sender uses from here on (RFC 7541 §6.3); only at the start of a block.
+/// The table size that the sender uses from here on (RFC 7541 §6.3); only at the start of a block.
 pub fn size_update(out: &mut Vec<u8>, size: usize) {
     integer::encode(out, 0x20, 5, size);
 }
 
-/// `:status` (RFC 9113 §8.3.2), a number of three digits.
+/// Three digits (RFC 9113 §8.3.2).
 #[inline]
 pub fn status(out: &mut Vec<u8>, status: u16) {
     let index = match status {
@@ -42,9 +42,8 @@ pub fn status(out: &mut Vec<u8>, status: u16) {
     indexed(out, index);
 }
 
-/// One line: by its index where the static table has it, else with the index of its name where that has one. Capital
-/// letters of the name become small ones. The value is Huffman-coded where that is shorter. What authenticates goes into
-/// no table on the way (RFC 7541 §7.1.3).
+/// Uses the static table's index of the line, or else of its name. Capital letters of the name are lowered.
+/// The value is Huffman-coded if that is shorter. Credentials are never indexed (RFC 7541 §7.1.3).
 #[inline]
 pub fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     let known = StaticName::of(name);
@@ -55,8 +54,8 @@ pub fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     string(out, value);
 }
 
-/// One line that the peer puts into its table (RFC 7541 §6.2.1), for a sender that keeps count of what stands there. Whether it
-/// is one: what the static table has whole and what authenticates is written as [`field`] does, and is not.
+/// A line that the peer puts into its table (RFC 7541 §6.2.1), for a sender that tracks it. Returns whether
+/// it was: a line of the static table and a credential are written as [`field`] does instead.
 pub fn kept_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) -> bool {
     let known = StaticName::of(name);
     let is_static = known.index.and_then(|first| static_table::index_of_value(first, value)).is_some();
@@ -75,25 +74,24 @@ pub fn kept_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) -> bool {
     true
 }
 
-/// A line of the peer's table, by how many were put there after it.
+/// `age` is how many lines were added to the peer's table after it.
 pub fn from_table(out: &mut Vec<u8>, age: usize) {
     indexed(out, static_table::LENGTH + 1 + age);
 }
 
-/// One line whose value is a number.
 #[inline]
 pub fn number_field(out: &mut Vec<u8>, name: &[u8], value: u64) {
     field(out, name, itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// One line whose value is never Huffman-coded, so that it can be written over in place. Gives where it stands in `out`.
+/// Never Huffman-coded, so that the value can be overwritten in place. Returns where it stands in `out`.
 pub fn raw_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) -> Range<usize> {
     StaticName::of(name).literal(out, name);
     raw_string(out, value);
     out.len() - value.len()..out.len()
 }
 
-/// One line whose value `make` appends; it must leave alone what stands before. The value is not Huffman-coded.
+/// `make` appends the value, and must leave what stands before alone. Not Huffman-coded.
 pub fn made_field<R>(out: &mut Vec<u8>, name: &[u8], make: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     StaticName::of(name).literal(out, name);
     // One octet holds the length of most values; a longer length is moved in front of its value.
@@ -114,7 +112,6 @@ pub fn made_field<R>(out: &mut Vec<u8>, name: &[u8], make: impl FnOnce(&mut Vec<
     result
 }
 
-/// What the static table knows of a name.
 struct StaticName {
     /// The first entry with the name.
     index: Option<usize>,
@@ -134,7 +131,6 @@ impl StaticName {
         StaticName { index, is_secret }
     }
 
-    /// Writes a literal up to its value.
     #[inline]
     fn literal(&self, out: &mut Vec<u8>, name: &[u8]) {
         let kind = if self.is_secret { NEVER_INDEXED } else { NOT_INDEXED };
@@ -153,7 +149,7 @@ fn indexed(out: &mut Vec<u8>, index: usize) {
     integer::encode(out, 0x80, 7, index);
 }
 
-/// A string, coded in the shorter way (RFC 7541 §5.2).
+/// Coded in the shorter way (RFC 7541 §5.2).
 #[inline]
 fn string(out: &mut Vec<u8>, text: &[u8]) {
     let coded = huffman::encoded_length(text);
@@ -171,7 +167,6 @@ fn raw_string(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(text);
 }
 
-/// The name of a field in small letters.
 fn lower_string(out: &mut Vec<u8>, name: &[u8]) {
     const MOST: usize = 64;
     let mut buffer = [0u8; MOST];

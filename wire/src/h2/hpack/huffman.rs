@@ -5,7 +5,7 @@
 //! the compiler. Decoding looks at eight bits at a time, which nearly every symbol is told by; what is rarer is found
 //! by its length.
 
-/// Length of each symbol's code in bits; the last one is EOS.
+/// In bits; the last one is EOS.
 const LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28,
     28, 28, 28, 28, 28, 28, //
@@ -29,15 +29,14 @@ const LENGTHS: [u8; 257] = [
 const EOS: u16 = 256;
 const LONGEST: usize = 30;
 
-/// Everything that is made of the lengths.
 struct Code {
-    /// Each symbol's code, right-aligned.
+    /// Right-aligned.
     codes: [u32; 257],
-    /// The first eight bits → symbol and length, where a code of at most eight bits starts so; else length 0.
+    /// The first eight bits → symbol and length, if a code of at most eight bits starts so; else length 0.
     short: [(u8, u8); 256],
-    /// The symbols in the order of their codes.
+    /// In the order of their codes.
     sorted: [u16; 257],
-    /// For each length: the first code, aligned to the left of 32 bits, and its place in `sorted`.
+    /// For each length: the first code, aligned to the left of 32 bits, and its index in `sorted`.
     first: [(u32, u16); LONGEST + 1],
     /// For each length: one more than the last 32 bits that start with a code of it, or of a shorter one.
     end: [u64; LONGEST + 1],
@@ -83,14 +82,11 @@ const fn made() -> Code {
     code
 }
 
-/// The text is not Huffman-coded as §5.2 asks: padding of more than seven bits or not of ones, or EOS within it.
+/// Invalid by §5.2: padding of more than seven bits or not of ones, or EOS within it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadHuffman;
 
-/// Appends the decoded text: at most eight octets for five coded ones.
-///
-/// # Errors
-/// See [`BadHuffman`]; what was appended until then is of no use.
+/// Appends at most eight octets for five coded ones. After an error, what was appended is unusable.
 #[inline]
 pub fn decode(text: &[u8], out: &mut Vec<u8>) -> Result<(), BadHuffman> {
     out.reserve(text.len() * 8 / 5 + 1);
@@ -125,7 +121,7 @@ pub fn decode(text: &[u8], out: &mut Vec<u8>) -> Result<(), BadHuffman> {
     }
 }
 
-/// The symbol of a code longer than eight bits, which these 32 start with.
+/// For a code longer than eight bits at the start of these 32.
 fn long(start: u32) -> Result<(u8, u8), BadHuffman> {
     let mut length = 9;
     while u64::from(start) >= CODE.end[length] {
@@ -140,20 +136,20 @@ fn long(start: u32) -> Result<(u8, u8), BadHuffman> {
     }
 }
 
-/// Whether what is left of the last octet are less than eight bits, all of them ones. The bits behind them are zeros.
+/// Whether less than eight bits are left, all ones. The bits after them are zeros.
 fn padding(word: u64, bits: u32) -> Result<(), BadHuffman> {
     let is_ones = word.leading_ones() >= bits;
     if bits < 8 && is_ones { Ok(()) } else { Err(BadHuffman) }
 }
 
-/// Octets that [`encode`] appends for a text.
+/// Octets that [`encode`] appends.
 #[inline]
 pub fn encoded_length(text: &[u8]) -> usize {
     let bits: usize = text.iter().map(|&byte| usize::from(LENGTHS[usize::from(byte)])).sum();
     bits.div_ceil(8)
 }
 
-/// Appends the coded text, its last octet filled up with ones.
+/// The last octet is filled with ones.
 pub fn encode(text: &[u8], out: &mut Vec<u8>) {
     // The lowest `bits` bits are to be written; there are always less than eight of them between two symbols.
     let (mut word, mut bits) = (0u64, 0u32);

@@ -3,18 +3,14 @@
 //! The bits above the prefix belong to whoever writes or reads the representation. Values are bounded by 32 bits, and
 //! so are the octets that one may take: a longer one is an error, as §5.1 asks.
 
-/// Octets behind the prefix at the most: five times seven bits hold any 32-bit value.
+/// After the prefix: five times seven bits hold any 32-bit value.
 const MOST_OCTETS: usize = 5;
 
 /// An integer that does not end within its bytes, or is past 2^32-1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadInteger;
 
-/// Reads the integer at the start of `bytes`, whose first octet holds `prefix` bits of it (1 to 8). Gives the value and
-/// the number of octets it takes.
-///
-/// # Errors
-/// The integer has no end, has more than five octets behind the prefix, or does not fit 32 bits.
+/// The first octet holds `prefix` bits (1 to 8). Returns the value and the number of octets.
 #[inline]
 pub fn decode(bytes: &[u8], prefix: u32) -> Result<(u32, usize), BadInteger> {
     let mask = mask(prefix);
@@ -25,7 +21,7 @@ pub fn decode(bytes: &[u8], prefix: u32) -> Result<(u32, usize), BadInteger> {
     decode_long(bytes, mask)
 }
 
-/// The prefix is full, so the value goes on in octets of seven bits, low ones first.
+/// The prefix is full: octets of seven bits follow, low ones first.
 fn decode_long(bytes: &[u8], mask: u8) -> Result<(u32, usize), BadInteger> {
     let mut value = u64::from(mask);
     for (index, &octet) in bytes.iter().skip(1).take(MOST_OCTETS).enumerate() {
@@ -37,7 +33,7 @@ fn decode_long(bytes: &[u8], mask: u8) -> Result<(u32, usize), BadInteger> {
     Err(BadInteger)
 }
 
-/// Appends an integer whose first octet has `high` in the bits above the prefix of `prefix` bits (1 to 8).
+/// The first octet has `high` in the bits above the prefix of `prefix` bits (1 to 8).
 #[inline]
 pub fn encode(out: &mut Vec<u8>, high: u8, prefix: u32, value: usize) {
     let mask = mask(prefix);

@@ -6,31 +6,24 @@
 use crate::field_id::FieldId;
 use crate::octets;
 
-/// A pseudo-header field (RFC 9113 §8.3).
+/// RFC 9113 §8.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pseudo {
-    /// `:authority`
     Authority,
-    /// `:method`
     Method,
-    /// `:path`
     Path,
-    /// `:protocol` (RFC 8441 §4).
+    /// RFC 8441 §4.
     Protocol,
-    /// `:scheme`
     Scheme,
-    /// `:status`
     Status,
     /// Any other name that starts with a colon.
     Unknown,
 }
 
-/// What a line is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineName {
-    /// A field; where it is [`FieldId::Other`], the line has the name.
+    /// For [`FieldId::Other`], the line has the name.
     Field(FieldId),
-    /// A pseudo-header field.
     Pseudo(Pseudo),
 }
 
@@ -44,7 +37,7 @@ pub enum Flaw {
 }
 
 impl Flaw {
-    /// What is wrong, to stand behind "client sent " or "upstream sent " in the error log.
+    /// Follows "client sent " or "upstream sent " in the error log.
     pub fn what(self) -> &'static str {
         match self {
             Flaw::Name => "invalid header name",
@@ -56,26 +49,23 @@ impl Flaw {
 /// Octets of a line's text that are neither name nor value: `: ` and CR LF.
 const AROUND: usize = 4;
 
-/// What a line counts for in a table and in a list (RFC 7541 §4.1, RFC 9113 §6.5.2): name, value and 32. `length` is that
-/// of its text.
+/// The size of a line in a table and in a list (RFC 7541 §4.1, RFC 9113 §6.5.2): name, value and 32. `length`
+/// is that of its text.
 #[inline]
 pub(super) fn size_of(length: usize) -> usize {
     length + (32 - AROUND)
 }
 
-/// A decoded field line.
 #[derive(Debug, Clone, Copy)]
 pub struct Line<'a> {
-    /// What it is called.
     pub called: LineName,
-    /// What is wrong with its name or value.
     pub flaw: Option<Flaw>,
     text: &'a [u8],
     name_length: u32,
 }
 
 impl<'a> Line<'a> {
-    /// A line whose `text` is `name: value` with CR LF behind it.
+    /// `text` is `name: value` followed by CR LF.
     #[inline]
     pub(super) const fn new(
         called: LineName,
@@ -86,7 +76,7 @@ impl<'a> Line<'a> {
         Line { called, flaw, text, name_length }
     }
 
-    /// The field, unless this is a pseudo-header field.
+    /// `None` for a pseudo-header field.
     #[inline]
     pub fn field(&self) -> Option<FieldId> {
         match self.called {
@@ -95,38 +85,35 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// The whole line as HTTP/1 writes it: `name: value` and CR LF. Of a line with a [`Flaw`] this can be anything.
+    /// As HTTP/1 writes it: `name: value` and CR LF. Arbitrary for a line with a [`Flaw`].
     #[inline]
     pub fn text(&self) -> &'a [u8] {
         self.text
     }
 
-    /// The name.
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         self.text.get(..self.name_length as usize).unwrap_or_default()
     }
 
-    /// The value.
     #[inline]
     pub fn value(&self) -> &'a [u8] {
         let range = self.value_start()..self.text.len().saturating_sub(2);
         self.text.get(range).unwrap_or_default()
     }
 
-    /// Offset of the value in the text.
+    /// Offset in the text.
     #[inline]
     pub fn value_start(&self) -> usize {
         self.name_length as usize + 2
     }
 
-    /// Length of the name.
     #[inline]
     pub fn name_length(&self) -> u32 {
         self.name_length
     }
 
-    /// What the line counts for in a table and in a list: name, value and 32.
+    /// In a table and in a list: name, value and 32.
     #[inline]
     pub fn size(&self) -> usize {
         size_of(self.text.len())
@@ -134,7 +121,6 @@ impl<'a> Line<'a> {
 }
 
 impl LineName {
-    /// What a line with this name is called, and whether the name is sound.
     pub(super) fn of(name: &[u8]) -> (LineName, Option<Flaw>) {
         if let [b':', rest @ ..] = name {
             return (LineName::Pseudo(Pseudo::of(rest)), None);
@@ -158,7 +144,7 @@ impl Pseudo {
     }
 }
 
-/// What is wrong with a value: a byte that none may have (RFC 9110 §5.5), or white space at an end (RFC 9113 §8.2.1).
+/// A byte that no value may have (RFC 9110 §5.5), or white space at an end (RFC 9113 §8.2.1).
 pub(super) fn flaw_of_value(value: &[u8]) -> Option<Flaw> {
     let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let is_sound = !is_space(value.first()) && !is_space(value.last()) && octets::is_value(value);

@@ -8,7 +8,7 @@ use crate::field_id::FieldId;
 
 macro_rules! entries {
     ($($name:literal $value:literal $called:expr,)*) => {
-        /// The lines in the order of their indices, which start at 1.
+        /// In the order of their indices, which start at 1.
         static LINES: &[Line<'static>] = &[$(Line::new(
             $called,
             None,
@@ -16,7 +16,7 @@ macro_rules! entries {
             $name.len() as u32,
         ),)*];
 
-        /// Names, and what they are called, in the order of their indices.
+        /// In the order of their indices.
         const NAMES: &[(&str, LineName)] = &[$(($name, $called),)*];
     };
 }
@@ -93,7 +93,7 @@ entries! {
     "www-authenticate" "" field(FieldId::WwwAuthenticate),
 }
 
-/// Number of entries; the dynamic table starts behind them.
+/// The dynamic table starts after them.
 pub const LENGTH: usize = NAMES.len();
 
 const _: () = assert!(LENGTH == 61);
@@ -112,13 +112,13 @@ static BY_FIELD: [u8; 256] = {
     indices
 };
 
-/// The line with this index, counted from 1.
+/// Counted from 1.
 #[inline]
 pub fn line(index: usize) -> Option<Line<'static>> {
     LINES.get(index.wrapping_sub(1)).copied()
 }
 
-/// Index of the first entry with the name of a field that the product's table has.
+/// Of the first entry with the name.
 #[inline]
 pub(super) fn index_of_field(id: FieldId) -> Option<usize> {
     match BY_FIELD[usize::from(id.number())] {
@@ -127,10 +127,9 @@ pub(super) fn index_of_field(id: FieldId) -> Option<usize> {
     }
 }
 
-/// Entries whose names are fields, yet none of the product's table.
 const UNKNOWN_FIELDS: [usize; 3] = [15, 20, 37];
 
-/// Index of the first entry with this name, that of a pseudo-header field or of a field that the product's table has not.
+/// Of the first entry; for a pseudo-header field, or a field that the product's table lacks.
 #[inline]
 pub(super) fn index_of_name(name: &[u8]) -> Option<usize> {
     if name.first() == Some(&b':') {
@@ -139,7 +138,7 @@ pub(super) fn index_of_name(name: &[u8]) -> Option<usize> {
     UNKNOWN_FIELDS.into_iter().find(|&index| NAMES[index - 1].0.as_bytes().eq_ignore_ascii_case(name))
 }
 
-/// Index of the entry with this value among those with the same name, the first of which is at `first`.
+/// `first` is the first entry of the same name.
 #[inline]
 pub(super) fn index_of_value(first: usize, value: &[u8]) -> Option<usize> {
     let same = line(first)?.called;

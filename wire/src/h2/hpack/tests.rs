@@ -29,7 +29,7 @@ fn lines(pairs: &Pairs) -> Vec<String> {
     pairs.iter().map(|(name, value)| format!("{}: {}", text(name), text(value))).collect()
 }
 
-/// Blocks of one connection: hexadecimal digits, lines, and the size of the table behind it.
+/// Blocks of one connection: hexadecimal digits, lines, and the size of the table afterwards.
 type Example = (&'static str, &'static [&'static str], usize);
 
 fn check(examples: &[Example]) {
@@ -239,7 +239,7 @@ fn a_value_that_is_made_in_place_gets_its_length_before_it() {
     }
 }
 
-/// The table as the RFC describes it, without a thought for cost.
+/// The table as the RFC describes it, regardless of cost.
 #[derive(Default)]
 struct Naive {
     latest_first: VecDeque<(Vec<u8>, Vec<u8>)>,

@@ -11,7 +11,7 @@ const LIMITS: HeadLimits = HeadLimits { line: 80, total: 1000, fields: 6 };
 
 type Pairs<'a> = &'a [(&'a str, &'a str)];
 
-/// A block whose names are not lowered, as an attacker would write it.
+/// Names are not lowered, as an attacker would write them.
 fn block(lines: Pairs<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in lines {

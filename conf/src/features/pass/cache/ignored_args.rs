@@ -7,19 +7,18 @@ use crate::features::templates::without_templates;
 use crate::reading::Reading;
 use crate::tree::Directive;
 
-/// `…_cache_ignore_args`: a name of arguments, in which `*` stands for any characters.
+/// A name of arguments, in which `*` stands for any characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IgnoredArg(Box<[Box<[u8]>]>);
 
 without_templates!(IgnoredArg);
 
 impl IgnoredArg {
-    /// Reads one.
     pub fn new(text: &str) -> IgnoredArg {
         IgnoredArg(text.split('*').map(|piece| piece.as_bytes().into()).collect())
     }
 
-    /// Whether an argument with this name is meant; case does not matter, as in `$arg_name`.
+    /// Case is ignored, as in `$arg_name`.
     pub fn names(&self, name: &[u8]) -> bool {
         let [first, middle @ .., last] = &*self.0 else {
             return self.0.first().is_some_and(|whole| whole.eq_ignore_ascii_case(name));
@@ -42,7 +41,6 @@ impl IgnoredArg {
     }
 }
 
-/// Reads `…_cache_ignore_args`.
 pub(in crate::features::pass) fn read(
     level: &mut CommonLevel,
     directive: &Directive,

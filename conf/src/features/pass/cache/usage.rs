@@ -20,105 +20,94 @@ use crate::source::Span;
 use crate::template::{Part, Template, Variable};
 use crate::variables::Builtin;
 
-/// nginx's `proxy_cache_key` where none is written.
+/// nginx's default `proxy_cache_key`.
 const DEFAULT_CACHE_KEY: &str = "$scheme$proxy_host$request_uri";
 
 record! {
-    /// `proxy_cache*` of a location.
     pub struct ProxyCache {
-        /// The zone; where a request chooses it, `crate::zones` puts each in its place.
+        /// If a request chooses it, `crate::zones` makes one location per zone.
         pub zone: CacheZoneId,
-        /// `proxy_cache_key`; by default what nginx documents as `$scheme$proxy_host$request_uri`, with the target as it is
-        /// sent in its last place.
+        /// By default what nginx documents as `$scheme$proxy_host$request_uri`, ending in the target as it is
+        /// sent.
         pub key: Template,
-        /// `proxy_cache_ignore_args`: arguments of the query that are no part of the key.
+        /// Arguments of the query that are not part of the key.
         pub ignored_args: Arc<[IgnoredArg]>,
-        /// Whether the key contains `$http_authorization`, or what a `proxy_set_header` makes Authorization of, so that
-        /// answers to credentials may be stored.
+        /// Whether the key contains `$http_authorization`, or what `proxy_set_header` sets Authorization to,
+        /// so that responses to requests with credentials may be stored.
         pub key_names_credential: bool,
-        /// `proxy_cache_credentials`.
         pub credentials: Credentials,
-        /// `proxy_cache_vary`.
         pub vary: CacheVary,
-        /// What tells the upstream the client's address; nothing without `proxy_cache_vary address`.
+        /// What tells the upstream the client's address; empty without `proxy_cache_vary address`.
         pub addresses: Arc<[AddressValue]>,
-        /// `proxy_cache_invalidation`.
         pub invalidation: Invalidation,
-        /// Request fields, in lower case, which `proxy_set_header` makes of what neither the key nor the client's field of
-        /// that name tells: an answer that varies by one cannot be found by what clients send.
+        /// Request fields, in lower case, that `proxy_set_header` sets to values which neither the key nor
+        /// the client's field of that name determines: a response that varies by one cannot be selected by
+        /// what clients send.
         pub made_fields: Arc<[Box<str>]>,
-        /// `proxy_cache_valid`, in file order; the first that fits decides.
+        /// In file order; the first match decides.
         pub valid: Vec<Valid>,
-        /// Where each of `valid` was written.
         pub valid_spans: Arc<[Span]>,
-        /// `proxy_cache_methods`: whether POST is among them (GET and HEAD always are).
+        /// Whether POST is in `proxy_cache_methods` (GET and HEAD always are).
         pub cache_post: bool,
-        /// Whether QUERY (RFC 10008) is among them; its body is then a part of the key.
+        /// Whether QUERY (RFC 10008) is; its body is then part of the key.
         pub cache_query: bool,
-        /// `proxy_cache_lock`.
         pub lock: bool,
-        /// `proxy_cache_lock_timeout`, default 5 s: then a waiter asks the upstream itself and stores nothing.
+        /// Then a waiter asks the upstream itself and stores nothing.
         pub lock_timeout: Duration,
-        /// How long a few requests wait for the first response to a key that nothing is stored of; `None` = `lock_timeout`,
-        /// which holds as it is where it is written.
+        /// How long requests wait for the first response to a key with nothing stored; `None` =
+        /// `lock_timeout`, which applies unchanged if it is written.
         pub lock_patience: Option<Duration>,
-        /// `proxy_cache_lock_age`, default 5 s: then one more request may fill.
+        /// Then one more request may fill.
         pub lock_age: Duration,
-        /// `proxy_cache_unread_timeout`, default 3 s: how long a fill goes on that nobody reads any more.
+        /// How long a fill continues without readers.
         pub unread_timeout: Option<Duration>,
-        /// `proxy_cache_fill_timeout`: an answer that is still arriving then is not kept.
+        /// A response that is still arriving then is not stored.
         pub fill_timeout: Option<Duration>,
-        /// `proxy_cache_use_stale`.
         pub use_stale: UseStale,
-        /// `proxy_cache_stale_while_updating`: the longest that `updating` grants; `None` = no bound.
+        /// The longest that `updating` allows; `None` = no limit.
         pub stale_while_updating: Option<StaleWhile>,
-        /// `proxy_cache_stale_if_error`: the longest that the other words grant; `None` = no bound.
+        /// The longest that the other words allow; `None` = no limit.
         pub stale_if_error: Option<Duration>,
-        /// `proxy_cache_background_update`.
         pub background_update: bool,
-        /// `proxy_cache_bypass`: asked of the upstream where one is neither empty nor `0`.
+        /// Bypasses the cache if one is neither empty nor `0`.
         pub bypass: Vec<Template>,
-        /// `proxy_no_cache`: not stored where one is neither empty nor `0`.
+        /// Not stored if one is neither empty nor `0`.
         pub no_cache: Vec<Template>,
-        /// `proxy_cache_min_uses`, default 1.
         pub min_uses: u32,
-        /// `proxy_cache_revalidate`.
         pub revalidate: bool,
-        /// `proxy_cache_convert_head`, default on: a HEAD is asked as GET and stored; off: passed as it is, not stored.
+        /// On: a HEAD is sent as GET and stored; off: sent as it is, not stored.
         pub convert_head: bool,
-        /// `proxy_cache_max_range_offset`: a range that begins beyond is passed on as it is; `None` = the whole is always
-        /// fetched.
+        /// A range that starts beyond is passed on as it is; `None` = the whole response is always fetched.
         pub max_range_offset: Option<u64>,
-        /// `proxy_cache_client_control`, default off as in nginx: whether Cache-Control (and Pragma) of a request may force
-        /// a refresh, ask for a fresher answer, or ask for a stored one only (RFC 9111 §5.2.1).
+        /// Whether the request's Cache-Control (and Pragma) may force a refresh, or ask for a fresher or only
+        /// a stored response (RFC 9111 §5.2.1). Off as in nginx.
         pub client_control: bool,
-        /// `proxy_cache_heuristic`: hundredths of the time since Last-Modified that an answer without any lifetime is fresh
-        /// for (RFC 9111 §4.2.2), and the longest; `None` = off, the default.
+        /// Freshness of responses without a lifetime, from Last-Modified (RFC 9111 §4.2.2); `None` = off, the
+        /// default.
         pub heuristic: Option<Heuristic>,
-        /// `proxy_cache_refresh_ahead`: an entry in use is refreshed in the background this long before it expires; zero =
-        /// off, the default.
+        /// An entry in use is refreshed in the background this long before it expires; zero = off, the
+        /// default.
         pub refresh_ahead: Duration,
-        /// `proxy_cache_tag`: templates whose values, split at spaces and commas, are tags of an answer, beside those of
-        /// its Surrogate-Key, Cache-Tag and xkey fields.
+        /// Values, split at spaces and commas, are tags of a response, with those of its Surrogate-Key,
+        /// Cache-Tag and xkey fields.
         pub tags: Vec<Template>,
-        /// `proxy_cache_explain`: answers carry Cache-Status (RFC 9211). Default off.
+        /// Responses carry Cache-Status (RFC 9211).
         pub explain: bool,
-        /// `proxy_cache_purge`: a request for which one is neither empty nor `0` purges (a key that ends in `*`: by prefix).
+        /// A request for which one is neither empty nor `0` purges (a key that ends in `*`: by prefix).
         pub purge: Vec<Template>,
-        /// `proxy_cache_purge_methods off`: PURGE and BAN are passed to the upstream as any method. Default on.
+        /// Off: PURGE and BAN are passed to the upstream like any method. Default on.
         pub purge_methods: bool,
-        /// `proxy_cache_purge_soft on`: PURGE marks stale instead of removing. Default off.
+        /// PURGE marks stale instead of removing. Default off.
         pub purge_soft: bool,
-        /// Who may purge.
         pub purge_right: Arc<ManageRight>,
-        /// Where the directives stand that decide here about the cache, for `explain`: name and place of each in force,
-        /// inherited ones included; those of the outermost level first, in each in file order.
+        /// Directives in force that decide about this cache, for `explain`: the outermost level's first, each
+        /// level's in file order.
         pub written: Arc<[(&'static str, Span)]>,
     }
 }
 
 impl Default for ProxyCache {
-    /// What holds where nothing is written; the key is empty.
+    /// The defaults; the key is empty.
     fn default() -> Self {
         ProxyCache {
             zone: CacheZoneId(0),
@@ -165,19 +154,14 @@ impl Default for ProxyCache {
     }
 }
 
-/// What the cache of a location is resolved from.
 pub(in crate::features::pass) struct Of<'a> {
-    /// Everything said there.
     pub level: &'a Level,
-    /// Whose cache.
     pub family: Family,
-    /// What is said of that.
     pub common: &'a CommonLevel,
-    /// What the location makes of them for the upstream.
     pub sent: Sent<'a>,
 }
 
-/// `proxy_cache` and its kind; `None` = off.
+/// `None` = off.
 pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) -> Option<ProxyCache> {
     let (cache, sharing, purge) = (&of.common.cache, &of.common.sharing, &of.common.purge);
     let (choice, span) = cache.zone.as_ref()?;
@@ -242,7 +226,7 @@ pub(in crate::features::pass) fn resolve(of: Of<'_>, reading: &mut Reading<'_>) 
     })
 }
 
-/// Says what differs from nginx wherever there is a cache.
+/// Notes what differs from nginx for any cache.
 fn note(family: Family, key_names_credential: bool, span: Span, reading: &mut Reading<'_>) {
     let key = family.directive("cache_key");
     if !key_names_credential {
@@ -264,11 +248,9 @@ fn note(family: Family, key_names_credential: bool, span: Span, reading: &mut Re
     );
 }
 
-/// After an internal redirect `$request_uri` is still the client's, and one client's file would be found as the answer
-/// of a URL that gives each another; so the last part is the target as it is sent, as it is in nginx where nothing is
-/// written.
-///
-/// An application is sent both: the client's target, and the script that the location found for it.
+/// After an internal redirect `$request_uri` is still the client's, so one client's file could be served for
+/// a URL that gives each client another. Hence the last part is the target as it is sent, as nginx does by
+/// default. An application is sent both: the client's target, and the script that the location found for it.
 fn default_key(family: Family) -> Template {
     use Variable::Builtin as Fixed;
     let (source, parts): (_, Box<[Variable]>) = match family {
@@ -284,8 +266,9 @@ fn default_key(family: Family) -> Template {
     Template { parts: parts.into_iter().map(Part::Variable).collect(), source: source.into() }
 }
 
-/// Without the range in its key every piece would be found as the first one, and without the request's field no piece
-/// would be asked for at all. Where both are missing, answers are whole and right, and only the directive is idle.
+/// Without the range in its key every slice would be found as the first one, and without the request's field
+/// no slice would be requested at all. If both are missing, responses are whole and correct, and only the
+/// directive has no effect.
 fn check_slice(of: &Of<'_>, key: &Template, reading: &mut Reading<'_>) {
     let Some((1.., span)) = of.level.slice.size else { return };
     let names_range = |value: &Template| {

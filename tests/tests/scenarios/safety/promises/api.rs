@@ -15,25 +15,20 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::resource::{By, Caching, Delivery, Resource, Trouble, content, event};
 
-/// Between two pieces of an answer, and two events.
 const PAUSE: Duration = Duration::from_millis(5);
-/// What a slow answer takes before its head.
 const SLOWNESS: Duration = Duration::from_millis(200);
-/// Pieces of a chunked answer.
 const PIECES: usize = 6;
 
-/// One answer that was made.
 #[derive(Debug, Clone)]
 pub struct Made {
     pub history: usize,
     pub resource: usize,
     pub method: String,
-    /// What the request said in the field that the answer is personal by.
+    /// The request's value of the field that the response is personal by.
     pub taker: Option<String>,
     pub length: usize,
     pub began: Instant,
     pub ended: Option<Instant>,
-    /// When the API last said that it is still right.
     pub confirmed: Option<Instant>,
 }
 
@@ -41,18 +36,16 @@ pub struct Made {
 struct State {
     resources: HashMap<(usize, usize), (Resource, bool)>,
     made: Vec<Made>,
-    /// The last answer of each URL and taker.
     last: HashMap<(usize, usize, Option<String>), usize>,
 }
 
-/// The API; cheap to clone.
 #[derive(Clone)]
 pub struct Api {
     port: u16,
     state: Rc<RefCell<State>>,
 }
 
-/// The end of an exchange is written down when this goes.
+/// Records the end of an exchange when dropped.
 struct Exchange {
     state: Rc<RefCell<State>>,
     id: usize,
@@ -76,7 +69,7 @@ impl Request {
         })
     }
 
-    /// What it says of whom the answer is for. An address may stand in either of two fields.
+    /// An address may stand in either of two fields.
     fn taker(&self, by: By) -> Option<&str> {
         let usual = (by == By::Address).then(|| self.field("x-forwarded-for")).flatten();
         self.field(by.field()).or(usual)
@@ -93,7 +86,7 @@ impl Request {
 }
 
 impl Api {
-    /// Listens; connections are tasks of the present `LocalSet`.
+    /// Connections are tasks of the current `LocalSet`.
     pub fn start() -> io::Result<Api> {
         let (listener, port) = ports::listener();
         listener.set_nonblocking(true)?;
@@ -133,7 +126,6 @@ impl Api {
         self.state.borrow().made.get(id).cloned()
     }
 
-    /// Numbers of the answers of a history that are still on their way.
     pub fn open(&self, history: usize) -> Vec<usize> {
         let state = self.state.borrow();
         let open = |(_, made): &(usize, &Made)| made.history == history && made.ended.is_none();
@@ -158,7 +150,6 @@ async fn converse(mut stream: TcpStream, state: &Rc<RefCell<State>>) -> io::Resu
     Ok(())
 }
 
-/// One request with its body; the body is not looked at.
 async fn read(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<Option<Request>> {
     let mut chunk = [0; 8 * 1024];
     loop {
@@ -177,7 +168,7 @@ async fn read(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> io::Result<Option<
     }
 }
 
-/// Answers one request; whether the connection can be used again.
+/// Returns whether the connection can be reused.
 async fn answer(
     stream: &mut TcpStream,
     state: &Rc<RefCell<State>>,
@@ -229,7 +220,6 @@ async fn answer(
     goes_on
 }
 
-/// Sends the rest of the head and the body.
 async fn body(
     stream: &mut TcpStream,
     request: &Request,
@@ -285,7 +275,6 @@ async fn body(
     Ok(!cuts && !matches!(delivery, Delivery::Closing(_)))
 }
 
-/// Waits for the end of the connection from the other side.
 async fn gone(stream: &TcpStream) -> io::Result<bool> {
     let mut byte = [0];
     match stream.peek(&mut byte).await {
@@ -303,7 +292,6 @@ fn kind(delivery: Delivery) -> &'static str {
     if delivery == Delivery::Events { "text/event-stream" } else { "application/json" }
 }
 
-/// What is said of caching and of whom it is for.
 fn fields(resource: &Resource, taker: Option<&str>) -> String {
     let mut text = String::new();
     if let Some(control) = resource.caching.cache_control() {
@@ -320,7 +308,7 @@ fn fields(resource: &Resource, taker: Option<&str>) -> String {
     text
 }
 
-/// The answer that the request's condition names, if it is the last one for this taker.
+/// The response named by the request's condition, if it is the latest for this taker.
 fn confirmed(
     state: &Rc<RefCell<State>>,
     request: &Request,
@@ -362,7 +350,7 @@ fn begin(
     Exchange { state: state.clone(), id }
 }
 
-/// One range of a body that has a length; others are answered whole, as HTTP allows.
+/// One range of a body with a length; otherwise the whole, as HTTP allows.
 fn range(request: &Request, resource: &Resource) -> Option<(usize, usize)> {
     let Delivery::Whole(length) = resource.delivery else { return None };
     let asked = request

@@ -13,22 +13,19 @@ use millstream_tests::{ports, wait, workspace};
 
 use super::resource::By;
 
-/// Where the trusted proxy is, and where clients are that come past it.
+/// The address of the trusted proxy, and of clients that bypass it.
 pub const PROXY: &str = "127.0.0.1";
 pub const PAST_PROXY: &str = "127.0.0.9";
 
-/// How clients come to it.
 #[derive(Debug, Clone, Copy)]
 pub enum Way {
-    /// From addresses of their own.
     Direct(u16),
-    /// Through a trusted proxy that tells of them, or past it.
+    /// Through a trusted proxy that forwards client data, or past it.
     Proxied(u16),
     /// Over TLS: without a certificate, or with that of either side.
     Certified([u16; 3]),
 }
 
-/// A running one.
 pub struct Front {
     pub way: Way,
     prefix: Prefix,
@@ -36,7 +33,6 @@ pub struct Front {
 }
 
 impl Front {
-    /// `serve` in front of a port.
     pub fn serve(api: u16, options: &[&str]) -> Front {
         let (port, prefix) = (ports::free(), Prefix::new());
         let mut command = serve(api, port);
@@ -44,7 +40,6 @@ impl Front {
         Front::start(command, port, Way::Direct(port), prefix)
     }
 
-    /// The same, which trusts a proxy on this machine.
     pub fn behind_proxy(api: u16, options: &[&str]) -> Front {
         let (port, prefix) = (ports::free(), Prefix::new());
         let mut command = serve(api, port);
@@ -52,7 +47,8 @@ impl Front {
         Front::start(command, port, Way::Proxied(port), prefix)
     }
 
-    /// What `serve` runs, over TLS, for clients with certificates. They come through servers that show these.
+    /// What `serve` runs, over TLS, for clients with certificates. They come through servers that present
+    /// these.
     pub fn with_certificates(api: u16, options: &[&str]) -> Front {
         let (port, prefix) = (ports::free(), Prefix::with_certificate("api.example"));
         let printed = serve(api, port).args(options).arg("--print-config").output().expect("the binary runs");
@@ -83,7 +79,7 @@ impl Front {
         Front::start(command, ways[2], Way::Certified(ways), prefix)
     }
 
-    /// A file of `examples/`, whose addresses become free ones and whose upstreams become this port.
+    /// A file of `examples/` with free addresses and this port as its upstreams.
     pub fn example(file: &Path, api: u16) -> Front {
         let (port, prefix) = (ports::free(), Prefix::new());
         let text =
@@ -109,13 +105,11 @@ impl Front {
         front
     }
 
-    /// What it said.
     pub fn log(&self) -> String {
         self.prefix.read("output") + &self.prefix.read("error.log")
     }
 }
 
-/// The command, and where it is asked.
 fn serve(api: u16, port: u16) -> Command {
     let mut command = Command::new(binary());
     command.args(["serve", &format!("http://127.0.0.1:{api}"), "--listen", &format!("127.0.0.1:{port}")]);
@@ -123,7 +117,7 @@ fn serve(api: u16, port: u16) -> Command {
     command
 }
 
-/// The first `listen` is the one that is asked.
+/// The first `listen` is the one in use.
 fn line_of_example(line: &str, api: u16, next: &mut Option<u16>) -> String {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words.as_slice() {
@@ -148,13 +142,11 @@ fn line_of_example(line: &str, api: u16, next: &mut Option<u16>) -> String {
     }
 }
 
-/// Whether a file keeps apart what is made for different addresses.
 pub fn varies_by_address(file: &Path) -> bool {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.lines().any(|line| line.contains("proxy_cache_vary") && line.contains(" address"))
 }
 
-/// Every configuration in `examples/`.
 pub fn examples() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![workspace().join("examples")];

@@ -6,20 +6,17 @@ use crate::safety::random::Random;
 /// A client: its side in each of the fields that it sends.
 pub type Person = Vec<(By, usize)>;
 
-/// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     Get,
     Head,
     Post,
     Range(usize, usize),
-    /// With the ETag of what this client was given last.
+    /// With the ETag of what this client was last given.
     Again,
-    /// And it leaves when it has so many bytes.
     Leave(usize),
 }
 
-/// One request.
 #[derive(Debug, Clone, Copy)]
 pub struct Act {
     pub person: usize,
@@ -30,9 +27,8 @@ pub struct Act {
 
 #[derive(Debug, Clone)]
 pub enum Moment {
-    /// These, at once.
     Together(Vec<Act>),
-    /// Nobody asks until all that was promised to be given is too old, but for what is fresh for longer.
+    /// A pause until all that may be given is too old, except for what is fresh for longer.
     Quiet,
     Breaks(usize),
     Mends(usize),
@@ -78,7 +74,6 @@ impl History {
         History { people, resources, moments }
     }
 
-    /// This one with something taken out, in every way there is.
     pub fn shorter(&self) -> Vec<History> {
         let mut all = Vec::new();
         for at in 0..self.moments.len() {
@@ -99,7 +94,6 @@ impl History {
         all
     }
 
-    /// How much is in it.
     pub fn size(&self) -> usize {
         self.moments
             .iter()
@@ -119,7 +113,7 @@ fn resource(by: Weights, random: &mut Random) -> Resource {
     }
 }
 
-/// Mostly they send what the API looks at, now and then something beside it, and often nothing.
+/// Mostly they send what the API uses, sometimes something else, and often nothing.
 fn person(by: Weights, resources: &[Resource], changes: bool, random: &mut Random) -> Person {
     let mut person = Person::new();
     for &(_, by) in by {

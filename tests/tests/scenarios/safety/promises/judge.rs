@@ -11,46 +11,45 @@ use super::api::Made;
 use super::history::{Act, What};
 use super::resource::{By, Caching, Delivery, Resource, Trouble, Weights, content, event};
 
-/// What a clock of whole seconds and a starved machine may add to a promise.
+/// Tolerance for a clock of whole seconds and a starved machine.
 pub const SLACK: Duration = Duration::from_secs(3);
 
-/// How long what may be stored is fresh by the API's own word.
+/// Freshness of storable responses by the API's own fields.
 const FRESH: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(600);
 
-/// What a configuration promises.
 #[derive(Debug, Clone, Copy)]
 pub struct Promise {
-    /// What APIs answer by that are tried with it.
     pub by: Weights,
-    /// Fields that are known to be credentials: without the API's word, what was made for one is given to no other.
+    /// Known credentials: without the API's permission, a response made for one is given to no other.
     pub credentials: &'static [By],
-    /// The same for fields that nobody knows.
+    /// The same for unknown fields.
     pub unlisted: bool,
-    /// The same for the client's address, where the API is told it.
+    /// The same for the client's address, if the API is told it.
     pub addresses: bool,
-    /// An answer that echoes the request's origin is given to no other origin.
     pub origins: bool,
     /// No event stream is given to two.
     pub streams: bool,
-    /// How long what says nothing is fresh; `None` where it is not stored.
+    /// Freshness without caching fields; `None` if it is not stored.
     pub silent: Option<Duration>,
-    /// How much longer what is old may be given; `None`: nothing is said.
+    /// How much longer stale responses may be given; `None`: unspecified.
     pub stale: Option<Duration>,
     /// The same while the API fails.
     pub stale_on_error: Option<Duration>,
-    /// How long after a change others may be given what was made before it; who made the change is not.
+    /// How long after a change others may be given earlier responses; the client that made the change may
+    /// not.
     pub changed: Duration,
 }
 
 impl Promise {
-    /// After so long nothing that was made before may be given, but what is fresh for longer; `None` where nothing is said of that.
+    /// After this time no earlier response may be given, except those fresh for longer; `None` if
+    /// unspecified.
     pub fn longest(&self) -> Option<Duration> {
         let fresh = self.silent.unwrap_or_default().max(FRESH);
         Some(fresh + self.stale?.max(self.stale_on_error.unwrap_or_default()) + SLACK)
     }
 
-    /// How long an answer is fresh; `None` where it may not be stored.
+    /// `None` if it may not be stored.
     fn fresh(&self, resource: &Resource) -> Option<Duration> {
         let alone = resource.caching.forbids() || resource.delivery == Delivery::Events && self.streams;
         match resource.caching {
@@ -62,76 +61,59 @@ impl Promise {
     }
 }
 
-/// How a client's reading ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Whole,
-    /// The connection ended before the body did.
     Broken,
-    /// The client went.
     Left,
-    /// Nothing more came for as long as a client waits.
     Hung,
 }
 
-/// What a client was given.
 #[derive(Debug, Clone)]
 pub struct Given {
     pub act: Act,
-    /// What its request said in the field that the resource is personal by.
+    /// The request's value of the field that the resource is personal by.
     pub taker: Option<String>,
-    /// The client's address, as whom it is trusted to be, and the host it asked for.
+    /// Its address as trusted, and the host it asked for.
     pub client: (String, String),
     pub asked: Instant,
-    /// When it had read what it was given.
     pub read: Instant,
     pub status: u16,
-    /// The number in the head.
     pub id: Option<usize>,
     pub cookie: Option<String>,
-    /// Where the body stands in the whole.
+    /// Where the body starts in the whole.
     pub first: Option<usize>,
-    /// Decoded.
     pub body: Vec<u8>,
     pub end: End,
-    /// Whether the API was broken at this resource at any time before.
+    /// Whether the API was ever broken at this resource before.
     pub was_broken: bool,
 }
 
-/// What happened that must not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Against {
-    /// Head and body are of two answers, of another URL's, or of none.
+    /// Head and body are of two responses, of another URL's, or of none.
     Mixed,
-    /// Made for somebody else.
     Other,
-    /// For one request alone, and it was given to a second one.
+    /// Made for one request alone, and given to a second one.
     Alone,
-    /// Older than was promised.
     Stale,
     /// Older than the client's own change, or than another's that is too long ago.
     Unchanged,
-    /// It looks whole and is not.
     Cut,
-    /// No answer came, though the API gave one.
     Hung,
-    /// The API was still answering long after nobody read.
+    /// The API was still responding long after no one read.
     Outlived,
 }
 
-/// A change of a resource that succeeded.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// Who made it, at which host.
     pub client: (String, String),
-    /// When the API made it.
     pub made: Instant,
-    /// When the client knew.
     pub known: Instant,
 }
 
 impl Change {
-    /// What a client was given, if that is a change: nothing went wrong, then or before.
+    /// If it is a change and nothing went wrong, then or before.
     pub fn of(given: &Given, made: Option<&Made>) -> Option<Change> {
         let made = made.filter(|made| made.method == "POST" && made.ended.is_some())?;
         let succeeded = given.status == 200 && given.end == End::Whole && !given.was_broken;
@@ -139,7 +121,6 @@ impl Change {
     }
 }
 
-/// Judges whether what one client was given is as new as the changes of the resource ask for.
 pub fn judge_changes(
     promise: &Promise,
     given: &Given,
@@ -157,7 +138,7 @@ pub fn judge_changes(
     if changes.iter().any(is_missed) { Err(Against::Unchanged) } else { Ok(()) }
 }
 
-/// Judges what one client was given. `takers` is how many were given this answer.
+/// `takers` is how many were given this response.
 pub fn judge(
     promise: &Promise,
     place: (usize, usize),
@@ -203,7 +184,6 @@ pub fn judge(
     }
 }
 
-/// Whether an answer may be given to somebody for whom it was not made.
 fn may_be_shared(promise: &Promise, resource: &Resource, made: &Made) -> bool {
     let Some(by) = resource.by else { return true };
     if by == By::Address && made.taker.is_none() {
@@ -225,7 +205,7 @@ fn may_be_shared(promise: &Promise, resource: &Resource, made: &Made) -> bool {
     !is_kept
 }
 
-/// Whether the body is the one of the answer that the head names, and whole where it looks whole.
+/// Whether the body belongs to the response named by the head, and is complete if it looks so.
 fn content_fits(resource: &Resource, given: &Given, id: usize, length: usize) -> Result<(), Against> {
     if given.act.what == What::Head || !matches!(given.status, 200 | 206) {
         return Ok(());

@@ -17,25 +17,21 @@ use super::history::{Act, History, Moment, What};
 use super::judge::{Against, Change, End, Given, Promise, SLACK, judge, judge_changes};
 use super::resource::{By, Delivery, Resource};
 
-/// How long a client waits for an answer that has an end.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// How long it stays with one that has none and says nothing.
+/// How long it stays with an endless, silent one.
 const VISIT: Duration = Duration::from_millis(400);
-/// How long the API may go on answering when nobody reads.
+/// How long the API may continue to respond without readers.
 const BOUND: Duration = Duration::from_secs(5);
-/// Between two looks at what the API still answers.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What came of a history.
 #[derive(Debug, Default)]
 pub struct Played {
     pub found: Vec<(Against, String)>,
     pub given: usize,
-    /// Answers that had been made before they were asked for.
+    /// Responses made before they were requested.
     pub shared: usize,
 }
 
-/// The ETags that clients were given, by client and resource.
 type Tags = Rc<RefCell<HashMap<(usize, usize), String>>>;
 
 pub async fn play(way: Way, api: &Api, promise: &Promise, number: usize, history: &History) -> Played {
@@ -130,22 +126,17 @@ fn judged(api: &Api, promise: &Promise, number: usize, history: &History, all: &
     played
 }
 
-/// A client, as it comes.
 struct Client<'a> {
     person: &'a [(By, usize)],
-    /// Where it comes in, and from where.
     port: u16,
     from: &'static str,
-    /// Its address, as far as somebody tells it who is believed.
     address: &'static str,
-    /// X-Forwarded-For, by the proxy or forged.
     forwarded: Option<&'static str>,
-    /// Whether the API is told what its requests say of its address in other fields.
     tells: bool,
 }
 
 impl Client<'_> {
-    /// One of a history. `keeps`: what a client says of its own address does not reach the API.
+    /// `keeps`: what a client says of its own address does not reach the API.
     fn of(way: Way, person: &[(By, usize)], keeps: bool) -> Client<'_> {
         let side = |by: By| person.iter().find(|(field, _)| *field == by).map(|(_, side)| *side);
         let address = side(By::Address).map(|side| By::Address.value(side));
@@ -183,7 +174,6 @@ impl Client<'_> {
         self.side(By::Host).unwrap_or("api.example")
     }
 
-    /// What the API is to be told of it.
     fn taker(&self, by: By) -> Option<&'static str> {
         match by {
             By::Host => Some(self.host()),

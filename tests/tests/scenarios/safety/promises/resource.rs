@@ -1,30 +1,26 @@
 //! What one URL of a random API is: for whom it makes its answers, what it says of caching, how it sends them, what breaks.
 
-/// What an answer is personal by: the request field that the API looks at.
+/// What a response is personal by: the request field that the API uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     Cookie,
     Authorization,
     ApiKey,
-    /// No name that anybody knows, but one with "session" in it.
+    /// Not a known name, but one that contains "session".
     Session,
     /// A field that no list of credentials can know.
     Tenant,
-    /// Echoed in Access-Control-Allow-Origin.
     Origin,
     Language,
     Host,
-    /// The client's address, as the API is told it.
     Address,
-    /// The same, as a CDN in front tells it in a field of its own.
+    /// The same, as a CDN forwards it in a field of its own.
     Behind,
-    /// Who has logged in at a proxy in front, as that tells it.
     User,
-    /// The client's certificate, which the API is told of in a field whose name does not show it.
+    /// In a field whose name does not show it.
     Certificate,
 }
 
-/// By which of these a random API answers, each as often as its weight says.
 pub type Weights = &'static [(usize, By)];
 
 impl By {
@@ -45,12 +41,10 @@ impl By {
         }
     }
 
-    /// Whether a client writes the field itself; the others are written for it.
     pub fn is_sent(self) -> bool {
         !matches!(self, By::Host | By::Address | By::Certificate)
     }
 
-    /// Of each of the two sides that people are on.
     pub fn value(self, side: usize) -> &'static str {
         let values = match self {
             By::Cookie => ["session=alice", "session=bob"],
@@ -67,7 +61,7 @@ impl By {
     }
 }
 
-/// What the API says of caching. What may be stored is fresh for a second, or for longer than any history takes.
+/// What may be stored is fresh for a second, or for longer than any history takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caching {
     Silent,
@@ -104,31 +98,23 @@ impl Caching {
         }
     }
 
-    /// It is for one request alone.
     pub fn forbids(self) -> bool {
         matches!(self, Caching::NoStore | Caching::Private | Caching::SetsCookie)
     }
 
-    /// It says itself that it is for everybody, credentials or not.
     pub fn is_for_all(self) -> bool {
         matches!(self, Caching::SharedMaxAge | Caching::Public)
     }
 }
 
-/// How an answer comes. Numbers are bytes of the body.
+/// Numbers are bytes of the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
-    /// With its length.
     Whole(usize),
-    /// In chunks, with pauses.
     Chunked(usize),
-    /// Until the connection ends.
     Closing(usize),
-    /// An event stream without an end.
     Events,
-    /// With its length, but half of it never comes.
     Stalls(usize),
-    /// Not even a head comes.
     Mute,
 }
 
@@ -145,12 +131,11 @@ impl Delivery {
         (1, Delivery::Mute),
     ];
 
-    /// Who asks for it has to leave before its end.
+    /// Clients have to leave before its end.
     pub fn is_endless(self) -> bool {
         matches!(self, Delivery::Events | Delivery::Stalls(_) | Delivery::Mute)
     }
 
-    /// Bytes of a whole body.
     pub fn length(self) -> usize {
         match self {
             Delivery::Whole(length)
@@ -162,11 +147,9 @@ impl Delivery {
     }
 }
 
-/// What the API does instead of answering while it is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
     Fails,
-    /// Half of the body, then the end of the connection.
     Cuts,
     Refuses,
     Slow,
@@ -176,20 +159,18 @@ impl Trouble {
     pub const ALL: [Trouble; 4] = [Trouble::Fails, Trouble::Cuts, Trouble::Refuses, Trouble::Slow];
 }
 
-/// One URL.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Resource {
     pub by: Option<By>,
-    /// Vary names the field.
     pub varies: bool,
     pub caching: Caching,
     pub delivery: Delivery,
     pub trouble: Trouble,
-    /// Answers have an ETag, and the API confirms its last one.
+    /// Responses have an ETag, and the API confirms its latest one.
     pub tagged: bool,
 }
 
-/// The body of the answer with a number: every line says whose it is, so what is mixed shows wherever it is.
+/// Every line names the response, so that mixing shows anywhere.
 pub fn content(id: usize, length: usize) -> Vec<u8> {
     let mut body = Vec::with_capacity(length + 40);
     let mut line = 0;
@@ -201,7 +182,6 @@ pub fn content(id: usize, length: usize) -> Vec<u8> {
     body
 }
 
-/// One event of a stream.
 pub fn event(id: usize, number: usize) -> Vec<u8> {
     format!("data: made {id:07} event {number:06}\n\n").into_bytes()
 }

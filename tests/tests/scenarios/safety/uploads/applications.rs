@@ -12,31 +12,24 @@ use millstream_tests::origin::{Origin, Request, answer};
 use millstream_tests::ports;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 
-/// What a server does with a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Does {
-    /// Reads it whole and answers 200.
     Answers,
-    /// Reads it whole and answers 503.
     Fails,
-    /// Reads it whole and answers 307.
     Moves,
-    /// Reads it whole and leads to where the request says (`X-Accel-Redirect`).
+    /// Redirects to where the request says (`X-Accel-Redirect`).
     Accelerates,
-    /// Reads it whole and closes.
     Closes,
-    /// Answers 503 without having read all, and closes.
+    /// Responds with 503 before reading all, and closes.
     FailsEarly,
-    /// Closes without having read all.
+    /// Closes before reading all.
     ClosesEarly,
-    /// Nobody listens there.
     Refuses,
 }
 
-/// Which protocol a server speaks; `None` is HTTP.
+/// `None` is HTTP.
 pub type Protocol = Option<Speaks>;
 
-/// The length of a body and a sum of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest(usize, u64);
 
@@ -57,18 +50,17 @@ pub fn digest(body: &[u8]) -> Digest {
     Digest(body.len(), sum)
 }
 
-/// A request that a server answered with 2xx, which it had read whole.
+/// A request that a server read whole and responded to with 2xx.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub method: String,
     pub digest: Digest,
-    /// Whether the answer went to the client, and did not only lead on.
+    /// Whether the response went to the client instead of leading on.
     pub is_answer: bool,
 }
 
 type AllSeen = Arc<Mutex<HashMap<u64, Vec<Seen>>>>;
 
-/// All of them.
 pub struct Applications {
     ports: HashMap<(u8, Does), u16>,
     seen: AllSeen,
@@ -108,13 +100,12 @@ impl Applications {
         Applications { ports, seen, _origins: origins, _applications: applications, _refusing: refusing }
     }
 
-    /// Where such a server listens; of what has no body to be early for, the one that closes.
+    /// For protocols without an early response, the one that closes.
     pub fn port(&self, protocol: Protocol, does: Does) -> u16 {
         let port = |does| self.ports.get(&(number(protocol), does)).copied();
         port(does).or_else(|| port(Does::Closes)).expect("every protocol has one that closes")
     }
 
-    /// What was seen of an upload.
     pub fn seen(&self, upload: u64) -> Vec<Seen> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.get(&upload).cloned().unwrap_or_default()
@@ -130,7 +121,7 @@ fn number(protocol: Protocol) -> u8 {
     }
 }
 
-/// What a server that reads all answers: status, a field, a text. `None`: it closes.
+/// Status, a field, a text. `None`: it closes.
 fn reply(
     does: Does,
     (upload, next): (Option<&str>, Option<&str>),
@@ -185,7 +176,7 @@ fn of_cgi(does: Does, speaks: Speaks, asked: &Asked, all: &AllSeen) -> Vec<u8> {
     if speaks == Speaks::FastCgi { answer_of_cgi(&text) } else { text.into_bytes() }
 }
 
-/// A server of HTTP that reads no more of a body than came with the head.
+/// Reads no more of a body than came with the head.
 fn early(does: Does) -> u16 {
     let (listener, port) = ports::listener();
     std::thread::spawn(move || {
@@ -213,7 +204,6 @@ fn answer_early(mut stream: TcpStream, does: Does) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The data of chunks.
 fn unchunked(mut bytes: &[u8]) -> Vec<u8> {
     let mut data = Vec::new();
     while let Some(end) = bytes.windows(2).position(|window| window == b"\r\n") {

@@ -7,17 +7,15 @@ use millstream_tests::application::Speaks;
 use super::super::random::Random;
 use super::applications::{Applications, Does, Protocol};
 
-/// Routes of a site.
 const ROUTES: usize = 24;
 
-/// How a step leads to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leads {
     Named,
     Uri,
 }
 
-/// One `proxy_pass`, or one of its kind.
+/// One `proxy_pass` or the like.
 #[derive(Debug)]
 pub struct Step {
     protocol: Protocol,
@@ -31,17 +29,15 @@ pub struct Step {
     in_file_only: bool,
 }
 
-/// Where an upload may go.
 #[derive(Debug)]
 pub struct Route {
     steps: Vec<Step>,
-    /// `client_max_body_size`, where it is less than what is uploaded.
+    /// `client_max_body_size`, if it is less than what is uploaded.
     pub limit: Option<usize>,
     tries_files: bool,
     asks: bool,
 }
 
-/// All routes of a configuration.
 pub struct Site {
     pub routes: Vec<Route>,
 }
@@ -53,7 +49,6 @@ impl Site {
         Site { routes: (0..ROUTES).map(|_| Route::of(may_cache, &mut random)).collect() }
     }
 
-    /// The path of a route.
     pub fn path(&self, route: usize) -> String {
         format!("/r{route}/")
     }
@@ -79,7 +74,6 @@ http {
         text
     }
 
-    /// What the configuration has of a route.
     pub fn text(&self, route: usize, applications: &Applications) -> String {
         let (mut upstreams, mut locations) = (String::new(), String::new());
         self.routes[route].write(route, applications, &mut upstreams, &mut locations);
@@ -98,12 +92,12 @@ impl Route {
         }
     }
 
-    /// Whether a page may be fetched, for which there may be no body.
+    /// Whether a page may be requested, for which there may be no body.
     pub fn has_page(&self) -> bool {
         self.steps.iter().rev().skip(1).any(|step| step.leads == Leads::Uri)
     }
 
-    /// Whether a server that was given the whole body leads to a page that cannot be given it once more.
+    /// Whether a server that was given the whole body leads to a page that cannot be given it again.
     pub fn accelerates_streamed(&self) -> bool {
         let leading = self.steps.iter().rev().skip(1);
         self.steps.iter().any(|step| step.is_streamed)
@@ -114,7 +108,7 @@ impl Route {
         self.steps.iter().any(|step| step.is_cached)
     }
 
-    /// Whether the client must be told so, if some server must have answered; `None` where nothing must.
+    /// Whether the client must be told so, if some server must have responded; `None` if none must.
     pub fn must_answer(&self) -> Option<bool> {
         if self.steps.iter().any(|step| step.is_streamed) {
             return None;

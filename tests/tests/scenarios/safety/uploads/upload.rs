@@ -10,36 +10,29 @@ use millstream_tests::frames::{End, Frames};
 use super::super::random::Random;
 use super::applications::{Digest, digest};
 
-/// Between two pieces of a slow client.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// One upload.
 #[derive(Debug)]
 pub struct Upload {
     pub seed: u64,
     method: &'static str,
     pub size: usize,
-    /// Which of a few bodies of that size it is.
+    /// Which of a few bodies of that size.
     body: u8,
     over_http2: bool,
-    /// Whether the length is announced.
     says_length: bool,
     /// Whether it waits for `100 Continue`.
     expects: bool,
     is_slow: bool,
-    /// How many pieces it is sent in at the least.
     pieces: usize,
-    /// After how much of what it sends the client leaves.
+    /// After how many sent bytes the client leaves.
     pub leaves: Option<usize>,
 }
 
-/// What a client was told.
 #[derive(Debug)]
 pub enum Outcome {
     Answered(u16, String),
-    /// The connection or the stream ended before an answer did.
     Broken,
-    /// The client went.
     Left,
 }
 
@@ -77,7 +70,6 @@ impl Upload {
         digest(&self.bytes())
     }
 
-    /// Uploads it, and reads what is answered.
     pub fn send(&self, port: u16, path: &str, random: &mut Random) -> Outcome {
         if self.over_http2 {
             return self.over_http2(port, path, random);
@@ -173,7 +165,6 @@ impl Upload {
     }
 }
 
-/// A body in chunks of any size.
 fn chunked(body: &[u8], random: &mut Random) -> Vec<u8> {
     let (mut wire, mut rest) = (Vec::with_capacity(body.len() + 64), body);
     let most = random.one(&[10, 1_000, 20_000, 3_000_000]).max(body.len() / 500);

@@ -9,7 +9,7 @@ use super::{Against, Change, End, Given, Promise, judge, judge_changes};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// An answer that was made a second before it was asked for, for nobody, and given whole.
+/// A response made a second before it was requested, for no one in particular, and given whole.
 struct Case {
     promise: Promise,
     resource: Resource,
@@ -76,7 +76,7 @@ impl Case {
     }
 }
 
-/// What is changed in a case that is allowed, and what the judge says of it then.
+/// What is changed in an allowed case, and the resulting verdict.
 type Changed = (&'static str, fn(&mut Case), Result<(), Against>);
 
 const CHANGES: &[Changed] = &[
@@ -179,8 +179,8 @@ fn the_judge_of_promises_notices_each_that_is_broken() {
     }
 }
 
-/// A client's change of what it is given afterwards: who made it, at which host, when the API made it and when that was known, counted
-/// from when the answer was begun; and when it asks.
+/// A client's change of what it is given afterwards: who made it, at which host, when the API made it and
+/// when that was known, counted from the start of the response; and when it asks.
 type AfterChange = (&'static str, &'static str, i32, i32, i32, Result<(), Against>);
 
 const AFTER_CHANGES: &[AfterChange] = &[
