@@ -81,7 +81,6 @@ pub struct Capacity {
     pub rows: Vec<CapacityRow>,
 }
 
-/// One row.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct CapacityRow {
     /// What is different in it: `64 connections`, `200 ms`.
@@ -141,7 +140,6 @@ pub struct Rounds {
     pub p99: u64,
 }
 
-/// All servers behind the proxy.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Together {
     /// Their figures under load: those of the round nearest to the median, at the median rate.
@@ -183,12 +181,10 @@ impl CapacityRow {
         self.alone.iter().min_by(by_rate).zip(self.alone.iter().max_by(by_rate))
     }
 
-    /// The slowest server's rate alone.
     pub fn slowest(&self) -> f64 {
         self.ends().map_or(0.0, |(slow, _)| slow.run.rate)
     }
 
-    /// The fastest server's rate alone.
     pub fn fastest(&self) -> f64 {
         self.ends().map_or(0.0, |(_, fast)| fast.run.rate)
     }

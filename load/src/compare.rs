@@ -31,7 +31,6 @@ pub const METRICS: [Metric; 6] = [
     Metric::Latency(99.9),
 ];
 
-/// A run and the file it came from.
 #[derive(Debug, Clone)]
 pub struct RunFile {
     /// The file's name.
@@ -51,7 +50,6 @@ pub struct Comparison {
     pub why: Option<String>,
     /// What is judged.
     pub judged: Metric,
-    /// Every metric.
     pub findings: Vec<Finding>,
 }
 
@@ -69,7 +67,6 @@ pub enum Change {
     Unknown,
 }
 
-/// One metric of both sides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     /// Which.

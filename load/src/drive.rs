@@ -62,7 +62,6 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Files that a process has open beside the connections of a run with so many threads.
 fn other_files(threads: u32) -> u64 {
     3 * u64::from(threads) + OTHER_FILES
 }

@@ -25,7 +25,6 @@ impl<'a, Of: Fn(usize) -> &'a Target> Asked<'a> for Of {}
 pub struct Answer {
     /// Its status.
     pub status: u16,
-    /// Whether the connection can carry another.
     pub is_persistent: bool,
     /// Whether its body is the expected one; true where any will do.
     pub is_body_right: bool,
@@ -46,7 +45,6 @@ pub enum Event {
     Failed(usize, Fault),
     /// GOAWAY of HTTP/2: no more requests can be sent, and the newest ones will have no answer (RFC 9113 §6.8).
     GoneAway {
-        /// How many.
         unanswered: usize,
         /// The server had not said so before.
         is_first: bool,
@@ -58,11 +56,9 @@ pub enum Event {
 /// Why a stream of HTTP/2 came to nothing good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The server ended it, for this reason.
     Reset(ErrorCode),
     /// What came is no answer: the server sent this.
     Malformed(&'static str),
-    /// The body was shorter than announced.
     ShortBody,
 }
 
@@ -109,7 +105,6 @@ pub trait Exchange: Default + Send {
     fn has_begun(&self, place: usize) -> bool;
     /// Nobody waits for the answer at a place any longer. The places behind it move up.
     fn cancel(&mut self, place: usize);
-    /// Whether it takes no new requests.
     fn is_ending(&self) -> bool {
         false
     }
@@ -121,12 +116,10 @@ pub trait Exchange: Default + Send {
     fn kept(&mut self) -> &mut Option<Box<Collected>>;
 }
 
-/// What a single question keeps of its answer.
 #[derive(Debug, Default)]
 pub struct Collected {
     /// Its fields in order, bytes that are no UTF-8 replaced.
     pub fields: Vec<(String, String)>,
-    /// The length that its head announces.
     pub announced: Option<u64>,
     /// Its body, transfer coding taken off, up to `most` bytes and one read more.
     pub body: Vec<u8>,
@@ -148,7 +141,6 @@ impl Collected {
     }
 }
 
-/// An answer while it comes.
 #[derive(Debug, Default)]
 pub(crate) struct Coming {
     /// 0: no head but interim ones has come.

@@ -36,33 +36,27 @@ const TABLE: u32 = 4096;
 /// The highest number of a stream behind which a new connection is opened.
 const LAST_STREAM: u32 = LARGEST - 2;
 
-/// What comes of a frame.
 type Told = Result<Option<Event>, Broken>;
 
-/// A stream that is not at its end.
 #[derive(Debug)]
 struct OpenStream {
     number: u32,
     coming: Coming,
-    /// What the answer's Content-Length announces.
     announced: Option<u64>,
     /// Octets that came since its window was opened.
     received: u32,
     /// Octets of the request's body that went out.
     sent: usize,
-    /// Whether the request is whole.
     is_sent: bool,
     window: Window,
 }
 
-/// What stands in the server's header table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Table {
     #[default]
     Empty,
     /// The lines of this target.
     Has(u32),
-    /// It is of no use.
     Off,
 }
 
@@ -80,7 +74,6 @@ pub struct Multiplex {
     /// Streams, the newest, of which nobody was told that they have gone out.
     fresh: usize,
     server: PeerSettings,
-    /// The server's first SETTINGS have come.
     is_greeted: bool,
     /// Octets of bodies that may be sent, all streams together.
     window: Window,
@@ -88,7 +81,6 @@ pub struct Multiplex {
     received: u32,
     /// No streams are opened any more: GOAWAY, or numbers ran out.
     is_ending: bool,
-    /// GOAWAY has come.
     is_leaving: bool,
     table: Table,
     /// What the server's table is set to.

@@ -13,7 +13,6 @@ use std::sync::Arc;
 /// From so many on requests are told of in so many parts: finer than the digits of a histogram.
 const PARTS: u64 = 65_536;
 
-/// How the number of requests that should have started grows with time.
 #[derive(Debug, Clone)]
 pub(crate) enum Growth {
     /// In a straight line: nanoseconds between two requests.
@@ -136,13 +135,11 @@ impl Pace {
         self.due as u64
     }
 
-    /// That request is taken.
     pub fn advance(&mut self) {
         self.count += 1;
         self.move_to(self.before);
     }
 
-    /// Passes over what should start before this moment.
     pub fn skip_to(&mut self, moment: u64) {
         if self.due() >= moment {
             return;

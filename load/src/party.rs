@@ -163,7 +163,6 @@ impl Process {
         Err(format!("{} should listen on {address}, and {found} does", self.name).into())
     }
 
-    /// How it ended, and what it said.
     fn told_of_its_end(&mut self) -> String {
         let mut told = format!("{} ended before it responded", self.name);
         told.extend(self.reap().map(|status| format!(" ({status})")));
@@ -172,7 +171,6 @@ impl Process {
         told
     }
 
-    /// Waits for its end, or for another event.
     fn wait_for_end(&self, within: Duration, or: Option<BorrowedFd<'_>>) -> Woken {
         // A system that refuses to wait leaves trying again.
         stop::wait(&self.end, PollFlags::IN, or, within).unwrap_or(Woken::Late)

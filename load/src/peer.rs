@@ -19,26 +19,21 @@ pub enum Party {
     Millstream,
     /// nginx, on the same file but for a few words.
     Nginx,
-    /// HAProxy.
     Haproxy,
-    /// Varnish.
     Varnish,
 }
 
-/// How to start a party on a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
     /// The file of its configuration.
     pub file: &'static str,
     /// What is in it.
     pub text: String,
-    /// Its arguments.
     pub arguments: Vec<String>,
     /// Where it counts the requests that it passed on; `None`: every request is, for nothing is stored.
     pub reached: Option<Reached>,
 }
 
-/// Where the requests are counted that reached the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reached {
     /// A line of this file for each.
@@ -49,7 +44,6 @@ pub enum Reached {
     Varnishstat(&'static str),
 }
 
-/// A row of the table.
 struct PartyRow {
     /// In tables and JSON.
     name: &'static str,
@@ -67,7 +61,6 @@ struct PartyRow {
 
 /// A certificate in the directory; for whoever wants both in one file, it holds the key as well.
 pub const CERTIFICATE: &str = "certificate.pem";
-/// Its key.
 pub const KEY: &str = "key.pem";
 
 const LOG: &str = "reached.log";

@@ -23,7 +23,6 @@ const GATHERED: usize = 64 * 1024;
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Pipeline {
-    /// The beginning of a head.
     partial: Vec<u8>,
     /// What is still to come of a body.
     content: Option<Content>,
@@ -51,7 +50,6 @@ pub struct LastHead {
     gathered: Vec<u8>,
 }
 
-/// What a head says.
 #[derive(Debug, Clone)]
 struct Meaning {
     status: u16,

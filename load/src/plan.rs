@@ -121,7 +121,6 @@ impl Plan {
         }
     }
 
-    /// Whether HTTP/2 is spoken.
     pub fn is_http2(&self) -> bool {
         self.targets.first().is_some_and(|target| target.http2.is_some())
     }

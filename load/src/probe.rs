@@ -94,7 +94,6 @@ enum Failed {
     Incomplete(String),
 }
 
-/// What is asked of whom, and what it may take.
 #[derive(Clone, Copy)]
 struct Question<'a> {
     target: &'a Target,
@@ -393,7 +392,6 @@ impl<'a> Peer<'a> {
     }
 }
 
-/// Why a certificate is not trusted, and what to do.
 fn untrusted(why: &CertificateError) -> String {
     use CertificateError as E;
     match why {

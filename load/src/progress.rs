@@ -45,10 +45,8 @@ impl Progress {
     }
 }
 
-/// How it is shown.
 #[derive(Debug, Clone, Copy)]
 pub enum Style {
-    /// Not at all.
     Quiet,
     /// One line, redrawn; the function says how many columns there are now.
     Redrawn(fn() -> Option<u16>),
@@ -56,7 +54,6 @@ pub enum Style {
     Lines(Duration),
 }
 
-/// Time between two plain lines.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
 
 /// The view. Dropping it ends its line, so an early end leaves the terminal as it was.

@@ -1,4 +1,5 @@
-//! Whether two groups of measurements differ by more than chance: the exact rank test, and the interval of their ratio.
+//! What several rounds come to, and whether two groups of measurements differ by more than chance: the exact rank test, and the interval
+//! of their ratio.
 //!
 //! Mann and Whitney's U (1947) as a permutation test of the ranks: the groups are compared by every way in which the same values could have
 //! fallen to them, so that ties are counted exactly and nothing is assumed of how the values are distributed. Pure numbers. `statrs` has the
@@ -18,7 +19,6 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// Two groups beside each other.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Compared {
     /// How many times the first the second is, with its interval; `None`: that cannot be told.
@@ -28,7 +28,6 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// Whether they differ by more than chance.
     pub fn is_apart(&self) -> bool {
         self.p <= FALSE_CLAIMS
     }
@@ -48,6 +47,35 @@ pub fn median(mut values: Vec<f64>) -> f64 {
         odd if odd % 2 == 1 => values[middle],
         _ => f64::midpoint(values[middle - 1], values[middle]),
     }
+}
+
+/// The middle and the ends of the rates of several rounds; the least of none is infinite.
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
+pub struct Spread {
+    pub median: f64,
+    pub least: f64,
+    pub most: f64,
+}
+
+impl Spread {
+    pub fn of(values: &[f64]) -> Spread {
+        Spread {
+            median: median(values.to_vec()),
+            least: values.iter().copied().fold(f64::INFINITY, f64::min),
+            most: values.iter().copied().fold(0.0, f64::max),
+        }
+    }
+
+    /// Half the way from the least to the most, as a share of the median; `None` where there is nothing.
+    pub fn half(&self) -> Option<f64> {
+        (self.median > 0.0).then(|| (self.most - self.least) / 2.0 / self.median)
+    }
+}
+
+/// The round that stands for all: the one whose rate is nearest to their median; `None` of none.
+pub fn nearest<Round>(rounds: &[Round], median: f64, rate: impl Fn(&Round) -> f64) -> Option<&Round> {
+    let away = |round: &Round| (rate(round) - median).abs();
+    rounds.iter().min_by(|one, other| away(one).total_cmp(&away(other)))
 }
 
 /// Whether so many values a side can show any difference at all.

@@ -18,7 +18,6 @@ pub mod steps;
 
 pub use run::sentence;
 
-/// What is said of a server that closes its connections.
 pub(crate) const CLOSES: &str = "The server closes its connections: nearly every request opened one (Gunicorn keeps them with \
                                  --worker-class gthread --keep-alive 75)";
 

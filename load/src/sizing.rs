@@ -8,7 +8,6 @@
 /// Room for peaks, as a share of what is in use on average.
 const PEAKS: f64 = 0.3;
 
-/// What a load needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
 pub struct Pool {
     /// Requests at the API at once, on average: as many connections are in use.

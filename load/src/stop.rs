@@ -53,7 +53,6 @@ impl Stop {
         raise(&self.0.pressed);
     }
 
-    /// Whether an end was asked for.
     pub fn is_asked(&self) -> bool {
         self.0.is_asked.load(Ordering::Relaxed)
     }
@@ -106,14 +105,11 @@ impl CutShort {
     }
 }
 
-/// What ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Woken {
-    /// What was waited for.
     Ready,
     /// The event that was to end it.
     Stopped,
-    /// The time.
     Late,
 }
 

@@ -75,7 +75,6 @@ impl Stream {
         self.flush()
     }
 
-    /// Whether the socket is connected.
     pub fn is_connected(&self) -> bool {
         self.is_connected
     }

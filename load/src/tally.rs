@@ -18,7 +18,6 @@ use crate::plan::Plan;
 use hdrhistogram::Histogram;
 use std::time::Duration;
 
-/// How often threads report.
 pub const TICK: Duration = Duration::from_millis(100);
 
 /// Records a duration given in nanoseconds, as microseconds, at least one.
@@ -73,7 +72,6 @@ impl Counted {
     }
 }
 
-/// One thread's figures of the measured time.
 #[derive(Debug)]
 pub struct Tally {
     /// Everything but answers and errors.

@@ -25,7 +25,6 @@ use std::time::Duration;
 /// In place of an address where there is none.
 pub const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 
-/// The longest wait for the system's resolver.
 const RESOLVING: Duration = Duration::from_secs(10);
 
 /// What is to be asked for.
@@ -94,7 +93,6 @@ pub fn resolve_all(asks: &[Ask], may: Permission) -> Result<Vec<Target>, PlanErr
     asks.iter().map(|ask| one(ask, may, &mut known)).collect()
 }
 
-/// Addresses by host and port.
 type KnownAddresses = HashMap<(String, u16), Vec<SocketAddr>>;
 
 fn one(ask: &Ask, may: Permission, known: &mut KnownAddresses) -> Result<Target, PlanError> {

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-/// One of its rows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Published {
     /// How long its API slept.

@@ -8,7 +8,7 @@ use crate::outcome::Outcome;
 use crate::party::{Meter, Metered, Place, Process, TOO_SHORT, Whose, free_address, time_wait_of_late};
 use crate::plan::{Plan, Target};
 use crate::progress::Live;
-use crate::rank::median;
+use crate::rank::{self, Spread};
 use crate::sizing::Pool;
 use crate::stop::{CutShort, Stop, Stopped};
 use crate::unmeasured::Unmeasured;
@@ -99,7 +99,6 @@ struct Stretch {
     runs: Vec<MeteredRun>,
 }
 
-/// One run.
 struct MeteredRun {
     outcome: Outcome,
     found: Metered,
@@ -124,21 +123,19 @@ impl Stretch {
     /// Its rounds, the figures of the one that is nearest to the median, and that one; `None` of none.
     fn told(&self) -> Option<(Rounds, Run, &MeteredRun)> {
         let rates: Vec<f64> = self.runs.iter().map(|run| run.outcome.rate()).collect();
-        let middle = median(rates.clone());
-        let away = |run: &&MeteredRun| (run.outcome.rate() - middle).abs();
-        let run = self.runs.iter().min_by(|one, other| away(one).total_cmp(&away(other)))?;
+        let Spread { median, least, most } = Spread::of(&rates);
+        let run = rank::nearest(&self.runs, median, |run| run.outcome.rate())?;
         let rounds = Rounds {
-            low: rates.iter().copied().fold(f64::INFINITY, f64::min),
-            high: rates.iter().copied().fold(0.0, f64::max),
+            low: least,
+            high: most,
             rates,
             p50: run.outcome.latency.percentile(50.0),
             p99: run.outcome.latency.percentile(99.0),
         };
-        Some((rounds, Run { rate: middle, ..Run::of(&run.outcome) }, run))
+        Some((rounds, Run { rate: median, ..Run::of(&run.outcome) }, run))
     }
 }
 
-/// What all runs have in common.
 struct Measuring<'a> {
     subject: &'a Subject,
     setting: &'a Setting,

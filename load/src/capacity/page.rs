@@ -114,7 +114,6 @@ fn different(row: &CapacityRow) -> Option<String> {
     })
 }
 
-/// What each connection that is opened costs.
 const COST: &str = "Each connection costs a handshake and, once closed, a port for a minute (TIME_WAIT)";
 
 /// So many that the proxy opened.

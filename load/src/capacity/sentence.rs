@@ -22,7 +22,6 @@ const SLOWER: f64 = 1.2;
 /// Why a server may answer more when the proxy asks it.
 const OTHERWISE: &str = "The proxy asks differently: over connections that it keeps, and at its own address.";
 
-/// What the further servers brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gain {
     /// All that they give alone.
@@ -47,7 +46,6 @@ pub(super) fn differ(one: &Rounds, other: &Rounds, servers: usize) -> bool {
     of_several(rank::probability(&one.rates, &other.rates), servers + 1) <= FALSE_CLAIMS
 }
 
-/// What it is for a row.
 pub fn gain(row: &CapacityRow) -> Gain {
     let (sum, best, servers) = (row.sum(), row.fastest(), row.alone.len());
     let (measured, together) = (row.together.run.rate, &row.together.rounds);
@@ -180,7 +178,6 @@ fn reason(row: &CapacityRow) -> &str {
     row.verdict.why.first().map_or("nothing was measured", |reason| reason.trim_end_matches('.'))
 }
 
-/// The servers themselves give less when all are asked.
 fn slower(row: &CapacityRow) -> String {
     let alone = row.alone.iter().map(|alone| alone.run.latency).fold(0.0, f64::max);
     let together = row.together.run.latency;

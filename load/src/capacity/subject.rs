@@ -42,7 +42,6 @@ pub fn sleeping(service: Duration, servers: usize, workers: usize) -> io::Result
     Ok((Subject { name, urls, service: Some(service) }, origins))
 }
 
-/// A server, found.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) target: Target,
@@ -116,7 +115,6 @@ impl Servers {
         api.into_iter().map(|whose| (API, whose)).chain(others).collect()
     }
 
-    /// Whether all of them are on this machine.
     pub(super) fn are_local(&self) -> bool {
         self.all.iter().all(|server| server.address.ip().is_loopback() || listener(server.address).is_some())
     }

@@ -43,14 +43,12 @@ fn apart<'a>(first: &'a RunFile, run: &'a RunFile) -> impl Iterator<Item = (Stri
     })
 }
 
-/// What makes a run worth little.
 fn weak(RunFile { outcome, .. }: &RunFile) -> impl Iterator<Item = (String, String)> {
     let short = (outcome.seconds < SHORT)
         .then(|| ("SHORT", format!("{}; slow moments may be missing", seconds(outcome.seconds))));
     doubts(outcome).into_iter().chain(short).map(|(what, why)| (what.to_owned(), why))
 }
 
-/// Whether what changed on the machine meanwhile would look like a difference.
 fn in_turn(a: &[RunFile], b: &[RunFile]) -> Option<String> {
     let began = |run: &RunFile| run.outcome.began_unix_milliseconds;
     let all_before =

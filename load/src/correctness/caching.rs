@@ -12,7 +12,6 @@ use millstream_wire::credential::is_credential;
 use millstream_wire::{FieldId, Headers, Method};
 use std::time::Duration;
 
-/// What the API says of keeping its answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Caching {
     /// In a word.

@@ -36,14 +36,10 @@ const OF_PROXIES: [&str; 2] = ["Location", "Vary"];
 /// Bytes of a body of which words are looked at.
 const LOOKED_AT: usize = 4 << 20;
 
-/// What a trait is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Aspect {
-    /// Status and body as a whole.
     Whole,
-    /// The status alone.
     Status,
-    /// A word of the body.
     Word,
     /// A header field with all its values, or without any.
     Field(&'static str),
@@ -52,7 +48,6 @@ pub enum Aspect {
 /// Traits of an answer: what each is about, and its bytes.
 pub(super) type Traits = BTreeSet<(Aspect, Vec<u8>)>;
 
-/// What tells the user from a stranger.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Difference {
     /// In all answers to the user's own request, in none to the stranger's.
@@ -61,7 +56,6 @@ pub struct Difference {
     stranger: Traits,
 }
 
-/// An answer's traits.
 pub(super) fn traits(answer: &Reply, how: How) -> Traits {
     let mut traits = fields(answer);
     let status = answer.status.to_string().into_bytes();

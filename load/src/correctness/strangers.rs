@@ -11,7 +11,6 @@ use crate::probe::Reply;
 /// Header fields of a request.
 type Fields = Vec<(String, String)>;
 
-/// A stranger whom the API answers differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Telling {
     /// In which field its request differs.
@@ -26,7 +25,6 @@ pub struct Telling {
 const USERS: [&str; 3] = ["Cookie", "Authorization", "X-Api-Key"];
 
 impl Telling {
-    /// Whether the field says who asks.
     pub fn is_of_users(&self) -> bool {
         USERS.into_iter().any(|name| name.eq_ignore_ascii_case(&self.field))
     }
@@ -75,12 +73,9 @@ impl Telling {
     }
 }
 
-/// Whose request is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
-    /// The user's own.
     User,
-    /// The stranger's.
     Stranger,
 }
 

@@ -15,7 +15,6 @@ use std::collections::VecDeque;
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// There is none.
     #[default]
     Unopened,
     /// There will be one: since this moment it is connected to, TLS is agreed on, or the server's settings are waited for.
@@ -26,7 +25,6 @@ pub(super) enum Stage {
     Paused(u64),
 }
 
-/// What a redirect asks for.
 #[derive(Debug)]
 pub(super) struct Hop {
     pub(super) target: Target,
@@ -39,7 +37,6 @@ pub(super) struct Hop {
 /// See the module.
 #[derive(Default)]
 pub(super) struct Connection<Protocol> {
-    /// Its lane in the worker.
     pub(super) lane: u32,
     /// Which of the server's addresses is tried.
     pub(super) address: u32,
@@ -49,7 +46,6 @@ pub(super) struct Connection<Protocol> {
     pub(super) stream: Option<Stream>,
     /// Tells events and places in a queue from those of the connection before.
     pub(super) generation: u32,
-    /// Whether a request was ever sent on it.
     pub(super) is_used: bool,
     /// Whether it stands in its lane's queue of free connections.
     pub(super) is_listed: bool,
@@ -58,7 +54,6 @@ pub(super) struct Connection<Protocol> {
     /// The request that this connection is opened for should start then.
     pub(super) claim: Option<u64>,
     pub(super) exchange: Protocol,
-    /// Whether an answer came on it.
     pub(super) is_answered: bool,
     /// Connections in its place that the server ended without an answer though nothing was wrong, one after the other.
     pub(super) fruitless: u32,
@@ -84,7 +79,6 @@ impl<Protocol: Exchange> Connection<Protocol> {
         self.sent.clear();
     }
 
-    /// What has failed if it is not opened.
     pub(super) fn failure(&self) -> Failure {
         let is_shaking = |stream: &Stream| stream.is_connected() && !stream.is_open();
         if self.stream.as_ref().is_some_and(is_shaking) { Failure::Tls } else { Failure::Connect }

@@ -8,7 +8,6 @@ use rustls::pki_types::ServerName;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// See the module.
 pub(super) struct Lane {
     /// Places of targets in the plan, in the order in which they are asked for; empty only where nothing is ever due.
     order: Vec<u32>,

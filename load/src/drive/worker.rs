@@ -40,12 +40,10 @@ const LOOK: u64 = 1_000_000;
 /// Nanoseconds below which a wait is not worth a system call.
 const NO_WAIT: u64 = 3_000;
 
-/// See the module.
 pub(super) struct Worker<Protocol: Exchange> {
     epoll: OwnedFd,
     /// Open loop: wakes for the next request to the microsecond, which epoll's own timeout does not.
     timer: Option<OwnedFd>,
-    /// What the timer is set to.
     timer_at: u64,
     lanes: Vec<Lane>,
     connections: Vec<Connection<Protocol>>,

@@ -9,7 +9,6 @@ const FAR: f64 = 0.1;
 /// Fewer answers than this on a connection are few.
 const FEW: u64 = 10;
 
-/// Why a rate did not hold.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Miss {
     /// In words.

@@ -141,7 +141,6 @@ fn unmeasured((step, party): Pair, known: &Known) -> Measure {
     }
 }
 
-/// What is about to begin.
 fn announced(climbed: &Climbed, course: &Course) -> String {
     let Windows { usual, brief } = course.windows;
     let [usual, brief, whole] = [usual, brief, course.whole].map(Quantity::from);

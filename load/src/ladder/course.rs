@@ -80,7 +80,6 @@ const LIFETIME: f64 = 1.2;
 /// of all steps (`chance`), and fewer than four tell nothing.
 const ROUNDS: [u32; 3] = [6, 5, FEWEST];
 
-/// How long measurements are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Windows {
     /// Of most steps.
@@ -95,7 +94,6 @@ pub fn is_brief(step: Step, fallback: Option<&str>) -> bool {
     step.has(Fact::Cache) && (step.has(Fact::Micro) || fallback.is_some_and(is_second))
 }
 
-/// Everything to be measured, and for how long each.
 #[derive(Debug, Clone)]
 pub struct Course {
     /// In order.
@@ -183,7 +181,6 @@ pub fn connections(alone: Duration) -> u32 {
 /// The most streams of one connection: about as many requests as a page sends at once.
 const STREAMS: u32 = 10;
 
-/// How a step's requests at once are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Breadth {
     /// Connections.

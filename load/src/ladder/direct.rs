@@ -26,14 +26,11 @@ const ALL: Duration = Duration::from_secs(20);
 const OF_BODY: u32 = 1;
 const OF_WORDS: u32 = 3;
 
-/// Why bodies are no longer compared.
 const CHANGED: &str = "The API's own body changed while it was asked";
 
-/// What is said where bodies change by themselves.
 const ONLY_WORDS: &str = "Whether the API responds differently to other clients was judged by the status and by the words that stay the same in its \
 bodies. Differences in what changes with every request anyway remain unnoticed, and so does a cache that mixes clients up there.";
 
-/// What is known of the API before the climb.
 #[derive(Debug)]
 pub(super) struct Known {
     /// The request, to the API itself: to that one of its addresses where it answered.
@@ -46,9 +43,7 @@ pub(super) struct Known {
     pub caching: Caching,
     /// What a single request takes.
     pub once: Once,
-    /// Strangers whom it answers differently, and their requests.
     pub strangers: Vec<(Telling, Target)>,
-    /// What is to be said of all that.
     pub notes: Vec<String>,
 }
 

@@ -53,7 +53,6 @@ pub(super) struct Bench<'a> {
     pub api: Option<Whose>,
 }
 
-/// A long text without its middle.
 fn shortened(text: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
     let (start, end) = SHOWN;

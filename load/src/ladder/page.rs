@@ -56,7 +56,6 @@ fn bar(measure: &Measure) -> Bar {
     Bar { party: measure.party.map_or("the API", Party::title).to_owned(), rates, told }
 }
 
-/// A column: its heading, and a cell's text.
 type Column = (&'static str, fn(&Measure, &Figures) -> String);
 
 const COLUMNS: [Column; 13] = [

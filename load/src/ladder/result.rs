@@ -8,7 +8,7 @@ use crate::correctness::{Caching, How};
 use crate::outcome::{Errors, Outcome};
 use crate::party::Metered;
 use crate::peer::Party;
-use crate::rank::median;
+use crate::rank::{self, Spread, median};
 use crate::report::json;
 use crate::report::quantity::{plural, seconds};
 use crate::step::Step;
@@ -47,7 +47,6 @@ pub struct Climbed {
     pub body_bytes: u64,
     /// How closely answers were looked at.
     pub compared: How,
-    /// The same in a sentence.
     pub compared_words: String,
     /// What the API says of being cached.
     pub caching: Caching,
@@ -85,7 +84,6 @@ pub struct Measure {
     pub rounds: Vec<Round>,
 }
 
-/// What was measured of one step of one party.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figures {
     /// Right answers per second.
@@ -117,7 +115,6 @@ pub struct Figures {
     pub errors: Errors,
     /// Bytes read in all rounds.
     pub bytes_read: u64,
-    /// The mean length of a body.
     pub mean_body: f64,
     /// Requests that reached the API in all rounds; `None`: unknown.
     pub reached: Option<u64>,
@@ -128,17 +125,6 @@ pub struct Figures {
     pub time_wait: Option<u64>,
     /// Why the rate is a floor and no result: the generator could do no more.
     pub floor: Option<String>,
-}
-
-/// A value over the rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
-pub struct Spread {
-    /// The median.
-    pub median: f64,
-    /// The least.
-    pub least: f64,
-    /// The most.
-    pub most: f64,
 }
 
 /// CPU of each party, in one unit.
@@ -189,11 +175,7 @@ pub fn figures(rounds: &[Round]) -> Option<Figures> {
     let mut errors = Errors::default();
     rounds.iter().for_each(|round| errors.add(&round.outcome.counts.errors));
     Some(Figures {
-        rate: Spread {
-            median: median(rates.clone()),
-            least: rates.iter().copied().fold(f64::MAX, f64::min),
-            most: rates.iter().copied().fold(0.0, f64::max),
-        },
+        rate: Spread::of(&rates),
         rates,
         rounds: rounds.len() as u32,
         seconds: middle(&|round| round.outcome.seconds),
@@ -248,7 +230,6 @@ pub fn compare(measures: &mut [Measure]) {
 }
 
 impl Figures {
-    /// Seconds of all rounds together.
     pub fn whole_seconds(&self) -> f64 {
         (self.seconds * f64::from(self.rounds)).max(f64::MIN_POSITIVE)
     }
@@ -257,13 +238,6 @@ impl Figures {
     pub fn origin_share(&self) -> Option<f64> {
         let whole = self.answers + self.errors.total();
         self.reached.map(|reached| reached as f64 / whole.max(1) as f64)
-    }
-}
-
-impl Spread {
-    /// Half the way from the least to the most, as a share of the median; `None` where there is nothing.
-    pub fn half(&self) -> Option<f64> {
-        (self.median > 0.0).then(|| (self.most - self.least) / 2.0 / self.median)
     }
 }
 
@@ -279,8 +253,7 @@ impl Measure {
     /// The round that stands for it: the one nearest to the median.
     pub(super) fn typical(&self) -> Option<&Round> {
         let median = self.figures.as_ref()?.rate.median;
-        let away = |round: &Round| (round.outcome.rate() - median).abs();
-        self.rounds.iter().min_by(|one, other| away(one).total_cmp(&away(other)))
+        rank::nearest(&self.rounds, median, |round| round.outcome.rate())
     }
 
     /// Its figures, where they may be counted.
@@ -304,7 +277,6 @@ impl Climbed {
         format!("{} of {least}{to}", plural(self.rounds.into(), "round"))
     }
 
-    /// What the requests at once were on, see [`course::told`].
     pub fn connections_told(&self) -> String {
         let measured = self.measures.iter().filter(|measure| measure.figures.is_some());
         course::told(self.connections, self.threads, measured.map(|measure| measure.step))

@@ -25,7 +25,6 @@ const TELL: Duration = Duration::from_secs(2);
 /// The most that is read of them.
 const TOLD: u64 = 1 << 20;
 
-/// A proxy that listens.
 #[derive(Debug)]
 pub(super) struct Stand {
     process: Process,

@@ -1,14 +1,14 @@
 //! Figures out of rounds, the order of a climb, and what is said of it.
 
 use super::course::{self, Around, Pair, Windows, Wish, breadth, connections, is_brief, lay_out, pairs};
-use super::result::{Climbed, Figures, JSON, Measure, Round, Spread, compare, figures, wrong};
+use super::result::{Climbed, Figures, JSON, Measure, Round, compare, figures, wrong};
 use super::{page::page, worth};
 use crate::correctness::{Caching, How, Keeps};
 use crate::outcome::{Counts, Errors, Generator, Latency, Outcome};
 use crate::party::{Metered, Spent};
 use crate::peer::Party;
 use crate::plan::Mode;
-use crate::rank::median;
+use crate::rank::{Spread, median};
 use crate::report::json;
 use crate::step::Step;
 use crate::step::running::Running;

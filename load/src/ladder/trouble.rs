@@ -104,7 +104,6 @@ fn withheld(climbed: &Climbed) -> Vec<String> {
     passing.into_iter().chain(others).collect()
 }
 
-/// A step without a single answer.
 fn unanswered(measure: &Measure) -> Option<String> {
     let why = told(&measure.counted().filter(|figures| figures.answers == 0)?.errors);
     let name = named(measure);

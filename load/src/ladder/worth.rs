@@ -64,7 +64,6 @@ pub fn recommended(climbed: &Climbed) -> Option<Step> {
     all.find(|step| step.has(Fact::Cache))
 }
 
-/// What the answer is made of.
 struct Climb<'a> {
     climbed: &'a Climbed,
     /// This program's steps that count, the API alone first.

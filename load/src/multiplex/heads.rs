@@ -10,7 +10,6 @@ use millstream_wire::h2::error_code::ErrorCode::{self, ProtocolError};
 use millstream_wire::h2::field_rules::{FieldsError, decode_trailers};
 use millstream_wire::h2::response::decode_response;
 
-/// What a head says.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HeadMeaning {
     status: u16,

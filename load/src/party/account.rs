@@ -50,7 +50,6 @@ impl Whose {
     }
 }
 
-/// What was used and wanted up to one moment.
 #[derive(Debug, Clone)]
 pub(super) struct Account {
     at: Instant,
@@ -65,7 +64,6 @@ pub(super) struct Account {
     may_use: Option<u32>,
 }
 
-/// What was used and wanted between two moments.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Spent {
     /// Seconds between the two.
@@ -182,7 +180,6 @@ fn is_named(task: &Task, prefix: &str) -> bool {
     task.stat().is_ok_and(|stat| stat.comm.starts_with(prefix))
 }
 
-/// How long it ran, and waited for a core.
 fn thread_now(task: &Task) -> Option<(u64, u64)> {
     let fine = task.schedstat().map(|spent| (spent.sum_exec_runtime, spent.run_delay));
     fine.or_else(|_| task.stat().map(|stat| ((stat.utime + stat.stime) * TICK, 0))).ok()

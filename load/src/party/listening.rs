@@ -9,7 +9,6 @@ use procfs::process::{FDTarget, Process};
 use std::collections::HashSet;
 use std::net::SocketAddr;
 
-/// The processes that hold a listening socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listener {
     /// The eldest of them: a master where there are workers.
@@ -53,7 +52,6 @@ pub fn is_taken(address: SocketAddr) -> bool {
     !listening(address).is_empty()
 }
 
-/// The sockets that listen on an address, or on all.
 fn listening(address: SocketAddr) -> HashSet<u64> {
     let is_there = |socket: &Socket| {
         let is_wild = socket.local.ip().is_unspecified() && socket.local.port() == address.port();

@@ -41,7 +41,6 @@ struct Glance {
     opened: u64,
 }
 
-/// What a meter found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Metered {
     /// Seconds between the first look and the last.

@@ -24,7 +24,6 @@ const PREFIX: &str = "millstream-measure-";
 const OWNER: &str = "owner";
 /// The same before it is locked.
 const UNLOCKED: &str = "owner.new";
-/// The lower floor.
 const LOWER: &str = "in";
 /// Whom servers run their workers as where nobody says, ours and nginx.
 const NOBODY: &str = "nobody";

@@ -10,7 +10,6 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 pub(super) const LISTEN: u8 = 0x0a;
 const TIME_WAIT: u8 = 0x06;
 
-/// One line of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Socket {
     pub(super) local: SocketAddr,

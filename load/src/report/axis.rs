@@ -90,7 +90,6 @@ fn rounded(value: f64, up: bool) -> f64 {
     found.unwrap_or(power)
 }
 
-/// A tick with its label.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct AxisTick {
     /// Where it stands, from 0 to 1.
@@ -184,7 +183,6 @@ mod tests {
         assert_eq!(Scale::fitting(std::iter::empty()).remark(), "");
     }
 
-    /// The labels that have room, from the left.
     fn labels(ticks: &[AxisTick], length: f64) -> String {
         let mut kept = fitting(ticks, length);
         kept.sort_by(|one, other| one.place.total_cmp(&other.place));

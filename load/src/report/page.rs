@@ -26,7 +26,6 @@ pub(super) fn page(title: &str, heading: &str, soft: &str, body: &str) -> String
     )
 }
 
-/// Paragraphs of text.
 pub(super) fn paragraphs<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     texts.into_iter().map(|text| format!("<p>{}</p>", escape(text))).collect()
 }

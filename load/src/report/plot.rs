@@ -10,7 +10,6 @@ use super::page::{escape, figure};
 const WIDE: f64 = 560.0;
 const NARROW: f64 = 270.0;
 
-/// A curve.
 pub(super) struct Curve {
     /// For the legend.
     pub(super) name: &'static str,
@@ -20,17 +19,14 @@ pub(super) struct Curve {
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// Curves over two axes.
 pub(super) struct Plot<'a> {
     /// The only one of its page.
     pub(super) id: &'a str,
     /// Above the picture.
     pub(super) caption: &'a str,
-    /// In words, what the picture shows.
     pub(super) description: &'a str,
     /// Below, those that matter most first.
     pub(super) across: Vec<AxisTick>,
-    /// On the left.
     pub(super) upwards: Vec<AxisTick>,
     pub(super) curves: Vec<Curve>,
 }

@@ -11,7 +11,6 @@ use crate::plan::{Arrivals, Mode};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-/// A name, and what is to be said under it.
 pub(crate) type Named = (&'static str, String);
 
 /// The most URLs that are told apart from other lists of so many; longer ones by their sum.

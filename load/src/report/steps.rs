@@ -11,7 +11,6 @@ use super::table::FigureTable;
 pub struct Page {
     /// One line: what was measured.
     pub title: String,
-    /// A sentence on how.
     pub subtitle: String,
     /// What the reader must not overlook, such as that the origin is simulated.
     pub warnings: Vec<String>,
@@ -29,7 +28,6 @@ pub struct Page {
     pub notes: Vec<String>,
 }
 
-/// A step, or a case.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Row {
     /// A few words.
@@ -40,7 +38,6 @@ pub struct Row {
     pub bars: Vec<Bar>,
 }
 
-/// What one party did.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bar {
     /// Who: `Millstream`, `nginx`.

@@ -20,7 +20,6 @@ const VIEW: i64 = 10;
 /// Ticks kept for it: a thread may be late by a few.
 const KEPT: usize = 16;
 
-/// What all threads write to.
 #[derive(Debug)]
 pub struct Board(Mutex<BoardState>);
 
@@ -127,7 +126,6 @@ impl BoardState {
         }
     }
 
-    /// Makes one part of two.
     fn fold_parts(&mut self) {
         self.fold *= 2;
         let mut parts = std::mem::take(&mut self.parts).into_iter();

@@ -3,7 +3,6 @@
 use millstream_wire::host::{self, HostPort};
 use millstream_wire::{octets, target};
 
-/// What is wrong with what stands in front of the path.
 const AUTHORITY: &str =
     "its host must be a name or an address (IPv6 in brackets), and its port one between 1 and 65535";
 

@@ -44,7 +44,6 @@ impl Watched {
     }
 }
 
-/// What is known.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Facts<'a> {
     pub(super) evidence: &'a Evidence,
@@ -107,7 +106,6 @@ impl Facts<'_> {
         f64::from(self.evidence.cores.max(1))
     }
 
-    /// The share of this machine that strangers used.
     pub(super) fn strangers_share(&self) -> Option<f64> {
         Some(self.strangers? / self.cores())
     }

@@ -133,7 +133,6 @@ fn waits_its_turn(facts: &Facts<'_>) -> Option<String> {
 const QUIET: &str = "Run this again when the machine is quiet.";
 const MORE: &str = "More connections (-c) would bring more responses.";
 
-/// Where no rule has said anything.
 fn no_rule(facts: &Facts<'_>) -> Ruling {
     let (evidence, run) = (facts.evidence, &facts.evidence.top);
     let is_crowded = |share: &f64| *share > 1.0 - ALWAYS && evidence.found.machine_busy > MOST;
@@ -168,7 +167,6 @@ fn no_rule(facts: &Facts<'_>) -> Ruling {
     }
 }
 
-/// What is said of an API whose CPU is not seen.
 fn unseen(facts: &Facts<'_>) -> String {
     let run = &facts.evidence.top;
     let whose =
@@ -264,7 +262,6 @@ fn link_full(facts: &Facts<'_>) -> Option<String> {
     })
 }
 
-/// What the API does alone at as many connections.
 fn compared_with_alone(evidence: &Evidence, limit: Limit) -> Option<String> {
     let alone = evidence.alone.map(|run| run.rate).filter(|rate| *rate > 0.0)?;
     let rate = evidence.top.rate;

@@ -62,7 +62,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         }
     }
 
-    /// Something has happened on a connection.
     pub(super) fn ready(&mut self, run: &RunShared<'_>, number: u32, generation: u32, flags: EventFlags) {
         let number = number as usize;
         let connection = self.connections.get(number).filter(|one| one.generation == generation);
@@ -80,7 +79,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         }
     }
 
-    /// Connecting has ended, or the handshake goes on.
     fn advance(&mut self, run: &RunShared<'_>, number: usize) {
         let connection = &mut self.connections[number];
         let Some(stream) = &mut connection.stream else { return };

@@ -154,7 +154,6 @@ impl<Protocol: Exchange> Worker<Protocol> {
         }
     }
 
-    /// An answer as expected or not.
     #[inline]
     fn settle(&mut self, run: &RunShared<'_>, target: &Target, sent: Sent, answer: Answer, now: u64) {
         if !self.counts(run, sent.due) {

@@ -12,7 +12,6 @@ use crate::tally::Tally;
 /// The share of the measured time that a request waits at least on a connection that counts as silent.
 const SILENT: f64 = 0.9;
 
-/// See the module.
 pub(in crate::drive) struct Report {
     pub(in crate::drive) tally: Tally,
     /// Its CPU time while measuring, nanoseconds.

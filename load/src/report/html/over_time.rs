@@ -33,7 +33,6 @@ fn merged(slices: &[Slice], most: usize) -> Vec<Slice> {
 /// What is drawn of each slice; none where it has no such figure.
 type Figure = fn(&Slice) -> Option<f64>;
 
-/// The pictures, and their table.
 pub(super) fn over_time(outcome: &Outcome) -> String {
     let slices = merged(&outcome.slices, POINTS);
     let (Some(first), Some(last)) = (slices.first(), slices.last()) else {
