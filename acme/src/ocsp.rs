@@ -1,20 +1,23 @@
 //! What an authority says of a certificate (OCSP, RFC 6960): the question, and what an answer is worth.
 //!
-//! Pure: bytes and a moment in, a judgement out. The answer is from the network, and nothing of it counts before its signature. The ASN.1 is x509-ocsp's. Next:
-//! `stapling`, which asks.
+//! Pure: bytes and a moment in, a judgement out. The answer is from the network, and nothing of it counts before its signature. Next: `messages`, the
+//! ASN.1; `stapling`, which asks.
+
+mod messages;
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
+use der::asn1::{Any, GeneralizedTime, ObjectIdentifier, OctetString};
+use der::{AnyRef, Decode, Encode};
+use messages::{
+    BasicOcspResponse, CertId, CertStatus, OcspRequest, OcspResponse, OcspResponseStatus, Request,
+    ResponseData, TbsRequest,
+};
 use millstream_net::tls::{CertificateDer, CertificateIssuer};
 use std::fmt;
-use x509_cert::der::asn1::{ObjectIdentifier, OctetString};
-use x509_cert::der::{AnyRef, Decode, Encode, Reader, SliceReader};
+use x509_cert::certificate::{CertificateInner, Raw};
 use x509_cert::ext::pkix::AuthorityInfoAccessSyntax;
 use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::spki::AlgorithmIdentifierOwned;
-use x509_ocsp::{
-    BasicOcspResponse, CertId, CertStatus, OcspGeneralizedTime, OcspRequest, OcspResponse,
-    OcspResponseStatus, Request, TbsRequest, Version,
-};
 
 /// id-sha1: by its hashes every responder knows its certificates (RFC 5019 §2.1.1).
 const SHA1: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.14.3.2.26");
@@ -79,16 +82,10 @@ impl OcspQuestion {
             hash_algorithm: AlgorithmIdentifierOwned { oid: SHA1, parameters: Some(AnyRef::NULL.into()) },
             issuer_name_hash: hash(&name)?,
             issuer_key_hash: hash(&key)?,
-            serial_number: x509_cert::Certificate::from_der(leaf).ok()?.tbs_certificate.serial_number,
+            serial_number: parse(leaf)?.tbs_certificate().serial_number().clone(),
         };
-        let asked = Request { req_cert: id.clone(), single_request_extensions: None };
-        let tbs_request = TbsRequest {
-            version: Version::V1,
-            requestor_name: None,
-            request_list: vec![asked],
-            request_extensions: None,
-        };
-        let request = OcspRequest { tbs_request, optional_signature: None }.to_der().ok()?;
+        let tbs_request = TbsRequest { request_list: vec![Request { req_cert: id.clone() }] };
+        let request = OcspRequest { tbs_request }.to_der().ok()?;
         Some(OcspQuestion { id, request })
     }
 
@@ -112,16 +109,19 @@ impl OcspQuestion {
         if bytes.response_type != BASIC {
             return Err(OcspFailure::Malformed);
         }
-        let bytes = bytes.response.as_bytes();
-        let basic = BasicOcspResponse::from_der(bytes).map_err(|_| OcspFailure::Malformed)?;
-        is_signed(&basic, bytes, issuer, now)?;
+        let basic = BasicOcspResponse::from_der(bytes.response.as_bytes());
+        let basic = basic.map_err(|_| OcspFailure::Malformed)?;
+        // DER has one form of each value: written again, it is the bytes that came.
+        let message = basic.tbs_response_data.to_der().map_err(|_| OcspFailure::Malformed)?;
+        let data = ResponseData::from_der(&message).map_err(|_| OcspFailure::Malformed)?;
+        is_signed(&basic, &message, issuer, now)?;
         let about = |id: &CertId| {
             id.hash_algorithm.oid == SHA1
                 && id.issuer_name_hash == self.id.issuer_name_hash
                 && id.issuer_key_hash == self.id.issuer_key_hash
                 && id.serial_number == self.id.serial_number
         };
-        let mut said = basic.tbs_response_data.responses.iter();
+        let mut said = data.responses.iter();
         let said = said.find(|single| about(&single.cert_id)).ok_or(OcspFailure::OfAnother)?;
         let until = said.next_update.as_ref().map(seconds);
         // RFC 6960 §4.2.2.1.
@@ -136,35 +136,23 @@ impl OcspQuestion {
     }
 }
 
-fn seconds(time: &OcspGeneralizedTime) -> i64 {
-    i64::try_from(time.0.to_unix_duration().as_secs()).unwrap_or(i64::MAX)
+fn seconds(time: &GeneralizedTime) -> i64 {
+    i64::try_from(time.to_unix_duration().as_secs()).unwrap_or(i64::MAX)
 }
 
-/// By the authority, or by one whose certificate is in the answer and says that it may (RFC 6960 §4.2.2.2). `whole` is `basic` as it came.
+/// By the authority, or by one whose certificate is in the answer and says that it may (RFC 6960 §4.2.2.2). `message` is the signed part of `basic`.
 fn is_signed(
     basic: &BasicOcspResponse,
-    whole: &[u8],
+    message: &[u8],
     issuer: &CertificateIssuer,
     now: i64,
 ) -> Result<(), OcspFailure> {
-    // What is signed are the bytes that came, not what they would be if we wrote them.
-    let mut reader = SliceReader::new(whole).map_err(|_| OcspFailure::Malformed)?;
-    let message = reader.sequence(|inside| {
-        let message = inside.tlv_bytes()?;
-        inside.tlv_bytes()?;
-        inside.tlv_bytes()?;
-        if !inside.is_finished() {
-            inside.tlv_bytes()?;
-        }
-        Ok(message)
-    });
-    let message = message.map_err(|_| OcspFailure::Malformed)?;
     let signature = basic.signature.as_bytes().ok_or(OcspFailure::Malformed)?;
     if issuer.has_signed(message, signature) {
         return Ok(());
     }
     let now = u64::try_from(now).unwrap_or(0);
-    let lets = |delegate: &x509_cert::Certificate| {
+    let lets = |delegate: &Any| {
         let Ok(delegate) = delegate.to_der() else { return false };
         issuer.has_let_sign(&CertificateDer::from(delegate), message, signature, now)
     };
@@ -176,13 +164,18 @@ fn is_signed(
 
 /// The responder that a certificate names (RFC 5280 §4.2.2.1).
 pub(crate) fn responder(leaf: &CertificateDer<'_>) -> Option<String> {
-    let certificate = x509_cert::Certificate::from_der(leaf).ok()?;
-    let (_, access) = certificate.tbs_certificate.get::<AuthorityInfoAccessSyntax>().ok()??;
+    let certificate = parse(leaf)?;
+    let (_, access) = certificate.tbs_certificate().get_extension::<AuthorityInfoAccessSyntax>().ok()??;
     let mut named = access.0.into_iter().filter(|one| one.access_method == RESPONDER);
     named.find_map(|one| match one.access_location {
         GeneralName::UniformResourceIdentifier(url) => Some(url.as_str().to_owned()),
         _ => None,
     })
+}
+
+/// With a serial number of any length, as OpenSSL reads one.
+fn parse(certificate: &CertificateDer<'_>) -> Option<CertificateInner<Raw>> {
+    CertificateInner::from_der(certificate).ok()
 }
 
 #[cfg(test)]

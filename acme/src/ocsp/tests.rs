@@ -58,3 +58,23 @@ fn an_answer_counts_if_the_authority_or_its_delegate_signed_it_about_this_certif
     let about_another = OcspQuestion::about(&der("delegate"), &issuer).expect("readable");
     assert_eq!(about_another.judge(&answer, &issuer, now), Err(OcspFailure::OfAnother));
 }
+
+#[test]
+fn a_certificate_whose_serial_number_is_negative_or_longer_than_the_standard_allows_is_asked_about() {
+    let key = rcgen::KeyPair::generate().expect("a key");
+    for serial in [[0x7f; 40], [0x90; 40]] {
+        let mut parameters = rcgen::CertificateParams::new(vec!["a.example".to_owned()]).expect("a name");
+        parameters.serial_number = Some(rcgen::SerialNumber::from_slice(&serial));
+        let certificate = parameters.self_signed(&key).expect("signed");
+        let mut leaf = certificate.der().to_vec();
+        // A number with the highest bit set has a zero before it; any other byte there makes it negative.
+        let at = leaf.windows(serial.len()).position(|window| window == serial).expect("there");
+        if leaf[at - 1] == 0 {
+            leaf[at - 1] = 0x90;
+        }
+        let leaf = CertificateDer::from(leaf);
+        let issuer = CertificateIssuer::of(certificate.der(), [certificate.der()]).expect("itself");
+        let question = OcspQuestion::about(&leaf, &issuer).expect("readable");
+        assert!(question.request.windows(serial.len()).any(|window| window == serial));
+    }
+}

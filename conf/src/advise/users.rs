@@ -69,7 +69,8 @@ pub(super) fn stored_without_a_word(written: &CommonLevel) -> Option<Span> {
 pub(super) fn tells_users_apart(template: &Template, reading: &Reading<'_>) -> bool {
     const WORDS: [&str; 6] = ["cookie", "auth", "token", "secret", "session", "key"];
     reading.reads(template).into_iter().any(|variable| match variable {
-        Variable::Cookie(_) | Variable::Builtin(Builtin::RemoteUser) => true,
+        Variable::Cookie(name) => is_of_users(&name),
+        Variable::Builtin(Builtin::RemoteUser) => true,
         Variable::RequestHeader(name) => WORDS.iter().any(|word| name.contains(word)),
         _ => false,
     })
@@ -78,10 +79,19 @@ pub(super) fn tells_users_apart(template: &Template, reading: &Reading<'_>) -> b
 /// Whether a value differs between logged-in browsers.
 fn tells_browsers_apart(template: &Template, reading: &Reading<'_>) -> bool {
     reading.reads(template).into_iter().any(|variable| match variable {
-        Variable::Cookie(_) | Variable::Builtin(Builtin::RemoteUser) | Variable::Slot(_) => true,
+        Variable::Cookie(name) => is_of_users(&name),
+        Variable::Builtin(Builtin::RemoteUser) | Variable::Slot(_) => true,
         Variable::RequestHeader(name) => name.contains("cookie"),
         _ => false,
     })
+}
+
+/// Whether a cookie of this name may be that of a session: those by which people switch a cache off (nginx's own example has
+/// `$cookie_nocache`) are the same for many.
+fn is_of_users(name: &str) -> bool {
+    const SWITCHES: [&str; 7] = ["cache", "bypass", "purge", "preview", "debug", "lang", "currency"];
+    let name = name.to_ascii_lowercase();
+    !SWITCHES.iter().any(|switch| name.contains(switch))
 }
 
 /// An upstream that gets no cookie of the client cannot respond personally because of one.
