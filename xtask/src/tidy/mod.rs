@@ -5,6 +5,7 @@
 
 mod reasons;
 mod crates;
+mod dependencies;
 mod modules;
 mod names;
 mod sizes;
@@ -22,6 +23,7 @@ pub(crate) fn run() -> Result<(), String> {
     let files = tree::files();
     let reasons = reasons::read()?;
     let mut breaches = crates::check(&files);
+    breaches.extend(dependencies::check(&files));
     breaches.extend(modules::check(&files));
     breaches.extend(names::check(&files));
     breaches.extend(sizes::check(&files, &reasons));
