@@ -218,7 +218,6 @@ pub struct Purge {
     #[arg(long)]
     pub soft: bool,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub reach: Reach,
 }
 
@@ -237,7 +236,6 @@ pub struct Explain {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub reach: Reach,
 }
 

@@ -23,7 +23,6 @@ use crate::value::{self, ValueError};
 
 /// What a directive has no effect without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Need {
     Cache,
     Api,

@@ -3,11 +3,6 @@
 //! Floor 5, a stranger to `server`: it talks HTTP over sockets as everybody else does. `plan` says what is to be done and
 //! `outcome` what came of it; all else stands between the two or reads the second. Modules stand lowest floor first.
 
-#![allow(
-    missing_docs,
-    reason = "names say what things are; units, bounds, errors and sources are still written"
-)]
-
 pub mod stop;
 #[cfg(test)]
 mod timed;

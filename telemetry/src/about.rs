@@ -5,7 +5,6 @@
 
 /// What a log line is about. The default is the process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub struct About {
     pub connection: Option<u64>,
     pub client: Option<String>,

@@ -25,7 +25,6 @@ impl Asked {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Speaks {
     FastCgi,
     Uwsgi,

@@ -3,8 +3,8 @@
 //! Before: `span`, `otlp`; next: `figures`, which shares its parts; `collector`, who gets it.
 
 use crate::otlp::{
-    self, Any, AnyValue, ArrayValue, ExportTraceServiceRequest, InstrumentationScope, KeyValue, Kind,
-    Resource, ResourceSpans, STATUS_ERROR, ScopeSpans, Status,
+    Any, AnyValue, ArrayValue, ExportTraceServiceRequest, InstrumentationScope, KeyValue, Kind, Resource,
+    ResourceSpans, STATUS_ERROR, ScopeSpans, SpanMessage, Status,
 };
 use crate::span::{Attribute, Span, SpanKind, Value};
 use millstream_conf::model::OtelResource;
@@ -29,13 +29,13 @@ pub(crate) fn scope() -> InstrumentationScope {
     InstrumentationScope { name: "millstream".into(), version: env!("CARGO_PKG_VERSION").into() }
 }
 
-fn one(span: Span) -> otlp::Span {
+fn one(span: Span) -> SpanMessage {
     let kind = match span.kind {
         SpanKind::Server => Kind::Server,
         SpanKind::Client => Kind::Client,
         SpanKind::Internal => Kind::Internal,
     };
-    otlp::Span {
+    SpanMessage {
         trace_id: span.trace.bytes().to_vec(),
         span_id: span.id.bytes().to_vec(),
         parent_span_id: span.parent.map(|parent| parent.bytes().to_vec()).unwrap_or_default(),

@@ -38,11 +38,11 @@ pub(crate) struct ScopeSpans {
     #[prost(message, optional, tag = "1")]
     pub(crate) scope: Option<InstrumentationScope>,
     #[prost(message, repeated, tag = "2")]
-    pub(crate) spans: Vec<Span>,
+    pub(crate) spans: Vec<SpanMessage>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(crate) struct Span {
+pub(crate) struct SpanMessage {
     #[prost(bytes = "vec", tag = "1")]
     pub(crate) trace_id: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]

@@ -22,10 +22,8 @@ use std::time::Duration;
 )]
 pub struct Bench {
     #[command(subcommand)]
-    #[allow(missing_docs)]
     pub what: Option<BenchVerb>,
     #[command(flatten)]
-    #[allow(missing_docs)]
     pub load: Load,
 }
 

@@ -69,7 +69,7 @@ pub(super) fn stored_without_a_word(written: &CommonLevel) -> Option<Span> {
 pub(super) fn tells_users_apart(template: &Template, reading: &Reading<'_>) -> bool {
     const WORDS: [&str; 6] = ["cookie", "auth", "token", "secret", "session", "key"];
     reading.reads(template).into_iter().any(|variable| match variable {
-        Variable::Cookie(name) => is_of_users(&name),
+        Variable::Cookie(name) => is_of_users(name),
         Variable::Builtin(Builtin::RemoteUser) => true,
         Variable::RequestHeader(name) => WORDS.iter().any(|word| name.contains(word)),
         _ => false,
@@ -79,7 +79,7 @@ pub(super) fn tells_users_apart(template: &Template, reading: &Reading<'_>) -> b
 /// Whether a value differs between logged-in browsers.
 fn tells_browsers_apart(template: &Template, reading: &Reading<'_>) -> bool {
     reading.reads(template).into_iter().any(|variable| match variable {
-        Variable::Cookie(name) => is_of_users(&name),
+        Variable::Cookie(name) => is_of_users(name),
         Variable::Builtin(Builtin::RemoteUser) | Variable::Slot(_) => true,
         Variable::RequestHeader(name) => name.contains("cookie"),
         _ => false,

@@ -81,7 +81,6 @@ impl fmt::Display for AcmeIdentifier {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-#[allow(missing_docs)]
 pub enum KeyKind {
     #[default]
     Ecdsa256,

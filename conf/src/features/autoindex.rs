@@ -8,7 +8,6 @@ use super::templates::without_templates;
 use super::{Apply, Row, once};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum AutoindexFormat {
     Html,
     Xml,

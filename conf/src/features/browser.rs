@@ -11,7 +11,6 @@ use crate::tree::Directive;
 
 /// In the order they are looked for: Opera may also name itself MSIE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)]
 pub enum Browser {
     Opera,
     Msie,

@@ -12,7 +12,6 @@ use crate::reading::TempPath;
 use crate::template::Template;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum InFileOnly {
     Off,
     /// The files are removed with their requests.

@@ -3,7 +3,6 @@
 //! A set of them has room for more. Next: the rows of the features, which say where each directive may stand.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 #[repr(u8)]
 pub enum Context {
     Main,

@@ -11,7 +11,6 @@ use crate::reading::Reading;
 use crate::tree::Directive;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum DavMethod {
     Put,
     Delete,

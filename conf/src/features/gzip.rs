@@ -12,7 +12,6 @@ use crate::tree::{Directive, Word};
 
 /// The lowest HTTP version of a request whose response is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum GzipHttpVersion {
     Http10,
     Http11,
@@ -20,7 +19,6 @@ pub enum GzipHttpVersion {
 
 /// Which responses to requests with `Via` are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs)]
 pub struct GzipProxied {
     pub any: bool,
     pub expired: bool,
@@ -34,7 +32,6 @@ pub struct GzipProxied {
 
 /// `gzip_static` and the like: whether precompressed files are served instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Precoded {
     Off,
     /// For clients that accept the coding.

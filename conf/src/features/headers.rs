@@ -16,7 +16,6 @@ pub mod expires;
 pub use expires::Expires;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum ServerTokens {
     Off,
     On,
@@ -45,7 +44,6 @@ record! {
 
 /// `add_header_inherit`, `add_trailer_inherit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs)]
 pub enum Inheritance {
     Off,
     /// A level that writes a field inherits none.

@@ -30,7 +30,6 @@ const JSON: &str = "json";
 
 /// Levels of the error log, most severe first, as syslog orders them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs)]
 pub enum LogLevel {
     Emerg,
     Alert,

@@ -23,7 +23,6 @@ pub struct Words {
 pub const MANY: usize = usize::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Repeat {
     Once,
     Often,

@@ -8,7 +8,6 @@ use super::{Apply, Feature, Place, Row, once};
 use crate::reading::Reading;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs)]
 pub enum Satisfy {
     #[default]
     All,

@@ -10,7 +10,6 @@ use crate::template::Template;
 use crate::tree::Directive;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Refused {
     All,
     OfOthers,

@@ -4,7 +4,6 @@
 
 /// Why a certificate is not good, in OpenSSL's words, which `$ssl_client_verify` has in nginx.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum Unverified {
     SelfSigned,
     SelfSignedInChain,

@@ -13,7 +13,7 @@ use millstream_conf::model::{Level, Pass, ProxyCache, Template};
 use millstream_net::Address;
 use millstream_wire::cgi_name;
 use millstream_wire::client_address::is_client_address;
-use millstream_wire::{FieldId, Fields};
+use millstream_wire::{FieldId, Fields, list};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -147,6 +147,10 @@ impl<'a> HiddenAddresses<'a> {
                 note_unbelieved(request);
                 HiddenAddresses::Unkeyed(&cache.key)
             }
+            Some(cache) if cache.vary.address => {
+                note_contradiction(request);
+                HiddenAddresses::None
+            }
             _ => HiddenAddresses::None,
         }
     }
@@ -185,6 +189,28 @@ fn note_unbelieved(request: &Request) {
         let what = format_args!(
             "{name} from {peer} is not passed on: if a proxy connects from there, name it with trusted_proxy, or with \
              --trust-proxy of serve"
+        );
+        failure::log(request, Level::Warn, what);
+    }
+}
+
+/// Logs once that a trusted proxy names one client in X-Real-IP and another in X-Forwarded-For: it sets only one of them, and a client may
+/// have sent the other.
+fn note_contradiction(request: &Request) {
+    static LOGGED: AtomicBool = AtomicBool::new(false);
+    if LOGGED.load(Ordering::Relaxed) {
+        return;
+    }
+    let real = request.fields().all(FieldId::XRealIp).last().and_then(forwarded::address);
+    let (Some(real), true) = (real, request.fields().has(FieldId::XForwardedFor)) else { return };
+    let mut lines = request.fields().all(FieldId::XForwardedFor);
+    let is_named = lines
+        .any(|line| list::elements(line).filter_map(forwarded::address).any(|one| one.ip() == real.ip()));
+    if !is_named && !LOGGED.swap(true, Ordering::Relaxed) {
+        let what = format_args!(
+            "X-Forwarded-For from {} does not contain its X-Real-IP, and takes precedence: if the proxy sets only X-Real-IP, clients choose \
+             their address; have it set X-Forwarded-For too, or remove it",
+            request.connection.remote
         );
         failure::log(request, Level::Warn, what);
     }

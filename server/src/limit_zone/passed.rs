@@ -8,7 +8,6 @@ use smallvec::SmallVec;
 
 /// `$limit_req_status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum RequestLimited {
     Passed,
     Delayed,
@@ -19,7 +18,6 @@ pub enum RequestLimited {
 
 /// `$limit_conn_status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum ConnectionLimited {
     Passed,
     Rejected,

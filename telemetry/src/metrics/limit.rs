@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicU64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-#[allow(missing_docs)]
 pub enum LimitOutcome {
     Passed,
     Delayed,

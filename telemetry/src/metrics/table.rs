@@ -102,7 +102,6 @@ table! {
 /// `$upstream_cache_status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
-#[allow(missing_docs)]
 pub enum CacheStatus {
     Miss,
     Bypass,

@@ -11,7 +11,6 @@ pub use records::{RecordError, Records};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-#[allow(missing_docs)]
 pub enum Kind {
     BeginRequest = 1,
     EndRequest = 3,

@@ -16,7 +16,6 @@ use crate::template::Template;
 use crate::tree::{Directive, Word};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs)]
 pub struct IgnoreHeaders {
     pub x_accel_redirect: bool,
     pub x_accel_expires: bool,

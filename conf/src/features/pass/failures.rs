@@ -29,7 +29,6 @@ macro_rules! failures {
         $($word:ident)*; $($answer:ident $status:literal)*) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-        #[allow(missing_docs)]
         pub struct $name {
             $(pub $word: bool,)*
             $(pub $answer: bool,)*

@@ -21,7 +21,6 @@ use crate::tree::Directive;
 use crate::variables::Builtin;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum HttpVersion {
     Http10,
     Http11,
@@ -43,7 +42,6 @@ pub enum Redirect {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum ProxyHeader {
     V1,
     V2,

@@ -83,7 +83,6 @@ pub struct FamilyLevel<P> {
 }
 
 #[derive(Debug, Clone, Default)]
-#[allow(missing_docs)]
 pub struct CommonLevel {
     pub exchange: ExchangeLevel,
     pub store: StoreLevel,
@@ -128,7 +127,6 @@ macro_rules! families {
         }
 
         #[derive(Debug, Clone)]
-        #[allow(missing_docs)]
         pub enum Protocol {
             $($spoken($protocol::$settings),)*
         }

@@ -109,15 +109,15 @@ macro_rules! rows {
                 })).needing(Need::Cache),
             once(concat!($prefix, "_cache_credentials"), HTTP_SERVER_LOCATION, (1, 1), "any | public", "any",
                 "How the cache handles requests with a credential: a client certificate, Cookie, Authorization, Proxy-Authorization, or a field whose name contains token, secret, session, \
-                key or auth (`wire/src/credential.rs` has the complete list). With `public`, the cache serves such requests and stores their responses only if \
+                key or auth or names a person (X-User, X-Actor …). With `public`, the cache serves such requests and stores their responses only if \
                 the response has `public` or `s-maxage`. Otherwise they go to the upstream, with their conditions and ranges, and no other request \
                 waits for them. A field that the key contains or that `proxy_set_header` clears is not a credential. A value made from a credential counts as one if it reaches the upstream: through `set`, `map`, a capture, `auth_request_set`, a parameter, `proxy_set_body`, `proxy_ssl_certificate`, `root`, or a URL made by a rewrite or an internal redirect, unless the key contains that URL. So does what an `if` decides by a credential: a value that its block sets, or where its block sends the request. \
                 A field that the configuration sets under such a name also counts as one if its value comes from the client, unless the key contains that value. With `any`, only Authorization is one (RFC 9111 §3.5).",
                 Apply::Pass($family, sharing::credentials)).needing(Need::Cache),
             once(concat!($prefix, "_cache_vary"), HTTP_SERVER_LOCATION, (1, 3), "off | [origin] [unlisted] [address]", "off",
                 concat!("Request fields by which responses vary in addition to those in their Vary. `origin`: Origin, unless the response has `Access-Control-Allow-Origin: *`. \
-                `unlisted`: Accept, Accept-Language, whether the client is a phone, and every field that is not known to be harmless (the list is in \
-                `cache/src/vary/unlisted.rs`); for credentials, see `", $prefix, "_cache_credentials`. `address`: the client's address as the upstream receives it, in fields that the configuration \
+                `unlisted`: Accept, Accept-Language, whether the client is a phone, and every field that is not known to be harmless: other words of User-Agent, Referer, Sec-Fetch-Site and -User, Sec-CH-UA and -Platform, fields of traces (Traceparent, X-Request-Id, \
+                X-B3-TraceId …), of caches and connections (Cache-Control, Range, If-None-Match …); for credentials, see `", $prefix, "_cache_credentials`. `address`: the client's address as the upstream receives it, in fields that the configuration \
                 sets (X-Real-IP, X-Forwarded-For …), in parameters, a body, the URL, by `proxy_bind` or `proxy_protocol`, or in what a `trusted_proxy` sends, unless the response has `public` or `s-maxage`. Such fields (True-Client-IP, CF-Connecting-IP …) from \
                 other clients are not passed on. With any of the three, a response with Content-Encoding varies by Accept-Encoding."),
                 Apply::Pass($family, sharing::vary)).needing(Need::Cache),

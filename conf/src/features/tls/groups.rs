@@ -6,7 +6,6 @@ use crate::reading::Reading;
 use crate::tree::Word;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum TlsGroup {
     X25519,
     P256,

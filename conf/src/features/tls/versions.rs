@@ -7,7 +7,6 @@ use crate::tree::Directive;
 
 /// Older versions are dropped at load with a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)]
 pub enum TlsVersion {
     Tls12,
     Tls13,

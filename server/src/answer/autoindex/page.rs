@@ -8,7 +8,6 @@ use millstream_wire::target;
 use std::io::Write;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub(super) enum Kind {
     Directory,
     File,

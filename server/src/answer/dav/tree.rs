@@ -42,7 +42,6 @@ pub(super) struct Upload {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub(super) enum Depth {
     Zero,
     One,
