@@ -79,8 +79,8 @@ From the cache: 96 %
 In 30 s 207 reached the API; without the cache 5,475 would have. The last hour spared it 69,265.
 
 Misses
-  location         API time  count   each  why                                what helps                                               written in
-  location /items     2.4 s     30  80 ms  nothing was stored that fits       the first request must miss; store responses for longer  /etc/nginx.conf:12:9
+  location         API time  count   each  why                                  what helps                                                written in
+  location /items     2.4 s     30  80 ms  nothing was stored that fits         the first request must miss; store responses for longer   /etc/nginx.conf:12:9
 ";
         assert!(told.starts_with(beginning), "{told}");
         let up = "  10.0.0.1:8000  up                     10     12.9k ";
