@@ -55,7 +55,10 @@ fn a_location_that_shares_what_nobody_said_may_be_shared_is_warned_about() {
         ("proxy_cache_valid 200 1s; proxy_cache_key $uri$http_authorization;", COOKIES),
         ("proxy_cache_valid 200 1s; proxy_set_header Cookie $http_cookie;", USERS),
         // nginx's own example of a switch is nobody's session.
-        ("proxy_cache_valid 200 1s; proxy_cache_bypass $cookie_nocache; proxy_no_cache $cookie_nocache;", USERS),
+        (
+            "proxy_cache_valid 200 1s; proxy_cache_bypass $cookie_nocache; proxy_no_cache $cookie_nocache;",
+            USERS,
+        ),
         ("proxy_cache_valid 200 1s; proxy_cache_key $uri$cookie_lang;", USERS),
     ] {
         check(directives, part);
