@@ -43,7 +43,12 @@ fn a_run_is_told_as_text_json_and_a_page_and_compared_with_another() {
     assert!(prefix.read("a.html").contains("<svg"));
     let (status, told, _) = compare(&[&before, &after]);
     assert_eq!(status, 5, "one run of each tells nothing: {told}");
-    assert!(told.starts_with("Whether they differ is unknown: 1 run against 1 run"), "{told}");
+    assert!(
+        told.starts_with(
+            "Whether they differ is unknown: the difference between 1 run and 1 run may be chance"
+        ),
+        "{told}"
+    );
     let (status, _, complained) = compare(&[&before, &page]);
     assert_eq!((status, complained.lines().count()), (1, 1), "{complained}");
 }
@@ -113,7 +118,7 @@ fn every_answer_an_error_has_a_status_of_its_own() {
     let (all, expected) = rate.split_once(' ').expect("both rates");
     assert!(all.parse::<f64>().is_ok_and(|all| all > 1.0) && expected == "(0.00 as expected)", "{rate}");
     let last = complained.lines().last().unwrap_or_default();
-    assert!(last.contains("every answer was an error: status 500 20 times"), "{complained}");
+    assert!(last.contains("all responses were errors: status 500 20 times"), "{complained}");
     let (status, _, complained) = bench(&["-n", "20", "-c", "2", "--status", "500", &url]);
     assert_eq!((status, complained.as_str()), (0, ""), "it is what was asked for");
 }
@@ -352,7 +357,7 @@ fn a_request_before_the_load_that_may_have_changed_something_is_told() {
         let (status, told, complained) = bench(&["-c", "1", "-m", method, length[0], length[1], &url]);
         assert_eq!((status, complained.as_str()), (0, ""), "{method}: {told}");
         let words = in_one_line(&told);
-        let says = "Before the load 1 request asked whether there is an answer";
+        let says = "Before the load, 1 request checked for a response";
         assert_eq!(words.contains(says), is_told, "{method} {length:?}: {told}");
         assert!(length[0] == "-d" || origin.count() - before == 5, "{}", origin.count() - before);
     }
@@ -438,7 +443,7 @@ fn an_api_whose_answers_end_late_under_load_is_not_named_as_the_limit() {
         bench(&["-c", "8", "-d", "2500ms", &format!("http://{}/", origin.address())]);
     assert_eq!((status, complained.as_str()), (0, ""));
     let words = in_one_line(&told);
-    assert!(words.contains("comes 4") && words.contains("after their first byte"), "{told}");
+    assert!(words.contains("arrives 4") && words.contains("after their first byte"), "{told}");
     assert!(words.contains("Nagle's algorithm") && !words.contains("waits its turn"), "{told}");
 }
 

@@ -86,7 +86,7 @@ fn stages_ramp_the_rate_of_an_open_loop() {
     let stages = "open loop in stages: 1s from 0 to 200/s, then a jump to 20/s, then 500ms at 20/s (73.3 requests/s on average";
     assert!(told.contains(stages), "{told}");
     let last = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    let limit = "A run without --stages (a closed loop) tells what limits the server.";
+    let limit = "A run without --stages (a closed loop) shows the server's bottleneck.";
     assert!(last.ends_with(limit), "{told}");
     let (status, run, _) = measured(&["--stages", "1s:200,0s:20,500ms:20", &url]);
     assert_eq!(status, 0);
